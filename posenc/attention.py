@@ -1,0 +1,195 @@
+"""One attention, under any scheme: the dense reference, the choice of kernel, and the input.
+
+Three things are known of each token and never confused: its *index* (its place; masks and windows look at this alone),
+its *segment* (its document; 0 is padding) and its *position* (what the scheme is told: anything).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from posenc import arguments, sides
+from posenc.arguments import Tokens
+from posenc.cache import Cache, last, write
+from posenc.compose import Windowed, bare, pick, spread
+from posenc.masks import Mask, Window, sees, since_start, window
+from posenc.parameters import bound
+from posenc.scheme import At, Dims, Scheme
+
+KERNELS = ("auto", "dense")
+
+
+def attend(
+    scheme: Any,
+    params: Any,
+    q: Float[Array, "*batch Q H d"],
+    k: Float[Array, "*batch K G d"],
+    v: Float[Array, "*batch K G d"],
+    *,
+    x: Float[Array, "*batch Q width"] | None = None,
+    key_x: Float[Array, "*batch K width"] | None = None,
+    positions: Any = None,
+    key_positions: Any = None,
+    query_start: Any = None,
+    mask: Mask = "causal",
+    segments: Any = None,
+    key_segments: Any = None,
+    kernel: str = "auto",
+    cache: Cache | None = None,
+) -> Any:
+    """Attention under a scheme: softmax(score(q kᵀ · scale)) v, every hook in its place (Vaswani et al., 2017, §3.2).
+
+    `positions` is `[L]` or `[..., L]`, a tuple of such for a sum, or None: the index counted from the start of each
+    segment. `segments` likewise, whole numbers, 0 for padding. Keys' own default to the queries' where lengths agree.
+    `query_start` is the index of the first query, 0 unless given. Returns `[..., Q, H, d]`; with a `cache`, that and
+    the cache with the new tokens in it. A query that sees nothing receives zeros. Raises `ValueError` or `TypeError`.
+    """
+    given, scheme, look = scheme, bound(bare(scheme)), _look(scheme, mask)
+    q, k, v = (jnp.asarray(a) for a in (q, k, v))
+    arguments.check_arrays(q, k, v)
+    arguments.check_scheme(scheme, given, params, look, positions, x)
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel is {kernel!r}; it is one of {', '.join(map(repr, KERNELS))}.")
+    t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
+    t = arguments.check_tokens(t, scheme, query_start, cache is not None)
+    if cache is not None:
+        arguments.check_cache(cache, t, look, query_start)
+    start = cache.length if cache is not None else jnp.asarray(0 if query_start is None else query_start, jnp.int32)
+    same = q.shape[-3] == k.shape[-3] and query_start is None and not any(a is not None for a in t[4::2])
+    layer = _Layer(scheme, pick(params, "layer"), pick(params, "heads"), look, same)
+    scheme.admit(layer.params, t.positions if t.positions is not None else _implied(scheme, start, q.shape[-3]))
+    lead = q.shape[:-3]
+    flat, axes = arguments.fold_tokens(t, lead, scheme.axes)
+    if cache is None:
+        one = lambda t: _full(layer, start, t)  # noqa: E731
+        out = jax.vmap(one, (axes,))(flat) if lead else one(t)
+        return out.reshape(*lead, *out.shape[-3:])
+    rows = Cache(0, 0, 0, 0, 0, 0, None)  # type: ignore[arg-type]
+    return jax.vmap(lambda t, cache: _step(layer, t, cache), (axes, rows), (0, rows))(flat, cache)
+
+
+def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positions: Any = None, segments: Any = None):
+    """The input of the first layer, with what the scheme adds to it. Most schemes add nothing here."""
+    if positions is None and arguments.placed(scheme):
+        raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
+    scheme, x = bound(bare(scheme)), jnp.asarray(x)
+    if x.ndim < 2:
+        raise ValueError(f"x has the shape {x.shape}; it is [..., length, width].")
+    if not scheme.overrides("embed"):
+        return x
+    lead, length, p = x.shape[:-2], x.shape[-2], pick(params, "layer")
+    positions = arguments.tokens("positions", positions, lead, length, scheme.axes, False)
+    segments = arguments.tokens("segments", segments, lead, length, 1, True)
+    index = jnp.arange(length, dtype=jnp.int32)
+    scheme.admit(p, positions if positions is not None else _implied(scheme, jnp.int32(0), length))
+
+    def one(x, positions, segments):
+        at = _at(scheme, index, segments, positions, index + 1, 1)
+        return scheme.embed(p, x, at)
+
+    if not lead:
+        return one(x, positions, segments)
+    pairs = [arguments.fold(a, lead, tail) for a, tail in ((x, 2), (positions, min(scheme.axes, 2)), (segments, 1))]
+    out = jax.vmap(one, [axis for _, axis in pairs])(*(a for a, _ in pairs))
+    return out.reshape(*lead, *out.shape[-2:])
+
+
+class _Layer(NamedTuple):
+    scheme: Scheme
+    params: Any
+    heads: Any
+    look: Window
+    same: bool
+    """Whether queries and keys are the same tokens."""
+
+    @property
+    def both(self):
+        return self.params, self.heads
+
+
+def _look(scheme: Any, mask: Mask) -> Window:
+    look = window(mask)
+    return scheme.narrow(look) if isinstance(scheme, Windowed) else look
+
+
+def _implied(scheme: Scheme, start: Array, length: int) -> PyTree:
+    """The positions of one document from its start, as far as a scheme may refuse them."""
+    index = start + jnp.arange(length, dtype=jnp.int32)
+    return spread(scheme, index if scheme.axes == 1 else jnp.stack([index] * scheme.axes, -1))
+
+
+def _at(scheme: Scheme, index, segment, position, visible, heads, before=-1, began=0) -> At:
+    """What is known of each token; a position that was not passed is the index counted from the segment's start."""
+    segments = jnp.ones_like(index) if segment is None else segment
+    if position is None:
+        position = index
+        if segment is not None:
+            position = since_start(index, segment, jnp.asarray(before, segment.dtype), jnp.asarray(began, index.dtype))
+        position = spread(scheme, position if scheme.axes == 1 else jnp.stack([position] * scheme.axes, -1))
+    return At(spread(scheme, position), index, segments, visible, jnp.int32(0), heads)
+
+
+def _full(layer: _Layer, start: Array, t: Tokens) -> Float[Array, "Q H d"]:
+    """One sequence, all at once."""
+    scheme, (queries, heads, d) = layer.scheme, t.q.shape
+    t = _silent(t._replace(key_segments=t.segments) if layer.same else t)
+    qi, ki = start + jnp.arange(queries, dtype=jnp.int32), jnp.arange(t.k.shape[0], dtype=jnp.int32)
+    seen = sees(layer.look, qi, ki, t.segments, t.key_segments)
+    first = sides.start(scheme, layer.both, _dims(t))
+    at = _at(scheme, qi, t.segments, t.positions, seen.sum(-1, dtype=jnp.int32), heads)
+    told, _ = sides.tell(scheme, layer.both, t.x, at, first)
+    key_at, key_told = at, told
+    if not layer.same:
+        key_at = _at(scheme, ki, t.key_segments, t.key_positions, jnp.zeros_like(ki), heads)
+        key_told, _ = sides.tell(scheme, layer.both, t.key_x, key_at, first)
+        told = sides.lookup(scheme, layer.both, told, key_told, qi)
+    keys = sides.encode(scheme, layer.both, t.k, t.v, key_told, heads)
+    pairs = sides.Pairs(_distance(at.position, key_at.position), seen, qi, ki, scheme.scale(d), heads)
+    return sides.mix(scheme, layer.both, t.q, keys, told, pairs)
+
+
+def _step(layer: _Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"], Cache]:
+    """One sequence's new tokens, after those in its cache."""
+    scheme, (new, heads, d), length = layer.scheme, t.q.shape, cache.length
+    segments = jnp.ones(new, jnp.int32) if t.segments is None else t.segments
+    t = _silent(t._replace(segments=segments, key_segments=segments))
+    capacity = cache.segment.shape[0]
+    qi, ki = length + jnp.arange(new, dtype=jnp.int32), jnp.arange(capacity, dtype=jnp.int32)
+    segment = write(cache.segment, t.segments, length, 0)
+    seen = sees(layer.look, qi, ki, t.segments, segment)
+    at = _at(scheme, qi, t.segments, t.positions, seen.sum(-1, dtype=jnp.int32), heads, *last(cache.segment, length))
+    position = write(cache.position, at.position, length, 0)
+    told, carry = sides.tell(scheme, layer.both, t.x, at, cache.carry)
+    keys = sides.encode(scheme, layer.both, t.k, t.v, told, heads)
+    keys = sides.Keys(*write((cache.k, cache.v, cache.said), tuple(keys), length, 1))
+    pairs = sides.Pairs(_distance(at.position, position), seen, qi, ki, scheme.scale(d), heads)
+    out = sides.mix(scheme, layer.both, t.q, keys, told, pairs)
+    out = jnp.where(length + new > capacity, jnp.nan, out)
+    return out, Cache(*keys, position, segment, carry, length + new)
+
+
+def _silent(t: Tokens) -> Tokens:
+    """The same tokens with padding set to zero: 0 · NaN is NaN, so what nobody may see must not be there at all."""
+
+    def hush(a, segments):
+        return a if a is None or segments is None else jnp.where((segments > 0).reshape(-1, *[1] * (a.ndim - 1)), a, 0)
+
+    q, x = hush(t.q, t.segments), hush(t.x, t.segments)
+    k, v, key_x = (hush(a, t.key_segments) for a in (t.k, t.v, t.key_x))
+    return t._replace(q=q, x=x, k=k, v=v, key_x=key_x)
+
+
+def _distance(i: PyTree, j: PyTree) -> PyTree:
+    """Query position minus key position, for each part of a chain."""
+    if isinstance(i, tuple):
+        return tuple(_distance(a, b) for a, b in zip(i, j, strict=True))
+    return i[:, None] - j[None, :]
+
+
+def _dims(t: Tokens) -> Dims:
+    width = t.q.shape[1] * t.q.shape[2] if t.x is None else t.x.shape[-1]
+    return Dims(width, t.q.shape[1], t.q.shape[2], max(t.k.shape[0], 1), key_heads=t.k.shape[1])

@@ -1,0 +1,85 @@
+"""The cache of decoding: what keys said once, and what `locate` carries on, so that decoding equals the full forward.
+
+It counts places (where to write, what the mask compares), never positions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Num, PyTree
+
+from posenc import sides
+from posenc.compose import bare, pick, spread
+from posenc.parameters import bound
+from posenc.scheme import At, Dims, Scheme
+
+
+class Cache(NamedTuple):
+    """Keys and values of one layer, `capacity` places for each sequence of the batch. `G` is the number of key heads,
+    or of query heads where a scheme makes keys differ per query head."""
+
+    k: Float[Array, "B G C e"]
+    v: Float[Array, "B G C d"]
+    said: PyTree
+    position: PyTree[Num[Array, "B C"]]
+    segment: Int[Array, "B C"]
+    carry: PyTree
+    length: Int[Array, ""]
+    """The next free place."""
+
+    @classmethod
+    def empty(
+        cls, scheme: Any, params: Any, dims: Dims, *, batch: int, capacity: int, dtype: Any, positions: Any = jnp.int32
+    ) -> Cache:
+        """A cache with nothing in it. `positions` is the type of the positions it will be given."""
+        scheme = bound(bare(scheme))
+        if not dims.causal:
+            raise ValueError("A cache serves decoding, where tokens see what came before them; make dims causal=True.")
+        for name, value in (("batch", batch), ("capacity", capacity)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} is {value!r}; it is a whole number of at least 1.")
+        parts = pick(params, "layer"), pick(params, "heads")
+        keys, place, carry = jax.eval_shape(lambda: _blank(scheme, parts, dims, capacity, dtype, positions))
+        zeros = lambda a: jnp.zeros((batch, *a.shape), a.dtype)  # noqa: E731
+        first = jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *jnp.shape(a))), sides.start(scheme, parts, dims))
+        jax.tree.map(lambda a, b: None, first, carry)
+        return cls(
+            *jax.tree.map(zeros, keys),
+            jax.tree.map(zeros, place),
+            zeros(jnp.zeros(capacity, jnp.int32)),
+            first,
+            jnp.int32(0),
+        )
+
+
+def _blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, positions: Any):
+    """What one sequence of `capacity` tokens would store; only its shapes are used."""
+    none = jnp.zeros(capacity, jnp.int32)
+    shape = (capacity,) if scheme.axes == 1 else (capacity, scheme.axes)
+    place = spread(scheme, jnp.zeros(shape, positions))
+    at = At(place, none, none, none, jnp.int32(0), dims.heads)
+    x = jnp.zeros((capacity, dims.width), dtype)
+    told, carry = sides.tell(scheme, parts, x, at, sides.start(scheme, parts, dims))
+    k = jnp.zeros((capacity, dims.key_heads or dims.heads, dims.head), dtype)
+    return sides.encode(scheme, parts, k, k, told, dims.heads), place, carry
+
+
+def write(stored: PyTree, new: PyTree, length: Array, axis: int) -> PyTree:
+    """Put new entries at the next free places. What does not fit is dropped: the caller says so with NaN."""
+
+    def put(old, new):
+        places = length + jnp.arange(new.shape[axis])
+        return old.at[(slice(None),) * axis + (places,)].set(new.astype(old.dtype), mode="drop")
+
+    return jax.tree.map(put, stored, new)
+
+
+def last(segment: Int[Array, " C"], length: Array) -> tuple[Array, Array]:
+    """The segment of the last token stored, and the index at which it began; -1 and 0 before the first."""
+    place = jnp.arange(segment.size)
+    now = jnp.where(length > 0, segment[jnp.clip(length - 1, 0, segment.size - 1)], -1)
+    began = jnp.where((place < length) & (segment != now), place + 1, 0).max()
+    return now, began.astype(length.dtype)

@@ -1,0 +1,267 @@
+"""Schemes together: `a + b` on one attention, `a @ coordinates`, `a + window(512)`, and `[a, b]` by layers.
+
+Hooks run on plain schemes and chains only. `Placed` and `Windowed` are wrappers that `bare` takes off: the first says
+which positions to draw (`posenc.place`), the second narrows the mask. A `Pattern` belongs to a model of many layers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+
+from posenc.masks import Window
+from posenc.scheme import ORDER, At, Dims, Scheme, Tile
+
+
+class Chain(Scheme, name=None):
+    """Several schemes on one attention, in order. Everything of a chain is a tuple with an entry for each part."""
+
+    parts: tuple[Any, ...]
+
+    reads = property(lambda self: max((bare(s).reads for s in self.parts), key=ORDER.index))
+    contextual = property(lambda self: any(bare(s).contextual for s in self.parts))
+    causal_only = property(lambda self: "; ".join(r for s in self.parts if (r := bare(s).causal_only)))
+    cross = property(lambda self: all(bare(s).cross for s in self.parts))
+    family = property(lambda self: bare(self.parts[0]).family)
+    replaces = property(lambda self: any(bare(s).replaces for s in self.parts))
+
+    def validate(self):
+        plain = [bare(s) for s in self.parts]
+        if len(plain) < 2:
+            raise ValueError("A chain has at least two parts; one scheme stands alone.")
+        label = [getattr(s, "name", "a chain") for s in plain]
+        if sum(s.overrides("weigh") for s in plain) > 1:
+            raise ValueError(f"Of {', '.join(label)}, at most one may make weights of its own; leave one out.")
+        for n, s in enumerate(plain):
+            before, others = plain[:n], plain[:n] + plain[n + 1 :]
+            if s.temperature and any(o.overrides("query") and not o.temperature for o in before):
+                raise ValueError(f"{label[n]!r} is a temperature, so it stands before what it scales; write it first.")
+            if s.replaces and (
+                any(o.overrides("score") for o in before) or any(o.overrides("query", "key") for o in others)
+            ):
+                raise ValueError(f"{label[n]!r} replaces q·k, so it comes first and nothing else may change q or k.")
+
+    def fit(self, dims: Dims):
+        fitted = Chain(tuple(s.fit(dims) for s in self.parts))
+        fitted.scale(dims.head)
+        return fitted
+
+    def admit(self, p, position):
+        for n, s in enumerate(self.parts):
+            s.admit(p[n], position[n])
+
+    def init(self, key, dims):
+        raise TypeError("A chain has no parameters of its own; posenc.init makes those of its parts.")
+
+    init_head = init
+
+    def carry(self, dims: Dims):
+        return tuple(s.carry(dims) for s in self.parts)
+
+    def scale(self, d: int) -> float:
+        chosen = {s.scale(d): s for s in self.parts if s.overrides("scale")}
+        if len(chosen) > 1:
+            said = " and ".join(f"{s.name} by {value:.6g}" for value, s in chosen.items())
+            raise ValueError(f"Two schemes multiply q·k differently, {said}; combine schemes of one scale.")
+        return next(iter(chosen), d**-0.5)
+
+    def embed(self, p, x, at: At):
+        for n, s in enumerate(self.parts):
+            x = s.embed(p[n], x, _told(at, n))
+        return x
+
+    def locate(self, p, x, at: At, carry):
+        told = [s.locate(p[n], x, _told(at, n), carry[n]) for n, s in enumerate(self.parts)]
+        return tuple(c for c, _ in told), tuple(new for _, new in told)
+
+    def query(self, p, q, c):
+        said = []
+        for n, s in enumerate(self.parts):
+            q, word = s.query(p[n], q, c[n])
+            said.append(word)
+        return q, tuple(said)
+
+    def key(self, p, k, c):
+        said = []
+        for n, s in enumerate(self.parts):
+            k, word = s.key(p[n], k, c[n])
+            said.append(word)
+        return k, tuple(said)
+
+    def value(self, p, v, c):
+        for n, s in enumerate(self.parts):
+            v = s.value(p[n], v, c[n])
+        return v
+
+    def score(self, p, s, tile: Tile):
+        for n, one in enumerate(self.parts):
+            s = one.score(p[n], s, _tile(tile, n))
+        return s
+
+    def weigh(self, p, s, tile: Tile):
+        n = next(n for n, one in enumerate(self.parts) if one.overrides("weigh"))
+        return self.parts[n].weigh(p[n], s, _tile(tile, n))
+
+    def extra(self, p, a, tile: Tile):
+        adds = [n for n, one in enumerate(self.parts) if one.overrides("extra")]
+        return sum(self.parts[n].extra(p[n], a, _tile(tile, n)) for n in adds)
+
+    def output(self, p, o, c):
+        for n, s in reversed(list(enumerate(self.parts))):
+            o = s.output(p[n], o, c[n])
+        return o
+
+    def overrides(self, *hooks):
+        return any(bare(s).overrides(*hooks) for s in self.parts)
+
+    def lookup(self, asked, whole, rows):
+        return tuple(s.lookup(asked[n], whole[n], rows) for n, s in enumerate(self.parts))
+
+
+def _told(at: At, n: int) -> At:
+    return at._replace(position=at.position[n])
+
+
+def _tile(tile: Tile, n: int) -> Tile:
+    return tile._replace(i=tile.i[n], j=tile.j[n], distance=tile.distance[n])
+
+
+class _Sum:
+    """What can stand in a sum beside schemes."""
+
+    def __add__(self, other):
+        return add(self, other)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Placed(_Sum):
+    """A scheme, or a sum of them, under coordinates of its own: `rope @ random_sorted(2048)`."""
+
+    scheme: Any
+    coordinates: Any
+
+    def __post_init__(self):
+        if isinstance(self.scheme, Placed):
+            raise ValueError("Coordinates are given once; write them once.")
+        if isinstance(self.scheme, Chain) and any(isinstance(s, Placed) for s in self.scheme.parts):
+            raise ValueError("A part of this sum has coordinates already; give them once, to the parts or to the sum.")
+
+    def fit(self, dims):
+        return Placed(self.scheme.fit(dims), self.coordinates)
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Windowed(_Sum):
+    """A scheme whose queries see `keys` keys, themselves among them: `rope + window(512)`."""
+
+    scheme: Any
+    keys: int
+
+    def __post_init__(self):
+        if not isinstance(self.keys, int) or isinstance(self.keys, bool) or self.keys < 1:
+            raise ValueError(f"window takes a whole number of keys of at least 1, not {self.keys!r}.")
+
+    def fit(self, dims):
+        return Windowed(self.scheme.fit(dims), self.keys)
+
+    def narrow(self, mask: Window) -> Window:
+        """The mask that is left of `mask`. Where the future is seen, the window is split evenly."""
+        if mask.right == 0:
+            left, right = self.keys - 1, 0
+        elif self.keys % 2:
+            left = right = self.keys // 2
+        else:
+            raise ValueError(
+                f"window({self.keys}) cannot lie evenly around a token that sees both ways; take an odd number."
+            )
+        return Window(
+            left if mask.left is None else min(left, mask.left), right if mask.right is None else min(right, mask.right)
+        )
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Pattern(_Sum):
+    """One period of layers, and what acts on the input before the first: `learned + [rope, nope]`."""
+
+    layers: tuple[Any, ...]
+    input: Any = None
+
+    def __post_init__(self):
+        for s in self.layers:
+            if isinstance(s, Pattern):
+                raise ValueError("A period of layers cannot hold another; write one list.")
+            if bare(s).overrides("embed"):
+                raise ValueError(
+                    "Inside a list no scheme may act on the input; write it before: 'learned + [rope, nope]'."
+                )
+        if self.input is not None and bare(self.input).overrides("query", "key", "value", "score", "weigh", "extra"):
+            raise ValueError("Before a list stands only what acts on the input; write the rest inside the list.")
+
+    def fit(self, dims):
+        return Pattern(tuple(s.fit(dims) for s in self.layers), self.input and self.input.fit(dims))
+
+
+def add(a: Any, b: Any) -> Any:
+    """`a + b`: flat, in order; a window stays around the sum, and what acts on the input may stand before a list."""
+    if isinstance(a, Pattern) or isinstance(b, Pattern) and b.input is not None:
+        raise ValueError("Nothing stands after a list, and one sum before it: 'learned + [rope, nope]'.")
+    if isinstance(b, Pattern):
+        return Pattern(b.layers, a)
+    windows = [s for s in (a, b) if isinstance(s, Windowed)]
+    if len(windows) > 1:
+        raise ValueError("A sum has one window; leave one out.")
+    inner = [s.scheme if isinstance(s, Windowed) else s for s in (a, b)]
+    chain = Chain(_parts(inner[0]) + _parts(inner[1]))
+    return Windowed(chain, windows[0].keys) if windows else chain
+
+
+def _parts(s: Any) -> tuple[Any, ...]:
+    if isinstance(s, Chain):
+        return s.parts
+    if isinstance(s, Scheme | Placed):
+        return (s,)
+    raise TypeError(f"{s!r} cannot be added to a scheme.")
+
+
+def bare(scheme: Any) -> Scheme:
+    """The scheme whose hooks run: coordinates and windows taken off. A pattern is refused by name."""
+    if isinstance(scheme, Placed | Windowed):
+        return bare(scheme.scheme)
+    if isinstance(scheme, Chain) and not all(isinstance(s, Scheme) for s in scheme.parts):
+        return Chain(tuple(bare(s) for s in scheme.parts))
+    if isinstance(scheme, Pattern):
+        raise TypeError("A list of schemes is a pattern of layers; give attention one layer's scheme.")
+    if isinstance(scheme, Scheme):
+        return scheme
+    raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
+
+
+def merge(layer: Any, head: Any) -> Any:
+    """The parameters that hooks see: one layer's and one head's, in one dict for each scheme."""
+    if isinstance(layer, tuple):
+        return tuple(merge(a, b) for a, b in zip(layer, head, strict=True))
+    return layer | head
+
+
+def pick(params: Any, group: str) -> Any:
+    """The "layer" or the "heads" of parameters as `posenc.init` makes them."""
+    if isinstance(params, tuple):
+        return tuple(pick(p, group) for p in params)
+    return params[group]
+
+
+def spread(scheme: Scheme, positions: Any) -> Any:
+    """Positions as hooks want them: a tuple for a chain, where one array serves all parts."""
+    if not isinstance(scheme, Chain):
+        if isinstance(positions, tuple):
+            raise ValueError(f"A tuple of {len(positions)} positions was given to one scheme; give it one array.")
+        return positions
+    given = positions if isinstance(positions, tuple) else (positions,) * len(scheme.parts)
+    if len(given) != len(scheme.parts):
+        raise ValueError(f"{len(given)} positions were given to a sum of {len(scheme.parts)} schemes; give one each.")
+    return tuple(spread(s, p) for s, p in zip(scheme.parts, given, strict=True))

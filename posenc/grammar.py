@@ -1,0 +1,132 @@
+"""One text names one thing: `"rope(base=500000.0) + alibi"` to a tree and back, without jax.
+
+Schemes, coordinates and tasks share this grammar. A name is an identifier; a call gives settings, which are
+finite numbers, strings, booleans, None, or tuples of those; `+` adds (flat), `@` gives coordinates and binds tighter,
+a list is one period of layers. Nothing is ever evaluated: the text is parsed by `ast` and only these forms pass.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import dataclass
+
+LONGEST = 4096
+EXAMPLE = "rope(base=500000.0) + alibi"
+Value = bool | int | float | str | None | tuple["Value", ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A name with settings: `rope(base=500000.0)`."""
+
+    name: str
+    given: tuple[Value, ...] = ()
+    settings: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Several on one attention, in order: `rope + alibi`. Sums are flat."""
+
+    parts: tuple[Tree, ...]
+
+
+@dataclass(frozen=True)
+class At:
+    """Something under coordinates: `rope @ random_sorted(2048)`."""
+
+    what: Tree
+    where: Call
+
+
+@dataclass(frozen=True)
+class Period:
+    """One period of layers: `[rope, rope, rope, nope]`."""
+
+    layers: tuple[Tree, ...]
+
+
+Tree = Call | Sum | At | Period
+
+
+def read(text: str) -> Tree:
+    """The tree that a text names. Raises one `ValueError` sentence for everything that is no such text."""
+    if not isinstance(text, str):
+        raise TypeError(f"A text was expected, such as {EXAMPLE!r}, not {text!r}.")
+    shown = text if len(text) <= 80 else text[:77] + "..."
+    if not text.strip():
+        raise ValueError(f"An empty text names nothing; write for example {EXAMPLE!r}.")
+    if len(text) > LONGEST:
+        raise ValueError(f"{shown!r} is {len(text)} characters long; at most {LONGEST} are read.")
+    try:
+        return _tree(ast.parse(text.strip(), mode="eval").body)
+    except _Refused as refusal:
+        raise ValueError(f"{shown!r} cannot be read: {refusal}; write for example {EXAMPLE!r}.") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError(f"{shown!r} cannot be read as names and settings; write for example {EXAMPLE!r}.") from None
+
+
+def write(tree: Tree) -> str:
+    """The text of a tree; `read(write(tree)) == tree`."""
+    match tree:
+        case Call(name, given, settings):
+            inside = [repr(v) for v in given] + [f"{k}={v!r}" for k, v in settings]
+            return f"{name}({', '.join(inside)})" if inside else name
+        case Sum(parts):
+            return " + ".join(write(p) for p in parts)
+        case At(what, where):
+            inner = f"({write(what)})" if isinstance(what, Sum) else write(what)
+            return f"{inner} @ {write(where)}"
+        case Period(layers):
+            return f"[{', '.join(write(layer) for layer in layers)}]"
+    raise TypeError(f"{tree!r} is no tree of this grammar.")
+
+
+class _Refused(Exception):
+    """What is wrong with a text, as the middle of a sentence."""
+
+
+def _tree(node: ast.expr) -> Tree:
+    match node:
+        case ast.Name(name):
+            return Call(name)
+        case ast.Call(ast.Name(name), args, keywords):
+            names = [k.arg for k in keywords]
+            if None in names or any(isinstance(a, ast.Starred) for a in args):
+                raise _Refused("settings are written one by one, without stars")
+            for k in names:
+                if names.count(k) > 1:
+                    raise _Refused(f"the setting {k!r} of {name!r} is given twice")
+            return Call(name, tuple(_value(a) for a in args), tuple((k.arg, _value(k.value)) for k in keywords))
+        case ast.BinOp(left, ast.Add(), right):
+            return Sum(_addends(_tree(left)) + _addends(_tree(right)))
+        case ast.BinOp(left, ast.MatMult(), right):
+            what, where = _tree(left), _tree(right)
+            if isinstance(what, At):
+                raise _Refused("coordinates are given once")
+            if not isinstance(where, Call) or isinstance(what, Period):
+                raise _Refused("`@` stands between a scheme and the name of coordinates")
+            return At(what, where)
+        case ast.List(items):
+            if not items:
+                raise _Refused("a period of layers holds at least one")
+            return Period(tuple(_tree(item) for item in items))
+    raise _Refused(f"{ast.unparse(node)!r} is neither a name, a call, a sum, `@` nor a list")
+
+
+def _addends(tree: Tree) -> tuple[Tree, ...]:
+    return tree.parts if isinstance(tree, Sum) else (tree,)
+
+
+def _value(node: ast.expr) -> Value:
+    match node:
+        case ast.Constant(bool() | int() | str() | None as value):
+            return value
+        case ast.Constant(float() as value) if math.isfinite(value):
+            return value
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)) if not isinstance(value, bool):
+            return -_value(node.operand)
+        case ast.Tuple(items):
+            return tuple(_value(item) for item in items)
+    raise _Refused(f"the setting {ast.unparse(node)!r} is not a finite number, a string, a boolean, None or a tuple")

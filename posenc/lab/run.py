@@ -1,0 +1,153 @@
+"""What is trained: `Run` decides the compiled program, `Knobs` are its inputs, `Plan` says how often and how long.
+
+Nothing here imports jax, so that help, status, tables and figures start at once. A value moved from `Run` to `Knobs`
+is a compilation saved: two trials that differ in knobs alone are two lanes of one program.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from posenc import grammar
+from posenc.registry import convert
+
+
+@dataclass(frozen=True)
+class Run:
+    """What decides the program: equal runs are one program, and only different ones compile again."""
+
+    task: str = "reverse_string"
+    """What is learned, as a text: "token_k_back(k=3)"; `posenc list tasks`."""
+    scheme: str = "rope"
+    """Where position enters, as a text: "rope + alibi", "[rope, nope]"; `posenc list`."""
+    model: Literal["encoder", "decoder"] = "encoder"
+    """encoder: every token sees every other; decoder: a token sees those before it and itself."""
+    width: int = 64
+    """Features of the residual stream."""
+    depth: int = 2
+    """Layers."""
+    heads: int = 4
+    """Attention heads; they divide the width."""
+    hidden: int | None = None
+    """Units of the feed-forward layer; 4 times the width unless given."""
+    norm: Literal["pre", "post"] = "pre"
+    """Where normalisation stands: before each branch, or after each sum as in 2017."""
+    batch: int = 64
+    """Sequences per step."""
+    length: int = 40
+    """The largest size trained on; what a size counts is the task's to say."""
+    shortest: int | None = None
+    """The smallest size trained on; the task's smallest unless given."""
+    longest: int | None = None
+    """The largest size that tables of positions hold; 4 times `length` unless given."""
+    lengths: Literal["step", "example"] = "step"
+    """Whether all sequences of a step share one size, or each draws its own."""
+    buckets: int | None = None
+    """Into how many padded lengths the sizes trained on fall; 1 up to length 16, else 5, unless given."""
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    """How the learning rate falls after the warm-up: to a tenth, to zero, or not at all."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Of activations; parameters, angles, biases and softmax are float32."""
+
+    def __post_init__(self):
+        convert(self)
+        grammar.read(self.task), grammar.read(self.scheme)
+        for name in ("width", "depth", "heads", "batch", "length", "hidden", "shortest", "longest", "buckets"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}; it is a whole number of at least 1.")
+        if self.width % self.heads:
+            raise ValueError(f"{self.heads} heads do not divide a width of {self.width}; choose a multiple.")
+        if self.shortest is not None and self.shortest > self.length:
+            raise ValueError(f"shortest is {self.shortest}, but length, the largest size trained on, is {self.length}.")
+        if self.longest is not None and self.longest < self.length:
+            raise ValueError(f"longest is {self.longest}; tables must hold length, which is {self.length}, at least.")
+
+    @property
+    def causal(self) -> bool:
+        """Whether a token sees only those before it and itself."""
+        return self.model == "decoder"
+
+    def filled(self, smallest: int) -> Run:
+        """The same run with nothing left open, for a task whose smallest legal size is `smallest`."""
+        return dataclasses.replace(
+            self,
+            hidden=self.hidden or 4 * self.width,
+            shortest=self.shortest or smallest,
+            longest=self.longest or 4 * self.length,
+            buckets=self.buckets or (1 if self.length <= 16 else 5),
+        )
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What one trial feeds its program. No value here costs a compilation."""
+
+    seed: int = 0
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    warmup: float = 0.1
+    clip: float = 1.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many trials of each run there are, how long they train, and at which sizes they are evaluated."""
+
+    steps: int = 2000
+    """Training steps of each trial."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """One trial each; `--seeds 5` on the command line means 0 to 4."""
+    lr: tuple[float, ...] = (1e-3,)
+    """Learning rates, each tried with every seed; the best is chosen on the sizes trained on."""
+    sizes: tuple[int, ...] | None = None
+    """Sizes evaluated; unless given, the largest trained on and 1.25, 1.5, 2, 3 and 4 times that."""
+    rows: int = 256
+    """Sequences evaluated at each size."""
+    weight_decay: float = 0.0
+    """Decoupled weight decay, of matrices only: positional parameters, biases and norms are exempt."""
+    warmup: float = 0.1
+    """The share of the steps in which the learning rate rises."""
+    clip: float = 1.0
+    """The largest norm of a gradient; larger ones are scaled down to it."""
+    segment: int | None = None
+    """Steps between two looks at the host; unless given, the largest divisor of `steps` up to 100."""
+
+    def __post_init__(self):
+        convert(self)
+        if self.steps < 0:
+            raise ValueError(f"steps is {self.steps}; it is a whole number of at least 0.")
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or not all(0 <= s < 2**32 for s in self.seeds):
+            raise ValueError(f"seeds are {self.seeds}; at least one is needed, each once, from 0 to 4294967295.")
+        if not self.lr or len(set(self.lr)) < len(self.lr) or not all(math.isfinite(r) and r >= 0 for r in self.lr):
+            raise ValueError(f"lr is {self.lr}; at least one rate is needed, each once, finite and not negative.")
+        if self.sizes is not None and (not self.sizes or min(self.sizes) < 1):
+            raise ValueError(f"sizes are {self.sizes}; at least one is needed, each at least 1.")
+        if self.rows < 1:
+            raise ValueError(f"rows is {self.rows}; at least 1 sequence is evaluated at each size.")
+        if not (self.weight_decay >= 0 and 0 <= self.warmup <= 1 and self.clip > 0):
+            raise ValueError(
+                f"weight_decay is {self.weight_decay}, warmup {self.warmup}, clip {self.clip}; "
+                "they are at least 0, from 0 to 1, and above 0."
+            )
+        if self.segment is not None and (self.segment < 1 or self.steps % self.segment):
+            raise ValueError(
+                f"A segment of {self.segment} steps does not divide {self.steps}; leave it out or change it."
+            )
+
+    @property
+    def stride(self) -> int:
+        """The length of a segment: the largest divisor of `steps` up to 100, unless given."""
+        return self.segment or max((n for n in range(1, 101) if self.steps % n == 0), default=1)
+
+    def evaluated(self, length: int) -> tuple[int, ...]:
+        """The sizes evaluated, in ascending order, when the largest size trained on is `length`."""
+        return tuple(sorted(set(self.sizes or (math.ceil(length * f) for f in (1, 1.25, 1.5, 2, 3, 4)))))
+
+    def knobs(self) -> tuple[Knobs, ...]:
+        """One set per trial: every seed at every rate."""
+        rest = {"weight_decay": self.weight_decay, "warmup": self.warmup, "clip": self.clip}
+        return tuple(Knobs(seed=seed, lr=lr, **rest) for lr in self.lr for seed in self.seeds)

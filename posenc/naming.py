@@ -1,0 +1,88 @@
+"""One text names one scheme, both ways: `spec(parse(text))` is the shortest text of the same object.
+
+The text is the command line's value, the settings' value, the key of results and the label in figures. Names resolve
+through the registries alone; no text is ever imported or evaluated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from posenc import grammar
+from posenc.compose import Chain, Pattern, Placed, Windowed, add
+from posenc.coordinates import COORDINATES, Coordinates
+from posenc.registry import Registry, call
+from posenc.scheme import SCHEMES, Dims, Scheme
+
+
+def parse(text: str) -> Any:
+    """The scheme that a text names: `parse("rope(base=500000.0) + alibi")`. Raises one `ValueError` sentence."""
+    return _build(grammar.read(text))
+
+
+def spec(scheme: Any) -> str:
+    """The text of a scheme; `parse(spec(scheme)) == scheme`. Settings at their default are left out."""
+    return grammar.write(_tree(scheme))
+
+
+def names(kind: str = "schemes") -> list[str]:
+    """The names of all schemes, or of all "coordinates"."""
+    kinds: dict[str, Registry] = {"schemes": SCHEMES, "coordinates": COORDINATES}
+    if kind not in kinds:
+        raise ValueError(f"{kind!r} has no names; choose {' or '.join(map(repr, kinds))}.")
+    return kinds[kind].names()
+
+
+def bind(scheme: Any, dims: Dims) -> Any:
+    """The scheme for a model of these sizes: settings left `None` are filled, what cannot be is refused."""
+    if not hasattr(scheme, "fit"):
+        raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
+    return scheme.fit(dims)
+
+
+def _build(tree: grammar.Tree) -> Any:
+    match tree:
+        case grammar.Call("window"):
+            raise ValueError(
+                "window(n) is no scheme but narrows what one sees; write for example 'nope + window(512)'."
+            )
+        case grammar.Call():
+            return SCHEMES.make(tree)
+        case grammar.At(what, where):
+            return Placed(_build(what), COORDINATES.make(where))
+        case grammar.Period(layers):
+            return Pattern(tuple(_build(layer) for layer in layers))
+        case grammar.Sum(parts):
+            windows = [p for p in parts if isinstance(p, grammar.Call) and p.name == "window"]
+            first, *rest = [_build(p) for p in parts if p not in windows]
+            for part in rest:
+                first = add(first, part)
+            for window in windows:
+                if isinstance(first, Windowed) or len(window.given) + len(window.settings) != 1:
+                    raise ValueError("A sum has one window of one number, such as window(512).")
+                first = Windowed(first, (window.given or (window.settings[0][1],))[0])
+            return first
+    raise TypeError(f"{tree!r} is no tree of the grammar.")
+
+
+def _tree(scheme: Any) -> grammar.Tree:
+    match scheme:
+        case Windowed(inner, keys):
+            tree = _tree(inner)
+            parts = tree.parts if isinstance(tree, grammar.Sum) else (tree,)
+            return grammar.Sum((*parts, grammar.Call("window", (keys,))))
+        case Placed(inner, coordinates):
+            return grammar.At(_tree(inner), call(coordinates, coordinates.name))
+        case Pattern(layers, before):
+            period = grammar.Period(tuple(_tree(s) for s in layers))
+            if before is None:
+                return period
+            tree = _tree(before)
+            return grammar.Sum((*(tree.parts if isinstance(tree, grammar.Sum) else (tree,)), period))
+        case Chain(parts):
+            return grammar.Sum(tuple(_tree(s) for s in parts))
+        case Scheme():
+            return call(scheme, scheme.name)
+        case Coordinates():
+            return call(scheme, scheme.name)
+    raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")

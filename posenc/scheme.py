@@ -1,0 +1,246 @@
+"""What a positional scheme is: pure functions, one for each place where position can enter attention.
+
+Hooks are written for one sequence and one head, are the identity until overridden (so the base class is NoPE), and are
+`jax.vmap`ped over batch and heads by whoever calls them (`posenc.attention`, and nobody else).
+
+    x ─ embed ─► q, k, v ─ locate ─► query, key, value ─► q·kᵀ · scale ─ score ─ weigh ─► a ─► a·v + extra ─ output ─►
+
+Settings are dataclass fields and static; what is learned lives in a plain dict that the caller owns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Num, PRNGKeyArray, PyTree
+
+from posenc.registry import Registry, convert
+
+Params = dict[str, Any]
+Reads = Literal["nothing", "distance", "positions", "content", "row", "heads"]
+ORDER: tuple[Reads, ...] = ("nothing", "distance", "positions", "content", "row", "heads")
+SCHEMES = Registry("scheme", "posenc.schemes", "posenc.schemes")
+GROUP_AXIS, REPEAT_AXIS = "posenc_key_heads", "posenc_queries_per_key_head"
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Dims:
+    """The sizes of a model, as far as a scheme may ask for them."""
+
+    width: int
+    """Features of the residual stream."""
+    heads: int
+    """Query heads."""
+    head: int
+    """Features of one head."""
+    trained: int
+    """The longest sequence trained on."""
+    longest: int | None = None
+    """The size of tables of positions; `trained` unless given."""
+    key_heads: int | None = None
+    """Key and value heads, a divisor of `heads`; as many unless given."""
+    causal: bool = True
+    """Whether queries see only what stands before them and themselves."""
+
+    def __post_init__(self):
+        convert(self)
+        for name in ("width", "heads", "head", "trained", "longest", "key_heads"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}; it is a whole number of at least 1.")
+        if self.heads % (self.key_heads or self.heads):
+            raise ValueError(f"{self.key_heads} key heads do not divide {self.heads} heads; choose a divisor.")
+
+    @property
+    def table(self) -> int:
+        """Rows of a table of positions."""
+        return self.longest or self.trained
+
+
+class At(NamedTuple):
+    """What is known of each token of one sequence, before any scheme speaks."""
+
+    position: PyTree[Num[Array, " L"]]
+    """What the scheme is told: anything, repeated or unordered too. `[L]` or `[L, axes]`; a tuple for a chain."""
+    index: Int[Array, " L"]
+    """Its place in the sequence. Masks and windows look at this alone."""
+    segment: Int[Array, " L"]
+    """Its document; 0 is padding, which nobody sees."""
+    visible: Int[Array, " L"]
+    """How many keys it sees as a query."""
+    head: Int[Array, ""]
+    heads: int
+
+
+class Tile(NamedTuple):
+    """Any rectangle of one head's score matrix: queries down the side, keys along the top."""
+
+    i: PyTree
+    """What `query` said of each query."""
+    j: PyTree
+    """What `key` said of each key."""
+    distance: PyTree[Num[Array, "Q K"]]
+    """Query position minus key position: the past is positive. A last axis for positions of several axes."""
+    raw: Float[Array, "Q K"]
+    """The scaled products q·k, before any `score`."""
+    scale: float
+    """What multiplied q·k; features made from the query multiply by it too."""
+    seen: Bool[Array, "Q K"]
+    """Where a query may look."""
+    qi: Int[Array, " Q"]
+    ki: Int[Array, " K"]
+    head: Int[Array, ""]
+    heads: int
+
+    def gather(self, s: Float[Array, "Q K"]) -> Float[Array, "H Q K"]:
+        """The same array of every head, for schemes that read `heads`."""
+        every = jax.lax.all_gather(jax.lax.all_gather(s, REPEAT_AXIS), GROUP_AXIS)
+        return every.reshape(self.heads, *s.shape)
+
+
+@dataclass_transform(frozen_default=True)
+class Scheme:
+    """Position, injected nowhere: every hook is the identity, so this class is NoPE.
+
+    Subclasses are final, frozen dataclasses, named by the class statement: `class ALiBi(Scheme, name="alibi")`.
+    A setting left `None` is filled from the model's sizes by `fit`, which `posenc.bind` calls.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
+    name: ClassVar[str]
+    family: ClassVar[str] = "none"
+    """Whose colour it takes in figures."""
+    reads: ClassVar[Reads] = "nothing"
+    """What `score`, `weigh` and `extra` look at, from least to most; attention picks its kernel by it.
+    "distance" means: adds a number that depends on `tile.distance` alone."""
+    contextual: ClassVar[bool] = False
+    """Whether `locate` reads the features of tokens, so that attention must be given `x`."""
+    tied: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that all layers share; those that `embed` reads must be."""
+    causal_only: ClassVar[str] = ""
+    """Why it is undefined where queries see what comes after them; empty where it is defined."""
+    cross: ClassVar[bool] = True
+    """Whether it is defined between two different sequences."""
+    temperature: ClassVar[bool] = False
+    """Whether it multiplies the query by a number; then it stands before what it scales."""
+    replaces: ClassVar[bool] = False
+    """Whether it puts a score of its own in place of q·k."""
+    axes: ClassVar[int] = 1
+    """How many numbers a position has."""
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change, so that old results are not taken for new ones."""
+    samples: ClassVar[tuple[dict[str, Any], ...]] = ()
+    """Settings that the contract tests run beside the defaults."""
+
+    def __init_subclass__(cls, name: str | None):
+        if cls.__mro__[1] is not Scheme:
+            raise TypeError(
+                f"{cls.__name__} extends {cls.__mro__[1].__name__}, but schemes are final: wrap it instead."
+            )
+        if vars(cls).keys() & {"score", "weigh", "extra"} and "reads" not in vars(cls):
+            raise TypeError(f"{cls.__name__} overrides score, weigh or extra, so it must declare what they read.")
+        if isinstance(reads := vars(cls).get("reads"), str) and reads not in ORDER:
+            raise TypeError(f"{cls.__name__} reads {reads!r}; a scheme reads one of {', '.join(ORDER)}.")
+        dataclasses.dataclass(frozen=True)(cls)
+        jax.tree_util.register_static(cls)
+        if name is not None:
+            cls.name = name
+            SCHEMES.add(name, cls)
+
+    def __post_init__(self):
+        convert(self)
+        self.validate()
+
+    def validate(self) -> None:
+        """Refuse settings that have no meaning, in one `ValueError` sentence."""
+
+    def fit(self, dims: Dims) -> Scheme:
+        """The same scheme with its open settings filled for a model of these sizes, or a `ValueError`."""
+        return self
+
+    def admit(self, p: Params, position: Num[Array, " L"]) -> None:
+        """Refuse positions of a wrong kind, and, where they are concrete, of a wrong value."""
+
+    def init(self, key: PRNGKeyArray, dims: Dims) -> Params:
+        """Parameters of one layer."""
+        return {}
+
+    def init_head(self, key: PRNGKeyArray, dims: Dims) -> Params:
+        """Parameters of one query head; hooks receive them without a head axis, merged with the layer's."""
+        return {}
+
+    def carry(self, dims: Dims) -> PyTree:
+        """What `locate` carries from chunk to chunk, before the first token."""
+        return ()
+
+    def scale(self, d: int) -> float:
+        """What multiplies q·k; `d` is the head's width before any hook widens it."""
+        return d**-0.5
+
+    def embed(self, p: Params, x: Float[Array, "L D"], at: At) -> Float[Array, "L D"]:
+        """The input."""
+        return x
+
+    def locate(self, p: Params, x: Float[Array, "L D"] | None, at: At, carry: PyTree) -> tuple[PyTree, PyTree]:
+        """What each token is told of itself. The only hook that sees other tokens, hence the one with a carry."""
+        return at.position, carry
+
+    def query(self, p: Params, q: Float[Array, "L d"], c: PyTree) -> tuple[Float[Array, "L e"], PyTree]:
+        """The query of each token, and what `score` is told of it."""
+        return q, c
+
+    def key(self, p: Params, k: Float[Array, "L d"], c: PyTree) -> tuple[Float[Array, "L e"], PyTree]:
+        """The key of each token, and what `score` is told of it; a cache stores both."""
+        return k, c
+
+    def value(self, p: Params, v: Float[Array, "L d"], c: PyTree) -> Float[Array, "L d"]:
+        """The value of each token, before mixing."""
+        return v
+
+    def score(self, p: Params, s: Float[Array, "Q K"], tile: Tile) -> Float[Array, "Q K"]:
+        """The score of each pair of tokens. Finite for keys in the future too: causality is the mask's job."""
+        return s
+
+    def weigh(self, p: Params, s: Float[Array, "Q K"], tile: Tile) -> Float[Array, "Q K"]:
+        """Scores to weights, over whole rows. Attention uses its own softmax unless this is overridden."""
+        raise TypeError(f"{type(self).__name__} has no weights of its own; attention uses softmax.")
+
+    def extra(self, p: Params, a: Float[Array, "Q K"], tile: Tile) -> Float[Array, "Q d"]:
+        """What is added to the weighted values; linear in the weights `a`, so that tiles add up."""
+        raise TypeError(f"{type(self).__name__} adds nothing to the weighted values.")
+
+    def output(self, p: Params, o: Float[Array, "L d"], c: PyTree) -> Float[Array, "L d"]:
+        """What each query receives, after mixing."""
+        return o
+
+    def overrides(self, *hooks: str) -> bool:
+        """Whether this scheme has any of these hooks of its own."""
+        return any(getattr(type(self), hook) is not getattr(Scheme, hook) for hook in hooks)
+
+    def lookup(self, asked: PyTree, whole: PyTree, rows: Int[Array, " Q"]) -> PyTree:
+        """What queries are told of themselves where they are rows of a longer sequence of keys.
+
+        A contextual scheme saw the keys before them only there, so its word is taken from the keys.
+        """
+        if not self.contextual:
+            return asked
+        return jax.tree.map(lambda a: a.at[rows].get(mode="fill"), whole)
+
+    def __add__(self, other: Any) -> Any:
+        from posenc.compose import add  # composition knows schemes, so schemes cannot know it at import
+
+        return add(self, other)
+
+    def __matmul__(self, coordinates: Any) -> Any:
+        from posenc.compose import Placed
+
+        return Placed(self, coordinates)
+
+
+def bias_dtype(s: Float[Array, ...]) -> jnp.dtype:
+    """The type of angles, biases and distances: float32 at least, float64 where the scores are."""
+    return jnp.promote_types(s.dtype, jnp.float32)

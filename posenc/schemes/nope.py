@@ -1,0 +1,24 @@
+"""No positional encoding."""
+
+from posenc.scheme import Scheme
+
+
+class NoPE(Scheme, name="nope"):
+    """No encoding: what order there is comes from the causal mask (Haviv et al., 2022; Kazemnejad et al., 2023).
+
+        s_ij = q_i · k_j / √d
+
+    Without a causal mask attention is a function of a set: permuting the tokens permutes the outputs, and no task that
+    asks for order can be solved. That is stated by a test, and makes this the negative control of every comparison.
+
+    ```bibtex
+    @inproceedings{kazemnejad2023impact,
+      title = {The Impact of Positional Encoding on Length Generalization in Transformers},
+      author = {Kazemnejad, Amirhossein and Padhi, Inkit and Natesan Ramamurthy, Karthikeyan and Das, Payel and
+                Reddy, Siva},
+      booktitle = {Advances in Neural Information Processing Systems},
+      year = {2023},
+      eprint = {2305.19466},
+    }
+    ```
+    """

@@ -1,0 +1,92 @@
+"""The hook table is frozen: every scheme, ours or a stranger's, stands on it. A change here is a change of the API."""
+
+import dataclasses
+import inspect
+
+import jax
+import pytest
+
+import posenc
+from posenc.scheme import ORDER, SCHEMES, Scheme
+
+HOOKS = {
+    "validate": "(self)",
+    "fit": "(self, dims)",
+    "admit": "(self, p, position)",
+    "init": "(self, key, dims)",
+    "init_head": "(self, key, dims)",
+    "carry": "(self, dims)",
+    "scale": "(self, d)",
+    "embed": "(self, p, x, at)",
+    "locate": "(self, p, x, at, carry)",
+    "query": "(self, p, q, c)",
+    "key": "(self, p, k, c)",
+    "value": "(self, p, v, c)",
+    "score": "(self, p, s, tile)",
+    "weigh": "(self, p, s, tile)",
+    "extra": "(self, p, a, tile)",
+    "output": "(self, p, o, c)",
+    "lookup": "(self, asked, whole, rows)",
+    "overrides": "(self, *hooks)",
+}
+ATTRIBUTES = {
+    "family": "none", "reads": "nothing", "contextual": False, "tied": frozenset(), "causal_only": "", "cross": True,
+    "temperature": False, "replaces": False, "axes": 1, "revision": 1, "samples": (),
+}  # fmt: skip
+
+
+def arguments(f):
+    signature = inspect.signature(f)
+    return str(signature.replace(
+        parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
+        return_annotation=signature.empty,
+    ))  # fmt: skip
+
+
+def test_the_hooks_of_a_scheme_are_these_and_no_others():
+    found = {n: arguments(f) for n, f in vars(Scheme).items() if inspect.isfunction(f) and not n.startswith("_")}
+    assert found == HOOKS
+
+
+def test_the_class_attributes_of_a_scheme_are_these_with_these_defaults():
+    assert {n: getattr(Scheme, n) for n in ATTRIBUTES} == ATTRIBUTES
+    assert ORDER == ("nothing", "distance", "positions", "content", "row", "heads")
+
+
+def test_what_hooks_are_told_is_frozen():
+    assert posenc.At._fields == ("position", "index", "segment", "visible", "head", "heads")
+    assert posenc.Tile._fields == (
+        "i", "j", "distance", "raw", "scale", "seen", "qi", "ki", "head", "heads",
+    )  # fmt: skip
+    fields = [f.name for f in dataclasses.fields(posenc.Dims)]
+    assert fields == ["width", "heads", "head", "trained", "longest", "key_heads", "causal"]
+
+
+@pytest.mark.parametrize("name", posenc.names())
+def test_a_scheme_overrides_hooks_with_the_same_arguments(name):
+    cls = SCHEMES.find(name)
+    own = {n: arguments(getattr(cls, n)) for n in HOOKS if n in vars(cls) and n != "overrides"}
+    assert own == {n: HOOKS[n] for n in own}
+
+
+@pytest.mark.parametrize("name", posenc.names())
+def test_a_scheme_is_a_static_hashable_value(name):
+    a, b = posenc.parse(name), posenc.parse(name)
+    assert a == b and hash(a) == hash(b) and jax.tree.leaves(a) == []
+    traces = []
+    f = jax.jit(lambda scheme: traces.append(scheme) or 0)
+    f(a), f(b)
+    assert len(traces) == 1, "equal schemes must share one compilation"
+
+
+def test_what_a_scheme_may_not_be_is_refused_by_the_class_statement():
+    from posenc.schemes.alibi import ALiBi
+
+    with pytest.raises(TypeError, match="final"):
+        type("Louder", (ALiBi,), {"__annotations__": {}}, name="louder")
+    with pytest.raises(TypeError, match="must declare what they read"):
+        type("Silent", (Scheme,), {"score": lambda self, p, s, tile: s}, name="silent")
+    with pytest.raises(TypeError, match="reads one of"):
+        type("Odd", (Scheme,), {"reads": "everything"}, name="odd")
+    with pytest.raises(ValueError, match="taken by"):
+        type("Other", (Scheme,), {}, name="alibi")
