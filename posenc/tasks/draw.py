@@ -1,0 +1,67 @@
+"""Draws and scans that several tasks need. All draw position by position: row 0 of a draw is place 0 of every example.
+
+That order makes the values at the first n places independent of how far the batch is padded, so an example is the same
+in every bucket. Every dtype is stated: examples must not change when someone enables 64-bit types.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+INT, FLOAT = jnp.int32, jnp.float32
+
+
+def integers(key: PRNGKeyArray, batch: int, length: int, high: int) -> Int[Array, "B L"]:
+    """Uniform on 0..high-1."""
+    return jax.random.randint(key, (length, batch), 0, high, INT).T
+
+
+def between(key: PRNGKeyArray, low: int | Int[Array, " B"], high: Int[Array, " B"]) -> Int[Array, " B"]:
+    """One number per row, uniform on low..high, both included."""
+    return jax.random.randint(key, high.shape, low, high + 1, INT)
+
+
+def uniforms(key: PRNGKeyArray, batch: int, length: int) -> Float[Array, "B L"]:
+    """Uniform on [0, 1)."""
+    return jax.random.uniform(key, (length, batch), FLOAT).T
+
+
+def distinct(key: PRNGKeyArray, logits: Float[Array, "B S"], k: int) -> Int[Array, "B k"]:
+    """k draws without replacement with weights exp(logits), in drawing order; any first j of them are j such draws."""
+    noise = jax.random.gumbel(key, logits.shape[::-1], FLOAT).T
+    return jax.lax.top_k(logits + noise, k)[1].astype(INT)
+
+
+def places(key: PRNGKeyArray, n: Int[Array, " B"], k: int, length: int) -> Int[Array, "B k"]:
+    """k distinct places among the first n, in drawing order."""
+    inside = jnp.arange(length, dtype=INT)[None, :] < n[:, None]
+    return distinct(key, jnp.where(inside, 0.0, -jnp.inf).astype(FLOAT), k)
+
+
+def put(x: Int[Array, "B L"], place: Int[Array, " B"], value: int | Int[Array, " B"]) -> Int[Array, "B L"]:
+    """x with one value written into each row."""
+    value = jnp.broadcast_to(jnp.asarray(value, INT), place.shape)
+    return jnp.where(jnp.arange(x.shape[1], dtype=INT)[None, :] == place[:, None], value[:, None], x)
+
+
+def pick(x: Int[Array, "B L"], place: Int[Array, " B"]) -> Int[Array, " B"]:
+    """One entry of each row."""
+    return jnp.take_along_axis(x, place[:, None], axis=1)[:, 0]
+
+
+def look(x: Int[Array, "B L"], where: Int[Array, "B M"]) -> Int[Array, "B M"]:
+    """x at these places of each row; a place outside gives the nearest entry, which the caller masks."""
+    return jnp.take_along_axis(x, jnp.clip(where, 0, x.shape[1] - 1), axis=1)
+
+
+def last_true(flags: Bool[Array, "B L"]) -> Int[Array, "B L"]:
+    """The latest place up to and including each at which the flag was set, -1 before the first."""
+    index = jnp.broadcast_to(jnp.arange(flags.shape[1], dtype=INT)[None, :], flags.shape)
+    return jax.lax.cummax(jnp.where(flags, index, -1), axis=1)
+
+
+def total(x: Int[Array, "B L"]) -> Int[Array, " B"]:
+    """Row sums that stay int32."""
+    return jnp.sum(x, axis=1, dtype=INT)
