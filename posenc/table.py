@@ -1,0 +1,36 @@
+"""Tables with a row for each position: never clamped, never wrapped.
+
+JAX reads past the end of an array in silence: the last row, or with a negative index a row from the end.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Num
+
+
+def check_rows(name: str, position: Num[Array, " *any"], rows: int) -> None:
+    """Refuse positions that are no whole numbers, and, where they are concrete, those without a row."""
+    if not jnp.issubdtype(position.dtype, jnp.integer):
+        raise TypeError(f"{name!r} looks positions up in a table, so they are whole numbers, not {position.dtype}.")
+    if isinstance(position, jax.core.Tracer) or not position.size:
+        return
+    low, high = int(np.min(position)), int(np.max(position))
+    if low < 0 or high >= rows:
+        raise ValueError(
+            f"Position {low if low < 0 else high} has no row in the table of {name!r}, whose {rows} rows serve 0 to"
+            f" {rows - 1}; make the table larger with Dims(longest=...)."
+        )
+
+
+def inside(position: Int[Array, " L"], rows: int) -> Array:
+    """Where a position has a row."""
+    return (position >= 0) & (position < rows)
+
+
+def rows_at(table: Float[Array, "N D"], position: Int[Array, " L"]) -> Float[Array, "L D"]:
+    """The row of each position, and NaN where there is none."""
+    here = jnp.where(position < 0, table.shape[0], position)
+    return table.at[here].get(mode="fill", fill_value=jnp.nan)
