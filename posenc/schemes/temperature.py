@@ -1,0 +1,128 @@
+"""Temperatures: queries multiplied by a number that grows with what they can see, so that attention stays sharp."""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from posenc.scheme import Dims, Scheme, bias_dtype
+
+
+class LogN(Scheme, name="log_n"):
+    """Queries multiplied by log n / log L beyond the training length L (Su, 2021; Chiang & Cholak, 2022, §5.3).
+
+        q'_i = q_i · max(1, log(p_i + 1) / log L)
+
+    The entropy of attention then stays what it was in training. n is the position plus one, as in Su's code; without a
+    causal mask that is not the number of keys, for which there is `ssmax`. L is `trained`, filled from the model.
+
+    ```bibtex
+    @inproceedings{chiang2022overcoming,
+      title = {Overcoming a Theoretical Limitation of Self-Attention},
+      author = {Chiang, David and Cholak, Peter},
+      booktitle = {Proceedings of the 60th Annual Meeting of the Association for Computational Linguistics},
+      year = {2022},
+      eprint = {2202.12172},
+    }
+    ```
+    """
+
+    trained: int | None = None
+
+    family = "temperature"
+    temperature = True
+    samples = ({"trained": 4},)
+
+    def validate(self):
+        if self.trained is not None:
+            _log_of("log_n", self.trained)
+
+    def fit(self, dims):
+        return LogN(dims.trained if self.trained is None else self.trained)
+
+    def query(self, p, q, c):
+        log = jnp.log1p(jnp.maximum(c, 0).astype(bias_dtype(q)))
+        return _multiply(q, jnp.maximum(1, log / _log_of("log_n", self.trained))), c
+
+
+class SSMax(Scheme, name="ssmax"):
+    """Queries multiplied by s log n, with n the keys they see and s learned for each head (Nakanishi, 2025, §2).
+
+        q'_i = q_i · s_h log n_i
+
+    The paper leaves open where s starts. Here it is 1 / log L for the training length L: a query that sees L keys
+    begins with ordinary softmax. n counts the keys of the query's own row, whatever the mask, window or packing.
+
+    ```bibtex
+    @misc{nakanishi2025scalable,
+      title = {Scalable-Softmax Is Superior for Attention},
+      author = {Nakanishi, Ken M.},
+      year = {2025},
+      eprint = {2501.19399},
+    }
+    ```
+    """
+
+    family = "temperature"
+    temperature = True
+
+    def fit(self, dims):
+        _log_of("ssmax", dims.trained)
+        return self
+
+    def init_head(self, key, dims: Dims):
+        return {"s": jnp.asarray(1 / _log_of("ssmax", dims.trained), jnp.float32)}
+
+    def locate(self, p, x, at, carry):
+        return at.visible, carry
+
+    def query(self, p, q, c):
+        exact = bias_dtype(q)
+        # a query that sees nothing is multiplied by 0, not by log 0
+        return _multiply(q, p["s"].astype(exact) * jnp.log(jnp.maximum(c, 1).astype(exact))), c
+
+
+class Llama4(Scheme, name="llama4"):
+    """Queries multiplied by a logarithm of their position, in steps (Llama 4, 2025; `Llama4TextAttention`).
+
+        q'_i = q_i · (1 + strength · log(1 + ⌊(p_i + 1) / floor⌋))
+
+    The authors use it on layers without rotation only: `[rope, rope, rope, llama4]`.
+
+    ```bibtex
+    @misc{meta2025llama4,
+      title = {The Llama 4 herd: The beginning of a new era of natively multimodal AI innovation},
+      author = {{Meta AI}},
+      year = {2025},
+      howpublished = {Technical report and released code},
+    }
+    ```
+    """
+
+    strength: float = 0.1
+    floor: int = 8192
+
+    family = "temperature"
+    temperature = True
+    samples = ({"strength": 0.5, "floor": 3},)
+
+    def validate(self):
+        if self.floor < 1:
+            raise ValueError(f"The setting 'floor' of 'llama4' is {self.floor}; it is a whole number of at least 1.")
+
+    def query(self, p, q, c):
+        steps = jnp.maximum((c + 1) // self.floor, 0).astype(bias_dtype(q))
+        return _multiply(q, 1 + self.strength * jnp.log1p(steps)), c
+
+
+def _multiply(q: Float[Array, "L d"], factor: Float[Array, " L"]) -> Float[Array, "L d"]:
+    return (q.astype(factor.dtype) * factor[:, None]).astype(q.dtype)
+
+
+def _log_of(name: str, trained: int) -> float:
+    """log L, refused where it is zero."""
+    if trained < 2:
+        raise ValueError(f"{name!r} divides by the logarithm of the training length, {trained}; it is 2 at least.")
+    return math.log(trained)

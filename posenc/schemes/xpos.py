@@ -1,0 +1,84 @@
+"""xPos: RoPE whose scores shrink with distance."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Num
+
+from posenc.rotation import Layout, angles, check_base, check_pairs, frequencies, turn
+from posenc.scheme import Scheme, bias_dtype
+
+
+class XPos(Scheme, name="xpos"):
+    """RoPE whose scores shrink exponentially with distance, fast pairs faster (Sun et al., 2023, §3.2, algorithm 1).
+
+        q'_i = ζ^(p_i / B) R(p_i ω) q_i,   k'_j = ζ^(-p_j / B) R(p_j ω) k_j,   ζ_k = (2k / d + γ) / (1 + γ)
+
+    B is `scale_base`: left open it is half the training length, the authors' proportion (512 of 1024 tokens).
+
+    The authors' code measures p in ζ from the middle of the sequence, so that the middle moves while it grows and
+    cached keys become wrong; only differences matter to the scores, so here p is the position itself. Factors then
+    leave float32 at about p = 70 B: such positions are refused, and infinite inside jit.
+
+    Towards keys that come after the query ζ^((p_i - p_j) / B) grows without bound: causal only, as its authors use it.
+
+    ```bibtex
+    @inproceedings{sun2023length,
+      title = {A Length-Extrapolatable Transformer},
+      author = {Sun, Yutao and Dong, Li and Patra, Barun and Ma, Shuming and Huang, Shaohan and Benhaim, Alon and
+                Chaudhary, Vishrav and Song, Xia and Wei, Furu},
+      booktitle = {Proceedings of the 61st Annual Meeting of the Association for Computational Linguistics},
+      year = {2023},
+      eprint = {2212.10554},
+    }
+    ```
+    """
+
+    scale_base: float | None = None
+    gamma: float = 0.4
+    base: float = 10000.0
+    layout: Layout = "interleaved"
+
+    family = "rotary"
+    causal_only = "towards keys after the query its factor grows exponentially with distance"
+    samples = ({"scale_base": 512.0, "layout": "half"},)
+
+    def validate(self):
+        check_base("xpos", self.base)
+        if self.gamma <= 0 or (self.scale_base is not None and self.scale_base <= 0):
+            raise ValueError(
+                f"'xpos' has gamma={self.gamma} and scale_base={self.scale_base}; both are above 0, as 0.4 and 512."
+            )
+
+    def fit(self, dims):
+        check_pairs("xpos", dims.head)
+        base = dims.trained / 2 if self.scale_base is None else self.scale_base
+        return XPos(base, self.gamma, self.base, self.layout)
+
+    def admit(self, p, position):
+        if isinstance(position, jax.core.Tracer) or not position.size:
+            return
+        far = float(np.max(np.abs(np.asarray(position, float))))
+        # e^80 leaves a query of size e^8 its place in float32
+        reach = 80 * self.scale_base / np.log((1 + self.gamma) / self.gamma)
+        if far > reach:
+            raise ValueError(
+                f"At position {far:.0f} the factors of 'xpos' with scale_base={self.scale_base} leave float32; go to"
+                f" {reach:.0f} at most, or take a larger scale_base."
+            )
+
+    def query(self, p, q, c):
+        return self._turned(q, c, 1), c
+
+    def key(self, p, k, c):
+        return self._turned(k, c, -1), c
+
+    def _turned(self, x: Array, position: Num[Array, " L"], sign: int) -> Array:
+        d, exact = x.shape[-1], bias_dtype(x)
+        check_pairs("xpos", d)
+        decay = np.log((np.arange(0, d, 2) / d + self.gamma) / (1 + self.gamma)) / self.scale_base
+        grown = jnp.exp(jnp.outer(sign * position.astype(exact), jnp.asarray(decay, exact)))
+        angle = angles(position, frequencies(d, self.base), exact)
+        return turn(x, grown * jnp.cos(angle), grown * jnp.sin(angle), self.layout)
