@@ -1,0 +1,139 @@
+"""Files that are whole or absent, inside a folder that nothing can leave: names, atomic writes, one error for the disk.
+
+A write goes to a temporary file beside its target, is synced, renamed over it, and the folder is synced: a kill at any
+time leaves the old file or the new one. Readers ignore names that start with a dot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import time
+from pathlib import Path
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+PARTS = ("records", "claims", "params", "errors", "events")
+ABANDONED = 3600.0
+_REASONS = {
+    errno.ENOSPC: "the disk is full; free some space",
+    errno.EDQUOT: "the disk quota is used up; free some space",
+    errno.EROFS: "the file system is read-only; choose another folder",
+    errno.EACCES: "permission is denied; choose another folder",
+    errno.EPERM: "permission is denied; choose another folder",
+}
+
+
+class DiskError(OSError):
+    """The disk refused: full, read-only or forbidden. What was stored before is whole; the command line exits 74."""
+
+
+def check_name(name: str) -> str:
+    """The name itself, if it can name a run, a group or a file without leaving its folder."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ValueError(f"{name!r} cannot be a name here; take 1 to 64 letters, digits, '.', '_', '-', no dot first.")
+    return name
+
+
+def root() -> Path:
+    """Where run folders live: `runs`, or what POSENC_RUNS says."""
+    return Path(os.environ.get("POSENC_RUNS") or "runs")
+
+
+def inside(folder: Path, *parts: str) -> Path:
+    """A path below the run folder. Links on the way are refused, since they could lead out of it."""
+    path = Path(folder)
+    for part in parts:
+        path = path / check_name(part)
+        if path.is_symlink():
+            raise ValueError(f"{_shown(path)} is a link; a run folder holds plain files only, so remove it.")
+    return path
+
+
+def create(name: str) -> Path:
+    """The run folder of a name, ready to be written to, or an error before anything is computed."""
+    return ready(root() / check_name(name))
+
+
+def ready(folder: Path) -> Path:
+    """The same folder, with its parts, once it is known that files can be written there."""
+    if folder.is_symlink():
+        raise ValueError(f"{_shown(folder)} is a link; choose another name, or let POSENC_RUNS say where runs live.")
+    for place in (folder.parent, folder):
+        if place.exists() and not place.is_dir():
+            raise ValueError(f"{_shown(place)} is a file, but a folder is to be written there; choose another name.")
+    with guarded(folder):
+        for part in PARTS:
+            inside(folder, part).mkdir(parents=True, exist_ok=True)
+            _tidy(folder / part)
+        write(inside(folder, "writable"), b"")
+        inside(folder, "writable").unlink()
+    return folder
+
+
+def find(text: str | os.PathLike) -> Path:
+    """An existing run folder or bundle: a path as it stands, or a name below `root()`."""
+    given = Path(text)
+    for path in ([root() / given] if NAME.fullmatch(str(text)) else []) + [given]:
+        if path.exists():
+            return path
+    known = sorted(p.name for p in root().iterdir() if p.is_dir()) if root().is_dir() else []
+    has = f"{_shown(root())} holds {', '.join(known[:8])}" if known else f"{_shown(root())} holds no runs yet"
+    raise ValueError(f"There are no results at {str(text)!r}; {has}.")
+
+
+def write(path: Path, content: bytes) -> Path:
+    """Put a whole file in place, or leave what was there. No temporary file survives an error."""
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
+    with guarded(path):
+        try:
+            with open(temporary, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        sync(path.parent)
+    return path
+
+
+def sync(folder: Path) -> None:
+    """Let a rename in this folder survive a power cut, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def guarded(path: Path):
+    """Turn what the disk refuses into one sentence that says where and what to do."""
+    try:
+        yield
+    except DiskError:
+        raise
+    except OSError as error:
+        if error.errno not in _REASONS:
+            raise
+        reason = _REASONS[error.errno]
+        raise DiskError(error.errno, f"{_shown(path)} cannot be written: {reason} and run again.") from error
+
+
+def _shown(path: Path) -> str:
+    return repr(str(path))
+
+
+def _tidy(folder: Path) -> None:
+    """Remove temporary files that a kill left behind long ago; younger ones may belong to a live writer."""
+    for leftover in folder.glob(".*.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - leftover.stat().st_mtime > ABANDONED:
+                leftover.unlink()

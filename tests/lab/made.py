@@ -1,0 +1,59 @@
+"""Made-up sweeps with known numbers, for tests of what stores, counts and draws results."""
+
+from __future__ import annotations
+
+import hashlib
+
+from posenc.lab import store
+
+SIZES = (8, 16, 24, 32)
+TRAINED = (4, 16)
+FLOORS = {"uniform": 0.1, "prior": 0.15, "position": 0.2}
+
+
+def trial_id(*facts) -> str:
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def trial(label: str, task: str, seed: int, curve: dict[int, float], lr=1e-3, outcome="done", rows=100) -> dict:
+    """One trial with these accuracies at these sizes, to a thousandth."""
+    counted = {
+        str(n): {"correct": round(1000 * a), "total": 1000, "exact": round(rows * a), "rows": rows, "last": 0}
+        for n, a in curve.items()
+    }
+    knobs = {"seed": seed, "lr": lr, "weight_decay": 0.0, "warmup": 0.1, "clip": 1.0}
+    return {
+        **{"id": trial_id(label, task, seed, lr), "knobs": knobs, "steps": 10, "outcome": outcome},
+        **{"diverged_at": 3 if outcome == "diverged" else None, "evaluations": counted},
+        "curve": {"step": [5, 10], "loss": [1.0, 0.5]},
+    }
+
+
+def record(label: str, family: str, task: str, trials: list[dict], sizes=SIZES, **run) -> dict:
+    about = {"label": task, "metric": "token", "trained": list(TRAINED), "floors": {str(n): FLOORS for n in sizes}}
+    said = {"posenc": "0.1.0", "commit": "abc1234", "python": "3.11", "jax": "0.10.2", "flax": "0.12.8"}
+    said |= {"device": "cpu", "lanes": "map", "host": "here", "ended": "2026-01-01T00:00:00", "seconds": {"train": 1.5}}
+    settings = {"task": task, "scheme": label, "width": 64, **run}
+    return {"run": settings, "label": label, "family": family, "task": about, "trials": trials, "provenance": said}
+
+
+def plan(rec: dict, group: str) -> list[dict]:
+    """The lines that planned a record."""
+    head = {"group": group, "run": rec["run"], "sizes": list(SIZES), "rows": 100}
+    head |= {"label": rec["label"], "family": rec["family"], "task": rec["task"]["label"]}
+    return [{**head, "id": t["id"], "knobs": t["knobs"], "steps": t["steps"]} for t in rec["trials"]]
+
+
+def rope(seeds=(0, 1, 2), task="copy", label="rope", family="rotary", drop=0.1) -> dict:
+    """Perfect as far as trained, then falling; each seed a little lower than the one before."""
+    curves = [{8: 1.0, 16: 1.0, 24: 0.9 - drop - s / 100, 32: 0.8 - drop - s / 100} for s in seeds]
+    return record(label, family, task, [trial(label, task, s, c) for s, c in zip(seeds, curves, strict=True)])
+
+
+def filled(name: str, records: list[dict]):
+    """A run folder in which these were planned and finished."""
+    folder = store.create(name)
+    for number, rec in enumerate(records):
+        store.write_plan(folder, plan(rec, f"g{number}"))
+        store.write_record(folder, rec)
+    return folder

@@ -1,0 +1,355 @@
+"""What is stored is whole or absent, and what cannot be read is named."""
+
+import errno
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import made
+import numpy as np
+import pytest
+
+import posenc.lab.disk as disk
+from posenc.lab import store
+from posenc.lab.results import load
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def edit(path: Path, change) -> None:
+    """Change a record and make its checksum right again."""
+    said = json.loads(path.read_bytes())
+    del said["sha256"]
+    change(said)
+    said["sha256"] = hashlib.sha256(store.canonical(said).encode()).hexdigest()
+    path.write_text(json.dumps(said))
+
+
+def test_a_record_comes_back_as_it_was_written():
+    folder = store.create("a")
+    path = store.write_record(folder, made.rope())
+    stored = store.read_records(folder)
+    assert stored.problems == ()
+    (record,) = stored.records
+    assert {k: record[k] for k in made.rope()} == made.rope()
+    assert path.name == store.digest([t["id"] for t in made.rope()["trials"]]) + ".json"
+    assert path.read_bytes() == store.write_record(folder, made.rope()).read_bytes()
+
+
+def test_nan_infinity_and_numpy_become_json():
+    record = made.rope((0,))
+    record["trials"][0]["curve"]["loss"] = np.array([1.0, np.nan, np.inf], np.float32)
+    record["trials"][0]["evaluations"]["8"]["correct"] = np.int32(7)
+    path = store.write_record(store.create("a"), record)
+    said = json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert said["trials"][0]["curve"]["loss"] == [1.0, None, None]
+    assert said["trials"][0]["evaluations"]["8"]["correct"] == 7
+
+
+def test_the_file_name_does_not_depend_on_the_order_of_trials():
+    assert store.digest(["b", "a"]) == store.digest(["a", "b"]) != store.digest(["a"])
+
+
+DAMAGE = {
+    "truncated": lambda b: b[: len(b) // 2],
+    "empty": lambda b: b"",
+    "no JSON": lambda b: b"not json\n",
+    "no record": lambda b: b"[1, 2]",
+    "flipped byte": lambda b: b.replace(b'"correct":1000', b'"correct":1001', 1),
+    "no UTF-8": lambda b: b[:40] + b"\xff\xfe" + b[42:],
+    "a number": lambda b: b"7",
+    "zeros": lambda b: bytes(len(b)),
+    "nested": lambda b: b"[" * 100_000,
+    "no schema": lambda b: b.replace(b'"schema":1,', b"", 1),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_record_is_named_and_costs_only_its_own_trials(damage):
+    folder = made.filled("a", [made.rope(), made.rope(label="alibi", family="linear")])
+    path = sorted((folder / "records").iterdir())[0]
+    lost = {t["id"] for t in json.loads(path.read_bytes())["trials"]}
+    path.write_bytes(DAMAGE[damage](path.read_bytes()))
+    stored, state = store.read_records(folder), store.status(folder)
+    assert len(stored.problems) == 1 and path.name in stored.problems[0], stored.problems
+    assert {i for i, outcome in state.outcomes.items() if outcome == "pending"} == lost
+    assert state.counts["done"] == 3
+    for record in (made.rope(), made.rope(label="alibi", family="linear")):
+        store.write_record(folder, record)
+    assert store.status(folder).counts["done"] == 6
+
+
+@pytest.mark.parametrize("key", ["run", "label", "task", "trials", "provenance"])
+def test_a_record_that_lacks_a_part_is_named_even_with_a_right_checksum(key):
+    folder = made.filled("a", [made.rope()])
+    (path,) = (folder / "records").iterdir()
+    edit(path, lambda said: said.pop(key))
+    stored = store.read_records(folder)
+    assert stored.records == () and repr(key) in stored.problems[0]
+
+
+def test_a_newer_schema_is_refused_with_both_versions_and_never_overwritten():
+    folder = made.filled("a", [made.rope()])
+    (path,) = (folder / "records").iterdir()
+    edit(path, lambda said: said.update(schema=7))
+    before = path.read_bytes()
+    (problem,) = store.read_records(folder).problems
+    assert path.name in problem and "schema 7" in problem and "up to 1" in problem
+    with pytest.raises(ValueError, match="has schema 7, this posenc writes 1"):
+        store.write_record(folder, made.rope())
+    assert path.read_bytes() == before
+
+
+def test_of_two_records_with_one_trial_the_first_name_wins_and_it_is_said():
+    folder = store.create("a")
+    one, two = made.rope((0, 1)), made.rope((1, 2))
+    two["trials"][0]["evaluations"]["32"]["correct"] -= 50
+    paths = sorted([store.write_record(folder, one), store.write_record(folder, two)])
+    stored = store.read_records(folder)
+    ids = [t["id"] for r in stored.records for t in r["trials"]]
+    assert sorted(ids) == sorted(set(ids)) and len(ids) == 3
+    shared = one["trials"][1]["id"]
+    kept = next(t for r in stored.records for t in r["trials"] if t["id"] == shared)
+    first = json.loads(paths[0].read_bytes())
+    assert kept in first["trials"]
+    (problem,) = stored.problems
+    assert shared[:12] in problem and paths[0].name in problem and "differ by up to 0.050" in problem
+
+
+def test_equal_duplicates_are_said_without_a_difference():
+    folder = store.create("a")
+    store.write_record(folder, made.rope((0, 1)))
+    store.write_record(folder, made.rope((1, 2)))
+    (problem,) = store.read_records(folder).problems
+    assert "the first is taken." in problem and "differ" not in problem
+
+
+def test_a_record_of_an_unfinished_trial_is_refused():
+    record = made.rope()
+    record["trials"][0]["outcome"] = "failed"
+    with pytest.raises(ValueError, match="'failed' has no record"):
+        store.write_record(store.create("a"), record)
+
+
+def refuse(code, monkeypatch, what="fsync"):
+    def raising(*args, **kwargs):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, what, raising)
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_no_temporary_file(monkeypatch):
+    folder = made.filled("a", [made.rope()])
+    before = {p: p.read_bytes() for p in (folder / "records").iterdir()}
+    with monkeypatch.context() as patch:
+        refuse(errno.ENOSPC, patch)
+        with pytest.raises(store.DiskError, match="the disk is full; free some space and run again") as caught:
+            store.write_record(folder, made.rope(label="alibi"))
+    assert caught.value.errno == errno.ENOSPC
+    assert {p: p.read_bytes() for p in (folder / "records").iterdir()} == before
+
+
+def test_a_really_full_device_is_the_same_sentence():
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    with pytest.raises(store.DiskError, match="the disk is full"), disk.guarded(Path("x")):
+        with open("/dev/full", "wb", buffering=0) as file:
+            file.write(b"x")
+
+
+@pytest.mark.parametrize("code, said", [(errno.EROFS, "read-only"), (errno.EACCES, "permission is denied")])
+def test_a_folder_that_cannot_be_written_is_known_before_anything_is_computed(monkeypatch, code, said):
+    with monkeypatch.context() as patch:
+        refuse(code, patch, "mkdir")
+        with pytest.raises(store.DiskError, match=said):
+            store.create("a")
+
+
+def test_an_output_path_that_is_a_file_is_refused(runs):
+    runs.mkdir()
+    (runs / "a").write_text("mine")
+    with pytest.raises(ValueError, match="is a file"):
+        store.create("a")
+    assert (runs / "a").read_text() == "mine"
+
+
+def test_a_kill_in_the_middle_of_writes_leaves_whole_files_only(runs):
+    script = f"""
+        import sys
+        sys.path.insert(0, {str(Path(made.__file__).parent)!r})
+        import made
+        from posenc.lab import store
+        folder, seed = store.create("a"), 0
+        print("ready", flush=True)
+        while True:
+            store.write_record(folder, made.rope((seed,)))
+            seed += 1
+    """
+    env = {**os.environ, "POSENC_RUNS": str(runs)}
+    for wait in (0.0, 0.03, 0.08):
+        child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], env=env, stdout=subprocess.PIPE)
+        assert child.stdout.readline() == b"ready\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(wait + 0.05)
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        stored = store.read_records(runs / "a")
+        assert stored.problems == () and stored.records
+
+
+def test_old_leftovers_are_removed_and_young_ones_kept(runs):
+    folder = store.create("a")
+    old, young = folder / "records" / ".x.json.aa.tmp", folder / "records" / ".y.json.bb.tmp"
+    for path in (old, young):
+        path.write_text("half")
+    os.utime(old, (1, 1))
+    store.create("a")
+    assert not old.exists() and young.exists()
+    assert store.read_records(folder) == store.Stored((), ())
+
+
+BAD_NAMES = ["../x", "/etc/x", "a/b", "", ".", "..", ".hidden", "a\0b", "a" * 65, "-rf", "a b", "ä", "a\n", "..\\x"]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_names_that_could_leave_the_folder_are_refused(name, runs):
+    with pytest.raises(ValueError, match="cannot be a name"):
+        store.create(name)
+    assert not runs.exists() or not list(runs.iterdir())
+    with pytest.raises(ValueError, match="cannot be a name"):
+        disk.inside(runs, name)
+
+
+@pytest.mark.parametrize("name", ["a", "A.b_c-1", "0", "x" * 64])
+def test_plain_names_work(name, runs):
+    assert store.create(name) == runs / name
+
+
+def test_links_in_a_run_folder_are_refused(runs, tmp_path):
+    folder = made.filled("a", [made.rope()])
+    (path,) = (folder / "records").iterdir()
+    outside = tmp_path / "outside.json"
+    path.rename(outside)
+    path.symlink_to(outside)
+    (problem,) = store.read_records(folder).problems
+    assert "it is a link" in problem
+    (folder / "errors").rmdir()
+    (folder / "errors").symlink_to(tmp_path)
+    with pytest.raises(ValueError, match="is a link"):
+        store.write_error(folder, "g0", "failed", "x")
+    (runs / "b").symlink_to(tmp_path)
+    with pytest.raises(ValueError, match="is a link"):
+        store.create("b")
+
+
+def test_planning_again_appends_and_never_changes_a_line():
+    folder = store.create("a")
+    first = made.plan(made.rope((0, 1)), "g0")
+    assert len(store.write_plan(folder, first)) == 2
+    before = (folder / "plan.jsonl").read_bytes()
+    assert store.write_plan(folder, first) == []
+    assert (folder / "plan.jsonl").read_bytes() == before
+    more = first + made.plan(made.rope((2,)), "g1")
+    assert [line["group"] for line in store.write_plan(folder, more)] == ["g1"]
+    assert (folder / "plan.jsonl").read_bytes().startswith(before)
+    assert [line["knobs"]["seed"] for line in store.read_plan(folder)] == [0, 1, 2]
+    assert store.read_plan(folder)[:2] == json.loads(json.dumps(first))
+
+
+def test_a_group_is_fixed_and_sizes_of_a_planned_trial_too():
+    folder = store.create("a")
+    store.write_plan(folder, made.plan(made.rope((0,)), "g0"))
+    with pytest.raises(ValueError, match="'g0' is fixed"):
+        store.write_plan(folder, made.plan(made.rope((1,)), "g0"))
+    other = [{**line, "sizes": [8]} for line in made.plan(made.rope((0,)), "g0")]
+    with pytest.raises(ValueError, match=r"sizes \[8, 16, 24, 32\], not \[8\]; use a new --name"):
+        store.write_plan(folder, other)
+
+
+def test_a_damaged_plan_names_its_line():
+    folder = store.create("a")
+    store.write_plan(folder, made.plan(made.rope(), "g0"))
+    with open(folder / "plan.jsonl", "a") as file:
+        file.write('{"id": "x"}\n')
+    with pytest.raises(ValueError, match="line 4 .* has no 'group'"):
+        store.read_plan(folder)
+    with pytest.raises(ValueError, match="no run folder"):
+        store.read_plan(store.create("b"))
+
+
+def test_every_outcome_is_counted():
+    folder = store.create("a")
+    diverged = made.rope((5,))
+    diverged["trials"][0] |= {"outcome": "diverged", "evaluations": {}}
+    for number, record in enumerate([made.rope((0, 1)), diverged]):
+        store.write_plan(folder, made.plan(record, f"g{number}"))
+        store.write_record(folder, record)
+    for seed, outcome in enumerate(("failed", "oom", "interrupted"), 10):
+        store.write_plan(folder, made.plan(made.rope((seed,)), outcome))
+        store.write_error(folder, outcome, outcome, f"Traceback\nBoom: {outcome}")
+    store.write_plan(folder, made.plan(made.rope((20, 21)), "waits"))
+    store.write_plan(folder, made.plan(made.rope((30,)), "runs"))
+    with store.claim(folder, "runs"):
+        state = store.status(folder)
+    expected = {"done": 2, "diverged": 1, "failed": 1, "oom": 1, "interrupted": 1, "running": 1, "pending": 2}
+    assert {k: v for k, v in state.counts.items() if v} == expected
+    rows = {row["group"]: row for row in state.rows}
+    assert rows["oom"]["error"] == "Boom: oom" and "beat" in rows["runs"]["worker"] and rows["g0"]["trials"] == 2
+    store.clear_error(folder, "oom")
+    assert store.status(folder).counts["pending"] == 4
+
+
+def test_a_record_outranks_an_old_error():
+    folder = made.filled("a", [made.rope()])
+    store.write_error(folder, "g0", "failed", "x")
+    assert store.status(folder).counts["done"] == 3
+
+
+def test_tracebacks_are_kept_without_private_paths():
+    folder = store.create("a")
+    files = ("/home/me/lib/site-packages/jax/api.py", "/home/me/run.py", "/home/me/posenc-copy/posenc/lab/train.py")
+    text = "".join(f'  File "{file}", line 1\n' for file in files)
+    path = store.write_error(folder, "g", "failed", text)
+    assert "/home" not in path.read_text()
+    assert 'File "jax/api.py"' in path.read_text() and 'File "posenc/lab/train.py"' in path.read_text()
+    with pytest.raises(ValueError, match="'done' is no failure"):
+        store.write_error(folder, "g", "done", "x")
+
+
+def test_events_are_appended_and_a_cut_line_is_skipped():
+    folder = store.create("a")
+    store.log(folder, "w1", "start", group="g0")
+    store.log(folder, "w1", "end", loss=float("nan"))
+    with open(folder / "events" / "w1.jsonl", "a") as file:
+        file.write('{"time": 1')
+    assert [(e["worker"], e["event"]) for e in store.read_events(folder)] == [("w1", "start"), ("w1", "end")]
+
+
+def test_a_moved_folder_gives_the_same_results(runs, tmp_path):
+    folder = made.filled("a", [made.rope(), made.rope(label="alibi", family="linear")])
+    before = load("a").rows()
+    folder.rename(tmp_path / "elsewhere")
+    assert load(tmp_path / "elsewhere").rows() == before != []
+    text = "".join(p.read_text() for p in (tmp_path / "elsewhere").rglob("*") if p.is_file())
+    assert str(runs) not in text and str(tmp_path) not in text
+
+
+def test_a_missing_run_says_which_there_are():
+    made.filled("mine", [made.rope()])
+    with pytest.raises(ValueError, match="no results at 'mein'.*holds mine"):
+        load("mein")
+
+
+def test_reading_results_imports_no_jax(runs):
+    made.filled("a", [made.rope()])
+    code = "import sys; from posenc.lab.results import load; assert load('a').rows(); assert 'jax' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "POSENC_RUNS": str(runs)}, check=True)
