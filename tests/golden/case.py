@@ -1,0 +1,103 @@
+"""Golden cases: numbers that the original implementations gave, and what it means to agree with them.
+
+A file holds one family. Its array `meta` is JSON and says everything: the cases, their arguments, the names of their
+arrays. Nothing about a particular case is written anywhere in the tests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class NotCovered(Exception):  # noqa: N818 - it is no error
+    """This case needs a scheme that posenc does not have yet; the message names it."""
+
+
+class Arrays(Mapping[str, np.ndarray]):
+    """The arrays of a case, which remember who was looked at: an array that nobody reads was not compared."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]):
+        self._arrays = dict(arrays)
+        self.unread = set(arrays)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        self.unread.discard(name)
+        return self._arrays[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+
+class Case(NamedTuple):
+    """One case of one family. `args` holds the family's and the file's common arguments too."""
+
+    family: str
+    id: str
+    args: dict[str, Any]
+    arrays: Arrays
+
+    @property
+    def double(self) -> bool:
+        """Whether the reference computed in float64, so that we must, too."""
+        return self.args.get("dtype") == "f64"
+
+    def tolerance(self, single: float, double: float) -> float:
+        """The tolerance that suits the precision of the reference."""
+        return double if self.double else single
+
+    @property
+    def forward(self) -> float:
+        """What most families allow for outputs."""
+        return self.tolerance(1e-5, 1e-12)
+
+    @property
+    def backward(self) -> float:
+        """What most families allow for gradients."""
+        return self.tolerance(5e-5, 1e-10)
+
+
+class Check(NamedTuple):
+    """Our numbers beside theirs. The tolerance is relative to max(1, max |theirs|); 0 asks for equality."""
+
+    name: str
+    ours: Any
+    theirs: np.ndarray
+    tolerance: float
+
+    def verify(self) -> None:
+        """Raise an `AssertionError` that shows the numbers where they disagree."""
+        ours, theirs = np.asarray(self.ours), np.asarray(self.theirs)
+        assert ours.shape == theirs.shape, f"{self.name}: our shape is {ours.shape}, theirs {theirs.shape}"
+        if not self.tolerance:
+            np.testing.assert_array_equal(ours, theirs, err_msg=self.name)
+            return
+        bound = self.tolerance * max(1.0, np.abs(theirs, dtype=float).max(initial=0.0))
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=bound, err_msg=self.name)
+
+
+def load(path: Path | str) -> list[Case]:
+    """All cases of a file."""
+    path = Path(path)
+    with np.load(path, allow_pickle=False) as file:
+        meta = json.loads(bytes(file["meta"]).decode())
+        common = meta.get("args", {})
+        return [
+            Case(
+                path.stem,
+                case["id"],
+                {**common, **({"source": case["source"]} if "source" in case else {}), **case["args"]},
+                Arrays({name: file[f"{case['id']}/{name}"] for name in case["arrays"]}),
+            )
+            for case in meta["cases"]
+        ]

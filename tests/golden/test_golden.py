@@ -1,0 +1,103 @@
+"""posenc agrees with the numbers of the original implementations, case by case.
+
+`pytest tests/golden --golden DIR` runs the files of another folder. A case of a family that posenc does not cover is
+reported as not covered: it neither passes nor fails.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.golden.case import Arrays, Case, Check, NotCovered, load
+from tests.golden.run import adapter, agree
+
+HERE = Path(__file__).parent
+
+
+def pytest_generate_tests(metafunc):
+    if "case" in metafunc.fixturenames:
+        folder = Path(metafunc.config.getoption("golden") or HERE)
+        files = sorted(folder.glob("*.npz"))
+        if not files:
+            raise pytest.UsageError(f"There are no golden files, *.npz, in {folder}.")
+        cases = [case for path in files for case in load(path)]
+        metafunc.parametrize("case", cases, ids=[f"{c.family}-{c.id}" for c in cases])
+
+
+def test_posenc_agrees_with_the_reference(case, record_property):
+    try:
+        agree(case)
+    except NotCovered as reason:
+        record_property("golden_not_covered", [case.family, case.id, str(reason)])
+
+
+def test_the_files_are_those_that_were_recorded():
+    index = json.loads((HERE / "index.json").read_text())
+    assert sorted(index) == sorted(path.name for path in HERE.glob("*.npz"))
+    for name, said in index.items():
+        data = (HERE / name).read_bytes()
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (said["bytes"], said["sha256"]), f"{name} was changed"
+        arrays = {f"{c.id}/{n}": a for c in load(HERE / name) for n, a in c.arrays.items()}
+        recorded = {f"{c}/{n}": a for c, ns in said["cases"].items() for n, a in ns.items()}
+        assert {k: {"dtype": str(a.dtype), "shape": list(a.shape)} for k, a in arrays.items()} == recorded
+
+
+def test_every_family_kept_here_is_covered():
+    for path in HERE.glob("*.npz"):
+        adapter(path.stem)
+
+
+
+@pytest.mark.parametrize("family", sorted(p.stem for p in HERE.glob("*.npz")))
+def test_numbers_that_are_slightly_off_are_noticed(family):
+    for case in load(HERE / f"{family}.npz")[:1]:
+        for check in _checks(case):
+            wrong = np.array(check.theirs)
+            if wrong.size:
+                wrong.flat[-1] += max(1, 3 * check.tolerance * np.abs(wrong).max())
+                with pytest.raises(AssertionError):
+                    check._replace(theirs=wrong).verify()
+
+
+def _checks(case):
+    import jax
+
+    try:
+        with jax.enable_x64(case.double):
+            return list(adapter(case.family).compare(case))
+    except NotCovered:
+        return []
+
+
+def test_a_planted_wrong_slope_is_noticed(monkeypatch):
+    from posenc.schemes import alibi
+
+    right = alibi.slope
+    monkeypatch.setattr(alibi, "slope", lambda head, heads: right(head, heads) * 1.001)
+    with pytest.raises(AssertionError):
+        agree(load(HERE / "alibi.npz")[0])
+
+
+def test_a_shape_that_would_broadcast_is_no_agreement():
+    with pytest.raises(AssertionError, match="our shape"):
+        Check("out", np.zeros((1, 3)), np.zeros(3), 1e-5).verify()
+
+
+def test_nan_is_no_agreement():
+    with pytest.raises(AssertionError):
+        Check("out", np.array([np.nan]), np.zeros(1), 1e-5).verify()
+
+
+def test_an_array_that_nobody_looked_at_is_noticed():
+    case = load(HERE / "alibi.npz")[0]
+    more = case._replace(arrays=Arrays({**case.arrays, "other": np.zeros(1)}))
+    with pytest.raises(AssertionError, match="nobody looked at other"):
+        agree(more)
+
+
+def test_a_family_without_an_adapter_is_not_covered():
+    with pytest.raises(NotCovered, match="no adapter"):
+        agree(Case("nobody_wrote_this", "c0", {}, Arrays({})))
