@@ -1,0 +1,113 @@
+"""A command line as one frozen dataclass: tyro reads fields and their docstrings; every refusal is one sentence.
+
+Flags are looked at before tyro sees them, so that an unknown one gets the nearest, and a repeated one is not lost:
+`--set a=1 --set b=2` is `--set a=1 b=2`, and a flag of one value that is given twice is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import dataclasses
+import inspect
+import io
+import re
+import textwrap
+import typing
+from typing import Annotated, Any
+
+import tyro
+
+from posenc.lab import words
+from posenc.lab.run import Plan, Run
+
+_QUIET = {"help_behavior_hint": ""}
+Name = Annotated[str | None, tyro.conf.arg(metavar="NAME", **_QUIET)]
+Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", **_QUIET)]
+File = Annotated[str | None, tyro.conf.arg(metavar="FILE", **_QUIET)]
+Settings = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...", **_QUIET)]
+Flag = Annotated[bool, tyro.conf.arg(**_QUIET)]
+First = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
+
+
+def parse(cls: type, args: list[str], prog: str) -> Any:
+    """The command that `args` describe. Raises `ValueError`; `--help` prints and leaves by `SystemExit`."""
+    tidied = args if {"-h", "--help"} & set(args) else _tidied(cls, args, prog)
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(cls, args=tidied, prog=prog, config=(tyro.conf.FlagCreatePairsOff,))
+    except SystemExit as end:
+        if not end.code:
+            raise
+        raise ValueError(f"{_sentence(said.getvalue())} `{prog} --help` shows how.") from None
+
+
+def training() -> list[tuple[str, Any, Any]]:
+    """A flag for each setting of `Run` and `Plan`, as `dataclasses.make_dataclass` takes them.
+
+    Each is read as text, so that the command line, `--set` and TOML files convert and refuse alike.
+    """
+    made = []
+    for cls in (Run, Plan):
+        told, hints = docs(cls), words.fields(cls)
+        for f in dataclasses.fields(cls):
+            usual = f.default if isinstance(f.default, str) or f.default is None else _plain(f.default)
+            shown = {} if usual is not None else _QUIET
+            arg = tyro.conf.arg(metavar=_metavar(hints[f.name]), help=told.get(f.name, ""), **shown)
+            made.append((f.name, Annotated[str | None, arg], dataclasses.field(default=usual)))
+    return made
+
+
+def docs(cls: type) -> dict[str, str]:
+    """The docstrings that stand under the fields of a dataclass."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body
+    return {
+        field.target.id: " ".join(inspect.cleandoc(text.value.value).split())
+        for field, text in zip(body, body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+    }
+
+
+def _tidied(cls: type, args: list[str], prog: str) -> list[str]:
+    """The same arguments, every flag once, with all values given to it."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    options = {f"--{n.replace('_', '-')}": str(hint) for n, hint in hints.items()}
+    many = {flag: "tuple" in hint for flag, hint in options.items() if "POSITIONAL" not in hint.upper()}
+    given: dict[str, list[str]] = {"": []}
+    at = ""
+    for word in args:
+        flag, equals, value = word.partition("=")
+        if flag.startswith("--"):
+            at = flag.replace("_", "-")
+            if at not in many:
+                raise words.unknown(f"option of `{prog}`", flag, many)
+            if at in given and not many[at]:
+                raise ValueError(f"{at} is given twice; give it once.")
+            given.setdefault(at, [])
+            given[at] += [value] if equals else []
+        else:
+            given[at].append(word)
+    return given.pop("") + [word for flag, values in given.items() for word in (flag, *values)]
+
+
+def _sentence(box: str) -> str:
+    """What tyro says in a frame, as a sentence."""
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip("│ \t") for line in box.splitlines()]
+    inside = list(filter(None, (line for line in lines if not line.startswith(("╭", "╰")))))
+    end = next((n for n, line in enumerate(inside) if line.startswith("─")), len(inside))
+    text = " ".join(inside[:end]) or "These arguments cannot be read"
+    return text if text.endswith(".") else f"{text}."
+
+
+def _plain(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _metavar(hint: Any) -> str:
+    said = str(hint)
+    if "Literal" in said:
+        return "{" + ",".join(re.findall(r"'(\w+)'", said)) + "}"
+    if "tuple" in said:
+        return "INT,..." if "int" in said else "FLOAT,..."
+    return next((kind.upper() for kind in ("int", "float") if kind in said), "TEXT")

@@ -1,0 +1,169 @@
+"""Commands that train: `run`, `sweep`, `quickstart`. The same command again resumes."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from posenc.cli.output import lasting, say
+from posenc.cli.parse import File, Flag, Name, Settings, Text, training
+from posenc.cli.watch import watching
+from posenc.lab import disk, experiment, words
+from posenc.lab.experiment import Experiment
+from posenc.lab.run import Plan, Run
+
+
+@dataclass(frozen=True)
+class How:
+    """What all commands that train may be told."""
+
+    name: Name = None
+    """Results go to runs/NAME, or below POSENC_RUNS; made from scheme and task unless given."""
+    keep: Flag = False
+    """Keep the trained parameters, which `explain --trained` and evaluation at other sizes need."""
+    lanes: Annotated[Literal["map", "vmap"] | None, arg(metavar="{map,vmap}", help_behavior_hint="")] = None
+    """How the trials of one program run side by side; chosen by the device unless given."""
+    yes: Flag = False
+    """Confirm a sweep of more than 100000 trials."""
+    dry_run: Flag = False
+    """Say what would be trained and how long it would take; train and write nothing."""
+
+
+def _one(self: Any) -> int:
+    given = {n: getattr(self, n) for n in (*words.fields(Run), *words.fields(Plan))}
+    said = [f"{n}={value}" for n, value in given.items() if value is not None]
+    return train(experiment.from_words([], said, name=self.name, yes=self.yes), self)
+
+
+_ONE = "Train one scheme on one task, once per seed and learning rate, and tabulate what came out."
+One = dataclasses.make_dataclass(
+    "One", training(), bases=(How,), namespace={"__call__": _one, "__doc__": _ONE, "__module__": __name__}, frozen=True
+)
+
+
+@dataclass(frozen=True)
+class Sweep(How):
+    """Train many: the runs of an experiment file, or all combinations of what `--grid` lists.
+
+    posenc sweep experiments/first_look.py --only scheme=rope,alibi --set steps=200
+
+    posenc sweep --grid scheme=rope,alibi task=copy,reverse_string --set width=64 --seeds 5 --name mine
+    """
+
+    file: Positional[File] = None
+    """An experiment file, .py or .toml."""
+    grid: Settings = ()
+    """Settings with several values each, NAME=A,B; every combination is a run."""
+    set: Settings = ()
+    """Settings of all runs, or of the plan."""
+    seeds: Text = None
+    """How many, or which: 5, or 0:5, or 3,5,7."""
+    only: Settings = ()
+    """Only the runs with these settings, NAME=A,B."""
+    save: File = None
+    """Write the experiment to this .toml file too."""
+
+    def __call__(self) -> int:
+        if bool(self.file) == bool(self.grid):
+            raise ValueError("`posenc sweep` takes an experiment file or --grid NAME=A,B, one of the two.")
+        if self.file:
+            asked = experiment.from_file(self.file, yes=True)
+            asked = asked.changed([*self.set, *([f"seeds={self.seeds}"] if self.seeds is not None else [])])
+        else:
+            asked = experiment.from_words(self.grid, self.set, name=self.name, seeds=self.seeds, yes=self.yes)
+        asked = dataclasses.replace(asked.only(self.only), name=self.name or asked.name)
+        experiment.check_many(asked.trials, self.yes)
+        if self.save:
+            check_names(asked)
+            save(asked, Path(self.save))
+        return train(asked, self)
+
+
+@dataclass(frozen=True)
+class QuickStart:
+    """Train six schemes on two tasks for a few minutes, print a table, and draw accuracy against length."""
+
+    name: Annotated[str, arg(metavar="NAME")] = "first_look"
+    """Results and figures go to runs/NAME."""
+
+    def __call__(self) -> int:
+        from posenc.cli.read import draw, experiment_folders
+
+        for folder in experiment_folders():
+            if (folder / "first_look.py").is_file():
+                asked = experiment.from_file(folder / "first_look.py")
+                break
+        else:
+            raise ValueError(
+                "experiments/first_look.py, the quick start, is neither beside the package nor here; use a checkout."
+            )
+        code = train(dataclasses.replace(asked, name=self.name), How(name=self.name))
+        if code == 0:
+            draw(disk.root() / self.name, ("length",), disk.root() / self.name)
+        return code
+
+
+def check_names(asked: Experiment) -> None:
+    """Refuse unknown schemes and tasks, and impossible settings of theirs, before anything is written."""
+    import posenc
+    from posenc import tasks
+
+    for text in dict.fromkeys(run.scheme for run in asked.runs):
+        posenc.parse(text)
+    for text in dict.fromkeys(run.task for run in asked.runs):
+        tasks.parse(text)
+
+
+def train(asked: Experiment, how: Any) -> int:
+    """Train what is asked for, with progress on stderr and the table on stdout; returns the exit code."""
+    from posenc.lab.device import prepare
+
+    prepare()
+    check_names(asked)
+    from posenc.lab.sweep import rehearse, sweep
+
+    folder = disk.root() / disk.check_name(asked.name)
+    if how.dry_run:
+        return _tell(asked, rehearse(asked, folder), folder)
+    with watching() as watch:
+        code = sweep(asked, folder, keep=how.keep, lanes=how.lanes, watch=watch)
+    tabulate(folder)
+    return code
+
+
+def tabulate(folder: Path) -> None:
+    """The table of a run folder on stdout, once it holds any result."""
+    from posenc.lab.results import load
+    from posenc.show.tables import table
+
+    if (folder / "plan.jsonl").exists() and (results := load(folder)).records:
+        say(table(results, "text"))
+        say(f"Results: {folder}; `posenc plot {folder}` draws them.")
+
+
+def save(asked: Experiment, path: Path) -> None:
+    """Write an experiment file; another one in its place is not overwritten."""
+    from posenc.lab.toml import to_toml
+
+    text = to_toml(asked).encode()
+    if path.suffix != ".toml" or path.is_dir() or not path.parent.is_dir():
+        raise ValueError(
+            f"--save {str(path)!r} is no file to write; give one that ends in .toml, in a folder that exists."
+        )
+    if path.exists() and path.read_bytes() != text:
+        raise ValueError(f"--save {str(path)!r} exists and holds another experiment; give another name.")
+    disk.write(path, text)
+
+
+def _tell(asked: Experiment, found: dict[str, Any], folder: Path) -> int:
+    seconds = found.get("seconds")
+    time = f", about {lasting(seconds)} on this machine" if seconds is not None else ""
+    done, programs = found.get("done", 0), found.get("programs", len(asked.runs))
+    say(f"{found['trials']} trials in {programs} programs, {done} done{time}; results would go to {folder}.")
+    for cell in found.get("refused", ()):
+        say(f"refused: {cell if isinstance(cell, str) else ', '.join(f'{k} {v}' for k, v in cell.items())}")
+    return 0

@@ -1,0 +1,260 @@
+"""What a sweep asks: a name, runs, a plan. An experiment file, a TOML file and `--grid` all make this one object.
+
+An experiment file is a claim, in Python: a docstring, `runs()`, and where wanted `plan` and `figure(results)`.
+
+    \"\"\"ALiBi keeps its accuracy beyond the lengths trained on.
+
+    Source: Press et al. (2022), Figure 4.
+    Cost: 2 minutes on 2 cores.
+    Command: posenc sweep experiments/first_look.py
+    Variation: --only scheme=rope,alibi
+    Result: what the last recorded run showed.
+    \"\"\"
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import itertools
+import math
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from posenc import grammar
+from posenc.lab import words
+from posenc.lab.disk import check_name
+from posenc.lab.run import Plan, Run
+
+_PARTS = ("source", "cost", "command", "variation", "result")
+
+
+class NothingMatches(ValueError):
+    """A filter that leaves nothing; the command line exits 3."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """What an experiment says of itself."""
+
+    claim: str = ""
+    source: str = ""
+    cost: str = ""
+    command: str = ""
+    variation: str = ""
+    result: str = ""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Runs and how they are repeated, under a name."""
+
+    name: str
+    runs: tuple[Run, ...]
+    plan: Plan = Plan()
+    source: str = ""
+    """How it was asked for: a file, or words of the command line."""
+    header: Header = Header()
+    figure: Callable[[Any], Any] | None = dataclasses.field(default=None, compare=False, repr=False)
+    """Draws the experiment's own figure from its results."""
+
+    def __post_init__(self):
+        check_name(self.name)
+        object.__setattr__(self, "runs", tuple(self.runs))
+        if not self.runs:
+            raise ValueError(f"The experiment {self.name!r} has no runs; give it one or more.")
+        seen: set[Run] = set()
+        for run in self.runs:
+            if not isinstance(run, Run):
+                raise TypeError(f"The experiment {self.name!r} holds {run!r}, which is no Run.")
+            if run in seen:
+                raise ValueError(f"The experiment {self.name!r} holds a run twice: {run.scheme} on {run.task}.")
+            seen.add(run)
+
+    @property
+    def trials(self) -> int:
+        """How many models are trained."""
+        return len(self.runs) * len(self.plan.seeds) * len(self.plan.lr)
+
+    def only(self, texts: Sequence[str]) -> Experiment:
+        """The runs that have these settings: `only(["scheme=rope,alibi"])`. Raises `NothingMatches`."""
+        runs = self.runs
+        for text in texts:
+            name, given = words.pair(text, "--only")
+            if name not in words.fields(Run):
+                raise words.unknown("setting of a run", name, words.fields(Run))
+            has = {_key(getattr(run, name)): getattr(run, name) for run in self.runs}
+            wanted = [_key(words.value(name, v)) for v in words.several(given, name)]
+            for value in wanted:
+                if value not in has:
+                    raise NothingMatches(f"No run has {name}={value}; there are {', '.join(map(str, has.values()))}.")
+            runs = tuple(run for run in runs if _key(getattr(run, name)) in wanted)
+        if not runs:
+            raise NothingMatches(f"No run has {' and '.join(texts)} at once; {len(self.runs)} were looked at.")
+        return dataclasses.replace(self, runs=runs)
+
+    def changed(self, texts: Sequence[str]) -> Experiment:
+        """The same with settings of all runs or of the plan changed: `changed(["steps=200", "width=32"])`."""
+        run, plan = settings(texts)
+        runs = dict.fromkeys(dataclasses.replace(r, **run) for r in self.runs)
+        return dataclasses.replace(self, runs=tuple(runs), plan=dataclasses.replace(self.plan, **plan))
+
+
+def grid(base: Run, **axes: Iterable[Any]) -> tuple[Run, ...]:
+    """Every combination of the values given, the first axis outermost: `grid(Run(), scheme=["rope", "alibi"])`."""
+    lists = {name: _axis(name, values) for name, values in axes.items()}
+    runs = tuple(
+        dataclasses.replace(base, **dict(zip(lists, point, strict=True)))
+        for point in itertools.product(*lists.values())
+    )
+    for name, values in lists.items():
+        if len({getattr(run, name) for run in runs}) < len(values):
+            raise ValueError(f"{name} is given one value twice: {', '.join(map(str, values))}.")
+    return runs
+
+
+def _axis(name: str, values: Iterable[Any]) -> list[Any]:
+    if name not in words.fields(Run):
+        raise words.unknown("setting of a run", name, words.fields(Run))
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"The axis {name!r} takes a list of values, not {values!r}.")
+    listed = list(values)
+    if not listed:
+        raise ValueError(f"The axis {name!r} has no values; give one or more.")
+    return listed
+
+
+def settings(texts: Sequence[str], option: str = "--set") -> tuple[dict[str, Any], dict[str, Any]]:
+    """What words such as `width=64 steps=200` say of `Run` and of `Plan`."""
+    found: dict[type, dict[str, Any]] = {Run: {}, Plan: {}}
+    for text in texts:
+        name, given = words.pair(text, option)
+        mine = found[words.owner(name)]
+        if name in mine:
+            raise ValueError(f"{option} gives {name} twice; give it once.")
+        mine[name] = words.value(name, given)
+    return found[Run], found[Plan]
+
+
+def from_words(
+    grids: Sequence[str],
+    sets: Sequence[str] = (),
+    *,
+    name: str | None = None,
+    seeds: str | None = None,
+    yes: bool = False,
+) -> Experiment:
+    """The experiment that `--grid scheme=rope,alibi task=copy --set width=64 --seeds 5 --name mine` asks for."""
+    run, plan = settings([*sets, *([f"seeds={seeds}"] if seeds is not None else [])])
+    axes: dict[str, list[Any]] = {}
+    for text in grids:
+        key, given = words.pair(text, "--grid")
+        if key in axes or key in run or key in plan:
+            raise ValueError(f"{key} is given twice; give it once, by --grid or by --set.")
+        values = words.several(given, key)
+        if words.owner(key) is Run:
+            axes[key] = [words.value(key, v) for v in values]
+        elif len(values) == 1 or isinstance(getattr(Plan(), key), tuple) or key == "sizes":
+            plan[key] = words.value(key, given)
+        else:
+            raise ValueError(f"{key} is one for a whole plan, but --grid gives {len(values)}; sweep once for each.")
+    planned = Plan(**plan)
+    check_many(math.prod(map(len, axes.values())) * len(planned.seeds) * len(planned.lr), yes)
+    runs = grid(Run(**run), **axes)
+    asked = [f"--grid {' '.join(grids)}"] * bool(grids) + [f"--set {' '.join(sets)}"] * bool(sets)
+    return Experiment(name or suggested(runs), runs, planned, " ".join(asked + [f"--seeds {seeds}"] * bool(seeds)))
+
+
+def check_many(trials: int, yes: bool) -> None:
+    """Refuse a very large sweep that nobody has confirmed."""
+    if trials > words.MANY and not yes:
+        raise ValueError(f"This sweep has {trials} trials, more than {words.MANY}; give fewer, or confirm by --yes.")
+
+
+def suggested(runs: Sequence[Run]) -> str:
+    """A name for runs that were given none, from what they train: "rope-reverse_string"."""
+    parts = {n: sorted({getattr(r, n) for r in runs}) for n in ("scheme", "task")}
+    said = "-".join(v[0] if len(v) == 1 else f"{len(v)}_{n}s" for n, v in parts.items())
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", said).strip("_.-")[:60] or "sweep"
+
+
+def from_file(path: str | Path, yes: bool = False) -> Experiment:
+    """The experiment in a `.py` or `.toml` file. Python in it is run, so it is as trusted as any program."""
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"There is no experiment file at {str(path)!r}; `posenc list experiments` names those here.")
+    if path.suffix == ".toml":
+        from posenc.lab.toml import read
+
+        return read(path, yes)
+    if path.suffix != ".py":
+        raise ValueError(f"{str(path)!r} is no experiment file; it ends in .py or .toml.")
+    module = _module(path)
+    if not callable(getattr(module, "runs", None)):
+        raise ValueError(f"{str(path)!r} has no function runs(); an experiment file returns its runs from one.")
+    with _told(path):
+        made = Experiment(
+            path.stem,
+            tuple(module.runs()),
+            getattr(module, "plan", Plan()),
+            path.name,
+            header(module.__doc__ or ""),
+            getattr(module, "figure", None),
+        )
+    check_many(made.trials, yes)
+    return made
+
+
+def header(doc: str) -> Header:
+    """The parts of an experiment file's docstring: the claim first, then `Source:`, `Cost:` and so on."""
+    parts, at = {"claim": ""}, "claim"
+    for line in doc.strip().splitlines():
+        label, colon, rest = line.strip().partition(":")
+        if colon and label.lower() in _PARTS:
+            at, line = label.lower(), rest
+        elif not line.strip():
+            at = "" if parts["claim"] else at
+        if at:
+            parts[at] = f"{parts.get(at, '')} {line.strip()}".strip()
+    return Header(**parts)
+
+
+def _module(path: Path) -> Any:
+    name = f"posenc_experiment_{re.sub(r'[^A-Za-z0-9_]', '_', path.stem)}"
+    specification = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    try:
+        with _told(path):
+            specification.loader.exec_module(module)
+    finally:
+        del sys.modules[name]
+    return module
+
+
+class _told:
+    """Says of an error in a file in which of its lines it arose."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if not isinstance(error, Exception):
+            return False
+        lines = [f.lineno for f in traceback.extract_tb(trace) if Path(f.filename) == self.path]
+        where = f", line {lines[-1]}" if lines else ""
+        said = f"{error.msg} in line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
+        raise ValueError(f"{str(self.path)!r}{where}, cannot be used: {type(error).__name__}: {said}") from error
+
+
+def _key(value: Any) -> Any:
+    """A setting in a form in which equal schemes are equal texts, however they are spaced."""
+    return grammar.write(grammar.read(value)) if isinstance(value, str) else value

@@ -1,0 +1,138 @@
+"""Experiments as TOML: `[run]` for all, `[grid]` crossed, each `[[zip]]` in step, each `[[exclude]]` left out.
+
+[plan]
+seeds = 5
+[run]
+width = 64
+[grid]
+scheme = ["rope", "alibi"]
+task = ["copy", "reverse_string"]
+[[exclude]]
+scheme = "alibi"
+task = "copy"
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from posenc.lab import words
+from posenc.lab.experiment import Experiment, Header, check_many
+from posenc.lab.run import Plan, Run
+
+_TABLES = ("name", "source", "header", "plan", "run", "grid", "zip", "exclude")
+
+
+def to_toml(experiment: Experiment) -> str:
+    """The text of an experiment; `from_toml(to_toml(e))` equals it. What it has at its default is left out."""
+    lines = [f"name = {_text(experiment.name)}", f"source = {_text(experiment.source)}"]
+    varied = _varied(experiment.runs)
+    lines += _table("[header]", _changed(experiment.header, Header()))
+    lines += _table("[plan]", _changed(experiment.plan, Plan()))
+    lines += _table("[run]", {n: v for n, v in _changed(experiment.runs[0], Run()).items() if n not in varied})
+    points = [tuple(getattr(run, name) for name in varied) for run in experiment.runs]
+    columns = [list(dict.fromkeys(column)) for column in zip(*points, strict=True)]
+    crossed = math.prod(map(len, columns)) == len(points) and list(itertools.product(*columns)) == points
+    if not crossed:
+        columns = [list(column) for column in zip(*points, strict=True)]
+    lines += _table("[grid]" if crossed else "[[zip]]", dict(zip(varied, columns, strict=True)))
+    return "\n".join(lines) + "\n"
+
+
+def from_toml(text: str, name: str = "sweep", yes: bool = False) -> Experiment:
+    """The experiment that a TOML text holds. Raises `ValueError` with what is wrong."""
+    try:
+        whole = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ValueError(f"The file {name!r} is no TOML: {error}.") from None
+    for key, value in whole.items():
+        if key not in _TABLES:
+            raise words.unknown("part of an experiment", key, _TABLES)
+        kind = {"name": str, "source": str, "zip": list, "exclude": list}.get(key, dict)
+        if not isinstance(value, kind) or kind is list and not all(isinstance(v, dict) for v in value):
+            raise ValueError(f"{key!r} is written {_form(key)} in an experiment file, not {value!r}.")
+    said = whole.get("header", {})
+    for key in said:
+        if key not in words.fields(Header):
+            raise words.unknown("part of a header", key, words.fields(Header))
+    plan = Plan(**_values(whole.get("plan", {}), Plan))
+    runs = _runs(whole, len(plan.seeds) * len(plan.lr), yes)
+    return Experiment(whole.get("name", name), runs, plan, whole.get("source", ""), Header(**said))
+
+
+def read(path: Path, yes: bool = False) -> Experiment:
+    """The experiment in a `.toml` file."""
+    return from_toml(path.read_text(encoding="utf-8", errors="replace"), path.stem, yes)
+
+
+def _runs(whole: dict, each: int, yes: bool) -> tuple[Run, ...]:
+    base = _values(whole.get("run", {}), Run)
+    axes = [{name: _listed(name, values)} for name, values in whole.get("grid", {}).items()]
+    axes += [{n: _listed(n, v) for n, v in together.items()} for together in whole.get("zip", [])]
+    named = [name for axis in axes for name in axis]
+    for name in named:
+        if named.count(name) > 1:
+            raise ValueError(f"{name} is given twice, in [grid] or [[zip]]; give it once.")
+    for axis in axes:
+        if len(lengths := {len(v) for v in axis.values()}) > 1:
+            raise ValueError(f"{' and '.join(axis)} share a [[zip]], but have {sorted(lengths)} values; pair them.")
+    points = [[dict(zip(axis, p, strict=True)) for p in zip(*axis.values(), strict=True)] for axis in axes]
+    check_many(math.prod(map(len, points)) * each, yes)
+    every = [{k: v for part in p for k, v in part.items()} for p in itertools.product(*points)]
+    left_out = [{n: _values({n: v}, Run)[n] for n, v in out.items()} for out in whole.get("exclude", [])]
+    runs = [Run(**{**base, **point}) for point in every]
+    return tuple(r for r in runs if not any(_is(r, out) for out in left_out))
+
+
+def _is(run: Run, out: dict[str, Any]) -> bool:
+    return bool(out) and all(getattr(run, name) == value for name, value in out.items())
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    if not isinstance(values, list) or not values:
+        raise ValueError(f"{name} is {values!r}; [grid] and [[zip]] take a list of one or more values.")
+    return [_values({name: v}, Run)[name] for v in values]
+
+
+def _values(table: dict[str, Any], cls: type) -> dict[str, Any]:
+    for name in table:
+        if name not in words.fields(cls):
+            raise words.unknown(f"setting of a {cls.__name__.lower()}", name, words.fields(cls))
+    return {name: words.value(name, value) for name, value in table.items()}
+
+
+def _varied(runs: tuple[Run, ...]) -> list[str]:
+    """The settings in which runs differ, first the one that changes last."""
+    changes = {n: [i for i, r in enumerate(runs) if getattr(r, n) != getattr(runs[0], n)] for n in words.fields(Run)}
+    return sorted((n for n, places in changes.items() if places), key=lambda n: -changes[n][0])
+
+
+def _changed(thing: Any, default: Any) -> dict[str, Any]:
+    pairs = ((f.name, getattr(thing, f.name), getattr(default, f.name)) for f in dataclasses.fields(thing))
+    return {name: value for name, value, usual in pairs if value != usual}
+
+
+def _table(head: str, values: dict[str, Any]) -> list[str]:
+    return ["", head, *(f"{name} = {_text(value)}" for name, value in values.items())] if values else []
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_text(v) for v in value)}]"
+    if value is None:
+        return '"None"'
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)
+
+
+def _form(key: str) -> str:
+    if key in ("name", "source"):
+        return f'{key} = "..."'
+    return f"[[{key}]]" if key in ("zip", "exclude") else f"[{key}]"
