@@ -62,12 +62,12 @@ def check_features(name: str, x: Any, lead: tuple[int, ...], length: int) -> Any
 
 
 def tokens(name: str, a: Any, lead: tuple[int, ...], length: int, axes: int, whole: bool) -> Any:
-    """Numbers per token, as arrays of at least 32 bits: `[L]` for all sequences alike or `[..., L]`; a tuple of such."""
+    """Numbers per token, of at least 32 bits: `[L]` for all sequences alike or `[..., L]`; a tuple of such."""
     if a is None:
         return None
     if isinstance(a, tuple):
         return tuple(tokens(name, part, lead, length, axes, whole) for part in a)
-    a = jnp.asarray(a)
+    a = a if isinstance(a, np.ndarray) else jnp.asarray(a)  # NumPy's values can be checked inside jit too
     tail = (length,) if axes == 1 or a.ndim in (1, len(lead) + 1) else (length, axes)
     if a.shape not in (tail, (*lead, *tail)):
         raise ValueError(f"{name} has the shape {a.shape}; it is {tail} or {(*lead, *tail)}, a number for each token.")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from posenc import arguments, sides
@@ -58,14 +59,14 @@ def attend(
     t = arguments.check_tokens(t, scheme, query_start, cache is not None)
     if cache is not None:
         arguments.check_cache(cache, t, look, query_start)
-    start = cache.length if cache is not None else jnp.asarray(0 if query_start is None else query_start, jnp.int32)
+    start = cache.length if cache is not None else 0 if query_start is None else query_start
     same = q.shape[-3] == k.shape[-3] and query_start is None and not any(a is not None for a in t[4::2])
     layer = _Layer(scheme, pick(params, "layer"), pick(params, "heads"), look, same)
     scheme.admit(layer.params, t.positions if t.positions is not None else _implied(scheme, start, q.shape[-3]))
     lead = q.shape[:-3]
     flat, axes = arguments.fold_tokens(t, lead, scheme.axes)
     if cache is None:
-        one = lambda t: _full(layer, start, t)  # noqa: E731
+        one = lambda t: _full(layer, jnp.asarray(start, jnp.int32), t)  # noqa: E731
         out = jax.vmap(one, (axes,))(flat) if lead else one(t)
         return out.reshape(*lead, *out.shape[-3:])
     rows = Cache(0, 0, 0, 0, 0, 0, None)  # type: ignore[arg-type]
@@ -85,7 +86,7 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     positions = arguments.tokens("positions", positions, lead, length, scheme.axes, False)
     segments = arguments.tokens("segments", segments, lead, length, 1, True)
     index = jnp.arange(length, dtype=jnp.int32)
-    scheme.admit(p, positions if positions is not None else _implied(scheme, jnp.int32(0), length))
+    scheme.admit(p, positions if positions is not None else _implied(scheme, 0, length))
 
     def one(x, positions, segments):
         at = _at(scheme, index, segments, positions, index + 1, 1)
@@ -116,10 +117,10 @@ def _look(scheme: Any, mask: Mask) -> Window:
     return scheme.narrow(look) if isinstance(scheme, Windowed) else look
 
 
-def _implied(scheme: Scheme, start: Array, length: int) -> PyTree:
+def _implied(scheme: Scheme, start: Any, length: int) -> PyTree:
     """The positions of one document from its start, as far as a scheme may refuse them."""
-    index = start + jnp.arange(length, dtype=jnp.int32)
-    return spread(scheme, index if scheme.axes == 1 else jnp.stack([index] * scheme.axes, -1))
+    index = start + np.arange(length, dtype=np.int32)
+    return spread(scheme, index if scheme.axes == 1 else np.stack([index] * scheme.axes, -1))
 
 
 def _at(scheme: Scheme, index, segment, position, visible, heads, before=-1, began=0) -> At:

@@ -45,7 +45,7 @@ class Chain(Scheme, name=None):
 
     def fit(self, dims: Dims):
         fitted = Chain(tuple(s.fit(dims) for s in self.parts))
-        fitted.scale(dims.head)
+        bare(fitted).scale(dims.head)
         return fitted
 
     def admit(self, p, position):

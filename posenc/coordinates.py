@@ -2,7 +2,7 @@
 
 A second small registry of frozen dataclasses. Each is a function `(key, given, train) -> positions`, where `given`
 holds `index` (`[L]` or `[batch, L]`), the true `length` (traced; `[]` or `[batch]`) and whatever the task offers.
-Kinds that draw do so in evaluation too unless their paper does not; what a token's position is never depends on padding.
+Kinds that draw do so in evaluation too unless their paper does not; padding never changes a token's position.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 from posenc import grammar
 from posenc.compose import Chain, Pattern, Placed, Windowed, add
 from posenc.coordinates import COORDINATES, Coordinates
-from posenc.registry import Registry, call
+from posenc.registry import Registry, call, settings
 from posenc.scheme import SCHEMES, Dims, Scheme
 
 
@@ -23,6 +23,11 @@ def parse(text: str) -> Any:
 def spec(scheme: Any) -> str:
     """The text of a scheme; `parse(spec(scheme)) == scheme`. Settings at their default are left out."""
     return grammar.write(_tree(scheme))
+
+
+def full(scheme: Any) -> str:
+    """The text of a scheme with every setting written out, so that a new default is a new text."""
+    return grammar.write(_tree(scheme, _every))
 
 
 def names(kind: str = "schemes") -> list[str]:
@@ -65,24 +70,28 @@ def _build(tree: grammar.Tree) -> Any:
     raise TypeError(f"{tree!r} is no tree of the grammar.")
 
 
-def _tree(scheme: Any) -> grammar.Tree:
+def _every(thing: Any, name: str) -> grammar.Call:
+    return grammar.Call(name, (), tuple(settings(thing).items()))
+
+
+def _tree(scheme: Any, said: Any = call) -> grammar.Tree:
     match scheme:
         case Windowed(inner, keys):
-            tree = _tree(inner)
+            tree = _tree(inner, said)
             parts = tree.parts if isinstance(tree, grammar.Sum) else (tree,)
             return grammar.Sum((*parts, grammar.Call("window", (keys,))))
         case Placed(inner, coordinates):
-            return grammar.At(_tree(inner), call(coordinates, coordinates.name))
+            return grammar.At(_tree(inner, said), said(coordinates, coordinates.name))
         case Pattern(layers, before):
-            period = grammar.Period(tuple(_tree(s) for s in layers))
+            period = grammar.Period(tuple(_tree(s, said) for s in layers))
             if before is None:
                 return period
-            tree = _tree(before)
+            tree = _tree(before, said)
             return grammar.Sum((*(tree.parts if isinstance(tree, grammar.Sum) else (tree,)), period))
         case Chain(parts):
-            return grammar.Sum(tuple(_tree(s) for s in parts))
+            return grammar.Sum(tuple(_tree(s, said) for s in parts))
         case Scheme():
-            return call(scheme, scheme.name)
+            return said(scheme, scheme.name)
         case Coordinates():
-            return call(scheme, scheme.name)
+            return said(scheme, scheme.name)
     raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")

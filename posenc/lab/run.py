@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from posenc import grammar
 from posenc.registry import convert
@@ -82,8 +82,7 @@ class Run:
         )
 
 
-@dataclass(frozen=True)
-class Knobs:
+class Knobs(NamedTuple):
     """What one trial feeds its program. No value here costs a compilation."""
 
     seed: int = 0
@@ -104,7 +103,7 @@ class Plan:
     lr: tuple[float, ...] = (1e-3,)
     """Learning rates, each tried with every seed; the best is chosen on the sizes trained on."""
     sizes: tuple[int, ...] | None = None
-    """Sizes evaluated; unless given, the largest trained on and 1.25, 1.5, 2, 3 and 4 times that."""
+    """Sizes evaluated; unless given, 0.5, 1, 1.25, 1.5, 2, 3 and 4 times the largest trained on."""
     rows: int = 256
     """Sequences evaluated at each size."""
     weight_decay: float = 0.0
@@ -145,7 +144,7 @@ class Plan:
 
     def evaluated(self, length: int) -> tuple[int, ...]:
         """The sizes evaluated, in ascending order, when the largest size trained on is `length`."""
-        return tuple(sorted(set(self.sizes or (math.ceil(length * f) for f in (1, 1.25, 1.5, 2, 3, 4)))))
+        return tuple(sorted(set(self.sizes or (math.ceil(length * f) for f in (0.5, 1, 1.25, 1.5, 2, 3, 4)))))
 
     def knobs(self) -> tuple[Knobs, ...]:
         """One set per trial: every seed at every rate."""

@@ -1,0 +1,71 @@
+"""The machine: host devices and the compilation cache, settled before jax starts, and what is here afterwards."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from posenc import __version__
+
+
+def prepare() -> None:
+    """For the command line, before anything touches a device: a host device per core, and compilations kept.
+
+    The cache is private to its user, since a shared one is trusted code. A library import never calls this.
+    """
+    import jax
+
+    jax.config.update("jax_num_cpu_devices", cores())
+    folder = cache()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cache() -> Path:
+    """Where compiled programs are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "posenc" / "xla"
+
+
+def describe() -> dict[str, Any]:
+    """Versions and devices, as records keep them."""
+    import flax
+    import jax
+
+    found = jax.devices()
+    return {
+        "posenc": __version__,
+        "commit": commit(),
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+        "flax": flax.__version__,
+        "device": f"{found[0].device_kind} x{len(found)}",
+        "platform": found[0].platform,
+    }
+
+
+def commit() -> str | None:
+    """The commit of the sources that run, with a plus where files differ from it; None outside a checkout."""
+    here = Path(__file__).resolve().parent
+    try:
+        said = subprocess.run(
+            ["git", "-C", str(here), "describe", "--always", "--dirty=+", "--abbrev=10", "--exclude=*"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
+        tracked = subprocess.run(
+            ["git", "-C", str(here), "ls-files", "--error-unmatch", "device.py"], capture_output=True
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return said.stdout.strip() or None if said.returncode == 0 and not tracked.returncode == 128 else None

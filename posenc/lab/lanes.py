@@ -1,0 +1,79 @@
+"""Where trials go: the one place that decides how the lanes of a program run.
+
+On a CPU each of several host devices runs its lanes one after another (`lax.map`): `vmap` is slower there, takes 20
+times the memory, and is not bitwise the trial alone. On a GPU or TPU launches are the cost, so lanes are vmapped. Which
+one is provenance, not identity.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import PartitionSpec as P
+from jaxtyping import PyTree
+
+AXIS = "lanes"
+
+
+@dataclasses.dataclass(frozen=True)
+class How:
+    """An arrangement of lanes: "map" or "vmap" inside each of so many devices."""
+
+    inside: str
+    devices: int
+
+    def __str__(self) -> str:
+        return f"{self.inside} on {self.devices} device{'s' if self.devices > 1 else ''}"
+
+    def padded(self, trials: int) -> int:
+        """How many lanes so many trials take: a multiple of the devices, and under vmap never a lone one in each."""
+        each = max(-(-trials // self.devices), 2 if self.inside == "vmap" else 1)
+        return each * self.devices
+
+
+def arrangement(asked: str | None = None) -> How:
+    """The fastest arrangement for the devices at hand, or the one asked for: "map", "vmap", "map:1", "vmap:4"."""
+    found = jax.device_count()
+    inside = "map" if jax.default_backend() == "cpu" else "vmap"
+    if asked is None:
+        return How(inside, found)
+    word, _, number = asked.partition(":")
+    if word not in ("map", "vmap") or (number and not number.isdigit()):
+        raise ValueError(f"lanes are {asked!r}; write map or vmap, with a number of devices if need be: vmap:4.")
+    devices = int(number) if number else found
+    if not 1 <= devices <= found:
+        raise ValueError(f"lanes ask for {devices} devices, but {found} are here; ask for 1 to {found}.")
+    return How(word, devices)
+
+
+def lanes(f: Callable, how: How, shared: int) -> Callable:
+    """`f` of one trial, over a leading axis of trials; its last `shared` arguments are the same for all.
+
+    The results do not depend on `how`, beyond rounding.
+    """
+
+    def inner(*args: PyTree) -> PyTree:
+        own, common = args[: len(args) - shared], args[len(args) - shared :]
+        if how.inside == "vmap":
+            return jax.vmap(lambda *own: f(*own, *common))(*own)
+        return jax.lax.map(lambda own: f(*own, *common), own)
+
+    if how.devices == 1:
+        return inner
+
+    def spread(*args: PyTree) -> PyTree:
+        mesh = jax.make_mesh((how.devices,), (AXIS,), axis_types=(jax.sharding.AxisType.Auto,))
+        specs = (P(AXIS),) * (len(args) - shared) + (P(),) * shared
+        return jax.shard_map(inner, mesh=mesh, in_specs=specs, out_specs=P(AXIS), check_vma=False)(*args)
+
+    return spread
+
+
+def stack(trials: list[Any], how: How) -> PyTree:
+    """One array per field over all trials, padded with copies of the first to a number of lanes that `how` runs."""
+    every = trials + [trials[0]] * (how.padded(len(trials)) - len(trials))
+    return jax.tree.map(lambda *values: jnp.asarray(values), *every)

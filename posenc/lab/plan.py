@@ -1,0 +1,99 @@
+"""From an experiment to trials with names: what each is, written out in full, hashed once, and grouped by program."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from posenc.compose import Chain, Pattern, Placed, Windowed, bare
+from posenc.lab import store
+from posenc.lab.experiment import Experiment
+from posenc.lab.run import Knobs, Run
+from posenc.lab.train import Cell, init, resolve
+from posenc.naming import full, parse, spec
+from posenc.tasks import spec as task_spec
+from posenc.tasks.measure import full as full_task
+
+
+def cells(experiment: Experiment) -> list[Cell]:
+    """Every run of an experiment, resolved, and traced in the abstract, so that what cannot run is refused at once."""
+    sizes = {run: experiment.plan.evaluated(run.length) for run in experiment.runs}
+    return [rehearsed(run, sizes[run]) for run in experiment.runs]
+
+
+def rehearsed(run: Run, sizes: tuple[int, ...]) -> Cell:
+    """A resolved run whose forward pass has the right shapes at the smallest and the largest size."""
+    try:
+        cell = resolve(run)
+        for n in sizes:
+            cell.task.check_size(n)
+        longest = max(*sizes, cell.run.length)
+        jax.eval_shape(lambda: _forward(cell, longest))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{run.scheme} on {run.task} cannot run: {error}") from error
+    return cell
+
+
+def lines(experiment: Experiment, resolved: list[Cell], known: set[str]) -> list[dict[str, Any]]:
+    """The trials of an experiment, one line each. Those of one run that are not in `known` form one new group."""
+    planned = []
+    for cell in resolved:
+        every = {identity(cell, knobs, experiment.plan.steps): knobs for knobs in experiment.plan.knobs()}
+        about = {"group": store.digest([trial for trial in every if trial not in known]), "run": written(cell)}
+        about |= {"steps": experiment.plan.steps, "rows": experiment.plan.rows}
+        about |= {"sizes": experiment.plan.evaluated(cell.run.length), "task": task_spec(cell.task)}
+        about |= {"label": label(cell.run), "family": family(cell.scheme)}
+        planned += [{"id": trial, "knobs": knobs._asdict(), **about} for trial, knobs in every.items()]
+    return planned
+
+
+def identity(cell: Cell, knobs: Knobs, steps: int) -> str:
+    """The name of a trial: the SHA-256 of everything that decides its result, defaults written out."""
+    facts = {"run": written(cell), "knobs": knobs._asdict(), "steps": steps}
+    return hashlib.sha256(store.canonical(facts).encode()).hexdigest()
+
+
+def written(cell: Cell) -> dict[str, Any]:
+    """A run with every setting of its scheme and task written out, and their revisions."""
+    run = dataclasses.asdict(cell.run)
+    revisions = {type(part).__name__: part.revision for part in (*_parts(cell.scheme), cell.task)}
+    return run | {"scheme": full(cell.scheme), "task": full_task(cell.task), "revisions": revisions}
+
+
+def label(run: Run) -> str:
+    """What figures and tables call a run's scheme: its shortest text."""
+    return spec(parse(run.scheme))
+
+
+def family(scheme: Any) -> str:
+    """Whose colour a scheme takes; a pattern takes its first layer's."""
+    return bare(scheme.layers[0] if isinstance(scheme, Pattern) else scheme).family
+
+
+def read_cell(line: dict[str, Any]) -> Cell:
+    """The cell of a planned line, from what was written in it alone."""
+    fields = {f.name: line["run"][f.name] for f in dataclasses.fields(Run)}
+    cell = resolve(Run(**fields))
+    if written(cell) != store.plain(line["run"]):
+        raise ValueError(f"The plan of trial {line['id'][:12]} was written by another version; use a new --name.")
+    return cell
+
+
+def _parts(scheme: Any) -> list[Any]:
+    if isinstance(scheme, Pattern):
+        return [p for s in (scheme.input, *scheme.layers) if s is not None for p in _parts(s)]
+    if isinstance(scheme, Chain):
+        return [p for s in scheme.parts for p in _parts(s)]
+    if isinstance(scheme, Placed):
+        return [*_parts(scheme.scheme), scheme.coordinates]
+    return _parts(scheme.scheme) if isinstance(scheme, Windowed) else [scheme]
+
+
+def _forward(cell: Cell, size: int) -> Any:
+    state = init(cell, Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:])))
+    batch = cell.task.sample(jax.random.key(0), size, batch=1, n_max=size)
+    return state.model(batch.tokens, batch.valid, jax.random.key(0), batch.coords)

@@ -1,0 +1,92 @@
+"""The sweep: plan, run group after group, record. The same command again does what is left, and nothing twice."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+from posenc.lab import disk, plan, store
+from posenc.lab.estimate import seconds
+from posenc.lab.experiment import Experiment
+from posenc.lab.lanes import arrangement
+from posenc.lab.toml import to_toml
+from posenc.lab.train import Cell
+from posenc.lab.worker import Stopped, Watch, Worker
+
+RESULTS = ("done", "diverged")
+DONE, FAILED, PREEMPTED, INTERRUPTED = 0, 1, 75, 130
+
+
+class Signals:
+    """The first SIGINT or SIGTERM ends after the segment; the second ends at once."""
+
+    def __init__(self):
+        self.code = 0
+
+    def __enter__(self) -> Signals:
+        self._before = {s: signal.signal(s, self._heard) for s in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *exc):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _heard(self, number, frame):
+        if self.code:
+            raise KeyboardInterrupt
+        self.code = INTERRUPTED if number == signal.SIGINT else PREEMPTED
+
+    def check(self) -> None:
+        """Raise where a signal was heard."""
+        if self.code:
+            raise Stopped
+
+
+def sweep(experiment: Experiment, folder: Path, *, keep: bool = False, lanes: str | None = None, watch: Watch) -> int:
+    """Run what is left of an experiment; returns the exit code. Refuses impossible runs before anything trains."""
+    how = arrangement(lanes)
+    cells = plan.cells(experiment)
+    store.ready(folder)
+    mine = _planned(experiment, cells, folder)
+    outcomes = store.status(folder).outcomes
+    waiting = [line for line in store.read_plan(folder) if line["id"] in mine and outcomes[line["id"]] not in RESULTS]
+    groups: dict[str, list[dict]] = {}
+    for line in waiting:
+        groups.setdefault(line["group"], []).append(line)
+    for problem in store.read_records(folder).problems:
+        watch.note(problem)
+    watch.begin(len(mine), len(mine) - len(waiting), len(groups))
+    with Signals() as signals:
+        worker = Worker(folder, how, experiment.plan.stride, keep, watch, signals.check)
+        try:
+            for group, lines in groups.items():
+                worker.run(group, lines, mine[lines[0]["id"]])
+        except Stopped:
+            watch.note("Stopped; what is recorded is safe, and the same command goes on.")
+            return signals.code
+    return FAILED if worker.failed else DONE
+
+
+def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
+    """What a sweep would do: its trials, those done, the programs to compile, and an estimate of the seconds."""
+    cells, knobs, steps = plan.cells(experiment), experiment.plan.knobs(), experiment.plan.steps
+    outcomes = store.status(folder).outcomes if (folder / "plan.jsonl").exists() else {}
+    left = [sum(outcomes.get(plan.identity(c, k, steps)) not in RESULTS for k in knobs) for c in cells]
+    waiting = [(cell, n) for cell, n in zip(cells, left, strict=True) if n]
+    return {
+        "trials": len(cells) * len(knobs),
+        "done": len(cells) * len(knobs) - sum(left),
+        "groups": len(waiting),
+        "programs": 3 * len(waiting),
+        "seconds": round(seconds(waiting, experiment.plan)),
+        "lanes": str(arrangement()),
+    }
+
+
+def _planned(experiment: Experiment, cells: list[Cell], folder: Path) -> dict[str, Cell]:
+    """Write what is new into the plan; returns every trial of the experiment with its cell."""
+    known = {line["id"] for line in store.read_plan(folder)} if (folder / "plan.jsonl").exists() else set()
+    store.write_plan(folder, plan.lines(experiment, cells, known))
+    disk.write(disk.inside(folder, "sweep.toml"), to_toml(experiment).encode())
+    return {plan.identity(c, k, experiment.plan.steps): c for c in cells for k in experiment.plan.knobs()}

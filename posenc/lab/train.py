@@ -1,0 +1,198 @@
+"""Training as three pure functions of one trial, each compiled once per run: `init`, `segment`, `evaluate`.
+
+Trials are lanes of one program (`posenc.lab.lanes`). The step, the total of steps and the sizes are arguments that all
+lanes share; data are made inside the program, keys are folded from seed and step, nothing crosses to the host but sums.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+from jaxtyping import Array, Float, Int, PyTree
+
+from posenc.lab.lanes import How, lanes
+from posenc.lab.run import Knobs, Run
+from posenc.models.transformer import Shape, Transformer
+from posenc.naming import bind, parse
+from posenc.scheme import Dims
+from posenc.tasks import Task
+from posenc.tasks import parse as parse_task
+from posenc.tasks.measure import evaluation_key, measure, train_key
+
+WEIGHTS = ("query", "key_value", "out", "up", "down", "embedding", "readout")
+SCORES = 2**24
+
+
+class State(NamedTuple):
+    """One trial between two segments."""
+
+    model: Transformer
+    optimiser: PyTree
+    diverged: Int[Array, ""]
+    """The first step whose loss was not finite; -1 while there is none."""
+
+
+class Cell(NamedTuple):
+    """A run with its texts resolved: what training, evaluation and identity need."""
+
+    run: Run
+    task: Task
+    scheme: Any
+    shape: Shape
+
+
+def resolve(run: Run) -> Cell:
+    """The task and scheme of a run, bound to its sizes, and the run with nothing left open. Refuses what cannot be."""
+    task = parse_task(run.task)
+    run = run.filled(task.sizes.smallest)
+    direction = "causal" if run.causal else "bidirectional"
+    if direction not in task.directions:
+        raise ValueError(
+            f"The task {run.task!r} is {' or '.join(sorted(task.directions))}, but model={run.model!r} is {direction}."
+        )
+    for n in (run.shortest, run.length):
+        task.check_size(n)
+    dims = Dims(
+        width=run.width,
+        heads=run.heads,
+        head=run.width // run.heads,
+        trained=task.tokens(run.length),
+        longest=task.tokens(run.longest),
+        causal=run.causal,
+    )
+    scheme = bind(parse(run.scheme), dims)
+    return Cell(run, task, scheme, Shape(dims, run.depth, run.hidden, task.vocab, task.classes, run.norm, run.dtype))
+
+
+def edges(run: Run) -> tuple[int, ...]:
+    """The padded sizes that sizes trained on fall into, the largest of each bucket."""
+    span, n = run.length - run.shortest + 1, run.buckets
+    return tuple(sorted({run.shortest - 1 + -(-span * (i + 1) // n) for i in range(n)}))
+
+
+def rounds(cell: Cell, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The padded sizes of evaluation: few, since each is a program: none wastes more than a factor of three."""
+    kept: list[int] = []
+    for n in sorted(sizes, reverse=True):
+        if not kept or cell.task.tokens(n) * 3 <= cell.task.tokens(kept[-1]):
+            kept.append(n)
+    return tuple(reversed(kept))
+
+
+def init(cell: Cell, knobs: Knobs) -> State:
+    """A trial before its first step."""
+    model = Transformer(cell.scheme, cell.shape, key=jax.random.fold_in(jax.random.key(knobs.seed), 0))
+    return State(model, _optimiser(knobs, 0.0, model).init(model), jnp.int32(-1))
+
+
+def segment(cell: Cell, stride: int, state: State, knobs: Knobs, first: Array, total: Array) -> tuple[State, Array]:
+    """`stride` steps from step `first` of `total`, and the loss of each."""
+
+    def step(state: State, n: Array) -> tuple[State, Array]:
+        size, bucket = _size(cell, knobs, n)
+        branches = [functools.partial(_loss_and_gradient, cell, edge) for edge in edges(cell.run)]
+        loss, gradient = jax.lax.switch(bucket, branches, state.model, knobs, n, size)
+        optimiser = _optimiser(knobs, _rate(cell.run.schedule, knobs, n, total), state.model)
+        update, moments = optimiser.update(gradient, state.optimiser, state.model)
+        fine = jnp.isfinite(loss)
+        diverged = jnp.where((state.diverged < 0) & ~fine, n, state.diverged)
+        return State(optax.apply_updates(state.model, update), moments, diverged), loss
+
+    return jax.lax.scan(step, state, first + jnp.arange(stride, dtype=jnp.int32))
+
+
+def evaluate(cell: Cell, rows: int, padded: tuple[int, ...], state: State, sizes: Int[Array, " S"]) -> PyTree:
+    """The sums of `posenc.tasks.measure` at each size, on test sets that every scheme and seed shares."""
+
+    def at(n: Array) -> PyTree:
+        branches = [functools.partial(_sums, cell, rows, n_max) for n_max in padded]
+        bucket = jnp.searchsorted(jnp.asarray(padded), n)
+        return jax.lax.switch(bucket, branches, state.model, n)
+
+    return jax.lax.map(at, sizes)
+
+
+class Program(NamedTuple):
+    """The three compiled functions of a run, over lanes."""
+
+    init: Any
+    segment: Any
+    evaluate: Any
+
+
+def program(cell: Cell, stride: int, rows: int, sizes: tuple[int, ...], how: How) -> Program:
+    """Three jitted functions: states live on the device and are given up to each segment."""
+    start = lanes(functools.partial(init, cell), how, 0)
+    go = lanes(functools.partial(segment, cell, stride), how, 2)
+    look = lanes(functools.partial(evaluate, cell, rows, rounds(cell, sizes)), how, 1)
+    return Program(jax.jit(start), jax.jit(go, donate_argnums=0), jax.jit(look))
+
+
+def _size(cell: Cell, knobs: Knobs, n: Array) -> tuple[Array, Array]:
+    """The size of a step, drawn from the step alone: trials that meet the same lengths differ by less noise."""
+    run, padded = cell.run, jnp.asarray(edges(cell.run))
+    key = jax.random.fold_in(jax.random.key(run.length), n)
+    if run.lengths == "example":
+        key = jax.random.fold_in(key, knobs.seed)
+        return jax.random.randint(key, (run.batch,), run.shortest, run.length + 1), jnp.int32(len(padded) - 1)
+    size = jax.random.randint(key, (), run.shortest, run.length + 1)
+    return size, jnp.searchsorted(padded, size)
+
+
+def _loss_and_gradient(cell: Cell, n_max: int, model: Transformer, knobs: Knobs, n: Array, size: Array):
+    key = train_key(knobs.seed, n)
+    batch = cell.task.sample(key, size, batch=cell.run.batch, n_max=n_max)
+    return jax.value_and_grad(_loss)(model, batch, jax.random.fold_in(key, 1))
+
+
+def _loss(model: Transformer, batch: Any, key: Array) -> Float[Array, ""]:
+    logits = model(batch.tokens, batch.valid, key, batch.coords, train=True)
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.targets)
+    return (losses * batch.weight).sum() / jnp.maximum(batch.weight.sum(), 1.0)
+
+
+def _sums(cell: Cell, rows: int, n_max: int, model: Transformer, n: Array) -> PyTree:
+    key = evaluation_key(cell.task, n)
+    batch = cell.task.sample(key, n, batch=rows, n_max=n_max)
+    most = max(1, SCORES // (cell.run.heads * batch.tokens.shape[1] ** 2))
+    each = max(d for d in range(1, rows + 1) if rows % d == 0 and d <= most)
+
+    def some(rows: tuple) -> Array:
+        tokens, valid, coords = rows
+        return model(tokens, valid, jax.random.fold_in(key, 1), coords)
+
+    parts = jax.tree.map(lambda a: a.reshape(-1, each, *a.shape[1:]), (batch.tokens, batch.valid, batch.coords))
+    logits = jax.lax.map(some, parts)
+    return measure(logits.reshape(rows, *logits.shape[2:]), batch)
+
+
+def _rate(schedule: str, knobs: Knobs, n: Array, total: Array) -> Float[Array, ""]:
+    """The learning rate of a step: a linear rise, then a fall to a tenth, to zero, or none."""
+    rise = jnp.maximum(knobs.warmup * total, 1.0)
+    share = jnp.clip((n - rise) / jnp.maximum(total - rise, 1.0), 0.0, 1.0)
+    fall = {"cosine": 0.55 + 0.45 * jnp.cos(jnp.pi * share), "linear": 1 - share, "constant": jnp.ones(())}[schedule]
+    return knobs.lr * jnp.minimum((n + 1) / rise, 1.0) * fall
+
+
+def _optimiser(knobs: Knobs, rate: Any, model: Transformer) -> optax.GradientTransformation:
+    """AdamW (Loshchilov and Hutter, 2019) after clipping; only weight matrices decay, positional parameters do not."""
+    decays = jax.tree_util.tree_map_with_path(lambda path, _: _name(path) in WEIGHTS, model)
+    return optax.chain(
+        optax.clip_by_global_norm(knobs.clip),
+        optax.adamw(rate, weight_decay=knobs.weight_decay, mask=decays),
+    )
+
+
+def _name(path: tuple) -> str:
+    words = [str(getattr(k, "name", getattr(k, "key", ""))) for k in path]
+    return next((w for w in reversed(words) if w in (*WEIGHTS, "position", "tied")), "")
+
+
+def pure(model: Transformer) -> dict:
+    """The parameters as nested dicts of arrays, readable without Flax."""
+    return nnx.to_pure_dict(nnx.state(model))

@@ -1,0 +1,149 @@
+"""One worker: it trains groups of trials, evaluates them, and records what it finished."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from posenc.lab import device, params, store
+from posenc.lab.lanes import How, stack
+from posenc.lab.run import Knobs
+from posenc.lab.train import Cell, program, pure
+from posenc.tasks import spec
+from posenc.tasks.floors import floors
+
+
+class Watch(Protocol):
+    """Who is told how far a sweep is."""
+
+    def begin(self, trials: int, done: int, programs: int) -> None:
+        """`trials` in all, of which `done` have results; `programs` runs are left to compile."""
+
+    def group(self, label: str, trials: int) -> None:
+        """A group of trials starts."""
+
+    def step(self, label: str, steps: int, total: int, loss: float) -> None:
+        """A group has done so many of its steps; `loss` is the mean over its trials."""
+
+    def finished(self, label: str, outcome: str, seconds: float) -> None:
+        """A group has ended."""
+
+    def note(self, text: str) -> None:
+        """Something worth a line."""
+
+
+class Stopped(Exception):
+    """A signal asked for the end; nothing recorded is lost."""
+
+
+class Worker:
+    """Runs groups in this process."""
+
+    def __init__(self, folder: Path, how: How, stride: int, keep: bool, watch: Watch, check: Callable[[], None]):
+        self.folder, self.how, self.stride, self.keep, self.watch, self.check = folder, how, stride, keep, watch, check
+        self.failed = 0
+        self._floors: dict[tuple, dict] = {}
+        self._about = device.describe() | {"lanes": str(how), "host": socket.gethostname()}
+
+    def run(self, group: str, lines: list[dict], cell: Cell) -> None:
+        """One group: train, evaluate, record. An exception is kept with its traceback, and the sweep goes on."""
+        label, began = f"{lines[0]['label']} · {lines[0]['task']}", time.monotonic()
+        self.check()
+        with store.claim(self.folder, group) as claim:
+            if claim is None:
+                self.watch.note(f"{label} is being run by another worker.")
+                return
+            self.watch.group(label, len(lines))
+            store.clear_error(self.folder, group)
+            try:
+                outcome = self._train(label, lines, cell)
+            except (Stopped, store.DiskError):
+                raise
+            except Exception as error:  # one group must not end a sweep; its traceback is kept
+                self.failed += 1
+                outcome = "oom" if "RESOURCE_EXHAUSTED" in str(error) else "failed"
+                path = store.write_error(self.folder, group, outcome, traceback.format_exc())
+                self.watch.note(f"{label} {outcome}: {type(error).__name__}: {str(error)[:200]} (see {path.name})")
+            seconds = time.monotonic() - began
+            store.log(
+                self.folder, f"{socket.gethostname()}-{os.getpid()}", outcome, group=group, seconds=round(seconds, 3)
+            )
+            self.watch.finished(label, outcome, seconds)
+
+    def _train(self, label: str, lines: list[dict], cell: Cell) -> str:
+        steps, sizes, rows = lines[0]["steps"], tuple(lines[0]["sizes"]), lines[0]["rows"]
+        knobs = [Knobs(**line["knobs"]) for line in lines]
+        clock, stride = _Clock(), self.stride
+        run = program(cell, stride, rows, sizes, self.how)
+        lane = stack([Knobs(jnp.uint32(k.seed), *map(jnp.float32, k[1:])) for k in knobs], self.how)
+        state = jax.block_until_ready(run.init(lane))
+        losses = []
+        for first in range(0, steps, stride):
+            self.check()
+            state, loss = run.segment(state, lane, jnp.int32(first), jnp.int32(steps))
+            losses.append(jax.device_get(loss)[: len(lines)])
+            clock.lap("compile" if first == 0 else "train")
+            self.watch.step(label, first + stride, steps, float(losses[-1][:, -1].mean()))
+        sums = jax.device_get(run.evaluate(state, jnp.asarray(sizes, jnp.int32)))
+        diverged = jax.device_get(state.diverged)
+        clock.lap("evaluate")
+        if self.keep:
+            models = jax.device_get(pure(state.model))
+            for n, line in enumerate(lines):
+                params.save(self.folder, line["id"], jax.tree.map(lambda a, n=n: a[n], models))
+        trials = [_trial(line, n, sizes, stride, losses, sums, int(diverged[n])) for n, line in enumerate(lines)]
+        about = self._about | {"ended": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": clock.seconds}
+        record = {"run": lines[0]["run"], "label": lines[0]["label"], "family": lines[0]["family"]}
+        record |= {"task": self._task(cell, sizes), "trials": trials, "provenance": about}
+        store.write_record(self.folder, record)
+        return "diverged" if all(t["outcome"] == "diverged" for t in trials) else "done"
+
+    def _task(self, cell: Cell, sizes: tuple[int, ...]) -> dict[str, Any]:
+        """What a figure needs of the task: its floors are estimated once in a sweep."""
+        key = (cell.task, sizes)
+        if key not in self._floors:
+            found = floors(cell.task, sizes)
+            self._floors[key] = {str(n): found[n] for n in sizes}
+        trained = [cell.run.shortest, cell.run.length]
+        return {
+            "label": spec(cell.task),
+            "metric": cell.task.metric,
+            "trained": trained,
+            "floors": self._floors[key],
+        }
+
+
+class _Clock:
+    """Seconds of each phase, for provenance."""
+
+    def __init__(self):
+        self.seconds: dict[str, float] = {}
+        self._last = time.monotonic()
+
+    def lap(self, phase: str) -> None:
+        now = time.monotonic()
+        self.seconds[phase] = round(self.seconds.get(phase, 0.0) + now - self._last, 3)
+        self._last = now
+
+
+def _trial(line: dict, n: int, sizes: tuple, stride: int, losses: list, sums: dict, diverged: int) -> dict[str, Any]:
+    found = {str(size): {name: int(a[n][at]) for name, a in sums.items()} for at, size in enumerate(sizes)}
+    curve = {"step": [(i + 1) * stride for i in range(len(losses))], "loss": [float(e[n].mean()) for e in losses]}
+    return {
+        "id": line["id"],
+        "knobs": line["knobs"],
+        "steps": line["steps"],
+        "outcome": "done" if diverged < 0 else "diverged",
+        "diverged_at": None if diverged < 0 else diverged,
+        "evaluations": found if diverged < 0 else {},
+        "curve": curve,
+    }

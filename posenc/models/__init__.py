@@ -1,0 +1,1 @@
+"""The models that the laboratory trains; positions enter through schemes alone."""
