@@ -40,7 +40,7 @@ class Arrays(Mapping[str, np.ndarray]):
 
 
 class Case(NamedTuple):
-    """One case of one family. `args` holds the family's and the file's common arguments too."""
+    """One case of one family. `args` holds the file's common arguments too, and those of the case that it is `like`."""
 
     family: str
     id: str
@@ -92,11 +92,17 @@ def load(path: Path | str) -> list[Case]:
     with np.load(path, allow_pickle=False) as file:
         meta = json.loads(bytes(file["meta"]).decode())
         common = meta.get("args", {})
+        own = {case["id"]: case["args"] for case in meta["cases"]}
         return [
             Case(
                 path.stem,
                 case["id"],
-                {**common, **({"source": case["source"]} if "source" in case else {}), **case["args"]},
+                {
+                    **common,
+                    **({"source": case["source"]} if "source" in case else {}),
+                    **own.get(case["args"].get("like"), {}),
+                    **case["args"],
+                },
                 Arrays({name: file[f"{case['id']}/{name}"] for name in case["arrays"]}),
             )
             for case in meta["cases"]
