@@ -1,0 +1,30 @@
+"""Su et al. (2021), eq. 34, by complex numbers: a pair of features is a + bi, turned by e^(ipω)."""
+
+import cmath
+import math
+
+from tests.oracles.rows import attention
+
+
+def attend(scheme, heads, q, k, v, x, pos, seen):
+    d = q.shape[-1]
+
+    def score(h, i, j):
+        asked, told = turned(scheme, heads[h], q[i, h], pos[i]), turned(scheme, heads[h], k[j, h], pos[j])
+        return sum((a * b.conjugate()).real for a, b in zip(asked, told, strict=True)) / math.sqrt(d)
+
+    return attention(score, v, seen)
+
+
+def turned(scheme, head, x, p):
+    """The features of one token as complex numbers, those outside the turned part with nothing imaginary."""
+    width = round(scheme.fraction * len(x))
+    out = []
+    for pair in range(width // 2):
+        a, b = (pair, pair + width // 2) if scheme.layout == "half" else (2 * pair, 2 * pair + 1)
+        if scheme.frequencies == "learned":
+            frequency = float(head["frequency"][pair])
+        else:
+            frequency = scheme.base ** (-2 * pair / width) if pair < int(scheme.p * width / 2) else 0.0
+        out.append(complex(x[a], x[b]) * cmath.exp(1j * float(p) * frequency))
+    return out + [complex(c, 0) for c in x[width:]]
