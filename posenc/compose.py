@@ -146,6 +146,10 @@ class Placed(_Sum):
     def __post_init__(self):
         if isinstance(self.scheme, Placed):
             raise ValueError("Coordinates are given once; write them once.")
+        if isinstance(self.scheme, Windowed):
+            raise ValueError(
+                "A window narrows the mask, not the positions, so it stands after them: 'rope @ index + window(512)'."
+            )
         if isinstance(self.scheme, Chain) and any(isinstance(s, Placed) for s in self.scheme.parts):
             raise ValueError("A part of this sum has coordinates already; give them once, to the parts or to the sum.")
 

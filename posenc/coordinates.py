@@ -63,7 +63,7 @@ class RandomSorted(Coordinates, name="random_sorted"):
     """`length` different numbers below `limit`, sorted (Ruoss et al., 2023, §3): order is kept, distances vary.
 
     Drawn in evaluation too, as in the authors' code. The draw uses the true length, so that padding changes nothing:
-    sorting draws for the padded length and keeping the first would favour small numbers.
+    sorting draws for the padded length and keeping the first would favour small numbers. Padding gets `limit` - 1.
     """
 
     limit: int = 2048
@@ -83,7 +83,7 @@ class RandomSorted(Coordinates, name="random_sorted"):
     def _draw(self, key, size, length):
         order = jax.random.permutation(key, self.limit)
         kept = jnp.zeros(self.limit, bool).at[order].set(jnp.arange(self.limit) < length)
-        return jnp.nonzero(kept, size=size, fill_value=self.limit)[0]
+        return jnp.nonzero(kept, size=size, fill_value=self.limit - 1)[0]
 
 
 class Offset(Coordinates, name="offset"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
+import sys
 import types
 import typing
 from importlib.metadata import entry_points
@@ -138,10 +139,17 @@ def _converted(value: Any, hint: Any) -> Any:
         if len(kinds) == len(value):
             return tuple(_converted(v, k) for v, k in zip(value, kinds, strict=True))
     elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        return _finite(value)
     elif isinstance(hint, type) and isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
         return value
     raise TypeError
+
+
+def _finite(value: int | float) -> float:
+    """A whole number may be too large for a float; no setting is infinite or no number."""
+    if abs(value) > sys.float_info.max or value != value:
+        raise TypeError
+    return float(value)
 
 
 def _say(hint: Any) -> str:
