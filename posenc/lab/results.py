@@ -115,7 +115,7 @@ class Results:
         known = [(r, t, r["task"]["label"]) for r in self.records for t in r["trials"]]
         for record, trial, task in known + [(u, u, u["task"]) for u in self.unfinished]:
             for key, value in _settings(record, trial).items():
-                seen.setdefault((key, task, record["label"]), set()).add(repr(value))
+                seen.setdefault((key, task, record["label"]), set()).add(records.canonical(value))
         return tuple(sorted({key for (key, *_), values in seen.items() if len(values) > 1}))
 
 
@@ -133,10 +133,16 @@ def load(path: str | os.PathLike) -> Results:
     return Results(where.resolve().name, stored.records, tuple(store.unfinished(where)), stored.problems, where)
 
 
+def floors(task: Mapping[str, Any]) -> dict[int, dict[str, float]]:
+    """Size to the three floors, as the share right: those of a task that reports errors are turned round."""
+    turn = (lambda f: 1 - f) if task["metric"] == "error" else (lambda f: f)
+    known = {int(n): {k: float(v) for k, v in at.items() if v is not None} for n, at in task["floors"].items()}
+    return {n: {k: turn(v) for k, v in known[n].items()} for n in sorted(known)}
+
+
 def uniform(task: Mapping[str, Any], size: int) -> float:
     """What a guess among all answers gets right at this size: the value of a run that learned nothing."""
-    floor = task["floors"].get(str(size), {}).get("uniform")
-    return float(floor) if floor is not None else 0.0
+    return floors(task).get(size, {}).get("uniform", 0.0)
 
 
 def _settings(record: dict, trial: dict) -> dict[str, Any]:

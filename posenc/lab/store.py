@@ -31,6 +31,7 @@ from posenc.lab.records import SCHEMA as SCHEMA
 from posenc.lab.records import Stored as Stored
 from posenc.lab.records import canonical as canonical
 from posenc.lab.records import digest as digest
+from posenc.lab.records import plain as plain
 from posenc.lab.records import read_records as read_records
 from posenc.lab.records import write_bundle
 from posenc.lab.records import write_record as write_record

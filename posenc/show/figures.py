@@ -1,0 +1,164 @@
+"""Figures of stored results: every seed is a point, the median a line, the spread a band that the caption names.
+
+Every panel marks the sizes trained on and draws the three floors of its task: what a uniform guess, the best constant,
+and the best function of position alone get right. No jax; matplotlib is imported by the functions that draw.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from posenc.lab.results import Results, floors
+from posenc.lab.stats import Cell, cells, summary
+from posenc.show import style
+from posenc.show.captions import caption as caption
+from posenc.show.files import save as save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FLOORS = {"uniform": "guess", "prior": "constant", "position": "position only"}
+COLUMNS = 3
+
+
+def length_curve(results: Results) -> Figure:
+    """Accuracy against size, one panel per task, one line per scheme."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    found = shown(results)
+    tasks = results.tasks()
+    names = sorted({c.task for c in found})
+    looks = style.looks((c.scheme, c.family) for c in found)
+    columns = min(COLUMNS, len(names))
+    rows = math.ceil(len(names) / columns)
+    with matplotlib.rc_context(style.RC):
+        lines = math.ceil(len(looks) / (2 * columns + 1))  # of the legend
+        wide = 3.1 * columns + (1.7 if columns == 1 else 0.4)
+        figure = Figure(figsize=(wide, 2.5 * rows + 0.22 * lines + 0.2), layout="constrained")
+        panels = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
+        for axes, task in zip(panels, names, strict=False):
+            _panel(axes, [c for c in found if c.task == task], tasks[task], looks)
+        for axes in panels[len(names) :]:
+            axes.remove()
+        figure.supylabel("accuracy", fontsize=8.5, color=style.INK)
+        handles, labels = _legend(looks)
+        figure.legend(handles, labels, loc="outside lower center", ncols=math.ceil(len(looks) / lines))
+    return figure
+
+
+def heat_map(results: Results) -> Figure:
+    """Task by scheme: accuracy over the sizes beyond the training range, the median over runs, with their number."""
+    import matplotlib
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    found = {(c.task, c.scheme): c for c in shown(results)}
+    tasks = sorted({task for task, _ in found})
+    schemes = list(style.looks((c.scheme, c.family) for c in found.values()))
+    sums = {key: summary(cell.means(cell.beyond).values()) for key, cell in found.items()}
+    grid = np.array([[sums[t, s].median if (t, s) in sums else np.nan for s in schemes] for t in tasks])
+    with matplotlib.rc_context({**style.RC, "axes.spines.left": False, "axes.spines.bottom": False}):
+        figure = Figure(figsize=(2.4 + 0.85 * len(schemes), 1.5 + 0.5 * len(tasks)), layout="constrained")
+        axes = figure.subplots()
+        axes.set_facecolor(style.BAND)
+        image = axes.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        for (row, column), value in np.ndenumerate(grid):
+            n = sums[tasks[row], schemes[column]].n if (tasks[row], schemes[column]) in sums else 0
+            text = f"{value:.2f}\nn={n}" if n else "no\nresult"
+            axes.text(
+                column, row, text, ha="center", va="center", color="white" if value > 0.6 else style.INK, size=7.5
+            )
+        axes.set_xticks(range(len(schemes)), [style.plain(s) for s in schemes], rotation=30, ha="right")
+        axes.set_yticks(range(len(tasks)), [style.plain(t) for t in tasks])
+        axes.set_xticks(np.arange(len(schemes) - 1) + 0.5, minor=True)
+        axes.set_yticks(np.arange(len(tasks) - 1) + 0.5, minor=True)
+        axes.grid(which="minor", color="white", linewidth=1.5)
+        axes.tick_params(which="both", length=0)
+        figure.colorbar(image, ax=axes, label="accuracy beyond the training range", ticks=[0, 0.5, 1], pad=0.02)
+    return figure
+
+
+def shown(results: Results) -> tuple[Cell, ...]:
+    """The cells with something to draw. Raises `ValueError` where there is none."""
+    found = tuple(c for c in cells(results) if c.n)
+    if not found:
+        raise ValueError(f"{results.name!r} holds no finished trial to draw; run it first, or see `posenc status`.")
+    return found
+
+
+def _panel(axes: Axes, found: list[Cell], task: dict, looks: dict[str, style.Look]) -> None:
+    sizes = sorted({size for cell in found for size in cell.values})
+    low, high = task["trained"]
+    span = max(sizes[-1] - min(sizes[0], high), 1)
+    left, right = max(min(sizes[0], high - 0.14 * span), 0) - 0.03 * span, sizes[-1] + 0.03 * span
+    axes.axvspan(left, high, color=style.BAND, linewidth=0, zorder=0)
+    axes.axvline(high, color=style.SOFT, linewidth=0.8, zorder=1)
+    middle, tilt = (left + high) / 2, 90 if high - left < 0.3 * (right - left) else 0
+    axes.text(
+        middle, 0.5, f"trained on {low}–{high}", rotation=tilt, ha="center", va="center", size=7, color=style.SOFT
+    )
+    _floors(axes, floors(task), sizes, next((n for n in sizes if n >= high), sizes[0]))
+    for cell in sorted(found, key=lambda c: list(looks).index(c.scheme)):
+        _line(axes, cell, looks[cell.scheme])
+    axes.set_title(style.plain(task["label"]), pad=9)
+    axes.set(xlim=(left, right), ylim=(-0.02, 1.02), xlabel="size", yticks=[0, 0.25, 0.5, 0.75, 1])
+    axes.set_yticklabels(["0", ".25", ".5", ".75", "1"])
+    axes.set_xticks(_spaced(sizes, span))
+    axes.tick_params(length=2.5)
+
+
+def _line(axes: Axes, cell: Cell, look: style.Look) -> None:
+    sizes = sorted(cell.values)
+    sums = [summary(cell.values[n]) for n in sizes]
+    points = [(n, v) for n in sizes for v in cell.values[n]]
+    axes.fill_between(sizes, [s.low for s in sums], [s.high for s in sums], color=look.colour, alpha=0.13, linewidth=0)
+    axes.scatter(*zip(*points, strict=True), s=5, color=look.colour, marker=look.marker, alpha=0.35, linewidths=0)
+    line = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": cell.scheme}
+    axes.plot(sizes, [s.median for s in sums], **line, linewidth=1.4, markersize=3.6, markeredgewidth=0, clip_on=False)
+
+
+def _floors(axes: Axes, known: dict[int, dict[str, float]], sizes: list[int], start: int) -> None:
+    """Dotted lines, named from `start` on: where training ends scores are high. Close ones share a text."""
+    import numpy as np
+
+    groups: list[tuple[list[float], list[str]]] = []
+    for name, word in FLOORS.items():
+        at = [(n, known[n][name]) for n in sizes if name in known.get(n, {})]
+        if not at:
+            continue
+        x, y = zip(*at, strict=True)
+        axes.plot(x, y, color=style.SOFT, linestyle=(0, (1, 1.6)), linewidth=0.9, zorder=1.5)
+        ends = [float(np.interp(start + share * (sizes[-1] - start), x, y)) for share in (0, 0.27)]  # of its name
+        group = next((g for g in groups if abs(g[0][0] - ends[0]) < 0.055), None)
+        if group is None:
+            group = ([], [])
+            groups.append(group)
+        group[0].extend(ends)
+        group[1].append(word)
+    for heights, words in groups:
+        place = {"xy": (start, max(heights)), "xytext": (4, 1.5), "textcoords": "offset points", "va": "bottom"}
+        axes.annotate(", ".join(words), **place, size=6.5, color=style.SOFT, zorder=4)
+
+
+def _spaced(sizes: list[int], span: float) -> list[int]:
+    """Ticks at evaluated sizes, leaving out those that would touch the one before."""
+    ticks: list[int] = []
+    for size in sizes:
+        if not ticks or size - ticks[-1] >= 0.09 * span:
+            ticks.append(size)
+    return ticks
+
+
+def _legend(looks: dict[str, style.Look]) -> tuple[list, list[str]]:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D(
+            [], [], color=k.colour, marker=k.marker, linestyle=k.dash, linewidth=1.4, markersize=4, markeredgewidth=0
+        )
+        for k in looks.values()
+    ]
+    return handles, [style.plain(scheme) for scheme in looks]

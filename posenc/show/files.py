@@ -1,0 +1,75 @@
+"""A figure as files: SVG, PDF and PNG of the same bytes for the same results, with their source inside and data beside.
+
+Nothing in them depends on the hour, the machine or the order of arrival.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posenc.lab import disk
+from posenc.lab.results import COLUMNS, Results
+from posenc.lab.stats import cells
+from posenc.lab.store import digest
+from posenc.show import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("svg", "pdf", "png")
+_TEXT = ("task", "scheme", "family", "trial", "outcome", "metric")
+
+
+def save(figure: Figure, folder: Path, name: str, results: Results, caption: str) -> list[Path]:
+    """Write `name` as .svg, .pdf, .png, .csv and .caption.txt; returns their paths."""
+    import matplotlib
+
+    disk.check_name(name)
+    folder = Path(folder)
+    with disk.guarded(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    with matplotlib.rc_context(style.RC):
+        for kind in FORMATS:
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=kind, metadata=_metadata(kind, name, results))
+            written.append(disk.write(folder / f"{name}.{kind}", buffer.getvalue()))
+    written.append(disk.write(folder / f"{name}.csv", data(results).encode()))
+    return [*written, disk.write(folder / f"{name}.caption.txt", (caption.strip() + "\n").encode())]
+
+
+def source(results: Results) -> str:
+    """Where the numbers come from, in one line: run, code, libraries, devices, and a hash of the trials."""
+    said = [f"run {results.name}", *(f"{k} {', '.join(v)}" for k, v in results.provenance().items())]
+    trials = results.trials()
+    return style.plain("; ".join([*said, f"{len(trials)} trials {digest(trials)}"]))
+
+
+def data(results: Results) -> str:
+    """Every run at every size as CSV; `chosen` says which learning rate figures show."""
+    rates = {(c.task, c.scheme): c.rate for c in cells(results)}
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([*COLUMNS, "chosen"])
+    for row in results.rows():
+        chosen = rates[row["task"], row["scheme"]] == row["lr"]
+        writer.writerow([harmless(row[k]) if k in _TEXT else row[k] for k in COLUMNS] + [chosen])
+    return buffer.getvalue()
+
+
+def harmless(text: Any) -> str:
+    """A text cell that no spreadsheet takes for a formula."""
+    shown = style.plain(text)
+    return f"'{shown}" if shown[:1] in ("=", "+", "-", "@") else shown
+
+
+def _metadata(kind: str, name: str, results: Results) -> dict[str, Any]:
+    about = source(results)
+    if kind == "svg":
+        return {"Title": name, "Description": about, "Creator": "posenc", "Date": None}
+    if kind == "pdf":
+        return {"Title": name, "Subject": about, "Creator": "posenc", "Producer": "matplotlib", "CreationDate": None}
+    return {"Title": name, "Description": about, "Software": "posenc"}

@@ -1,0 +1,223 @@
+"""Every number against one worked out by hand or by SciPy, and the promises: no best seed, no test sizes."""
+
+import itertools
+import math
+
+import made
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from posenc.lab import stats
+from posenc.lab.results import Results
+
+values = st.lists(st.floats(0, 1), min_size=1, max_size=30)
+
+
+def results(*records, unfinished=()):
+    return Results("made", records, unfinished)
+
+
+def test_below_six_runs_the_spread_is_the_range_and_says_so():
+    assert stats.summary([0.5, 0.1, 0.9]) == stats.Summary(3, 0.5, 0.5, 0.1, 0.9, "range")
+    assert stats.summary([0.2, 0.4, 0.6, 0.8, 1.0]).kind == "range"
+    assert stats.summary([]).n == 0
+
+
+def test_from_six_runs_on_the_interval_is_the_exact_one_of_the_median():
+    ten = [k / 10 for k in range(10)]
+    expected = scipy_stats.quantile_test(ten, q=0, p=0.5).confidence_interval(0.95)
+    found = stats.summary(ten[::-1])
+    assert (found.low, found.high) == (expected.low, expected.high) == (0.1, 0.8)
+    assert found.kind == "exact 95% interval of the median"
+    assert (stats.summary(ten[:6]).low, stats.summary(ten[:6]).high) == (0.0, 0.5)
+
+
+@pytest.mark.parametrize("n, rank", [(5, None), (6, 0), (8, 0), (9, 1), (10, 1), (12, 2), (20, 5), (30, 9)])
+def test_ranks_are_those_of_the_tables(n, rank):
+    """Conover, Practical Nonparametric Statistics, the sign interval at 95 %; here counted from 0."""
+    assert stats._rank(n) == rank
+
+
+@pytest.mark.parametrize("n", [6, 7, 10, 11])
+def test_the_interval_covers_what_it_claims(n):
+    rng = np.random.default_rng(0)
+    draws = np.sort(rng.exponential(size=(20000, n)), axis=1)
+    rank = stats._rank(n)
+    covered = np.mean((draws[:, rank] <= math.log(2)) & (math.log(2) <= draws[:, n - 1 - rank]))
+    assert 0.945 < covered < 0.99, covered
+
+
+@given(values)
+def test_a_summary_is_ordered_and_ignores_the_order_of_runs(x):
+    s = stats.summary(x)
+    assert s.n == len(x) and s.low <= s.median <= s.high and min(x) <= s.low and s.high <= max(x)
+    assert stats.summary(sorted(x)) == stats.summary(x[::-1]) == s
+
+
+def test_a_value_that_is_not_finite_is_refused():
+    with pytest.raises(ValueError, match="count a diverged run as the floor"):
+        stats.summary([0.5, float("nan")])
+
+
+def test_rates_are_chosen_by_the_mean_and_ties_go_to_the_smaller():
+    assert stats.choose_rate({1e-2: [0.9, 0.0], 1e-3: [0.5, 0.5]}) == 1e-3, "not the best seed"
+    assert stats.choose_rate({1e-2: [0.7], 1e-3: [0.7], 1e-4: [0.6]}) == 1e-3
+    assert stats.choose_rate({3e-3: [0.1 + 0.2], 1e-3: [0.3]}) == 1e-3, "rounding is no reason"
+    assert stats.choose_rate({5e-3: []}) == 5e-3
+    with pytest.raises(ValueError, match="learning rate 0.01, so none can be chosen"):
+        stats.choose_rate({1e-2: [], 1e-3: [0.3]})
+
+
+def two_rates():
+    """At the larger rate worse as far as trained, and perfect beyond."""
+    low = [made.trial("rope", "copy", s, {8: 0.9, 16: 0.9, 24: 0.3, 32: 0.2}, lr=1e-3) for s in range(3)]
+    high = [made.trial("rope", "copy", s, {8: 0.8, 16: 0.8, 24: 1.0, 32: 1.0}, lr=1e-2) for s in range(3)]
+    return made.record("rope", "rotary", "copy", low + high)
+
+
+def test_test_sizes_never_choose_a_rate():
+    (cell,) = stats.cells(results(two_rates()))
+    assert (cell.rate, cell.rates, cell.n) == (1e-3, (1e-3, 1e-2), 3)
+    assert cell.values[32] == (0.2, 0.2, 0.2) and cell.counts == {"done": 6}
+    assert cell.inside == (8, 16) and cell.beyond == (24, 32)
+
+
+def test_a_diverged_run_enters_as_the_uniform_guess_and_is_counted():
+    record = made.rope((0, 1, 2))
+    record["trials"][1] |= {"outcome": "diverged", "evaluations": {}}
+    (cell,) = stats.cells(results(record))
+    assert cell.values[8] == (1.0, made.FLOORS["uniform"], 1.0) and cell.n == 3
+    assert cell.counts == {"done": 2, "diverged": 1}
+
+
+def test_a_rate_that_diverges_loses():
+    record = two_rates()
+    for trial in record["trials"][:3]:
+        trial |= {"outcome": "diverged", "evaluations": {}}
+    assert stats.cells(results(record))[0].rate == 1e-2
+
+
+def test_failed_trials_are_counted_and_have_no_value():
+    lines = [{**line, "outcome": "failed"} for line in made.plan(made.rope((7,)), "g")]
+    lines += [
+        {**line, "outcome": "pending"} for line in made.plan(made.rope((0,), label="alibi", family="linear"), "h")
+    ]
+    alibi, rope = stats.cells(results(made.rope(), unfinished=tuple(lines)))
+    assert rope.counts == {"done": 3, "failed": 1} and rope.n == 3
+    assert alibi.counts == {"pending": 1} and alibi.n == 0 and alibi.rate is None
+
+
+def test_runs_that_differ_in_a_setting_are_two_schemes():
+    wide = made.rope()
+    wide["run"]["width"] = 128
+    for trial in wide["trials"]:
+        trial["id"] = trial["id"][::-1]
+    found = stats.cells(results(made.rope(), wide))
+    assert [(c.scheme, c.n) for c in found] == [("rope (width=128)", 3), ("rope (width=64)", 3)]
+
+
+def test_errors_are_turned_into_accuracy():
+    record = made.rope()
+    record["task"] |= {"metric": "error", "floors": {str(n): {"uniform": 0.9, "position": 0.75} for n in made.SIZES}}
+    record["trials"][0] |= {"outcome": "diverged", "evaluations": {}}
+    rows = [r for r in results(record).rows() if r["size"] == 8]
+    assert [r["value"] for r in rows] == [pytest.approx(0.1), 1.0, 1.0]
+
+
+@pytest.mark.parametrize("metric, expected", [("token", 0.9), ("accuracy", 0.9), ("exact", 0.25), ("last", 0.5)])
+def test_each_metric_reads_its_own_counts(metric, expected):
+    record = made.rope((0,))
+    record["task"]["metric"] = metric
+    record["trials"][0]["evaluations"] = {"16": {"correct": 90, "scored": 100, "exact": 1, "last": 2, "rows": 4}}
+    assert results(record).rows()[0]["value"] == expected
+
+
+def pair(a, b):
+    """Two schemes over seeds, their values at both sizes beyond the training range."""
+    records = []
+    for label, xs in (("a", a), ("b", b)):
+        trials = [made.trial(label, "copy", s, {16: 1.0, 24: x, 32: x}) for s, x in enumerate(xs)]
+        records.append(made.record(label, "f", "copy", trials))
+    return results(*records)
+
+
+def test_a_comparison_pairs_by_task_and_seed():
+    found = stats.compare(pair([0.9, 0.5, 0.4], [0.8, 0.5, 0.6]), "a", "b")
+    assert [(t, s) for t, s, *_ in found.pairs] == [("copy", 0), ("copy", 1), ("copy", 2)] and found.n == 3
+    assert found.better == pytest.approx((1 + 0.5 + 0) / 3)
+    assert found.difference.median == 0.0 and found.difference.low == pytest.approx(-0.2)
+    assert (found.difference.kind, found.wilcoxon, found.interval) == ("range", None, None)
+    assert stats.compare(pair([0.9], [0.8]), "a", "b", size=24).pairs[0][2:] == (0.9, 0.8)
+
+
+def test_a_comparison_of_eight_pairs_agrees_with_scipy():
+    a, b = [0.91, 0.85, 0.77, 0.69, 0.95, 0.73, 0.81, 0.66], [0.9, 0.8, 0.7, 0.7, 0.9, 0.7, 0.7, 0.6]
+    found = stats.compare(pair(a, b), "a", "b")
+    assert found.wilcoxon == pytest.approx(scipy_stats.wilcoxon(np.subtract(a, b), zero_method="zsplit").pvalue)
+    wilson = scipy_stats.binomtest(7, 8).proportion_ci(method="wilson")
+    assert found.better == 7 / 8 and found.interval == pytest.approx((wilson.low, wilson.high))
+    assert found.difference.kind == stats.INTERVAL
+    back = stats.compare(pair(a, b), "b", "a")
+    assert back.better == 1 - found.better and back.difference.median == pytest.approx(-found.difference.median)
+
+
+def test_equal_schemes_are_even():
+    found = stats.compare(pair([0.5] * 6, [0.5] * 6), "a", "b")
+    assert found.better == 0.5 and found.wilcoxon == 1.0
+
+
+def test_seeds_that_only_one_scheme_ran_make_no_pair():
+    assert [s for _, s, *_ in stats.compare(pair([0.5, 0.6, 0.7], [0.1]), "a", "b").pairs] == [0]
+
+
+def test_an_unknown_scheme_is_refused_by_name():
+    with pytest.raises(ValueError, match="'c' is not in these results; they hold a, b"):
+        stats.compare(pair([0.5], [0.5]), "a", "c")
+
+
+def test_the_interquartile_mean_is_scipys_and_its_bootstrap_that_of_every_resample():
+    runs = {"x": [0.1, 0.5, 0.9, 0.3, 0.7, 0.2], "y": [0.6, 0.4, 0.8, 0.55, 0.45, 0.65]}
+    found = stats.interquartile_mean(runs)
+    assert found.mean == pytest.approx(np.mean([*runs["x"], *runs["y"]]))
+    assert found.median == pytest.approx(scipy_stats.trim_mean([*runs["x"], *runs["y"]], 0.25))
+    assert found.low < found.median < found.high and "bootstrap" in found.kind and found.n == 12
+    assert stats.interquartile_mean(dict(reversed(runs.items()))) == found
+
+
+def test_the_stratified_bootstrap_agrees_with_full_enumeration():
+    """Six runs of two values: every resample of one task can be counted instead of drawn."""
+    runs = {"x": [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]}
+    every = [scipy_stats.trim_mean(c, 0.25) for c in itertools.product([0.0, 1.0], repeat=6)]
+    low, high = np.quantile(every, [0.025, 0.975])
+    found = stats.interquartile_mean(runs)
+    assert (found.low, found.high) == (low, high)
+
+
+def test_few_runs_give_the_range_over_seeds():
+    found = stats.interquartile_mean({"x": [0.2, 0.4], "y": [0.6, 0.8], "z": [0.1, 0.9]})
+    assert found.kind == stats.SEEDS and found.low < found.high
+    with pytest.raises(ValueError, match="at least one run of each task"):
+        stats.interquartile_mean({"x": []})
+
+
+@settings(max_examples=25)
+@given(st.permutations(range(4)))
+def test_the_order_in_which_results_arrive_changes_nothing(order):
+    records = [made.rope(task=t, label=s, family=s) for t in ("copy", "sort") for s in ("rope", "alibi")]
+    shuffled = results(*(records[k] for k in order))
+    assert stats.cells(shuffled) == stats.cells(results(*records))
+    assert shuffled.rows() == results(*records).rows()
+
+
+def test_results_can_be_chosen_from():
+    both = results(made.rope(), made.rope(label="alibi", family="linear"))
+    assert {r["scheme"] for r in both.only(scheme="rope").rows()} == {"rope"}
+    assert {r["seed"] for r in both.only(seed=(0, 2)).rows()} == {0, 2}
+    assert both.only(task="sort").rows() == []
+    with pytest.raises(ValueError, match="cannot be chosen by 'colour'"):
+        both.only(colour="red")
+    columns = both.columns()
+    assert columns["value"].shape == (24,) and columns["trained"].dtype == bool

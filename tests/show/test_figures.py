@@ -1,0 +1,210 @@
+"""What a figure shows is what was stored; its files are the same bytes for the same results."""
+
+import csv
+import io
+import subprocess
+import sys
+
+import made
+import numpy as np
+import pytest
+
+from posenc.lab import stats
+from posenc.lab.results import Results
+from posenc.show import figures, files, style
+
+
+def results(n=3):
+    records = [
+        made.rope(range(n)),
+        made.rope(range(n), label="rope(base=500000.0)", drop=0.3),
+        made.rope(range(n), label="alibi", family="linear", drop=-0.05),
+        made.rope(range(n), task="sort"),
+    ]
+    records[2]["trials"][0] |= {"outcome": "diverged", "evaluations": {}}
+    return Results("made", tuple(records))
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return figures.length_curve(results())
+
+
+def lines(axes):
+    return {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
+
+
+def test_there_is_a_panel_per_task_and_a_line_per_scheme_through_the_medians(drawn):
+    first, second = drawn.axes
+    assert [a.get_title("left") for a in (first, second)] == ["copy", "sort"]
+    assert set(lines(first)) == {"rope", "rope(base=500000.0)", "alibi"} and set(lines(second)) == {"rope"}
+    x, y = lines(first)["rope"].get_data()
+    np.testing.assert_array_equal(x, made.SIZES)
+    np.testing.assert_allclose(y, [1.0, 1.0, 0.79, 0.69], atol=1e-12)
+
+
+def test_every_run_is_a_point(drawn):
+    points = np.concatenate(
+        [np.asarray(c.get_offsets()) for c in drawn.axes[1].collections if len(c.get_offsets()) > 1]
+    )
+    cell = next(c for c in stats.cells(results()) if c.task == "sort")
+    assert sorted(map(tuple, points.tolist())) == sorted((n, v) for n in cell.values for v in cell.values[n])
+
+
+def test_the_band_is_the_range(drawn):
+    band = next(
+        c for c in drawn.axes[1].collections if type(c).__name__ in ("PolyCollection", "FillBetweenPolyCollection")
+    )
+    at_32 = [y for x, y in band.get_paths()[0].vertices if x == 32]
+    assert (min(at_32), max(at_32)) == pytest.approx((0.68, 0.70))
+
+
+def test_the_training_range_and_the_three_floors_are_marked(drawn):
+    axes = drawn.axes[0]
+    said = [t.get_text() for t in axes.texts]
+    assert any("trained on 4–16" in t for t in said)
+    assert sorted(word for t in said for word in t.split(", ") if not word.startswith("trained")) == [
+        *("constant", "guess", "position only"),
+    ]
+    heights = {float(line.get_ydata()[0]) for line in axes.get_lines() if len(set(line.get_ydata())) == 1}
+    assert set(made.FLOORS.values()) <= heights
+    assert any(line.get_xdata() == [16, 16] for line in axes.get_lines() if len(line.get_xdata()) == 2)
+
+
+def test_families_share_a_hue_and_variants_differ_in_marker_and_dash():
+    looks = style.looks([("rope", "rotary"), ("rope(base=1.0)", "rotary"), ("xpos", "rotary"), ("alibi", "linear")])
+    rotary = [looks[s] for s in ("rope", "rope(base=1.0)", "xpos")]
+    assert len({k.colour for k in rotary}) == 1 and looks["alibi"].colour != rotary[0].colour
+    assert len({k.marker for k in rotary}) == len({str(k.dash) for k in rotary}) == 3
+    assert looks["rope"].dash == "-", "the shortest name of a family is its full line"
+
+
+def test_no_two_schemes_look_alike_even_when_hues_run_out():
+    pairs = [(f"s{k}", f"family{k}") for k in range(25)]
+    looks = style.looks(pairs)
+    assert len({(k.colour, k.marker, str(k.dash)) for k in looks.values()}) == 25
+    assert style.looks(reversed(pairs)) == looks
+
+
+def test_a_heat_map_holds_each_median_over_longer_sizes_with_n():
+    axes = figures.heat_map(results()).axes[0]
+    said = [t.get_text() for t in axes.texts]
+    assert said.count("no\nresult") == 2 and sum("n=3" in t for t in said) == 4
+    cell = next(c for c in stats.cells(results()) if (c.task, c.scheme) == ("sort", "rope"))
+    median = stats.summary(cell.means(cell.beyond).values()).median
+    column = [t.get_text() for t in axes.get_xticklabels()].index("rope")
+    assert axes.images[0].get_array()[1, column] == pytest.approx(median)
+    assert f"{median:.2f}\nn=3" in said
+
+
+def test_nothing_finished_is_an_error_that_says_so():
+    with pytest.raises(ValueError, match="'empty' holds no finished trial"):
+        figures.length_curve(Results("empty", ()))
+
+
+def test_a_task_evaluated_inside_its_training_range_only_is_drawn():
+    record = made.record("rope", "rotary", "copy", [made.trial("rope", "copy", 0, {8: 1.0})], sizes=(8,))
+    found = Results("a", (record,))
+    assert len(figures.length_curve(found).axes) == 1
+    assert "n=1" not in [t.get_text() for t in figures.heat_map(found).axes[0].texts]
+    assert "Over the sizes beyond it" not in figures.caption(found)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("figures")
+    found = results()
+    return {p.name: p.read_bytes() for p in figures.save(figures.length_curve(found), folder, "length", found, "Seen.")}
+
+
+def test_the_same_results_give_the_same_bytes_in_another_process(saved, tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from test_figures import results; from posenc.show import figures\n"
+        "r = results(); r = type(r)(r.name, r.records[::-1])\n"
+        "figures.save(figures.length_curve(r), Path(sys.argv[1]), 'length', r, 'Seen.')\n"
+        "assert 'jax' not in sys.modules and 'matplotlib.pyplot' not in sys.modules"
+    )
+    here = [str(p) for p in sys.path]
+    env = {
+        "PYTHONPATH": ":".join([__file__.rpartition("/")[0], *here]),
+        "SOURCE_DATE_EPOCH": "0",
+        "PYTHONHASHSEED": "7",
+    }
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=env)
+    again = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    assert saved.keys() == again.keys() == {f"length.{k}" for k in ("svg", "pdf", "png", "csv", "caption.txt")}
+    assert [name for name in saved if saved[name] != again[name]] == []
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+def test_the_source_of_the_numbers_is_inside_the_file(saved, kind):
+    found = results()
+    content = saved[f"length.{kind}"].decode("latin-1")
+    for said in ("run made", "commit abc1234", "jax 0.10.2", stats_digest(found)):
+        assert said in content, said
+    assert "/tmp" not in content
+
+
+def stats_digest(found):
+    from posenc.lab.store import digest
+
+    return digest(found.trials())
+
+
+def test_svg_keeps_text_as_text_and_loads_nothing(saved):
+    svg = saved["length.svg"].decode()
+    assert ">copy</text>" in svg and "<script" not in svg and 'href="http' not in svg
+
+
+def test_the_data_beside_a_figure_are_all_runs(saved):
+    rows = list(csv.DictReader(io.StringIO(saved["length.csv"].decode())))
+    assert len(rows) == len(results().rows()) == 48
+    assert {r["outcome"] for r in rows} == {"done", "diverged"} and all(r["chosen"] == "True" for r in rows)
+    assert saved["length.caption.txt"] == b"Seen.\n"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+x", "-x", "@x"])
+def test_no_text_cell_is_a_formula(text):
+    record = made.rope((0,))
+    record["label"] = text
+    row = next(csv.DictReader(io.StringIO(files.data(Results("a", (record,))))))
+    assert row["scheme"] == "'" + text
+
+
+def test_markup_in_names_is_escaped_and_control_characters_are_shown(tmp_path):
+    record = made.rope((0,))
+    record["label"], record["task"]["label"] = "<script>alert(1)</script>", "x\x1b[31m$y_z^$"
+    found = Results("<b>", (record,))
+    figures.save(figures.length_curve(found), tmp_path, "a", found, figures.caption(found))
+    svg = (tmp_path / "a.svg").read_text()
+    assert "<script" not in svg and "\x1b" not in svg + (tmp_path / "a.caption.txt").read_text()
+
+
+def test_a_figure_name_cannot_leave_its_folder(drawn, tmp_path):
+    with pytest.raises(ValueError, match="cannot be a name"):
+        figures.save(drawn, tmp_path, "../x", results(), "")
+
+
+def test_the_caption_says_who_solves_who_stands_apart_and_what_went_wrong():
+    said = figures.caption(results())
+    assert "copy, trained on sizes 4 to 16, n = 3: all schemes solve the training range" in said
+    assert "rope above rope(base=500000.0)" in said, said
+    assert "alibi above" not in said, "its diverged run brings its range down to the floor"
+    assert "Floors at size 32: 0.10 by a uniform guess, 0.15 by the best constant, 0.20 by position alone." in said
+    assert "bands the range over runs (fewer than 6, so no interval)" in said
+    assert "Trials: 11 done, 1 diverged (each entering as a uniform guess), 0 failed." in said
+
+
+def test_the_caption_names_the_interval_when_there_are_six_runs():
+    assert "bands the exact 95% interval of the median;" in figures.caption(results(6))
+
+
+def test_the_caption_calls_overlap_overlap():
+    found = Results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.11)))
+    assert "all spreads overlap, so no scheme stands apart." in figures.caption(found)
+
+
+def test_the_caption_says_what_is_missing():
+    lost = [{**line, "outcome": o} for o in ("failed", "pending") for line in made.plan(made.rope((8,)), "g")]
+    said = figures.caption(Results("a", (made.rope(),), tuple(lost)))
+    assert "3 done, 0 diverged, 1 failed (without a value), 1 not finished." in said

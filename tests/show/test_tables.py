@@ -1,0 +1,121 @@
+"""Tables say every number with its n, and the same results give the same bytes."""
+
+import csv
+import io
+import json
+
+import made
+import pytest
+
+from posenc.lab.results import Results
+from posenc.show import tables
+
+TEXT = """\
+task  scheme  n  done  diverged  failed     lr  8*                16*               24                32
+────  ──────  ─  ────  ────────  ──────  ─────  ────────────────  ────────────────  ────────────────  ────────────────
+copy  alibi   3     2         1       1  0.001  1.00 [0.10–1.00]  1.00 [0.10–1.00]  0.68 [0.10–0.69]  0.58 [0.10–0.59]
+      rope    3     3         0       0  0.001  1.00 [1.00–1.00]  1.00 [1.00–1.00]  0.79 [0.78–0.80]  0.69 [0.68–0.70]
+
+Median of runs; token accuracy. Brackets: the range over runs (fewer than 6, so no interval). * sizes trained on.
+Trials: 5 done, 1 diverged (each entering as a uniform guess), 1 failed (without a value).
+"""
+
+
+def results():
+    alibi = made.rope(label="alibi", family="linear", drop=0.2)
+    alibi["trials"][0] |= {"outcome": "diverged", "evaluations": {}}
+    lost = [{**line, "outcome": "oom"} for line in made.plan(made.rope((9,), label="alibi", family="linear"), "g")]
+    return Results("made", (made.rope(), alibi), tuple(lost))
+
+
+def test_the_text_table():
+    assert tables.table(results()) == TEXT
+
+
+@pytest.mark.parametrize("format", ["text", "csv", "md", "latex", "json"])
+def test_equal_results_give_equal_bytes_and_no_time_enters(format):
+    other = results()
+    for record in other.records:
+        record["provenance"] |= {"seconds": {"train": 99.0}, "ended": "2030", "host": "there", "lanes": "vmap"}
+        record["trials"].reverse()
+    assert tables.table(Results("other", other.records[::-1], other.unfinished), format) == tables.table(
+        results(), format
+    )
+
+
+def test_csv_has_full_precision_and_no_formula():
+    record = made.rope((0,), label="+x")
+    (row,) = csv.DictReader(io.StringIO(tables.table(Results("a", (record,)), "csv")))
+    assert row["scheme"] == "'+x" and row["n"] == "1" and float(row["24"]) == 0.8 and row["spread"] == "range"
+    rows = list(csv.DictReader(io.StringIO(tables.table(results(), "csv"))))
+    assert (rows[0]["32"], rows[0]["32 low"], rows[0]["32 high"]) == ("0.58", "0.1", "0.59")
+
+
+def test_json_holds_every_run():
+    said = json.loads(tables.table(results(), "json"))
+    alibi = said["rows"][0]
+    assert alibi["sizes"]["32"]["values"] == [0.1, 0.59, 0.58] and alibi["sizes"]["32"]["spread"] == "range"
+    assert alibi["outcomes"] == {"diverged": 1, "done": 2, "oom": 1}
+    assert said["notes"] == TEXT.splitlines()[-2:]
+
+
+def test_latex_is_booktabs_with_everything_escaped():
+    record = made.rope((0,), task="a_b")
+    record["label"] = "x & {y} ~ 5% \\ #$^"
+    text = tables.table(Results("a", (record,)), "latex")
+    row = next(line for line in text.splitlines() if line.startswith("a"))
+    escaped = r"x \& \{y\} \textasciitilde{} 5\% \textbackslash{} \#\$\textasciicircum{}"
+    assert row.startswith(rf"a\_b & {escaped} & 1 & 1 & 0 & 0 & 0.001 & 1.00 & 1.00") and row.endswith(r"\\")
+    assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
+    assert text.count("&", text.index("task"), text.index("\n", text.index("task"))) == 10
+
+
+def test_markdown_keeps_its_columns():
+    record = made.rope((0,))
+    record["label"] = "a|b"
+    lines = tables.table(Results("a", (record,)), "md").splitlines()
+    assert lines[2].startswith(r"| copy | a\|b | 1 |")
+    assert len({line.replace(r"\|", "").count("|") for line in lines[:3]}) == 1
+
+
+def test_tasks_of_other_sizes_stand_in_blocks_of_their_own():
+    other = made.record("rope", "rotary", "sort", [made.trial("rope", "sort", 0, {16: 1.0, 40: 0.5})], sizes=(16, 40))
+    text = tables.table(Results("a", (made.rope(), other)))
+    heads = [line for line in text.splitlines() if line.startswith("task")]
+    assert [h.split()[7:] for h in heads] == [["8*", "16*", "24", "32"], ["16*", "40"]]
+
+
+def test_a_size_that_fewer_runs_have_says_so():
+    record = made.rope()
+    del record["trials"][2]["evaluations"]["32"]
+    assert "0.69 [0.69–0.70] n=2" in tables.table(Results("a", (record,)))
+
+
+def test_learning_rates_that_were_chosen_are_explained():
+    trials = [
+        made.trial("rope", "copy", s, {16: a, 32: 0.5}, lr=lr) for s in (0, 1) for lr, a in ((1e-3, 1), (1e-2, 0.5))
+    ]
+    text = tables.table(Results("a", (made.record("rope", "rotary", "copy", trials, sizes=(16, 32)),)))
+    assert "chosen on the sizes trained on alone" in text and " 2     4         0       0  0.001" in text
+
+
+def test_mixed_spreads_are_both_named():
+    text = tables.table(Results("a", (made.rope(range(6)), made.rope(label="alibi", family="linear"))))
+    assert "Brackets: the range over runs where n < 6, the exact 95% interval of the median elsewhere." in text
+
+
+def test_no_result_is_a_table_without_numbers():
+    lost = [{**line, "outcome": "failed"} for line in made.plan(made.rope((0,)), "g")]
+    text = tables.table(Results("a", (), tuple(lost)))
+    assert "copy  rope    0     0         0       1   –" in text and "no result yet" in text
+
+
+def test_an_unknown_format_says_which_there_are():
+    with pytest.raises(ValueError, match="called 'html'; take text, csv, md, latex, json"):
+        tables.table(results(), "html")
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    record = made.rope((0,))
+    record["label"] = "a\x1b[2J"
+    assert "\x1b" not in tables.table(Results("a", (record,)))
