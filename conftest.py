@@ -1,3 +1,3 @@
-"""What pytest needs before it collects: the option `--golden`, and this folder on the path, so that tests share code."""
+"""What pytest needs before it collects: the option `--golden`, and this folder on the path for tests to share code."""
 
 pytest_plugins = ["tests.golden.report"]

@@ -1,6 +1,6 @@
 """The pytest option `--golden`, and a third answer beside passed and failed: not covered."""
 
-from collections import Counter
+from collections import defaultdict
 
 KEY = "golden_not_covered"
 
@@ -16,18 +16,12 @@ def pytest_report_teststatus(report):
 
 
 def pytest_terminal_summary(terminalreporter):
-    reports = terminalreporter.stats.get("not covered", [])
-    if not reports:
-        return
-    said = [dict(r.user_properties)[KEY] for r in reports]
-    whole, single = Counter(), []
-    for family, case, reason in said:
-        if reason.startswith(("the family", "no scheme")):
-            whole[family] += 1
-        else:
-            single.append(f"golden: {family}-{case} not covered: {reason}")
-    if whole:
-        line = f"golden: {sum(whole.values())} cases of families {', '.join(sorted(whole))} not covered"
-        terminalreporter.write_line(line)
-    for line in single:
-        terminalreporter.write_line(line)
+    families, counts = defaultdict(set), defaultdict(int)
+    for report in terminalreporter.stats.get("not covered", []):
+        family, _, reason = dict(report.user_properties)[KEY]
+        families[reason].add(family)
+        counts[reason] += 1
+    for reason, found in families.items():
+        number = f"{counts[reason]} case{'s' if counts[reason] > 1 else ''}"
+        where = f"famil{'ies' if len(found) > 1 else 'y'} {', '.join(sorted(found))}"
+        terminalreporter.write_line(f"golden: {number} of {where} not covered: {reason}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
+from tests.golden.case import Case, Check
 
 
 def scheme(text: str, **dims: Any) -> Any:
@@ -27,7 +28,7 @@ def scores(
     """
     (queries, heads, d), keys = q.shape, k.shape[0]
     j = jnp.arange(keys, dtype=jnp.int32) if key_positions is None else jnp.asarray(key_positions)
-    i = j[keys - queries :] if positions is None else jnp.asarray(positions)
+    i = j[keys - queries :] if positions is None else jnp.asarray(positions, j.dtype)
     qi, ki = jnp.arange(keys - queries, keys, dtype=jnp.int32), jnp.arange(keys, dtype=jnp.int32)
     scale = scheme.scale(d) if scale is None else scale
 
@@ -40,17 +41,58 @@ def scores(
         tile = posenc.Tile(said, told, i[:, None] - j[None, :], raw, scale, seen, qi, ki, head, heads)
         return scheme.score(p, raw, tile)
 
-    every = jnp.arange(heads)
-    return jax.vmap(one, (0, 0, 1, 1))(params["heads"], every, jnp.asarray(q), jnp.asarray(k))
+    every = jax.jit(jax.vmap(one, (0, 0, 1, 1)))  # one compilation is quicker than many small ones
+    return every(params["heads"], np.arange(heads, dtype=np.int32), jnp.asarray(q), jnp.asarray(k))
+
+
+def scored(scheme: Any, params: Any, raw: Any) -> jax.Array:
+    """Scores `[B, H, Q, K]` after the scheme, for schemes whose `score` reads positions alone."""
+    heads, index = raw.shape[1], jnp.arange(raw.shape[-1], dtype=jnp.int32)
+
+    def one(own, head, s):
+        distance = index[:, None] - index[None, :]
+        seen = jnp.ones(s.shape, bool)
+        tile = posenc.Tile(index, index, distance, s, 1.0, seen, index, index, head, heads)
+        return scheme.score(params["layer"] | own, s, tile)
+
+    every = jax.vmap(one, (0, 0, 0))
+    return jax.vmap(lambda s: every(params["heads"], jnp.arange(heads), s))(raw)
 
 
 def bias(scheme: Any, params: Any, heads: int, queries: int, keys: int, dtype: Any = None, **where: Any) -> jax.Array:
     """What is added to the scores, `[H, Q, K]`: the score of empty queries and keys."""
-    q, k = jnp.zeros((queries, heads, 1), dtype or float), jnp.zeros((keys, heads, 1), dtype or float)
+    q, k = (jnp.zeros((length, heads, 1), dtype or float) for length in (queries, keys))
     return scores(scheme, params, q, k, **where)
 
 
-def gradients(f: Callable[..., jax.Array], cotangent: np.ndarray, *given: Any) -> tuple[Any, ...]:
-    """The gradients of `sum(f(*given) * cotangent)` with respect to everything given."""
-    every = tuple(range(len(given)))
-    return jax.grad(lambda *xs: (f(*xs) * cotangent).sum(), every)(*jax.tree.map(jnp.asarray, given))
+def run(f: Callable[..., Any], cotangent: np.ndarray | None, *given: Any) -> tuple[Any, tuple[Any, ...]]:
+    """`f(*given)`, and the gradients of `sum(f(*given) * cotangent)` with respect to everything given.
+
+    Where there is no cotangent there are no gradients; where `f` returns a tuple, the cotangent is that of its first.
+    """
+    given = jax.tree.map(jnp.asarray, given)
+    if cotangent is None:
+        return jax.jit(f)(*given), ()
+
+    def both(*xs):
+        out, back = jax.vjp(lambda *xs: _first(f(*xs)), *xs)
+        return f(*xs), back(jnp.asarray(cotangent, out.dtype))
+
+    return jax.jit(both)(*given)
+
+
+def _first(out: Any) -> jax.Array:
+    return out[0] if isinstance(out, tuple) else out
+
+
+def checks(case: Case, names: list[str], out: Any, gradients: tuple[Any, ...]) -> Iterator[Check]:
+    """The output and each recorded gradient of a case; `names` are those of what was given to `run`."""
+    yield Check("out", out, case.arrays["out"], case.forward)
+    for name, ours in zip(names, gradients, strict=False):
+        if f"grad_{name}" in case.arrays:
+            yield Check(f"grad_{name}", ours, case.arrays[f"grad_{name}"], case.backward)
+
+
+def cotangent(case: Case) -> np.ndarray | None:
+    """The cotangent of a case, if gradients were recorded."""
+    return case.arrays["cotangent"] if "cotangent" in case.arrays else None

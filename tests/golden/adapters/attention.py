@@ -5,8 +5,8 @@ import numpy as np
 
 import posenc
 from posenc.scheme import Scheme
-from tests.golden.case import Check, NotCovered
-from tests.golden.through import gradients, scheme
+from tests.golden.case import NotCovered
+from tests.golden.through import checks, cotangent, run, scheme
 
 schemes = ("nope",)
 
@@ -24,12 +24,7 @@ def compare(case):
     a = case.arrays
     inputs = [a["q"], a["k"], a["v"]] + ([a["bias"]] if "bias" in a else [])
     f = _masked(case) if "mask" in a else _plain(case)
-    yield Check("out", f(*inputs), a["out"], case.forward)
-    if "cotangent" in a:
-        names = ["q", "k", "v", "bias"]
-        for name, ours in zip(names, gradients(f, a["cotangent"], *inputs), strict=False):
-            if f"grad_{name}" in a:
-                yield Check(f"grad_{name}", ours, a[f"grad_{name}"], case.backward)
+    yield from checks(case, ["q", "k", "v", "bias"], *run(f, cotangent(case), *inputs))
 
 
 def _plain(case):

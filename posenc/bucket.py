@@ -1,0 +1,37 @@
+"""Logarithmic buckets of distances, by whole-number thresholds that are computed on the host.
+
+The bucket of a distance is a logarithm rounded down. Devices round logarithms differently, so that a distance on a
+border falls into one bucket here and into another there; whole numbers compare alike everywhere.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+
+def thresholds(buckets: int, reach: int) -> np.ndarray:
+    """The smallest distance of each bucket but the first (Raffel et al., 2020, §2.1; the authors' code).
+
+    Half of the buckets hold one distance each; the rest grow as a logarithm until `reach`, from where all is one.
+    """
+    exact = buckets // 2
+    distance = np.arange(1, reach + 1)
+    share = np.log(np.maximum(distance, exact) / exact) / np.log(reach / exact)
+    bucket = np.where(distance < exact, distance, exact + (share * (buckets - exact)).astype(int))
+    bucket = np.minimum(bucket, buckets - 1)
+    return 1 + np.searchsorted(bucket, np.arange(1, buckets))
+
+
+def bucket(distance: Int[Array, ...], buckets: int, reach: int, bidirectional: bool) -> Int[Array, ...]:
+    """The bucket of a query's distance from a key. Keys that come after have the upper half, or share bucket 0."""
+    if not bidirectional:
+        return _place(jnp.maximum(distance, 0), buckets, reach)
+    half = buckets // 2
+    return _place(jnp.abs(distance), half, reach) + jnp.where(distance < 0, half, 0)
+
+
+def _place(distance: Int[Array, ...], buckets: int, reach: int) -> Int[Array, ...]:
+    edges = jnp.asarray(thresholds(buckets, reach), distance.dtype)
+    return jnp.searchsorted(edges, distance, side="right").astype(jnp.int32)

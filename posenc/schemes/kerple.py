@@ -1,0 +1,63 @@
+"""KERPLE: penalties that are kernels of distance."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from posenc.scheme import Scheme, bias_dtype
+
+
+class KERPLE(Scheme, name="kerple"):
+    """A learned penalty per head, a conditionally positive definite kernel of distance (Chi et al., 2022, §4).
+
+        s_ij + b,  b = -r1 log(1 + r2 |p_i - p_j|)  or  b = -r1 |p_i - p_j|^r2
+        exp(-w1 |p_i - p_j|^w2) s_ij + b            with the weight kernel
+
+    r1, r2, w1 and w2 are at least 0.01, the exponents at most 2. The authors write the clamped number back into the
+    parameter before each step; here the parameter stays and its gradient is the one taken at the clamped number, which
+    gives the same outputs and gradients and leaves parameters to their owner. ALiBi is the power form with r2 = 1.
+
+    ```bibtex
+    @inproceedings{chi2022kerple,
+      title = {{KERPLE}: Kernelized Relative Positional Embedding for Length Extrapolation},
+      author = {Chi, Ta-Chung and Fan, Ting-Han and Ramadge, Peter J. and Rudnicky, Alexander},
+      booktitle = {Advances in Neural Information Processing Systems},
+      year = {2022},
+      eprint = {2205.09921},
+    }
+    ```
+    """
+
+    kernel: Literal["log", "power"] = "log"
+    weight: bool = False
+    """Whether a second kernel multiplies the scores."""
+
+    family = "kernel"
+    reads = property(lambda self: "positions" if self.weight else "distance")
+    samples = ({"kernel": "power"}, {"kernel": "power", "weight": True})
+
+    def init_head(self, key, dims):
+        u = jax.random.uniform(key, (4,))
+        p = {"r1": 2 * u[0], "r2": u[1]} if self.kernel == "log" else {"r1": u[0], "r2": 2 * u[1]}
+        return p | ({"w1": u[2], "w2": 2 * u[3]} if self.weight else {})
+
+    def score(self, p, s, tile):
+        d = jnp.abs(tile.distance).astype(bias_dtype(s))
+        if self.weight:
+            s = s * jnp.exp(-_clamp(p["w1"]) * power(d, _clamp(p["w2"], 2)))
+        if self.kernel == "log":
+            return s - _clamp(p["r1"]) * jnp.log1p(_clamp(p["r2"]) * d)
+        return s - _clamp(p["r1"]) * power(d, _clamp(p["r2"], 2))
+
+
+def power(d: Float[Array, "Q K"], exponent: Float[Array, ""]) -> Float[Array, "Q K"]:
+    """d^exponent, with the gradient 0 where d is 0: there the exponent's is 0 · log 0, and d's own may be infinite."""
+    return jnp.where(d > 0, jnp.where(d > 0, d, 1) ** exponent, 0)
+
+
+def _clamp(x: Float[Array, ""], most: float | None = None) -> Float[Array, ""]:
+    return x + jax.lax.stop_gradient(jnp.clip(x, 0.01, most) - x)

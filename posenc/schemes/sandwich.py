@@ -1,0 +1,49 @@
+"""Sandwich: the inner product of sinusoidal embeddings as a bias."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc.scheme import Scheme, bias_dtype
+
+
+class Sandwich(Scheme, name="sandwich"):
+    """The inner product of two sinusoidal embeddings, compressed per head, and nothing learned (Chi et al., 2023, §4).
+
+        s_ij + bias,  bias = (H / 8h) Σ_k cos((p_i - p_j) 10000^(-2k/dim)),  h = 1 … H
+
+    The sum has dim / 2 terms, from k = 0 as in sinusoidal embeddings. A released copy counts from k = 1 and takes
+    dim / 2 off, which moves every score of a row alike; `first=1` gives its frequencies.
+
+    ```bibtex
+    @inproceedings{chi2023dissecting,
+      title = {Dissecting Transformer Length Extrapolation via the Lens of Receptive Field Analysis},
+      author = {Chi, Ta-Chung and Fan, Ting-Han and Rudnicky, Alexander and Ramadge, Peter J.},
+      booktitle = {Proceedings of the Annual Meeting of the Association for Computational Linguistics},
+      year = {2023},
+      eprint = {2212.10356},
+    }
+    ```
+    """
+
+    dim: int = 128
+    """The width of the sinusoidal embeddings, which need not be the model's."""
+    first: Literal[0, 1] = 0
+    """The index of the first frequency."""
+
+    family = "kernel"
+    reads = "distance"
+    samples = ({"dim": 8, "first": 1},)
+
+    def validate(self):
+        if self.dim < 2 or self.dim % 2:
+            raise ValueError(f"'sandwich' pairs sines and cosines, so dim is even and at least 2, not {self.dim}.")
+
+    def score(self, p, s, tile):
+        k = np.arange(self.first, self.first + self.dim // 2)
+        frequency = jnp.asarray(10000.0 ** (-2 * k / self.dim), bias_dtype(s))
+        turn = tile.distance.astype(frequency.dtype)[:, :, None] * frequency[None, None, :]  # [Q, K, dim/2]
+        return s + jnp.cos(turn).sum(-1) * (tile.heads / (8 * (tile.head + 1))).astype(frequency.dtype)

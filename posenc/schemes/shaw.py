@@ -1,0 +1,82 @@
+"""Shaw: a learned vector for each clipped distance, on keys and values."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int, Num
+
+from posenc.scheme import Scheme
+
+
+class Shaw(Scheme, name="shaw"):
+    """A learned vector for each distance up to a reach, added to keys and to values (Shaw et al., 2018, §3).
+
+        s_ij = q_i · (k_j + a^K_r) / √d,   o_i = Σ_j a_ij (v_j + a^V_r),   r = clip(p_j - p_i, -reach, reach)
+
+    The paper's base model has vectors of its own for each layer and head, and so have we; its large model and the
+    authors' code share them among the heads of a layer, which is `shared=True`. The paper finds the vectors on keys
+    enough (`values=False`). Vectors start as Glorot-uniform tables, as in the authors' code. Beyond the reach all
+    distances of one direction are alike.
+
+    ```bibtex
+    @inproceedings{shaw2018self,
+      title = {Self-Attention with Relative Position Representations},
+      author = {Shaw, Peter and Uszkoreit, Jakob and Vaswani, Ashish},
+      booktitle = {Proceedings of the Conference of the North American Chapter of the Association for Computational
+                   Linguistics: Human Language Technologies},
+      year = {2018},
+      eprint = {1803.02155},
+    }
+    ```
+    """
+
+    reach: int = 16
+    values: bool = True
+    """Whether values have vectors too."""
+    shared: bool = False
+    """Whether the heads of a layer share their vectors."""
+
+    family = "table"
+    reads = "content"
+    samples = ({"reach": 3, "shared": True}, {"reach": 0, "values": False})
+
+    def validate(self):
+        if self.reach < 0:
+            raise ValueError(f"The reach of 'shaw' is a distance of at least 0, not {self.reach}.")
+
+    def admit(self, p, position):
+        if not jnp.issubdtype(position.dtype, jnp.integer):
+            raise TypeError(f"'shaw' looks whole distances up, not those of {position.dtype}; give whole positions.")
+
+    def overrides(self, *hooks):
+        return Scheme.overrides(self, *(h for h in hooks if h != "extra" or self.values))
+
+    def init(self, key, dims):
+        return self._tables(key, dims) if self.shared else {}
+
+    def init_head(self, key, dims):
+        return {} if self.shared else self._tables(key, dims)
+
+    def _tables(self, key, dims):
+        shape = (2 * self.reach + 1, dims.head)
+        names = ("key", "value") if self.values else ("key",)
+        glorot = jax.nn.initializers.glorot_uniform()
+        return {name: glorot(k, shape) for name, k in zip(names, jax.random.split(key, len(names)), strict=True)}
+
+    def query(self, p, q, c):
+        return q, jnp.einsum("qd,rd->qr", q, p["key"].astype(q.dtype))  # the query's word on every clipped distance
+
+    def score(self, p, s, tile):
+        word = (tile.i * tile.scale).astype(s.dtype)
+        return s + jnp.take_along_axis(word, self._clipped(tile.distance), 1)
+
+    def extra(self, p, a, tile):
+        r = self._clipped(tile.distance)
+        rows = jnp.arange(r.shape[0])[:, None]
+        weight = jnp.zeros((r.shape[0], 2 * self.reach + 1), a.dtype).at[rows, r].add(a)  # of each clipped distance
+        return weight @ p["value"].astype(a.dtype)
+
+    def _clipped(self, distance: Num[Array, "Q K"]) -> Int[Array, "Q K"]:
+        """The row of each pair: keys before the query first, as in the authors' tables."""
+        return self.reach - jnp.clip(distance, -self.reach, self.reach)

@@ -1,0 +1,73 @@
+"""T5: a learned number for each bucket of distances."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from posenc.bucket import bucket
+from posenc.scheme import Scheme, bias_dtype
+
+
+class T5(Scheme, name="t5"):
+    """A learned number per head for each bucket of distances, near ones exact, far ones by logarithm (Raffel et al.,
+    2020, §2.1).
+
+        s_ij = q_i · k_j + t_h[bucket(p_i - p_j)],   no division by √d
+
+    All layers share one table. Where the future is seen, half of the buckets are for the keys after the query; else
+    they all are for the past, and the masked future falls into bucket 0. The authors round a float32 logarithm on the
+    device; here the buckets are whole-number thresholds from the host, equal to theirs at every distance. The initial
+    table is N(0, 1 / width), as in the authors' later code.
+
+    ```bibtex
+    @article{raffel2020exploring,
+      title = {Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer},
+      author = {Raffel, Colin and Shazeer, Noam and Roberts, Adam and Lee, Katherine and Narang, Sharan and
+                Matena, Michael and Zhou, Yanqi and Li, Wei and Liu, Peter J.},
+      journal = {Journal of Machine Learning Research},
+      volume = {21},
+      number = {140},
+      year = {2020},
+    }
+    ```
+    """
+
+    buckets: int = 32
+    reach: int = 128
+    """The distance from which all keys share a bucket."""
+    bidirectional: bool | None = None
+    """Whether keys after the query have buckets of their own; as the model sees, unless given."""
+
+    family = "table"
+    reads = "distance"
+    tied = frozenset({"table"})
+    cross = False
+    samples = ({"bidirectional": True, "buckets": 8, "reach": 6}, {"bidirectional": False, "buckets": 4, "reach": 5})
+
+    def validate(self):
+        side = "buckets, half of them on each side," if self.bidirectional else "buckets"
+        least = 4 if self.bidirectional else 2
+        if self.buckets < least or self.buckets % least:
+            raise ValueError(f"'t5' takes {side} in a multiple of {least}, not {self.buckets}.")
+        exact = self.buckets // least
+        if self.reach <= exact:
+            raise ValueError(f"'t5' has {exact} exact distances, so reach is more than that, not {self.reach}.")
+
+    def fit(self, dims):
+        both = self.bidirectional if self.bidirectional is not None else not dims.causal
+        return T5(self.buckets, self.reach, both)
+
+    def admit(self, p, position):
+        if not jnp.issubdtype(position.dtype, jnp.integer):
+            raise TypeError(f"'t5' counts whole positions, not {position.dtype}; use 'kerple' or 'fire' for real ones.")
+
+    def init_head(self, key, dims):
+        return {"table": dims.width**-0.5 * jax.random.normal(key, (self.buckets,))}
+
+    def scale(self, d):
+        return 1.0
+
+    def score(self, p, s, tile):
+        place = bucket(tile.distance, self.buckets, self.reach, self.bidirectional)
+        return s + p["table"].astype(bias_dtype(s))[place]

@@ -1,0 +1,74 @@
+"""Transformer-XL: content and position meet in four terms, two of them with biases in the query's place."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Num
+
+from posenc.scheme import Scheme, bias_dtype
+
+
+class TransformerXL(Scheme, name="transformer_xl"):
+    """Keys meet the query's content and a learned bias, sinusoids of the distance meet both again (Dai et al., 2019,
+    §3.3).
+
+        s_ij = ((q_i + u_h) · k_j + (q_i + v_h) · W_h R_{i-j}) / √d
+
+    R_{i-j} turns by an angle for each pair of its features, and a turn by i - j is a turn by i undone by j. So the
+    second product is made by widening query and key by as many features as the model has, with no array of distances
+    and none of the authors' shifting, whose future entries belong to other rows. What is widened rounds as the model's
+    type does. As in the authors' code R is all sines, then all cosines; u and v are the same in all layers, W is each
+    layer's own.
+
+    ```bibtex
+    @inproceedings{dai2019transformer,
+      title = {Transformer-{XL}: Attentive Language Models beyond a Fixed-Length Context},
+      author = {Dai, Zihang and Yang, Zhilin and Yang, Yiming and Carbonell, Jaime and Le, Quoc V. and
+                Salakhutdinov, Ruslan},
+      booktitle = {Proceedings of the Annual Meeting of the Association for Computational Linguistics},
+      year = {2019},
+      eprint = {1901.02860},
+    }
+    ```
+    """
+
+    base: float = 10000.0
+
+    family = "sinusoid"
+    tied = frozenset({"u", "v"})
+    samples = ({"base": 100.0},)
+
+    def validate(self):
+        if not self.base > 1:
+            raise ValueError(f"The base of 'transformer_xl' is a number above 1, not {self.base}.")
+
+    def fit(self, dims):
+        if dims.width % 2:
+            raise ValueError(f"'transformer_xl' pairs sines and cosines, so the width is even, not {dims.width}.")
+        return self
+
+    def init_head(self, key, dims):
+        u, v, w = jax.random.split(key, 3)
+        draw = lambda key, *shape: 0.02 * jax.random.normal(key, shape)  # noqa: E731
+        return {"u": draw(u, dims.head), "v": draw(v, dims.head), "w": draw(w, dims.width, dims.head)}
+
+    def query(self, p, q, c):
+        sines, cosines = jnp.split((q + p["v"][None, :].astype(q.dtype)) @ p["w"].T.astype(q.dtype), 2, -1)
+        sin, cos = self._turns(q, p, c)
+        wide = [q + p["u"][None, :].astype(q.dtype), sines * sin + cosines * cos, cosines * sin - sines * cos]
+        return jnp.concatenate(wide, -1), c
+
+    def key(self, p, k, c):
+        sin, cos = self._turns(k, p, c)
+        return jnp.concatenate([k, cos, sin], -1), c
+
+    def _turns(
+        self, like: Array, p: dict, position: Num[Array, " L"]
+    ) -> tuple[Float[Array, "L n"], Float[Array, "L n"]]:
+        width = p["w"].shape[0]
+        frequency = self.base ** (-np.arange(0, width, 2) / width)
+        exact = bias_dtype(like)
+        angle = position.astype(exact)[:, None] * jnp.asarray(frequency, exact)[None, :]
+        return jnp.sin(angle).astype(like.dtype), jnp.cos(angle).astype(like.dtype)
