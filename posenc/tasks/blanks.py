@@ -72,7 +72,7 @@ class FillBlank(Task, name="fill_blank"):
         found = []
         for t, token in enumerate(prompt):
             beside = prompt[max(t - 1, 0) : t] + prompt[t + 1 : t + 2]
-            if token != BLANK or BLANK in beside:
+            if token != BLANK or BLANK in beside or len(beside) < 1 + self.window:
                 continue
             low = max(min(t - 1, len(prompt) - 3), t - 2, 0)
             tries = [prompt[:t] + [value] + prompt[t + 1 :] for value in range(MODULUS)]

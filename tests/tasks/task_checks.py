@@ -1,0 +1,127 @@
+"""One compiled sampler for each task, and what must hold of a batch, as assertions that a planted fault can break."""
+
+import functools
+import itertools
+
+import jax
+import numpy as np
+from scipy.stats import chisquare
+
+from posenc import tasks
+from posenc.grammar import write
+from posenc.registry import call
+from posenc.tasks.task import TASKS, Layout
+
+ROWS = 500
+QUICK = {"xla_backend_optimization_level": 0}  # to compile is what costs here, and integers come out the same
+
+
+def every_text():
+    """The default of each task and each of its samples."""
+    found = []
+    for name in tasks.names():
+        cls = TASKS.find(name)
+        found += [write(call(cls(**settings), name)) for settings in ({}, *cls.samples)]
+    return found
+
+
+def some_sizes(task):
+    """Smallest, one odd and one even above it, the largest trained on, twice that, and the edge of a bucket."""
+    low, high = task.sizes.smallest, task.sizes.train[1]
+    wanted = {low, low + 1 + low % 2, low + 2 + low % 2, high, 2 * high, max(low, 64)}
+    top = task.sizes.largest or max(wanted)
+    return sorted(n for n in wanted if n <= top)
+
+
+class Sampler:
+    """`task.sample` compiled for rows of any size; it counts how often it was traced."""
+
+    def __init__(self, text, rows=ROWS):
+        self.task, self.rows, self.traces = tasks.parse(text), rows, 0
+        self.n_max = max(some_sizes(self.task))
+        self._sample = jax.jit(self.traced, compiler_options=QUICK)
+
+    def traced(self, key, n):
+        self.traces += 1
+        return self.task.sample(key, n, batch=self.rows, n_max=self.n_max)
+
+    def __call__(self, n, seed=0):
+        return jax.device_get(self._sample(jax.random.key(seed), np.int32(n)))
+
+
+@functools.cache
+def sampler(text):
+    """One per process."""
+    return Sampler(text)
+
+
+def drawn(task, n, *, rows, n_max=None, seed=0):
+    """One batch at one size, compiled for it alone."""
+    sample = functools.partial(task.sample, batch=rows, n_max=n_max or n)
+    return jax.device_get(jax.jit(sample, compiler_options=QUICK)(jax.random.key(seed), np.int32(n)))
+
+
+def rows(batch):
+    """The prompt and the scored targets of each row, as Python lists."""
+    for tokens, targets, prompt, score in zip(batch.tokens, batch.targets, batch.prompt, batch.score, strict=True):
+        yield tokens[prompt].tolist(), targets[score].tolist()
+
+
+def agrees_with_its_oracle(task, batch):
+    for prompt, scored in rows(batch):
+        assert task.answer(prompt) == scored, prompt
+
+
+def is_well_formed(task, batch):
+    """Ids in range, one block of real tokens and then padding, and nothing scored or weighed outside it."""
+    length = batch.valid.sum(axis=1)
+    index = np.arange(batch.tokens.shape[1])[None, :]
+    np.testing.assert_array_equal(batch.valid, index < length[:, None])
+    np.testing.assert_array_equal(batch.tokens == task.special("PAD"), ~batch.valid)
+    assert batch.tokens.min() >= 0 and batch.tokens.max() < task.vocab
+    assert batch.targets.min() >= 0 and batch.targets.max() < task.classes
+    assert not (batch.score & ~batch.valid).any() and not (batch.weight * ~batch.valid).any()
+    assert not (batch.prompt & ~batch.valid).any()
+    assert (batch.weight[batch.score] == 1).all()
+    longest = {n: task.tokens(int(n)) for n in np.unique(batch.size)}
+    np.testing.assert_array_equal(length, [longest[n] for n in batch.size])
+
+
+def does_not_leak(task, batch):
+    """No answer stands in the input: slots are empty, blanks are blank, and a language model is asked after its SEP."""
+    if task.layout in (Layout.TAG, Layout.CLASSIFY):
+        np.testing.assert_array_equal(batch.tokens == task.special("EMPTY"), batch.score)
+        assert not (batch.prompt & batch.score).any()
+        np.testing.assert_array_equal(batch.valid, batch.prompt | batch.score)
+    if task.layout is Layout.LM:
+        asked = batch.score[:, :-1]
+        np.testing.assert_array_equal(batch.targets[:, :-1][asked], batch.tokens[:, 1:][asked])
+        assert not (batch.prompt[:, 1:] & asked).any()
+        assert (batch.targets[batch.score] == task.special("EOS")).sum() == len(batch.size)
+
+
+def same_examples(short, long):
+    """Two paddings of one draw: equal as far as both reach, and nothing but padding beyond."""
+    length = short.tokens.shape[1]
+    for name in ("tokens", "targets", "score", "weight", "valid", "prompt"):
+        a, b = getattr(short, name), getattr(long, name)
+        np.testing.assert_array_equal(a, b[:, :length], err_msg=name)
+    assert not long.valid[:, length:].any() and not long.score[:, length:].any()
+    for name, stratum in short.strata.items():
+        np.testing.assert_array_equal(stratum, long.strata[name], err_msg=name)
+
+
+def p_value(found, law):
+    """How likely counts this far from `law` are; 0 where something was seen that the law forbids."""
+    assert abs(sum(law.values()) - 1) < 1e-9, "the law is no distribution"
+    counts = dict.fromkeys(law, 0)
+    for thing in found:
+        if thing not in counts:
+            return 0.0
+        counts[thing] += 1
+    expected = np.array(list(law.values())) * len(found)
+    return 1.0 if len(law) == 1 else chisquare(list(counts.values()), expected).pvalue
+
+
+def words(symbols, n):
+    return list(itertools.product(range(symbols), repeat=n))

@@ -1,0 +1,92 @@
+"""Every example is what its task says, whatever the size, the padding and the way of calling."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from task_checks import (
+    QUICK,
+    agrees_with_its_oracle,
+    does_not_leak,
+    is_well_formed,
+    same_examples,
+    some_sizes,
+)
+
+from posenc import tasks
+from posenc.registry import settings
+
+
+def test_targets_are_what_an_independent_oracle_says(text, draw):
+    for n in some_sizes(draw.task):
+        batch = draw(n)
+        agrees_with_its_oracle(draw.task, batch)
+        assert (batch.size == n).all()
+
+
+def test_batches_are_well_formed_and_leak_nothing(text, draw):
+    for n in some_sizes(draw.task):
+        is_well_formed(draw.task, draw(n))
+        does_not_leak(draw.task, draw(n))
+
+
+def test_one_compilation_serves_every_size(text, draw):
+    for n in some_sizes(draw.task):
+        draw(n)
+    assert draw.traces == 1
+
+
+def test_an_example_depends_neither_on_its_padding_nor_on_vmap(text, draw):
+    n = some_sizes(draw.task)[1]
+    short = functools.partial(draw.task.sample, batch=draw.rows, n_max=n)
+    keys = jax.vmap(jax.random.key)(np.arange(2))
+    together = jax.device_get(jax.jit(jax.vmap(short, (0, None)), compiler_options=QUICK)(keys, np.int32(n)))
+    for seed in range(2):
+        same_examples(jax.tree.map(lambda leaf, seed=seed: leaf[seed], together), draw(n, seed))
+    assert (together.tokens[0] != together.tokens[1]).any(), "the keys made no difference"
+
+
+def test_types_are_stated_and_do_not_follow_the_64_bit_switch(text):
+    task = tasks.parse(text)
+    n = task.sizes.smallest + 3
+    n = n if task.sizes.largest is None else min(n, task.sizes.largest)
+    sample = functools.partial(task.sample, batch=3, n_max=n)
+    with jax.enable_x64(True):
+        wide = jax.eval_shape(sample, jax.random.key(0), n)
+    for batch in (wide, jax.eval_shape(sample, jax.random.key(0), n)):
+        kinds = {name: leaf.dtype for name, leaf in batch._asdict().items() if hasattr(leaf, "dtype")}
+        kinds |= {name: leaf.dtype for name, leaf in (batch.coords | batch.strata).items()}
+        flags = dict.fromkeys(("score", "valid", "prompt"), jnp.bool_) | {"weight": jnp.float32}
+        assert kinds == {name: flags.get(name, jnp.int32) for name in kinds}
+
+
+@pytest.mark.parametrize("mixed", ["token_at_index(indices=3)", "copy(variant='random_twice')", "flip_flop"])
+def test_sizes_may_differ_from_row_to_row(mixed):
+    task = tasks.parse(mixed)
+    n = task.sizes.smallest + np.arange(40, dtype=np.int32) % 9
+    batch = jax.device_get(task.sample(jax.random.key(1), n, batch=40, n_max=task.sizes.smallest + 9))
+    is_well_formed(task, batch)
+    agrees_with_its_oracle(task, batch)
+    np.testing.assert_array_equal(batch.size, n)
+
+
+def test_what_a_task_declares_is_consistent(text):
+    task = tasks.parse(text)
+    low, high = task.sizes.train
+    assert task.sizes.smallest <= low <= high and task.sizes.validation[-1] == high
+    assert all(low <= n <= high for n in task.sizes.validation)
+    assert all(n >= high for n in task.sizes.evaluation)
+    assert [task.tokens(n) for n in (low, high)] == sorted(task.tokens(n) for n in (low, high))
+    assert task.directions <= {"causal", "bidirectional"} and task.directions
+    assert task.choices <= task.classes and task.alphabet + len(task.layout.specials) == task.vocab
+    assert isinstance(hash(task), int) and settings(task) == settings(tasks.parse(tasks.spec(task)))
+
+
+def test_sizes_up_to_a_length():
+    sizes = tasks.parse("token_k_back(k=3)").sizes
+    assert sizes.upto(16).train == (4, 16) and sizes.upto(16).validation == (7, 10, 13, 16)
+    assert sizes.upto(64).evaluation == (96, 128, 256, 512)
+    assert tasks.parse("token_at_index(indices=8)").sizes.upto(16).train == (8, 16)
+    assert tasks.parse("flip_flop").sizes.upto(64).train == (64, 64)

@@ -1,0 +1,157 @@
+"""The checks can fail: each fault below, planted in a sound batch or in the code, breaks one of them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from task_checks import (
+    agrees_with_its_oracle,
+    does_not_leak,
+    drawn,
+    is_well_formed,
+    same_examples,
+    sampler,
+)
+
+from posenc import tasks
+from posenc.tasks import automata
+from posenc.tasks import draw as drawing
+from posenc.tasks.task import TASKS
+
+VALUE = automata._value
+SIZES = {"reverse_string": 6, "copy": 6, "token_k_back(k=3)": 12}
+
+
+def rolled(batch):
+    return batch._replace(targets=np.roll(batch.targets, 1, axis=1))
+
+
+def without_its_end(batch):
+    last = batch.valid.sum(axis=1) - 2
+    score = batch.score & (np.arange(batch.score.shape[1])[None, :] != last[:, None])
+    return batch._replace(score=score)
+
+
+def backwards(batch):
+    """The answer in the other direction, in slots and in text alike."""
+    targets = batch.targets.copy()
+    for row, score in zip(targets, batch.score, strict=True):
+        row[score] = row[score][::-1]
+    return batch._replace(targets=targets)
+
+
+def told(batch):
+    """The answer written into the slots it is asked for in."""
+    return batch._replace(tokens=np.where(batch.score, batch.targets, batch.tokens))
+
+
+def padding_shown(batch):
+    return batch._replace(valid=np.ones_like(batch.valid))
+
+
+def padding_scored(batch):
+    return batch._replace(score=batch.score | ~batch.valid)
+
+
+def class_out_of_range(batch):
+    return batch._replace(targets=batch.targets + 1)
+
+
+def prompt_too_long(batch):
+    return batch._replace(prompt=batch.valid)
+
+
+FAULTS = [
+    ("token_k_back(k=3)", rolled, agrees_with_its_oracle),
+    ("reverse_string", rolled, agrees_with_its_oracle),
+    ("reverse_string", backwards, agrees_with_its_oracle),
+    ("copy", backwards, agrees_with_its_oracle),
+    ("copy", without_its_end, agrees_with_its_oracle),
+    ("copy", without_its_end, does_not_leak),
+    ("copy", rolled, does_not_leak),
+    ("copy", prompt_too_long, does_not_leak),
+    ("reverse_string", told, does_not_leak),
+    ("reverse_string", prompt_too_long, does_not_leak),
+    ("reverse_string", padding_shown, is_well_formed),
+    ("reverse_string", padding_scored, is_well_formed),
+    ("reverse_string", class_out_of_range, is_well_formed),
+]
+
+
+@pytest.mark.parametrize(("planted", "fault", "check"), FAULTS)
+def test_a_planted_fault_is_caught(planted, fault, check):
+    draw = sampler(planted)
+    batch = draw(SIZES[planted])
+    check(draw.task, batch)
+    with pytest.raises(AssertionError):
+        check(draw.task, fault(batch))
+
+
+def break_make(monkeypatch, name, broken):
+    cls = TASKS.find(name)
+    make = cls.make
+    monkeypatch.setattr(cls, "make", lambda self, key, n, n_max: broken(make, self, key, n, n_max))
+    return tasks.parse(name)
+
+
+def test_a_size_read_one_too_large_is_caught(monkeypatch):
+    task = break_make(
+        monkeypatch, "reverse_string", lambda make, self, k, n, m: make(self, k, n + 1, m)._replace(size=n)
+    )
+    with pytest.raises(AssertionError):
+        is_well_formed(task, drawn(task, 5, rows=8, n_max=8))
+
+
+def test_answers_at_the_end_of_the_padding_are_caught(monkeypatch):
+    """Slots must follow the input directly: their distance from it may not depend on the bucket."""
+
+    def late(make, self, key, n, n_max):
+        batch = make(self, key, n, n_max)
+        return jax.tree.map(lambda leaf: jnp.roll(leaf, n_max - 5, axis=-1) if leaf.ndim == 2 else leaf, batch)
+
+    task = break_make(monkeypatch, "reverse_string", late)
+    with pytest.raises(AssertionError):
+        same_examples(drawn(task, 5, rows=8, n_max=5), drawn(task, 5, rows=8, n_max=8))
+
+
+def test_drawing_row_by_row_is_caught(monkeypatch):
+    """Drawn as [B, L] instead of [L, B], the examples change with the padding."""
+
+    def by_row(key, batch, length, high):
+        return jax.random.randint(key, (batch, length), 0, high, jnp.int32)
+
+    sound = [drawn(tasks.parse("reverse_string"), 5, rows=8, n_max=m) for m in (5, 8)]
+    same_examples(*sound)
+    monkeypatch.setattr("posenc.tasks.strings.integers", by_row)
+    with pytest.raises(AssertionError):
+        same_examples(*(drawn(tasks.parse("reverse_string"), 5, rows=8, n_max=m) for m in (5, 8)))
+
+
+def exchanged(length):
+    """The recurrence with its coefficients exchanged."""
+    rows = [np.array([1, 0, 0]), np.array([0, 1, 0])]
+    while len(rows) < length:
+        rows.append((3 * rows[-1] + 2 * rows[-2] + np.array([0, 0, 1])) % 31)
+    return np.stack(rows[:length], axis=1)
+
+
+def without_minus(d, after, many):
+    return VALUE(d, jnp.where(after == automata.MINUS, automata.PLUS, after), many)
+
+
+@pytest.mark.parametrize(
+    ("planted", "module", "helper", "broken"),
+    [
+        ("associative_recall", "recall", "pick", lambda x, place: drawing.pick(x, place * 0)),
+        ("flip_flop", "flipflop", "last_true", lambda flags: drawing.last_true(flags) * 0),
+        ("fill_blank", "blanks", "_powers", exchanged),
+        ("modular_arithmetic", "automata", "_value", without_minus),
+        ("missing_duplicate_string", "strings", "pick", lambda x, place: drawing.pick(x, (place + 1) % 4)),
+    ],
+)
+def test_a_broken_helper_is_caught_by_the_oracle(monkeypatch, planted, module, helper, broken):
+    monkeypatch.setattr(f"posenc.tasks.{module}.{helper}", broken)
+    task, n = tasks.parse(planted), 40 if planted in ("flip_flop", "fill_blank") else 8
+    batch = drawn(task, n, rows=200)
+    with pytest.raises(AssertionError):
+        agrees_with_its_oracle(task, batch)

@@ -1,0 +1,117 @@
+"""What is counted is what was asked, under keys that neither the run's seed nor the process can change."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from task_checks import rows, sampler
+
+from posenc import tasks
+from posenc.tasks.floors import floors
+from posenc.tasks.measure import evaluation_key, full, measure, score, train_key, validation_key
+
+
+def logits(batch, guess, classes):
+    return jnp.asarray(np.eye(classes, dtype=np.float32)[guess])
+
+
+def solved(task, batch):
+    """Logits of the oracle: its answers laid where they are asked for, class 0 elsewhere."""
+    guess = np.zeros_like(batch.targets)
+    for row, (prompt, _) in enumerate(rows(batch)):
+        guess[row, batch.score[row]] = task.answer(prompt)
+    return logits(batch, guess, task.classes)
+
+
+def first(batch, count=64):
+    return jax.tree.map(lambda leaf: leaf[:count], batch)
+
+
+def small(name):
+    draw = sampler(name)
+    n = draw.task.sizes.smallest + (3 if draw.task.name != "flip_flop" else 20)
+    return draw.task, n, draw(n)
+
+
+def test_the_oracle_scores_one_through_the_measure(name):
+    task, _, batch = small(name)
+    batch = first(batch)
+    sums = measure(solved(task, batch), batch)
+    assert all(value.dtype == jnp.int32 for value in sums.values())
+    assert score(sums, task.metric) == (0.0 if task.metric == "error" else 1.0)
+    assert [score(sums, metric) for metric in ("token", "accuracy", "exact", "last", "error")] == [1, 1, 1, 1, 0]
+
+
+def test_a_constant_scores_the_floor():
+    task, n, batch = small("bucket_sort")
+    floor = floors(task, [n], rows=4096)[n]["prior"]
+    found = [score(measure(logits(batch, np.full_like(batch.targets, c), 5), batch), "token") for c in range(5)]
+    np.testing.assert_allclose(found, floor, atol=0.05)
+
+
+def hand_made():
+    batch = first(sampler("reverse_string")(3), 3)  # 3 tokens, 3 slots
+    score_ = batch.score.copy()
+    score_[2] = False
+    return batch._replace(score=score_)
+
+
+def test_sums_are_those_counted_by_hand():
+    batch = hand_made()
+    guess = batch.targets.copy()
+    guess[1, 5] = 1 - guess[1, 5]  # the second row is wrong at its last slot, the third asks for nothing
+    sums = {name: int(value) for name, value in measure(logits(batch, guess, 2), batch).items()}
+    assert sums == {"correct": 5, "scored": 6, "exact": 1, "last": 1, "rows": 2}
+    assert score(sums, "token") == 5 / 6 and score(sums, "exact") == score(sums, "last") == 1 / 2
+    guess = batch.targets.copy()
+    guess[1, 4] = 1 - guess[1, 4]
+    assert score(measure(logits(batch, guess, 2), batch), "last") == 1
+
+
+def test_nan_is_never_right():
+    batch = hand_made()
+    wrong = jnp.full((*batch.targets.shape, 2), jnp.nan)
+    sums = measure(wrong, batch._replace(targets=np.zeros_like(batch.targets)))
+    assert int(sums["correct"]) == 0 and int(sums["exact"]) == 0 and int(sums["scored"]) == 6
+
+
+def test_what_cannot_be_scored_is_refused():
+    batch = hand_made()
+    sums = measure(logits(batch, batch.targets, 2), batch)
+    with pytest.raises(ValueError, match="No metric is called 'f1'; known: token"):
+        score(sums, "f1")
+    with pytest.raises(ValueError, match="Nothing was scored"):
+        score({name: 0 * value for name, value in sums.items()}, "token")
+
+
+def data(key):
+    return tuple(np.asarray(jax.random.key_data(key)).tolist())
+
+
+def test_keys_differ_by_meaning_and_by_nothing_else():
+    reverse, copy = tasks.parse("reverse_string"), tasks.parse("copy")
+    keys = [train_key(seed, step) for seed in range(3) for step in range(3)]
+    keys += [make(task, n) for make in (evaluation_key, validation_key) for task in (reverse, copy) for n in (4, 5)]
+    assert len({data(key) for key in keys}) == len(keys)
+    assert data(evaluation_key(copy, 4)) == data(evaluation_key(tasks.parse("copy(symbols=100)"), 4))
+    assert data(evaluation_key(copy, 4)) != data(evaluation_key(tasks.parse("copy(symbols=99)"), 4))
+    assert data(jax.jit(lambda n: evaluation_key(copy, n))(4)) == data(evaluation_key(copy, 4))
+    assert data(jax.jit(train_key)(2, 3)) == data(train_key(2, 3))
+
+
+def test_the_text_in_a_key_has_every_setting():
+    assert full(tasks.parse("token_k_back")) == "token_k_back(k=1, symbols=16)"
+    assert tasks.parse(full(tasks.parse("flip_flop(p=0.1)"))) == tasks.parse("flip_flop(p=0.1)")
+
+
+def test_another_process_meets_the_same_test_set():
+    """Two processes salt `hash` differently; the key must not notice."""
+    code = (
+        "import jax; from posenc import tasks; from posenc.tasks.measure import evaluation_key as k;"
+        "print(tuple(jax.random.key_data(k(tasks.parse('copy'), 4)).tolist()))"
+    )
+    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert there.stdout.strip() == str(data(evaluation_key(tasks.parse("copy"), 4)))

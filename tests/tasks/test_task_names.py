@@ -1,0 +1,115 @@
+"""A text names a task and a task names itself; whatever is wrong is one sentence before anything is traced."""
+
+import doctest
+import importlib
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from posenc import tasks
+from posenc.tasks.task import TASKS, Task
+
+
+def test_a_task_and_its_text_are_one(text):
+    task = tasks.parse(text)
+    assert tasks.spec(task) == text
+    assert tasks.parse(tasks.spec(task)) == task
+
+
+def test_settings_take_the_type_of_their_field():
+    assert tasks.parse("flip_flop(1)") == tasks.parse("flip_flop(p=1.0)")
+    assert tasks.spec(tasks.parse("token_k_back(1, 16)")) == "token_k_back"
+    assert tasks.parse("token_k_back(k=3)") != tasks.parse("pointer_back(reach=3)")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("token_k_bak", "Did you mean 'token_k_back'?"),
+        ("token_k_back(kk=3)", "it has k, symbols"),
+        ("reverse_string(k=3)", "'k' is a setting of token_k_back"),
+        ("token_k_back(k=0)", "at least 1, not 0"),
+        ("token_k_back(k=True)", "takes a whole number, not True"),
+        ("token_k_back(k=2.5)", "takes a whole number"),
+        ("token_k_back(1, 2, 3)", "given 3 settings"),
+        ("copy(variant='thrice')", "'repeat_twice'"),
+        ("odds_first(order='odd')", "'as_released' or 'as_described'"),
+        ("flip_flop(p=1.5)", "is a probability, not 1.5"),
+        ("fill_blank(hide=0.0)", "is a probability above 0"),
+        ("fill_blank(window=2)", "0 or 1"),
+        ("copy + copy", "is not one task"),
+        ("[copy]", "is not one task"),
+        ("copy @ index", "is not one task"),
+        ("", "names nothing"),
+        ("__import__('os')", "No task is called"),
+    ],
+)
+def test_a_wrong_text_is_refused_in_one_sentence(wrong, says):
+    with pytest.raises(ValueError) as caught:
+        tasks.parse(wrong)
+    assert says in str(caught.value) and str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("task", "given", "error", "says"),
+    [
+        (
+            "token_at_index(indices=8)",
+            dict(n=7, n_max=16),
+            ValueError,
+            "has no size 7; with these settings take 8 to 16",
+        ),
+        (
+            "token_at_index(indices=8)",
+            dict(n=9, n_max=7),
+            ValueError,
+            "has no size 7; with these settings take at least 8",
+        ),
+        ("token_k_back(k=3)", dict(n=3, n_max=8), ValueError, "take 4 to 8"),
+        ("token_k_back(k=3)", dict(n=9, n_max=8), ValueError, "has no size 9"),
+        ("associative_recall(keys=8)", dict(n=4, n_max=9), ValueError, "take 1 to 8"),
+        ("reverse_string", dict(n=0, n_max=8), ValueError, "has no size 0"),
+        ("reverse_string", dict(n=jnp.array([4, -1]), n_max=8), ValueError, "has no size -1"),
+        ("reverse_string", dict(n=jnp.ones(3, jnp.int32), n_max=8), ValueError, "not (3,)"),
+        ("reverse_string", dict(n=4.0, n_max=8), TypeError, "whole number"),
+        ("reverse_string", dict(n=4, n_max=8.0), TypeError, "whole number"),
+        ("reverse_string", dict(n=True, n_max=8), TypeError, "whole number"),
+        ("reverse_string", dict(n=4, n_max=8, batch=0), ValueError, "at least one row"),
+    ],
+)
+def test_a_wrong_size_is_refused_in_one_sentence(task, given, error, says):
+    with pytest.raises(error) as caught:
+        tasks.parse(task).sample(jax.random.key(0), **({"batch": 2} | given))
+    assert says in str(caught.value) and str(caught.value).endswith(".")
+
+
+def test_a_length_that_cannot_be_trained_on_is_refused():
+    with pytest.raises(ValueError, match="longest size trained on is 3; take at least 4"):
+        tasks.parse("token_k_back(k=3)").sizes.upto(3)
+    with pytest.raises(ValueError, match="is 9; take 4 to 8"):
+        tasks.parse("associative_recall(keys=8)").sizes.upto(9)
+
+
+def test_suites_hold_tasks_that_parse():
+    assert {"quick", "chomsky", "probes"} <= set(tasks.suites())
+    for suite in tasks.suites():
+        assert all(tasks.spec(tasks.parse(text)) == text for text in tasks.suite(suite))
+    quick = {"token_at_index", "token_k_back", "copy", "flip_flop", "associative_recall"}
+    assert set(tasks.suite("quick")) == quick
+    with pytest.raises(ValueError, match="Did you mean 'quick'"):
+        tasks.suite("quik")
+
+
+def test_a_task_is_final_and_its_name_is_its_own():
+    with pytest.raises(TypeError, match="tasks are final"):
+        type("Longer", (TASKS.find("copy"),), {}, name="longer")
+    with pytest.raises(ValueError, match="'copy' is taken"):
+        type("Other", (Task,), {"__annotations__": {}}, name="copy")
+    assert tasks.names() == sorted(set(tasks.names()))
+
+
+@pytest.mark.parametrize("module", ["posenc.tasks", "posenc.tasks.floors"])
+def test_the_examples_in_the_text_run(module):
+    found = doctest.testmod(importlib.import_module(module))
+    assert found.attempted and not found.failed
