@@ -10,12 +10,17 @@ SOLVED = 0.95
 _FLOORS = {"uniform": "a uniform guess", "prior": "the best constant", "position": "position alone"}
 
 
-def caption(results: Results) -> str:
-    """What is seen, task by task; then what the marks mean, how many runs there are, and what went wrong."""
+def caption(results: Results, figure: str = "length") -> str:
+    """What is seen, task by task; then what the marks of a figure mean, what went wrong, and how rates were chosen.
+
+    `figure` is "length" for a length curve, "heatmap" for a heat map.
+    """
+    if figure not in ("length", "heatmap"):
+        raise ValueError(f"No caption is known for {figure!r}; take 'length' or 'heatmap'.")
     found = cells(results)
     tasks = results.tasks()
     parts = [_task(tasks[t], [c for c in found if c.task == t and c.n]) for t in sorted(tasks)]
-    return "\n".join([*parts, _marks(found), counts(found), *_rates(found)])
+    return "\n".join([*parts, _marks(found, figure), counts(found), *_rates(found)])
 
 
 def brackets(found: tuple[Cell, ...]) -> str:
@@ -89,7 +94,9 @@ def _above(beyond: dict[str, Summary]) -> str:
     return f"{head}; wholly apart lie {'; '.join(said)}."
 
 
-def _marks(found: tuple[Cell, ...]) -> str:
+def _marks(found: tuple[Cell, ...], figure: str) -> str:
+    if figure == "heatmap":
+        return f"Cells give the median over n runs of this mean; their spreads in the text are {brackets(found)}."
     return f"Points are single runs, lines their medians, bands {brackets(found)}; dotted lines are the floors."
 
 

@@ -199,6 +199,13 @@ def test_the_caption_names_the_interval_when_there_are_six_runs():
     assert "bands the exact 95% interval of the median;" in figures.caption(results(6))
 
 
+def test_a_heat_map_has_marks_of_its_own():
+    said = figures.caption(results(), "heatmap")
+    assert "Cells give the median over n runs" in said and "dotted" not in said
+    with pytest.raises(ValueError, match="No caption is known for 'pie'"):
+        figures.caption(results(), "pie")
+
+
 def test_the_caption_calls_overlap_overlap():
     found = Results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.11)))
     assert "all spreads overlap, so no scheme stands apart." in figures.caption(found)

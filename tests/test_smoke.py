@@ -1,0 +1,47 @@
+"""The few tests that show an installation to work, on every generation of jax: `pytest -m smoke`."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc.cli import main
+
+pytestmark = pytest.mark.smoke
+DIMS = posenc.Dims(width=16, heads=2, head=8, trained=12)
+
+
+@pytest.mark.parametrize("name", posenc.names())
+def test_every_scheme_attends_and_sees_no_future(name):
+    scheme = posenc.bind(posenc.parse(name), DIMS)
+    params = posenc.init(scheme, jax.random.key(0), DIMS)
+    q, k, v = jax.random.normal(jax.random.key(1), (3, 12, 2, 8), jnp.float32)
+    x = jax.random.normal(jax.random.key(2), (12, 16), jnp.float32)
+    out = posenc.attend(scheme, params, q, k, v, x=x)
+    other = posenc.attend(scheme, params, q, k.at[7:].add(3.0), v.at[7:].add(3.0), x=x.at[7:].add(3.0))
+    assert np.isfinite(out).all()
+    np.testing.assert_array_equal(out[:7], other[:7])
+    assert not np.allclose(out[7:], other[7:])
+
+
+def test_a_sweep_trains_and_is_tabulated(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
+    small = ("width=16", "depth=1", "heads=2", "batch=4", "length=8", "steps=4", "rows=8", "sizes=8,12")
+    asked = [
+        "sweep",
+        "--grid",
+        "scheme=rope",
+        "task=reverse_string",
+        "--set",
+        *small,
+        "--seeds",
+        "2",
+        "--name",
+        "smoke",
+    ]
+    assert main(asked) == 0
+    found = capsys.readouterr().out
+    assert "reverse_string  rope    2     2         0       0" in found
+    assert main(["table", str(tmp_path / "runs" / "smoke")]) == 0
+    assert capsys.readouterr().out.strip() in found
