@@ -76,7 +76,7 @@ def _dispatch(args: list[str]) -> int:
 
         raise unknown("command", name, homes)
     home, cls = homes[name]
-    from posenc.cli.parse import parse
+    from posenc.cli.options import parse
 
     command = parse(getattr(importlib.import_module(f"posenc.cli.{home}"), cls), rest, f"posenc {name}")
     return command()

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
+from posenc.cli.options import File, First, Flag, Settings
 from posenc.cli.output import clean, say, say_json, say_rows
-from posenc.cli.parse import File, First, Flag, Settings
 from posenc.lab import words
 from posenc.lab.experiment import NothingMatches
 
 if TYPE_CHECKING:
     from posenc.lab.results import Results
+    from posenc.lab.stats import Comparison
 
 FIGURES = ("length", "heatmap")
 
@@ -65,7 +66,7 @@ class Tabulate:
     def __call__(self) -> int:
         from posenc.show.tables import table
 
-        results = _chosen(read(self.run), self.only)
+        results = _chosen(results_of(self.run), self.only)
         sys.stdout.write(table(results, "json" if self.json else self.format).rstrip("\n") + "\n")
         _report(results.problems)
         return 0
@@ -91,12 +92,12 @@ class Compare:
 
         from posenc.lab.stats import compare
 
-        results = read(self.run)
+        results = results_of(self.run)
         found = compare(results, self.first, self.second, self.size)
         if self.json:
             say_json(dataclasses.asdict(found))
         else:
-            say(found if type(found).__str__ is not object.__str__ else dataclasses.asdict(found))
+            say(_compared(found))
         _report(results.problems)
         return 0
 
@@ -124,7 +125,7 @@ class Plot:
         if path.suffix == ".py":
             draw_experiment(path, Path(self.out) if self.out else path.parent / "figures")
         else:
-            results = read(self.run)
+            results = results_of(self.run)
             folder = Path(self.out) if self.out else results.folder or path.parent
             draw(results, wanted, folder)
         return 0
@@ -143,19 +144,22 @@ class Export:
 
     def __call__(self) -> int:
         from posenc.lab.results import COLUMNS
+        from posenc.show.files import harmless
 
-        results = read(self.run)
+        results = results_of(self.run)
         if self.json or self.format == "json":
             say_json(results.rows())
         else:
             writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
             writer.writeheader()
-            writer.writerows({k: _cell(v) for k, v in row.items()} for row in results.rows())
+            writer.writerows(
+                {k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in results.rows()
+            )
         _report(results.problems)
         return 0
 
 
-def read(text: str) -> Results:
+def results_of(text: str) -> Results:
     """The results that a text names: a run, a folder, a bundle, or an experiment file with a committed record."""
     from posenc.lab.results import load
 
@@ -176,7 +180,7 @@ def draw(results: Results, wanted: tuple[str, ...], folder: Path) -> None:
 
     makers = {"length": figures.length_curve, "heatmap": figures.heat_map}
     for name in wanted:
-        _saved(figures.save(makers[name](results), folder, name), folder, name)
+        _written(figures.save(makers[name](results), folder, name, results, figures.caption(results)), folder)
 
 
 def draw_experiment(path: Path, folder: Path) -> None:
@@ -184,9 +188,9 @@ def draw_experiment(path: Path, folder: Path) -> None:
     from posenc.lab.experiment import from_file
     from posenc.show import figures
 
-    results, made = read(str(path)), from_file(path, yes=True)
+    results, made = results_of(str(path)), from_file(path, yes=True)
     figure = made.figure(results) if made.figure else figures.length_curve(results)
-    _saved(figures.save(figure, folder, made.name), folder, made.name)
+    _written(figures.save(figure, folder, made.name, results, figures.caption(results)), folder)
 
 
 def experiment_folders() -> list[Path]:
@@ -216,14 +220,22 @@ def _chosen(results: Results, texts: tuple[str, ...]) -> Results:
     return results.only(**where)
 
 
-def _cell(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
+def _compared(found: Comparison) -> str:
+    """A comparison in three lines, every number with its n and the name of its interval."""
+    a, b, gap = found.first, found.second, found.difference
+    interval = f" [{found.interval[0]:.2f}, {found.interval[1]:.2f}], 95% Wilson" if found.interval else ""
+    p = f"; Wilcoxon p = {found.wilcoxon:.3g}" if found.wilcoxon is not None else ""
+    return "\n".join(
+        [
+            f"P({a} > {b}) = {found.better:.2f}{interval}, n = {found.n} pairs by task and seed, at {found.sizes}",
+            f"difference {gap.median:+.3f} in the median of pairs, {gap.kind} [{gap.low:+.3f}, {gap.high:+.3f}]{p}",
+            *([] if found.interval else ["Fewer than 6 pairs: no interval and no test; run more seeds."]),
+        ]
+    )
 
 
-def _saved(written: Any, folder: Path, name: str) -> None:
-    files = ", ".join(Path(p).name for p in written) if written else f"{name}.svg"
-    say(f"{folder}: {files}")
+def _written(files: list[Path], folder: Path) -> None:
+    say(f"{folder}: {', '.join(path.name for path in files)}")
 
 
 def _report(problems: tuple[str, ...]) -> None:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
+from posenc.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.cli.output import lasting, say
-from posenc.cli.parse import File, Flag, Name, Settings, Text, training
 from posenc.cli.watch import watching
 from posenc.lab import disk, experiment, words
 from posenc.lab.experiment import Experiment
@@ -36,7 +36,7 @@ class How:
 def _one(self: Any) -> int:
     given = {n: getattr(self, n) for n in (*words.fields(Run), *words.fields(Plan))}
     said = [f"{n}={value}" for n, value in given.items() if value is not None]
-    return train(experiment.from_words([], said, name=self.name, yes=self.yes), self)
+    return carry_out(experiment.from_words([], said, name=self.name, yes=self.yes), self)
 
 
 _ONE = "Train one scheme on one task, once per seed and learning rate, and tabulate what came out."
@@ -80,7 +80,7 @@ class Sweep(How):
         if self.save:
             check_names(asked)
             save(asked, Path(self.save))
-        return train(asked, self)
+        return carry_out(asked, self)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class QuickStart:
             raise ValueError(
                 "experiments/first_look.py, the quick start, is neither beside the package nor here; use a checkout."
             )
-        code = train(dataclasses.replace(asked, name=self.name), How(name=self.name))
+        code = carry_out(dataclasses.replace(asked, name=self.name), How(name=self.name))
         if code == 0:
             draw(disk.root() / self.name, ("length",), disk.root() / self.name)
         return code
@@ -118,7 +118,7 @@ def check_names(asked: Experiment) -> None:
         tasks.parse(text)
 
 
-def train(asked: Experiment, how: Any) -> int:
+def carry_out(asked: Experiment, how: Any) -> int:
     """Train what is asked for, with progress on stderr and the table on stdout; returns the exit code."""
     from posenc.lab.device import prepare
 

@@ -40,7 +40,7 @@ def parse(cls: type, args: list[str], prog: str) -> Any:
     except SystemExit as end:
         if not end.code:
             raise
-        raise ValueError(f"{_sentence(said.getvalue())} `{prog} --help` shows how.") from None
+        raise ValueError(f"{_sentence(cls, said.getvalue(), prog)} `{prog} --help` shows how.") from None
 
 
 def training() -> list[tuple[str, Any, Any]]:
@@ -71,9 +71,9 @@ def docs(cls: type) -> dict[str, str]:
 
 def _tidied(cls: type, args: list[str], prog: str) -> list[str]:
     """The same arguments, every flag once, with all values given to it."""
-    hints = typing.get_type_hints(cls, include_extras=True)
-    options = {f"--{n.replace('_', '-')}": str(hint) for n, hint in hints.items()}
-    many = {flag: "tuple" in hint for flag, hint in options.items() if "POSITIONAL" not in hint.upper()}
+    hints, bare = typing.get_type_hints(cls, include_extras=True), typing.get_type_hints(cls)
+    options = [name for name, hint in hints.items() if not _positional(hint)]
+    many = {f"--{n.replace('_', '-')}": typing.get_origin(bare[n]) is tuple for n in options}
     given: dict[str, list[str]] = {"": []}
     at = ""
     for word in args:
@@ -91,12 +91,20 @@ def _tidied(cls: type, args: list[str], prog: str) -> list[str]:
     return given.pop("") + [word for flag, values in given.items() for word in (flag, *values)]
 
 
-def _sentence(box: str) -> str:
+def _positional(hint: Any) -> bool:
+    return "Positional" in map(repr, getattr(hint, "__metadata__", ()))
+
+
+def _sentence(cls: type, box: str, prog: str) -> str:
     """What tyro says in a frame, as a sentence."""
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip("│ \t") for line in box.splitlines()]
     inside = list(filter(None, (line for line in lines if not line.startswith(("╭", "╰")))))
     end = next((n for n, line in enumerate(inside) if line.startswith("─")), len(inside))
     text = " ".join(inside[:end]) or "These arguments cannot be read"
+    if text.startswith("Missing from"):
+        hints = typing.get_type_hints(cls, include_extras=True).values()
+        needed = [m.metavar for h in hints if _positional(h) for m in h.__metadata__ if getattr(m, "metavar", None)]
+        text = f"`{prog}` needs {' '.join(needed)}"
     return text if text.endswith(".") else f"{text}."
 
 

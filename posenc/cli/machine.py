@@ -1,0 +1,50 @@
+"""`doctor`: what this machine has, for the first line of any bug report."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from posenc.cli.options import Flag
+from posenc.cli.output import say_json, say_rows
+from posenc.lab import disk
+
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "scipy", "tyro", "rich", "matplotlib")
+_VARIABLES = ("JAX_PLATFORMS", "XLA_FLAGS", "CUDA_VISIBLE_DEVICES", "POSENC_RUNS", "SLURM_JOB_ID", "NO_COLOR")
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Versions, devices and folders, and whether runs can be written here."""
+
+    json: Flag = False
+    """Print JSON."""
+
+    def __call__(self) -> int:
+        from posenc.lab import device
+
+        device.prepare()
+        found: dict[str, Any] = dict(device.describe())
+        found |= {name: _version(name) for name in PACKAGES}
+        found |= {"runs": f"{disk.root()}, {_writable()}", "compilation cache": str(device.cache())}
+        found |= {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+        if self.json:
+            say_json(found)
+        else:
+            say_rows(("what", "here"), list(found.items()))
+        return 0
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed" + ("; figures need it: pip install 'posenc[plot]'" if name == "matplotlib" else "")
+
+
+def _writable() -> str:
+    folder = disk.root()
+    place = folder if folder.exists() else folder.absolute().parent
+    return "can be written" if os.access(place, os.W_OK) else "cannot be written; let POSENC_RUNS say another place"

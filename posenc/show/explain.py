@@ -1,0 +1,180 @@
+"""Where position enters, seen from outside: what a scheme does to attention, in numbers, through `posenc.attend`.
+
+Values are chosen to be one-hot, so that attention returns its own weights; the logarithm of a weight minus that of
+the token's own is the score of a pair against the score of a token with itself. Nothing here knows any scheme.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import posenc
+from posenc.catalog import SITES
+from posenc.compose import Chain, Pattern, bare
+from posenc.coordinates import place
+from posenc.scheme import Dims
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HEADS, HEAD, DRAWS, SHOWN = 4, 16, 64, 16
+LONGEST = 512
+
+
+@dataclass(frozen=True)
+class View:
+    """One matrix and what it is: queries down the side, keys along the top; NaN where nothing is seen."""
+
+    title: str
+    matrix: np.ndarray
+
+    @property
+    def tells(self) -> bool:
+        """Whether position does something here: scores differ from 0, sizes from 1 by more than draws do."""
+        usual, noise = (1.0, 0.05) if len(self.matrix) == 1 else (0.0, 1e-3)
+        return bool(np.nanmax(np.abs(self.matrix - usual)) > noise)
+
+
+def views(text: str, length: int, causal: bool = False) -> list[View]:
+    """The matrices in which a scheme's doing shows: input similarity, added scores, scores of equal content."""
+    if not 2 <= length <= LONGEST:
+        raise ValueError(f"--len is {length}; from 2 to {LONGEST} tokens are drawn.")
+    scheme = posenc.parse(text)
+    if isinstance(scheme, Pattern):
+        raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
+    causal = causal or bool(bare(scheme).causal_only)
+    sizes = {"trained": max(2, length // 2), "longest": length, "causal": causal}  # what lies beyond shows too
+    dims = Dims(width=HEADS * HEAD, heads=HEADS, head=HEAD, **sizes)
+    with jax.enable_x64(True):
+        return _Probe(posenc.bind(scheme, dims), dims, length).views()
+
+
+class _Probe:
+    """A scheme with parameters as at the start of training, and tokens to look at."""
+
+    def __init__(self, scheme: Any, dims: Dims, length: int):
+        self.scheme, self.dims, self.length, self.hooks = scheme, dims, length, bare(scheme)
+        key = jax.random.key(0)
+        self.params = posenc.init(scheme, key, dims)
+        index = jnp.arange(length, dtype=jnp.int32)
+        self.positions = place(scheme, key, {"index": index, "length": jnp.int32(length)})
+        self.x = jax.random.normal(key, (DRAWS, length, dims.width))
+
+    def views(self) -> list[View]:
+        """What there is to see. Values and outputs that are turned cannot be read as weights."""
+        found, shape = [], (DRAWS, self.length, HEADS, HEAD)
+        if self.hooks.overrides("embed"):
+            found.append(View("input: similarity of what is added at each position", self._similarity()))
+        if self.hooks.overrides("value", "output"):
+            return found
+        if self.hooks.overrides("score", "locate", "weigh"):
+            scores = self._scores(jnp.zeros(shape)).mean(0)
+            for head in range(2) if not np.allclose(scores[0], scores[1:], equal_nan=True) else range(1):
+                found.append(View(f"score: what is added, against a token's own, head {head}", scores[head]))
+        if self.hooks.overrides("query", "key"):
+            content = jnp.broadcast_to(jax.random.normal(jax.random.key(1), (DRAWS, 1, HEADS, HEAD)), shape)
+            scores = self._scores(content)[:, 0]
+            mean, spread = scores.mean(0), scores.std(0)
+            found.append(View("query and key: score of equal content, against a token's own, mean", mean))
+            if np.nanmax(np.abs(mean)) < np.nanmax(spread):
+                found.append(View("query and key: the same, standard deviation over contents", spread))
+            content = jax.random.normal(jax.random.key(2), shape)
+            found.append(View("query and key: size of a query's scores, against no scheme", self._sizes(content)))
+        return [view for view in found if view.tells]
+
+    def _sizes(self, content: Any) -> np.ndarray:
+        """How much larger the differences among a query's scores are than without any scheme, `[1, L]`."""
+        plain = _Probe(posenc.parse("nope"), self.dims, self.length)
+        ours, usual = (np.nanstd(p._scores(content), axis=(0, 1, 3)) for p in (self, plain))
+        return np.where(usual > 1e-9, ours / np.maximum(usual, 1e-9), np.nan)[None]
+
+    def _similarity(self) -> np.ndarray:
+        x = jnp.zeros((self.length, self.dims.width))
+        e = posenc.embed(self.scheme, self.params, x, positions=self.positions)
+        norm = jnp.linalg.norm(e, axis=-1)
+        return np.asarray(e @ e.T / jnp.maximum(norm[:, None] * norm[None, :], 1e-12))
+
+    def _scores(self, content: Any) -> np.ndarray:
+        """Per head the score of each pair less the score of the query's token with itself, `[draw, H, L, L]`."""
+        weights = []
+        eye = jnp.eye(self.length)
+        for start in range(0, self.length, HEAD):  # values are as wide as a head, which some schemes ask for
+            hot = (
+                jnp.zeros((self.length, HEAD)).at[:, : min(HEAD, self.length - start)].set(eye[:, start : start + HEAD])
+            )
+            v = jnp.broadcast_to(hot[None, :, None, :], content.shape)
+            some = self._attend(content, v) - self._attend(content, jnp.zeros_like(v))
+            weights.append(np.asarray(some)[..., : min(HEAD, self.length - start)])
+        a = np.concatenate(weights, -1).swapaxes(1, 2)
+        with np.errstate(divide="ignore"):
+            logs = np.where(a > 1e-300, np.log(np.maximum(a, 1e-300)), np.nan)
+        own = np.diagonal(logs, axis1=-2, axis2=-1)[..., None]
+        return logs - own
+
+    def _attend(self, content: Any, v: Any) -> Any:
+        mask = "causal" if self.dims.causal else "full"
+        about = {"x": self.x, "positions": self.positions, "mask": mask}
+        return posenc.attend(self.scheme, self.params, content, content, v, **about)
+
+
+def diagram(text: str) -> str:
+    """The path of a token through attention, with each part of the scheme where it acts."""
+    scheme = bare(posenc.parse(text))
+    parts = scheme.parts if isinstance(scheme, Chain) else (scheme,)
+    at = {hook: "".join(f"── {part.name} " for part in map(bare, parts) if part.overrides(hook)) for hook in SITES}
+    weigh = "its own weights" if at["weigh"] else "softmax"
+    query, key = f"query  ── W_q x {at['query']}", f"key    ── W_k x {at['key']}"
+    first = max(len(query), len(key))
+    scores = f"{key.ljust(first, '─')}─┴─ q·k · scale {at['scale']}{at['score']}── {weigh} ─"
+    value = f"value  ── W_v x {at['value']}"
+    lines = [
+        f"input  ── x {at['embed']}─► W_q, W_k, W_v",
+        f"{query.ljust(first, '─')}─┐",
+        f"{scores}┐",
+        f"{value.ljust(len(scores), '─')}┴─ a·v {at['extra']}{at['output']}─►",
+    ]
+    if scheme.contextual:
+        lines.insert(0, f"token  ── its position is reckoned from the tokens {at['locate']}─►")
+    return "\n".join(lines)
+
+
+def as_text(view: View) -> str:
+    """A matrix in numbers; of a long one, evenly spaced rows and columns."""
+    rows, columns = map(_kept, view.matrix.shape)
+    cells = [["", *map(str, columns)]]
+    cells += [[str(q) if len(rows) > 1 else "", *(_number(view.matrix[q, k]) for k in columns)] for q in rows]
+    width = max(len(cell) for row in cells for cell in row)
+    whole = view.matrix.shape[1]
+    note = "" if len(columns) == whole else f" ({len(columns)} of {whole} positions)"
+    return "\n".join([view.title + note, *("  ".join(cell.rjust(width) for cell in row).rstrip() for row in cells)])
+
+
+def _kept(length: int) -> np.ndarray:
+    return np.unique(np.linspace(0, length - 1, min(length, SHOWN)).round().astype(int))
+
+
+def draw(shown: list[View], title: str) -> Figure:
+    """The same matrices in colour, light where a pair scores low."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    from posenc.show import style
+
+    with matplotlib.rc_context(style.RC):
+        figure = Figure(figsize=(3.4 * len(shown) + 0.4, 3.3), layout="constrained")
+        for axes, view in zip(figure.subplots(1, len(shown), squeeze=False).flat, shown, strict=True):
+            image = axes.imshow(view.matrix, cmap="Blues")
+            axes.set_title(style.plain(view.title).replace(": ", "\n").replace(", ", "\n", 1), size=7.5)
+            axes.set(xlabel="key", ylabel="query")
+            figure.colorbar(image, ax=axes, shrink=0.8)
+        figure.suptitle(style.plain(title), size=9)
+    return figure
+
+
+def _number(value: float) -> str:
+    return "·" if np.isnan(value) else f"{value + 0.0:.2f}".replace("-0.00", "0.00")
