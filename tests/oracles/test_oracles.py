@@ -1,0 +1,88 @@
+"""Every scheme equals, in float64, a loop over queries and keys that was written from its equation alone.
+
+A module here is named after a scheme and shares no code with posenc:
+
+    def attend(scheme, heads, q, k, v, x, pos, seen) -> out     # heads: the merged parameters of each head
+    def embed(scheme, layer, x, pos) -> x                       # for schemes that act on the input
+"""
+
+import functools
+import importlib
+import importlib.util
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc.scheme import SCHEMES
+
+LENGTH, HEADS, HEAD, WIDTH, TRAINED = 7, 3, 4, 6, 5
+
+
+def oracle(name):
+    return importlib.import_module(f"tests.oracles.{name}")
+
+
+def settings():
+    for name in posenc.names():
+        cls = SCHEMES.find(name)
+        if cls.__module__.startswith("posenc."):
+            yield from (pytest.param(cls, given, id=f"{name}-{n}") for n, given in enumerate(({}, *cls.samples)))
+
+
+def shaken(params, seed):
+    """Parameters away from where they start: no zeros that hide a term, no ones that hide a factor."""
+    rng = np.random.default_rng(seed)
+    return jax.tree.map(lambda a: jnp.asarray(a, float) * 0.7 + rng.normal(0.3, 0.5, a.shape), params)
+
+
+def tokens(seed, axes=1):
+    rng = np.random.default_rng(seed)
+    q, k, v = (rng.normal(size=(LENGTH, HEADS, HEAD)) for _ in range(3))
+    pos = np.cumsum(rng.integers(1, 4, (LENGTH, axes) if axes > 1 else LENGTH), 0) - 1
+    return q, k, v, rng.normal(size=(LENGTH, WIDTH)), pos.astype(np.int32)
+
+
+@pytest.mark.parametrize(("cls", "given"), list(settings()))
+def test_a_scheme_equals_its_equation(cls, given, x64):
+    module = oracle(cls.name)
+    for causal in (True, False):
+        dims = posenc.Dims(WIDTH, HEADS, HEAD, TRAINED, longest=64, causal=causal)
+        scheme = posenc.bind(cls(**given), dims)
+        if not causal and scheme.causal_only:
+            continue
+        params = shaken(posenc.init(scheme, jax.random.key(3), dims), seed=4)
+        q, k, v, x, pos = tokens(5, scheme.axes)
+        if hasattr(module, "embed"):
+            layer = jax.tree.map(np.asarray, params["layer"])
+            ours = posenc.embed(scheme, params, x, positions=pos)
+            np.testing.assert_allclose(ours, module.embed(scheme, layer, x, pos), rtol=0, atol=1e-10)
+        if hasattr(module, "attend"):
+            heads = [jax.tree.map(lambda a, h=h: np.asarray(a)[h], params["heads"]) for h in range(HEADS)]
+            heads = [{**{n: np.asarray(a) for n, a in params["layer"].items()}, **own} for own in heads]
+            seen = np.tri(LENGTH, dtype=bool) if causal else np.ones((LENGTH, LENGTH), bool)
+            attend = jax.jit(functools.partial(posenc.attend, scheme, mask="causal" if causal else "full"))
+            ours = attend(params, q, k, v, x=x, positions=pos)
+            np.testing.assert_allclose(ours, module.attend(scheme, heads, q, k, v, x, pos, seen), rtol=0, atol=1e-10)
+
+
+def test_every_scheme_has_an_oracle():
+    without = []
+    for name in posenc.names():
+        cls = SCHEMES.find(name)
+        found = importlib.util.find_spec(f"tests.oracles.{name}") and oracle(name)
+        hook = "embed" if cls.embed is not posenc.Scheme.embed else "attend"
+        if cls.__module__.startswith("posenc.") and not hasattr(found, hook):
+            without.append(f"{name} ({hook})")
+    assert not without
+
+
+def test_a_fault_would_be_noticed(monkeypatch, x64):
+    from posenc.schemes import alibi
+
+    right = alibi.slope
+    monkeypatch.setattr(alibi, "slope", lambda head, heads: right(head, heads) * (1 + 1e-6))
+    with pytest.raises(AssertionError):
+        test_a_scheme_equals_its_equation(alibi.ALiBi, {}, None)
