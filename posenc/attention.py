@@ -64,6 +64,7 @@ def attend(
     layer = _Layer(scheme, pick(params, "layer"), pick(params, "heads"), look, same)
     scheme.admit(layer.params, t.positions if t.positions is not None else _implied(scheme, start, q.shape[-3]))
     lead = q.shape[:-3]
+    t = jax.tree.map(jnp.asarray, t)
     flat, axes = arguments.fold_tokens(t, lead, scheme.axes)
     if cache is None:
         one = lambda t: _full(layer, jnp.asarray(start, jnp.int32), t)  # noqa: E731
@@ -87,6 +88,7 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     segments = arguments.tokens("segments", segments, lead, length, 1, True)
     index = jnp.arange(length, dtype=jnp.int32)
     scheme.admit(p, positions if positions is not None else _implied(scheme, 0, length))
+    positions, segments = jax.tree.map(jnp.asarray, (positions, segments))
 
     def one(x, positions, segments):
         at = _at(scheme, index, segments, positions, index + 1, 1)
