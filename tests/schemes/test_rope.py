@@ -1,0 +1,198 @@
+"""RoPE: what Su et al. prove of it, the bugs that others had, and what it refuses."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc import Dims
+from posenc.schemes import rope as module
+from tests.oracles import rope as oracle
+
+DIMS = Dims(width=8, heads=2, head=8, trained=16)
+SHUFFLE = np.array([0, 2, 4, 6, 1, 3, 5, 7])  # from interleaved pairs to halves
+
+
+def features(*shape, seed=0, dtype=np.float32):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def turn(text, x, position):
+    return posenc.parse(text).query({}, jnp.asarray(x), jnp.asarray(position))[0]
+
+
+def attend(text, q, k, v):
+    scheme = posenc.bind(posenc.parse(text), DIMS)
+    run = jax.jit(lambda q, k, v: posenc.attend(scheme, posenc.init(scheme, jax.random.key(0), DIMS), q, k, v))
+    return run(q, k, v)
+
+
+def scores(text, q, k, position, dtype=np.float32):
+    return turn(text, q.astype(dtype), position) @ turn(text, k.astype(dtype), position).T
+
+
+def agree_with_complex_numbers(scheme, d=8):
+    x, position = features(6, d), np.array([0, 1, 2, 7, 40, 301])
+    ours = np.asarray(scheme.query({}, jnp.asarray(x), jnp.asarray(position))[0])
+    pairs = np.array([oracle.turned(scheme, {}, x[i], position[i]) for i in range(6)])
+    a, b = (ours[:, : d // 2], ours[:, d // 2 :]) if scheme.layout == "half" else (ours[:, ::2], ours[:, 1::2])
+    np.testing.assert_allclose(a + 1j * b, pairs, atol=3e-6)
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize("shift", [1, 17, 1000, 100000])
+def test_scores_do_not_change_when_all_positions_shift_even_in_float32(layout, shift):
+    q, k, position = features(5, 8), features(5, 8, seed=1), np.array([3, 0, 9, 4, 4])
+    text = f"rope(layout={layout!r})"
+    np.testing.assert_allclose(scores(text, q, k, position + shift), scores(text, q, k, position), atol=5e-6)
+
+
+def test_negative_positions_are_positions_shifted():
+    q, k, position = features(5, 8), features(5, 8, seed=1), np.arange(5)
+    np.testing.assert_allclose(scores("rope", q, k, position - 40), scores("rope", q, k, position), atol=5e-6)
+
+
+def test_position_zero_leaves_everything_as_it_is():
+    x = features(3, 8)
+    np.testing.assert_array_equal(turn("rope", x, np.zeros(3, int)), x)
+
+
+def test_the_layouts_are_one_scheme_after_a_permutation_of_both_sides_and_not_of_one():
+    q, k, v = features(6, 2, 8), features(6, 2, 8, seed=1), features(6, 2, 8, seed=2)
+    interleaved = attend("rope(layout='interleaved')", q, k, v)
+    both = attend("rope", q[..., SHUFFLE], k[..., SHUFFLE], v)
+    one = attend("rope", q[..., SHUFFLE], k, v)
+    np.testing.assert_allclose(both, interleaved, atol=1e-6)
+    assert np.abs(one - interleaved).max() > 1e-2
+    assert np.abs(attend("rope", q, k, v) - interleaved).max() > 1e-2
+
+
+def test_a_fraction_turns_the_first_features_with_frequencies_of_their_own_width():
+    x, position = features(6, 16), np.arange(6)
+    part = turn("rope(fraction=0.5)", x, position)
+    np.testing.assert_array_equal(part[:, 8:], x[:, 8:])
+    np.testing.assert_array_equal(part[:, :8], turn("rope", x[:, :8], position))
+
+
+def test_p_keeps_the_highest_frequencies_of_the_whole_head_which_is_no_fraction():
+    x, position = features(6, 16), np.arange(6)
+    kept = turn("rope(p=0.5)", x, position)
+    still = [4, 5, 6, 7, 12, 13, 14, 15]  # the second halves of both halves: low frequencies
+    np.testing.assert_array_equal(kept[:, still], x[:, still])
+    moved = np.setdiff1d(np.arange(16), still)
+    np.testing.assert_array_equal(kept[:, moved], turn("rope", x, position)[:, moved])
+    assert np.abs(kept - turn("rope(fraction=0.5)", x, position)).max() > 0.1
+
+
+def test_a_huge_base_turns_the_first_pair_only():
+    x, position = features(6, 8), np.arange(6)
+    ours = turn("rope(base=1e300)", x, position)
+    np.testing.assert_allclose(ours[:, [1, 2, 3, 5, 6, 7]], x[:, [1, 2, 3, 5, 6, 7]], atol=1e-6)
+    assert np.abs(ours[:, [0, 4]] - x[:, [0, 4]]).max() > 0.1
+
+
+def test_positions_divided_by_a_factor_are_position_interpolation():
+    x, position = features(6, 8), np.arange(6)
+    scheme = posenc.parse("rope @ scale(4.0)")
+    scaled = posenc.place(scheme, jax.random.key(0), {"index": 4 * position, "length": 6})
+    np.testing.assert_allclose(turn("rope", x, scaled), turn("rope", x, position), atol=1e-6)
+
+
+def test_angles_in_a_bfloat16_model_are_those_of_float32():
+    """R-1: in bfloat16, 8192 positions are 897."""
+    x = np.ones((8192, 8), np.float32)
+    exact = np.asarray(turn("rope", x, np.arange(8192)))
+    ours = np.asarray(turn("rope", jnp.asarray(x, jnp.bfloat16), np.arange(8192)).astype(np.float32))
+    assert np.abs(ours - exact).max() <= 2**-8 * np.abs(exact).max()
+    assert len(np.unique(ours.round(6), axis=0)) > 8000
+
+
+def test_no_table_is_kept_between_calls():
+    """R-10: the same length at two offsets, in either order, and another base in between."""
+    x = features(4, 8)
+    first = turn("rope", x, np.arange(4))
+    later = turn("rope", x, np.arange(4) + 9)
+    turn("rope(base=500.0)", x, np.arange(4))
+    np.testing.assert_array_equal(turn("rope", x, np.arange(4)), first)
+    np.testing.assert_array_equal(turn("rope", x, np.arange(4) + 9), later)
+    assert np.abs(later - first).max() > 0.1
+
+
+def test_learned_frequencies_start_at_the_fixed_ones_and_learn_for_each_head():
+    q, k, v = features(6, 2, 8), features(6, 2, 8, seed=1), features(6, 2, 8, seed=2)
+    np.testing.assert_allclose(attend("rope(frequencies='learned')", q, k, v), attend("rope", q, k, v), atol=1e-6)
+    scheme = posenc.bind(posenc.parse("rope(frequencies='learned')"), DIMS)
+    params = posenc.init(scheme, jax.random.key(0), DIMS)
+    assert params["heads"]["frequency"].shape == (2, 4) and not scheme.tied
+    grad = jax.jit(jax.grad(lambda p: (posenc.attend(scheme, p, q, k, v) * v).sum()))(params)["heads"]["frequency"]
+    assert (np.abs(grad) > 1e-6).all() and np.abs(grad[0] - grad[1]).max() > 1e-4
+
+
+def test_values_are_left_alone():
+    assert not posenc.parse("rope").overrides("value", "output", "score", "embed", "locate")
+
+
+FAULTS = {
+    "sine and cosine swapped": ("rotate", lambda x, a, layout: right["rotate"](x, np.pi / 2 - a, layout)),
+    "the minus dropped": ("rotate", lambda x, a, layout: _without_minus(x, a, layout)),
+    "turned backwards": ("rotate", lambda x, a, layout: right["rotate"](x, -a, layout)),
+    "half for interleaved": ("rotate", lambda x, a, layout: right["rotate"](x, a, "half")),
+    "base 10001": ("frequencies", lambda width, base: right["frequencies"](width, base + 1)),
+    "width in the exponent off": ("frequencies", lambda width, base: right["frequencies"](width, base) ** 1.01),
+    "position + 1": ("angles", lambda p, f, dtype: right["angles"](p + 1, f, dtype)),
+    "angles in bfloat16": ("angles", lambda p, f, t: right["angles"](p, f, t).astype(jnp.bfloat16).astype(t)),
+    "positions in bfloat16": ("angles", lambda p, f, t: right["angles"](p.astype(jnp.bfloat16).astype(int), f, t)),
+}
+right = {name: getattr(module, name) for name in ("rotate", "frequencies", "angles")}
+
+
+def _without_minus(x, angle, layout):
+    a, b = x[:, ::2], x[:, 1::2]
+    cos, sin = jnp.cos(angle), jnp.sin(angle)
+    return jnp.stack([a * cos + b * sin, b * cos + a * sin], -1).reshape(x.shape)
+
+
+@pytest.mark.parametrize("text", ["rope", "rope(layout='interleaved')", "rope(base=500000.0, p=0.5)"])
+def test_turned_pairs_are_complex_numbers_times_a_power_of_i(text):
+    agree_with_complex_numbers(posenc.parse(text))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_noticed(fault, monkeypatch):
+    name, wrong = FAULTS[fault]
+    monkeypatch.setattr(module, name, wrong)
+    with pytest.raises(AssertionError):
+        agree_with_complex_numbers(posenc.parse("rope(layout='interleaved')"))
+
+
+@pytest.mark.parametrize("base", [0, -1, 1, 1.0])
+def test_a_base_without_frequencies_is_refused(base):
+    """R-32: a base of 0 gave NaN in somebody's BERT."""
+    with pytest.raises(ValueError, match=rf"base of 'rope' is {float(base)}.*such as 10000"):
+        posenc.parse(f"rope(base={base})")
+
+
+@pytest.mark.parametrize("setting", ["fraction=0", "fraction=1.5", "p=0", "p=-0.5", "p=2"])
+def test_a_share_outside_its_range_is_refused(setting):
+    with pytest.raises(ValueError, match="above 0, at most 1"):
+        posenc.parse(f"rope({setting})")
+
+
+@pytest.mark.parametrize(("head", "near"), [(7, "6 or 8"), (1, "2")])
+def test_an_odd_head_is_refused_with_the_nearest_even_ones(head, near):
+    with pytest.raises(ValueError, match=rf"a head has {head}; take an even width, {near}"):
+        posenc.bind(posenc.parse("rope"), Dims(8, 1, head, 16))
+    q = features(3, 1, head)
+    with pytest.raises(ValueError, match=rf"a head has {head}"):
+        posenc.attend(posenc.parse("rope"), {"layer": {}, "heads": {}}, q, q, q)
+
+
+@pytest.mark.parametrize(("fraction", "near"), [(0.3, "0.25 or 0.5"), (0.1, "0.25 or 0.5"), (0.9, "0.75 or 1")])
+def test_a_fraction_that_cuts_a_pair_is_refused_with_the_nearest_ones(fraction, near):
+    with pytest.raises(ValueError, match=rf"cannot turn {fraction} of 8 features.*fraction={near}"):
+        posenc.bind(posenc.parse(f"rope(fraction={fraction})"), DIMS)
+
+
+def test_a_fraction_that_is_an_even_number_but_for_rounding_is_taken():
+    assert posenc.bind(posenc.parse("rope(fraction=0.3)"), Dims(8, 1, 20, 16)).fraction == 0.3

@@ -1,0 +1,111 @@
+"""Sinusoids: what holds of the vectors themselves, in every form that is in use."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc import Dims
+from posenc.schemes import sinusoidal as module
+from tests.oracles import sinusoidal as oracle
+
+FORMS = ["", "layout='halves'", "layout='halves', spacing='t2t'"]
+NONE = {"layer": {}, "heads": {}}
+
+
+def encode(settings, position, width=8, dtype=jnp.float32):
+    return np.asarray(posenc.parse(f"sinusoidal({settings})").encode(jnp.asarray(position), width, dtype))
+
+
+@pytest.mark.parametrize("settings", FORMS)
+def test_vectors_have_one_length_and_products_that_depend_on_the_distance(settings):
+    e, far = encode(settings, np.arange(9)), encode(settings, np.arange(9) + 100000)
+    np.testing.assert_allclose((e**2).sum(-1), 4, rtol=1e-6)
+    np.testing.assert_allclose(far @ far.T, e @ e.T, atol=5e-6)
+
+
+def test_a_step_is_one_rotation_for_every_position():
+    e, c = encode("", np.arange(40)), 7
+    omega = 10000.0 ** (-np.arange(0, 8, 2) / 8)
+    for pair, angle in enumerate(c * omega):
+        sin, cos = e[:, 2 * pair], e[:, 2 * pair + 1]
+        np.testing.assert_allclose(sin[c:], sin[:-c] * np.cos(angle) + cos[:-c] * np.sin(angle), atol=1e-6)
+        np.testing.assert_allclose(cos[c:], cos[:-c] * np.cos(angle) - sin[:-c] * np.sin(angle), atol=1e-6)
+
+
+def test_halves_are_interleaved_up_to_a_permutation_and_t2t_is_another_function():
+    position = np.arange(5)
+    interleaved, halves = encode("", position), encode(FORMS[1], position)
+    np.testing.assert_array_equal(halves, interleaved[:, [0, 2, 4, 6, 1, 3, 5, 7]])
+    assert np.abs(encode(FORMS[2], position) - halves).max() > 0.05
+
+
+def test_the_slowest_wavelength_of_t2t_is_exactly_the_base():
+    e = encode("base=50.0, layout='halves', spacing='t2t'", np.array([0, 50]))
+    np.testing.assert_allclose(e[1, 3], np.sin(1.0), atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", FORMS)
+@pytest.mark.parametrize("width", [1, 2, 3, 7])
+def test_narrow_and_odd_widths_are_as_in_the_equation(settings, width):
+    scheme = posenc.parse(f"sinusoidal({settings})")
+    position = np.array([0, 1, 5, 90])
+    ours = posenc.embed(scheme, NONE, np.zeros((4, width), np.float32), positions=position)
+    np.testing.assert_allclose(ours, oracle.embed(scheme, {}, np.zeros((4, width)), position), atol=1e-6)
+
+
+def test_real_negative_and_far_positions_are_told_apart():
+    position = np.float32([-3.5, 0.25, 0.5, 1e6, 1e6 + 1])
+    e = encode("", position)
+    true = oracle.embed(posenc.parse("sinusoidal"), {}, np.zeros((5, 8)), position.astype(float))
+    np.testing.assert_allclose(e, true, atol=2e-6)
+
+
+def test_a_bfloat16_model_adds_float32_sinusoids():
+    """Rounded once, after the sum: position 257 is not position 256."""
+    x = jnp.zeros((2, 8), jnp.bfloat16)
+    ours = posenc.embed(posenc.parse("sinusoidal"), NONE, x, positions=np.array([256, 257]))
+    np.testing.assert_array_equal(ours, encode("", np.array([256, 257])).astype(jnp.bfloat16))
+    assert np.abs(np.diff(ours.astype(jnp.float32), axis=0)).max() > 0.5
+
+
+def test_a_learned_scale_starts_at_one_over_the_root_of_the_width_and_is_shared_by_layers():
+    dims = Dims(16, 2, 8, 10)
+    scheme = posenc.parse("sinusoidal(learned_scale=True)")
+    params = posenc.init(scheme, jax.random.key(0), dims)
+    assert float(params["layer"]["scale"]) == 0.25 and "scale" in scheme.tied
+    x = np.zeros((5, 16), np.float32)
+    np.testing.assert_allclose(posenc.embed(scheme, params, x), encode("", np.arange(5), 16) / 4, rtol=1e-6)
+    assert posenc.init(posenc.parse("sinusoidal"), jax.random.key(0), dims) == NONE
+
+
+FAULTS = {
+    "position + 1": lambda p, f, dtype: right(p + 1, f, dtype),
+    "base 10001": lambda p, f, dtype: right(p, f * (10001 / 10000) ** (-np.arange(len(f)) / len(f)), dtype),
+    "sine and cosine swapped": lambda p, f, dtype: np.pi / 2 - right(p, f, dtype),
+    "angles in bfloat16": lambda p, f, dtype: right(p, f, dtype).astype(jnp.bfloat16).astype(dtype),
+    "exponents i/d": lambda p, f, dtype: right(p, f**0.5, dtype),
+}
+right = module.angles
+
+
+@pytest.mark.parametrize("fault", [None, *FAULTS])
+def test_planted_faults_are_noticed(fault, monkeypatch):
+    scheme, position, x = posenc.parse("sinusoidal"), np.array([0, 1, 2, 30, 301]), np.zeros((5, 8), np.float32)
+
+    def agree():
+        ours = posenc.embed(scheme, NONE, x, positions=position)
+        np.testing.assert_allclose(ours, oracle.embed(scheme, {}, x, position), atol=1e-6)
+
+    if fault is None:
+        return agree()
+    monkeypatch.setattr(module, "angles", FAULTS[fault])
+    with pytest.raises(AssertionError):
+        agree()
+
+
+@pytest.mark.parametrize("base", [0, -10, 1])
+def test_a_base_without_wavelengths_is_refused(base):
+    with pytest.raises(ValueError, match="base of 'sinusoidal'"):
+        posenc.parse(f"sinusoidal(base={base})")

@@ -1,0 +1,121 @@
+"""Temperatures: one number for each query, and where it starts."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc import Dims
+
+DIMS = Dims(width=8, heads=4, head=4, trained=8, key_heads=2)
+
+
+def features(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def factor(text, position):
+    q = jnp.ones((len(position), 4))
+    return np.asarray(posenc.parse(text).query({}, q, jnp.asarray(position))[0])[:, 0]
+
+
+def attend(text, seed=0, **others):
+    scheme = posenc.bind(posenc.parse(text), DIMS)
+    q, k, v = features(8, 4, 4, seed=seed), features(8, 2, 4, seed=1), features(8, 2, 4, seed=2)
+    params = posenc.init(scheme, jax.random.key(0), DIMS)
+    return np.asarray(jax.jit(lambda q: posenc.attend(scheme, params, q, k, v, **others))(q))
+
+
+def test_log_n_does_nothing_within_the_training_length_and_grows_beyond():
+    np.testing.assert_array_equal(factor("log_n(trained=8)", np.arange(-3, 8)), 1)
+    np.testing.assert_allclose(factor("log_n(trained=8)", np.array([63, 511])), [2, 3], rtol=1e-6)
+
+
+def test_log_n_learns_the_training_length_from_the_model():
+    assert posenc.spec(posenc.bind(posenc.parse("log_n"), DIMS)) == "log_n(trained=8)"
+
+
+def test_llama4_rises_in_steps_by_the_position_plus_one():
+    ours = factor("llama4(strength=0.5, floor=3)", np.array([-9, 0, 1, 2, 4, 5, 8]))
+    np.testing.assert_allclose(ours, 1 + 0.5 * np.log([1, 1, 1, 2, 2, 3, 4]), rtol=1e-6)
+    assert factor("llama4", np.array([8190, 8191]))[0] == 1 < factor("llama4", np.array([8190, 8191]))[1]
+
+
+def test_ssmax_starts_as_softmax_for_a_query_that_sees_the_training_length():
+    plain, ours = attend("nope"), attend("ssmax")
+    np.testing.assert_allclose(ours[-1], plain[-1], atol=1e-6)
+    assert np.abs(ours[2] - plain[2]).max() > 1e-2
+    np.testing.assert_allclose(attend("ssmax", mask="full"), attend("nope", mask="full"), atol=1e-6)
+
+
+def test_ssmax_counts_the_keys_of_the_row_under_any_mask():
+    """Two keys are seen, so queries are multiplied by log 2 / log 8 = 1/3, whatever hides the others."""
+    q, k, v = features(8, 4, 4), features(8, 2, 4, seed=1), features(8, 2, 4, seed=2)
+    scheme, nope = posenc.bind(posenc.parse("ssmax + window(2)"), DIMS), posenc.parse("nope + window(2)")
+    params = posenc.init(scheme, jax.random.key(0), DIMS)
+    plain = posenc.attend(nope, {"layer": {}, "heads": {}}, q / 3, k, v)
+    np.testing.assert_allclose(posenc.attend(scheme, params, q, k, v)[1:], plain[1:], atol=1e-6)
+    documents = np.repeat([1, 2, 3, 4], 2)
+    ours = posenc.attend(posenc.parse("ssmax"), params, q, k, v, segments=documents)
+    plain = posenc.attend(posenc.parse("nope"), {"layer": {}, "heads": {}}, q / 3, k, v, segments=documents)
+    np.testing.assert_allclose(ours[1::2], plain[1::2], atol=1e-6)
+
+
+def test_ssmax_has_one_number_for_each_query_head_and_no_more_keys():
+    params = posenc.init(posenc.parse("ssmax"), jax.random.key(0), DIMS)
+    np.testing.assert_allclose(params["heads"]["s"], np.full(4, 1 / np.log(8)), rtol=1e-6)
+    doubled = {"layer": {}, "heads": {"s": params["heads"]["s"] * jnp.array([1.0, 2.0, 1.0, 1.0])}}
+    q, k, v = features(8, 4, 4), features(8, 2, 4, seed=1), features(8, 2, 4, seed=2)
+    change = np.abs(
+        posenc.attend(posenc.parse("ssmax"), doubled, q, k, v) - posenc.attend(posenc.parse("ssmax"), params, q, k, v)
+    ).max((0, 2))
+    assert change[1] > 1e-2 and (change[[0, 2, 3]] == 0).all()
+
+
+def test_a_query_that_sees_nothing_stays_zero_with_zero_gradient():
+    params = posenc.init(posenc.parse("ssmax"), jax.random.key(0), DIMS)
+    q, k, v = features(3, 4, 4), features(3, 2, 4, seed=1), features(3, 2, 4, seed=2)
+    segments = np.array([0, 1, 1])
+    f = lambda params, q: posenc.attend(posenc.parse("ssmax"), params, q, k, v, segments=segments)  # noqa: E731
+    np.testing.assert_array_equal(f(params, q)[0], 0)
+    grads = jax.jit(jax.grad(lambda params, q: f(params, q).sum(), (0, 1)))(params, q)
+    assert all(np.isfinite(g).all() for g in jax.tree.leaves(grads))
+    np.testing.assert_array_equal(grads[1][0], 0)
+
+
+@pytest.mark.parametrize("text", ["log_n(trained=4)", "ssmax", "llama4(strength=0.5, floor=3)"])
+def test_a_temperature_stands_before_what_it_scales(text):
+    name = text.split("(")[0]
+    with pytest.raises(ValueError, match=f"'{name}' is a temperature, so it stands before"):
+        posenc.parse(f"rope + {text}")
+    together = attend(f"{text} + rope")
+    assert np.abs(together - attend(text)).max() > 1e-2 and np.abs(together - attend("rope")).max() > 1e-3
+
+
+def test_temperatures_multiply():
+    q, position = jnp.ones((2, 4)), jnp.array([63, 100])
+    chain = posenc.parse("log_n(trained=8) + llama4(strength=0.5, floor=3)")
+    ours = chain.query(({}, {}), q, (position, position))[0][:, 0]
+    np.testing.assert_allclose(
+        ours, factor("log_n(trained=8)", position) * factor("llama4(0.5, 3)", position), rtol=1e-6
+    )
+
+
+def test_factors_are_float32_in_a_bfloat16_model():
+    q = jnp.ones((1, 4), jnp.bfloat16)
+    ours = posenc.parse("log_n(trained=8)").query({}, q, jnp.array([100000]))[0]
+    assert ours.dtype == jnp.bfloat16
+    np.testing.assert_allclose(float(ours[0, 0]), np.log(100001) / np.log(8), rtol=2**-8)
+
+
+@pytest.mark.parametrize("text", ["log_n(trained=1)", "log_n(trained=0)", "llama4(floor=0)"])
+def test_lengths_without_a_logarithm_are_refused(text):
+    with pytest.raises(ValueError, match="at least 1|2 at least"):
+        posenc.parse(text)
+
+
+@pytest.mark.parametrize("text", ["log_n", "ssmax"])
+def test_a_training_length_of_one_is_refused(text):
+    with pytest.raises(ValueError, match=f"'{text}' divides by the logarithm of the training length, 1"):
+        posenc.bind(posenc.parse(text), Dims(8, 1, 4, 1))

@@ -1,0 +1,73 @@
+"""Angles that keep their precision, and rotations of pairs, against float128 and complex numbers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc.rotation import angles, frequencies, rotate
+
+FAR = np.array([0, 1, -1, 255, 257, 4097, 131071, -131071, 2**20, 2**24 + 1, -(2**30), 2**31 - 1], np.int32)
+
+
+def error(position, frequency, dtype):
+    """How far the sines and cosines of our angles are from those in extended precision."""
+    with jax.enable_x64(dtype == "float64"):
+        ours = np.asarray(jax.jit(lambda p: angles(p, frequency, jnp.dtype(dtype)))(position), np.longdouble)
+    true = np.outer(position.astype(np.longdouble), frequency.astype(np.longdouble))
+    return np.abs(np.exp(1j * ours) - np.exp(1j * true)).max()
+
+
+@pytest.mark.parametrize("base", [10000.0, 500000.0, 0.5])
+def test_float32_angles_of_whole_positions_are_exact_however_far(base):
+    assert error(FAR, frequencies(64, base), "float32") < 1e-6
+    plain = FAR.astype(np.float32)[:, None] * frequencies(64, base).astype(np.float32)
+    assert np.abs(np.sin(plain.astype(float)) - np.sin(np.outer(FAR, frequencies(64, base)))).max() > 0.1
+
+
+def test_real_positions_are_as_exact():
+    position = np.float32([0.25, -0.25, 1e3 + 0.5, 131071.75, -65535.5, 1e6])
+    assert error(position, frequencies(64, 10000.0), "float32") < 6e-7
+
+
+def test_float64_angles_are_those_of_float64():
+    assert error(FAR[:9], frequencies(16, 10000.0), "float64") < 1e-9
+
+
+def test_nan_and_infinite_positions_give_nan_rather_than_an_angle():
+    assert np.isnan(angles(jnp.float32([jnp.nan, jnp.inf]), frequencies(4, 10000.0), jnp.float32)).all()
+
+
+def test_the_slope_of_an_angle_in_a_real_position_is_its_frequency():
+    frequency = frequencies(8, 10000.0)
+    for position in (0.0, 7.0, 7.5, -3.25):
+        slope = jax.jacfwd(lambda p: angles(p[None], frequency, jnp.float32)[0])(jnp.float32(position))
+        np.testing.assert_allclose(slope, frequency, rtol=1e-6)
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+def test_rotations_keep_lengths_and_compose_and_undo_each_other(layout):
+    rng = np.random.default_rng(0)
+    x, a, b = rng.standard_normal((5, 8)), rng.standard_normal((5, 4)), rng.standard_normal((5, 4))
+    with jax.enable_x64(True):
+        once = rotate(jnp.asarray(x), jnp.asarray(a), layout)
+        np.testing.assert_allclose(np.linalg.norm(once, axis=1), np.linalg.norm(x, axis=1), rtol=1e-13)
+        np.testing.assert_allclose(
+            rotate(once, jnp.asarray(b), layout), rotate(jnp.asarray(x), jnp.asarray(a + b), layout), atol=1e-14
+        )
+        np.testing.assert_allclose(rotate(once, -jnp.asarray(a), layout), x, atol=1e-14)
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+def test_the_gradient_of_a_rotation_is_the_rotation_back(layout):
+    rng = np.random.default_rng(1)
+    x, g, a = (jnp.asarray(rng.standard_normal(s), jnp.float32) for s in ((5, 8), (5, 8), (5, 4)))
+    (back,) = jax.vjp(lambda x: rotate(x, a, layout), x)[1](g)
+    np.testing.assert_allclose(back, rotate(g, -a, layout), atol=1e-6)
+
+
+def test_the_layouts_pair_the_features_they_say():
+    quarter = jnp.full((1, 2), jnp.pi / 2)
+    x = jnp.array([[1.0, 2.0, 3.0, 4.0, 9.0]])
+    np.testing.assert_allclose(rotate(x, quarter, "half"), [[-3, -4, 1, 2, 9]], atol=1e-6)
+    np.testing.assert_allclose(rotate(x, quarter, "interleaved"), [[-2, 1, -4, 3, 9]], atol=1e-6)
