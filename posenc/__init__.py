@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from posenc.attention import attend as attend
     from posenc.attention import embed as embed
     from posenc.cache import Cache as Cache
+    from posenc.catalog import cite as cite
+    from posenc.catalog import describe as describe
     from posenc.coordinates import place as place
+    from posenc.lab.results import load as load
     from posenc.masks import Window as Window
     from posenc.naming import bind as bind
     from posenc.naming import names as names
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "attention": ("attend", "embed"),
     "cache": ("Cache",),
+    "catalog": ("cite", "describe"),
     "coordinates": ("place",),
+    "lab.results": ("load",),
     "masks": ("Window",),
     "naming": ("bind", "names", "parse", "spec"),
     "parameters": ("init", "split"),

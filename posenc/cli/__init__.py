@@ -36,6 +36,10 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
 }
 
 
+class Preempted(BaseException):
+    """The machine is wanted back, before anything was trained; the same command goes on."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit code. Every refusal is one sentence on stderr."""
     args = list(sys.argv[1:] if argv is None else argv)
@@ -49,6 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except Preempted:
+        print("Stopped before training; the same command goes on.", file=sys.stderr)
+        return PREEMPTED
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return STOPPED

@@ -107,9 +107,9 @@ class Explain:
 
         target = None if self.png is None else _target(self.png)
         if self.trained is not None:
-            from posenc.show.patterns import weights
+            from posenc.show.patterns import trained
 
-            shown, head = weights(self.trained, self.scheme, self.len), f"{self.scheme}, trained in {self.trained}"
+            shown, head = trained(self.trained, self.scheme, self.len), f"{self.scheme}, trained in {self.trained}"
         else:
             shown, head = explain.views(self.scheme, self.len, self.causal), f"{self.scheme}, {self.len} tokens"
         if self.json:

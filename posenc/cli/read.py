@@ -227,7 +227,7 @@ def _compared(found: Comparison) -> str:
     p = f"; Wilcoxon p = {found.wilcoxon:.3g}" if found.wilcoxon is not None else ""
     return "\n".join(
         [
-            f"P({a} > {b}) = {found.better:.2f}{interval}, n = {found.n} pairs by task and seed, at {found.sizes}",
+            f"P({a} > {b}) = {found.better:.2f}{interval}, n = {found.n} pairs by task and seed, over {found.sizes}",
             f"difference {gap.median:+.3f} in the median of pairs, {gap.kind} [{gap.low:+.3f}, {gap.high:+.3f}]{p}",
             *([] if found.interval else ["Fewer than 6 pairs: no interval and no test; run more seeds."]),
         ]

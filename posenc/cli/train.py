@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
+from posenc.cli import FAILED, OK, Preempted
 from posenc.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.cli.output import lasting, say
 from posenc.cli.watch import watching
@@ -91,7 +93,7 @@ class QuickStart:
     """Results and figures go to runs/NAME."""
 
     def __call__(self) -> int:
-        from posenc.cli.read import draw, experiment_folders
+        from posenc.cli.read import draw, experiment_folders, results_of
 
         for folder in experiment_folders():
             if (folder / "first_look.py").is_file():
@@ -103,7 +105,8 @@ class QuickStart:
             )
         code = carry_out(dataclasses.replace(asked, name=self.name), How(name=self.name))
         if code == 0:
-            draw(disk.root() / self.name, ("length",), disk.root() / self.name)
+            folder = disk.root() / self.name
+            draw(results_of(str(folder)), ("length",), folder)
         return code
 
 
@@ -120,6 +123,7 @@ def check_names(asked: Experiment) -> None:
 
 def carry_out(asked: Experiment, how: Any) -> int:
     """Train what is asked for, with progress on stderr and the table on stdout; returns the exit code."""
+    signal.signal(signal.SIGTERM, _preempted)  # until the sweep listens itself
     from posenc.lab.device import prepare
 
     prepare()
@@ -131,7 +135,8 @@ def carry_out(asked: Experiment, how: Any) -> int:
         return _tell(asked, rehearse(asked, folder), folder)
     with watching() as watch:
         code = sweep(asked, folder, keep=how.keep, lanes=how.lanes, watch=watch)
-    tabulate(folder)
+    if code in (OK, FAILED):
+        tabulate(folder)
     return code
 
 
@@ -157,6 +162,10 @@ def save(asked: Experiment, path: Path) -> None:
     if path.exists() and path.read_bytes() != text:
         raise ValueError(f"--save {str(path)!r} exists and holds another experiment; give another name.")
     disk.write(path, text)
+
+
+def _preempted(number: int, frame: Any) -> None:
+    raise Preempted
 
 
 def _tell(asked: Experiment, found: dict[str, Any], folder: Path) -> int:

@@ -101,25 +101,26 @@ class _Probe:
 
     def _scores(self, content: Any) -> np.ndarray:
         """Per head the score of each pair less the score of the query's token with itself, `[draw, H, L, L]`."""
-        weights = []
-        eye = jnp.eye(self.length)
-        for start in range(0, self.length, HEAD):  # values are as wide as a head, which some schemes ask for
-            hot = (
-                jnp.zeros((self.length, HEAD)).at[:, : min(HEAD, self.length - start)].set(eye[:, start : start + HEAD])
-            )
-            v = jnp.broadcast_to(hot[None, :, None, :], content.shape)
-            some = self._attend(content, v) - self._attend(content, jnp.zeros_like(v))
-            weights.append(np.asarray(some)[..., : min(HEAD, self.length - start)])
-        a = np.concatenate(weights, -1).swapaxes(1, 2)
-        with np.errstate(divide="ignore"):
-            logs = np.where(a > 1e-300, np.log(np.maximum(a, 1e-300)), np.nan)
-        own = np.diagonal(logs, axis1=-2, axis2=-1)[..., None]
-        return logs - own
-
-    def _attend(self, content: Any, v: Any) -> Any:
         mask = "causal" if self.dims.causal else "full"
         about = {"x": self.x, "positions": self.positions, "mask": mask}
-        return posenc.attend(self.scheme, self.params, content, content, v, **about)
+        a = np.asarray(weights(self.scheme, self.params, content, content, **about))
+        logs = np.where(a > 1e-300, np.log(np.maximum(a, 1e-300)), np.nan)
+        return logs - np.diagonal(logs, axis1=-2, axis2=-1)[..., None]
+
+
+def weights(scheme: Any, params: Any, q: Any, k: Any, **about: Any) -> Any:
+    """The weights of attention, `[batch, H, Q, K]`, from `[batch, L, H, d]` and what else `posenc.attend` takes.
+
+    Attention over one-hot values returns its weights. They are given it as wide as a head at a time, which some
+    schemes ask for, and what a scheme adds to the mixed values is taken off again.
+    """
+    length, columns = k.shape[1], []
+    for start in range(0, length, k.shape[-1]):
+        hot = jnp.eye(length, k.shape[-1], -start)
+        v = jnp.broadcast_to(hot[None, :, None, :], k.shape).astype(k.dtype)
+        out = posenc.attend(scheme, params, q, k, v, **about) - posenc.attend(scheme, params, q, k, 0 * v, **about)
+        columns.append(out[..., : length - start])
+    return jnp.concatenate(columns, -1).swapaxes(1, 2)
 
 
 def diagram(text: str) -> str:

@@ -1,0 +1,84 @@
+"""Attention patterns of a trained model: which token each head looks at, averaged over test sequences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from einops import rearrange
+from flax import nnx
+
+import posenc
+from posenc.compose import bare
+from posenc.coordinates import place
+from posenc.lab import params, plan, store
+from posenc.lab.train import Cell
+from posenc.models.transformer import Transformer, normalise
+from posenc.parameters import join
+from posenc.show.explain import View, weights
+from posenc.tasks.measure import evaluation_key
+
+ROWS = 32
+
+
+def trained(run: str, text: str, size: int) -> list[View]:
+    """One view per layer and head, of the first trial of that scheme whose parameters were kept."""
+    folder = store.find(run)
+    label = posenc.spec(posenc.parse(text))
+    kept = set(params.kept(folder))
+    lines = [line for line in store.read_plan(folder) if line["id"] in kept]
+    mine = [line for line in lines if line["label"] == label]
+    if not mine:
+        has = ", ".join(dict.fromkeys(line["label"] for line in lines)) or "none; train with --keep"
+        raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
+    cell = plan.read_cell(mine[0])
+    batch = cell.task.sample(evaluation_key(cell.task, size), size, batch=ROWS, n_max=size)
+    found = patterns(restored(cell, folder, mine[0]["id"]), cell, batch)
+    return [
+        View(f"layer {layer + 1}, head {head + 1}: mean weight on {mine[0]['task']}", a)
+        for layer, heads in enumerate(found)
+        for head, a in enumerate(heads)
+    ]
+
+
+def restored(cell: Cell, folder: Path, trial: str) -> Transformer:
+    """The model of a trial with the parameters that were kept."""
+    model = nnx.eval_shape(lambda: Transformer(cell.scheme, cell.shape, key=jax.random.key(0)))
+    state = nnx.state(model)
+    nnx.replace_by_pure_dict(state, nnx.restore_int_paths(params.restore(folder, trial)))
+    nnx.update(model, state)
+    return model
+
+
+def patterns(model: Transformer, cell: Cell, batch: Any) -> list[np.ndarray]:
+    """Per layer the weights of every head, `[H, T, T]`, the mean over the batch."""
+    key, segments = jax.random.key(0), batch.valid.astype(jnp.int32)
+    index = np.arange(batch.tokens.shape[-1], dtype=np.int32)
+    given = {"index": index, "length": batch.valid.sum(-1)} | (batch.coords or {})
+    tied, x = model.tied.get_value(), model.embedding.get_value()[batch.tokens].astype(cell.shape.dtype)
+    if model.input is not None:
+        own = tied[posenc.spec(bare(model.input))]
+        x = posenc.embed(model.input, own, x, positions=place(model.input, key, given), segments=segments)
+    found = []
+    for n in range(cell.shape.depth):
+        turn, which = divmod(n, len(model.layers))
+        scheme = model.layers[which]
+        block = jax.tree.map(lambda a, turn=turn: a[turn], model.blocks[which])
+        shared = tied[posenc.spec(bare(scheme))]
+        about = {"positions": place(scheme, key, given, layer=n), "segments": segments}
+        inside = normalise(x, block.scales.get_value()[0]) if block.norm == "pre" else x
+        found.append(np.asarray(_weights(block.attention, inside, shared, about)))
+        x = block(x, **about, tied=shared)
+    return found
+
+
+def _weights(attention: Any, x: Any, shared: Any, about: dict[str, Any]) -> Any:
+    dims = attention.dims
+    q = rearrange(x @ attention.query.get_value().astype(x.dtype), "b l (h d) -> b l h d", h=dims.heads)
+    k, _ = rearrange(x @ attention.key_value.get_value().astype(x.dtype), "b l (n g d) -> n b l g d", n=2, d=dims.head)
+    own = join(shared, attention.position.get_value())
+    mask = "causal" if dims.causal else "full"
+    return weights(attention.scheme, own, q, k, x=x, mask=mask, **about).mean(0)
