@@ -1,0 +1,200 @@
+"""Which position a token gets: laws of the draws, who shares one, and what no padding may change."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc.coordinates import COORDINATES
+
+KEY = jax.random.key(0)
+
+
+def coordinates(text):
+    return posenc.parse(f"nope @ {text}").coordinates
+
+
+def given(size, length=None, batch=None, **others):
+    index = jnp.arange(size, dtype=jnp.int32)
+    if batch:
+        index = jnp.broadcast_to(index, (batch, size))
+    return {"index": index, "length": jnp.asarray(size if length is None else length), **others}
+
+
+@pytest.fixture(scope="module")
+def draws():
+    """600 draws of 8 positions out of 2048, in sequences padded to 8 and to 64."""
+    keys = jax.random.split(KEY, 600)
+    draw = lambda size: jax.jit(jax.vmap(lambda key: coordinates("random_sorted(2048)")(key, given(size, 8), True)))  # noqa: E731
+    return {size: np.asarray(draw(size)(keys)) for size in (8, 64)}
+
+
+def test_random_positions_rise_and_stay_below_the_limit(draws):
+    assert (np.diff(draws[8]) > 0).all() and draws[8].min() >= 0 and draws[8].max() < 2048
+
+
+def test_random_positions_follow_the_law_of_order_statistics(draws):
+    """The r-th smallest of 8 from 0..2047 has the mean r 2049 / 9 - 1: 1820.3 for the largest, 226.7 for the first."""
+    expected = np.arange(1, 9) * 2049 / 9 - 1
+    np.testing.assert_allclose(draws[8].mean(0), expected, atol=4 * 340 / 600**0.5)
+
+
+def test_padding_changes_no_random_position(draws):
+    np.testing.assert_array_equal(draws[64][:, :8], draws[8])
+    assert draws[64].max() < 2048, "padding has a row in every table that serves the rest"
+
+
+@pytest.mark.parametrize("limit", [3, 8])
+def test_as_many_numbers_as_the_limit_are_all_of_them(limit):
+    np.testing.assert_array_equal(coordinates(f"random_sorted({limit})")(KEY, given(limit), False), np.arange(limit))
+
+
+def test_the_same_key_draws_the_same_and_another_does_not_in_evaluation_too():
+    for train in (True, False):
+        draw = lambda key, train=train: coordinates("random_sorted(99)")(key, given(5), train)  # noqa: E731
+        np.testing.assert_array_equal(draw(KEY), draw(KEY))
+        assert (draw(KEY) != draw(jax.random.key(1))).any()
+    np.testing.assert_array_equal(
+        coordinates("random_sorted(99)")(KEY, given(5), True), coordinates("random_sorted(99)")(KEY, given(5), False)
+    )
+
+
+def rows(text, train=True, length=None, index=None):
+    offered = given(6, length=length, batch=3)
+    return np.asarray(coordinates(text)(KEY, offered if index is None else offered | {"index": index}, train))
+
+
+def test_each_says_whether_a_draw_serves_the_batch_or_one_example():
+    shared, own = rows("random_sorted(2048)"), rows("random_sorted(2048, each='example')")
+    assert shared.shape == own.shape == (3, 6)
+    assert (shared == shared[0]).all() and (own[0] != own[1]).any() and (own[1] != own[2]).any()
+    shared, own = rows("offset(400, each='batch')"), rows("offset(400)")
+    assert (shared == shared[0]).all() and len(np.unique(own[:, 0])) == 3
+
+
+def test_examples_of_unequal_lengths_keep_their_own_law():
+    ours = rows("random_sorted(2048)", length=jnp.array([6, 2, 4]))
+    assert (np.diff(ours[1, :2]) > 0).all() and (np.diff(ours[2, :4]) > 0).all()
+    alone = coordinates("random_sorted(2048)")(KEY, given(6, 2), True)
+    np.testing.assert_array_equal(ours[1, :2], alone[:2])
+
+
+def test_a_draw_serves_all_layers_unless_each_has_its_own():
+    at = lambda text, layer: np.asarray(posenc.place(posenc.parse(text), KEY, given(6), layer=layer))  # noqa: E731
+    np.testing.assert_array_equal(at("rope @ random_sorted(999)", 0), at("rope @ random_sorted(999)", 1))
+    own = "rope @ random_sorted(999, resample='layer')"
+    assert (at(own, 0) != at(own, 1)).any()
+    traced = jax.jit(lambda layer: posenc.place(posenc.parse(own), KEY, given(6), layer=layer))
+    np.testing.assert_array_equal(traced(1), at(own, 1))
+
+
+def test_an_offset_shifts_all_tokens_alike_and_at_most_to_its_limit():
+    drawn = np.asarray(
+        jax.jit(jax.vmap(lambda key: coordinates("offset(5)")(key, given(4), True)))(jax.random.split(KEY, 300))
+    )
+    np.testing.assert_array_equal(drawn - drawn[:, :1], np.broadcast_to(np.arange(4), drawn.shape))
+    np.testing.assert_array_equal(np.unique(drawn[:, 0]), np.arange(6))
+
+
+def test_an_offset_is_one_more_than_the_largest_in_evaluation_or_zero_if_told():
+    np.testing.assert_array_equal(rows("offset(5)", train=False)[0], np.arange(6) + 6)
+    np.testing.assert_array_equal(rows("offset(5, evaluate='zero')", train=False)[0], np.arange(6))
+
+
+def test_rope_does_not_notice_an_offset_and_sinusoids_do():
+    q, k, v = (np.random.default_rng(s).standard_normal((6, 2, 8)).astype(np.float32) for s in range(3))
+    params = {"layer": {}, "heads": {}}
+    offset = posenc.place(posenc.parse("rope @ offset(5000)"), KEY, given(6), train=True)
+    assert offset[0] > 0
+    moved = posenc.attend(posenc.parse("rope"), params, q, k, v, positions=offset)
+    np.testing.assert_allclose(moved, posenc.attend(posenc.parse("rope"), params, q, k, v), atol=2e-6)
+    x = np.zeros((6, 8), np.float32)
+    added = posenc.embed(posenc.parse("sinusoidal"), params, x, positions=offset)
+    assert np.abs(added - posenc.embed(posenc.parse("sinusoidal"), params, x)).max() > 0.1
+
+
+def test_scaled_positions_are_the_index_divided():
+    np.testing.assert_allclose(rows("scale(4.0)")[0], np.arange(6) / 4)
+
+
+def test_a_sum_is_placed_part_by_part_with_draws_of_their_own():
+    scheme = posenc.parse("rope @ random_sorted(999) + alibi + sinusoidal @ random_sorted(999)")
+    first, second, third = posenc.place(scheme, KEY, given(6))
+    np.testing.assert_array_equal(second, np.arange(6))
+    assert (first != third).any() and (np.diff(first) > 0).all() and (np.diff(third) > 0).all()
+    both = posenc.place(posenc.parse("(rope + alibi) @ random_sorted(999)"), KEY, given(6))
+    assert both.shape == (6,), "one array serves all parts"
+
+
+def test_parts_placed_apart_are_attended_to_apart():
+    q, k, v = (np.random.default_rng(s).standard_normal((6, 2, 8)).astype(np.float32) for s in range(3))
+    scheme, none = posenc.parse("rope @ random_sorted(999) + alibi"), {"layer": {}, "heads": {}}
+    placed = posenc.place(scheme, KEY, given(6))
+    ours = jax.jit(lambda q: posenc.attend(scheme, (none, none), q, k, v, positions=placed))(q)
+    turned = [posenc.parse("rope").query({}, jnp.asarray(x[:, h]), placed[0])[0] for x in (q, k) for h in (0, 1)]
+    q, k = (np.stack(turned[n : n + 2], 1) for n in (0, 2))
+    np.testing.assert_allclose(
+        ours, jax.jit(lambda q: posenc.attend(posenc.parse("alibi"), none, q, k, v))(q), atol=1e-6
+    )
+
+
+def test_the_window_of_a_placed_scheme_stays_outside():
+    scheme = posenc.parse("rope @ offset(9) + window(2)")
+    assert posenc.place(scheme, KEY, given(6)).shape == (6,)
+    with pytest.raises(ValueError, match="A window narrows the mask, not the positions"):
+        posenc.parse("(rope + window(2)) @ offset(9)")
+
+
+def test_what_the_task_offers_is_taken_by_name_and_what_it_does_not_is_listed():
+    coupled = jnp.array([5, 6, 6])
+    offered = given(3, coupled=coupled, digit=coupled)
+    np.testing.assert_array_equal(coordinates("given('coupled')")(KEY, offered, True), coupled)
+    with pytest.raises(ValueError, match="no coordinates called 'row'; it offers 'coupled', 'digit'"):
+        coordinates("given('row')")(KEY, offered, True)
+    with pytest.raises(ValueError, match="it offers none"):
+        coordinates("given('row')")(KEY, given(3), True)
+
+
+def test_a_placed_scheme_without_positions_is_refused():
+    q, none = np.zeros((3, 1, 4), np.float32), {"layer": {}, "heads": {}}
+    with pytest.raises(ValueError, match="draw positions with posenc.place"):
+        posenc.attend(posenc.parse("rope @ offset(3)"), none, q, q, q)
+    with pytest.raises(ValueError, match="draw positions with posenc.place"):
+        posenc.embed(posenc.parse("sinusoidal @ offset(3)"), none, np.zeros((3, 4)))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("random_sorted(0)", "at least 1"),
+        ("offset(-1)", "at least 0"),
+        ("scale(0)", "above 0"),
+        ("scale(-2)", "above 0"),
+        ("random_sorted(each='row')", "'batch' or 'example'"),
+        ("random_sorted(resample='never')", "'forward' or 'layer'"),
+        ("random_sorted(2.5)", "a whole number"),
+        ("offset(evaluate='largst')", "'largest' or 'zero'"),
+    ],
+)
+def test_settings_without_a_meaning_are_refused(text, why):
+    with pytest.raises(ValueError, match=why):
+        coordinates(text)
+
+
+def test_more_tokens_than_numbers_are_refused_with_both():
+    with pytest.raises(ValueError, match="9 tokens need as many numbers, but limit is 8"):
+        coordinates("random_sorted(8)")(KEY, given(9), True)
+
+
+def test_a_pattern_and_what_is_no_scheme_are_not_placed():
+    with pytest.raises(TypeError, match="one layer's scheme at a time"):
+        posenc.place(posenc.parse("[rope, nope]"), KEY, given(3))
+    with pytest.raises(TypeError, match="A scheme was expected"):
+        posenc.place("rope", KEY, given(3))
+
+
+def test_equal_coordinates_are_one_value():
+    for name in COORDINATES.names():
+        assert coordinates(name) == coordinates(f"{name}()") and hash(coordinates(name)) == hash(coordinates(name))
+    assert coordinates("scale(2)") == coordinates("scale(2.0)")
