@@ -1,0 +1,111 @@
+"""Text to tree and back, and every other text refused in one sentence."""
+
+import keyword
+import string
+import subprocess
+import sys
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from posenc.grammar import LONGEST, At, Call, Period, Sum, read, write
+
+CALM = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+NAMES = some.text(string.ascii_lowercase + "_", min_size=1, max_size=6).filter(lambda s: not keyword.iskeyword(s))
+ATOMS = (
+    some.none()
+    | some.booleans()
+    | some.integers(-(10**12), 10**12)
+    | some.floats(allow_nan=False, allow_infinity=False)
+    | some.text(max_size=8)
+)
+VALUES = some.recursive(ATOMS, lambda inner: some.lists(inner, max_size=3).map(tuple), max_leaves=5)
+CALLS = some.builds(
+    Call,
+    NAMES,
+    some.lists(VALUES, max_size=2).map(tuple),
+    some.dictionaries(NAMES, VALUES, max_size=2).map(lambda d: tuple(d.items())),
+)
+SUMS = some.lists(CALLS | some.builds(At, CALLS, CALLS), min_size=2, max_size=4).map(lambda parts: Sum(tuple(parts)))
+LAYERS = some.lists(CALLS | SUMS, min_size=1, max_size=3).map(lambda layers: Period(tuple(layers)))
+TREES = some.one_of(CALLS, SUMS, some.builds(At, CALLS | SUMS, CALLS), LAYERS)
+
+
+def same(a, b):
+    """Equality that tells 1 from True and from 1.0."""
+    return a == b and repr(a) == repr(b)
+
+
+@CALM
+@given(TREES)
+def test_a_tree_that_is_written_reads_as_itself(tree):
+    text = write(tree)
+    if len(text) <= LONGEST:
+        assert same(read(text), tree)
+
+
+@CALM
+@given(some.text(max_size=40) | some.text("rope()[]+@,='\"1.e-* \n\t#:;", max_size=30))
+def test_any_text_is_read_or_refused_in_one_sentence(text):
+    try:
+        tree = read(text)
+    except ValueError as refusal:
+        assert type(refusal) is ValueError and str(refusal).endswith("."), refusal
+        assert refusal.__cause__ is None and "Traceback" not in str(refusal)
+    else:
+        assert same(read(write(tree)), tree)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rope(base=1e999)", "rope(base=-1e999)", "rope(base=inf)", "rope(base=nan)", "rope(base=float('inf'))",
+        "rope(base=1, base=2)", "rope(**{'base': 1})", "rope(*[1])", "posenc.rope", "rope.base", "rope(base=a.b)",
+        "__import__('os')()", "(lambda: 0)()", "rope if 1 else nope", "rope and nope", "rope - nope", "rope * 3",
+        "-rope", "rope(base=+1)",
+        "rope[0]", "{rope}", "{'a': 1}", "rope + 3", "rope @ 3", "3", "'rope'", "rope(base=[1])", "rope(base=1j)",
+        "rope(base=b'x')", "rope(base=...)", "rope(base=1 + 1)", "rope(base=10**5)", "rope(base=f'{1}')",
+        "rope(base=x)",
+        "rope(base=-True)", "rope(base=--1)", "rope(base=(x := 1))", "[]", "[*rope]", "rope @ index @ index",
+        "rope @ (index + index)", "[rope] @ index", "rope @ [index]", "rope;nope", "rope\nnope", "rope = 1",
+        "import os", "rope(", ")", "rope nope", "\x00", "rope\x00", "await rope", "(yield)", "rope(x for x in y)",
+    ],
+)  # fmt: skip
+def test_what_is_no_name_call_sum_or_list_is_refused(text):
+    with pytest.raises(ValueError, match=r"(?s)cannot be read.*write for example 'rope\(base=500000.0\) \+ alibi'\.$"):
+        read(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t"])
+def test_nothing_is_refused(text):
+    with pytest.raises(ValueError, match="An empty text names nothing"):
+        read(text)
+
+
+def test_a_text_of_any_depth_or_length_is_refused_without_a_crash():
+    for text in ("(" * 2000 + "rope" + ")" * 2000, "[" * 500 + "]" * 500, "rope" + "(" * 900, "-" * 4000 + "1"):
+        with pytest.raises(ValueError, match="cannot be read"):
+            read(text)
+    with pytest.raises(ValueError, match=f"is {LONGEST + 1} characters long; at most {LONGEST}"):
+        read("r" * (LONGEST + 1))
+    read("+".join(["rope"] * 100))
+
+
+@pytest.mark.parametrize("thing", [None, 3, b"rope", ["rope"]])
+def test_what_is_no_text_is_refused(thing):
+    with pytest.raises(TypeError, match="A text was expected"):
+        read(thing)
+
+
+def test_at_binds_tighter_than_plus_and_sums_are_flat():
+    a, b, c = Call("a"), Call("b"), Call("c")
+    assert read("a + b @ c") == Sum((a, At(b, c)))
+    assert read("(a + b) @ c") == At(Sum((a, b)), c)
+    assert read("a + (b + c)") == read("(a + b) + c") == Sum((a, b, c))
+    assert write(Sum((a, At(Sum((b, c)), a)))) == "a + (b + c) @ a"
+
+
+def test_reading_needs_no_jax():
+    code = "import sys; from posenc.grammar import read; read('rope + alibi'); sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
