@@ -2,12 +2,12 @@
 
 import math
 
-from tests.oracles.rows import attention
+from tests.oracles import loop
 
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
-    def score(h, i, j):
+    def score(h, p, i, j):
         steps = max(math.floor((float(pos[i]) + 1) / scheme.floor), 0)
-        return (1 + scheme.strength * math.log(1 + steps)) * (q[i, h] @ k[j, h]) / math.sqrt(q.shape[-1])
+        return (1 + scheme.strength * math.log(1 + steps)) * loop.dot(q, k, h, i, j)
 
-    return attention(score, v, seen)
+    return loop.attend(heads, q, k, v, seen, score)

@@ -2,12 +2,12 @@
 
 import math
 
-from tests.oracles.rows import attention
+from tests.oracles import loop
 
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
-    def score(h, i, j):
+    def score(h, p, i, j):
         n = max(float(pos[i]), 0.0) + 1
-        return max(1.0, math.log(n) / math.log(scheme.trained)) * (q[i, h] @ k[j, h]) / math.sqrt(q.shape[-1])
+        return max(1.0, math.log(n) / math.log(scheme.trained)) * loop.dot(q, k, h, i, j)
 
-    return attention(score, v, seen)
+    return loop.attend(heads, q, k, v, seen, score)

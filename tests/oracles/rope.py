@@ -3,17 +3,17 @@
 import cmath
 import math
 
-from tests.oracles.rows import attention
+from tests.oracles import loop
 
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
     d = q.shape[-1]
 
-    def score(h, i, j):
-        asked, told = turned(scheme, heads[h], q[i, h], pos[i]), turned(scheme, heads[h], k[j, h], pos[j])
+    def score(h, p, i, j):
+        asked, told = turned(scheme, p, q[i, h], pos[i]), turned(scheme, p, k[j, h], pos[j])
         return sum((a * b.conjugate()).real for a, b in zip(asked, told, strict=True)) / math.sqrt(d)
 
-    return attention(score, v, seen)
+    return loop.attend(heads, q, k, v, seen, score)
 
 
 def turned(scheme, head, x, p):

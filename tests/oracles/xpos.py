@@ -2,13 +2,13 @@
 
 import math
 
-from tests.oracles.rows import attention
+from tests.oracles import loop
 
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
     d = q.shape[-1]
 
-    def score(h, i, j):
+    def score(h, p, i, j):
         total, distance = 0.0, float(pos[i]) - float(pos[j])
         for pair in range(d // 2):
             a, b = (pair, pair + d // 2) if scheme.layout == "half" else (2 * pair, 2 * pair + 1)
@@ -19,4 +19,4 @@ def attend(scheme, heads, q, k, v, x, pos, seen):
             total += zeta ** (distance / scheme.scale_base) * (math.cos(angle) * same + math.sin(angle) * cross)
         return total / math.sqrt(d)
 
-    return attention(score, v, seen)
+    return loop.attend(heads, q, k, v, seen, score)
