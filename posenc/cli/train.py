@@ -121,20 +121,23 @@ def check_names(asked: Experiment) -> None:
         tasks.parse(text)
 
 
-def carry_out(asked: Experiment, how: Any) -> int:
+def carry_out(asked: Experiment, how: How) -> int:
     """Train what is asked for, with progress on stderr and the table on stdout; returns the exit code."""
-    signal.signal(signal.SIGTERM, _preempted)  # until the sweep listens itself
-    from posenc.lab.device import prepare
+    before = signal.signal(signal.SIGTERM, _preempted)  # until the sweep listens itself
+    try:
+        from posenc.lab.device import prepare
 
-    prepare()
-    check_names(asked)
-    from posenc.lab.sweep import rehearse, sweep
+        prepare()
+        check_names(asked)
+        from posenc.lab.sweep import rehearse, sweep
 
-    folder = disk.root() / disk.check_name(asked.name)
-    if how.dry_run:
-        return _tell(asked, rehearse(asked, folder), folder)
-    with watching() as watch:
-        code = sweep(asked, folder, keep=how.keep, lanes=how.lanes, watch=watch)
+        folder = disk.root() / disk.check_name(asked.name)
+        if how.dry_run:
+            return _tell(rehearse(asked, folder), folder)
+        with watching() as watch:
+            code = sweep(asked, folder, keep=how.keep, lanes=how.lanes, watch=watch)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if code in (OK, FAILED):
         tabulate(folder)
     return code
@@ -168,11 +171,8 @@ def _preempted(number: int, frame: Any) -> None:
     raise Preempted
 
 
-def _tell(asked: Experiment, found: dict[str, Any], folder: Path) -> int:
-    seconds = found.get("seconds")
-    time = f", about {lasting(seconds)} on this machine" if seconds is not None else ""
-    done, programs = found.get("done", 0), found.get("programs", len(asked.runs))
-    say(f"{found['trials']} trials in {programs} programs, {done} done{time}; results would go to {folder}.")
-    for cell in found.get("refused", ()):
-        say(f"refused: {cell if isinstance(cell, str) else ', '.join(f'{k} {v}' for k, v in cell.items())}")
+def _tell(found: dict[str, Any], folder: Path) -> int:
+    """What a sweep would do, as `rehearse` found it."""
+    count = f"{found['trials']} trials in {found['programs']} programs, {found['done']} done"
+    say(f"{count}, about {lasting(found['seconds'])} on this machine; results would go to {folder}.")
     return 0

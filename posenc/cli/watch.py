@@ -29,7 +29,7 @@ class Watch:
         """A sweep of `total` trials starts, `done` of them finished earlier, the rest in so many programs."""
         self.total, self.before, self.started = total, done, time.monotonic()
         been = f", {done} of them done earlier" if done else ""
-        self.note(f"{total} trials{been}; {programs} program{'s' * (programs != 1)} to compile")
+        self.note(f"{total} trials{been}; {programs} run{'s' * (programs != 1)} to compile")
 
     def group(self, label: str, trials: int) -> None:
         """Some trials of one run start."""

@@ -102,7 +102,7 @@ def _listed(name: str, values: Any) -> list[Any]:
 
 def _values(table: dict[str, Any], cls: type) -> dict[str, Any]:
     for name in table:
-        if name not in words.fields(cls):
+        if name not in cls.__dataclass_fields__:
             raise words.unknown(f"setting of a {cls.__name__.lower()}", name, words.fields(cls))
     return {name: words.value(name, value) for name, value in table.items()}
 

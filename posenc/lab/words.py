@@ -73,7 +73,7 @@ def unknown(kind: str, given: str, known: Iterable[str]) -> ValueError:
 def owner(name: str) -> type[Run] | type[Plan]:
     """Whether a setting belongs to `Run` or to `Plan`; an unknown one is refused."""
     for cls in (Run, Plan):
-        if name in fields(cls):
+        if name in cls.__dataclass_fields__:
             return cls
     raise unknown("setting of a run or a plan", name, [*fields(Run), *fields(Plan)])
 

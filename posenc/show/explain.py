@@ -115,10 +115,12 @@ def weights(scheme: Any, params: Any, q: Any, k: Any, **about: Any) -> Any:
     schemes ask for, and what a scheme adds to the mixed values is taken off again.
     """
     length, columns = k.shape[1], []
+    mix = jax.jit(lambda params, q, k, v, more: posenc.attend(scheme, params, q, k, v, **more, **fixed))
+    fixed = {name: about.pop(name) for name in ("mask",) if name in about}
     for start in range(0, length, k.shape[-1]):
         hot = jnp.eye(length, k.shape[-1], -start)
         v = jnp.broadcast_to(hot[None, :, None, :], k.shape).astype(k.dtype)
-        out = posenc.attend(scheme, params, q, k, v, **about) - posenc.attend(scheme, params, q, k, 0 * v, **about)
+        out = mix(params, q, k, v, about) - mix(params, q, k, 0 * v, about)
         columns.append(out[..., : length - start])
     return jnp.concatenate(columns, -1).swapaxes(1, 2)
 

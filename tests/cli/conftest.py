@@ -1,0 +1,50 @@
+"""A command line in an empty folder, in this process: exit code, stdout, stderr, and what it left behind."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from posenc.cli import main
+from tests.lab import made
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def posenc(tmp_path, monkeypatch, capfd):
+    """`posenc("run", "--scheme", "rope")` as typed in an empty folder, without colours."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}.items():
+        monkeypatch.setenv(name, value)
+    for name in ("POSENC_RUNS", "POSENC_DEBUG", "CI"):
+        monkeypatch.delenv(name, raising=False)
+
+    def typed(*words: str) -> Said:
+        code = main(words)
+        return Said(code, *capfd.readouterr())
+
+    return typed
+
+
+@pytest.fixture
+def runs(posenc):
+    """Two finished schemes on two tasks, in runs/mine."""
+    records = [
+        made.rope(seeds=range(6)),
+        made.rope(seeds=range(6), label="alibi", family="linear", drop=0.3),
+        made.rope(task="index"),
+        made.rope(task="index", label="alibi", family="linear", drop=0.3),
+    ]
+    return made.filled("mine", records)
+
+
+@pytest.fixture
+def left(tmp_path):
+    """Every file that a command left behind, `left()`."""
+    return lambda: sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())

@@ -1,0 +1,185 @@
+"""Commands that train hand the right experiment to the sweep, pass its exit code on, and say how far it is."""
+
+import os
+import signal
+
+import pytest
+
+from posenc.cli import main
+from posenc.cli.watch import Bar, Watch
+from posenc.lab.disk import DiskError
+from posenc.lab.experiment import from_file
+from posenc.lab.run import Plan, Run
+from tests.lab import made
+
+
+@pytest.fixture
+def swept(posenc, monkeypatch):
+    """What the sweep was asked for; `swept.code` is what it answers, an exception is raised."""
+
+    class Swept(list):
+        code = 0
+
+    asked = Swept()
+
+    def sweep(experiment, folder, *, keep=False, lanes=None, watch):
+        asked.append((experiment, folder, keep, lanes))
+        watch.begin(experiment.trials, 0, len(experiment.runs))
+        if isinstance(asked.code, BaseException):
+            raise asked.code
+        return asked.code
+
+    def rehearse(experiment, folder):
+        return {"trials": experiment.trials, "done": 2, "programs": 9, "seconds": 125.0}
+
+    monkeypatch.setattr("posenc.lab.sweep.sweep", sweep)
+    monkeypatch.setattr("posenc.lab.sweep.rehearse", rehearse)
+    monkeypatch.setattr("posenc.lab.device.prepare", lambda: None)
+    return asked
+
+
+def test_run_takes_every_setting(posenc, swept):
+    words = "--scheme alibi --task copy --steps 20 --seeds 5 --width 32 --lr 1e-3,3e-4 --weight-decay 0.1 --keep"
+    said = posenc("run", *words.split(), "--lanes", "vmap", "--hidden", "None", "--sizes=4,8")
+    assert said.code == 0, said.err
+    (asked, folder, keep, lanes) = swept[0]
+    assert asked.runs == (Run(scheme="alibi", task="copy", width=32),)
+    assert asked.plan == Plan(steps=20, seeds=(0, 1, 2, 3, 4), lr=(1e-3, 3e-4), weight_decay=0.1, sizes=(4, 8))
+    assert (str(folder), keep, lanes) == ("runs/alibi-copy", True, "vmap")
+
+
+def test_run_alone_is_every_default(posenc, swept):
+    assert posenc("run").code == 0
+    assert swept[0][0].runs == (Run(),) and swept[0][0].plan == Plan()
+
+
+def test_a_grid_and_an_experiment_file_build_the_same(posenc, swept, tmp_path):
+    words = ("--grid", "scheme=rope(base=1e4),[rope, nope]", "task=copy", "--set", "width=32", "--seeds", "2")
+    assert posenc("sweep", *words, "--name", "mine", "--save", "mine.toml").code == 0
+    assert from_file(tmp_path / "mine.toml") == swept[0][0]
+    assert posenc("sweep", "mine.toml").code == 0
+    assert swept[1][0] == swept[0][0] and str(swept[1][1]) == "runs/mine"
+    assert posenc("sweep", *words, "--name", "other", "--save", "mine.toml").code == 2
+
+
+def test_a_flag_may_be_repeated_where_it_takes_many(posenc, swept):
+    assert (
+        posenc("sweep", "--grid", "scheme=rope", "--set", "width=32", "--set", "depth=1", "--grid", "task=copy").code
+        == 0
+    )
+    assert swept[0][0].runs == (Run(scheme="rope", task="copy", width=32, depth=1),)
+
+
+def test_a_file_can_be_narrowed_and_changed(posenc, swept, tmp_path):
+    (tmp_path / "x.toml").write_text('[grid]\nscheme = ["rope", "alibi", "t5"]\n')
+    assert posenc("sweep", "x.toml", "--only", "scheme=t5,alibi", "--set", "steps=7", "--seeds", "3,9").code == 0
+    assert [r.scheme for r in swept[0][0].runs] == ["alibi", "t5"]
+    assert swept[0][0].plan == Plan(steps=7, seeds=(3, 9))
+
+
+def test_a_filter_that_matches_nothing_exits_3(posenc, swept, left):
+    said = posenc("sweep", "--grid", "scheme=rope,alibi", "--only", "scheme=t5")
+    assert said.code == 3 and "rope, alibi" in said.err and not swept and left() == []
+
+
+def test_a_large_sweep_goes_on_when_confirmed(posenc, swept):
+    words = ("sweep", "--grid", "scheme=rope,alibi", "--seeds", "60000")
+    assert posenc(*words).code == 2 and not swept
+    assert posenc(*words, "--yes").code == 0 and swept[0][0].trials == 120000
+
+
+def test_a_dry_run_says_how_much_and_writes_nothing(posenc, swept, left):
+    said = posenc("run", "--dry-run")
+    assert said.code == 0 and not swept and left() == []
+    assert said.out == (
+        "3 trials in 9 programs, 2 done, about 2 min 05 s on this machine; "
+        "results would go to runs/rope-reverse_string.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [(0, 0), (1, 1), (75, 75), (130, 130), (DiskError(28, "the disk is full"), 74), (KeyboardInterrupt(), 130)],
+    ids=str,
+)
+def test_the_exit_code_says_how_it_ended(posenc, swept, answer, code):
+    swept.code = answer
+    said = posenc("run")
+    assert said.code == code and "Traceback" not in said.err
+
+
+def test_a_signal_before_training_is_a_pre_emption(posenc, swept, monkeypatch):
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("posenc.lab.device.prepare", lambda: os.kill(os.getpid(), signal.SIGTERM))
+    said = posenc("run")
+    assert said.code == 75 and "same command" in said.err
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_finished_run_ends_with_its_table_on_stdout(posenc, swept):
+    made.filled("mine", [made.rope()])
+    said = posenc("run", "--name", "mine")
+    assert "copy  rope" in said.out and "Results: runs/mine" in said.out and "3 trials" in said.err
+
+
+def test_the_quick_start_trains_tabulates_and_draws(posenc, swept, left):
+    folder = made.filled("first_look", [made.rope()])
+    said = posenc("quickstart")
+    assert said.code == 0, said.err
+    (asked, where, *_) = swept[0]
+    assert {r.scheme for r in asked.runs} == {"nope", "sinusoidal", "learned", "t5", "alibi", "rope"}
+    assert (
+        where.resolve() == folder.resolve() and "copy  rope" in said.out and "runs/first_look: length.svg" in said.out
+    )
+    for kind in ("svg", "pdf", "png", "csv", "caption.txt"):
+        assert f"runs/first_look/length.{kind}" in left()
+
+
+def test_a_quick_start_away_from_its_checkout_says_so(posenc, swept, monkeypatch):
+    monkeypatch.setattr("posenc.cli.read.experiment_folders", lambda: [])
+    said = posenc("quickstart")
+    assert said.code == 2 and "first_look.py" in said.err
+
+
+def test_plain_progress_is_a_line_per_event_with_the_time_left(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("posenc.cli.watch.time.monotonic", lambda: now[0])
+    watch = Watch()
+    watch.begin(12, 4, 2)
+    watch.group("rope", 4)
+    for now[0], done in ((3.0, 10), (12.0, 50), (13.0, 60)):
+        watch.step("rope", done, 100, 0.25)
+    now[0] = 20.0
+    watch.finished("rope", "done", 20.0)
+    assert capsys.readouterr().err.splitlines() == [
+        "12 trials, 4 of them done earlier; 2 runs to compile",
+        "rope: 4 trials",
+        "rope: step 50 of 100, loss 0.25; about 36 s left",
+        "rope: done after 20 s; 8 of 12 trials; about 20 s left",
+    ]
+
+
+def test_a_terminal_gets_one_moving_bar(monkeypatch):
+    import io
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    screen = io.StringIO()
+    with Progress(console=Console(file=screen, force_terminal=True, width=100)) as progress:
+        watch = Bar(progress)
+        watch.begin(4, 0, 1)
+        watch.group("[rope, nope]", 4)
+        watch.step("[rope, nope]", 50, 100, 0.5)
+        assert progress.tasks[0].completed == 2
+        watch.finished("[rope, nope]", "done", 61.0)
+        assert progress.tasks[0].completed == 4
+    assert "[rope, nope]: done after 1 min 01 s; 4 of 4 trials" in screen.getvalue()
+
+
+def test_a_second_interrupt_while_printing_stays_quiet(posenc, monkeypatch):
+    def stop():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("posenc.cli._help", stop)
+    assert main([]) == 130
