@@ -60,4 +60,4 @@ def power(d: Float[Array, "Q K"], exponent: Float[Array, ""]) -> Float[Array, "Q
 
 
 def _clamp(x: Float[Array, ""], most: float | None = None) -> Float[Array, ""]:
-    return x + jax.lax.stop_gradient(jnp.clip(x, 0.01, most) - x)
+    return jax.lax.stop_gradient(jnp.clip(x, 0.01, most)) + (x - jax.lax.stop_gradient(x))

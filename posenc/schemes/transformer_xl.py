@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Num
 
+from posenc.rotation import angles, check_base, frequencies
 from posenc.scheme import Scheme, bias_dtype
 
 
@@ -41,8 +41,7 @@ class TransformerXL(Scheme, name="transformer_xl"):
     samples = ({"base": 100.0},)
 
     def validate(self):
-        if not self.base > 1:
-            raise ValueError(f"The base of 'transformer_xl' is a number above 1, not {self.base}.")
+        check_base(self.name, self.base)
 
     def fit(self, dims):
         if dims.width % 2:
@@ -56,19 +55,16 @@ class TransformerXL(Scheme, name="transformer_xl"):
 
     def query(self, p, q, c):
         sines, cosines = jnp.split((q + p["v"][None, :].astype(q.dtype)) @ p["w"].T.astype(q.dtype), 2, -1)
-        sin, cos = self._turns(q, p, c)
+        sin, cos = self._turns(p, c, q)
         wide = [q + p["u"][None, :].astype(q.dtype), sines * sin + cosines * cos, cosines * sin - sines * cos]
         return jnp.concatenate(wide, -1), c
 
     def key(self, p, k, c):
-        sin, cos = self._turns(k, p, c)
+        sin, cos = self._turns(p, c, k)
         return jnp.concatenate([k, cos, sin], -1), c
 
     def _turns(
-        self, like: Array, p: dict, position: Num[Array, " L"]
+        self, p: dict, position: Num[Array, " L"], like: Array
     ) -> tuple[Float[Array, "L n"], Float[Array, "L n"]]:
-        width = p["w"].shape[0]
-        frequency = self.base ** (-np.arange(0, width, 2) / width)
-        exact = bias_dtype(like)
-        angle = position.astype(exact)[:, None] * jnp.asarray(frequency, exact)[None, :]
+        angle = angles(position, frequencies(p["w"].shape[0], self.base), bias_dtype(like))
         return jnp.sin(angle).astype(like.dtype), jnp.cos(angle).astype(like.dtype)

@@ -1,0 +1,38 @@
+"""What a scheme does, seen from outside: its bias for given positions, and one attention with random tokens."""
+
+import functools
+
+import jax
+import numpy as np
+
+import posenc
+from tests.golden.through import bias as through_bias
+
+DIMS = posenc.Dims(width=6, heads=4, head=4, trained=16)
+
+
+def made(text, dims=DIMS, seed=0):
+    """A scheme of a name and its parameters."""
+    scheme = posenc.bind(posenc.parse(text), dims)
+    return scheme, posenc.init(scheme, jax.random.key(seed), dims)
+
+
+def bias(scheme, params, positions, key_positions=None, heads=DIMS.heads):
+    """What is added to the scores, `[H, Q, K]`, for queries and keys at these positions."""
+    keys = positions if key_positions is None else key_positions
+    where = {"positions": np.asarray(positions), "key_positions": np.asarray(keys)}
+    return np.asarray(through_bias(scheme, params, heads, len(positions), len(keys), **where))
+
+
+def tokens(length, seed=0, dims=DIMS, dtype=np.float32, width=None):
+    """Random queries, keys, values and features of one sequence."""
+    rng = np.random.default_rng(seed)
+    groups = dims.key_heads or dims.heads
+    shapes = [(length, dims.heads, dims.head), *[(length, groups, dims.head)] * 2, (length, width or dims.width)]
+    return [rng.normal(size=shape).astype(dtype) for shape in shapes]
+
+
+def attend(scheme, params, q, k, v, x=None, **given):
+    """`posenc.attend`, compiled once for its settings."""
+    static = {n: given.pop(n) for n in ("mask",) if n in given}
+    return jax.jit(functools.partial(posenc.attend, scheme, **static))(params, q, k, v, x=x, **given)

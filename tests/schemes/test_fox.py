@@ -1,0 +1,145 @@
+"""FoX: gates that add up, restart with each document, and tie forgetting to ALiBi."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc.schemes import fox as module
+from posenc.schemes.alibi import slope
+from tests.schemes.seen import DIMS, attend, made, tokens
+
+
+def constant(params, b):
+    heads = {"w": jnp.zeros_like(params["heads"]["w"]), "b": jnp.broadcast_to(jnp.asarray(b, jnp.float32), (4,))}
+    return params | {"heads": heads}
+
+
+def strong(seed=0):
+    """Gates that differ from token to token far more than at the start."""
+    scheme, params = made("fox", seed=seed)
+    return scheme, params | {"heads": {"w": params["heads"]["w"] * 50, "b": params["heads"]["b"] + 0.3}}
+
+
+def told(scheme, params, x, segment=None, start=None):
+    """The running sums of head 0, and the carry."""
+    n = len(x)
+    segment = np.ones(n, np.int32) if segment is None else np.asarray(segment, np.int32)
+    at = posenc.At(np.arange(n), np.arange(n), jnp.asarray(segment), np.arange(n) + 1, jnp.int32(0), 1)
+    p = {name: a[0] for name, a in params["heads"].items()}
+    start = scheme.carry(DIMS) if start is None else start
+    return jax.jit(lambda p, x, segment, start: scheme.locate(p, x, at._replace(segment=segment), start))(
+        p, x, at.segment, start
+    )
+
+
+def test_a_constant_gate_is_alibi_of_the_slope_of_its_logarithm():
+    scheme, params = made("fox")
+    m = np.asarray(slope(jnp.arange(4), 4), np.float64)
+    q, k, v, x = tokens(9)
+    logit = -np.log(np.expm1(m))  # log σ(b) = -m
+    ours = attend(scheme, constant(params, logit), q, k, v, x)
+    np.testing.assert_allclose(ours, attend(*made("alibi"), q, k, v), atol=2e-6)
+
+
+def test_open_gates_are_no_encoding():
+    scheme, params = made("fox")
+    q, k, v, x = tokens(6)
+    np.testing.assert_allclose(
+        attend(scheme, constant(params, 40.0), q, k, v, x), attend(*made("nope"), q, k, v), atol=1e-6
+    )
+
+
+def test_a_token_sees_itself_undiminished_and_its_own_gate_counts_only_for_what_comes_after():
+    scheme, params = strong()
+    q, k, v, x = tokens(5)
+    shut = {"layer": {}, "heads": {"w": params["heads"]["w"] * 0, "b": jnp.full(4, -60.0)}}
+    np.testing.assert_allclose(attend(scheme, shut, q, k, v, x), v, atol=1e-6)
+    changed = np.copy(x)
+    changed[0] += 1
+    np.testing.assert_allclose(
+        attend(scheme, params, q, k, v, changed), attend(scheme, params, q, k, v, x), atol=1e-6
+    )  # nothing stands before the first token for its gate to forget
+
+
+@pytest.mark.parametrize("segments", [[1, 1, 1, 2, 2, 2, 2, 3], [5, 5, 4, 4, 4, 4, 7, 7]])
+def test_the_sum_restarts_with_each_document_exactly(segments):
+    scheme, params = strong()
+    x = tokens(8)[3]
+    c, _ = told(scheme, params, x, segments)
+    segments = np.array(segments)
+    for one in set(segments):
+        alone, _ = told(scheme, params, x[segments == one])
+        np.testing.assert_allclose(c[segments == one], alone, atol=1e-6)
+
+
+def test_padding_adds_nothing_to_the_sum():
+    scheme, params = strong()
+    x = tokens(6)[3]
+    padded = np.concatenate([np.full((3, x.shape[1]), 1e6, np.float32), x])
+    c, _ = told(scheme, params, padded, [0] * 3 + [1] * 6)
+    np.testing.assert_array_equal(c[:3], 0)
+    np.testing.assert_allclose(c[3:], told(scheme, params, x)[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("segments", [[1] * 7, [1, 1, 1, 2, 2, 2, 2], [0, 1, 1, 1, 2, 2, 3]])
+@pytest.mark.parametrize("cut", [1, 3, 4, 6])
+def test_chunks_continue_the_sum_where_the_last_one_ended(segments, cut):
+    scheme, params = strong()
+    x = tokens(7)[3]
+    whole, end = told(scheme, params, x, segments)
+    first, carry = told(scheme, params, x[:cut], segments[:cut])
+    rest, last = told(scheme, params, x[cut:], segments[cut:], carry)
+    np.testing.assert_allclose(np.concatenate([first, rest]), whole, atol=1e-6)
+    np.testing.assert_allclose(last[0], end[0], atol=1e-6)
+    assert last[1] == end[1]
+
+
+def test_a_forgotten_restart_would_be_noticed(monkeypatch):
+    monkeypatch.setattr(module, "_add", lambda a, b: (a[0] + b[0], a[1] | b[1]))
+    with pytest.raises(AssertionError):
+        test_the_sum_restarts_with_each_document_exactly([1, 1, 1, 2, 2, 2, 2, 3])
+
+
+def test_shared_keys_of_grouped_queries_get_the_gates_of_each_query_head():
+    scheme, params = strong()
+    q, k, v, x = tokens(6)
+    few = [a[:, :2] for a in (k, v)]
+    many = [np.repeat(a, 2, 1) for a in few]
+    np.testing.assert_allclose(attend(scheme, params, q, *few, x), attend(scheme, params, q, *many, x), atol=1e-6)
+
+
+def test_a_window_narrows_what_is_seen_and_leaves_the_gates():
+    scheme, params = strong()
+    q, k, v, x = tokens(7)
+    narrow = attend(scheme, params, q, k, v, x, mask=posenc.Window(2, 0))
+    last = attend(scheme, params, q[-1:], k, v, x[-1:], key_x=x, query_start=6, mask=posenc.Window(2, 0))
+    np.testing.assert_allclose(narrow[-1:], last, atol=1e-6)
+
+
+def test_it_is_refused_where_the_future_is_seen_and_without_features():
+    scheme, params = made("fox")
+    q, k, v, x = tokens(4)
+    with pytest.raises(ValueError, match="causal only"):
+        posenc.attend(scheme, params, q, k, v, x=x, mask="full")
+    with pytest.raises(ValueError, match="pass x"):
+        posenc.attend(scheme, params, q, k, v)
+    assert not scheme.cross
+
+
+def test_the_scores_of_masked_keys_are_finite_and_gates_start_half_open():
+    scheme, params = made("fox", posenc.Dims(width=256, heads=8, head=2, trained=8))
+    w = np.asarray(params["heads"]["w"])
+    assert w.shape == (8, 256) and abs(w.std() / 0.02 - 1) < 0.05 and (params["heads"]["b"] == 0).all()
+    c, _ = told(*strong(), np.full((6, 6), 1e4, np.float32))
+    assert np.isfinite(c).all()
+
+
+def test_in_half_precision_gates_add_up_in_float32():
+    scheme, params = strong()
+    x = jnp.asarray(tokens(400)[3], jnp.bfloat16)
+    c, _ = told(scheme, params, x)
+    exact, _ = told(scheme, params, x.astype(jnp.float32))
+    assert c.dtype == jnp.float32
+    np.testing.assert_allclose(c, exact, rtol=1e-5)

@@ -1,0 +1,183 @@
+"""KERPLE, FIRE and Sandwich: biases that are functions of distance, and where such functions break."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc.schemes import kerple
+from posenc.schemes.alibi import slope
+from tests.golden.adapters.attention import Given
+from tests.golden.through import bias as through_bias
+from tests.schemes.seen import DIMS, attend, bias, made, tokens
+
+PLACES = np.array([0, 1, 2, 5, 9, 30])
+DISTANCE = np.abs(PLACES[:, None] - PLACES[None, :])
+
+
+SPREAD = PLACES.astype(np.float32)
+
+
+def traced_bias(scheme, params, places):
+    """As `bias`, under a transformation."""
+    return through_bias(scheme, params, DIMS.heads, len(places), len(places), positions=places, key_positions=places)
+
+
+def set_heads(params, **values):
+    heads = {n: jnp.broadcast_to(jnp.asarray(values[n], jnp.float32), (DIMS.heads,)) for n in values}
+    return params | {"heads": params["heads"] | heads}
+
+
+@pytest.mark.parametrize("text", ["kerple", "kerple(kernel='power')"])
+def test_kerple_is_nothing_at_distance_0_and_falls_from_there(text):
+    b = bias(*made(text), PLACES)
+    assert (np.diagonal(b, 0, 1, 2) == 0).all() and (np.diff(b[:, 0], axis=-1) < 0).all()
+    np.testing.assert_array_equal(b, b.swapaxes(1, 2))
+    np.testing.assert_array_equal(bias(*made(text), PLACES + 100000), b)
+
+
+def test_kerple_with_the_exponent_1_is_alibi():
+    scheme, params = made("kerple(kernel='power')")
+    m = np.asarray(slope(jnp.arange(DIMS.heads), DIMS.heads))
+    ours = bias(scheme, set_heads(params, r1=np.maximum(m, 0.01), r2=1.0), PLACES)
+    np.testing.assert_allclose(
+        ours, np.maximum(m, 0.01)[:, None, None] / m[:, None, None] * bias(*made("alibi"), PLACES)
+    )
+
+
+@pytest.mark.parametrize("name", ["r1", "r2"])
+@pytest.mark.parametrize("text", ["kerple", "kerple(kernel='power')"])
+def test_below_its_bound_a_parameter_of_kerple_acts_at_the_bound_and_learns_from_there(text, name):
+    scheme, params = made(text)
+    total = jax.jit(jax.value_and_grad(lambda p: traced_bias(scheme, p, SPREAD).sum()))
+    below, bound = (total(set_heads(params, **{name: x})) for x in (-3.0, 0.01))
+    np.testing.assert_allclose(below[0], bound[0], rtol=1e-6)
+    np.testing.assert_allclose(below[1]["heads"][name], bound[1]["heads"][name], rtol=1e-5)
+    assert (below[1]["heads"][name] != 0).all()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kerple",
+        "kerple(kernel='power')",
+        "kerple(kernel='power', weight=True)",
+        "fire",
+        "fire(threshold=0.0)",
+        "sandwich",
+    ],
+)
+def test_gradients_are_finite_at_distance_0_even_with_respect_to_positions(text):
+    scheme, params = made(text)
+    if text.startswith("kerple"):
+        params = set_heads(params, r2=0.01)  # the slope of d^0.01 at 0 is infinite
+    places = jnp.asarray([0.0, 0.0, 0.0, 4.0])
+    value, back = jax.jit(jax.value_and_grad(lambda p, x: traced_bias(scheme, p, x).sum(), (0, 1)))(params, places)
+    assert np.isfinite(value) and all(np.isfinite(a).all() for a in jax.tree.leaves(back))
+
+
+def test_a_power_without_its_guard_would_be_noticed(monkeypatch):
+    monkeypatch.setattr(kerple, "power", lambda d, exponent: d**exponent)
+    with pytest.raises(AssertionError):
+        test_gradients_are_finite_at_distance_0_even_with_respect_to_positions("kerple(kernel='power')")
+
+
+def test_the_weight_kernel_multiplies_so_it_reads_positions():
+    assert posenc.parse("kerple").reads == "distance" == posenc.parse("kerple(kernel='power')").reads
+    assert posenc.parse("kerple(weight=True)").reads == "positions"
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [("kerple", {"r1": 2, "r2": 1}), ("kerple(kernel='power', weight=True)", {"r1": 1, "r2": 2, "w1": 1, "w2": 2})],
+)
+def test_kerple_starts_uniform_between_nothing_and_the_bounds_of_its_authors(text, most):
+    params = made(text, posenc.Dims(width=4, heads=4096, head=1, trained=4))[1]["heads"]
+    assert params.keys() == most.keys()
+    for name, top in most.items():
+        u = np.asarray(params[name])
+        assert u.shape == (4096,) and 0 <= u.min() and u.max() <= top and abs(u.mean() - top / 2) < 0.03 * top
+
+
+def test_fire_knows_distance_alone_before_its_threshold_and_not_after():
+    scheme, params = made("fire(threshold=40.0)")
+    np.testing.assert_allclose(bias(scheme, params, PLACES + 5), bias(scheme, params, PLACES), atol=1e-6)
+    beyond = bias(scheme, params, PLACES + 500) - bias(scheme, params, PLACES)
+    assert (np.abs(beyond[:, 5, 0]) > 1e-3).all()
+
+
+def test_the_value_of_fire_at_distance_0_is_the_same_for_every_query():
+    b = np.diagonal(bias(*made("fire(threshold=3.0)"), PLACES), 0, 1, 2)
+    np.testing.assert_array_equal(b, np.repeat(b[:, :1], len(PLACES), 1))
+
+
+def test_fire_takes_its_threshold_from_the_model_and_starts_with_what_it_declares():
+    scheme, params = made("fire", posenc.Dims(width=4, heads=512, head=2, trained=77))
+    assert scheme.threshold == 77.0 and scheme.bidirectional is False
+    assert posenc.bind(posenc.parse("fire(threshold=512)"), DIMS).threshold == 512.0
+    assert float(params["layer"]["c"]) == np.float32(0.1) and float(params["layer"]["m"]) == 1
+    w = np.asarray(params["heads"]["w2"])
+    assert w.shape == (512, 32) and np.abs(w).max() <= 32**-0.5 and abs(w.std() * (3 * 32) ** 0.5 - 1) < 0.03
+    assert all(np.abs(params["layer"][n]).max() <= 1 and params["layer"][n].shape == (32,) for n in ("w1", "b1"))
+
+
+@pytest.mark.parametrize("name", ["c", "m"])
+def test_fire_is_finite_where_its_scale_or_threshold_is_nothing(name):
+    scheme, params = made("fire(threshold=3.0)")
+    params["layer"][name] = jnp.zeros(())
+    value, back = jax.jit(jax.value_and_grad(lambda p: traced_bias(scheme, p, SPREAD).sum()))(params)
+    assert np.isfinite(value) and all(np.isfinite(a).all() for a in jax.tree.leaves(back))
+
+
+def test_towards_the_future_fire_takes_the_farther_of_the_two():
+    one, both = (made(f"fire(threshold=1.0, bidirectional={b})") for b in (False, True))
+    assert all((a == b).all() for a, b in zip(*map(jax.tree.leaves, (one[1], both[1])), strict=True))
+    past = np.tri(len(PLACES), dtype=bool)
+    causal, full = bias(*one, PLACES), bias(*both, PLACES)
+    np.testing.assert_allclose(causal[:, past], full[:, past], atol=1e-6)
+    np.testing.assert_allclose(full, full.swapaxes(1, 2), atol=1e-6)
+    assert np.isfinite(causal).all() and not np.allclose(causal, full)
+
+
+def test_sandwich_is_largest_where_a_token_meets_itself_and_the_same_both_ways():
+    b = bias(*made("sandwich"), PLACES)
+    np.testing.assert_array_equal(b, b.swapaxes(1, 2))
+    off = ~np.eye(len(PLACES), dtype=bool)
+    assert (b[:, off].max(-1) < b[:, 0, 0]).all()
+    np.testing.assert_allclose(b[:, 0, 0], 64 / (8 * np.arange(1, 5) / 4), rtol=1e-6)
+    np.testing.assert_allclose(bias(*made("sandwich"), PLACES + 100000), b, atol=1e-6)
+
+
+def test_every_frequency_of_sandwich_counts_and_so_does_where_they_start():
+    wide, narrow = bias(*made("sandwich(dim=8)"), PLACES), bias(*made("sandwich(dim=6)"), PLACES)
+    first = bias(*made("sandwich(dim=8, first=1)"), PLACES)
+    turn = np.cos(DISTANCE * 10000.0 ** (-2 * np.arange(5) / 8)[:, None, None])
+    np.testing.assert_allclose(wide[3], turn[:4].sum(0) / 8, atol=1e-6)
+    np.testing.assert_allclose(first[3], turn[1:].sum(0) / 8, atol=1e-6)
+    assert not np.allclose(wide, narrow)
+
+
+@pytest.mark.parametrize("text", ["kerple", "kerple(kernel='power')", "fire", "sandwich"])
+def test_a_bias_is_the_same_given_as_an_array(text):
+    scheme, params = made(text)
+    q, k, v, _ = tokens(6)
+    given = {"layer": {}, "heads": {"bias": bias(scheme, params, np.arange(6, dtype=np.int32))}}
+    np.testing.assert_allclose(attend(scheme, params, q, k, v), attend(Given(), given, q, k, v), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("fire(hidden=0)", "at least 1 hidden unit"),
+        ("fire(eps=0.0)", "above 0"),
+        ("fire(threshold=-1.0)", "at least 0, not -1.0"),
+        ("sandwich(dim=7)", "even"),
+        ("sandwich(dim=0)", "even"),
+        ("sandwich(first=2)", "takes 0 or 1, not 2"),
+        ("kerple(kernel='linear')", "'log' or 'power'"),
+    ],
+)
+def test_settings_without_a_meaning_are_refused(text, said):
+    with pytest.raises(ValueError, match=said):
+        posenc.parse(text)

@@ -1,0 +1,133 @@
+"""T5: buckets, to the last distance, and what happens around them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc import Dims, bucket
+from tests.oracles.t5 import bucket as in_whole_numbers
+from tests.schemes.seen import DIMS, attend, bias, made, tokens
+
+FAR = np.arange(-700, 701, dtype=np.int32)
+
+
+def place(distance, *settings):
+    return np.asarray(jax.jit(bucket.bucket, static_argnums=(1, 2, 3))(distance, *settings))
+
+
+@pytest.mark.parametrize(("buckets", "reach"), [(32, 128), (64, 50), (16, 64), (4, 8), (2, 3), (128, 600)])
+def test_buckets_are_those_of_a_logarithm_in_whole_numbers(buckets, reach):
+    ours = place(FAR[700:], buckets, reach, False)
+    theirs = [in_whole_numbers(int(d), buckets, reach) for d in FAR[700:]]
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_buckets_are_exact_then_grow_and_end_at_the_reach():
+    b = place(FAR[700:], 32, 128, False)
+    np.testing.assert_array_equal(b[:16], np.arange(16))
+    assert (np.diff(b) >= 0).all() and (b[128:] == 31).all() and b[100] < 31
+    assert set(b) == set(range(32))
+
+
+def test_the_future_shares_bucket_0_when_causal_and_has_its_own_half_otherwise():
+    assert (place(FAR[:700], 32, 128, False) == 0).all()
+    both = place(FAR, 32, 128, True)
+    assert both[:700].min() == 17 and both[:700].max() == 31 and set(both[700:]) == set(range(16))
+    np.testing.assert_array_equal(both[:700][::-1] - 16, both[701:])
+
+
+def test_compiled_or_not_a_border_distance_falls_into_the_same_bucket():
+    edges = bucket.thresholds(64, 50)
+    near = np.concatenate([edges - 1, edges, edges + 1]).astype(np.int32)
+    with jax.disable_jit():
+        eager = np.asarray(bucket.bucket(near, 64, 50, False))
+    np.testing.assert_array_equal(place(near, 64, 50, False), eager)
+
+
+def test_a_bucket_off_by_one_would_be_noticed(monkeypatch):
+    right = bucket.thresholds
+    monkeypatch.setattr(bucket, "thresholds", lambda *a: right(*a) + (np.arange(len(right(*a))) == 20))
+    with pytest.raises(AssertionError):
+        theirs = [in_whole_numbers(int(d), 32, 128) for d in FAR[700:]]
+        np.testing.assert_array_equal(np.asarray(bucket.bucket(FAR[700:], 32, 128, False)), theirs)
+
+
+def test_with_an_exact_bucket_for_each_distance_it_is_a_table_of_distances():
+    scheme, params = made("t5(buckets=32, reach=17)")
+    table = np.asarray(params["heads"]["table"])
+    d = np.arange(16)[:, None] - np.arange(16)[None, :]
+    np.testing.assert_array_equal(bias(scheme, params, np.arange(16)), table[:, np.maximum(d, 0)])
+
+
+def test_shifting_all_positions_changes_nothing():
+    scheme, params = made("t5")
+    for shift in (1, 17, 1000, 100000):
+        places = np.array([0, 3, 40, 41, 300])
+        np.testing.assert_array_equal(bias(scheme, params, places + shift), bias(scheme, params, places))
+
+
+def test_buckets_that_no_pair_falls_into_get_no_gradient():
+    scheme, params = made("t5")
+    q, k, v, _ = tokens(6)
+    g = jax.grad(lambda p: (attend(scheme, p, q, k, v) ** 2).sum())(params)["heads"]["table"]
+    assert (g[:, :6] != 0).all() and (g[:, 6:] == 0).all()
+
+
+def test_scores_are_not_divided_by_the_root_of_the_width():
+    scheme, params = made("t5")
+    q, k, v, _ = tokens(5)
+    params["heads"]["table"] = jnp.zeros_like(params["heads"]["table"])
+    np.testing.assert_allclose(
+        attend(scheme, params, q, k, v), attend(*made("nope"), q * DIMS.head**0.5, k, v), atol=1e-5
+    )
+
+
+def test_the_direction_follows_the_model_unless_it_is_given():
+    for causal in (True, False):
+        dims = Dims(width=4, heads=1, head=4, trained=8, causal=causal)
+        assert posenc.bind(posenc.parse("t5"), dims).bidirectional is not causal
+        assert posenc.bind(posenc.parse("t5(bidirectional=True)"), dims).bidirectional is True
+    with pytest.raises(ValueError, match="bidirectional"):
+        posenc.init(posenc.parse("t5"), jax.random.key(0), DIMS)
+
+
+def test_one_table_serves_all_layers_and_no_other_sequence():
+    scheme, params = made("t5")
+    shared, own = posenc.split(scheme, params)
+    assert shared["heads"].keys() == {"table"} and not own["heads"]
+    assert not scheme.cross
+
+
+def test_the_table_starts_as_a_normal_of_the_width():
+    table = made("t5(buckets=1024, reach=2000)", Dims(width=64, heads=8, head=8, trained=4))[1]["heads"]["table"]
+    assert table.shape == (8, 1024) and abs(table.std() * 8 - 1) < 0.03 and abs(table.mean()) < 0.005
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("t5(buckets=7)", "multiple of 2, not 7"),
+        ("t5(buckets=0)", "not 0"),
+        ("t5(buckets=2, bidirectional=True)", "multiple of 4, not 2"),
+        ("t5(buckets=6, bidirectional=True)", "multiple of 4, not 6"),
+        ("t5(buckets=32, reach=16)", "16 exact distances"),
+        ("t5(buckets=32, reach=8, bidirectional=True)", "8 exact distances"),
+    ],
+)
+def test_buckets_without_a_meaning_are_refused(text, said):
+    with pytest.raises(ValueError, match=said):
+        posenc.parse(text)
+
+
+def test_what_the_model_leaves_without_a_meaning_is_refused_when_it_is_known():
+    with pytest.raises(ValueError, match="multiple of 4, not 6"):
+        posenc.bind(posenc.parse("t5(buckets=6)"), Dims(width=4, heads=1, head=4, trained=8, causal=False))
+
+
+def test_positions_between_whole_numbers_are_refused():
+    scheme, params = made("t5")
+    q, k, v, _ = tokens(3)
+    with pytest.raises(TypeError, match="whole positions"):
+        posenc.attend(scheme, params, q, k, v, positions=np.arange(3) / 2)

@@ -1,0 +1,71 @@
+"""Transformer-XL: four terms by two wider products, memory, and the shift that leaked."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from tests.golden.through import scores
+from tests.oracles.transformer_xl import sinusoid
+from tests.schemes.seen import DIMS, attend, made, tokens
+
+
+def test_with_parameters_of_zeros_nothing_is_left_of_it():
+    scheme, params = made("transformer_xl")
+    q, k, v, _ = tokens(6)
+    nothing = jax.tree.map(jnp.zeros_like, params)
+    np.testing.assert_allclose(attend(scheme, nothing, q, k, v), attend(*made("nope"), q, k, v), atol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [1, 17, 1000, 100000])
+def test_shifting_all_positions_changes_nothing_even_in_float32(shift):
+    scheme, params = made("transformer_xl")
+    q, k, _, _ = tokens(5)
+    places = np.array([4, 0, 1, 9, 7], np.int32)
+    here, there = (scores(scheme, params, q, k, positions=p, key_positions=p) for p in (places, places + shift))
+    np.testing.assert_allclose(there, here, atol=3e-6)
+
+
+def test_the_widened_product_is_the_gathered_form_also_where_lengths_differ_and_keys_lie_ahead(x64):
+    scheme, params = made("transformer_xl")
+    q, k, _, _ = tokens(8, dtype=np.float64)
+    u, v, w = (np.asarray(params["heads"][n]) for n in "uvw")
+    for queries in (8, 3, 1):
+        at = np.arange(queries)[:, None] + 8 - queries - np.arange(8)[None, :]
+        r = np.array([[sinusoid(d, DIMS.width, 1e4) for d in row] for row in at])
+        content = np.einsum("qhd,khd->hqk", q[-queries:] + u, k)
+        place = np.einsum("qhd,hwd,qkw->hqk", q[-queries:] + v, w, r)
+        np.testing.assert_allclose(scores(scheme, params, q[-queries:], k), (content + place) / 2, atol=1e-12)
+
+
+def test_memory_and_then_a_segment_is_one_sequence_down_to_the_first_slot_of_memory():
+    scheme, params = made("transformer_xl")
+    q, k, v, _ = tokens(9)
+    whole = attend(scheme, params, q, k, v)
+    part = attend(scheme, params, q[5:], k, v, query_start=5)
+    np.testing.assert_allclose(part, whole[5:], atol=1e-6)
+    changed = attend(scheme, params, q[5:], k, np.concatenate([v[:1] + 1, v[1:]]), query_start=5)
+    assert (np.abs(changed - part) > 1e-4).any(-1).all()
+
+
+def test_the_biases_are_of_all_layers_and_the_projection_of_each():
+    scheme, params = made("transformer_xl")
+    shared, own = posenc.split(scheme, params)
+    assert shared["heads"].keys() == {"u", "v"} and own["heads"].keys() == {"w"}
+    assert {n: a.shape for n, a in params["heads"].items()} == {"u": (4, 4), "v": (4, 4), "w": (4, 6, 4)}
+    assert 0.015 < np.concatenate([np.ravel(a) for a in params["heads"].values()]).std() < 0.025
+
+
+def test_each_parameter_gets_a_gradient():
+    scheme, params = made("transformer_xl")
+    q, k, v, _ = tokens(5)
+    back = jax.grad(lambda p: (attend(scheme, p, q, k, v) ** 2).sum())(params)
+    assert all((np.abs(a) > 0).any() for a in jax.tree.leaves(back))
+
+
+def test_an_odd_width_and_a_base_of_no_frequencies_are_refused():
+    with pytest.raises(ValueError, match="even, not 5"):
+        posenc.bind(posenc.parse("transformer_xl"), posenc.Dims(width=5, heads=1, head=5, trained=8))
+    with pytest.raises(ValueError, match="base"):
+        posenc.parse("transformer_xl(base=1.0)")
