@@ -93,6 +93,8 @@ def test_a_claim_of_a_process_killed_here_is_stolen_at_once(folder):
     with claims.claim(folder, "g") as mine:
         assert mine is None
     child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert claims.held(folder)[0].stale, "also while its parent has not collected it"
     child.communicate()
     assert claims.held(folder)[0].stale
     with claims.claim(folder, "g") as mine:

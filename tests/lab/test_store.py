@@ -206,6 +206,15 @@ def test_a_kill_in_the_middle_of_writes_leaves_whole_files_only(runs):
         assert stored.problems == () and stored.records
 
 
+def test_a_kill_between_write_and_rename_leaves_the_old_file(runs):
+    path = disk.write(store.create("a") / "records" / "x.json", b"old")
+    code = "import os, sys; from pathlib import Path; from posenc.lab import disk\n"
+    code += "os.replace = lambda *a: os.kill(os.getpid(), 9)\ndisk.write(Path(sys.argv[1]), b'new')"
+    assert subprocess.run([sys.executable, "-c", code, str(path)]).returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"old"
+    assert disk.write(path, b"new").read_bytes() == b"new"
+
+
 def test_old_leftovers_are_removed_and_young_ones_kept(runs):
     folder = store.create("a")
     old, young = folder / "records" / ".x.json.aa.tmp", folder / "records" / ".y.json.bb.tmp"

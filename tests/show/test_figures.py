@@ -41,6 +41,7 @@ def test_there_is_a_panel_per_task_and_a_line_per_scheme_through_the_medians(dra
     x, y = lines(first)["rope"].get_data()
     np.testing.assert_array_equal(x, made.SIZES)
     np.testing.assert_allclose(y, [1.0, 1.0, 0.79, 0.69], atol=1e-12)
+    assert lines(first)["alibi"].get_ydata()[0] == 1.0, "the median of 0.1, 1 and 1"
 
 
 def test_every_run_is_a_point(drawn):

@@ -70,6 +70,11 @@ def test_latex_is_booktabs_with_everything_escaped():
     assert text.count("&", text.index("task"), text.index("\n", text.index("task"))) == 10
 
 
+def test_latex_writes_ranges_with_its_own_dash():
+    text = tables.table(results(), "latex")
+    assert "0.69 [0.68--0.70]" in text and "–" not in text.partition("%")[0]
+
+
 def test_markdown_keeps_its_columns():
     record = made.rope((0,))
     record["label"] = "a|b"
