@@ -16,8 +16,8 @@ HUES = {
     "absolute": "#0072B2",
     "rotary": "#D55E00",
     "linear": "#009E73",
-    "relative": "#CC79A7",
-    "content": "#E69F00",
+    "table": "#CC79A7",
+    "kernel": "#E69F00",
     "temperature": "#56B4E9",
 }
 """Families with a hue of their own; others take the hues that a figure leaves free."""
