@@ -2,7 +2,8 @@
 
 On a CPU each of several host devices runs its lanes one after another (`lax.map`): `vmap` is slower there, takes 20
 times the memory, and is not bitwise the trial alone. On a GPU or TPU launches are the cost, so lanes are vmapped. Which
-one is provenance, not identity.
+one is provenance, not identity. On a CPU neither the neighbours of a trial nor their number change a bit of it; the
+number of host devices may, since it decides how a product is cut among threads.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Comparisons side by side in one run: each file answers one question, prints a table, and writes one JSON file."""

@@ -1,0 +1,126 @@
+"""What a start costs: help without jax, the second start of a sweep, the compilation of init, and how many programs.
+
+    python -m benchmarks.compile [--quick] [--json figures.json]
+
+E1: `posenc --help` over a bare interpreter. E2: time to the first step of the first and the second start of a sweep,
+with the compilation cache of the command line. E3: compiling `init` over compiling `segment`. S5: programs compiled by
+a sweep of 2 schemes on 2 tasks, counted from jax's own log: 3 for each.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks import side
+
+COUNT = """
+import logging, sys
+from posenc.lab import device
+device.prepare()
+import jax
+jax.config.update("jax_log_compiles", True)
+compiled = []
+class Hear(logging.Handler):
+    def emit(self, record):
+        text = record.getMessage()
+        if text.startswith("Finished XLA compilation of jit("):
+            compiled.append(text.split("jit(")[1].split(")")[0])
+for name in ("jax._src.dispatch", "jax._src.interpreters.pxla"):
+    logging.getLogger(name).addHandler(Hear()); logging.getLogger(name).propagate = False
+from posenc.cli import main
+main(sys.argv[1:])
+ours = [n for n in compiled if n in ("spread", "inner")]
+print(len(ours), flush=True)
+"""
+ASKED = ["--set", "steps=4", "width=32", "depth=1", "heads=2", "batch=8", "length=8", "sizes=8", "rows=8", "--seeds", "2"]
+
+
+def seconds(command: list[str], rounds: int, **more) -> float:
+    """The median wall time of a command."""
+    took = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True, **more)
+        took.append(time.perf_counter() - began)
+    return statistics.median(took)
+
+
+def compiling() -> tuple[float, float]:
+    """Seconds to compile `init` and `segment` of the five-layer model."""
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_num_cpu_devices", 2)
+    from benchmarks.sweep import STEPS, cell
+    from posenc.lab.lanes import How, stack
+    from posenc.lab.run import Knobs
+    from posenc.lab.train import program
+
+    how = How("map", 2)
+    run = program(cell(128, 5), STEPS, 1, (40,), how)
+    lane = stack([Knobs(jnp.uint32(n), *map(jnp.float32, Knobs()[1:])) for n in range(2)], how)
+    began = time.perf_counter()
+    start = run.init.lower(lane).compile()
+    first = time.perf_counter() - began
+    state = start(lane)
+    began = time.perf_counter()
+    run.segment.lower(state, lane, jnp.int32(0), jnp.int32(100)).compile()
+    return first, time.perf_counter() - began
+
+
+def started(folder: Path) -> float:
+    """Seconds of a whole tiny sweep in a new run folder, under one compilation cache."""
+    name = f"n{len(list(folder.iterdir()))}"
+    env = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "POSENC_RUNS": str(folder / "runs")}
+    command = [sys.executable, "-m", "posenc", "sweep", "--grid", "scheme=rope", "task=even_pairs", *ASKED, "--name", name]
+    began = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True, env=env)
+    return time.perf_counter() - began
+
+
+def counted(folder: Path) -> int:
+    """Programs of ours that a sweep of 2 x 2 runs compiled."""
+    grid = ["sweep", "--grid", "scheme=rope,alibi", "task=even_pairs,reverse_string", *ASKED, "--name", "count"]
+    env = {**os.environ, "XDG_CACHE_HOME": str(folder / "other"), "POSENC_RUNS": str(folder / "runs")}
+    said = subprocess.run([sys.executable, "-c", COUNT, *grid], check=True, capture_output=True, text=True, env=env)
+    return int(said.stdout.split()[-1])
+
+
+def main() -> None:
+    asked = side.arguments(__doc__)
+    rounds = 3 if asked.quick else 7
+    bare = seconds([sys.executable, "-c", "pass"], rounds)
+    helped = seconds([sys.executable, "-m", "posenc", "--help"], rounds)
+    jaxed = seconds([sys.executable, "-c", "import jax"], rounds)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "cache").mkdir()
+        first, second = started(folder), started(folder)
+        programs = counted(folder)
+    init, segment = compiling()
+    figures = {
+        "bare interpreter, s": bare,
+        "posenc --help, s": helped,
+        "import jax, s": jaxed,
+        "E1 help over bare interpreter, s (bar 0.1)": helped - bare,
+        "E2 whole tiny sweep, first start, s": first,
+        "E2 whole tiny sweep, second start, s": second,
+        "E2 first / second (bar 3)": first / second,
+        "E3 compile init, s": init,
+        "E3 compile segment, s": segment,
+        "E3 init / segment (bar at most 0.3)": init / segment,
+        "S5 programs of 2 schemes x 2 tasks (bar 12)": programs,
+    }
+    for name, value in figures.items():
+        print(f"{name:48s} {value:8.2f}")
+    side.write(asked.json, figures)
+
+
+if __name__ == "__main__":
+    main()

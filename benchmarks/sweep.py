@@ -1,0 +1,153 @@
+"""Many seeds at once: our arrangement of lanes against the same program in sequence, vmapped, padded, and as a loop.
+
+    python -m benchmarks.sweep [--quick] [--json figures.json]
+
+The model is that of Ruoss et al. (2023): 5 layers, width 64, 8 heads, RoPE, on even_pairs up to length 40.
+S1: 16 trials, batch 32, one padded length. S2: 8 trials, batch 128, five buckets against one. S3: the same against one
+process with a jitted step for each exact length and data made on the host, as the published loops do.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+
+from benchmarks import side
+
+DEVICES = {"S1 ours": 2, "S2 ours, five buckets": 2, "S2 padded": 2}
+CANDIDATES = [
+    "S1 one program, in sequence",
+    "S1 vmap",
+    "S1 ours",
+    "S2 padded",
+    "S2 ours, five buckets",
+    "S3 loop, exact lengths, host data",
+]
+STEPS = 4
+
+
+def cell(batch: int, buckets: int):
+    import dataclasses
+
+    from posenc.lab.run import Run
+    from posenc.lab.train import resolve
+
+    base = Run(task="even_pairs", scheme="rope", width=64, depth=5, heads=8, hidden=256, norm="post", length=40)
+    return resolve(dataclasses.replace(base, batch=batch, buckets=buckets))
+
+
+def lanes_of(inside: str, devices: int, trials: int, batch: int, buckets: int, calls: int = 1) -> side.Ready:
+    """So many trials in one arrangement; with `calls`, the same program of one trial called that often."""
+    import jax
+    import jax.numpy as jnp
+
+    from posenc.lab.lanes import How, stack
+    from posenc.lab.run import Knobs
+    from posenc.lab.train import program
+
+    how = How(inside, devices)
+    knobs = [Knobs(jnp.uint32(n), *map(jnp.float32, Knobs()[1:])) for n in range(trials)]
+    run = program(cell(batch, buckets), STEPS, 1, (40,), how)
+    lane = stack(knobs, how)
+    states = [run.init(lane) for _ in range(calls)]
+    began = time.perf_counter()
+    go = run.segment.lower(states[0], lane, jnp.int32(0), jnp.int32(100)).compile()
+    took = time.perf_counter() - began
+    step = 0
+
+    def once():
+        nonlocal states, step
+        states = [go(s, lane, jnp.int32(step), jnp.int32(100))[0] for s in states]
+        step = (step + STEPS) % 100
+        jax.block_until_ready(states)
+
+    return side.Ready(once, trials * calls * STEPS, took, go.memory_analysis().temp_size_in_bytes)
+
+
+def loop() -> side.Ready:
+    """One trial after the published pattern: a compiled step per length, batches from NumPy."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    from posenc.lab.run import Knobs
+    from posenc.lab.train import State, _loss, _optimiser, _rate, init
+    from posenc.tasks import Batch
+
+    one = cell(128, 1)
+    knobs = Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:]))
+    state = jax.jit(functools.partial(init, one))(knobs)
+
+    def step(state, batch, n):
+        gradient = jax.grad(_loss)(state.model, batch, jax.random.key(0))
+        optimiser = _optimiser(knobs, _rate("cosine", knobs, n, jnp.int32(100)), state.model)
+        update, moments = optimiser.update(gradient, state.optimiser, state.model)
+        return State(jax.tree.map(jnp.add, state.model, update), moments, state.diverged)
+
+    rng = np.random.default_rng(0)
+
+    def batch(n: int) -> Batch:
+        bits = rng.integers(0, 2, (128, n), dtype=np.int32)
+        tokens = np.concatenate([bits, np.full((128, 1), one.task.special("EMPTY"), np.int32)], 1)
+        score = np.arange(n + 1)[None, :].repeat(128, 0) == n
+        targets = np.where(score, bits[:, :1] != bits[:, -1:], 0).astype(np.int32)
+        valid, size = np.ones_like(score), np.full(128, n, np.int32)
+        return Batch(tokens, targets, score, score.astype(np.float32), valid, size, ~score, {}, {})
+
+    began = time.perf_counter()
+    compiled = {
+        n: jax.jit(step, donate_argnums=0).lower(state, batch(n), jnp.int32(0)).compile() for n in range(1, 41)
+    }
+    took = time.perf_counter() - began
+    schedule = [int(n) for n in rng.integers(1, 41, 4096)]
+    at = 0
+
+    def once():
+        nonlocal state, at
+        for _ in range(4 * STEPS):
+            n = schedule[at % len(schedule)]
+            state = compiled[n](state, batch(n), jnp.int32(at % 100))
+            at += 1
+        jax.block_until_ready(state)
+
+    return side.Ready(once, 4 * STEPS, took)
+
+
+def candidate(name: str) -> side.Ready:
+    import jax
+
+    jax.config.update("jax_num_cpu_devices", DEVICES.get(name, 1))
+    return {
+        "S1 one program, in sequence": lambda: lanes_of("map", 1, 1, 32, 1, calls=16),
+        "S1 vmap": lambda: lanes_of("vmap", 1, 16, 32, 1),
+        "S1 ours": lambda: lanes_of("map", 2, 16, 32, 1),
+        "S2 padded": lambda: lanes_of("map", 2, 8, 128, 1),
+        "S2 ours, five buckets": lambda: lanes_of("map", 2, 8, 128, 5),
+        "S3 loop, exact lengths, host data": loop,
+    }[name]()
+
+
+def main() -> None:
+    asked = side.arguments(__doc__)
+    if asked.candidate:
+        side.serve(candidate(asked.candidate))
+        return
+    rounds = 3 if asked.quick else asked.rounds
+    rows = side.compare("benchmarks.sweep", CANDIDATES, rounds)
+    print(side.table(rows, "S1 one program, in sequence", "trial-steps/s"))
+    speed = {name: row.speed for name, row in rows.items()}
+    ours, looped = rows["S2 ours, five buckets"], rows["S3 loop, exact lengths, host data"]
+    bars = {
+        "S1 ours / in sequence (bar 1.35)": speed["S1 ours"] / speed["S1 one program, in sequence"],
+        "S1 ours / vmap (bar 1.6)": speed["S1 ours"] / speed["S1 vmap"],
+        "S2 five buckets / padded (bar 1.6)": ours.speed / speed["S2 padded"],
+        "S3 ours / loop, steady (bar 1.3)": ours.speed / looped.speed,
+        "S3 loop / ours, compilation (bar 8)": looped.compile_s / ours.compile_s,
+    }
+    for bar, ratio in bars.items():
+        print(f"{bar:42s} {ratio:6.2f}")
+    side.write(asked.json, {"rows": [r._asdict() for r in rows.values()], "ratios": bars})
+
+
+if __name__ == "__main__":
+    main()

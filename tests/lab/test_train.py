@@ -1,0 +1,229 @@
+"""Training: lanes are trials, bit for bit on a CPU; lengths cost no compilation; what diverges is a result."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc.lab.lanes import How, arrangement, stack
+from posenc.lab.run import Knobs, Run
+from posenc.lab.train import (
+    _loss_and_gradient,
+    _optimiser,
+    _rate,
+    edges,
+    evaluate,
+    init,
+    program,
+    pure,
+    resolve,
+    rounds,
+)
+
+RUN = Run(task="even_pairs", scheme="t5", width=16, depth=1, heads=2, hidden=16, batch=8, length=6, buckets=2)
+SIZES = (4, 6, 12)
+
+
+def lane(seed=0, lr=1e-2):
+    return Knobs(jnp.uint32(seed), jnp.float32(lr), jnp.float32(0.01), jnp.float32(0.1), jnp.float32(1.0))
+
+
+def trained(how, lanes, steps=4, stride=2, cell=None):
+    run = program(cell or resolve(RUN), stride, 16, SIZES, how)
+    lanes = stack(lanes, how)
+    state, losses = run.init(lanes), []
+    for first in range(0, steps, stride):
+        state, loss = run.segment(state, lanes, jnp.int32(first), jnp.int32(steps))
+        losses.append(np.asarray(loss))
+    sums = run.evaluate(state, jnp.asarray(SIZES, jnp.int32))
+    return state, np.concatenate(losses, 1), jax.tree.map(np.asarray, sums), run
+
+
+@pytest.fixture(scope="module")
+def four():
+    return trained(How("map", 2), [lane(s) for s in range(4)])
+
+
+def of(tree, n):
+    return jax.tree.map(lambda a: np.asarray(a)[n], pure(tree))
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_trial_of_a_sweep_is_bitwise_the_trial_alone(four, seed):
+    alone = trained(How("map", 2), [lane(seed)])
+    jax.tree.map(np.testing.assert_array_equal, of(four[0].model, seed), of(alone[0].model, 0))
+    np.testing.assert_array_equal(four[1][seed], alone[1][0])
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[seed], b[0]), four[2], alone[2])
+
+
+def test_the_order_and_number_of_trials_change_no_bit(four):
+    other = trained(How("map", 2), [lane(s) for s in (2, 0, 3)])
+    jax.tree.map(np.testing.assert_array_equal, of(four[0].model, 2), of(other[0].model, 0))
+
+
+def test_vmapped_lanes_agree_within_rounding(four):
+    vmapped = trained(How("vmap", 1), [lane(s) for s in range(2)])
+    np.testing.assert_allclose(vmapped[1], four[1][:2], atol=1e-3)
+
+
+def test_seeds_differ(four):
+    assert len({float(four[1][s, 0]) for s in range(4)}) == 4
+
+
+def test_short_and_long_segments_give_the_same_bits(four):
+    long = trained(How("map", 2), [lane(s) for s in range(4)], stride=4)
+    jax.tree.map(np.testing.assert_array_equal, pure(four[0].model), pure(long[0].model))
+
+
+def test_a_run_is_three_programs_whatever_the_lengths(four):
+    run = four[3]
+    assert [f._cache_size() for f in run] == [1, 1, 1]
+
+
+def test_states_are_given_up_to_the_next_segment():
+    how = How("map", 1)
+    run = program(resolve(RUN), 2, 16, SIZES, how)
+    lanes = stack([lane()], how)
+    state = run.init(lanes)
+    run.segment(state, lanes, jnp.int32(0), jnp.int32(4))
+    assert all(a.is_deleted() for a in jax.tree.leaves(pure(state.model)))
+
+
+@pytest.mark.parametrize("how", [How("map", 2), How("map", 1), How("vmap", 1)], ids=str)
+def test_buckets_stay_branches_in_every_arrangement(how):
+    run = program(resolve(RUN), 2, 16, SIZES, how)
+    lanes = stack([lane(), lane(1)], how)
+    shapes = jax.eval_shape(run.init, lanes)
+    text = run.segment.lower(shapes, lanes, jnp.int32(0), jnp.int32(4)).as_text()
+    assert "stablehlo.case" in text, "a batched length would run every bucket"
+
+
+@pytest.mark.parametrize("scheme", ["t5", "rope @ random_sorted(64)", "learned", "alibi"])
+def test_a_wider_bucket_changes_neither_loss_nor_gradient(scheme):
+    import dataclasses
+
+    cell = resolve(dataclasses.replace(RUN, scheme=scheme, longest=24))
+    model = init(cell, lane()).model
+    knobs, n = lane(), jnp.int32(3)
+    tight, wide = (_loss_and_gradient(cell, size, model, knobs, n, jnp.int32(5)) for size in (5, 11))
+    np.testing.assert_allclose(tight[0], wide[0], rtol=1e-5)
+    for a, b in zip(jax.tree.leaves(pure(tight[1])), jax.tree.leaves(pure(wide[1])), strict=True):
+        np.testing.assert_allclose(a, b, atol=2e-6)
+
+
+def test_evaluation_does_not_depend_on_the_padded_size():
+    cell = resolve(RUN)
+    model = init(cell, lane())
+    one, other = (evaluate(cell, 16, padded, model, jnp.asarray([4, 6])) for padded in ((4, 6), (16,)))
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+def test_one_diverging_trial_is_recorded_and_leaves_its_neighbours_alone(four):
+    mixed = trained(How("map", 2), [lane(0), lane(1, lr=1e30), lane(2)], steps=4)
+    diverged = np.asarray(mixed[0].diverged)
+    assert diverged[1] >= 0 and diverged[0] == diverged[2] == -1
+    for n in (0, 2):
+        jax.tree.map(np.testing.assert_array_equal, of(four[0].model, n), of(mixed[0].model, n))
+
+
+def test_lengths_per_example_train_too():
+    import dataclasses
+
+    cell = resolve(dataclasses.replace(RUN, lengths="example"))
+    assert np.isfinite(trained(How("map", 1), [lane()], steps=2, cell=cell)[1]).all()
+
+
+def test_the_learning_rate_rises_then_falls_as_named():
+    knobs = lane(lr=1.0)._replace(warmup=jnp.float32(0.2))
+    rate = {
+        s: [float(_rate(s, knobs, jnp.int32(n), jnp.int32(10))) for n in range(10)]
+        for s in ("cosine", "linear", "constant")
+    }
+    for curve in rate.values():
+        np.testing.assert_allclose(curve[:2], [0.5, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(rate["constant"][2:], 1.0)
+    np.testing.assert_allclose(rate["linear"][2:], 1 - np.arange(8) / 8, rtol=1e-6)
+    np.testing.assert_allclose(rate["cosine"][2:], 0.1 + 0.45 * (1 + np.cos(np.pi * np.arange(8) / 8)), rtol=1e-5)
+
+
+def test_weight_decay_spares_positions_norms_and_what_is_shared():
+    cell = resolve(RUN)
+    model = init(cell, lane()).model
+    still = jax.tree.map(jnp.zeros_like, model)
+    optimiser = _optimiser(lane()._replace(weight_decay=jnp.float32(0.5)), 0.1, model)
+    update, _ = optimiser.update(still, optimiser.init(model), model)
+    decayed = jax.tree_util.tree_map_with_path(lambda path, a: bool(np.abs(a).max() > 0), pure(update))
+    assert decayed == {
+        "blocks": {
+            0: {
+                "attention": {
+                    "query": True,
+                    "key_value": True,
+                    "out": True,
+                    "position": {"heads": {}, "layer": {}},
+                },
+                "up": True,
+                "down": True,
+                "scales": False,
+            }
+        },
+        "embedding": True,
+        "readout": True,
+        "scale": False,
+        "tied": {"t5(bidirectional=True)": {"heads": {"bias": False}, "layer": {}}},
+    }
+
+
+def test_buckets_cover_the_sizes_trained_on():
+    for length, shortest, buckets in ((40, 1, 5), (16, 4, 1), (7, 3, 3), (5, 5, 5), (40, 8, 64)):
+        run = Run(length=length, shortest=shortest, buckets=buckets)
+        found = edges(run)
+        assert found[-1] == length and found[0] >= shortest and len(found) <= buckets and list(found) == sorted(found)
+
+
+def test_few_evaluation_programs_serve_all_sizes():
+    cell = resolve(RUN)
+    for sizes in ((4, 6, 12), (8, 16, 20, 24, 32, 48, 64), (41, 500)):
+        padded = rounds(cell, sizes)
+        assert padded[-1] == max(sizes)
+        for n in sizes:
+            room = min(p for p in padded if p >= n)
+            assert cell.task.tokens(room) < 3 * cell.task.tokens(n) or n == min(sizes)
+
+
+def test_scores_start_alike_whatever_the_scheme_scales_by():
+    import dataclasses
+
+    from posenc.compose import bare
+
+    std = {}
+    for scheme in ("t5", "rope"):
+        cell = resolve(dataclasses.replace(RUN, scheme=scheme))
+        query = np.asarray(pure(init(cell, lane()).model)["blocks"][0]["attention"]["query"])
+        std[scheme] = query.std() * bare(cell.scheme).scale(cell.shape.dims.head)
+    np.testing.assert_allclose(std["t5"], std["rope"], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("asked", "says"), [("maps", "write map or vmap"), ("vmap:99", "ask for 1 to")])
+def test_an_arrangement_that_cannot_be_is_refused(asked, says):
+    with pytest.raises(ValueError, match=says):
+        arrangement(asked)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"scheme": "[rope, nope]"}, "no multiple of the 2 layers"),
+        ({"scheme": "rope", "width": 6, "heads": 2}, "pairs"),
+        ({"task": "copy", "model": "encoder"}, "causal"),
+        ({"length": 1, "task": "token_at_index(indices=8)"}, "no size"),
+        ({"scheme": "fox"}, "causal"),
+    ],
+)
+def test_a_cell_that_cannot_run_is_refused_before_anything_trains(change, says):
+    import dataclasses
+
+    from posenc.lab.plan import rehearsed
+
+    with pytest.raises(ValueError, match=says):
+        rehearsed(dataclasses.replace(RUN, **change), SIZES)
