@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from posenc.cache import Cache as Cache
     from posenc.catalog import cite as cite
     from posenc.catalog import describe as describe
+    from posenc.contract import check as check
     from posenc.coordinates import place as place
     from posenc.lab.results import load as load
     from posenc.masks import Window as Window
@@ -34,6 +35,7 @@ _HOMES = {
     "attention": ("attend", "embed"),
     "cache": ("Cache",),
     "catalog": ("cite", "describe"),
+    "contract": ("check",),
     "coordinates": ("place",),
     "lab.results": ("load",),
     "masks": ("Window",),

@@ -1,0 +1,108 @@
+"""What every scheme must hold, ours or a stranger's: `posenc.check(scheme)` runs it and says what it found.
+
+Each property is a function of a `Case` that returns an `Outcome`; a property is added by adding it to the table. Small
+sizes and float64: a property that holds does so to rounding, and one that fails does so by far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+
+from posenc.contract import decoding, gradients, masking, order, precision, purity, reads, together
+from posenc.contract.case import DIMS, Case
+from posenc.contract.report import Finding, Outcome, Report
+from posenc.naming import spec
+from posenc.scheme import Dims
+
+__all__ = ["PROPERTIES", "Case", "Finding", "Outcome", "Report", "check", "examine"]
+
+PROPERTIES: dict[Callable[[Case], Outcome], str] = {
+    purity.no_state_is_kept: "G16",
+    purity.it_is_a_value: "G18",
+    purity.its_text_names_it: "",
+    purity.its_samples_build: "",
+    purity.parameters_are_as_declared: "G18",
+    purity.embed_reads_shared_parameters: "",
+    purity.compiled_equals_op_by_op: "G1",
+    purity.parameter_sets_stack: "G2",
+    purity.implied_positions_are_the_index: "G9",
+    purity.locate_reads_as_declared: "",
+    together.hooks_run_once_in_order: "",
+    together.sums_run_in_order: "",
+    together.grouped_queries_equal_repeated_keys: "",
+    together.wrong_positions_are_refused: "",
+    together.real_positions_serve_or_are_refused: "",
+    reads.scores_read_what_is_declared: "",
+    reads.scores_do_not_look_beyond_their_tile: "",
+    reads.extra_is_linear: "",
+    reads.weights_are_zero_where_nothing_is_seen: "",
+    masking.the_future_is_unseen: "G7",
+    masking.packed_equals_separate: "G5",
+    masking.documents_do_not_leak: "G5",
+    masking.padding_changes_nothing: "G6",
+    masking.nan_in_padding_stays_there: "G6",
+    masking.rows_that_see_nothing_are_zero: "G13",
+    masking.examples_are_independent: "G14",
+    masking.a_block_of_queries_is_part_of_the_square: "G15",
+    order.without_positions_order_is_unseen: "G8",
+    order.with_positions_order_is_seen: "G8",
+    order.tokens_and_positions_permute_together: "G8",
+    order.tokens_stay_where_positions_say: "G7",
+    decoding.cached_decoding_equals_the_full_forward: "G4",
+    decoding.cached_decoding_takes_positions: "G4",
+    gradients.gradients_are_those_of_the_function: "G11",
+    gradients.gradients_hold_at_distance_zero: "G11",
+    gradients.far_positions_are_finite: "G17",
+    gradients.scores_of_the_future_are_finite: "",
+    precision.bfloat16_loses_no_position: "G12",
+    precision.scores_are_single_precision: "G12",
+}
+"""Every property, and its number among the invariants where it has one."""
+
+
+def check(scheme: Any, dims: Dims | None = None, *, only: str | Iterable[str] | None = None) -> Report:
+    """Whether a scheme holds what every scheme must; prints as a table, and `.ok` says it in one word.
+
+    `only` names properties, or the numbers of invariants ("G7"). The sizes may be changed by `dims`, which should stay
+    small: work grows with them, and certainty does not. Raises `ValueError` where the scheme does not fit the sizes.
+
+    >>> import posenc
+    >>> posenc.check(posenc.parse("rope"), only="the_future_is_unseen").ok
+    True
+    """
+    chosen = _chosen(only)
+    with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
+        case = Case(scheme, DIMS if dims is None else dims)
+        found = tuple(Finding(f.__name__, tag, examine(f, case)) for f, tag in chosen)
+    return Report(_shown(case), found)
+
+
+def examine(f: Callable[[Case], Outcome], case: Case) -> Outcome:
+    """What one property finds; an exception is a failure, for hooks may raise anything."""
+    with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
+        try:
+            return f(case)
+        except Exception as fault:
+            first = str(fault).strip().split("\n")[0]
+            return Outcome(False, reason=f"{type(fault).__name__}: {first}")
+
+
+def _chosen(only: str | Iterable[str] | None) -> list[tuple[Callable[[Case], Outcome], str]]:
+    if only is None:
+        return list(PROPERTIES.items())
+    asked = {only} if isinstance(only, str) else set(only)
+    known = {f.__name__ for f in PROPERTIES} | set(PROPERTIES.values()) - {""}
+    if unknown := sorted(asked - known):
+        raise ValueError(f"No property is called {', '.join(unknown)}; choose from {', '.join(sorted(known))}.")
+    return [(f, tag) for f, tag in PROPERTIES.items() if {f.__name__, tag} & asked]
+
+
+def _shown(case: Case) -> str:
+    """The scheme's text, or its class where it has none."""
+    try:
+        return spec(case.asked)
+    except (AttributeError, TypeError):
+        return type(case.asked).__name__

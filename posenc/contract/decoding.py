@@ -1,0 +1,62 @@
+"""Token by token or in chunks, with a cache = all at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc.attention import attend, embed
+from posenc.cache import Cache
+from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, restarted
+from posenc.contract.report import Outcome, absent, at_most, error
+
+SCHEDULES = ((3, 1, 2, 5, 1), (1, 2, 5, 3, 1), (1,) * LENGTH)
+"""Prompts of three tokens, of one and of none, then chunks."""
+SEGMENTS = np.stack([np.ones(LENGTH, np.int32), DOCUMENTS, PADDED])
+RESTARTED = np.stack([restarted(s) for s in SEGMENTS])
+UNORDERED = np.array([7, 3, 3, 11, 0, 5, 5, 2, 9, 1, 4, 8], np.int32)
+
+
+def cached_decoding_equals_the_full_forward(case: Case) -> Outcome:
+    """At every step of every schedule, for a plain, a packed and a left-padded example side by side."""
+    whole, step = np.stack([case.given(segments=s) for s in SEGMENTS]), _stepper(case)
+    if apart := error(whole[0], case.plain()) > 1e-12:
+        return Outcome(False, apart, "one document alone is not itself")
+    return at_most(max(error(_decode(case, step, s), whole) for s in SCHEDULES), 1e-11)
+
+
+def cached_decoding_takes_positions(case: Case) -> Outcome:
+    """The same under positions that are given, in no order, with no segments and a cache larger than need be."""
+    if said := case.admits(UNORDERED):
+        return absent(said)
+    out = _decode(case, _stepper(case), SCHEDULES[2], UNORDERED, spare=3)
+    return at_most(error(out, case.given(positions=UNORDERED)[None]), 1e-11)
+
+
+def _stepper(case: Case) -> Any:
+    """One chunk: the input is given its positions, `places`; attention is given them, or finds its own."""
+
+    def step(p, a, places, told, segments, cache):
+        y = embed(case.scheme, p, a.x, positions=places, segments=segments)
+        q, k, v = case.project(y, a)
+        return attend(case.scheme, p, q, k, v, x=y, positions=told, segments=segments, cache=cache)
+
+    return case.jit(step)
+
+
+def _decode(case: Case, step: Any, schedule: tuple[int, ...], told: Any = None, spare: int = 0) -> np.ndarray:
+    """The outputs of all steps, one after another."""
+    places = RESTARTED if told is None else told[None]
+    tokens = jax.tree.map(lambda a: np.stack([a] * len(places)), case.inputs)
+    about = {"batch": len(places), "capacity": LENGTH + spare, "dtype": jnp.float64}
+    cache, out, start = Cache.empty(case.scheme, case.params, case.dims, **about), [], 0
+    for size in schedule:
+        part = slice(start, start := start + size)
+        here = case.positions(places[:, part])
+        about = (None, SEGMENTS[:, part]) if told is None else (here, None)
+        o, cache = step(case.params, jax.tree.map(lambda b, part=part: b[:, part], tokens), here, *about, cache)
+        out.append(np.asarray(o))
+    return np.concatenate(out, 1)

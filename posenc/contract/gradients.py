@@ -1,0 +1,76 @@
+"""Gradients are those of the function, and finite wherever it is."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc.contract.case import LENGTH, Case, Inputs
+from posenc.contract.report import Outcome, absent, finite, holds_if
+
+STEP = 1e-5
+BOUND = 1e-7
+FAR = np.array([0, 1, 2, 3, 7, 100, 1000, 4095, 65536, 2**17, 2**20 - 1, 2**20], np.int32)
+
+
+def gradients_are_those_of_the_function(case: Case) -> Outcome:
+    """Directional derivatives of parameters and inputs = central differences, where positions are distinct."""
+    return _compare(case, 3 * case.index)
+
+
+def gradients_hold_at_distance_zero(case: Case) -> Outcome:
+    """The same where all positions are equal."""
+    return _compare(case, np.full(LENGTH, 3))
+
+
+def _compare(case: Case, places: np.ndarray) -> Outcome:
+    by_params, by_inputs = case.pull(case.weight, positions=places)
+    names = ["parameters", *Inputs._fields] if jax.tree.leaves(by_params) else [*Inputs._fields]
+    worst = ("", 0.0)
+    for n, name in enumerate(names):
+        one = _direction(case.params if name == "parameters" else getattr(case.inputs, name), n)
+        gradient = by_params if name == "parameters" else getattr(by_inputs, name)
+        said = sum(float((g * d).sum()) for g, d in zip(jax.tree.leaves(gradient), jax.tree.leaves(one), strict=True))
+        found = (_along(case, name, one, places, STEP) - _along(case, name, one, places, -STEP)) / (2 * STEP)
+        apart = abs(said - found) / max(1.0, abs(found))
+        worst = max(worst, (name, np.inf if np.isnan(apart) else apart), key=lambda pair: pair[1])
+    return Outcome(worst[1] <= BOUND, worst[1], "" if worst[1] <= BOUND else f"in the direction of {worst[0]}")
+
+
+def _along(case: Case, name: str, direction, places, step: float) -> float:
+    moved = lambda a: jax.tree.map(lambda b, d: b + step * d, a, direction)  # noqa: E731
+    if name == "parameters":
+        out = case.given(p=moved(case.params), positions=places)
+    else:
+        out = case.given(case.inputs._replace(**{name: moved(getattr(case.inputs, name))}), positions=places)
+    return float((out * case.weight).sum())
+
+
+def _direction(tree, seed: int):
+    rng = np.random.default_rng(seed)
+    return jax.tree.map(lambda a: rng.normal(size=a.shape) / np.sqrt(a.size), tree)
+
+
+def far_positions_are_finite(case: Case) -> Outcome:
+    """Outputs in float32, and gradients, at positions up to 2^20."""
+    if said := case.admits(FAR):
+        return absent(said)
+    single = jax.tree.map(lambda a: np.asarray(a, np.float32), (case.params, case.inputs))
+    if not finite(case.given(single[1], single[0], positions=FAR)):
+        return Outcome(False, reason="not every output is finite")
+    return holds_if(finite(case.pull(case.weight, positions=FAR)), "not every gradient is finite")
+
+
+def scores_of_the_future_are_finite(case: Case) -> Outcome:
+    """Whatever the mask will do, `score` and its gradient are finite for keys that come after the query."""
+    if not case.scheme.overrides("score") or case.scheme.reads == "heads":
+        return absent("it has no score of its own" if case.scheme.reads != "heads" else "it reads all heads at once")
+
+    @case.jit
+    def found(a):
+        p, tile = case.tile(case.dims.heads - 1, a)
+        s, pull = jax.vjp(lambda p, s: case.scheme.score(p, s, tile._replace(raw=s)), p, tile.raw)
+        return s, pull(jnp.ones_like(s))
+
+    return holds_if(finite(found(case.inputs)), "the score of a future key, or a gradient, is not")

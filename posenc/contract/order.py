@@ -1,0 +1,80 @@
+"""Order is seen through positions alone: without them attention is a function of a set."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from posenc.contract.case import LENGTH, Case, put
+from posenc.contract.report import Outcome, absent, at_most, error, holds_if, largest
+from posenc.scheme import Scheme
+
+PERMUTATION = np.array([4, 0, 11, 7, 2, 9, 1, 10, 5, 3, 8, 6])
+REACHES = (5, 97, 4999)
+"""Positions 5 apart serve every scheme with tables; a temperature may change over thousands of tokens only."""
+
+
+def without_positions_order_is_unseen(case: Case) -> Outcome:
+    """Under equal positions and no causal mask, permuting the tokens permutes the outputs."""
+    if said := _set_blind(case.scheme):
+        return absent(said)
+    case = case.bidirectional
+    same = np.full(LENGTH, 3)
+    shuffled = jax.tree.map(lambda a: a[PERMUTATION], case.inputs)
+    out = case.given(positions=same, mask="full")
+    return at_most(error(case.given(shuffled, positions=same, mask="full"), out[PERMUTATION]), 1e-11)
+
+
+def with_positions_order_is_seen(case: Case) -> Outcome:
+    """Under distinct positions permuting the tokens does not merely permute the outputs: no vacuous encoding."""
+    mask = "causal" if case.scheme.causal_only else "full"
+    if not _positional(case.scheme):
+        return absent("nothing in it reads a position")
+    case = case if case.scheme.causal_only else case.bidirectional
+    for step in REACHES:
+        far = step * case.index
+        if case.admits(far):
+            continue
+        moved = far[PERMUTATION]
+        seen = error(case.given(positions=moved, mask=mask), case.given(positions=far, mask=mask))
+        if seen > 1e-4:
+            return Outcome(True, seen)
+    return Outcome(False, reason="positions change nothing, though it has hooks that are told of them")
+
+
+def tokens_and_positions_permute_together(case: Case) -> Outcome:
+    """Without a causal mask, permuting tokens and their positions alike permutes the outputs."""
+    if said := _set_blind(case.scheme):
+        return absent(said)
+    case = case.bidirectional
+    far = 5 * case.index
+    shuffled = jax.tree.map(lambda a: a[PERMUTATION], case.inputs)
+    out = case.given(positions=far, mask="full")
+    return at_most(error(case.given(shuffled, positions=far[PERMUTATION], mask="full"), out[PERMUTATION]), 1e-11)
+
+
+def tokens_stay_where_positions_say(case: Case) -> Outcome:
+    """Positions of any order, repeated ones among them, leave the mask alone: no future through positions."""
+    places = np.array([7, 3, 3, 11, 0, 5, 5, 2, 9, 1, 4, 8])
+    if said := case.admits(places):
+        return absent(said)
+    out, token = case.given(positions=places), 6
+    changed = case.given(put(case.inputs, slice(token, None), 3.0), positions=places)
+    apart = largest(changed[:token] - out[:token])
+    return holds_if(apart == 0, f"a later token changed an earlier row by {apart:.1e}")
+
+
+def _set_blind(scheme: Scheme) -> str:
+    """Why a scheme may see order without positions."""
+    if scheme.causal_only:
+        return f"it is causal only: {scheme.causal_only}"
+    if scheme.reads == "row" or scheme.contextual:
+        return "it reads keys in the order of their index"
+    return ""
+
+
+def _positional(scheme: Scheme) -> bool:
+    """Whether something reads positions. A scheme that replaces `locate` may tell its hooks of something else."""
+    parts = getattr(scheme, "parts", (scheme,))
+    hooks = "embed", "query", "key", "value", "score", "extra"
+    return any(s.overrides(*hooks) and (s.overrides("embed") or not s.overrides("locate")) for s in parts)

@@ -1,0 +1,168 @@
+"""A scheme is a value and its hooks are functions: the same in, the same out, however they are run."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc.attention import embed
+from posenc.compose import Chain, merge, pick, spread
+from posenc.contract.case import DOCUMENTS, Case, restarted, rows
+from posenc.contract.report import Outcome, absent, at_most, error, holds_if
+from posenc.naming import bind, parse, spec
+from posenc.parameters import init
+from posenc.scheme import SCHEMES, At, Scheme
+
+LENGTHS = (20, 64, 32, 31, 40)
+
+
+def compiled_equals_op_by_op(case: Case) -> Outcome:
+    """jit = no jit."""
+    return at_most(error(case.plain(), case.eager(case.params, case.inputs)), 1e-12)
+
+
+def parameter_sets_stack(case: Case) -> Outcome:
+    """vmap over parameters = one by one."""
+    if not jax.tree.leaves(case.params):
+        return absent("it has no parameters")
+    each = [case.params, case.parameters(1), case.parameters(2)]
+    stacked = jax.tree.map(lambda *a: np.stack(a), *each)
+    together = case.jit(jax.vmap(case.layer, (0, None)))(stacked, case.inputs)
+    return at_most(max(error(a, case.plain(p=p)) for a, p in zip(together, each, strict=True)), 1e-12)
+
+
+def implied_positions_are_the_index(case: Case) -> Outcome:
+    """Positions passed = positions implied, counted from the start of each document."""
+    run = lambda **about: case.eager(case.params, case.inputs, **about)  # noqa: E731
+    apart = error(run(positions=case.positions(case.index)), run())
+    told = case.positions(restarted(DOCUMENTS))
+    apart = max(apart, error(run(positions=told, segments=DOCUMENTS), run(segments=DOCUMENTS)))
+    return at_most(apart, 0.0)
+
+
+def no_state_is_kept(case: Case) -> Outcome:
+    """Lengths 20, 64, 32, 31, 40 in turn and in reverse give the same programs; a short output begins a long one."""
+    first = {n: _program(case, n) for n in LENGTHS}
+    for n in sorted(LENGTHS, reverse=True):
+        if _program(case, n) != first[n]:
+            return Outcome(False, reason=f"at length {n} another program was traced later")
+    long = case.plain(case.long)
+    return at_most(error(long[: len(case.index)], case.plain()), 1e-11)
+
+
+def _program(case: Case, length: int) -> tuple[str, list[bytes]]:
+    """The program of so many tokens, and the constants in it, traced anew."""
+    traced = jax.make_jaxpr(lambda p, a: case.layer(p, a))(case.params, case.take(length))
+    return re.sub(r"0x[0-9a-f]+", "", str(traced)), [np.asarray(c).tobytes() for c in traced.consts]
+
+
+def parameters_are_as_declared(case: Case) -> Outcome:
+    """Names and shapes depend on sizes alone, values on the key; heads lead; what is shared exists."""
+    make = case.jit(lambda key: init(case.scheme, key, case.dims))
+    one, same, other = (make(jax.random.key(n)) for n in (0, 0, 1))
+    shapes = lambda tree: jax.tree.map(lambda a: (jnp.shape(a), jnp.result_type(a)), tree)  # noqa: E731
+    if error(one, same) or shapes(one) != shapes(other):
+        return Outcome(False, reason="the same sizes gave other parameters")
+    parts = zip(case.scheme.parts, one, strict=True) if isinstance(case.scheme, Chain) else [(case.scheme, one)]
+    for scheme, p in parts:
+        if said := _undeclared(scheme, p, case.dims.heads):
+            return Outcome(False, reason=said)
+    return Outcome(True, reason=f"{sum(a.size for a in jax.tree.leaves(one))} numbers")
+
+
+def _undeclared(scheme: Scheme, p: dict, heads: int) -> str:
+    layer, each = p["layer"], p["heads"]
+    if both := layer.keys() & each.keys():
+        return f"{', '.join(sorted(both))} names a parameter of the layer and of its heads"
+    if missing := scheme.tied - layer.keys() - each.keys():
+        declared = type(scheme).tied
+        if not (isinstance(declared, frozenset) and scheme.samples):  # a setting may leave a parameter out
+            return f"{', '.join(sorted(missing))} is declared tied, but no such parameter exists"
+    if any(a.shape[0] != heads for a in jax.tree.leaves(each)):
+        return "a parameter of heads has no leading head axis"
+    if not all(jnp.issubdtype(a.dtype, jnp.floating) for a in jax.tree.leaves(p)):
+        return "a parameter is not of a floating type, so it cannot be trained"
+    return ""
+
+
+def embed_reads_shared_parameters(case: Case) -> Outcome:
+    """The input is made once for all layers, so what it reads belongs to all of them."""
+    if not case.scheme.overrides("embed"):
+        return absent("it does not act on the input")
+
+    @case.jit
+    @jax.grad
+    def read(p, x):
+        return (embed(case.scheme, p, x) * jnp.cos(jnp.arange(case.dims.width))[None, :]).sum()
+
+    read = jax.tree_util.tree_leaves_with_path(read(case.params, case.inputs.x))
+    names = {path[-1].key for path, g in read if float(jnp.max(jnp.abs(g))) > 0}
+    parts = case.scheme.parts if isinstance(case.scheme, Chain) else (case.scheme,)
+    own = names - frozenset().union(*(s.tied for s in parts))
+    return holds_if(not own, f"embed reads {', '.join(sorted(own))}, which is not declared tied")
+
+
+def it_is_a_value(case: Case) -> Outcome:
+    """Equal where its settings are equal, hashable, frozen, and without arrays: one compilation for equal schemes."""
+    scheme = case.scheme
+    twin = dataclasses.replace(scheme)
+    if scheme != twin or hash(scheme) != hash(twin):
+        return Outcome(False, reason="a copy is not equal to it, or does not hash alike")
+    if jax.tree.leaves(scheme):
+        return Outcome(False, reason="it has leaves as a pytree; parameters belong to the caller")
+    if bind(scheme, case.dims) != scheme:
+        return Outcome(False, reason="binding it twice gives another scheme")
+    return holds_if(_frozen(scheme), "an attribute can be set on it")
+
+
+def _frozen(scheme: Scheme) -> bool:
+    try:
+        scheme.name = "other"  # type: ignore[misc]
+    except dataclasses.FrozenInstanceError:
+        return True
+    return False
+
+
+def its_text_names_it(case: Case) -> Outcome:
+    """parse(spec(scheme)) == scheme, before its open settings are filled and after."""
+    parts = case.scheme.parts if isinstance(case.scheme, Chain) else (case.scheme,)
+    if not all(getattr(s, "name", None) in SCHEMES.names() for s in parts):
+        return absent("it is not registered under a name")
+    for scheme in (case.asked, case.scheme):
+        if parse(spec(scheme)) != scheme:
+            return Outcome(False, reason=f"{spec(scheme)!r} names another scheme")
+    return Outcome(True, reason=spec(case.scheme))
+
+
+def its_samples_build(case: Case) -> Outcome:
+    """Every sample of settings makes a scheme with parameters."""
+    if isinstance(case.scheme, Chain) or not case.scheme.samples:
+        return absent("it lists no samples")
+    for settings in case.scheme.samples:
+        scheme = bind(type(case.scheme)(**settings), case.dims)
+        jax.eval_shape(functools.partial(init, scheme, dims=case.dims), jax.random.key(0))
+    return Outcome(True, reason=f"{len(case.scheme.samples)} samples")
+
+
+def locate_reads_as_declared(case: Case) -> Outcome:
+    """`contextual` says whether `locate` reads features; where it does not, it tells every head the same."""
+    scheme, index = case.scheme, jnp.arange(len(case.index), dtype=jnp.int32)
+    place = spread(scheme, jnp.asarray(case.positions(case.index)))
+
+    @case.jit
+    def told(p, x, head):
+        at = At(place, index, jnp.ones_like(index), index + 1, head, case.dims.heads)
+        return scheme.locate(p, x, at, scheme.carry(case.dims))[0]
+
+    layer, heads = pick(case.params, "layer"), pick(case.params, "heads")
+    if not scheme.contextual:
+        apart = error(told(layer, None, 0), told(layer, None, case.dims.heads - 1))
+        return at_most(apart, 0.0, "" if not apart else "it tells heads apart without being contextual")
+    p, x = merge(layer, rows(heads, 0)), case.inputs.x
+    apart = error(told(p, x, 0), told(p, x[::-1] + 1, 0))
+    return holds_if(apart > 0, "it is declared contextual, but features change nothing")
