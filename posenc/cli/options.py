@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import inspect
 import io
+import itertools
 import re
 import textwrap
 import typing
@@ -21,12 +22,12 @@ import tyro
 from posenc.lab import words
 from posenc.lab.run import Plan, Run
 
-_QUIET = {"help_behavior_hint": ""}
-Name = Annotated[str | None, tyro.conf.arg(metavar="NAME", **_QUIET)]
-Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", **_QUIET)]
-File = Annotated[str | None, tyro.conf.arg(metavar="FILE", **_QUIET)]
-Settings = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...", **_QUIET)]
-Flag = Annotated[bool, tyro.conf.arg(**_QUIET)]
+# A default of None, False or nothing says nothing, so help leaves it out.
+Name = Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")]
+Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
+File = Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+Settings = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...", help_behavior_hint="")]
+Flag = Annotated[bool, tyro.conf.arg(help_behavior_hint="")]
 First = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
 
 
@@ -53,20 +54,21 @@ def training() -> list[tuple[str, Any, Any]]:
         told, hints = docs(cls), words.fields(cls)
         for f in dataclasses.fields(cls):
             usual = f.default if isinstance(f.default, str) or f.default is None else _plain(f.default)
-            shown = {} if usual is not None else _QUIET
-            arg = tyro.conf.arg(metavar=_metavar(hints[f.name]), help=told.get(f.name, ""), **shown)
+            hint = None if usual is not None else ""
+            arg = tyro.conf.arg(metavar=_metavar(hints[f.name]), help=told.get(f.name), help_behavior_hint=hint)
             made.append((f.name, Annotated[str | None, arg], dataclasses.field(default=usual)))
     return made
 
 
 def docs(cls: type) -> dict[str, str]:
     """The docstrings that stand under the fields of a dataclass."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body
-    return {
-        field.target.id: " ".join(inspect.cleandoc(text.value.value).split())
-        for field, text in zip(body, body[1:], strict=False)
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-    }
+    whole = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+    said = {}
+    for field, text in itertools.pairwise(getattr(whole, "body", ())):
+        match field, text:
+            case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str() as doc)):
+                said[name] = " ".join(inspect.cleandoc(doc).split())
+    return said
 
 
 def _tidied(cls: type, args: list[str], prog: str) -> list[str]:

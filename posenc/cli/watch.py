@@ -25,22 +25,22 @@ class Watch:
         self.parts: dict[str, float] = {}
         self.started = self.spoken = time.monotonic()
 
-    def begin(self, total: int, done: int, programs: int) -> None:
-        """A sweep of `total` trials starts, `done` of them finished earlier, the rest in so many programs."""
-        self.total, self.before, self.started = total, done, time.monotonic()
+    def begin(self, trials: int, done: int, programs: int) -> None:
+        """A sweep starts, `done` of its trials finished earlier, the rest in so many programs."""
+        self.total, self.before, self.started = trials, done, time.monotonic()
         been = f", {done} of them done earlier" if done else ""
-        self.note(f"{total} trials{been}; {programs} run{'s' * (programs != 1)} to compile")
+        self.note(f"{trials} trials{been}; {programs} run{'s' * (programs != 1)} to compile")
 
     def group(self, label: str, trials: int) -> None:
         """Some trials of one run start."""
         self.sizes[label], self.parts[label] = trials, 0.0
         self.note(f"{label}: {trials} trial{'s' * (trials != 1)}")
 
-    def step(self, label: str, done: int, total: int, loss: float) -> None:
+    def step(self, label: str, steps: int, total: int, loss: float) -> None:
         """Those trials have come so far."""
-        self.parts[label] = done / max(total, 1)
-        if time.monotonic() - self.spoken >= EVERY and done < total:
-            self.note(f"{label}: step {done} of {total}, loss {loss:.3g}{self.left()}")
+        self.parts[label] = steps / max(total, 1)
+        if time.monotonic() - self.spoken >= EVERY and steps < total:
+            self.note(f"{label}: step {steps} of {total}, loss {loss:.3g}{self.left()}")
 
     def finished(self, label: str, outcome: str, seconds: float) -> None:
         """Those trials are over: done, diverged, failed, ..."""
@@ -70,17 +70,17 @@ class Bar(Watch):
         super().__init__()
         self.progress, self.task = progress, progress.add_task("compiling", total=None)
 
-    def begin(self, total, done, programs):
-        super().begin(total, done, programs)
-        self.progress.update(self.task, total=total, completed=done)
+    def begin(self, trials, done, programs):
+        super().begin(trials, done, programs)
+        self.progress.update(self.task, total=trials, completed=done)
 
     def group(self, label, trials):
         self.sizes[label], self.parts[label] = trials, 0.0
         self._move(f"{label}: compiling")
 
-    def step(self, label, done, total, loss):
-        self.parts[label] = done / max(total, 1)
-        self._move(f"{label}: step {done} of {total}, loss {loss:.3g}{self.left()}")
+    def step(self, label, steps, total, loss):
+        self.parts[label] = steps / max(total, 1)
+        self._move(f"{label}: step {steps} of {total}, loss {loss:.3g}{self.left()}")
 
     def finished(self, label, outcome, seconds):
         super().finished(label, outcome, seconds)

@@ -15,12 +15,9 @@ An experiment file is a claim, in Python: a docstring, `runs()`, and where wante
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import itertools
 import math
 import re
-import sys
-import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +26,7 @@ from typing import Any
 from posenc import grammar
 from posenc.lab import words
 from posenc.lab.disk import check_name
+from posenc.lab.pyfile import executed, pointing
 from posenc.lab.run import Plan, Run
 
 _PARTS = ("source", "cost", "command", "variation", "result")
@@ -194,10 +192,10 @@ def from_file(path: str | Path, yes: bool = False) -> Experiment:
         return read(path, yes)
     if path.suffix != ".py":
         raise ValueError(f"{str(path)!r} is no experiment file; it ends in .py or .toml.")
-    module = _module(path)
+    module = executed(path)
     if not callable(getattr(module, "runs", None)):
         raise ValueError(f"{str(path)!r} has no function runs(); an experiment file returns its runs from one.")
-    with _told(path):
+    with pointing(path):
         made = Experiment(
             path.stem,
             tuple(module.runs()),
@@ -222,37 +220,6 @@ def header(doc: str) -> Header:
         if at:
             parts[at] = f"{parts.get(at, '')} {line.strip()}".strip()
     return Header(**parts)
-
-
-def _module(path: Path) -> Any:
-    name = f"posenc_experiment_{re.sub(r'[^A-Za-z0-9_]', '_', path.stem)}"
-    specification = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module
-    try:
-        with _told(path):
-            specification.loader.exec_module(module)
-    finally:
-        del sys.modules[name]
-    return module
-
-
-class _told:
-    """Says of an error in a file in which of its lines it arose."""
-
-    def __init__(self, path: Path):
-        self.path = path
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        if not isinstance(error, Exception):
-            return False
-        lines = [f.lineno for f in traceback.extract_tb(trace) if Path(f.filename) == self.path]
-        where = f", line {lines[-1]}" if lines else ""
-        said = f"{error.msg} in line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
-        raise ValueError(f"{str(self.path)!r}{where}, cannot be used: {type(error).__name__}: {said}") from error
 
 
 def _key(value: Any) -> Any:

@@ -150,7 +150,7 @@ def as_text(view: View) -> str:
     """A matrix in numbers; of a long one, evenly spaced rows and columns."""
     rows, columns = map(_kept, view.matrix.shape)
     cells = [["", *map(str, columns)]]
-    cells += [[str(q) if len(rows) > 1 else "", *(_number(view.matrix[q, k]) for k in columns)] for q in rows]
+    cells += [[str(q) if len(rows) > 1 else "", *(_number(float(view.matrix[q, k])) for k in columns)] for q in rows]
     width = max(len(cell) for row in cells for cell in row)
     whole = view.matrix.shape[1]
     note = "" if len(columns) == whole else f" ({len(columns)} of {whole} positions)"
