@@ -62,7 +62,8 @@ def attend(
     start = cache.length if cache is not None else 0 if query_start is None else query_start
     same = q.shape[-3] == k.shape[-3] and query_start is None and not any(a is not None for a in t[4::2])
     layer = _Layer(scheme, pick(params, "layer"), pick(params, "heads"), look, same)
-    scheme.admit(layer.params, t.positions if t.positions is not None else _implied(scheme, start, q.shape[-3]))
+    told = _implied(scheme, start, q.shape[-3]) if t.positions is None else t.positions
+    scheme.admit(layer.params, spread(scheme, told))
     lead = q.shape[:-3]
     t = jax.tree.map(jnp.asarray, t)
     flat, axes = arguments.fold_tokens(t, lead, scheme.axes)
@@ -87,7 +88,7 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     positions = arguments.tokens("positions", positions, lead, length, scheme.axes, False)
     segments = arguments.tokens("segments", segments, lead, length, 1, True)
     index = jnp.arange(length, dtype=jnp.int32)
-    scheme.admit(p, positions if positions is not None else _implied(scheme, 0, length))
+    scheme.admit(p, spread(scheme, _implied(scheme, 0, length) if positions is None else positions))
     positions, segments = jax.tree.map(jnp.asarray, (positions, segments))
 
     def one(x, positions, segments):

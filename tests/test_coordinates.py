@@ -164,6 +164,17 @@ def test_a_placed_scheme_without_positions_is_refused():
         posenc.embed(posenc.parse("sinusoidal @ offset(3)"), none, np.zeros((3, 4)))
 
 
+def test_one_array_for_all_parts_is_refused_by_any_of_them_and_a_tuple_by_a_scheme_alone():
+    dims, x = posenc.Dims(4, 1, 4, 3), np.zeros((2, 4), np.float32)
+    scheme = posenc.parse("sinusoidal + learned")
+    params = posenc.init(scheme, KEY, dims)
+    assert np.isfinite(posenc.embed(scheme, params, x, positions=np.array([0, 2]))).all()
+    with pytest.raises(ValueError, match="Position 3 has no row"):
+        posenc.embed(scheme, params, x, positions=np.array([0, 3]))
+    with pytest.raises(ValueError, match="A tuple of 2 positions was given to one scheme"):
+        posenc.embed(posenc.parse("learned"), params[1], x, positions=(np.arange(2), np.arange(2)))
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
