@@ -103,7 +103,7 @@ def _prior(task: Task, learnt: Batch, judged: Batch):
 
 def _frequent(task: Task, batch: Batch):
     """Each row's most frequent token of `task.cue`, as a class. Classes are counted from the first such token."""
-    words = jnp.asarray(np.asarray(task.cue), jnp.int32)
+    words = jnp.arange(task.cue.start, task.cue.stop, dtype=jnp.int32)
     count = jax.lax.map(lambda w: jnp.sum((batch.tokens == w) & batch.prompt, axis=1, dtype=jnp.int32), words)
     best = words[jnp.argmax(count, axis=0)]
     return (best if task.layout is Layout.LM else best - task.cue.start)[:, None]

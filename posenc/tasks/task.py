@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, dataclass_transform
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from posenc.registry import Registry, convert
@@ -107,13 +108,27 @@ class Task(ABC):
     ability: ClassVar[tuple[str, ...]] = ()
     suites: ClassVar[tuple[str, ...]] = ()
     revision: ClassVar[int] = 1  # raised when the data change
-    least: ClassVar[dict[str, int]] = {}  # the smallest value of a setting
     samples: ClassVar[tuple[dict[str, Any], ...]] = ()  # settings that the tests also run
+    least: ClassVar[dict[str, int]] = {}  # the smallest value of a setting
+
+    # Numbers, or properties where settings decide: hence without a type that a checker could hold both to.
+    alphabet: Any
+    """int: how many tokens the task itself has, without the specials of its layout."""
+    sizes: Any
+    """Sizes: which are trained on, evaluated, and legal."""
+    classes: Any = property(lambda task: task.vocab)
+    """int: how many outputs there are; a language model's are its tokens."""
+    choices: Any = property(lambda task: task.classes)
+    """int: what a uniform guess of one answer token chooses among."""
+    cue: Any = None
+    """range: tokens among which a row's most frequent is a guess without order; None where that is senseless."""
 
     def __init_subclass__(cls, name: str | None, **kwargs: Any):
         super().__init_subclass__(**kwargs)
         if cls.__bases__ != (Task,):
             raise TypeError(f"{cls.__name__} extends {cls.__bases__[0].__name__}, but tasks are final.")
+        if missing := [attribute for attribute in ("layout", "alphabet", "sizes") if not hasattr(cls, attribute)]:
+            raise TypeError(f"{cls.__name__} has no {' and no '.join(missing)}; a task states all three.")
         cls.name = cls.__name__ if name is None else name
         dataclasses.dataclass(frozen=True)(cls)
         jax.tree_util.register_static(cls)
@@ -132,34 +147,9 @@ class Task(ABC):
                 raise ValueError(f"The setting {setting!r} of {self.name!r} is at least {bound}, not {given}.")
 
     @property
-    @abstractmethod
-    def alphabet(self) -> int:
-        """How many tokens the task itself has, without the specials of its layout."""
-
-    @property
-    @abstractmethod
-    def sizes(self) -> Sizes:
-        """Which sizes are trained on, evaluated, and legal."""
-
-    @property
     def vocab(self) -> int:
         """All input tokens are below this."""
         return self.alphabet + len(self.layout.specials)
-
-    @property
-    def classes(self) -> int:
-        """How many outputs there are; a language model's are its tokens."""
-        return self.vocab
-
-    @property
-    def choices(self) -> int:
-        """What a uniform guess of one answer token chooses among."""
-        return self.classes
-
-    @property
-    def cue(self) -> range | None:
-        """Tokens among which the most frequent of a row is a guess without order; None where that is senseless."""
-        return None
 
     def special(self, word: str) -> int:
         """The id of EMPTY, PAD, SEP, BOS or EOS."""
@@ -189,7 +179,7 @@ class Task(ABC):
             raise TypeError(f"A size is a whole number; {self.name!r} was given {jnp.asarray(n).dtype}.")
         if jnp.shape(n) not in ((), (batch,)):
             raise ValueError(f"Sizes are one number or one per row, of shape ({batch},), not {jnp.shape(n)}.")
-        if not isinstance(n, jax.core.Tracer):
+        if not isinstance(n, Tracer):
             for size in np.unique(np.asarray(n)):
                 self.check_size(int(size), n_max)
         return self.make(key, jnp.broadcast_to(jnp.asarray(n, jnp.int32), (batch,)), n_max)

@@ -48,14 +48,11 @@ def test_an_example_depends_neither_on_its_padding_nor_on_vmap(text, draw):
     assert (together.tokens[0] != together.tokens[1]).any(), "the keys made no difference"
 
 
-def test_types_are_stated_and_do_not_follow_the_64_bit_switch(text):
-    task = tasks.parse(text)
-    n = task.sizes.smallest + 3
-    n = n if task.sizes.largest is None else min(n, task.sizes.largest)
-    sample = functools.partial(task.sample, batch=3, n_max=n)
+def test_types_are_stated_and_do_not_follow_the_64_bit_switch(text, draw):
+    n = draw.task.sizes.smallest
     with jax.enable_x64(True):
-        wide = jax.eval_shape(sample, jax.random.key(0), n)
-    for batch in (wide, jax.eval_shape(sample, jax.random.key(0), n)):
+        wide = jax.eval_shape(lambda: draw.task.sample(jax.random.key(0), n, batch=3, n_max=n))
+    for batch in (wide, draw(n)):
         kinds = {name: leaf.dtype for name, leaf in batch._asdict().items() if hasattr(leaf, "dtype")}
         kinds |= {name: leaf.dtype for name, leaf in (batch.coords | batch.strata).items()}
         flags = dict.fromkeys(("score", "valid", "prompt"), jnp.bool_) | {"weight": jnp.float32}

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import pytest
 
 from posenc import tasks
-from posenc.tasks.task import TASKS, Task
+from posenc.tasks.task import TASKS, Layout, Task
 
 
 def test_a_task_and_its_text_are_one(text):
@@ -105,7 +105,9 @@ def test_a_task_is_final_and_its_name_is_its_own():
     with pytest.raises(TypeError, match="tasks are final"):
         type("Longer", (TASKS.find("copy"),), {}, name="longer")
     with pytest.raises(ValueError, match="'copy' is taken"):
-        type("Other", (Task,), {"__annotations__": {}}, name="copy")
+        type("Other", (Task,), {"layout": Layout.LM, "alphabet": 2, "sizes": None}, name="copy")
+    with pytest.raises(TypeError, match="has no alphabet and no sizes"):
+        type("Other", (Task,), {"layout": Layout.LM}, name=None)
     assert tasks.names() == sorted(set(tasks.names()))
 
 
