@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -209,7 +210,8 @@ def _described(found: dict[str, Any]) -> str:
         facts |= {"keys cached": found["keys cached"], "kernels": ", ".join(found["kernels"])}
         facts |= {"cite": ", ".join(found["cite"]) or "nothing to cite"}
     lines += [f"  {name:<12} {_short(value)}" for name, value in facts.items()]
-    return "\n".join([*lines, *(f"\n  {note}" for note in found.get("notes", ()))])
+    notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in found.get("notes", ()))
+    return "\n\n".join(["\n".join(lines), *notes])
 
 
 def _target(text: str) -> Path:

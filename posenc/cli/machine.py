@@ -25,7 +25,7 @@ class Doctor:
     def __call__(self) -> int:
         from posenc.lab import device
 
-        device.prepare()
+        start()
         found: dict[str, Any] = dict(device.describe())
         found |= {name: _version(name) for name in PACKAGES}
         found |= {"runs": f"{disk.root()}, {_writable()}", "compilation cache": str(device.cache())}
@@ -35,6 +35,22 @@ class Doctor:
         else:
             say_rows(("what", "here"), list(found.items()))
         return 0
+
+
+def start() -> None:
+    """Settle devices and start jax. Raises `ValueError` where the device asked for is not there."""
+    from posenc.lab.device import prepare
+
+    prepare()
+    import jax
+
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError):
+        asked = os.environ.get("JAX_PLATFORMS", "")
+        raise ValueError(
+            f"JAX finds no device for JAX_PLATFORMS={asked}; unset it, or install jax for that device."
+        ) from None
 
 
 def _version(name: str) -> str:

@@ -199,7 +199,7 @@ def experiment_folders() -> list[Path]:
 
     places = [Path(posenc.__file__).resolve().parent.parent / "experiments", Path("experiments")]
     found = [place for place in places if place.is_dir()]
-    return found[:1] if len(found) == 2 and found[0].samefile(found[1]) else found
+    return found[1:] if len(found) == 2 and found[0].samefile(found[1]) else found
 
 
 def _chosen(results: Results, texts: tuple[str, ...]) -> Results:

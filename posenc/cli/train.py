@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from posenc.cli import FAILED, OK, Preempted
+from posenc.cli.machine import start
 from posenc.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.cli.output import lasting, say
 from posenc.cli.watch import watching
@@ -125,9 +126,7 @@ def carry_out(asked: Experiment, how: How) -> int:
     """Train what is asked for, with progress on stderr and the table on stdout; returns the exit code."""
     before = signal.signal(signal.SIGTERM, _preempted)  # until the sweep listens itself
     try:
-        from posenc.lab.device import prepare
-
-        prepare()
+        start()
         check_names(asked)
         from posenc.lab.sweep import rehearse, sweep
 

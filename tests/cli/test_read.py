@@ -180,3 +180,12 @@ def test_a_reader_that_leaves_early_is_no_error(runs, tmp_path):
         env={**os.environ, "POSENC_RUNS": str(tmp_path / "runs")},
     )
     assert done.stderr == "" and done.stdout == "["
+
+
+def test_a_device_that_is_not_there_is_named(tmp_path):
+    env = {**os.environ, "JAX_PLATFORMS": "cuda"}
+    words = [sys.executable, "-m", "posenc", "doctor"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=env)
+    if done.returncode == 0:
+        pytest.skip("a GPU is here")
+    assert done.returncode == 2 and "JAX_PLATFORMS=cuda" in done.stderr.splitlines()[-1]
