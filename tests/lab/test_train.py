@@ -170,7 +170,7 @@ def test_weight_decay_spares_positions_norms_and_what_is_shared():
         "embedding": True,
         "readout": True,
         "scale": False,
-        "tied": {"t5(bidirectional=True)": {"heads": {"bias": False}, "layer": {}}},
+        "tied": {"t5(bidirectional=True)": {"heads": {"table": False}, "layer": {}}},
     }
 
 
@@ -216,7 +216,7 @@ def test_an_arrangement_that_cannot_be_is_refused(asked, says):
         ({"scheme": "[rope, nope]"}, "no multiple of the 2 layers"),
         ({"scheme": "rope", "width": 6, "heads": 2}, "pairs"),
         ({"task": "copy", "model": "encoder"}, "causal"),
-        ({"length": 1, "task": "token_at_index(indices=8)"}, "no size"),
+        ({"length": 1, "task": "token_at_index(indices=8)"}, "shortest is 8"),
         ({"scheme": "fox"}, "causal"),
     ],
 )

@@ -1,0 +1,226 @@
+"""A sweep end to end, tiny: it resumes without repeating, adds only what is new, and loses nothing to a signal."""
+
+import dataclasses
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from posenc.lab import params, plan, store, worker
+from posenc.lab.experiment import Experiment, grid
+from posenc.lab.results import load
+from posenc.lab.run import Plan, Run
+from posenc.lab.sweep import rehearse, sweep
+from posenc.show.tables import table
+
+BASE = Run(task="even_pairs", width=8, depth=1, heads=2, hidden=8, batch=4, length=4)
+PLAN = Plan(steps=4, seeds=(0, 1), sizes=(4, 8), rows=8, segment=2)
+
+
+def experiment(**change):
+    return Experiment("tiny", grid(BASE, scheme=["rope", "nope"]), dataclasses.replace(PLAN, **change))
+
+
+class Watch:
+    """Remembers what it is told, and may do something at a step."""
+
+    def __init__(self, at_step=None):
+        self.heard, self.at_step = [], at_step
+
+    def __getattr__(self, name):
+        def hear(*said):
+            self.heard.append((name, *said))
+            if name == "step" and self.at_step:
+                self.at_step(*said)
+
+        return hear
+
+    def labels(self):
+        return [said[1] for said in self.heard if said[0] == "group"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    assert sweep(experiment(), folder, keep=True, watch=Watch()) == 0
+    return folder
+
+
+def trials(folder):
+    return {t["id"]: t for r in store.read_records(folder).records for t in r["trials"]}
+
+
+def test_everything_planned_is_recorded(whole):
+    found = trials(whole)
+    assert len(found) == 4 and {t["outcome"] for t in found.values()} == {"done"}
+    assert store.status(whole).counts["done"] == 4
+    for trial in found.values():
+        assert set(trial["evaluations"]) == {"4", "8"} and all(e["rows"] == 8 for e in trial["evaluations"].values())
+        assert trial["curve"]["step"] == [2, 4] and np.isfinite(trial["curve"]["loss"]).all()
+
+
+def test_a_record_says_where_it_is_from(whole):
+    about = store.read_records(whole).records[0]["provenance"]
+    assert {"posenc", "commit", "python", "jax", "flax", "device", "lanes", "ended", "seconds"} <= set(about)
+
+
+def test_the_same_command_again_does_nothing(whole):
+    watch = Watch()
+    before = {p: p.stat().st_mtime_ns for p in (whole / "records").iterdir()}
+    assert sweep(experiment(), whole, watch=watch) == 0
+    assert watch.labels() == [] and before == {p: p.stat().st_mtime_ns for p in (whole / "records").iterdir()}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 75), (signal.SIGINT, 130)])
+def test_a_signal_ends_after_the_segment_and_the_rest_resumes_to_the_same_table(whole, tmp_path, number, code):
+    folder, sent = tmp_path / "cut", []
+
+    def stop(label, steps, total, loss):
+        if label.startswith("nope") and not sent:
+            sent.append(os.kill(os.getpid(), number))
+
+    assert sweep(experiment(), folder, watch=Watch(stop)) == code
+    assert len(trials(folder)) == 2, "the group that was finished is recorded, the one cut short is not"
+    resumed = Watch()
+    assert sweep(experiment(), folder, watch=resumed) == 0
+    assert [label.split(" ")[0] for label in resumed.labels()] == ["nope"]
+    assert table(load(folder), "csv") == table(load(whole), "csv")
+    assert trials(folder) == trials(whole)
+
+
+def test_a_group_that_fails_is_told_and_the_others_finish(tmp_path, monkeypatch):
+    real = worker.program
+
+    def break_rope(cell, *rest):
+        if cell.run.scheme == "rope":
+            raise RuntimeError("planted")
+        return real(cell, *rest)
+
+    monkeypatch.setattr(worker, "program", break_rope)
+    watch = Watch()
+    assert sweep(experiment(), tmp_path / "x", watch=watch) == 1
+    counts = store.status(tmp_path / "x").counts
+    assert counts["failed"] == 2 and counts["done"] == 2
+    assert any("planted" in str(said) for said in watch.heard)
+    monkeypatch.undo()
+    assert sweep(experiment(), tmp_path / "x", watch=Watch()) == 0
+    assert store.status(tmp_path / "x").counts["done"] == 4
+
+
+def test_running_out_of_memory_is_an_outcome_of_its_own(tmp_path, monkeypatch):
+    def full(*_):
+        raise RuntimeError("RESOURCE_EXHAUSTED: planted")
+
+    monkeypatch.setattr(worker, "program", full)
+    assert sweep(experiment(), tmp_path / "x", watch=Watch()) == 1
+    assert store.status(tmp_path / "x").counts["oom"] == 4
+
+
+def test_more_seeds_run_those_alone(whole, tmp_path):
+    import shutil
+
+    folder = tmp_path / "more"
+    shutil.copytree(whole, folder)
+    before = trials(folder)
+    watch = Watch()
+    assert sweep(experiment(seeds=(0, 1, 2)), folder, watch=watch) == 0
+    assert [said[2] for said in watch.heard if said[0] == "group"] == [1, 1]
+    after = trials(folder)
+    assert len(after) == 6 and all(after[i] == t for i, t in before.items())
+
+
+def test_what_cannot_run_is_refused_before_anything_is_written(tmp_path):
+    bad = Experiment("bad", (BASE, dataclasses.replace(BASE, scheme="learned", longest=4)), PLAN)
+    with pytest.raises(ValueError, match="learned on even_pairs cannot run"):
+        sweep(bad, tmp_path / "x", watch=Watch())
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_rehearsal_counts_and_writes_nothing(whole, tmp_path):
+    said = rehearse(experiment(seeds=(0, 1, 2)), tmp_path / "x")
+    assert (said["trials"], said["done"], said["programs"]) == (6, 0, 6) and said["seconds"] > 0
+    assert not (tmp_path / "x").exists()
+    said = rehearse(experiment(seeds=(0, 1, 2)), whole)
+    assert (said["trials"], said["done"], said["programs"]) == (6, 4, 6)
+
+
+def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(whole):
+    import jax
+    import jax.numpy as jnp
+    from flax import nnx
+
+    from posenc.lab.run import Knobs
+    from posenc.lab.train import evaluate, init, pure
+
+    line = store.read_plan(whole)[0]
+    cell = plan.read_cell(line)
+    state = init(cell, Knobs(jnp.uint32(1), *map(jnp.float32, Knobs()[1:])))
+    kept = load(whole).params(line["id"])
+    shapes = jax.tree.map(lambda a: (a.shape, a.dtype), pure(state.model))
+    assert jax.tree.leaves(shapes) == jax.tree.leaves(jax.tree.map(lambda a: (a.shape, a.dtype), kept))
+    flat = jax.tree.leaves(kept)
+    model = jax.tree.unflatten(jax.tree.structure(state.model), flat)
+    sums = evaluate(cell, line["rows"], tuple(line["sizes"]), state._replace(model=model), jnp.asarray(line["sizes"]))
+    recorded = trials(whole)[line["id"]]["evaluations"]
+    for at, n in enumerate(line["sizes"]):
+        assert recorded[str(n)] == {name: int(a[at]) for name, a in sums.items()}
+    assert isinstance(nnx.state(model), nnx.State)
+
+
+def test_damaged_parameters_are_never_given_back(whole, tmp_path):
+    import shutil
+
+    folder = tmp_path / "damaged"
+    shutil.copytree(whole, folder)
+    trial = params.kept(folder)[0]
+    files = [p for p in (folder / "params" / trial).rglob("*") if p.is_file() and p.name != params.MANIFEST]
+    for path in files:
+        if not path.stat().st_size:
+            continue
+        content = path.read_bytes()
+        path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+        with pytest.raises(ValueError, match="damaged"):
+            params.restore(folder, trial)
+        path.write_bytes(content)
+    files[0].unlink()
+    with pytest.raises(ValueError, match="damaged"):
+        params.restore(folder, trial)
+    with pytest.raises(ValueError, match="train with --keep"):
+        params.restore(folder, "f" * 64)
+
+
+def test_a_trial_is_named_by_everything_that_decides_its_result():
+    def name(run, seed=0, steps=4):
+        from posenc.lab.train import resolve
+
+        knobs = Plan(seeds=(seed,)).knobs()[0]
+        return plan.identity(resolve(run), knobs, steps)
+
+    base = name(BASE)
+    assert base == name(dataclasses.replace(BASE, scheme="rope(base=10000)")), "a default written out is the default"
+    assert base == name(dataclasses.replace(BASE, hidden=8, longest=16)), "what is filled in is what is hashed"
+    changed = [
+        dataclasses.replace(BASE, scheme="rope(base=20000.0)"),
+        dataclasses.replace(BASE, width=16),
+        dataclasses.replace(BASE, task="parity_check"),
+        dataclasses.replace(BASE, length=5),
+    ]
+    assert len({base, name(BASE, seed=1), name(BASE, steps=5), *map(name, changed)}) == 7
+
+
+def test_a_new_revision_is_a_new_trial(monkeypatch):
+    from posenc.lab.train import resolve
+    from posenc.schemes.rope import RoPE
+
+    knobs = Plan().knobs()[0]
+    before = plan.identity(resolve(BASE), knobs, 4)
+    monkeypatch.setattr(RoPE, "revision", RoPE.revision + 1)
+    assert plan.identity(resolve(BASE), knobs, 4) != before
+
+
+def test_the_plan_holds_no_path_of_this_machine(whole):
+    for path in (whole / "plan.jsonl", whole / "sweep.toml", *(whole / "records").iterdir()):
+        assert str(whole.parent) not in path.read_text()
+    json.loads((whole / "plan.jsonl").read_text().splitlines()[0])

@@ -1,0 +1,154 @@
+"""The Transformer: a scan over periods is the loop over layers, shared parameters are one copy, padding is nothing."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc.attention import embed
+from posenc.compose import bare
+from posenc.lab.train import pure
+from posenc.models.draws import Cut, cut
+from posenc.models.transformer import Shape, Transformer, normalise
+from posenc.naming import bind, parse, spec
+from posenc.scheme import Dims
+
+DIMS = Dims(width=16, heads=2, head=8, trained=8, longest=32, causal=False)
+
+
+def build(scheme, depth=4, key=0, **change):
+    shape = Shape(DIMS, depth, 12, 9, 5)._replace(**change)
+    return Transformer(bind(parse(scheme), shape.dims), shape, key=jax.random.key(key))
+
+
+def tokens(rows=2, length=8, key=5):
+    return jax.random.randint(jax.random.key(key), (rows, length), 0, 9)
+
+
+def whole(model, t, **more):
+    return jax.jit(lambda m, t: m(t, jnp.ones(t.shape, bool), jax.random.key(1), **more))(model, t)
+
+
+def by_hand(model, t):
+    """Layer after layer, each cut out of its stack."""
+    tied, segments = model.tied.get_value(), jnp.ones(t.shape, jnp.int32)
+    x = model.embedding.get_value()[t]
+    if model.input is not None:
+        x = embed(model.input, tied[spec(bare(model.input))], x, segments=segments)
+    for period in range(model.periods):
+        for scheme, blocks in zip(model.layers, model.blocks, strict=True):
+            block = jax.tree.map(lambda a, n=period: a[n], blocks)
+            x = block(x, segments=segments, tied=tied[spec(bare(scheme))])
+    if model.shape.norm == "pre":
+        x = normalise(x, model.scale.get_value())
+    return x @ model.readout.get_value()
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("scheme", ["t5", "sinusoidal + [alibi, rope + window(3)]", "learned + t5"])
+def test_the_scan_over_periods_is_the_loop_over_layers(scheme, norm):
+    model = build(scheme, norm=norm)
+    np.testing.assert_allclose(whole(model, tokens()), by_hand(model, tokens()), atol=2e-5)
+
+
+def test_layers_share_what_is_tied_and_own_the_rest():
+    found = pure(build("t5 + kerple"))
+    (tied,) = found["tied"].values()
+    assert tied[0]["heads"]["table"].shape == (2, 32), "one table, whatever the depth"
+    own = found["blocks"][0]["attention"]["position"]
+    assert own[0]["heads"] == {} and all(a.shape == (4, 2) for a in own[1]["heads"].values())
+
+
+def test_the_gradient_of_a_shared_table_is_the_sum_over_layers():
+    model = build("t5", depth=2)
+
+    def loss(tied, model):
+        model = jax.tree.unflatten(jax.tree.structure(model), jax.tree.leaves(model))
+        return (model(tokens(), jnp.ones((2, 8), bool), jax.random.key(1)) ** 2).mean()
+
+    gradient = jax.jit(jax.grad(lambda m: loss(None, m)))(model)
+    table = jax.tree.leaves(gradient.tied.get_value())[0]
+    eps, at = 1e-2, (0, 3)
+
+    def shifted(delta):
+        def move(path, a):
+            return a.at[at].add(delta) if a.shape == (2, 32) else a
+
+        return loss(None, jax.tree_util.tree_map_with_path(move, model))
+
+    np.testing.assert_allclose(table[at], (shifted(eps) - shifted(-eps)) / (2 * eps), rtol=2e-2, atol=1e-6)
+
+
+@pytest.mark.parametrize("scheme", ["learned", "rope", "alibi", "rope @ random_sorted(64, resample='layer')"])
+def test_padding_changes_nothing_and_is_seen_by_nobody(scheme):
+    model, t = build(scheme), tokens(length=8)
+    valid = jnp.arange(8)[None, :] < jnp.array([[5], [8]])
+    key = jax.random.key(1)
+    run = jax.jit(lambda m, t, v: m(t, v, key))
+    one, other = run(model, t, valid), run(model, t.at[0, 5:].set(3), valid)
+    np.testing.assert_array_equal(one[0, :5], other[0, :5])
+    short = run(model, t[:1, :5], valid[:1, :5])
+    np.testing.assert_allclose(one[0, :5], short[0], atol=2e-5)
+
+
+def test_without_positions_a_permutation_is_a_permutation_and_with_them_it_is_not():
+    order = np.array([3, 0, 7, 1, 6, 2, 5, 4])
+    for scheme, holds in (("nope", True), ("sinusoidal", False), ("t5", False), ("rope", False), ("alibi", False)):
+        model, t = build(scheme, depth=2), tokens()
+        apart = np.abs(whole(model, t)[:, order] - whole(model, t[:, order])).max()
+        assert bool(apart < 1e-4) is holds, f"{scheme}: {apart}"
+
+
+def test_a_decoder_does_not_look_ahead():
+    shape = Shape(Dims(width=16, heads=2, head=8, trained=8), 2, 12, 9, 5)
+    model = Transformer(bind(parse("rope"), shape.dims), shape, key=jax.random.key(0))
+    t = tokens()
+    np.testing.assert_array_equal(whole(model, t)[:, :5], whole(model, t.at[:, 5:].set(0))[:, :5])
+
+
+def test_random_positions_differ_by_layer_only_where_asked():
+    from posenc.coordinates import place
+
+    given = {"index": np.arange(6), "length": 6}
+    key = jax.random.key(3)
+    for text, same in (("rope @ random_sorted(64)", True), ("rope @ random_sorted(64, resample='layer')", False)):
+        first, second = (np.asarray(place(parse(text), key, given, layer=n)) for n in (0, 1))
+        assert (first == second).all() == same
+
+
+def test_half_precision_activations_keep_float32_weights_and_logits():
+    model = build("rope", dtype=jnp.bfloat16)
+    assert {a.dtype for a in jax.tree.leaves(pure(model))} == {jnp.dtype("float32")}
+    exact, rough = whole(build("rope"), tokens()), whole(model, tokens())
+    assert rough.dtype == jnp.float32
+    np.testing.assert_allclose(rough, exact, atol=0.15)
+    assert np.abs(rough - exact).max() > 1e-4, "the activations were not bfloat16"
+
+
+def test_the_cut_of_the_normal_draw_is_frozen():
+    model = pure(build("nope", depth=2))
+    flat = np.asarray(jax.random.normal(jax.random.key(0), (2 * (16 * 16 * 4 + 2 * 16 * 12) + 16 * 5 + 9 * 16,)))
+    first = model["blocks"][0]["attention"]["query"][0]
+    np.testing.assert_allclose(first, flat[:256].reshape(16, 16) / 4, rtol=1e-6)
+    np.testing.assert_allclose(model["embedding"], flat[-144:].reshape(9, 16), rtol=1e-6)
+
+
+def test_every_number_of_the_draw_is_used_once():
+    builds = [
+        (lambda r: r.params.normal((2, 3)), 4),
+        (lambda r: (r.params.normal((5,)), r.params.normal((1, 2))), None),
+    ]
+    stacked, (a, b) = cut(builds, jax.random.key(7))
+    flat = jax.random.normal(jax.random.key(7), (4 * 6 + 7,))
+    np.testing.assert_array_equal(jnp.concatenate([stacked.ravel(), a, b.ravel()]), flat)
+
+
+def test_keys_of_a_cut_differ_by_their_place():
+    rngs = Cut(jnp.zeros(0), jax.random.key(0))
+    assert (jax.random.key_data(rngs.params()) != jax.random.key_data(rngs.params())).any()
+
+
+def test_normalisation_is_that_of_its_equation():
+    x = np.random.default_rng(0).normal(3, 5, (4, 16))
+    expected = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6) * 2
+    np.testing.assert_allclose(normalise(jnp.asarray(x, jnp.float32), jnp.full(16, 2.0)), expected, rtol=1e-4)
