@@ -46,4 +46,5 @@ class Sandwich(Scheme, name="sandwich"):
         k = np.arange(self.first, self.first + self.dim // 2)
         frequency = jnp.asarray(10000.0 ** (-2 * k / self.dim), bias_dtype(s))
         turn = tile.distance.astype(frequency.dtype)[:, :, None] * frequency[None, None, :]  # [Q, K, dim/2]
-        return s + jnp.cos(turn).sum(-1) * (tile.heads / (8 * (tile.head + 1))).astype(frequency.dtype)
+        h = jnp.asarray(tile.head + 1, frequency.dtype)
+        return s + jnp.cos(turn).sum(-1) * tile.heads / (8 * h)

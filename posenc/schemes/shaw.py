@@ -39,7 +39,7 @@ class Shaw(Scheme, name="shaw"):
 
     family = "table"
     reads = "content"
-    samples = ({"reach": 3, "shared": True}, {"reach": 0, "values": False})
+    samples = ({"reach": 3, "shared": True}, {"reach": 1, "values": False})
 
     def validate(self):
         if self.reach < 0:

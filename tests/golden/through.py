@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,12 +26,18 @@ def scores(
     """The scores of one sequence, `[H, Q, K]`, before any mask: the hooks query, key and score on `[L, H, d]`.
 
     Keys stand at 0, 1, … and queries at the last of them, unless positions are given. Keys of all heads are given.
+    `scale` takes the place of the scheme's own.
     """
-    (queries, heads, d), keys = q.shape, k.shape[0]
+    queries, keys = q.shape[0], k.shape[0]
     j = jnp.arange(keys, dtype=jnp.int32) if key_positions is None else jnp.asarray(key_positions)
     i = j[keys - queries :] if positions is None else jnp.asarray(positions, j.dtype)
+    return _scores(scheme, params, q, k, i, j, scheme.scale(q.shape[-1]) if scale is None else scale)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 6))  # one compilation is quicker than many small ones
+def _scores(scheme, params, q, k, i, j, scale):
+    (queries, heads, _), keys = q.shape, k.shape[0]
     qi, ki = jnp.arange(keys - queries, keys, dtype=jnp.int32), jnp.arange(keys, dtype=jnp.int32)
-    scale = scheme.scale(d) if scale is None else scale
 
     def one(own, head, q, k):
         p = params["layer"] | own
@@ -41,8 +48,7 @@ def scores(
         tile = posenc.Tile(said, told, i[:, None] - j[None, :], raw, scale, seen, qi, ki, head, heads)
         return scheme.score(p, raw, tile)
 
-    every = jax.jit(jax.vmap(one, (0, 0, 1, 1)))  # one compilation is quicker than many small ones
-    return every(params["heads"], np.arange(heads, dtype=np.int32), jnp.asarray(q), jnp.asarray(k))
+    return jax.vmap(one, (0, 0, 1, 1))(params["heads"], jnp.arange(heads, dtype=jnp.int32), q, k)
 
 
 def scored(scheme: Any, params: Any, raw: Any) -> jax.Array:

@@ -1,7 +1,5 @@
 """What a scheme does, seen from outside: its bias for given positions, and one attention with random tokens."""
 
-import functools
-
 import jax
 import numpy as np
 
@@ -34,5 +32,7 @@ def tokens(length, seed=0, dims=DIMS, dtype=np.float32, width=None):
 
 def attend(scheme, params, q, k, v, x=None, **given):
     """`posenc.attend`, compiled once for its settings."""
-    static = {n: given.pop(n) for n in ("mask",) if n in given}
-    return jax.jit(functools.partial(posenc.attend, scheme, **static))(params, q, k, v, x=x, **given)
+    return _attend(scheme, params, q, k, v, x=x, **given)
+
+
+_attend = jax.jit(posenc.attend, static_argnums=0, static_argnames=("mask",))
