@@ -17,7 +17,7 @@ class FIRE(Scheme, name="fire"):
     f is a perceptron of one hidden layer, its output per head; c and m are learned, and L is the position from which
     distances count as shares. The authors train on 2048 tokens and set L = 512; other codebases take half of the
     training length. Here it is the training length unless given, so that every share of a longer sequence was seen.
-    With `bidirectional` the share is of the farther of the two, max(p_i, p_j), our reading of the paper's remark.
+    With `bidirectional`, a form of ours, the share is of the farther of the two, max(p_i, p_j).
 
     ```bibtex
     @inproceedings{li2024functional,

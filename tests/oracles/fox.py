@@ -1,4 +1,4 @@
-"""Lin et al., 2025, eq. 5: the scores of a key fade by the forget gates of all tokens after it up to the query's."""
+"""Lin et al., 2025, §3: the scores of a key fade by the forget gates of all tokens after it up to the query's."""
 
 import math
 

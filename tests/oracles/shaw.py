@@ -1,4 +1,4 @@
-"""Shaw et al., 2018, eq. 3-5: e_ij = x_i W^Q (x_j W^K + a^K_ij)ᵀ / √d, z_i = Σ_j α_ij (x_j W^V + a^V_ij)."""
+"""Shaw et al., 2018, §3: e_ij = x_i W^Q (x_j W^K + a^K_ij)ᵀ / √d, z_i = Σ_j α_ij (x_j W^V + a^V_ij)."""
 
 import math
 

@@ -53,16 +53,14 @@ def test_values_are_told_the_distance_too_unless_keys_are_enough():
     )
 
 
-def test_the_score_is_divided_as_a_whole():
+def test_content_and_distance_are_divided_alike_and_grow_alike_with_the_query():
     scheme, params = made("shaw(reach=4, values=False)")
-    q, k, v, _ = tokens(6)
-    log = posenc.parse("log_n")
-    chained, p = posenc.bind(log + scheme, DIMS), (posenc.init(posenc.bind(log, DIMS), jax.random.key(0), DIMS), params)
-    shown = attend(chained, p, q, k, v)
-    visible = np.arange(1, 7)
-    seen = attend(posenc.bind(log, DIMS), p[0], q, k, v)
-    assert not np.allclose(shown, seen)
-    assert np.isfinite(shown).all() and visible.size == 6
+    q, k, _, _ = tokens(6)
+    row = np.clip(np.arange(6)[None, :] - np.arange(6)[:, None], -4, 4) + 4
+    told = np.asarray(params["heads"]["key"])[:, row]  # [H, Q, K, d]
+    ours = np.asarray(scores(scheme, params, q, k))
+    np.testing.assert_allclose(ours, np.einsum("qhd,hqkd->hqk", q, k.swapaxes(0, 1)[:, None] + told) / 2, atol=1e-6)
+    np.testing.assert_allclose(scores(scheme, params, 3 * q, k), 3 * ours, atol=1e-5)
 
 
 def test_heads_share_vectors_only_when_asked():
