@@ -109,8 +109,9 @@ class Case:
 
     def eager(self, p: Any, a: Inputs, **about: Any) -> Any:
         """`layer`, op by op."""
+        p, a, about = jax.tree.map(jnp.asarray, (p, a, about))
         with jax.disable_jit():
-            return self.layer(p, a, **about)
+            return jax.device_get(self.layer(p, a, **about))
 
     def jit(self, f: Any, **about: Any) -> Any:
         """`jax.jit`, at little effort."""
@@ -157,7 +158,8 @@ class Case:
         """One head's parameters, and the whole square of its scores as the score hook meets it."""
         a, numbers = self.inputs if a is None else a, self.index if numbers is None else numbers
         scheme, index, count = self.scheme, jnp.arange(LENGTH, dtype=jnp.int32), self.dims.heads
-        p = merge(pick(self.params, "layer"), jax.tree.map(lambda b: b[head], pick(self.params, "heads")))
+        heads = rows(pick(self.params, "heads"), head)
+        p = jax.tree.map(jnp.asarray, merge(pick(self.params, "layer"), heads))
         place = spread(scheme, jnp.asarray(self.positions(numbers)))
         at = At(place, index, jnp.ones_like(index), index + 1, jnp.int32(head), count)
         q, k, _ = self.project(a.x, a)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import jax
 import numpy as np
 
+from posenc.compose import Chain
 from posenc.contract.case import LENGTH, Case, put
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if, largest
+from posenc.naming import bind
 from posenc.scheme import Scheme
 
 PERMUTATION = np.array([4, 0, 11, 7, 2, 9, 1, 10, 5, 3, 8, 6])
@@ -39,6 +41,8 @@ def with_positions_order_is_seen(case: Case) -> Outcome:
         seen = error(case.given(positions=moved, mask=mask), case.given(positions=far, mask=mask))
         if seen > 1e-4:
             return Outcome(True, seen)
+    if not isinstance(case.scheme, Chain) and case.scheme != bind(type(case.scheme)(), case.dims):
+        return absent("under these settings positions change nothing")
     return Outcome(False, reason="positions change nothing, though it has hooks that are told of them")
 
 

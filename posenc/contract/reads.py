@@ -51,11 +51,16 @@ def _band(case: Case, p, tile: Tile) -> Float[Array, " distances"]:
     far = jnp.arange(1 - LENGTH, LENGTH)
     zero, none = jnp.zeros((len(far), 1), tile.raw.dtype), jnp.zeros(1, jnp.int32)
     seen, told = jnp.ones(zero.shape, bool), (far, none)
-    distance = jax.tree.map(lambda d: far.astype(d.dtype).reshape(-1, 1), tile.distance)
+    distance = jax.tree.map(lambda d: _columns(far.astype(d.dtype), d.shape[2:]), tile.distance)
     if isinstance(distance, tuple):
         told = (far,) * len(distance), (none,) * len(distance)
     band = Tile(*told, distance, zero, tile.scale, seen, far, none, tile.head, tile.heads)
     return case.scheme.score(p, zero, band)[:, 0]
+
+
+def _columns(far: Array, axes: tuple[int, ...]) -> Array:
+    """One key's distances, the same on each axis of positions."""
+    return jnp.broadcast_to(far.reshape(-1, 1, *[1] * len(axes)), (len(far), 1, *axes))
 
 
 def scores_do_not_look_beyond_their_tile(case: Case) -> Outcome:

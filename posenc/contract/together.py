@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from posenc.attention import attend, embed
-from posenc.compose import Chain
+from posenc.compose import Chain, imply
 from posenc.contract.case import LENGTH, Case, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
 from posenc.naming import bind, parse
@@ -62,11 +62,10 @@ def _by_hand_apart(case: Case, out: Any, parts: list[Scheme], params: list[Any])
 
     @case.jit
     def by_hand(params, a):
-        place = jnp.asarray(case.positions(case.index))
-        at = At(place, index, jnp.ones_like(index), index + 1, jnp.int32(head), heads)
+        at = At(index, index, jnp.ones_like(index), index + 1, jnp.int32(head), heads)
         y = a.x
         for s, p in zip(parts, params, strict=True):
-            y = s.embed(p["layer"], y, at)
+            y = s.embed(p["layer"], y, _told(s, at))
         own = [p["layer"] | rows(p["heads"], head) for p in params]
         return _head(parts, own, *(b[:, head] for b in case.project(y, a)), y, at, case.dims)
 
@@ -76,15 +75,16 @@ def _by_hand_apart(case: Case, out: Any, parts: list[Scheme], params: list[Any])
 def _head(parts, own, q, k, v, y, at: At, dims: Dims) -> Float[Array, "L d"]:
     said, told = [], []
     for s, p in zip(parts, own, strict=True):
-        c, _ = s.locate(p, y, at, s.carry(dims))
+        c, _ = s.locate(p, y, _told(s, at), s.carry(dims))
         (q, i), (k, j), v = s.query(p, q, c), s.key(p, k, c), s.value(p, v, c)
         said.append((i, j))
         told.append(c)
     scale = next((s.scale(dims.head) for s in parts if s.overrides("scale")), dims.head**-0.5)
     score = raw = q @ k.T * scale
     seen = at.index[None, :] <= at.index[:, None]
-    distance = at.position[:, None] - at.position[None, :]
-    tiles = [Tile(*pair, distance, raw, scale, seen, at.index, at.index, at.head, at.heads) for pair in said]
+    apart = [(a := _told(s, at).position)[:, None] - a[None, :] for s in parts]
+    rest = raw, scale, seen, at.index, at.index, at.head, at.heads
+    tiles = [Tile(*pair, distance, *rest) for pair, distance in zip(said, apart, strict=True)]
     three = list(zip(parts, own, tiles, strict=True))
     for s, p, tile in three:
         score = s.score(p, score, tile)
@@ -94,6 +94,11 @@ def _head(parts, own, q, k, v, y, at: At, dims: Dims) -> Float[Array, "L d"]:
     for s, p, c in reversed(list(zip(parts, own, told, strict=True))):
         o = s.output(p, o, c)
     return o
+
+
+def _told(scheme: Scheme, at: At) -> At:
+    """What is known of tokens, with as many numbers to a position as this part has axes."""
+    return at._replace(position=imply(scheme, at.position))
 
 
 def _parts(scheme: Scheme, params: Any) -> tuple[list[Scheme], list[Any]]:

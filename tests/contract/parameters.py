@@ -1,0 +1,31 @@
+"""Names, shapes and types of every scheme's parameters at fixed sizes, as `parameters.json` records them.
+
+python -m tests.contract.parameters        # write the file anew, after a change that is meant
+"""
+
+import json
+from pathlib import Path
+
+import jax
+
+import posenc
+from posenc.scheme import SCHEMES
+
+FILE = Path(__file__).with_name("parameters.json")
+DIMS = posenc.Dims(width=32, heads=4, head=8, trained=16, longest=64)
+
+
+def snapshot(name: str) -> dict[str, dict[str, str]]:
+    """For each text of a scheme, the type and shape of each parameter by its path."""
+    cls, found = SCHEMES.find(name), {}
+    for settings in ({}, *cls.samples):
+        scheme = posenc.bind(cls(**settings), DIMS)
+        made = jax.eval_shape(lambda key, s=scheme: posenc.init(s, key, DIMS), jax.random.key(0))
+        leaves = jax.tree_util.tree_leaves_with_path(made)
+        paths = {"/".join(k.key for k in path): f"{a.dtype}{list(a.shape)}" for path, a in leaves}
+        found[posenc.spec(cls(**settings))] = paths
+    return found
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps({name: snapshot(name) for name in posenc.names()}, indent=1) + "\n")

@@ -1,0 +1,135 @@
+"""Every scheme holds every property: the registry, its samples, sums of them, and toys for the hooks that few use.
+
+A new scheme is tested by existing. `python -m tests.contract.parameters` writes parameters.json anew.
+"""
+
+import ast
+import importlib.util
+import inspect
+import json
+import pkgutil
+import re
+from pathlib import Path
+
+import jax
+import pytest
+
+import posenc
+from posenc import contract
+from posenc.scheme import SCHEMES
+from tests.contract.parameters import FILE, snapshot
+from tests.contract.toys import TOYS
+
+SUMS = ("rope + alibi", "learned + ssmax + shaw(reach=3)", "log_n + rope + fox", "sinusoidal + t5")
+
+
+def texts():
+    """Every scheme as it stands, and every sample of its settings."""
+    for name in posenc.names():
+        cls = SCHEMES.find(name)
+        yield from (posenc.spec(cls(**settings)) for settings in ({}, *cls.samples))
+
+
+CASES = [*texts(), *SUMS, *(type(toy).__name__ for toy in TOYS)]
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    """One case for all its properties, so that what they share is compiled once."""
+    toys = {type(toy).__name__: toy for toy in TOYS}
+    scheme = toys.get(request.param) or posenc.parse(request.param)
+    with jax.enable_x64(True):
+        return contract.Case(scheme)
+
+
+@pytest.mark.parametrize("holds", contract.PROPERTIES, ids=lambda f: f.__name__)
+def test_it_holds(case, holds):
+    outcome = contract.examine(holds, case)
+    assert outcome.holds is not False, f"{outcome.figure} {outcome.reason}"
+
+
+def test_what_does_not_apply_says_why():
+    report = posenc.check(posenc.parse("nope"))
+    assert report.ok, str(report)
+    assert all(f.outcome.reason for f in report.findings if f.outcome.holds is None)
+
+
+def test_the_two_halves_of_order_apply_where_they_should():
+    """The negative control fails nothing and shows nothing: without positions there is no order to be seen."""
+    seen = lambda text: posenc.check(posenc.parse(text), only="G8").findings  # noqa: E731
+    nope = {f.name: f.outcome.holds for f in seen("nope")}
+    assert nope["without_positions_order_is_unseen"] is True and nope["with_positions_order_is_seen"] is None
+    assert all(f.outcome.holds for f in seen("alibi"))
+
+
+def test_a_report_is_a_value_that_prints_as_a_table():
+    report = posenc.check(posenc.parse("alibi"), only=["G18", "its_text_names_it"])
+    assert report.ok and not report.failures and len({f.name for f in report.findings}) == 3
+    assert report == posenc.check(posenc.parse("alibi"), only=["G18", "its_text_names_it"])
+    lines = str(report).splitlines()
+    assert lines[0] == "alibi: 3 hold, 0 fail, 0 do not apply" and all("holds" in line for line in lines[1:])
+
+
+def test_what_is_no_property_is_refused():
+    with pytest.raises(ValueError, match="No property is called G99; choose from .*G18.*the_future_is_unseen"):
+        posenc.check(posenc.parse("rope"), only="G99")
+    with pytest.raises(TypeError, match="a pattern of layers"):
+        posenc.check(posenc.parse("[rope, nope]"))
+
+
+@pytest.mark.parametrize("name", posenc.names())
+def test_its_parameters_are_those_recorded(name):
+    """Where a name or a shape changes, saved models cannot be read; `python -m tests.contract.parameters` records it."""
+    assert snapshot(name) == json.loads(FILE.read_text())[name]
+
+
+def test_nothing_is_recorded_that_is_gone():
+    assert sorted(json.loads(FILE.read_text())) == posenc.names()
+
+
+@pytest.mark.parametrize("name", posenc.names())
+def test_its_docstring_says_what_it_is_where_it_is_from_and_how_to_cite_it(name):
+    text = inspect.cleandoc(SCHEMES.find(name).__doc__)
+    idea = text.split("\n\n")[0]
+    assert re.search(r"(19|20)\d\d|folklore", idea), f"the first paragraph names no source: {idea}"
+    assert idea.endswith("."), "the first paragraph is a sentence"
+    assert "\n    " in text, "an equation, indented, says what it computes"
+    assert "```bibtex\n@" in text, "a BibTeX entry says how to cite it"
+
+
+@pytest.mark.parametrize("name", posenc.names())
+def test_it_belongs_to_a_family(name):
+    assert SCHEMES.find(name).family != "none" or name == "nope"
+
+
+@pytest.mark.parametrize("name", posenc.names())
+def test_it_has_an_oracle_written_from_its_equation(name):
+    spec = importlib.util.find_spec(f"tests.oracles.{name}")
+    assert spec is not None, f"tests/oracles/{name}.py is missing"
+    tree = ast.parse(Path(spec.origin).read_text())
+    used = {n.split(".")[0] for node in ast.walk(tree) for n in _imported(node)}
+    assert not used & {"posenc", "jax"}, "an oracle shares no code with what it judges"
+
+
+def _imported(node):
+    if isinstance(node, ast.Import):
+        return [a.name for a in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+
+
+UNCOMPARED = {
+    "binary": "told in tutorials; no authors released code",
+    "log_n": "published as an equation; no authors' code was found",
+    "ssmax": "published as an equation; no authors' code was found",
+}
+"""Schemes without golden numbers, and why."""
+
+
+def test_every_scheme_has_golden_numbers_or_a_reason():
+    import tests.golden.adapters as adapters
+
+    modules = [
+        importlib.import_module(f"{adapters.__name__}.{m.name}") for m in pkgutil.iter_modules(adapters.__path__)
+    ]
+    covered = {name for module in modules for name in getattr(module, "schemes", ())}
+    assert sorted(set(posenc.names()) - covered - UNCOMPARED.keys()) == []

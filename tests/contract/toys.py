@@ -1,0 +1,85 @@
+"""Schemes of no one's, small enough to be read at a glance: one for each hook that few of ours use."""
+
+import jax
+import jax.numpy as jnp
+
+from posenc.scheme import Scheme, bias_dtype
+
+
+class StickBreaking(Scheme, name=None):
+    """Weights of its own: from the query backwards, each key takes a share of what is left."""
+
+    reads = "row"
+    causal_only = "a stick is broken from the query backwards"
+
+    def weigh(self, p, s, tile):
+        stays = jnp.where(tile.seen, jax.nn.log_sigmoid(-s), 0)
+        left = jnp.cumsum(stays[:, ::-1], 1)[:, ::-1] - stays  # of the keys between this one and the query
+        return jnp.where(tile.seen, jnp.exp(jax.nn.log_sigmoid(s) + left), 0)
+
+
+class Mixed(Scheme, name=None):
+    """Scores that read those of all heads, under a penalty."""
+
+    reads = "heads"
+
+    def init_head(self, key, dims):
+        return {"mix": 0.1 * jax.random.normal(key, (dims.heads,))}
+
+    def score(self, p, s, tile):
+        penalty = 0.1 * jnp.abs(tile.distance).astype(s.dtype)
+        return s + jnp.einsum("h,hqk->qk", p["mix"].astype(s.dtype), tile.gather(s)) - penalty
+
+
+class Turned(Scheme, name=None):
+    """Values multiplied by their position, and outputs divided by it: both ends of the value."""
+
+    def value(self, p, v, c):
+        return v * (1 + 0.1 * c[:, None].astype(v.dtype))
+
+    def output(self, p, o, c):
+        return o / (1 + 0.1 * c[:, None].astype(o.dtype))
+
+
+class Grid(Scheme, name=None):
+    """A penalty on both axes of a plane."""
+
+    reads = "distance"
+    axes = 2
+
+    def score(self, p, s, tile):
+        return s - 0.1 * jnp.abs(tile.distance).sum(-1).astype(s.dtype)
+
+
+class Counted(Scheme, name=None):
+    """A running count of features above zero, told to keys and queries of each head: a carry, a reset, padding."""
+
+    reads = "content"
+    contextual = True
+    causal_only = "it counts what came before"
+    cross = False
+
+    def init_head(self, key, dims):
+        return {"w": jax.random.normal(key, (dims.width,)) * dims.width**-0.5}
+
+    def carry(self, dims):
+        return jnp.zeros(()), jnp.zeros((), jnp.int32)
+
+    def locate(self, p, x, at, carry):
+        def step(carry, token):
+            total, document = carry
+            gate, segment = token
+            total = jnp.where(segment == document, total, 0) + jnp.where(segment > 0, gate, 0)
+            return (total, segment), total
+
+        exact = bias_dtype(x)
+        gate = jax.nn.sigmoid(x.astype(exact) @ p["w"].astype(exact))
+        start = carry[0].astype(gate.dtype), carry[1].astype(at.segment.dtype)
+        (total, document), c = jax.lax.scan(step, start, (gate, at.segment))
+        return c, (total.astype(carry[0].dtype), document.astype(carry[1].dtype))
+
+    def score(self, p, s, tile):
+        return s - (tile.i[:, None] - tile.j[None, :]).astype(s.dtype)
+
+
+TOYS = (StickBreaking(), Mixed(), Turned(), Grid(), Counted())
