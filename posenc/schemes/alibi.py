@@ -19,8 +19,8 @@ class ALiBi(Scheme, name="alibi"):
     authors' code). That code adds m_h p_j, which differs by a constant of the row and rounds worse. The paper is
     causal; where the future is seen codebases differ, hence `form`: "symmetric" as above; "half" with m_h / 2 added
     where the key stands before the query (DeepMind's randomized positional encodings); "sided" with slopes that are
-    learned, one for the past and one for the future, which start at m_h (slopes that differ left and right are among the
-    authors' suggestions to readers; that they are learned is ours).
+    learned, one for the past and one for the future, which start at m_h (that slopes may differ left and right is a
+    suggestion of the authors to readers; that they are learned is ours).
 
     ```bibtex
     @inproceedings{press2022train,
