@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from posenc.cache import Cache
-from posenc.compose import Chain, Placed, Windowed
+from posenc.compose import Chain, Placed, Windowed, axes, imply, spread
 from posenc.masks import Window
 from posenc.scheme import Scheme
 
@@ -36,6 +37,13 @@ def placed(scheme: Any) -> bool:
     return placed(scheme.scheme) if isinstance(scheme, Windowed) else isinstance(scheme, Placed)
 
 
+def array(name: str, a: Any) -> Array:
+    """An array as it was given: jax would make float32 of float64 in silence."""
+    if getattr(a, "dtype", None) == np.float64 and not jax.config.jax_enable_x64:
+        raise TypeError(f"{name} is float64, of which jax keeps 32 bits; pass float32, or set jax_enable_x64.")
+    return jnp.asarray(a)
+
+
 def check_arrays(q: Array, k: Array, v: Array) -> None:
     """Refuse queries, keys and values that do not fit together."""
     shown = f"q {jnp.shape(q)} {q.dtype}, k {jnp.shape(k)} {k.dtype}, v {jnp.shape(v)} {v.dtype}"
@@ -53,7 +61,7 @@ def check_arrays(q: Array, k: Array, v: Array) -> None:
 
 def check_features(name: str, x: Any, lead: tuple[int, ...], length: int) -> Any:
     """Features of tokens, `[..., length, width]`."""
-    x = None if x is None else jnp.asarray(x)
+    x = None if x is None else array(name, x)
     if x is not None and (x.ndim != len(lead) + 2 or x.shape[:-1] != (*lead, length)):
         raise ValueError(
             f"{name} has the shape {x.shape}; it is {(*lead, length)} and a width, as queries or keys are."
@@ -61,14 +69,21 @@ def check_features(name: str, x: Any, lead: tuple[int, ...], length: int) -> Any
     return x
 
 
-def tokens(name: str, a: Any, lead: tuple[int, ...], length: int, axes: int, whole: bool) -> Any:
+def tokens(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, whole: bool) -> Any:
     """Numbers per token, of at least 32 bits: `[L]` for all sequences alike or `[..., L]`; a tuple of such."""
     if a is None:
         return None
     if isinstance(a, tuple):
-        return tuple(tokens(name, part, lead, length, axes, whole) for part in a)
+        if not isinstance(axes, tuple) or len(axes) != len(a):
+            parts = f"a sum of {len(axes)} schemes" if isinstance(axes, tuple) else "what has no parts"
+            raise ValueError(f"{name} is a tuple of {len(a)}, given to {parts}; give one array, or one for each part.")
+        return tuple(tokens(name, part, lead, length, n, whole) for part, n in zip(a, axes, strict=True))
+    if isinstance(axes, tuple):
+        if len(set(axes)) > 1:
+            raise ValueError(f"The parts of this sum have {axes} axes; give {name} as a tuple, an array for each part.")
+        axes = axes[0]
     a = a if isinstance(a, np.ndarray) else jnp.asarray(a)  # NumPy's values can be checked inside jit too
-    tail = (length,) if axes == 1 or a.ndim in (1, len(lead) + 1) else (length, axes)
+    tail = (length, axes) if axes > 1 and a.shape[-2:] == (length, axes) else (length,)
     if a.shape not in (tail, (*lead, *tail)):
         raise ValueError(f"{name} has the shape {a.shape}; it is {tail} or {(*lead, *tail)}, a number for each token.")
     if axes > 1 and tail == (length,):
@@ -88,8 +103,8 @@ def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> T
     t = t._replace(
         x=check_features("x", t.x, lead, queries),
         key_x=check_features("key_x", t.key_x, lead, keys),
-        positions=tokens("positions", t.positions, lead, queries, scheme.axes, False),
-        key_positions=tokens("key_positions", t.key_positions, lead, keys, scheme.axes, False),
+        positions=tokens("positions", t.positions, lead, queries, axes(scheme), False),
+        key_positions=tokens("key_positions", t.key_positions, lead, keys, axes(scheme), False),
         segments=tokens("segments", t.segments, lead, queries, 1, True),
         key_segments=tokens("key_segments", t.key_segments, lead, keys, 1, True),
     )
@@ -101,6 +116,9 @@ def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> T
             )
         return t
     apart = queries != keys or query_start is not None
+    if own and not apart:
+        both = [n for n in ("x", "positions", "segments") if getattr(t, f"key_{n}") is None]
+        t, apart = t._replace(**{f"key_{n}": getattr(t, n) for n in both}), True
     if apart and scheme.contextual and t.key_x is None:
         raise ValueError(f"{label(scheme)} reads the features of tokens; pass key_x, those of the keys, beside x.")
     if apart and (t.positions is None) != (t.key_positions is None):
@@ -117,26 +135,82 @@ def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> T
     return t
 
 
-def fold(a: Any, lead: tuple[int, ...], tail: int) -> tuple[Any, Any]:
+def ranks(axes: Any) -> Any:
+    """How many axes the positions of one sequence have."""
+    return tuple(ranks(n) for n in axes) if isinstance(axes, tuple) else 1 if axes == 1 else 2
+
+
+def fold(a: Any, lead: tuple[int, ...], tail: Any) -> tuple[Any, Any]:
     """An array with its batch axes made one, and the axis to map: none where all sequences share it."""
     if a is None:
         return None, None
     if isinstance(a, tuple):
-        pairs = [fold(part, lead, tail) for part in a]
+        pairs = [fold(part, lead, n) for part, n in zip(a, tail, strict=True)]
         return tuple(p for p, _ in pairs), tuple(n for _, n in pairs)
-    if a.ndim == tail:
+    if a.ndim == (tail[0] if isinstance(tail, tuple) else tail):
         return a, None
     return a.reshape(-1, *a.shape[len(lead) :]), 0
 
 
-def fold_tokens(t: Tokens, lead: tuple[int, ...], axes: int) -> tuple[Tokens, Tokens]:
+def fold_tokens(t: Tokens, lead: tuple[int, ...], axes: Any) -> tuple[Tokens, Tokens]:
     """`fold` for everything about tokens."""
-    place = 1 if axes == 1 else 2
+    place = ranks(axes)
     pairs = [fold(a, lead, tail) for a, tail in zip(t, (3, 3, 3, 2, 2, place, place, 1, 1), strict=True)]
     return Tokens(*(a for a, _ in pairs)), Tokens(*(n for _, n in pairs))
 
 
-def check_scheme(scheme: Scheme, given: Any, params: Any, window: Window, positions: Any, x: Any) -> None:
+def admit(scheme: Scheme, p: Any, t: Tokens, start: Any, cached: bool) -> None:
+    """Let the scheme refuse the positions that it will be told, those of padding left out."""
+    if not scheme.overrides("admit"):
+        return
+    sides = [(t.positions, t.segments)] + [(t.key_positions, t.key_segments)] * (t.key_positions is not None)
+    for positions, segments in sides:
+        real = None if segments is None else concrete(segments)
+        if positions is None:
+            if segments is not None and (cached or real is None):
+                continue  # where documents start is not known before the program runs
+            positions = start + np.arange(t.q.shape[-3], dtype=np.int32)
+            positions = positions if real is None else positions - _began(real)
+            positions = imply(scheme, positions)
+        told = jax.tree.map(lambda a, real=real: _known(a, real), spread(scheme, positions))
+        scheme.admit(p, told)
+
+
+def _began(segments: np.ndarray) -> np.ndarray:
+    """The index at which each token's document began."""
+    first = np.diff(segments, axis=-1, prepend=-1) != 0
+    index = np.arange(segments.shape[-1], dtype=np.int32)
+    return np.maximum.accumulate(np.where(first, index, 0), -1)
+
+
+def _known(positions: Any, segments: np.ndarray | None) -> Any:
+    """Positions as NumPy's where they are concrete, those of padding set to zero, which every scheme has."""
+    if isinstance(positions, jax.core.Tracer):
+        return positions
+    positions = np.asarray(positions)
+    if segments is None:
+        return positions
+    real = segments > 0
+    wide = positions.ndim > 1 and positions.shape[-2] == real.shape[-1] and positions.shape[-1] != real.shape[-1]
+    return np.where(real[..., None] if wide else real, positions, np.zeros((), positions.dtype))
+
+
+def check_params(scheme: Scheme, params: Any, heads: int | None = None) -> None:
+    """Refuse parameters that are not such as `posenc.init` makes, or that belong to another number of heads."""
+    mine = params if isinstance(scheme, Chain) else (params,)
+    parts = scheme.parts if isinstance(scheme, Chain) else (scheme,)
+    if not isinstance(mine, tuple) or len(mine) != len(parts) or not all(_made(p) for p in mine):
+        raise TypeError("The parameters are not those of this scheme; make them with posenc.init(scheme, key, dims).")
+    found = {a.shape[0] for p in mine for a in jax.tree.leaves(p["heads"])}
+    if heads is not None and found - {heads}:
+        raise ValueError(f"The parameters are those of {found.pop()} heads, but q has {heads}; make them for as many.")
+
+
+def _made(p: Any) -> bool:
+    return isinstance(p, Mapping) and p.keys() == {"layer", "heads"}
+
+
+def check_scheme(scheme: Scheme, given: Any, window: Window, positions: Any, x: Any) -> None:
     """Refuse what this scheme cannot do."""
     if scheme.causal_only and not window.causal:
         raise ValueError(f"{label(scheme)} is causal only: {scheme.causal_only}; use mask='causal'.")
@@ -144,8 +218,6 @@ def check_scheme(scheme: Scheme, given: Any, params: Any, window: Window, positi
         raise ValueError(f"{label(scheme)} reads the features of tokens; pass x, the input of this attention.")
     if positions is None and placed(given):
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
-    if isinstance(params, tuple) != isinstance(scheme, Chain):
-        raise TypeError("The parameters are not those of this scheme; make them with posenc.init(scheme, key, dims).")
 
 
 def check_cache(cache: Cache, t: Tokens, look: Window, query_start: Any) -> None:
@@ -176,4 +248,8 @@ def concrete(a: Any) -> np.ndarray | None:
 
 def label(scheme: Scheme) -> str:
     """A scheme's name for messages."""
-    return " + ".join(label(s) for s in scheme.parts) if isinstance(scheme, Chain) else repr(scheme.name)
+    return (
+        " + ".join(label(s) for s in scheme.parts)
+        if isinstance(scheme, Chain)
+        else repr(getattr(scheme, "name", type(scheme).__name__))
+    )

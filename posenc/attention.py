@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from posenc import arguments, sides
 from posenc.arguments import Tokens
 from posenc.cache import Cache, last, write
-from posenc.compose import Windowed, bare, pick, spread
+from posenc.compose import Windowed, axes, bare, imply, pick, spread
 from posenc.masks import Mask, Window, sees, since_start, window
 from posenc.parameters import bound
 from posenc.scheme import At, Dims, Scheme
@@ -50,9 +49,11 @@ def attend(
     the cache with the new tokens in it. A query that sees nothing receives zeros. Raises `ValueError` or `TypeError`.
     """
     given, scheme, look = scheme, bound(bare(scheme)), _look(scheme, mask)
-    q, k, v = (jnp.asarray(a) for a in (q, k, v))
+    q, k, v = (arguments.array(name, a) for name, a in zip("qkv", (q, k, v), strict=True))
     arguments.check_arrays(q, k, v)
-    arguments.check_scheme(scheme, given, params, look, positions, x)
+    arguments.check_params(scheme, params, q.shape[-2])
+    params = jax.tree.map(jnp.asarray, params)
+    arguments.check_scheme(scheme, given, look, positions, x)
     if kernel not in KERNELS:
         raise ValueError(f"kernel is {kernel!r}; it is one of {', '.join(map(repr, KERNELS))}.")
     t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
@@ -62,33 +63,36 @@ def attend(
     start = cache.length if cache is not None else 0 if query_start is None else query_start
     same = q.shape[-3] == k.shape[-3] and query_start is None and not any(a is not None for a in t[4::2])
     layer = _Layer(scheme, pick(params, "layer"), pick(params, "heads"), look, same)
-    told = _implied(scheme, start, q.shape[-3]) if t.positions is None else t.positions
-    scheme.admit(layer.params, spread(scheme, told))
+    arguments.admit(scheme, layer.params, t, start, cache is not None)
     lead = q.shape[:-3]
+    if 0 in (*lead, q.shape[-3], k.shape[-3]):
+        nothing = jnp.zeros((*q.shape[:-1], v.shape[-1]), v.dtype)
+        return nothing if cache is None else (nothing, cache)
     t = jax.tree.map(jnp.asarray, t)
-    flat, axes = arguments.fold_tokens(t, lead, scheme.axes)
+    flat, mapped = arguments.fold_tokens(t, lead, axes(scheme))
     if cache is None:
         one = lambda t: _full(layer, jnp.asarray(start, jnp.int32), t)  # noqa: E731
-        out = jax.vmap(one, (axes,))(flat) if lead else one(t)
+        out = jax.vmap(one, (mapped,))(flat) if lead else one(t)
         return out.reshape(*lead, *out.shape[-3:])
     rows = Cache(0, 0, 0, 0, 0, 0, None)  # type: ignore[arg-type]
-    return jax.vmap(lambda t, cache: _step(layer, t, cache), (axes, rows), (0, rows))(flat, cache)
+    return jax.vmap(lambda t, cache: _step(layer, t, cache), (mapped, rows), (0, rows))(flat, cache)
 
 
 def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positions: Any = None, segments: Any = None):
     """The input of the first layer, with what the scheme adds to it. Most schemes add nothing here."""
     if positions is None and arguments.placed(scheme):
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
-    scheme, x = bound(bare(scheme)), jnp.asarray(x)
-    if x.ndim < 2:
-        raise ValueError(f"x has the shape {x.shape}; it is [..., length, width].")
-    if not scheme.overrides("embed"):
+    scheme, x = bound(bare(scheme)), arguments.array("x", x)
+    if x.ndim < 2 or not jnp.issubdtype(x.dtype, jnp.floating):
+        raise ValueError(f"x is {x.dtype} of the shape {x.shape}; it is floating numbers, [..., length, width].")
+    arguments.check_params(scheme, params)
+    if not scheme.overrides("embed") or not x.size:
         return x
-    lead, length, p = x.shape[:-2], x.shape[-2], pick(params, "layer")
-    positions = arguments.tokens("positions", positions, lead, length, scheme.axes, False)
+    lead, length, p = x.shape[:-2], x.shape[-2], jax.tree.map(jnp.asarray, pick(params, "layer"))
+    positions = arguments.tokens("positions", positions, lead, length, axes(scheme), False)
     segments = arguments.tokens("segments", segments, lead, length, 1, True)
     index = jnp.arange(length, dtype=jnp.int32)
-    scheme.admit(p, spread(scheme, _implied(scheme, 0, length) if positions is None else positions))
+    arguments.admit(scheme, p, Tokens(x[..., None], x, x, positions=positions, segments=segments), 0, False)
     positions, segments = jax.tree.map(jnp.asarray, (positions, segments))
 
     def one(x, positions, segments):
@@ -97,7 +101,9 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
 
     if not lead:
         return one(x, positions, segments)
-    pairs = [arguments.fold(a, lead, tail) for a, tail in ((x, 2), (positions, min(scheme.axes, 2)), (segments, 1))]
+    pairs = [
+        arguments.fold(a, lead, tail) for a, tail in ((x, 2), (positions, arguments.ranks(axes(scheme))), (segments, 1))
+    ]
     out = jax.vmap(one, [axis for _, axis in pairs])(*(a for a, _ in pairs))
     return out.reshape(*lead, *out.shape[-2:])
 
@@ -120,12 +126,6 @@ def _look(scheme: Any, mask: Mask) -> Window:
     return scheme.narrow(look) if isinstance(scheme, Windowed) else look
 
 
-def _implied(scheme: Scheme, start: Any, length: int) -> PyTree:
-    """The positions of one document from its start, as far as a scheme may refuse them."""
-    index = start + np.arange(length, dtype=np.int32)
-    return spread(scheme, index if scheme.axes == 1 else np.stack([index] * scheme.axes, -1))
-
-
 def _at(scheme: Scheme, index, segment, position, visible, heads, before=-1, began=0) -> At:
     """What is known of each token; a position that was not passed is the index counted from the segment's start."""
     segments = jnp.ones_like(index) if segment is None else segment
@@ -133,7 +133,7 @@ def _at(scheme: Scheme, index, segment, position, visible, heads, before=-1, beg
         position = index
         if segment is not None:
             position = since_start(index, segment, jnp.asarray(before, segment.dtype), jnp.asarray(began, index.dtype))
-        position = spread(scheme, position if scheme.axes == 1 else jnp.stack([position] * scheme.axes, -1))
+        position = imply(scheme, position)
     return At(spread(scheme, position), index, segments, visible, jnp.int32(0), heads)
 
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Num, PyTree
 
 from posenc import sides
-from posenc.compose import bare, pick, spread
+from posenc.compose import bare, imply, pick
 from posenc.parameters import bound
 from posenc.scheme import At, Dims, Scheme
 
@@ -58,8 +58,7 @@ class Cache(NamedTuple):
 def _blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, positions: Any):
     """What one sequence of `capacity` tokens would store; only its shapes are used."""
     none = jnp.zeros(capacity, jnp.int32)
-    shape = (capacity,) if scheme.axes == 1 else (capacity, scheme.axes)
-    place = spread(scheme, jnp.zeros(shape, positions))
+    place = imply(scheme, jnp.zeros(capacity, positions))
     at = At(place, none, none, none, jnp.int32(0), dims.heads)
     x = jnp.zeros((capacity, dims.width), dtype)
     told, carry = sides.tell(scheme, parts, x, at, sides.start(scheme, parts, dims))

@@ -31,7 +31,7 @@ class Chain(Scheme, name=None):
         plain = [bare(s) for s in self.parts]
         if len(plain) < 2:
             raise ValueError("A chain has at least two parts; one scheme stands alone.")
-        label = [getattr(s, "name", "a chain") for s in plain]
+        label = [_named(s) for s in plain]
         if sum(s.overrides("weigh") for s in plain) > 1:
             raise ValueError(f"Of {', '.join(label)}, at most one may make weights of its own; leave one out.")
         for n, s in enumerate(plain):
@@ -63,7 +63,7 @@ class Chain(Scheme, name=None):
     def scale(self, d: int) -> float:
         chosen = {s.scale(d): s for s in self.parts if s.overrides("scale")}
         if len(chosen) > 1:
-            said = " and ".join(f"{s.name} by {value:.6g}" for value, s in chosen.items())
+            said = " and ".join(f"{_named(s)} by {value:.6g}" for value, s in chosen.items())
             raise ValueError(f"Two schemes multiply q·k differently, {said}; combine schemes of one scale.")
         return next(iter(chosen), d**-0.5)
 
@@ -118,6 +118,10 @@ class Chain(Scheme, name=None):
 
     def lookup(self, asked, whole, rows):
         return tuple(s.lookup(asked[n], whole[n], rows) for n, s in enumerate(self.parts))
+
+
+def _named(s: Any) -> str:
+    return getattr(s, "name", type(s).__name__)
 
 
 def _told(at: At, n: int) -> At:
@@ -269,3 +273,15 @@ def spread(scheme: Scheme, positions: Any) -> Any:
     if len(given) != len(scheme.parts):
         raise ValueError(f"{len(given)} positions were given to a sum of {len(scheme.parts)} schemes; give one each.")
     return tuple(spread(s, p) for s, p in zip(scheme.parts, given, strict=True))
+
+
+def imply(scheme: Scheme, index: Any) -> Any:
+    """The index as positions: the same number on every axis, and an array for each part of a chain."""
+    if isinstance(scheme, Chain):
+        return tuple(imply(s, index) for s in scheme.parts)
+    return index if scheme.axes == 1 else index[..., None].repeat(scheme.axes, -1)
+
+
+def axes(scheme: Scheme) -> Any:
+    """How many numbers a position has; for a chain, of each part."""
+    return tuple(axes(s) for s in scheme.parts) if isinstance(scheme, Chain) else scheme.axes

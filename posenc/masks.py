@@ -39,7 +39,8 @@ def window(mask: Mask) -> Window:
         return mask
     if isinstance(mask, str) and mask in ("causal", "full"):
         return Window(None, 0 if mask == "causal" else None)
-    raise ValueError(f"mask is {mask!r}; it is 'causal', 'full' or a posenc.Window(left, right).")
+    shown = repr(mask) if isinstance(mask, str | None) else f"of type {type(mask).__name__}"
+    raise ValueError(f"mask is {shown}; it is 'causal', 'full' or a posenc.Window(left, right).")
 
 
 def sees(

@@ -35,7 +35,8 @@ def bound(scheme: Scheme) -> Scheme:
             continue
         left = [f.name for f in dataclasses.fields(s) if getattr(s, f.name) is None]
         if left:
-            raise ValueError(f"{s.name!r} leaves {', '.join(left)} open; call posenc.bind(scheme, dims) first.")
+            name = getattr(s, "name", type(s).__name__)
+            raise ValueError(f"{name!r} leaves {', '.join(left)} open; call posenc.bind(scheme, dims) first.")
     return scheme
 
 

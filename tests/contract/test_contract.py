@@ -79,7 +79,7 @@ def test_what_is_no_property_is_refused():
 
 @pytest.mark.parametrize("name", posenc.names())
 def test_its_parameters_are_those_recorded(name):
-    """Where a name or a shape changes, saved models cannot be read; `python -m tests.contract.parameters` records it."""
+    """Where a name or a shape changes, saved models cannot be read: `python -m tests.contract.parameters`."""
     assert snapshot(name) == json.loads(FILE.read_text())[name]
 
 

@@ -1,0 +1,354 @@
+"""Attention itself: who sees whom against a loop in NumPy, the cache, what positions may be, and what is refused."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc import Cache, Dims, Window, attend, embed
+from tests.contract.toys import Grid
+from tests.oracles import loop
+
+H, D = 4, 8
+DIMS = Dims(width=H * D, heads=H, head=D, trained=16)
+NOPE, ALIBI, ROPE, FOX = (posenc.parse(name) for name in ("nope", "alibi", "rope", "fox"))
+NONE = {"layer": {}, "heads": {}}
+TWO = np.array([1, 1, 1, 1, 2, 2, 2, 2, 2], np.int32)
+PADS = np.array([0, 0, 1, 1, 1, 0, 3, 3, 0], np.int32)
+MASKS = ("causal", "full", Window(2, 0), Window(0, 3), Window(1, 1), Window(None, 2), Window(0, 0))
+
+
+def draw(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def qkv(queries, keys, groups=H, batch=(), width=D):
+    return draw(*batch, queries, H, D), draw(*batch, keys, groups, D, seed=1), draw(*batch, keys, groups, width, seed=2)
+
+
+def sees(mask, queries, keys, start=0, qs=None, ks=None):
+    """Who sees whom, said once more and pair by pair."""
+    seen = np.zeros((queries, keys), bool)
+    for i in range(queries):
+        for j in range(keys):
+            back = start + i - j
+            left = getattr(mask, "left", None)
+            right = getattr(mask, "right", 0 if mask == "causal" else None)
+            inside = (left is None or back <= left) and (right is None or -back <= right)
+            seen[i, j] = inside and (ks is None or (qs[i] == ks[j] and ks[j] > 0))
+    return seen
+
+
+def expected(q, k, v, seen, penalty=lambda h, i, j: 0.0):
+    q, k, v = (a.astype(np.float64) for a in (q, k, v))
+    k, v = (np.stack([a[:, h * a.shape[1] // H] for h in range(H)], 1) for a in (k, v))
+    score = lambda h, p, i, j: loop.dot(q, k, h, i, j) - penalty(h, i, j)  # noqa: E731
+    return loop.attend([None] * H, q, k, v, seen, score)
+
+
+def close(ours, theirs):
+    np.testing.assert_allclose(np.asarray(ours), theirs, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("mask", MASKS, ids=str)
+@pytest.mark.parametrize("segments", [None, TWO, PADS], ids=["one", "packed", "padded"])
+def test_masks_and_documents_are_those_of_the_loop(mask, segments):
+    q, k, v = qkv(9, 9)
+    seen = sees(mask, 9, 9, qs=segments, ks=segments)
+    close(attend(NOPE, NONE, q, k, v, mask=mask, segments=segments), expected(q, k, v, seen))
+
+
+@pytest.mark.parametrize("mask", ["causal", "full", Window(2, 1)], ids=str)
+@pytest.mark.parametrize("queries, keys, start", [(3, 9, None), (9, 3, None), (3, 9, 4), (1, 9, 8), (5, 1, 0)])
+def test_queries_and_keys_of_different_lengths_are_those_of_the_loop(mask, queries, keys, start):
+    q, k, v = qkv(queries, keys)
+    slope = lambda h, i, j: 2.0 ** (-8 * (h + 1) / H) * abs((start or 0) + i - j)  # noqa: E731
+    theirs = expected(q, k, v, sees(mask, queries, keys, start or 0), slope)
+    close(attend(ALIBI, NONE, q, k, v, mask=mask, query_start=start), theirs)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("width", [D, 3])
+def test_query_heads_share_key_heads_in_order(groups, width):
+    q, k, v = qkv(6, 6, groups, width=width)
+    close(attend(NOPE, NONE, q, k, v), expected(q, k, v, sees("causal", 6, 6)))
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)], ids=str)
+def test_batch_axes_of_any_number_are_one_sequence_after_another(batch):
+    q, k, v = qkv(9, 9, batch=batch)
+    segments = np.broadcast_to(PADS, (*batch, 9))
+    out = attend(NOPE, NONE, q, k, v, segments=segments)
+    seen = sees("causal", 9, 9, qs=PADS, ks=PADS)
+    assert out.shape == q.shape
+    for place in np.ndindex(*batch):
+        close(out[place], expected(q[place], k[place], v[place], seen))
+    np.testing.assert_array_equal(out, attend(NOPE, NONE, q, k, v, segments=PADS))
+
+
+@pytest.mark.parametrize("batch, queries, keys", [((), 0, 0), ((), 0, 5), ((), 5, 0), ((2,), 0, 0), ((0,), 4, 4)])
+@pytest.mark.parametrize("scheme", ["nope", "rope + alibi", "fox"])
+def test_nothing_in_is_nothing_out(scheme, batch, queries, keys):
+    q, k, v = qkv(queries, keys, batch=batch)
+    s = posenc.parse(scheme)
+    x, key_x = np.zeros((*batch, queries, H * D), np.float32), np.zeros((*batch, keys, H * D), np.float32)
+    out = attend(s, posenc.init(s, jax.random.key(0), DIMS), q, k, v, x=x, key_x=None if queries == keys else key_x)
+    assert out.shape == q.shape and not np.any(np.asarray(out))
+    assert embed(posenc.parse("sinusoidal"), NONE, x).shape == x.shape
+
+
+def test_keys_default_to_the_queries_where_lengths_agree():
+    """Whatever is said of the keys apart, the rest is the queries': a document stays closed."""
+    q, k, v = qkv(9, 9)
+    told = {"positions": np.arange(9) * 2, "segments": TWO}
+    whole = attend(ALIBI, NONE, q, k, v, **told)
+    for name, value in told.items():
+        close(attend(ALIBI, NONE, q, k, v, **told, **{f"key_{name}": value}), whole)
+    x, params = draw(9, H * D, seed=3), posenc.init(FOX, jax.random.key(0), DIMS)
+    close(attend(FOX, params, q, k, v, x=x, key_x=x, segments=TWO), attend(FOX, params, q, k, v, x=x, segments=TWO))
+
+
+def test_a_window_narrows_the_mask_and_is_part_of_the_scheme():
+    q, k, v = qkv(9, 9)
+    s = posenc.parse("nope + window(3)")
+    close(attend(s, NONE, q, k, v), attend(NOPE, NONE, q, k, v, mask=Window(2, 0)))
+    close(attend(s, NONE, q, k, v, mask="full"), attend(NOPE, NONE, q, k, v, mask=Window(1, 1)))
+    close(attend(s, NONE, q, k, v, mask=Window(1, 0)), attend(NOPE, NONE, q, k, v, mask=Window(1, 0)))
+    changed = attend(NOPE, NONE, q, np.where(np.arange(9)[:, None, None] == 5, 9, k), v, mask=Window(2, 0))
+    same = np.all(np.asarray(changed == attend(NOPE, NONE, q, k, v, mask=Window(2, 0))), (1, 2))
+    np.testing.assert_array_equal(same, [True] * 5 + [False] * 3 + [True])
+
+
+def test_parts_of_a_sum_have_positions_of_their_own():
+    """`rope @ random_sorted(64) + alibi` is RoPE at the drawn numbers and ALiBi at the index."""
+    q, k, v = qkv(9, 9)
+    s = posenc.parse("rope @ random_sorted(64) + alibi")
+    told = posenc.place(s, jax.random.key(1), {"index": np.arange(9, dtype=np.int32), "length": 9})
+    assert np.any(np.asarray(told[0]) != np.arange(9))
+
+    def turn(x):  # the pairs of "half", by complex numbers
+        angle = np.outer(np.asarray(told[0]), 10000.0 ** (-np.arange(0, D, 2) / D))[:, None]
+        z = (x[..., : D // 2] + 1j * x[..., D // 2 :]) * np.exp(1j * angle)
+        return np.concatenate([z.real, z.imag], -1)
+
+    slope = lambda h, i, j: 2.0 ** (-8 * (h + 1) / H) * (i - j)  # noqa: E731
+    theirs = expected(turn(q), turn(k), v, sees("causal", 9, 9), slope)
+    close(attend(s, (NONE, NONE), q, k, v, positions=told), theirs)
+
+
+def test_positions_have_as_many_axes_as_each_part_has():
+    q, k, v = qkv(9, 9, batch=(2,))
+    grid = np.stack([np.arange(9) // 3, np.arange(9) % 3], -1)
+    whole = attend(Grid(), NONE, q, k, v, positions=grid)
+    close(attend(Grid(), NONE, q, k, v, positions=np.stack([grid, grid])), whole)
+    both = attend(ROPE + Grid(), (NONE, NONE), q, k, v, positions=(np.zeros(9, np.int32), grid))
+    close(both, whole)
+    close(attend(Grid(), NONE, q, k, v), attend(Grid(), NONE, q, k, v, positions=np.stack([np.arange(9)] * 2, -1)))
+    refused(ValueError, "2 axes; give .9, 2", lambda: attend(Grid(), NONE, q, k, v, positions=np.arange(9)))
+    refused(ValueError, "as a tuple", lambda: attend(ROPE + Grid(), (NONE, NONE), q, k, v, positions=grid))
+
+
+def test_a_part_that_refuses_positions_refuses_them_in_a_sum():
+    table = posenc.parse("learned + rope")
+    params = posenc.init(table, jax.random.key(0), DIMS)
+    x = draw(3, H * D)
+    refused(ValueError, "Position 16 has no row", lambda: embed(table, params, x, positions=np.array([3, 16, 4])))
+
+
+def test_positions_of_padding_are_not_judged_and_documents_begin_anew():
+    table = posenc.parse("learned")
+    params = posenc.init(table, jax.random.key(0), DIMS)
+    x, segments = draw(24, H * D), np.repeat([1, 2], 12)
+    out = embed(table, params, x, segments=segments)
+    close(np.asarray(out - x)[:12], np.asarray(out - x)[12:])
+    padded = embed(table, params, x, positions=np.arange(24) + 2, segments=(np.arange(24) < 10).astype(np.int32))
+    assert np.all(np.isfinite(np.asarray(padded)))
+    refused(ValueError, "Position 23 has no row", lambda: embed(table, params, x))
+
+
+def test_parameters_and_positions_may_be_of_numpy():
+    q, k, v = qkv(9, 9)
+    for text in ("t5(bidirectional=False)", "shaw"):
+        s = posenc.parse(text)
+        params = posenc.init(s, jax.random.key(0), DIMS)
+        held = jax.tree.map(np.asarray, params)
+        for positions in (list(range(9)), np.arange(9, dtype=np.int8), np.arange(9, dtype=np.uint16)):
+            close(attend(s, held, q, k, v, positions=positions), attend(s, params, q, k, v))
+
+
+def test_positions_of_eight_bits_do_not_overflow():
+    q, k, v = qkv(9, 9)
+    close(attend(ROPE, NONE, q, k, v, positions=np.arange(119, 128, dtype=np.int8) * 1),
+          attend(ROPE, NONE, q, k, v, positions=np.arange(119, 128)))  # fmt: skip
+
+
+def test_a_full_cache_is_refused_on_the_host_and_nan_inside_jit():
+    q, k, v = qkv(3, 3, batch=(1,))
+    about = {"batch": 1, "capacity": 5, "dtype": jnp.float32}
+    cache = Cache.empty(NOPE, NONE, DIMS, **about)
+    first, cache = attend(NOPE, NONE, q, k, v, cache=cache)
+    refused(ValueError, "3 of 5 places and 3 more", lambda: attend(NOPE, NONE, q, k, v, cache=cache))
+    step = jax.jit(lambda cache: attend(NOPE, NONE, q, k * 5, v, cache=cache))
+    out, over = step(cache)
+    assert np.all(np.isnan(np.asarray(out))) and np.all(np.isfinite(np.asarray(first)))
+    np.testing.assert_array_equal(over.k[:, :, :3], cache.k[:, :, :3])
+    again, _ = step(over)
+    assert np.all(np.isnan(np.asarray(again))), "once full, a cache does not begin anew"
+
+
+def test_one_compilation_serves_all_steps():
+    q, k, v = qkv(1, 1, batch=(1,))
+    traces = []
+
+    @jax.jit
+    def step(cache):
+        traces.append(1)
+        return attend(ROPE, NONE, q, k, v, cache=cache)[1]
+
+    cache = Cache.empty(ROPE, NONE, DIMS, batch=1, capacity=8, dtype=jnp.float32)
+    for _ in range(8):
+        cache = step(cache)
+    assert int(cache.length) == 8 and len(traces) == 1
+
+
+def test_a_row_that_sees_nothing_is_zero_with_zero_gradient():
+    q, k, v = qkv(4, 4)
+    none = np.zeros(4, np.int32)
+    f = lambda q, k, v: attend(ALIBI, NONE, q, k, v, segments=none).sum()  # noqa: E731
+    assert not any(np.any(np.asarray(a)) for a in (f(q, k, v), *jax.grad(f, (0, 1, 2))(q, k, v)))
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16, jnp.float32])
+def test_the_type_of_the_output_is_that_of_the_values(dtype):
+    q, k, v = (a.astype(dtype) for a in qkv(5, 5))
+    assert attend(posenc.parse("rope + alibi"), (NONE, NONE), q, k, v).dtype == dtype
+
+
+def refused(kind, match, act):
+    """One sentence: what was given, what is allowed."""
+    with pytest.raises(kind, match=match) as caught:
+        act()
+    said = str(caught.value)
+    assert said.endswith(".") and "\n" not in said and len(said) < 300, said
+
+
+Q, K, V = qkv(9, 9)
+ACT = {
+    "ranks": (ValueError, "alike; given were q .9, 4.", {"q": Q[:, :, 0]}),
+    "types": (TypeError, "share one floating type; given were .*bfloat16", {"q": Q.astype(jnp.bfloat16)}),
+    "integers": (TypeError, "floating type", {n: a.astype(np.int32) for n, a in zip("qkv", (Q, K, V), strict=True)}),
+    "float64": (TypeError, "q is float64", {"q": Q.astype(np.float64)}),
+    "key length": (ValueError, "key length", {"v": V[:5]}),
+    "features": (ValueError, "features", {"k": K[..., :4]}),
+    "key heads": (ValueError, "3 key heads do not divide 4", {"k": K[:, :3], "v": V[:, :3]}),
+    "mask's name": (ValueError, "mask is 'past'; it is 'causal', 'full' or", {"mask": "past"}),
+    "mask of numbers": (ValueError, "mask is of type ndarray", {"mask": np.ones((9, 9))}),
+    "kernel": (ValueError, "kernel is 'fast'; it is one of 'auto'", {"kernel": "fast"}),
+    "positions' shape": (ValueError, r"positions has the shape \(8,\); it is \(9,\)", {"positions": np.arange(8)}),
+    "positions' type": (TypeError, "type bool; it holds whole numbers or real", {"positions": np.arange(9) > 3}),
+    "positions for parts": (ValueError, "tuple of 2.*no parts", {"positions": (np.arange(9),) * 2}),
+    "segments' shape": (ValueError, "segments has the shape", {"segments": TWO[:4]}),
+    "segments' type": (TypeError, "type float32; it holds whole numbers", {"segments": TWO.astype(np.float32)}),
+    "x": (ValueError, r"x has the shape \(8, 32\)", {"x": draw(8, 32)}),
+    "one side's positions": (ValueError, "both positions and key_positions", {"key_positions": np.arange(9)}),
+    "one side's segments": (ValueError, "both segments and key_segments", {"key_segments": TWO}),
+    "start": (ValueError, "query_start is -1", {"query_start": -1}),
+    "start in a document": (ValueError, "start is unknown", {"query_start": 0, "segments": TWO, "key_segments": TWO}),
+    "params of none": (TypeError, "make them with posenc.init", {"params": {}}),
+    "params of two": (TypeError, "make them with posenc.init", {"params": (NONE, NONE)}),
+    "params of others": (ValueError, "8 heads, but q has 4", {"params": {"layer": {}, "heads": {"a": np.ones(8)}}}),
+    "a pattern": (TypeError, "a pattern of layers", {"scheme": posenc.parse("[rope, nope]")}),
+    "a text": (TypeError, "A scheme was expected, such as", {"scheme": "rope"}),
+    "no positions": (ValueError, "posenc.place", {"scheme": posenc.parse("rope @ random_sorted(64)")}),
+    "open settings": (ValueError, "leaves trained open; call posenc.bind", {"scheme": posenc.parse("log_n")}),
+    "features not given": (ValueError, "pass x", {"scheme": FOX}),
+    "a future": (ValueError, "causal only", {"scheme": FOX, "x": draw(9, 32), "mask": "full"}),
+    "an even window": (ValueError, "take an odd", {"scheme": posenc.parse("nope + window(2)"), "mask": "full"}),
+}
+
+
+@pytest.mark.parametrize("name", ACT)
+def test_attend_refuses(name):
+    kind, match, given = ACT[name]
+    given = {"scheme": NOPE, "params": NONE, "q": Q, "k": K, "v": V} | given
+    first = [given.pop(name) for name in ("scheme", "params", "q", "k", "v")]
+    refused(kind, match, lambda: attend(*first, **given))
+
+
+def test_attend_refuses_what_two_sums_disagree_on():
+    refused(ValueError, "differently", lambda: posenc.bind(posenc.parse("t5(bidirectional=False)") + Rescaled(), DIMS))
+    three = (np.arange(9),) * 3
+    refused(ValueError, "tuple of 3", lambda: attend(ROPE + ALIBI, (NONE, NONE), Q, K, V, positions=three))
+    about = {"x": draw(3, 32), "query_start": 2}
+    params = posenc.init(FOX, jax.random.key(0), DIMS)
+    refused(ValueError, "pass key_x", lambda: attend(FOX, params, Q[:3], K, V, **about))
+
+
+class Rescaled(posenc.Scheme, name=None):
+    """A scale of its own."""
+
+    def scale(self, d):
+        return 0.5
+
+
+@pytest.mark.parametrize(
+    "kind, match, given",
+    [
+        (ValueError, "floating numbers", {"x": np.zeros((9, 32), np.int32)}),
+        (ValueError, r"floating numbers, \[..., length", {"x": draw(32)}),
+        (TypeError, "x is float64", {"x": draw(9, 32).astype(np.float64)}),
+        (TypeError, "whole numbers", {"positions": np.arange(9) / 2}),
+        (ValueError, "Position -1 has no row", {"positions": np.arange(9) - 1}),
+        (ValueError, "Position 16 has no row in the table of 'learned'", {"positions": np.arange(9) + 8}),
+        (ValueError, "positions has the shape", {"positions": np.arange(8)}),
+        (TypeError, "segments is of type", {"segments": np.ones(9)}),
+        (TypeError, "posenc.init", {"params": {"table": np.ones((16, 32))}}),
+        (ValueError, "posenc.place", {"scheme": posenc.parse("learned @ offset")}),
+    ],
+)
+def test_embed_refuses(kind, match, given):
+    scheme = posenc.parse("learned")
+    given = {"scheme": scheme, "params": posenc.init(scheme, jax.random.key(0), DIMS), "x": draw(9, 32)} | given
+    first = [given.pop(name) for name in ("scheme", "params", "x")]
+    refused(kind, match, lambda: embed(*first, **given))
+
+
+@pytest.mark.parametrize(
+    "given, match",
+    [
+        ({"heads": 0}, "heads is 0; it is a whole number of at least 1"),
+        ({"heads": -1}, "heads is -1"),
+        ({"heads": 2.5}, "'heads' of 'Dims' takes a whole number, not 2.5"),
+        ({"heads": True}, "'heads' of 'Dims' takes a whole number, not True"),
+        ({"key_heads": 3}, "3 key heads do not divide 4 heads"),
+        ({"trained": 0}, "trained is 0"),
+        ({"longest": "64"}, "'longest' of 'Dims' takes a whole number or None"),
+        ({"causal": 1}, "'causal' of 'Dims' takes True or False, not 1"),
+    ],
+)
+def test_sizes_without_a_meaning_are_refused(given, match):
+    refused(ValueError, match, lambda: Dims(**{"width": 32, "heads": 4, "head": 8, "trained": 16} | given))
+
+
+@pytest.mark.parametrize("given", [{"left": -1}, {"right": 1.5}, {"left": True}])
+def test_windows_without_a_meaning_are_refused(given):
+    refused(ValueError, "is a number of neighbours, at least 0, or None", lambda: Window(**given))
+
+
+def test_caches_that_cannot_serve_are_refused():
+    make = lambda scheme=ROPE, dims=DIMS, **about: Cache.empty(  # noqa: E731
+        scheme, NONE, dims, **{"batch": 2, "capacity": 9, "dtype": jnp.float32} | about
+    )
+    refused(ValueError, "batch is 0", lambda: make(batch=0))
+    refused(ValueError, "capacity is 2.5", lambda: make(capacity=2.5))
+    refused(ValueError, "causal=True", lambda: make(dims=Dims(32, 4, 8, 16, causal=False)))
+    refused(TypeError, "a pattern of layers", lambda: make(posenc.parse("[rope, nope]")))
+    cache, (q, k, v) = make(), qkv(2, 2, batch=(2,))
+    run = lambda q=q, k=k, v=v, **about: attend(ROPE, NONE, q, k, v, cache=cache, **about)  # noqa: E731
+    refused(ValueError, "of a batch of 2", lambda: run(q[0], k[0], v[0]))
+    refused(ValueError, "sees no future", lambda: run(mask="full"))
+    refused(ValueError, "leave query_start out", lambda: run(query_start=0))
+    refused(ValueError, "same new tokens; 1 and 2", lambda: run(q[:, :1]))
+    refused(ValueError, "same new tokens", lambda: run(key_positions=np.arange(2)))
+    refused(TypeError, "Cache.empty.positions=", lambda: run(positions=np.arange(2) / 2))
