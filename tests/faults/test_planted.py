@@ -1,0 +1,266 @@
+"""The contract fails when it should: each fault is written into one function, and the property named must notice it.
+
+A fault is a piece of source and what replaces it, so that the table reads as the mistakes would in a review.
+"""
+
+import __future__
+import importlib
+import inspect
+import sys
+import textwrap
+from typing import NamedTuple
+
+import pytest
+
+import posenc
+from tests.contract import toys
+
+
+class Fault(NamedTuple):
+    """`old` is replaced by `new` in a function, and `caught` must then fail for this scheme."""
+
+    where: str
+    old: str
+    new: str
+    scheme: str
+    caught: str
+
+
+FUTURE, DECODE, ORDER, SUMS = (
+    "the_future_is_unseen",
+    "cached_decoding_equals_the_full_forward",
+    "hooks_run_once_in_order",
+    "sums_run_in_order",
+)
+MASKS, ATTENTION, SIDES, SCHEMES = "posenc.masks:", "posenc.attention:", "posenc.sides:", "posenc.schemes."
+
+FAULTS = {
+    "the causal mask lets the next token in": Fault(
+        MASKS + "sees", "ahead <= window.right", "ahead <= window.right + 1", "rope", FUTURE
+    ),
+    "mask < for <=, so that no token sees itself": Fault(
+        MASKS + "sees", "ahead <= window.right", "ahead < window.right", "nope", ORDER
+    ),
+    "documents see each other": Fault(
+        MASKS + "sees", "(qs[:, None] == ks[None, :]) & ", "(ks > 0)[None, :] & ", "nope", "documents_do_not_leak"
+    ),
+    "padding sees padding": Fault(
+        MASKS + "sees", " & (ks > 0)[None, :]", "", "shaw", "rows_that_see_nothing_are_zero"
+    ),
+    "the mask compares positions": Fault(
+        ATTENTION + "_full", "seen = sees(layer.look, qi, ki,",
+        "at_ = qi if t.positions is None else t.positions; seen = sees(layer.look, at_, at_,",
+        "rope", "tokens_stay_where_positions_say",
+    ),
+    "positions run on through packed documents": Fault(
+        MASKS + "since_start", "jnp.where(first, index, start)", "jnp.where(first, 0, start)",
+        "log_n(trained=4)", "implied_positions_are_the_index",
+    ),
+    "padding is not set to zero": Fault(
+        ATTENTION + "_silent", "a is None or segments is None", "True", "nope", "nan_in_padding_stays_there"
+    ),
+    "padding counts among the keys that a query sees": Fault(
+        ATTENTION + "_full", "seen.sum(-1, dtype=jnp.int32)", "qi + 1", "ssmax", "padding_changes_nothing"
+    ),
+    "a row that sees nothing gets the mean of the values": Fault(
+        SIDES + "softmax", "return e / jnp.where(total > 0, total, 1.0)",
+        "return jnp.where(total > 0, e / jnp.where(total > 0, total, 1.0), 1 / s.shape[-1])",
+        "nope", "rows_that_see_nothing_are_zero",
+    ),
+    "softmax runs over what is not seen": Fault(
+        SIDES + "softmax", "jnp.where(seen, s, -jnp.inf)", "s", "alibi", FUTURE
+    ),
+    "scores are divided by d, not by its root": Fault("posenc.scheme:Scheme.scale", "d**-0.5", "1 / d", "rope", ORDER),
+    "scores are divided by the root of the widened query": Fault(
+        SIDES + "_rows", "* pairs.scale", "* q.shape[-1] ** -0.5", "transformer_xl", ORDER
+    ),
+    "the value hook is left out": Fault(SIDES + "encode", "scheme.value(p, v, c)", "v", "Turned", ORDER),
+    "the output hook is left out": Fault(
+        SIDES + "_rows", "scheme.output(p, o.astype(keys.v.dtype), c)", "o.astype(keys.v.dtype)", "Turned", ORDER
+    ),
+    "the input is embedded twice": Fault(
+        ATTENTION + "embed", "scheme.embed(p, x, at)", "scheme.embed(p, scheme.embed(p, x, at), at)",
+        "sinusoidal", ORDER,
+    ),
+    "repeated keys are in the wrong order": Fault(
+        SIDES + "encode", "jnp.repeat(a, heads // k.shape[0], 0)", "jnp.tile(a, (heads // k.shape[0], 1, 1))",
+        "fox", "grouped_queries_equal_repeated_keys",
+    ),
+    "query heads are dealt to key heads in turn": Fault(
+        SIDES + "mix", "a.reshape(groups, pairs.heads // groups, *a.shape[1:])",
+        "a.reshape(pairs.heads // groups, groups, *a.shape[1:]).swapaxes(0, 1)",
+        "rope", "grouped_queries_equal_repeated_keys",
+    ),
+    "the cache's index does not advance": Fault(
+        ATTENTION + "_step", "carry, length + new)", "carry, length)", "nope", DECODE
+    ),
+    "the carry is not kept": Fault(
+        ATTENTION + "_step", "carry, length + new)", "cache.carry, length + new)", "fox", DECODE
+    ),
+    "positions are one too many in decoding": Fault(
+        ATTENTION + "_step", "at = _at(scheme, qi,", "at = _at(scheme, qi + 1,", "log_n(trained=4)", DECODE
+    ),
+    "positions begin anew in each chunk": Fault(
+        ATTENTION + "_step", ", heads, *last(cache.segment, length))", ", heads, -1, length)", "rope", DECODE
+    ),
+    "distance changes its sign in decoding": Fault(
+        ATTENTION + "_step", "_distance(at.position, position)", "-_distance(at.position, position)",
+        "t5(bidirectional=False)", DECODE,
+    ),
+    "documents are forgotten by the cache": Fault(
+        ATTENTION + "_step", "write(cache.segment, t.segments, length, 0)",
+        "write(cache.segment, jnp.ones_like(t.segments), length, 0)", "nope", DECODE,
+    ),
+    "the start of a block of queries is ignored": Fault(
+        ATTENTION + "_full", "start + jnp.arange(queries", "0 * start + jnp.arange(queries",
+        "alibi", "a_block_of_queries_is_part_of_the_square",
+    ),
+    "a block of queries is told what it could see of itself": Fault(
+        "posenc.scheme:Scheme.lookup", "if not self.contextual:", "if True:",
+        "fox", "a_block_of_queries_is_part_of_the_square",
+    ),
+    "a part of a sum is told another's tile": Fault(
+        "posenc.compose:Chain.score", "_tile(tile, n)", "_tile(tile, 0)", "shaw", SUMS
+    ),
+    "a sum leaves out what its parts add to values": Fault(
+        "posenc.compose:Chain.extra", "for n in adds)", "for n in adds[1:])", "shaw", SUMS
+    ),
+    "locate looks ahead": Fault(
+        SCHEMES + "fox:FoX.locate", "associative_scan(_add, (gate, first))",
+        "associative_scan(_add, (gate, first), reverse=True)", "fox", FUTURE,
+    ),
+    "locate does not begin anew with a document": Fault(
+        SCHEMES + "fox:_add", "jnp.where(b[1], b[0], a[0] + b[0])", "a[0] + b[0]", "fox", "documents_do_not_leak"
+    ),
+    "the carry is added in every document": Fault(
+        SCHEMES + "fox:FoX.locate", "jnp.where(restarted, c, c + total.astype(exact))", "c + total.astype(exact)",
+        "fox", DECODE,
+    ),
+    "angles are bfloat16 in a bfloat16 model": Fault(
+        SCHEMES + "rope:RoPE._turned", "bias_dtype(x)", "x.dtype", "rope", "bfloat16_loses_no_position"
+    ),
+    "positions are bfloat16 in a bfloat16 model": Fault(
+        SCHEMES + "rope:RoPE._turned", "angles(position,", "angles(position.astype(x.dtype),",
+        "rope", "bfloat16_loses_no_position",
+    ),
+    "a score that multiplies is declared to read distance": Fault(
+        SCHEMES + "alibi:ALiBi.score", "return s + ", "return s * ", "alibi", "scores_read_what_is_declared"
+    ),
+    "a score reads the index for the position": Fault(
+        SCHEMES + "alibi:ALiBi.score", "tile.distance", "(tile.qi[:, None] - tile.ki[None, :])",
+        "alibi", "without_positions_order_is_unseen",
+    ),
+    "positions are dropped": Fault(
+        SCHEMES + "rope:RoPE._turned", "angles(position,", "angles(position * 0,",
+        "rope", "with_positions_order_is_seen",
+    ),
+    "a setting grows with the longest sequence seen": Fault(
+        SCHEMES + "rope:RoPE._turned", "fixed = self._fixed(x.shape[-1])",
+        "SEEN.append(x.shape[0]); fixed = self._fixed(x.shape[-1]) / max(SEEN)", "rope", "no_state_is_kept",
+    ),
+    "frequencies depend on the length": Fault(
+        SCHEMES + "rope:RoPE._turned", "fixed = self._fixed(x.shape[-1])",
+        "fixed = self._fixed(x.shape[-1]) / x.shape[0]", "rope", "no_state_is_kept",
+    ),
+    "a table has no gradient": Fault(
+        SCHEMES + "shaw:Shaw.score", "(tile.i * tile.scale)", "jax.lax.stop_gradient(tile.i * tile.scale)",
+        "shaw", "gradients_are_those_of_the_function",
+    ),
+    "a root has an infinite slope at distance zero": Fault(
+        SCHEMES + "fire:FIRE.score", 'jnp.log1p(jnp.abs(p["c"] * x))', 'jnp.sqrt(jnp.abs(p["c"] * x))',
+        "fire", "gradients_hold_at_distance_zero",
+    ),
+    "the score of a future key is NaN": Fault(
+        SCHEMES + "sandwich:Sandwich.score", "jnp.cos(turn)", "jnp.cos(jnp.sqrt(turn))",
+        "sandwich", "scores_of_the_future_are_finite",
+    ),
+    "what is added to values is not linear in the weights": Fault(
+        SCHEMES + "shaw:Shaw.extra", "return weight @", "return jnp.sqrt(weight) @", "shaw", "extra_is_linear"
+    ),
+    "unseen keys have weight": Fault(
+        "tests.contract.toys:StickBreaking.weigh", "jnp.exp(jax.nn.log_sigmoid(s) + left), 0)",
+        "jnp.exp(jax.nn.log_sigmoid(s) + left), 1e-9)", "StickBreaking", "weights_are_zero_where_nothing_is_seen",
+    ),
+    "a text leaves out what was changed": Fault(
+        "posenc.registry:call", "!= f.default", "== f.default", "rope(base=3.0)", "its_text_names_it"
+    ),
+    "parameters depend on how often they were made": Fault(
+        SCHEMES + "learned:Learned.init", "0.02 *", "SEEN.append(1) or len(SEEN) *",
+        "learned", "parameters_are_as_declared",
+    ),
+    "positions of a wrong shape are taken": Fault(
+        "posenc.arguments:tokens", "if a.shape not in", "if False and a.shape not in",
+        "rope", "wrong_positions_are_refused",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def plant(monkeypatch):
+    """Write a fault into a function, wherever posenc has imported it."""
+
+    def write(fault: Fault):
+        home, _, path = fault.where.partition(":")
+        module = importlib.import_module(home)
+        owner, name = module, path
+        if "." in path:
+            cls, name = path.split(".")
+            owner = getattr(module, cls)
+        right = getattr(owner, name)
+        source = textwrap.dedent(inspect.getsource(right))
+        assert fault.old in source, f"{fault.where} no longer says {fault.old!r}"
+        space = {**vars(module), "SEEN": []}
+        code = compile(source.replace(fault.old, fault.new), fault.where, "exec", __future__.annotations.compiler_flag)
+        exec(code, space)
+        monkeypatch.setattr(owner, name, space[name])
+        if owner is module:
+            for other in [m for n, m in sys.modules.items() if n.startswith("posenc.") and m is not module]:
+                if vars(other).get(name) is right:
+                    monkeypatch.setattr(other, name, space[name])
+
+    return write
+
+
+def scheme(text):
+    return getattr(toys, text)() if hasattr(toys, text) else posenc.parse(text)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_caught(name, plant):
+    fault = FAULTS[name]
+    plant(fault)
+    report = posenc.check(scheme(fault.scheme), only=fault.caught)
+    assert not report.ok, f"nobody noticed: {report}"
+    assert "Error" not in report.failures[0].outcome.reason, f"the fault crashed rather than failed: {report}"
+
+
+def test_the_faults_are_caught_by_most_of_the_contract():
+    """Many properties, not one: and each holds where nothing is planted, which tests/contract says."""
+    assert len(FAULTS) >= 25 and len({f.caught for f in FAULTS.values()}) >= 20
+
+
+@pytest.mark.parametrize(
+    "attribute, value, text, caught",
+    [
+        ("tied", frozenset(), "learned", "embed_reads_shared_parameters"),
+        ("contextual", False, "fox", "locate_reads_as_declared"),
+        ("contextual", True, "rope", "locate_reads_as_declared"),
+        ("reads", "positions", "shaw", "scores_read_what_is_declared"),
+        ("reads", "distance", "fire", "scores_read_what_is_declared"),
+        ("samples", ({"base": 1.0},), "rope", "its_samples_build"),
+    ],
+)
+def test_a_false_declaration_is_caught(attribute, value, text, caught, monkeypatch):
+    case = posenc.parse(text)
+    monkeypatch.setattr(type(case), attribute, value)
+    assert not posenc.check(case, only=caught).ok
+
+
+def test_a_hook_that_raises_fails_and_says_so(monkeypatch):
+    def query(self, p, q, c):
+        raise RuntimeError("no query today")
+
+    case = posenc.parse("rope")
+    monkeypatch.setattr(type(case), "query", query)
+    failed = posenc.check(case, only="the_future_is_unseen").failures
+    assert failed[0].outcome.reason == "RuntimeError: no query today"
