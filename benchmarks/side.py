@@ -54,8 +54,11 @@ class Row(NamedTuple):
 
 def compare(module: str, names: list[str], rounds: int) -> dict[str, Row]:
     """Every candidate of a module, compiled one after another, then timed in turn."""
-    children = {name: _start(module, name) for name in names}
-    said = {name: json.loads(child.stdout.readline()) for name, child in children.items()}
+    children: dict[str, subprocess.Popen] = {}
+    said: dict[str, dict] = {}
+    for name in names:
+        children[name] = _start(module, name)
+        said[name] = json.loads(children[name].stdout.readline())
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds + 1):
         for name, child in children.items():

@@ -133,7 +133,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Export:
-    """Every number of a run: one row per trial and size."""
+    """Every number of a run: one row per trial and size. Or all its records as one small file to commit."""
 
     run: First
     """A run, its folder, a bundle, or an experiment file whose record is committed."""
@@ -141,11 +141,17 @@ class Export:
     """CSV with a header, or a JSON array of objects."""
     json: Flag = False
     """The same as --format json."""
+    bundle: File = None
+    """Write the records of a run to this file, which every reading command takes in its place."""
 
     def __call__(self) -> int:
+        from posenc.lab import store
         from posenc.lab.results import COLUMNS
         from posenc.show.files import harmless
 
+        if self.bundle:
+            say(str(store.bundle(store.find(self.run), Path(self.bundle))))
+            return 0
         results = results_of(self.run)
         if self.json or self.format == "json":
             say_json(results.rows())
@@ -180,7 +186,7 @@ def draw(results: Results, wanted: tuple[str, ...], folder: Path) -> None:
 
     makers = {"length": figures.length_curve, "heatmap": figures.heat_map}
     for name in wanted:
-        _written(figures.save(makers[name](results), folder, name, results, figures.caption(results)), folder)
+        _written(figures.save(makers[name](results), folder, name, results, figures.caption(results, name)), folder)
 
 
 def draw_experiment(path: Path, folder: Path) -> None:

@@ -87,7 +87,8 @@ class Transformer(nnx.Module):
         schemes = {spec(bare(s)): bare(s) for s in (self.input, *self.layers) if s is not None}
         tied = {name: split(s, init(s, rngs.params(), shape.dims))[0] for name, s in schemes.items()}
         readout = rngs.params.normal((width, shape.classes)) * width**-0.5
-        return tied, rngs.params.normal((shape.vocab, width)), readout
+        # not unit normal: tokens would drown positions in learned tables, which start at 0.02
+        return tied, rngs.params.normal((shape.vocab, width)) * width**-0.5, readout
 
     def __call__(
         self,

@@ -100,6 +100,12 @@ def test_an_export_has_one_row_per_trial_and_size(posenc, runs):
     assert len(json.loads(posenc("export", "mine", "--format", "json").out)) == len(rows)
 
 
+def test_a_bundle_is_read_in_place_of_its_run(posenc, runs):
+    assert posenc("export", "mine", "--bundle", "mine.json").code == 0
+    assert posenc("table", "mine.json").out == posenc("table", "mine").out
+    assert posenc("export", "mine.json", "--bundle", "again.json").code == 2
+
+
 def test_an_export_starts_no_formula(posenc):
     made.filled("evil", [made.rope(task="=cmd()")])
     assert "\n'=cmd()" in posenc("export", "evil").out

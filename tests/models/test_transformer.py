@@ -130,7 +130,7 @@ def test_the_cut_of_the_normal_draw_is_frozen():
     flat = np.asarray(jax.random.normal(jax.random.key(0), (2 * (16 * 16 * 4 + 2 * 16 * 12) + 16 * 5 + 9 * 16,)))
     first = model["blocks"][0]["attention"]["query"][0]
     np.testing.assert_allclose(first, flat[:256].reshape(16, 16) / 4, rtol=1e-6)
-    np.testing.assert_allclose(model["embedding"], flat[-144:].reshape(9, 16), rtol=1e-6)
+    np.testing.assert_allclose(model["embedding"], flat[-144:].reshape(9, 16) / 4, rtol=1e-6)
 
 
 def test_every_number_of_the_draw_is_used_once():

@@ -1,0 +1,139 @@
+"""Every adapter is the same attention: the module of each framework against `posenc.attend` on the same weights."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen, nnx
+
+import posenc
+import posenc.linen
+import posenc.nnx
+
+B, L, WIDTH = 2, 12, 16
+SCHEMES = ("t5", "shaw + alibi", "transformer_xl", "fox")
+
+
+def dims(**changed):
+    return posenc.Dims(**dict(width=WIDTH, heads=4, head=4, trained=L) | changed)
+
+
+def tokens(seed=0):
+    return jax.random.normal(jax.random.key(seed), (B, L, WIDTH))
+
+
+def made(text, kind, d):
+    """A layer as a function of its input, its three projections, and its scheme's parameters."""
+    scheme = posenc.bind(posenc.parse(text), d)
+    if kind == "nnx":
+        layer = posenc.nnx.Attention(scheme, d, rngs=nnx.Rngs(0))
+        weights = [w.get_value() for w in (layer.query, layer.key_value, layer.out)]
+        return scheme, layer, weights, layer.position.get_value()
+    layer = posenc.linen.Attention(scheme, d)
+    variables = layer.init(jax.random.key(0), tokens())
+    weights = [variables["params"]["weights"][n] for n in ("query", "key_value", "out")]
+    return scheme, layer.bind(variables), weights, variables["params"]["position"]
+
+
+def by_hand(scheme, d, weights, position, x, **about):
+    """The projections written out, head by head."""
+    query, key_value, out = (np.asarray(w, np.float64) for w in weights)
+    groups, wide = d.key_heads or d.heads, np.asarray(x, np.float64)
+    q = (wide @ query).reshape(B, L, d.heads, d.head)
+    k = (wide @ key_value[:, : groups * d.head]).reshape(B, L, groups, d.head)
+    v = (wide @ key_value[:, groups * d.head :]).reshape(B, L, groups, d.head)
+    o = posenc.attend(scheme, position, *(a.astype(np.float32) for a in (q, k, v)), x=x, **about)
+    return np.asarray(o, np.float64).reshape(B, L, d.heads * d.head) @ out
+
+
+@pytest.mark.parametrize("kind", ["nnx", "linen"])
+@pytest.mark.parametrize("text", SCHEMES)
+def test_an_adapter_is_attend_between_projections(text, kind):
+    segments = (jnp.arange(L) >= 5) + 1
+    for d, about in (
+        (dims(), {"mask": "causal"}),
+        (dims(key_heads=2), {"mask": posenc.Window(3, 0), "segments": segments}),
+    ):
+        scheme, layer, weights, position = made(text, kind, d)
+        np.testing.assert_allclose(
+            layer(tokens(), **about), by_hand(scheme, d, weights, position, tokens(), **about), atol=2e-6
+        )
+
+
+@pytest.mark.parametrize("kind", ["nnx", "linen"])
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_mask_is_the_one_that_the_sizes_say(kind, causal):
+    scheme, layer, weights, position = made("rope", kind, dims(causal=causal))
+    expected = by_hand(scheme, layer.dims, weights, position, tokens(), mask="causal" if causal else "full")
+    np.testing.assert_allclose(layer(tokens()), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("text", SCHEMES)
+def test_decoding_through_a_module_is_the_full_forward(text):
+    _, layer, *_ = made(text, "nnx", dims())
+    cache, out = layer.empty(batch=B, capacity=L), []
+    for chunk in (slice(0, 5), slice(5, 6), slice(6, L)):
+        o, cache = layer(tokens()[:, chunk], cache=cache)
+        out.append(o)
+    np.testing.assert_allclose(jnp.concatenate(out, 1), layer(tokens()), atol=2e-6)
+
+
+def test_decoding_through_linen_is_the_full_forward():
+    scheme = posenc.bind(posenc.parse("fox"), dims())
+    layer = posenc.linen.Attention(scheme, dims())
+    variables = layer.init(jax.random.key(0), tokens())
+    cache = layer.empty(variables, batch=B, capacity=L)
+    first, cache = layer.apply(variables, tokens()[:, :5], cache=cache)
+    then, cache = layer.apply(variables, tokens()[:, 5:], cache=cache)
+    np.testing.assert_allclose(jnp.concatenate([first, then], 1), layer.apply(variables, tokens()), atol=2e-6)
+
+
+def test_queries_of_a_scheme_that_does_not_divide_start_smaller():
+    d = dims(heads=1, head=WIDTH)
+    plain, t5 = (posenc.nnx.Attention(posenc.bind(posenc.parse(s), d), d, rngs=nnx.Rngs(0)) for s in ("nope", "t5"))
+    np.testing.assert_allclose(t5.query.get_value() * WIDTH**0.5, plain.query.get_value(), rtol=1e-6)
+    np.testing.assert_array_equal(t5.key_value.get_value(), plain.key_value.get_value())
+
+
+@pytest.mark.parametrize("text", ["sinusoidal", "learned", "rope + sinusoidal"])
+def test_nobody_gets_nope_in_silence(text):
+    scheme = posenc.bind(posenc.parse(text), dims())
+    with pytest.raises(ValueError, match="posenc.embed"):
+        posenc.nnx.Attention(scheme, dims(), rngs=nnx.Rngs(0))
+    with pytest.raises(ValueError, match="posenc.embed"):
+        posenc.linen.Attention(scheme, dims()).init(jax.random.key(0), tokens())
+    posenc.nnx.Attention(scheme, dims(), rngs=nnx.Rngs(0), embedded=True)
+    posenc.linen.Attention(scheme, dims(), embedded=True).init(jax.random.key(0), tokens())
+
+
+def test_a_module_inside_a_model_of_each_framework_learns():
+    """A step of gradient descent through each lowers the loss, its positional parameters included."""
+
+    class Model(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            return linen.Dense(1)(posenc.linen.Attention(posenc.bind(posenc.parse("t5"), dims()), dims())(x))
+
+    model = Model()
+    variables = model.init(jax.random.key(0), tokens())
+
+    def of_linen(variables):
+        return (model.apply(variables, tokens()) ** 2).mean()
+
+    def of_nnx(layer):
+        return (layer(tokens()) ** 2).mean()
+
+    for loss, start in ((of_linen, variables), (of_nnx, made("t5", "nnx", dims())[1])):
+        gradient = jax.jit(jax.grad(loss))(start)
+        assert all(bool(jnp.any(g != 0)) for g in jax.tree.leaves(gradient) if g.ndim > 1)
+        assert loss(jax.tree.map(lambda p, g: p - 0.01 * g, start, gradient)) < loss(start)
+
+
+def test_a_layer_maps_over_stacked_copies():
+    """Modules are plain pytrees: `jax.vmap` over stacked layers is each layer alone."""
+    layers = [made("shaw", "nnx", dims())[1] for _ in range(2)]
+    layers[1].query.set_value(layers[1].query.get_value() * 2)
+    stacked = jax.tree.map(lambda *a: jnp.stack(a), *layers)
+    both = jax.vmap(lambda layer, x: layer(x), (0, None))(stacked, tokens())
+    for got, layer in zip(both, layers, strict=True):
+        np.testing.assert_allclose(got, layer(tokens()), atol=2e-6)
