@@ -38,7 +38,19 @@ main(sys.argv[1:])
 ours = [n for n in compiled if n in ("spread", "inner")]
 print(len(ours), flush=True)
 """
-ASKED = ["--set", "steps=4", "width=32", "depth=1", "heads=2", "batch=8", "length=8", "sizes=8", "rows=8", "--seeds", "2"]
+ASKED = [
+    "--set",
+    "steps=4",
+    "width=32",
+    "depth=1",
+    "heads=2",
+    "batch=8",
+    "length=8",
+    "sizes=8",
+    "rows=8",
+    "--seeds",
+    "2",
+]
 
 
 def seconds(command: list[str], rounds: int, **more) -> float:
@@ -78,7 +90,18 @@ def started(folder: Path) -> float:
     """Seconds of a whole tiny sweep in a new run folder, under one compilation cache."""
     name = f"n{len(list(folder.iterdir()))}"
     env = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "POSENC_RUNS": str(folder / "runs")}
-    command = [sys.executable, "-m", "posenc", "sweep", "--grid", "scheme=rope", "task=even_pairs", *ASKED, "--name", name]
+    command = [
+        sys.executable,
+        "-m",
+        "posenc",
+        "sweep",
+        "--grid",
+        "scheme=rope",
+        "task=even_pairs",
+        *ASKED,
+        "--name",
+        name,
+    ]
     began = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, env=env)
     return time.perf_counter() - began

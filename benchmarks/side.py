@@ -1,4 +1,4 @@
-"""Timing side by side: candidates are compiled first, then run in turn (a, b, c, a, b, c), each in a process of its own.
+"""Timing side by side: candidates are compiled first, then run in turn (a, b, c, a, b, c), each in its own process.
 
 On a shared machine one program varies by a third within a minute, so only ratios of medians from one run are compared.
 A candidate is a function that returns what one round does; it lives in a child process with its own device settings,
@@ -121,7 +121,9 @@ def machine() -> dict[str, Any]:
 
 def table(rows: dict[str, Row], base: str, unit: str) -> str:
     """Candidates, their speed relative to `base`, and what they cost to compile."""
-    lines = [f"{'candidate':42s} {'ratio':>6s} {unit:>14s} {'min … max s':>16s} {'compile s':>10s} {'scratch MiB':>12s}"]
+    lines = [
+        f"{'candidate':42s} {'ratio':>6s} {unit:>14s} {'min … max s':>16s} {'compile s':>10s} {'scratch MiB':>12s}"
+    ]
     for row in rows.values():
         span = f"{min(row.seconds):.3f} … {max(row.seconds):.3f}"
         scratch = "" if row.scratch is None else f"{row.scratch / 2**20:.0f}"

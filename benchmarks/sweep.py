@@ -95,9 +95,7 @@ def loop() -> side.Ready:
         return Batch(tokens, targets, score, score.astype(np.float32), valid, size, ~score, {}, {})
 
     began = time.perf_counter()
-    compiled = {
-        n: jax.jit(step, donate_argnums=0).lower(state, batch(n), jnp.int32(0)).compile() for n in range(1, 41)
-    }
+    compiled = {n: jax.jit(step, donate_argnums=0).lower(state, batch(n), jnp.int32(0)).compile() for n in range(1, 41)}
     took = time.perf_counter() - began
     schedule = [int(n) for n in rng.integers(1, 41, 4096)]
     at = 0

@@ -7,9 +7,10 @@ Source: the probes are ours; the question is that of Kazemnejad et al. (2023) an
 Cost: about 3 minutes on 2 cores.
 Command: posenc quickstart, which is posenc sweep experiments/first_look.py and then table and plot.
 Variation: posenc sweep experiments/first_look.py --set steps=1000 seeds=6 --name longer
-Result: t5 and rope find the token three places back at lengths never trained on, sinusoidal and learned only at those
-trained on; the token at an index is found at every length by sinusoidal and learned, and by no other. Without a causal
-mask, nope and symmetric alibi cannot tell left from right.
+Result: every scheme but nope and symmetric alibi, which without a causal mask cannot tell left from right, names the
+token three places back at the lengths trained on; beyond them rope and t5 carry on, and sinusoidal and learned fall at
+once. The index of the marked token is told at four times the length by sinusoidal and learned, and by no other; rope
+learns it in part, from the length of what it was trained on, and loses all of it one length further.
 """
 
 from posenc.lab.experiment import grid

@@ -1,7 +1,7 @@
 """Which schemes carry a string task to lengths never seen, and does drawing random positions help?
 
-The question of Ruoss et al. (2023), in a size that two cores do within an hour: an encoder trained on strings of 1 to 20
-characters, evaluated on up to 100. Every seed is shown; the paper shows the best of 30 runs.
+The question of Ruoss et al. (2023), in a size that two cores do within an hour: an encoder trained on strings of 1 to
+20 characters, evaluated on up to 100. Every seed is shown; the paper shows the best of 30 runs.
 
 Source: Ruoss et al. (2023), Randomized Positional Encodings Boost Length Generalization of Transformers, Table 1.
 Cost: under an hour on 2 cores.

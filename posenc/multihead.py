@@ -1,6 +1,6 @@
 """Multi-head self-attention as a pure function of its weights: what every adapter wraps (Vaswani et al., 2017, §3.2.2).
 
-    out = concat over heads of attend(x W_q, x W_k, x W_v) · W_o
+out = concat over heads of attend(x W_q, x W_k, x W_v) · W_o
 """
 
 from __future__ import annotations

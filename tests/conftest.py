@@ -1,10 +1,25 @@
 """Strict settings for every test: no silent broadcasting of ranks, and two host devices as a sweep has."""
 
+import os
+
 import jax
 import pytest
 
+from posenc.lab import device
+
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(tmp_path_factory):
+    """Workers share what they compile, in a folder of this session: the user's own is neither read nor written."""
+    base = tmp_path_factory.getbasetemp()
+    os.environ["XDG_CACHE_HOME"] = str(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+    device.cache().mkdir(mode=0o700, parents=True, exist_ok=True)
+    jax.config.update("jax_compilation_cache_dir", str(device.cache()))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 @pytest.fixture

@@ -58,6 +58,7 @@ PROPERTIES: dict[Callable[[Case], Outcome], str] = {
     gradients.far_positions_are_finite: "G17",
     gradients.scores_of_the_future_are_finite: "",
     precision.bfloat16_loses_no_position: "G12",
+    precision.queries_and_keys_are_rounded_once: "G12",
     precision.scores_are_single_precision: "G12",
 }
 """Every property, and its number among the invariants where it has one."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from posenc.attention import attend, embed
-from posenc.contract.case import LONGEST, Case
+from posenc.compose import merge, pick, spread
+from posenc.contract.case import LONGEST, Case, rows
 from posenc.contract.report import Outcome, absent, at_most, error
+from posenc.scheme import At
 
 BOUND = 2.0**-7
 FAR = 2003 + 7 * np.arange(LONGEST, dtype=np.int32)
@@ -17,9 +21,7 @@ FAR = 2003 + 7 * np.arange(LONGEST, dtype=np.int32)
 
 def bfloat16_loses_no_position(case: Case) -> Outcome:
     """bfloat16 = float32 on the same rounded numbers, but for the rounding of features; far from the start too."""
-    near = np.arange(LONGEST, dtype=np.int32)
-    places = near if case.admits(FAR) else FAR
-    half, single = (_run(case, dtype, places) for dtype in (jnp.bfloat16, jnp.float32))
+    half, single = (_run(case, dtype, _places(case)) for dtype in (jnp.bfloat16, jnp.float32))
     for name, a in half.items():
         if a.dtype != jnp.bfloat16:
             return Outcome(False, reason=f"{name} of a bfloat16 model is {a.dtype}")
@@ -30,7 +32,6 @@ def bfloat16_loses_no_position(case: Case) -> Outcome:
 
 def _run(case: Case, dtype, places: np.ndarray) -> dict[str, jax.Array]:
     """The input and the attention, each from the same numbers, rounded to bfloat16 and no further."""
-    cast = lambda tree: jax.tree.map(lambda a: np.asarray(a).astype(jnp.bfloat16).astype(dtype), tree)  # noqa: E731
 
     @case.jit
     def run(p, a, told):
@@ -39,7 +40,36 @@ def _run(case: Case, dtype, places: np.ndarray) -> dict[str, jax.Array]:
             out["the input"] = embed(case.scheme, p, a.x, positions=told)
         return out
 
-    return jax.device_get(run(cast(case.params), cast(case.long), case.positions(places)))
+    return jax.device_get(run(_cast(case.params, dtype), _cast(case.long, dtype), case.positions(places)))
+
+
+def _cast(tree: Any, dtype: Any) -> Any:
+    """The same numbers, rounded to bfloat16, in another type."""
+    return jax.tree.map(lambda a: np.asarray(a).astype(jnp.bfloat16).astype(dtype), tree)
+
+
+def _places(case: Case) -> np.ndarray:
+    """Positions far from the start, where the scheme has them."""
+    return np.arange(LONGEST, dtype=np.int32) if case.admits(FAR) else FAR
+
+
+def queries_and_keys_are_rounded_once(case: Case) -> Outcome:
+    """`query` and `key` of a bfloat16 model = those of a float32 model on the same numbers, to one rounding."""
+    if not case.scheme.overrides("query", "key"):
+        return absent("it changes neither query nor key")
+    places = spread(case.scheme, jnp.asarray(case.positions(_places(case))))
+
+    @case.jit
+    def hooks(p, a):
+        index = jnp.arange(LONGEST, dtype=jnp.int32)
+        at = At(places, index, jnp.ones_like(index), index + 1, jnp.int32(0), case.dims.heads)
+        p = merge(pick(p, "layer"), rows(pick(p, "heads"), 0))
+        c, _ = case.scheme.locate(p, a.x, at, case.scheme.carry(case.dims))
+        return [case.scheme.query(p, a.q[:, 0], c)[0], case.scheme.key(p, a.k[:, 0], c)[0]]
+
+    half, single = (hooks(_cast(case.params, dtype), _cast(case.long, dtype)) for dtype in (jnp.bfloat16, jnp.float32))
+    apart = [error(a, b) / float(jnp.abs(b).max()) for a, b in zip(half, single, strict=True)]
+    return at_most(max(apart), 2.0**-8)
 
 
 def scores_are_single_precision(case: Case) -> Outcome:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -56,18 +58,22 @@ def no_state_is_kept(case: Case) -> Outcome:
 
 
 def _program(case: Case, length: int) -> tuple[str, list[bytes]]:
-    """The program of so many tokens, and the constants in it, traced anew."""
-    traced = jax.make_jaxpr(lambda p, a: case.layer(p, a))(case.params, case.take(length))
+    """The program of so many tokens."""
+    return _traced(lambda p, a: case.layer(p, a), case.params, case.take(length))
+
+
+def _traced(f: Callable, *args: Any) -> tuple[str, list[bytes]]:
+    """A program and the constants in it, traced anew."""
+    traced = jax.make_jaxpr(f)(*args)
     return re.sub(r"0x[0-9a-f]+", "", str(traced)), [np.asarray(c).tobytes() for c in traced.consts]
 
 
 def parameters_are_as_declared(case: Case) -> Outcome:
-    """Names and shapes depend on sizes alone, values on the key; heads lead; what is shared exists."""
-    make = case.jit(lambda key: init(case.scheme, key, case.dims))
-    one, same, other = (make(jax.random.key(n)) for n in (0, 0, 1))
-    shapes = lambda tree: jax.tree.map(lambda a: (jnp.shape(a), jnp.result_type(a)), tree)  # noqa: E731
-    if error(one, same) or shapes(one) != shapes(other):
-        return Outcome(False, reason="the same sizes gave other parameters")
+    """Names, shapes and values depend on sizes and the key alone; heads lead; what is shared exists."""
+    first, again = (_traced(lambda key: init(case.scheme, key, case.dims), jax.random.key(0)) for _ in range(2))
+    if first != again:
+        return Outcome(False, reason="the same sizes and key gave other parameters the second time")
+    one = jax.eval_shape(lambda key: init(case.scheme, key, case.dims), jax.random.key(0))
     parts = zip(case.scheme.parts, one, strict=True) if isinstance(case.scheme, Chain) else [(case.scheme, one)]
     for scheme, p in parts:
         if said := _undeclared(scheme, p, case.dims.heads):

@@ -7,6 +7,7 @@ lanes share; data are made inside the program, keys are folded from seed and ste
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -26,6 +27,9 @@ from posenc.tasks.measure import evaluation_key, measure, train_key
 
 WEIGHTS = ("query", "key_value", "out", "up", "down", "embedding", "readout")
 SCORES = 2**24
+"""Scores of one layer evaluated at once: more would not fit a small machine."""
+SHORT = 128
+"""Tokens up to which padding costs less than one more program."""
 
 
 class State(NamedTuple):
@@ -76,10 +80,11 @@ def edges(run: Run) -> tuple[int, ...]:
 
 
 def rounds(cell: Cell, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The padded sizes of evaluation: few, since each is a program: none wastes more than a factor of three."""
+    """The padded sizes of evaluation: few, since each is a program; none wastes more than a factor of three."""
     kept: list[int] = []
     for n in sorted(sizes, reverse=True):
-        if not kept or cell.task.tokens(n) * 3 <= cell.task.tokens(kept[-1]):
+        last = cell.task.tokens(kept[-1]) if kept else math.inf
+        if last > SHORT and cell.task.tokens(n) * 3 < last:
             kept.append(n)
     return tuple(reversed(kept))
 

@@ -79,7 +79,8 @@ class Counted(Scheme, name=None):
         return c, (total.astype(carry[0].dtype), document.astype(carry[1].dtype))
 
     def score(self, p, s, tile):
-        return s - (tile.i[:, None] - tile.j[None, :]).astype(s.dtype)
+        share = (tile.i[:, None] - tile.j[None, :]) / (1 + tile.i[:, None])  # a plain difference would hide an offset
+        return s - share.astype(s.dtype)
 
 
 TOYS = (StickBreaking(), Mixed(), Turned(), Grid(), Counted())

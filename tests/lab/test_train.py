@@ -1,5 +1,7 @@
 """Training: lanes are trials, bit for bit on a CPU; lengths cost no compilation; what diverges is a result."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 from posenc.lab.lanes import How, arrangement, stack
 from posenc.lab.run import Knobs, Run
 from posenc.lab.train import (
+    SHORT,
     _loss_and_gradient,
     _optimiser,
     _rate,
@@ -37,6 +40,10 @@ def trained(how, lanes, steps=4, stride=2, cell=None):
         losses.append(np.asarray(loss))
     sums = run.evaluate(state, jnp.asarray(SIZES, jnp.int32))
     return state, np.concatenate(losses, 1), jax.tree.map(np.asarray, sums), run
+
+
+def started(cell):
+    return jax.jit(init, static_argnums=0)(cell, lane())
 
 
 @pytest.fixture(scope="module")
@@ -100,12 +107,10 @@ def test_buckets_stay_branches_in_every_arrangement(how):
 
 @pytest.mark.parametrize("scheme", ["t5", "rope @ random_sorted(64)", "learned", "alibi"])
 def test_a_wider_bucket_changes_neither_loss_nor_gradient(scheme):
-    import dataclasses
-
     cell = resolve(dataclasses.replace(RUN, scheme=scheme, longest=24))
-    model = init(cell, lane()).model
-    knobs, n = lane(), jnp.int32(3)
-    tight, wide = (_loss_and_gradient(cell, size, model, knobs, n, jnp.int32(5)) for size in (5, 11))
+    model = started(cell).model
+    gradient = jax.jit(_loss_and_gradient, static_argnums=(0, 1))
+    tight, wide = (gradient(cell, edge, model, lane(), jnp.int32(3), jnp.int32(5)) for edge in (5, 11))
     np.testing.assert_allclose(tight[0], wide[0], rtol=1e-5)
     for a, b in zip(jax.tree.leaves(pure(tight[1])), jax.tree.leaves(pure(wide[1])), strict=True):
         np.testing.assert_allclose(a, b, atol=2e-6)
@@ -113,8 +118,9 @@ def test_a_wider_bucket_changes_neither_loss_nor_gradient(scheme):
 
 def test_evaluation_does_not_depend_on_the_padded_size():
     cell = resolve(RUN)
-    model = init(cell, lane())
-    one, other = (evaluate(cell, 16, padded, model, jnp.asarray([4, 6])) for padded in ((4, 6), (16,)))
+    model = started(cell)
+    sums = jax.jit(evaluate, static_argnums=(0, 1, 2))
+    one, other = (sums(cell, 16, padded, model, jnp.asarray([4, 6])) for padded in ((4, 6), (16,)))
     jax.tree.map(np.testing.assert_array_equal, one, other)
 
 
@@ -127,8 +133,6 @@ def test_one_diverging_trial_is_recorded_and_leaves_its_neighbours_alone(four):
 
 
 def test_lengths_per_example_train_too():
-    import dataclasses
-
     cell = resolve(dataclasses.replace(RUN, lengths="example"))
     assert np.isfinite(trained(How("map", 1), [lane()], steps=2, cell=cell)[1]).all()
 
@@ -148,7 +152,7 @@ def test_the_learning_rate_rises_then_falls_as_named():
 
 def test_weight_decay_spares_positions_norms_and_what_is_shared():
     cell = resolve(RUN)
-    model = init(cell, lane()).model
+    model = started(cell).model
     still = jax.tree.map(jnp.zeros_like, model)
     optimiser = _optimiser(lane()._replace(weight_decay=jnp.float32(0.5)), 0.1, model)
     update, _ = optimiser.update(still, optimiser.init(model), model)
@@ -183,23 +187,21 @@ def test_buckets_cover_the_sizes_trained_on():
 
 def test_few_evaluation_programs_serve_all_sizes():
     cell = resolve(RUN)
-    for sizes in ((4, 6, 12), (8, 16, 20, 24, 32, 48, 64), (41, 500)):
+    for sizes in ((4, 6, 12), (8, 16, 20, 24, 32, 48, 64), (41, 500), (10, 100, 130, 390, 400)):
         padded = rounds(cell, sizes)
         assert padded[-1] == max(sizes)
         for n in sizes:
             room = min(p for p in padded if p >= n)
-            assert cell.task.tokens(room) < 3 * cell.task.tokens(n) or n == min(sizes)
+            assert cell.task.tokens(room) <= max(SHORT, 3 * cell.task.tokens(n))
 
 
 def test_scores_start_alike_whatever_the_scheme_scales_by():
-    import dataclasses
-
     from posenc.compose import bare
 
     std = {}
     for scheme in ("t5", "rope"):
         cell = resolve(dataclasses.replace(RUN, scheme=scheme))
-        query = np.asarray(pure(init(cell, lane()).model)["blocks"][0]["attention"]["query"])
+        query = np.asarray(pure(started(cell).model)["blocks"][0]["attention"]["query"])
         std[scheme] = query.std() * bare(cell.scheme).scale(cell.shape.dims.head)
     np.testing.assert_allclose(std["t5"], std["rope"], rtol=1e-6)
 
@@ -221,8 +223,6 @@ def test_an_arrangement_that_cannot_be_is_refused(asked, says):
     ],
 )
 def test_a_cell_that_cannot_run_is_refused_before_anything_trains(change, says):
-    import dataclasses
-
     from posenc.lab.plan import rehearsed
 
     with pytest.raises(ValueError, match=says):
