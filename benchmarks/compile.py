@@ -75,7 +75,7 @@ def compiling() -> tuple[float, float]:
     from posenc.lab.train import program
 
     how = How("map", 2)
-    run = program(cell(128, 5), STEPS, 1, (40,), how)
+    run = program(cell(128, 4), STEPS, 1, (40,), how)
     lane = stack([Knobs(jnp.uint32(n), *map(jnp.float32, Knobs()[1:])) for n in range(2)], how)
     began = time.perf_counter()
     start = run.init.lower(lane).compile()

@@ -35,8 +35,8 @@ FLOORS = [
 ]
 LABORATORY = ("cli", "lab", "models", "show", "tasks")
 WITHOUT_JAX = """posenc posenc.grammar posenc.registry posenc.lab.run posenc.lab.store posenc.lab.stats
-posenc.lab.results posenc.lab.toml posenc.show.figures posenc.show.tables posenc.show.captions posenc.show.files posenc.cli
-posenc.cli.read posenc.cli.train posenc.cli.look posenc.cli.machine""".split()
+posenc.lab.results posenc.lab.toml posenc.show.figures posenc.show.tables posenc.show.captions posenc.show.files
+posenc.cli posenc.cli.read posenc.cli.train posenc.cli.look posenc.cli.machine""".split()
 
 
 def modules():

@@ -46,7 +46,7 @@ class Run:
     lengths: Literal["step", "example"] = "step"
     """Whether all sequences of a step share one size, or each draws its own."""
     buckets: int | None = None
-    """Into how many padded lengths the sizes trained on fall; 1 up to length 16, else 5, unless given."""
+    """Into how many padded lengths the sizes trained on fall; 1 up to length 16, else 4, unless given."""
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
     """How the learning rate falls after the warm-up: to a tenth, to zero, or not at all."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -78,7 +78,7 @@ class Run:
             hidden=self.hidden or 4 * self.width,
             shortest=self.shortest or smallest,
             longest=self.longest or 4 * self.length,
-            buckets=self.buckets or (1 if self.length <= 16 else 5),
+            buckets=self.buckets or (1 if self.length <= 16 else 4),
         )
 
 
