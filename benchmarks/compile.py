@@ -2,8 +2,8 @@
 
     python -m benchmarks.compile [--quick] [--json figures.json]
 
-E1: `posenc --help` over a bare interpreter. E2: the first and second start of a sweep of the five-layer model, under the
-compilation cache of the command line: to the first step, as its record says, and from the prompt to the record.
+E1: `posenc --help` over a bare interpreter. E2: the first and second start of a sweep of the five-layer model, under
+the compilation cache of the command line: to the first step, as its record says, and from the prompt to the record.
 E3: compiling `init` over compiling `segment`. S5: programs compiled by a sweep of 2 schemes on 2 tasks, counted from
 jax's own log: 3 for each.
 """
