@@ -31,6 +31,19 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def memory() -> int:
+    """The bytes that one device can hold: its own where it has some, else the machine's; 0 where neither says."""
+    import jax
+
+    own = jax.devices()[0].memory_stats() or {}
+    if "bytes_limit" in own:
+        return own["bytes_limit"]
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # no such question on this system
+        return 0
+
+
 def cache() -> Path:
     """Where compiled programs are kept."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "posenc" / "xla"

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from posenc.compose import Chain, Pattern, Placed, Windowed, bare
 from posenc.lab import store
+from posenc.lab.device import memory
 from posenc.lab.experiment import Experiment
 from posenc.lab.run import Knobs, Run
 from posenc.lab.train import Cell, init, resolve
@@ -32,10 +33,23 @@ def rehearsed(run: Run, sizes: tuple[int, ...]) -> Cell:
         for n in sizes:
             cell.task.check_size(n)
         longest = max(*sizes, cell.run.length)
+        _check_memory(cell, longest)
         jax.eval_shape(lambda: _forward(cell, longest))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{run.scheme} on {run.task} cannot run: {error}") from error
     return cell
+
+
+def _check_memory(cell: Cell, longest: int) -> None:
+    """Refuse scores that no chunk of rows makes small enough: a batch's in training, one sequence's in evaluation."""
+    run, here = cell.run, memory()
+    for n, rows in ((run.length, run.batch), (longest, 1)):
+        needed = 4 * rows * run.heads * cell.task.tokens(n) ** 2
+        if here and needed > here:
+            raise ValueError(
+                f"one layer's scores of {rows} sequence{'s' if rows > 1 else ''} of size {n} take "
+                f"{needed / 2**30:,.0f} GiB, and this machine has {here / 2**30:,.0f}; lower the size, batch or heads."
+            )
 
 
 def lines(experiment: Experiment, resolved: list[Cell], known: set[str]) -> list[dict[str, Any]]:

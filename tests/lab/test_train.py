@@ -220,6 +220,7 @@ def test_an_arrangement_that_cannot_be_is_refused(asked, says):
         ({"task": "copy", "model": "encoder"}, "causal"),
         ({"length": 1, "task": "token_at_index(indices=8)"}, "shortest is 8"),
         ({"scheme": "fox"}, "causal"),
+        ({"length": 10**6}, "take .* GiB, and this machine has"),
     ],
 )
 def test_a_cell_that_cannot_run_is_refused_before_anything_trains(change, says):
