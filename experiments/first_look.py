@@ -1,4 +1,4 @@
-"""Relative schemes carry an offset to new lengths, absolute ones carry an index, and neither does the other's work.
+"""Schemes of distance carry an offset further than schemes of index; only schemes of index carry an index.
 
 Two probes, mirror images of each other: which token stands three places back, and at which index the marked token
 stands. Trained on sequences of up to 16 tokens, evaluated on up to 64.

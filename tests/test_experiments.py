@@ -25,7 +25,7 @@ def test_an_experiment_says_what_it_claims(path):
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
 def test_a_record_holds_every_trial_of_its_experiment(path):
     experiment, results = from_file(FOLDER / f"{path.stem}.py", yes=True), load(path)
-    sizes = {n for run in experiment.runs for n in experiment.plan.evaluated(run.length)}
+    sizes = set(experiment.plan.sizes)
     assert results.problems == () and {row["size"] for row in results.rows()} == sizes
     assert len(results.rows()) == experiment.trials * len(sizes)
 

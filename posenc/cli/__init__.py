@@ -17,7 +17,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
     "Train": (
         ("quickstart", "train", "QuickStart", "train six schemes for a few minutes, tabulate and draw them"),
         ("run", "train", "One", "train one scheme on one task: --scheme alibi --task reverse_string --seeds 5"),
-        ("sweep", "train", "Sweep", "train many: an experiment file, or --grid scheme=rope,alibi task=copy"),
+        ("sweep", "train", "Sweep", "train many: an experiment file, or --grid scheme=rope,alibi task=even_pairs"),
     ),
     "Read": (
         ("status", "read", "Status", "how far a run is, and what went wrong"),
@@ -44,6 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit code. Every refusal is one sentence on stderr."""
     args = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in args or os.environ.get("POSENC_DEBUG", "") not in ("", "0")
+    if hasattr(sys.stdout, "reconfigure"):  # a rule of "─" must not end a table on a terminal of ASCII or Latin-1
+        sys.stdout.reconfigure(errors="replace")
     try:
         code = _dispatch([a for a in args if a != "--debug"])
         sys.stdout.flush()

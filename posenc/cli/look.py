@@ -14,6 +14,7 @@ from posenc.cli.options import File, Flag, docs
 from posenc.cli.output import say, say_json, say_rows
 from posenc.lab import disk, words
 from posenc.lab.run import Run
+from posenc.show.style import need_matplotlib
 
 KINDS = ("schemes", "tasks", "models", "experiments", "coordinates")
 Spec = Annotated[Positional[str], arg(metavar="SCHEME")]
@@ -104,9 +105,9 @@ class Explain:
     """Print JSON."""
 
     def __call__(self) -> int:
+        target = None if self.png is None else _target(self.png)
         from posenc.show import explain
 
-        target = None if self.png is None else _target(self.png)
         if self.trained is not None:
             from posenc.show.patterns import trained
 
@@ -215,6 +216,7 @@ def _described(found: dict[str, Any]) -> str:
 
 
 def _target(text: str) -> Path:
+    need_matplotlib()
     path = Path(text)
     if path.suffix not in (".png", ".svg", ".pdf") or path.is_dir() or not path.parent.is_dir():
         raise ValueError(f"--png {text!r} is no file to draw; give .png, .svg or .pdf, in a folder that exists.")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from posenc.cli.options import Flag
-from posenc.cli.output import say_json, say_rows
+from posenc.cli.output import clean, say_json, say_rows
 from posenc.lab import disk
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "scipy", "tyro", "rich", "matplotlib")
@@ -41,7 +42,8 @@ def start() -> None:
     """Settle devices and start jax. Raises `ValueError` where the device asked for is not there."""
     from posenc.lab.device import prepare
 
-    prepare()
+    if said := prepare():
+        print(clean(said), file=sys.stderr)
     import jax
 
     try:
@@ -62,5 +64,5 @@ def _version(name: str) -> str:
 
 def _writable() -> str:
     folder = disk.root()
-    place = folder if folder.exists() else folder.absolute().parent
+    place = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     return "can be written" if os.access(place, os.W_OK) else "cannot be written; let POSENC_RUNS say another place"

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from posenc.show.style import plain as shown
+
 
 def terminal(stream: TextIO) -> bool:
     """Whether a person watches this stream, so that colours and moving bars make sense."""
@@ -16,7 +18,7 @@ def terminal(stream: TextIO) -> bool:
 
 def clean(text: Any) -> str:
     """The text without control characters, so that no name can move the cursor or recolour a terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in str(text))
+    return "\n".join(map(shown, str(text).split("\n")))
 
 
 def say(text: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import sys
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from posenc.cli.options import File, First, Flag, Settings
 from posenc.cli.output import clean, say, say_json, say_rows
 from posenc.lab import words
 from posenc.lab.experiment import NothingMatches
+from posenc.show.style import need_matplotlib
 
 if TYPE_CHECKING:
     from posenc.lab.results import Results
@@ -61,7 +63,7 @@ class Tabulate:
     json: Flag = False
     """The same as --format json."""
     only: Settings = ()
-    """Only these tasks, schemes or seeds: scheme=rope,alibi."""
+    """Only these tasks, schemes, families, seeds or rates: scheme=rope,alibi."""
 
     def __call__(self) -> int:
         from posenc.show.tables import table
@@ -74,7 +76,7 @@ class Tabulate:
 
 @dataclass(frozen=True)
 class Compare:
-    """Two schemes on what both ran, paired by task and seed: the probability that the first is better."""
+    """Two schemes on each task that both ran, paired by seed: the probability that the first is better."""
 
     run: First
     """A run, its folder, a bundle, or an experiment file whose record is committed."""
@@ -83,7 +85,7 @@ class Compare:
     second: Annotated[Positional[str], arg(metavar="B")]
     """The scheme it is compared with."""
     size: int | None = None
-    """At this size; the largest that both have on a task unless given."""
+    """At this size; the mean over all sizes beyond the training range unless given."""
     json: Flag = False
     """Print JSON."""
 
@@ -95,7 +97,8 @@ class Compare:
         results = results_of(self.run)
         found = compare(results, self.first, self.second, self.size)
         if self.json:
-            say_json(dataclasses.asdict(found))
+            said = [dataclasses.asdict(one) for one in found]
+            say_json({"first": self.first, "second": self.second, "tasks": said})
         else:
             say(_compared(found))
         _report(results.problems)
@@ -117,17 +120,24 @@ class Plot:
     """Folder for the files; the run's own, or experiments/figures, unless given."""
 
     def __call__(self) -> int:
-        wanted = FIGURES if self.figure is None else tuple(words.several(self.figure, "--figure"))
-        for name in wanted:
+        wanted = None if self.figure is None else tuple(words.several(self.figure, "--figure"))
+        for name in wanted or ():
             if name not in FIGURES:
                 raise words.unknown("figure", name, FIGURES)
+        _some(self.out, "--out", "a folder")
         path = Path(self.run)
+        if path.suffix == ".py" and wanted is not None:
+            raise ValueError(
+                f"{self.run!r} draws its own figure, without --figure; give its record, "
+                f"{str(_record(path))!r}, for {', '.join(wanted)}."
+            )
+        need_matplotlib()
         if path.suffix == ".py":
-            draw_experiment(path, Path(self.out) if self.out else path.parent / "figures")
+            draw_experiment(path, path.parent / "figures" if self.out is None else Path(self.out))
         else:
             results = results_of(self.run)
-            folder = Path(self.out) if self.out else results.folder or path.parent
-            draw(results, wanted, folder)
+            folder = (results.folder or path.parent) if self.out is None else Path(self.out)
+            draw(results, wanted or _that_apply(results), folder)
         return 0
 
 
@@ -149,7 +159,8 @@ class Export:
         from posenc.lab.results import COLUMNS
         from posenc.show.files import harmless
 
-        if self.bundle:
+        _some(self.bundle, "--bundle", "a file")
+        if self.bundle is not None:
             say(str(store.bundle(store.find(self.run), Path(self.bundle))))
             return 0
         results = results_of(self.run)
@@ -172,7 +183,7 @@ def results_of(text: str) -> Results:
     path = Path(text)
     if path.suffix != ".py":
         return load(text)
-    record = path.parent / "records" / f"{path.stem}.json"
+    record = _record(path)
     if not path.is_file():
         raise ValueError(f"There is no experiment file at {text!r}; `posenc list experiments` names those here.")
     if not record.is_file():
@@ -184,6 +195,7 @@ def draw(results: Results, wanted: tuple[str, ...], folder: Path) -> None:
     """Draw figures of results into a folder, and say where they are."""
     from posenc.show import figures
 
+    _report(results.problems)
     makers = {"length": figures.length_curve, "heatmap": figures.heat_map}
     for name in wanted:
         _written(figures.save(makers[name](results), folder, name, results, figures.caption(results, name)), folder)
@@ -195,6 +207,7 @@ def draw_experiment(path: Path, folder: Path) -> None:
     from posenc.show import figures
 
     results, made = results_of(str(path)), from_file(path, yes=True)
+    _report(results.problems)
     figure = made.figure(results) if made.figure else figures.length_curve(results)
     _written(figures.save(figure, folder, made.name, results, figures.caption(results)), folder)
 
@@ -209,35 +222,67 @@ def experiment_folders() -> list[Path]:
 
 
 def _chosen(results: Results, texts: tuple[str, ...]) -> Results:
-    """Only some tasks, schemes or seeds. A value that nothing has is refused."""
-    if not texts:
-        return results
+    """Only some tasks, schemes or seeds. A value that nothing has is refused, and so is what leaves nothing."""
+    from posenc.lab.results import CHOICES
+
     where: dict[str, Any] = {}
-    rows = results.rows()
     for text in texts:
         name, given = words.pair(text, "--only")
-        if name not in ("task", "scheme", "family", "seed", "lr"):
-            raise words.unknown("column to choose by", name, ("task", "scheme", "family", "seed", "lr"))
-        has = {str(row[name]): row[name] for row in rows}
-        for value in words.several(given, name):
-            if value not in has:
-                raise NothingMatches(f"Nothing has {name}={value}; there are {', '.join(has) or 'no results'}.")
-        where[name] = tuple(has[v] for v in words.several(given, name))
-    return results.only(**where)
+        if name not in CHOICES:
+            raise words.unknown("column to choose by", name, CHOICES)
+        if name in where:
+            raise ValueError(f"--only {name} is given twice; give it once, as {name}=A,B.")
+        has = results.choices(name)
+        where[name] = tuple(_choice(name, value, has) for value in words.several(given, name))
+    kept = results.only(**where)
+    if texts and not kept.records and not kept.unfinished:
+        raise NothingMatches(f"Nothing has {' and '.join(texts)}; each of them is there, but not together.")
+    return kept
 
 
-def _compared(found: Comparison) -> str:
-    """A comparison in three lines, every number with its n and the name of its interval."""
-    a, b, gap = found.first, found.second, found.difference
-    interval = f" [{found.interval[0]:.2f}, {found.interval[1]:.2f}], 95% Wilson" if found.interval else ""
-    p = f"; Wilcoxon p = {found.wilcoxon:.3g}" if found.wilcoxon is not None else ""
-    return "\n".join(
-        [
-            f"P({a} > {b}) = {found.better:.2f}{interval}, n = {found.n} pairs by task and seed, over {found.sizes}",
-            f"difference {gap.median:+.3f} in the median of pairs, {gap.kind} [{gap.low:+.3f}, {gap.high:+.3f}]{p}",
-            *([] if found.interval else ["Fewer than 6 pairs: no interval and no test; run more seeds."]),
-        ]
-    )
+def _choice(name: str, text: str, has: list[Any]) -> Any:
+    """The value that a text names: numbers by their value, so that 1e-3 is 0.001."""
+    for value in has:
+        if text == str(value):
+            return value
+        with contextlib.suppress(ValueError):
+            if name in ("seed", "lr") and float(text) == value:
+                return value
+    raise NothingMatches(f"Nothing has {name}={text}; there are {', '.join(map(str, has)) or 'no results'}.")
+
+
+def _compared(found: tuple[Comparison, ...]) -> str:
+    """A line for each task, every number with its n and the name of its interval."""
+    lines = [f"{found[0].first} against {found[0].second}, paired by seed, over {found[0].sizes}"]
+    for one in found:
+        gap = one.difference
+        interval = f" [{one.interval[0]:.2f}, {one.interval[1]:.2f}], 95% Wilson" if one.interval else ""
+        p = f"; Wilcoxon p = {one.wilcoxon:.3g}" if one.wilcoxon is not None else ""
+        spread = f"{gap.kind} [{gap.low:+.3f}, {gap.high:+.3f}]"
+        lines.append(
+            f"{one.task}: P({one.first} > {one.second}) = {one.better:.2f}{interval}, n = {one.n} seeds; "
+            f"median difference {gap.median:+.3f}, {spread}{p}"
+        )
+    few = [one.task for one in found if one.interval is None]
+    where = "" if len(few) == len(found) else f" on {', '.join(few)}"
+    return "\n".join([*lines, *([f"Fewer than 6 seeds{where}: no interval and no test; run more."] if few else [])])
+
+
+def _record(path: Path) -> Path:
+    """Where the record of an experiment file is committed."""
+    return path.parent / "records" / f"{path.stem}.json"
+
+
+def _that_apply(results: Results) -> tuple[str, ...]:
+    """The figures that these results have numbers for."""
+    from posenc.show.figures import extrapolates
+
+    return FIGURES if extrapolates(results) else ("length",)
+
+
+def _some(given: str | None, option: str, what: str) -> None:
+    if given is not None and not given.strip():
+        raise ValueError(f"{option} is empty; give {what}, or leave it out.")
 
 
 def _written(files: list[Path], folder: Path) -> None:

@@ -27,7 +27,7 @@ class How:
     name: Name = None
     """Results go to runs/NAME, or below POSENC_RUNS; made from scheme and task unless given."""
     keep: Flag = False
-    """Keep the trained parameters, which `explain --trained` and evaluation at other sizes need."""
+    """Keep the trained parameters, which `explain --trained` needs; trials done without are trained again."""
     lanes: Annotated[Literal["map", "vmap"] | None, arg(metavar="{map,vmap}", help_behavior_hint="")] = None
     """How the trials of one program run side by side; chosen by the device unless given."""
     yes: Flag = False
@@ -54,7 +54,7 @@ class Sweep(How):
 
     posenc sweep experiments/first_look.py --only scheme=rope,alibi --set steps=200
 
-    posenc sweep --grid scheme=rope,alibi task=copy,reverse_string --set width=64 --seeds 5 --name mine
+    posenc sweep --grid scheme=rope,alibi task=even_pairs,reverse_string --set width=64 --seeds 5 --name mine
     """
 
     file: Positional[File] = None
@@ -71,10 +71,13 @@ class Sweep(How):
     """Write the experiment to this .toml file too."""
 
     def __call__(self) -> int:
+        for option, given in (("--name", self.name), ("--save", self.save)):
+            if given == "":
+                raise ValueError(f"{option} is empty; give it a value, or leave it out.")
         if bool(self.file) == bool(self.grid):
             raise ValueError("`posenc sweep` takes an experiment file or --grid NAME=A,B, one of the two.")
         if self.file:
-            asked = experiment.from_file(self.file, yes=True)
+            asked = experiment.from_file(self.file, yes=self.yes)
             asked = asked.changed([*self.set, *([f"seeds={self.seeds}"] if self.seeds is not None else [])])
         else:
             asked = experiment.from_words(self.grid, self.set, name=self.name, seeds=self.seeds, yes=self.yes)
@@ -95,7 +98,9 @@ class QuickStart:
 
     def __call__(self) -> int:
         from posenc.cli.read import draw, experiment_folders, results_of
+        from posenc.show.style import need_matplotlib
 
+        need_matplotlib()
         for folder in experiment_folders():
             if (folder / "first_look.py").is_file():
                 asked = experiment.from_file(folder / "first_look.py")

@@ -11,19 +11,24 @@ from typing import Any
 from posenc import __version__
 
 
-def prepare() -> None:
+def prepare() -> str:
     """For the command line, before anything touches a device: a host device per core, and compilations kept.
 
-    The cache is private to its user, since a shared one is trusted code. A library import never calls this.
+    The cache is private to its user, since a shared one is trusted code. A library import never calls this. Returns
+    why compilations are not kept, or nothing.
     """
     import jax
 
     jax.config.update("jax_num_cpu_devices", cores())
     folder = cache()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        return f"Compilations are not kept, since {str(folder)!r} cannot be made: {error.strerror}."
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    return ""
 
 
 def cores() -> int:
@@ -77,8 +82,8 @@ def commit() -> str | None:
             timeout=10,
         )
         tracked = subprocess.run(
-            ["git", "-C", str(here), "ls-files", "--error-unmatch", "device.py"], capture_output=True
+            ["git", "-C", str(here), "ls-files", "--error-unmatch", "device.py"], capture_output=True, timeout=10
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return said.stdout.strip() or None if said.returncode == 0 and not tracked.returncode == 128 else None
+    return said.stdout.strip() or None if said.returncode == tracked.returncode == 0 else None

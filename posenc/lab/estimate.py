@@ -7,6 +7,7 @@ import time
 import jax
 import jax.numpy as jnp
 
+from posenc.lab.plan import evaluated
 from posenc.lab.run import Plan
 from posenc.lab.train import Cell
 
@@ -32,7 +33,7 @@ def training(cell: Cell) -> float:
 
 def evaluation(cell: Cell, plan: Plan) -> float:
     """Floating-point operations of evaluating one trial."""
-    return sum(forward(cell, cell.task.tokens(n)) for n in plan.evaluated(cell.run.length)) * plan.rows
+    return sum(forward(cell, cell.task.tokens(n)) for n in evaluated(cell, plan)) * plan.rows
 
 
 def forward(cell: Cell, tokens: float) -> float:

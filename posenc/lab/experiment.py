@@ -64,6 +64,8 @@ class Experiment:
     def __post_init__(self):
         check_name(self.name)
         object.__setattr__(self, "runs", tuple(self.runs))
+        if not isinstance(self.plan, Plan):
+            raise TypeError(f"The plan of {self.name!r} is {self.plan!r}, which is no Plan.")
         if not self.runs:
             raise ValueError(f"The experiment {self.name!r} has no runs; give it one or more.")
         seen: set[Run] = set()
@@ -147,7 +149,7 @@ def from_words(
     seeds: str | None = None,
     yes: bool = False,
 ) -> Experiment:
-    """The experiment that `--grid scheme=rope,alibi task=copy --set width=64 --seeds 5 --name mine` asks for."""
+    """The experiment that `--grid scheme=rope,alibi task=even_pairs --set width=64 --seeds 5 --name mine` asks for."""
     run, plan = settings([*sets, *([f"seeds={seeds}"] if seeds is not None else [])])
     axes: dict[str, list[Any]] = {}
     for text in grids:

@@ -21,14 +21,21 @@ def save(folder: Path, trial: str, params: Any) -> Path:
 
     target = disk.inside(folder, "params", trial)
     fresh = target.with_name(f".{trial[:40]}.tmp")
-    with disk.guarded(target):
-        shutil.rmtree(fresh, ignore_errors=True)
-        shutil.rmtree(target, ignore_errors=True)
-        with ocp.PyTreeCheckpointer() as writer:
-            writer.save(fresh.resolve(), _texts(params))
-        (fresh / MANIFEST).write_text(json.dumps(_sums(fresh), sort_keys=True))
-        fresh.rename(target)
-        disk.sync(target.parent)
+    try:
+        with disk.guarded(target):
+            shutil.rmtree(target, ignore_errors=True)
+            with ocp.PyTreeCheckpointer() as writer:
+                writer.save(fresh.resolve(), _texts(params), force=True)
+            (fresh / MANIFEST).write_text(json.dumps(_sums(fresh), sort_keys=True))
+            fresh.rename(target)
+            disk.sync(target.parent)
+    except ValueError as error:  # how Orbax tells of a full disk
+        if "No space left" not in str(error):
+            raise
+        raise disk.DiskError(f"{str(target)!r} cannot be written: no space is left on the device.") from error
+    finally:
+        for left in target.parent.glob(f"{fresh.name}*"):  # Orbax writes beside it first
+            shutil.rmtree(left, ignore_errors=True)
     return target
 
 

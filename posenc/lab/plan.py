@@ -10,11 +10,12 @@ import jax
 import jax.numpy as jnp
 
 from posenc.compose import Chain, Pattern, Placed, Windowed, bare
-from posenc.lab import store
+from posenc.lab import store, train
 from posenc.lab.device import memory
 from posenc.lab.experiment import Experiment
-from posenc.lab.run import Knobs, Run
+from posenc.lab.run import Knobs, Plan, Run
 from posenc.lab.train import Cell, init, resolve
+from posenc.models import transformer
 from posenc.naming import full, parse, spec
 from posenc.tasks import spec as task_spec
 from posenc.tasks.measure import full as full_task
@@ -22,14 +23,23 @@ from posenc.tasks.measure import full as full_task
 
 def cells(experiment: Experiment) -> list[Cell]:
     """Every run of an experiment, resolved, and traced in the abstract, so that what cannot run is refused at once."""
-    sizes = {run: experiment.plan.evaluated(run.length) for run in experiment.runs}
-    return [rehearsed(run, sizes[run]) for run in experiment.runs]
+    return [rehearsed(run, experiment.plan) for run in experiment.runs]
 
 
-def rehearsed(run: Run, sizes: tuple[int, ...]) -> Cell:
-    """A resolved run whose forward pass has the right shapes at the smallest and the largest size."""
+def evaluated(cell: Cell, asked: Plan) -> tuple[int, ...]:
+    """The sizes evaluated: those asked for, or multiples of the largest trained on, as far as the task has them."""
+    if asked.sizes is not None:
+        return asked.sizes
+    bounds = cell.task.sizes
+    fits = (n for n in asked.around(cell.run.length) if bounds.smallest <= n <= (bounds.largest or n))
+    return tuple(fits)
+
+
+def rehearsed(run: Run, asked: Plan) -> Cell:
+    """A resolved run whose forward pass has the right shapes at the largest size. Refuses what cannot run."""
     try:
         cell = resolve(run)
+        sizes = evaluated(cell, asked)
         for n in sizes:
             cell.task.check_size(n)
         longest = max(*sizes, cell.run.length)
@@ -41,8 +51,14 @@ def rehearsed(run: Run, sizes: tuple[int, ...]) -> Cell:
 
 
 def _check_memory(cell: Cell, longest: int) -> None:
-    """Refuse scores that no chunk of rows makes small enough: a batch's in training, one sequence's in evaluation."""
+    """Refuse weights, and scores that no chunk of rows makes small enough, that the machine cannot hold."""
     run, here = cell.run, memory()
+    weights = 12 * run.depth * (4 * run.width**2 + 2 * run.width * run.hidden)
+    if here and weights > here:
+        raise ValueError(
+            f"its weights and their moments take {weights / 2**30:,.0f} GiB, and this machine has "
+            f"{here / 2**30:,.0f}; lower width, hidden or depth."
+        )
     for n, rows in ((run.length, run.batch), (longest, 1)):
         needed = 4 * rows * run.heads * cell.task.tokens(n) ** 2
         if here and needed > here:
@@ -59,7 +75,7 @@ def lines(experiment: Experiment, resolved: list[Cell], known: set[str]) -> list
         every = {identity(cell, knobs, experiment.plan.steps): knobs for knobs in experiment.plan.knobs()}
         about = {"group": store.digest([trial for trial in every if trial not in known]), "run": written(cell)}
         about |= {"steps": experiment.plan.steps, "rows": experiment.plan.rows}
-        about |= {"sizes": experiment.plan.evaluated(cell.run.length), "task": task_spec(cell.task)}
+        about |= {"sizes": evaluated(cell, experiment.plan), "task": task_spec(cell.task)}
         about |= {"label": label(cell.run), "family": family(cell.scheme)}
         planned += [{"id": trial, "knobs": knobs._asdict(), **about} for trial, knobs in every.items()]
     return planned
@@ -75,6 +91,7 @@ def written(cell: Cell) -> dict[str, Any]:
     """A run with every setting of its scheme and task written out, and their revisions."""
     run = dataclasses.asdict(cell.run)
     revisions = {type(part).__name__: part.revision for part in (*_parts(cell.scheme), cell.task)}
+    revisions |= {"model": transformer.REVISION, "training": train.REVISION}
     return run | {"scheme": full(cell.scheme), "task": full_task(cell.task), "revisions": revisions}
 
 

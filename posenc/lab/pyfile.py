@@ -31,7 +31,7 @@ def pointing(path: Path) -> Iterator[None]:
     """Say of an error in a file in which of its lines it arose."""
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
         where = f", line {lines[-1]}," if lines else ""
         said = f"{error.msg} in line {error.lineno}" if isinstance(error, SyntaxError) else str(error)

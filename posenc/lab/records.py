@@ -21,7 +21,9 @@ TOLERANCE = 0.01
 _SHAPE = {"run": dict, "label": str, "family": str, "task": dict, "trials": list, "provenance": dict}
 _TASK = {"label": str, "metric": str, "trained": list, "floors": dict}
 _TRIAL = {"id": str, "knobs": dict, "steps": int, "outcome": str, "evaluations": dict}
-_RATIOS = {"exact": ("exact", "rows"), "last": ("last", "rows")}
+KNOBS = {"seed": int, "lr": int | float}
+"""What every trial's knobs hold, in records and in plans."""
+_RATIOS = {"exact": ("exact", "rows"), "last": ("last", "rows")}  # as in posenc.tasks.measure, which needs jax
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Stored:
 
     records: tuple[dict, ...]
     problems: tuple[str, ...]
+    unreadable: int = 0
+    """How many records the problems leave out."""
 
 
 def canonical(thing: Any) -> str:
@@ -56,7 +60,7 @@ def digest(ids: list[str]) -> str:
 
 
 def write_record(folder: Path, record: dict) -> Path:
-    """Store the trials that one program run finished; returns the file. Writing it again replaces it by its equal."""
+    """Store the trials that one program run finished; returns the file. It replaces a record of the same trials."""
     sealed = _seal(record)
     name = digest([trial["id"] for trial in sealed["trials"]]) + ".json"
     path = disk.inside(folder, "records", name)
@@ -157,14 +161,35 @@ def _check(record: dict) -> None:
     _has(record["task"], _TASK, "task")
     for trial in record["trials"]:
         _has(trial, _TRIAL, "trial")
+        _has(trial["knobs"], KNOBS, "trial's knobs")
         if trial["outcome"] not in ("done", "diverged"):
             raise ValueError(f"the outcome {trial['outcome']!r} has no record; only 'done' and 'diverged' do")
+        for key in ("evaluations", "validation"):  # older records have no validation
+            _check_sums(trial.get(key, {}), key)
+    if [type(n) for n in record["task"]["trained"]] != [int, int]:
+        raise ValueError("a task needs 'trained' as two sizes")
 
 
-def _has(thing: Any, shape: dict[str, type], what: str) -> None:
+def _has(thing: Any, shape: dict[str, Any], what: str) -> None:
     for key, kind in shape.items():
-        if not isinstance(thing, dict) or not isinstance(thing.get(key), kind):
-            raise ValueError(f"a {what} needs {key!r} as {kind.__name__}")
+        if not fits(thing, key, kind):
+            raise ValueError(f"a {what} needs {key!r} as {kind_name(kind)}")
+
+
+def fits(thing: Any, key: str, kind: Any) -> bool:
+    """Whether a dict holds a value of this type; True and False are no numbers."""
+    return isinstance(thing, dict) and isinstance(thing.get(key), kind) and not isinstance(thing[key], bool)
+
+
+def kind_name(kind: Any) -> str:
+    """A type as a sentence names it."""
+    return getattr(kind, "__name__", "number")
+
+
+def _check_sums(found: Any, key: str) -> None:
+    """Sizes and what was counted at each: "evaluations" on test examples, "validation" on others."""
+    if not isinstance(found, dict) or not all(n.isdecimal() and isinstance(sums, dict) for n, sums in found.items()):
+        raise ValueError(f"a trial needs {key!r} as sums by size")
 
 
 def _sum(body: dict) -> str:
@@ -186,7 +211,7 @@ def _reason(error: Exception) -> str:
 def _once(named: list[tuple[str, dict]], problems: list[str]) -> Stored:
     """Keep the first of several results of one trial, and say so."""
     first: dict[str, tuple[str, dict, str]] = {}
-    kept = []
+    kept, unreadable = [], len(problems)
     for where, record in named:
         trials = []
         for trial in record["trials"]:
@@ -197,7 +222,7 @@ def _once(named: list[tuple[str, dict]], problems: list[str]) -> Stored:
                 problems.append(_twice(trial, where, *first[trial["id"]]))
         if trials:
             kept.append({**record, "trials": trials})
-    return Stored(tuple(kept), tuple(problems))
+    return Stored(tuple(kept), tuple(problems), unreadable)
 
 
 def _twice(trial: dict, where: str, other: str, kept: dict, metric: str) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,12 @@ from posenc.lab import disk, records, store
 
 COLUMNS = (
     *("task", "scheme", "family", "trial", "seed", "lr", "steps", "outcome"),
-    *("size", "trained", "metric", "value", "floor", "exact", "rows"),
+    *("size", "trained", "trained_from", "trained_to", "metric", "value", "floor", "exact", "rows"),
 )
+CHOICES = ("task", "scheme", "family", "seed", "lr")
+"""What results can be chosen by."""
+FLOORS = ("uniform", "prior", "position")
+"""What a uniform guess, the best constant, and the best function of position alone get right."""
 _FREE = ("task", "scheme")
 _KNOBS = ("weight_decay", "warmup", "clip")
 
@@ -34,6 +38,10 @@ class Results:
     """Planned trials without a result: their lines of the plan, with the `outcome` that is known."""
     problems: tuple[str, ...] = ()
     folder: Path | None = None
+    unreadable: int = 0
+    """How many records the problems leave out."""
+    varied: tuple[str, ...] | None = None
+    """The settings in labels; found in the records unless given, as by `only`, which keeps labels as they were."""
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per trial and size, in a fixed order; `value` is the share right by the task's metric.
@@ -43,30 +51,44 @@ class Results:
         rows = [row for record in self.records for trial in record["trials"] for row in self._rows(record, trial)]
         return sorted(rows, key=lambda r: (r["task"], r["scheme"], r["lr"], r["seed"], r["size"], r["trial"]))
 
-    def columns(self) -> dict[str, Any]:
-        """The same as NumPy arrays, one per column."""
-        import numpy as np
-
-        rows = self.rows()
-        return {name: np.array([row[name] for row in rows]) for name in COLUMNS}
-
     def only(self, **where: str | int | float | tuple | list | set) -> Results:
-        """The results of some tasks, schemes or seeds: `results.only(scheme=("rope", "alibi"), task="copy")`."""
-        unknown = sorted(set(where) - {"task", "scheme", "family", "seed", "lr"})
+        """The results of some tasks, schemes or seeds: `results.only(scheme=("rope", "alibi"), task="copy")`.
+
+        A scheme is chosen by its label in tables, or by its text alone: "rope" is also every "rope (width=32)".
+        """
+        unknown = sorted(set(where) - set(CHOICES))
         if unknown:
-            raise ValueError(f"Results cannot be chosen by {unknown[0]!r}; take task, scheme, family, seed or lr.")
+            raise ValueError(f"Results cannot be chosen by {unknown[0]!r}; take {', '.join(CHOICES)}.")
         wanted = {k: set(v) if isinstance(v, tuple | list | set) else {v} for k, v in where.items()}
-        kept = [{**r, "trials": [t for t in r["trials"] if _meets(wanted, _facts(r, t))]} for r in self.records]
-        rest = [u for u in self.unfinished if _meets(wanted, _facts(u, u))]
-        return Results(self.name, tuple(r for r in kept if r["trials"]), tuple(rest), self.problems, self.folder)
+        kept = [{**r, "trials": [t for t in r["trials"] if _meets(wanted, self._facts(r, t))]} for r in self.records]
+        rest = [u for u in self.unfinished if _meets(wanted, self._facts(u, u))]
+        records = tuple(r for r in kept if r["trials"])
+        return replace(self, records=records, unfinished=tuple(rest), varied=self._varying)
+
+    def choices(self, name: str) -> list[Any]:
+        """The values of a column by which results can be chosen, of unfinished trials too."""
+        known = [(r, t) for r in self.records for t in r["trials"]] + [(u, u) for u in self.unfinished]
+        return sorted(dict.fromkeys(value for r, t in known for value in self._facts(r, t)[name]))
 
     def tasks(self) -> dict[str, dict]:
-        """Task label to {"label", "metric", "trained", "floors"}, in order of label."""
+        """Task label to {"label", "metric", "floors"}, in order of label. Training ranges are those of rows."""
         tasks: dict[str, dict] = {}
         for task in sorted((record["task"] for record in self.records), key=lambda task: task["label"]):
             before = tasks.get(task["label"], task)
-            tasks[task["label"]] = {**before, "floors": {**task["floors"], **before["floors"]}}
+            both = {**task["floors"], **before["floors"]}
+            tasks[task["label"]] = {"label": before["label"], "metric": before["metric"], "floors": both}
         return tasks
+
+    def validated(self) -> dict[str, float]:
+        """Trial to its mean on validation examples; diverged trials and those of older records have none."""
+        found = {}
+        for record in self.records:
+            for trial in record["trials"]:
+                sums = trial.get("validation", {}).values() if trial["outcome"] == "done" else ()
+                shares = [records.value(s, record["task"]["metric"]) for s in sums]
+                if counted := [share for share in shares if math.isfinite(share)]:
+                    found[trial["id"]] = sum(counted) / len(counted)
+        return found
 
     def trials(self) -> list[str]:
         """The ids of all trials with a result."""
@@ -97,7 +119,7 @@ class Results:
         low, high = task["trained"]
         head = {"task": task["label"], "scheme": self.label(record, trial), "family": record["family"]}
         head |= {"trial": trial["id"], "seed": knobs["seed"], "lr": knobs["lr"], "steps": trial["steps"]}
-        head |= {"outcome": trial["outcome"], "metric": task["metric"]}
+        head |= {"outcome": trial["outcome"], "metric": task["metric"], "trained_from": low, "trained_to": high}
         rows = []
         for n in _sizes(record):
             found, floor = trial["evaluations"].get(str(n), {}), uniform(task, n)
@@ -109,8 +131,17 @@ class Results:
             rows.append({**head, "size": n, "trained": low <= n <= high, **counted})
         return rows
 
+    def _facts(self, record: dict, trial: dict) -> dict[str, tuple]:
+        """What a trial can be chosen by; its scheme by its text and by its label."""
+        task = record["task"]["label"] if isinstance(record["task"], dict) else record["task"]
+        schemes = tuple(dict.fromkeys((record["label"], self.label(record, trial))))
+        knobs = {"seed": (trial["knobs"]["seed"],), "lr": (trial["knobs"]["lr"],)}
+        return {"task": (task,), "scheme": schemes, "family": (record["family"],), **knobs}
+
     @cached_property
     def _varying(self) -> tuple[str, ...]:
+        if self.varied is not None:
+            return self.varied
         seen: dict[tuple, set] = {}
         known = [(r, t, r["task"]["label"]) for r in self.records for t in r["trials"]]
         for record, trial, task in known + [(u, u, u["task"]) for u in self.unfinished]:
@@ -127,10 +158,16 @@ def load(path: str | os.PathLike) -> Results:
     where = disk.find(path)
     if where.is_file():
         stored, whole = records.read_bundle(where)
-        rest = [store.check_line(line, f"{str(where)!r}, unfinished") for line in whole.get("unfinished") or ()]
-        return Results(str(whole.get("name") or where.stem), stored.records, tuple(rest), stored.problems)
-    stored = store.read_records(where)
-    return Results(where.resolve().name, stored.records, tuple(store.unfinished(where)), stored.problems, where)
+        name, rest = str(whole.get("name") or where.stem), whole.get("unfinished") or []
+        if not isinstance(rest, list):
+            raise ValueError(f"{str(where)!r} is no bundle of records: its 'unfinished' is no list.")
+        for number, line in enumerate(rest, 1):
+            which = f"unfinished trial {number} of {str(where)!r}"
+            if not records.fits(store.check_line(line, which), "outcome", str):
+                raise ValueError(f"{which} needs 'outcome' as str; bundle the run again.")
+        return Results(name, stored.records, tuple(rest), stored.problems, None, stored.unreadable)
+    stored, rest = store.read_records(where), store.unfinished(where)
+    return Results(where.resolve().name, stored.records, tuple(rest), stored.problems, where, stored.unreadable)
 
 
 def floors(task: Mapping[str, Any]) -> dict[int, dict[str, float]]:
@@ -138,6 +175,14 @@ def floors(task: Mapping[str, Any]) -> dict[int, dict[str, float]]:
     turn = (lambda f: 1 - f) if task["metric"] == "error" else (lambda f: f)
     known = {int(n): {k: float(v) for k, v in at.items() if v is not None} for n, at in task["floors"].items()}
     return {n: {k: turn(v) for k, v in known[n].items()} for n in sorted(known)}
+
+
+def best_floor(task: Mapping[str, Any], sizes: Iterable[int]) -> tuple[str, float] | None:
+    """The floor that is highest on average over some sizes, and that mean; of equals the simplest."""
+    at = [floors(task).get(n, {}) for n in sizes]
+    names = [name for name in FLOORS if at and all(name in known for known in at)]
+    means = {name: sum(known[name] for known in at) / len(at) for name in names}
+    return max(means.items(), key=lambda item: item[1], default=None)
 
 
 def uniform(task: Mapping[str, Any], size: int) -> float:
@@ -157,11 +202,5 @@ def _sizes(record: dict) -> list[int]:
     )
 
 
-def _facts(record: dict, trial: dict) -> dict[str, Any]:
-    task = record["task"]["label"] if isinstance(record["task"], dict) else record["task"]
-    knobs = {"seed": trial["knobs"]["seed"], "lr": trial["knobs"]["lr"]}
-    return {"task": task, "scheme": record["label"], "family": record["family"], **knobs}
-
-
-def _meets(wanted: dict[str, set], facts: dict[str, Any]) -> bool:
-    return all(facts[key] in values for key, values in wanted.items())
+def _meets(wanted: dict[str, set], facts: dict[str, tuple]) -> bool:
+    return all(values & set(facts[key]) for key, values in wanted.items())

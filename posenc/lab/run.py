@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import struct
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from posenc import grammar
 from posenc.registry import convert
+
+MOST = 2**24
+"""The largest number that a size of a run can have; memory ends long before."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,8 @@ class Run:
         grammar.read(self.task), grammar.read(self.scheme)
         for name in ("width", "depth", "heads", "batch", "length", "hidden", "shortest", "longest", "buckets"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} is {value}; it is a whole number of at least 1.")
+            if value is not None and not 1 <= value <= MOST:
+                raise ValueError(f"{name} is {value}; it is a whole number from 1 to {MOST}.")
         if self.width % self.heads:
             raise ValueError(f"{self.heads} heads do not divide a width of {self.width}; choose a multiple.")
         if self.shortest is not None and self.shortest > self.length:
@@ -103,7 +107,7 @@ class Plan:
     lr: tuple[float, ...] = (1e-3,)
     """Learning rates, each tried with every seed; the best is chosen on the sizes trained on."""
     sizes: tuple[int, ...] | None = None
-    """Sizes evaluated; unless given, 0.5, 1, 1.25, 1.5, 2, 3 and 4 times the largest trained on."""
+    """Sizes evaluated; unless given, 0.5, 1, 1.25, 1.5, 2, 3 and 4 times the largest trained on, where they exist."""
     rows: int = 256
     """Sequences evaluated at each size."""
     weight_decay: float = 0.0
@@ -117,16 +121,23 @@ class Plan:
 
     def __post_init__(self):
         convert(self)
-        if self.steps < 0:
-            raise ValueError(f"steps is {self.steps}; it is a whole number of at least 0.")
+        if not 0 <= self.steps < 2**31:
+            raise ValueError(f"steps is {self.steps}; it is a whole number from 0 to {2**31 - 1}.")
+        for name in ("lr", "weight_decay", "clip", "warmup"):
+            given = getattr(self, name)
+            for value in given if isinstance(given, tuple) else (given,):
+                if not _single(value):
+                    raise ValueError(f"{name} is {value}; in the float32 of training that is {_rounded(value)}.")
         if not self.seeds or len(set(self.seeds)) < len(self.seeds) or not all(0 <= s < 2**32 for s in self.seeds):
             raise ValueError(f"seeds are {self.seeds}; at least one is needed, each once, from 0 to 4294967295.")
         if not self.lr or len(set(self.lr)) < len(self.lr) or not all(math.isfinite(r) and r >= 0 for r in self.lr):
             raise ValueError(f"lr is {self.lr}; at least one rate is needed, each once, finite and not negative.")
-        if self.sizes is not None and (not self.sizes or min(self.sizes) < 1):
-            raise ValueError(f"sizes are {self.sizes}; at least one is needed, each at least 1.")
-        if self.rows < 1:
-            raise ValueError(f"rows is {self.rows}; at least 1 sequence is evaluated at each size.")
+        if self.sizes is not None:
+            object.__setattr__(self, "sizes", tuple(sorted(set(self.sizes))))
+            if not self.sizes or not 1 <= self.sizes[0] <= self.sizes[-1] <= MOST:
+                raise ValueError(f"sizes are {self.sizes}; at least one is needed, each from 1 to {MOST}.")
+        if not 1 <= self.rows <= MOST:
+            raise ValueError(f"rows is {self.rows}; from 1 to {MOST} sequences are evaluated at each size.")
         if not (self.weight_decay >= 0 and 0 <= self.warmup <= 1 and self.clip > 0):
             raise ValueError(
                 f"weight_decay is {self.weight_decay}, warmup {self.warmup}, clip {self.clip}; "
@@ -142,11 +153,24 @@ class Plan:
         """The length of a segment: the largest divisor of `steps` up to 100, unless given."""
         return self.segment or max((n for n in range(1, 101) if self.steps % n == 0), default=1)
 
-    def evaluated(self, length: int) -> tuple[int, ...]:
-        """The sizes evaluated, in ascending order, when the largest size trained on is `length`."""
-        return tuple(sorted(set(self.sizes or (math.ceil(length * f) for f in (0.5, 1, 1.25, 1.5, 2, 3, 4)))))
+    def around(self, length: int) -> tuple[int, ...]:
+        """The sizes evaluated unless others are asked for, when the largest size trained on is `length`."""
+        return tuple(sorted({math.ceil(length * f) for f in (0.5, 1, 1.25, 1.5, 2, 3, 4)}))
 
     def knobs(self) -> tuple[Knobs, ...]:
         """One set per trial: every seed at every rate."""
         rest = {"weight_decay": self.weight_decay, "warmup": self.warmup, "clip": self.clip}
         return tuple(Knobs(seed=seed, lr=lr, **rest) for lr in self.lr for seed in self.seeds)
+
+
+def _rounded(value: float) -> float:
+    """A number as float32 keeps it."""
+    try:
+        return struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.inf
+
+
+def _single(value: float) -> bool:
+    """Whether float32 keeps a finite number apart from zero and infinity; what is not finite is refused elsewhere."""
+    return not math.isfinite(value) or (math.isfinite(_rounded(value)) and (_rounded(value) != 0) == (value != 0))

@@ -20,10 +20,6 @@ LEAST = 6
 LEVEL = 0.95
 RANGE = "range"
 INTERVAL = "exact 95% interval of the median"
-BOOTSTRAP = "95% stratified percentile bootstrap"
-SEEDS = "range over seeds"
-RESAMPLES = 4000
-FAILED = ("failed", "oom", "interrupted")
 
 
 @dataclass(frozen=True)
@@ -47,14 +43,19 @@ class Cell:
     family: str
     metric: str
     trained: tuple[int, int]
+    """The smallest and the largest size trained on, of its own records: a sweep may vary them."""
     rate: float | None
-    """Chosen on the sizes trained on; None where no trial has a result."""
+    """Chosen on validation examples of the sizes trained on; None where no trial has a result."""
     rates: tuple[float, ...]
     values: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     """Size to one value per seed, in the order of `seeds`; a diverged run enters as the uniform guess."""
     seeds: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     """Trials per outcome, over all learning rates tried."""
+    examples: Mapping[int, int] = field(default_factory=dict)
+    """Size to the number of test examples, which all runs share."""
+    validated: bool = True
+    """Whether validation examples chose the rate; older records hold none, and their test examples did."""
 
     @property
     def n(self) -> int:
@@ -80,13 +81,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two schemes, paired by task and seed. `better` is P(a > b) + half P(a = b) over the pairs."""
+    """Two schemes on one task, paired by seed. `better` is P(a > b) + half P(a = b) over the pairs."""
 
+    task: str
     first: str
     second: str
     sizes: str
-    pairs: tuple[tuple[str, int, float, float], ...]
-    """(task, seed, value of the first, value of the second)"""
+    pairs: tuple[tuple[int, float, float], ...]
+    """(seed, value of the first, value of the second)"""
     better: float
     interval: tuple[float, float] | None
     """Of `better`: the 95 % Wilson score interval, from six pairs on."""
@@ -115,7 +117,7 @@ def summary(values: Iterable[float]) -> Summary:
 
 
 def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
-    """The learning rate whose runs are best on average on the sizes trained on; ties go to the smaller.
+    """The learning rate whose runs are best on average on validation examples; ties go to the smaller.
 
     `scores` gives, per rate, one value for each run: its mean over sizes within the training range.
     """
@@ -126,8 +128,8 @@ def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
     missing = [rate for rate, values in scores.items() if not len(values)]
     if missing:
         raise ValueError(
-            f"Nothing was measured within the training range at the learning rate {missing[0]:g}, so none can be "
-            "chosen; add a size trained on to --sizes."
+            f"Nothing was measured within the training range at the learning rate {missing[0]:g}, and these older "
+            "records hold no validation examples, so none can be chosen; train again under a new --name."
         )
     means = {rate: round(float(np.mean(values)), 12) for rate, values in scores.items()}
     return min(means, key=lambda rate: (-means[rate], rate))
@@ -141,53 +143,38 @@ def cells(results: Results) -> tuple[Cell, ...]:
     lost: dict[tuple[str, str], list[dict]] = {}
     for line in results.unfinished:
         lost.setdefault((line["task"], results.label(line, line)), []).append(line)
-    tasks = results.tasks()
-    return tuple(_cell(key, rows.get(key, []), lost.get(key, []), tasks) for key in sorted({*rows, *lost}))
+    tasks, validated = results.tasks(), results.validated()
+    return tuple(_cell(key, rows.get(key, []), lost.get(key, []), tasks, validated) for key in sorted({*rows, *lost}))
 
 
-def compare(results: Results, first: str, second: str, size: int | None = None) -> Comparison:
-    """Two schemes on what both ran: one pair per task and seed, which share their data.
+def compare(results: Results, first: str, second: str, size: int | None = None) -> tuple[Comparison, ...]:
+    """Two schemes on each task that both ran: one pair per seed, which share their data.
 
     A pair holds means over the sizes beyond the training range that both have, or the values at `size`. Sizes are no
-    pairs of their own: those of one run are not independent.
+    pairs of their own, for those of one run are not independent; nor are tasks, for one seed runs them all.
     """
     found = {(c.task, c.scheme): c for c in cells(results)}
     known = sorted({scheme for _, scheme in found})
     for name in (first, second):
         if name not in known:
             raise ValueError(f"{name!r} is not in these results; they hold {', '.join(known) or 'none'}.")
-    pairs = []
+    if first == second:
+        raise ValueError(f"{first!r} is compared with itself; give two of {', '.join(known)}.")
+    sizes = sorted({n for (_, scheme), cell in found.items() if scheme in (first, second) for n in cell.values})
+    if size is not None and size not in sizes:
+        has = ", ".join(map(str, sizes)) or "none"
+        raise ValueError(f"Neither {first!r} nor {second!r} was measured at size {size}; their sizes are {has}.")
+    where = "the sizes beyond the training range" if size is None else f"size {size}"
+    made = []
     for task in sorted({task for task, _ in found}):
         a, b = found.get((task, first)), found.get((task, second))
-        if a is not None and b is not None:
-            pairs += _pairs(task, a, b, size)
-    gaps = np.array([a - b for _, _, a, b in pairs])
-    better = float(np.mean((gaps > 0) + 0.5 * (gaps == 0))) if len(gaps) else math.nan
-    where = "beyond the training range" if size is None else f"size {size}"
-    interval = _wilson(better, len(gaps)) if len(gaps) >= LEAST else None
-    return Comparison(first, second, where, tuple(pairs), better, interval, summary(gaps), _wilcoxon(gaps))
-
-
-def interquartile_mean(runs: Mapping[str, Sequence[float]]) -> Summary:
-    """The mean of the middle half of all runs over all tasks, its interval by resampling runs within each task.
-
-    `runs` gives one value per run of each task. With fewer than six runs of some task, the range over seeds is given.
-    """
-    from scipy.stats import trim_mean
-
-    groups = [np.asarray(runs[task], dtype=float) for task in sorted(runs)]
-    if not groups or not all(len(g) for g in groups):
-        raise ValueError("An interquartile mean needs at least one run of each task.")
-    pooled = np.concatenate(groups)
-    centre, n = float(trim_mean(pooled, 0.25)), len(pooled)
-    least = min(len(g) for g in groups)
-    if least < LEAST:
-        each = [trim_mean(np.array([g[k] for g in groups]), 0.25) for k in range(least)]
-        return Summary(n, centre, float(pooled.mean()), float(min(each)), float(max(each)), SEEDS)
-    rng = np.random.default_rng(0)
-    drawn = [g[rng.integers(len(g), size=(RESAMPLES, len(g)))] for g in groups]
-    low, high = np.quantile(trim_mean(np.concatenate(drawn, axis=1), 0.25, axis=1), ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
-    return Summary(n, centre, float(pooled.mean()), float(low), float(high), BOOTSTRAP)
+        if a is not None and b is not None and (pairs := _pairs(a, b, size)):
+            made.append(_compared(task, first, second, where, pairs))
+    if not made:
+        raise ValueError(
+            f"{first!r} and {second!r} share no seed of a task at {where}; run both with the same --seeds and --sizes."
+        )
+    return tuple(made)
 
 
 def _rank(n: int) -> int | None:
@@ -201,36 +188,67 @@ def _rank(n: int) -> int | None:
     return best
 
 
-def _cell(key: tuple[str, str], rows: list[dict], lost: list[dict], tasks: Mapping[str, dict]) -> Cell:
+def _cell(
+    key: tuple[str, str], rows: list[dict], lost: list[dict], tasks: Mapping[str, dict], validated: Mapping[str, float]
+) -> Cell:
     task, scheme = key
     counts: dict[str, int] = {}
     for outcome in [r["outcome"] for r in {r["trial"]: r for r in rows}.values()] + [u["outcome"] for u in lost]:
         counts[outcome] = counts.get(outcome, 0) + 1
-    about = tasks.get(task, {"metric": "", "trained": (0, 0)})
+    metric = tasks[task]["metric"] if task in tasks else ""
     family = (rows or lost)[0]["family"]
     rates = tuple(sorted({r["lr"] for r in rows} | {u["knobs"]["lr"] for u in lost}))
-    rate = choose_rate(_scores(rows)) if rows else None
+    rate = choose_rate(_scores(rows, validated)) if rows else None
     chosen = [r for r in rows if r["lr"] == rate]
     sizes = sorted({r["size"] for r in chosen})
     values = {s: tuple(r["value"] for r in chosen if r["size"] == s) for s in sizes}
     seeds = {s: tuple(r["seed"] for r in chosen if r["size"] == s) for s in sizes}
-    low, high = about["trained"]
-    return Cell(task, scheme, family, about["metric"], (low, high), rate, rates, values, seeds, counts)
+    examples = {s: max(r["rows"] for r in chosen if r["size"] == s) for s in sizes}
+    known = all(r["trial"] in validated for r in rows if r["outcome"] != "diverged")
+    trained = _trained(rows, lost)
+    return Cell(task, scheme, family, metric, trained, rate, rates, values, seeds, counts, examples, known)
 
 
-def _scores(rows: list[dict]) -> dict[float, list[float]]:
-    """Per rate, the mean of each run over the sizes trained on."""
-    scores: dict[float, dict[str, list[float]]] = {row["lr"]: {} for row in rows}
+def _trained(rows: list[dict], lost: list[dict]) -> tuple[int, int]:
+    """The range of a cell's rows. They agree on it: `shortest` and `length` are settings, which tell labels apart."""
+    if rows:
+        return rows[0]["trained_from"], rows[0]["trained_to"]
+    run = lost[0]["run"]
+    low, high = run.get("shortest"), run.get("length")
+    return (low, high) if isinstance(low, int) and isinstance(high, int) else (0, 0)
+
+
+def _scores(rows: list[dict], validated: Mapping[str, float]) -> dict[float, list[float]]:
+    """Per rate, the mean of each run on validation examples; of older records, on the sizes trained on.
+
+    A diverged run has neither, and scores what a uniform guess does.
+    """
+    runs: dict[tuple[float, str], list[dict]] = {}
     for row in rows:
-        if row["trained"]:
-            scores[row["lr"]].setdefault(row["trial"], []).append(row["value"])
-    return {rate: [float(np.mean(v)) for v in runs.values()] for rate, runs in scores.items()}
+        runs.setdefault((row["lr"], row["trial"]), []).append(row)
+    scores: dict[float, list[float]] = {row["lr"]: [] for row in rows}
+    for (rate, trial), own in runs.items():
+        inside = [row["value"] for row in own if row["trained"]]
+        if own[0]["outcome"] == "diverged":
+            scores[rate].append(float(np.mean(inside or [row["value"] for row in own])))
+        elif trial in validated:
+            scores[rate].append(validated[trial])
+        elif inside:
+            scores[rate].append(float(np.mean(inside)))
+    return scores
 
 
-def _pairs(task: str, a: Cell, b: Cell, size: int | None) -> list[tuple[str, int, float, float]]:
-    sizes = [s for s in (a.beyond if size is None else (size,)) if s in a.values and s in b.values]
-    ours, theirs = a.means(sizes), b.means(sizes)
-    return [(task, seed, ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
+def _pairs(a: Cell, b: Cell, size: int | None) -> list[tuple[int, float, float]]:
+    sizes = [s for s in ({*a.beyond} & {*b.beyond} if size is None else (size,)) if s in a.values and s in b.values]
+    ours, theirs = a.means(sorted(sizes)), b.means(sorted(sizes))
+    return [(seed, ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
+
+
+def _compared(task: str, first: str, second: str, where: str, pairs: list[tuple[int, float, float]]) -> Comparison:
+    gaps = np.array([a - b for _, a, b in pairs])
+    better = float(np.mean((gaps > 0) + 0.5 * (gaps == 0)))
+    interval = _wilson(better, len(gaps)) if len(gaps) >= LEAST else None
+    return Comparison(task, first, second, where, tuple(pairs), better, interval, summary(gaps), _wilcoxon(gaps))
 
 
 def _wilson(share: float, n: int) -> tuple[float, float]:

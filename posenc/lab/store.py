@@ -27,18 +27,21 @@ from posenc.lab.disk import create as create
 from posenc.lab.disk import find as find
 from posenc.lab.disk import ready as ready
 from posenc.lab.disk import root as root
+from posenc.lab.records import KNOBS, fits, kind_name, write_bundle
 from posenc.lab.records import SCHEMA as SCHEMA
 from posenc.lab.records import Stored as Stored
 from posenc.lab.records import canonical as canonical
 from posenc.lab.records import digest as digest
 from posenc.lab.records import plain as plain
 from posenc.lab.records import read_records as read_records
-from posenc.lab.records import write_bundle
 from posenc.lab.records import write_record as write_record
 
-OUTCOMES = ("done", "diverged", "failed", "oom", "interrupted", "running", "stale", "pending")
-FAILURES = ("failed", "oom", "interrupted")
-_PLANNED = ("id", "group", "run", "knobs", "steps", "sizes", "rows", "label", "family", "task")
+OUTCOMES = ("done", "diverged", "failed", "oom", "running", "stale", "pending")
+FAILURES = ("failed", "oom")
+_PLANNED = {
+    **{"id": str, "group": str, "run": dict, "knobs": dict, "steps": int, "sizes": list, "rows": int},
+    **{"label": str, "family": str, "task": str},
+}
 _PLANNING = "planning"
 
 
@@ -126,18 +129,6 @@ def log(folder: Path, worker: str, event: str, **said: object) -> None:
             os.close(descriptor)
 
 
-def read_events(folder: Path) -> list[dict]:
-    """What all workers logged, by time; a last line that a kill cut short is skipped."""
-    events = []
-    for path in sorted(disk.inside(folder, "events").glob("*.jsonl")):
-        for text in path.read_text(encoding="utf-8", errors="replace").splitlines() if not path.is_symlink() else ():
-            try:
-                events.append({"worker": path.stem, **json.loads(text)})
-            except (ValueError, TypeError):
-                continue
-    return sorted(events, key=lambda e: (e.get("time") or 0.0, e["worker"]))
-
-
 def status(folder: Path) -> Status:
     """The outcome of every planned trial, read off what is stored."""
     plan, stored, errors = read_plan(folder), read_records(folder), read_errors(folder)
@@ -197,6 +188,10 @@ def check_line(line: dict, where: str) -> dict:
     missing = [key for key in _PLANNED if key not in line] if isinstance(line, dict) else list(_PLANNED)
     if missing:
         raise ValueError(f"{where} has no {missing[0]!r}; a planned trial has {', '.join(_PLANNED)}.")
+    for part, shape in ((line, _PLANNED), (line["knobs"], KNOBS)):
+        for key, kind in shape.items():
+            if not fits(part, key, kind):
+                raise ValueError(f"{where} needs {key!r} as {kind_name(kind)}; restore the file, or plan anew.")
     check_name(line["group"])
     return line
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
-from posenc.lab import disk, plan, store
+from posenc.lab import disk, params, plan, store
 from posenc.lab.estimate import seconds
 from posenc.lab.experiment import Experiment
 from posenc.lab.lanes import arrangement
@@ -15,6 +16,8 @@ from posenc.lab.train import Cell
 from posenc.lab.worker import Stopped, Watch, Worker
 
 RESULTS = ("done", "diverged")
+PAUSE = 2.0
+"""Seconds between two looks at groups that other workers hold."""
 DONE, FAILED, PREEMPTED, INTERRUPTED = 0, 1, 75, 130
 
 
@@ -50,7 +53,14 @@ def sweep(experiment: Experiment, folder: Path, *, keep: bool = False, lanes: st
     store.ready(folder)
     mine = _planned(experiment, cells, folder)
     outcomes = store.status(folder).outcomes
-    waiting = [line for line in store.read_plan(folder) if line["id"] in mine and outcomes[line["id"]] not in RESULTS]
+    kept = set(params.kept(folder)) if keep else None
+
+    def left(line: dict) -> bool:
+        """Whether a trial has no result yet, or none of the parameters that are to be kept."""
+        done = outcomes[line["id"]] in RESULTS
+        return line["id"] in mine and not (done and (kept is None or line["id"] in kept))
+
+    waiting = [line for line in store.read_plan(folder) if left(line)]
     groups: dict[str, list[dict]] = {}
     for line in waiting:
         groups.setdefault(line["group"], []).append(line)
@@ -60,8 +70,14 @@ def sweep(experiment: Experiment, folder: Path, *, keep: bool = False, lanes: st
     with Signals() as signals:
         worker = Worker(folder, how, experiment.plan.stride, keep, watch, signals.check)
         try:
-            for group, lines in groups.items():
-                worker.run(group, lines, mine[lines[0]["id"]])
+            while groups:
+                held = {g: lines for g, lines in groups.items() if not worker.run(g, lines, mine[lines[0]["id"]])}
+                if len(held) == len(groups):  # others work on all that is left: wait for them, or for one to die
+                    signals.check()
+                    time.sleep(PAUSE)
+                elif held:
+                    watch.note(f"{len(held)} of the groups left are being run by other workers.")
+                groups = held
         except Stopped:
             watch.note("Stopped; what is recorded is safe, and the same command goes on.")
             return signals.code
@@ -87,6 +103,8 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
 def _planned(experiment: Experiment, cells: list[Cell], folder: Path) -> dict[str, Cell]:
     """Write what is new into the plan; returns every trial of the experiment with its cell."""
     known = {line["id"] for line in store.read_plan(folder)} if (folder / "plan.jsonl").exists() else set()
+    mine = {plan.identity(c, k, experiment.plan.steps): c for c in cells for k in experiment.plan.knobs()}
     store.write_plan(folder, plan.lines(experiment, cells, known))
-    disk.write(disk.inside(folder, "sweep.toml"), to_toml(experiment).encode())
-    return {plan.identity(c, k, experiment.plan.steps): c for c in cells for k in experiment.plan.knobs()}
+    if not mine.keys() <= known:
+        disk.write(disk.inside(folder, "sweep.toml"), to_toml(experiment).encode())
+    return mine

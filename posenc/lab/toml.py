@@ -6,10 +6,10 @@ seeds = 5
 width = 64
 [grid]
 scheme = ["rope", "alibi"]
-task = ["copy", "reverse_string"]
+task = ["even_pairs", "reverse_string"]
 [[exclude]]
 scheme = "alibi"
-task = "copy"
+task = "even_pairs"
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ def from_toml(text: str, name: str = "sweep", yes: bool = False) -> Experiment:
     for key in said:
         if key not in words.fields(Header):
             raise words.unknown("part of a header", key, words.fields(Header))
+        if not isinstance(said[key], str):
+            raise ValueError(f"{key} of [header] is a text, not {said[key]!r}.")
     plan = Plan(**_values(whole.get("plan", {}), Plan))
     runs = _runs(whole, len(plan.seeds) * len(plan.lr), yes)
     return Experiment(whole.get("name", name), runs, plan, whole.get("source", ""), Header(**said))
@@ -77,8 +79,8 @@ def _runs(whole: dict, each: int, yes: bool) -> tuple[Run, ...]:
     axes += [{n: _listed(n, v) for n, v in together.items()} for together in whole.get("zip", [])]
     named = [name for axis in axes for name in axis]
     for name in named:
-        if named.count(name) > 1:
-            raise ValueError(f"{name} is given twice, in [grid] or [[zip]]; give it once.")
+        if named.count(name) > 1 or name in base:
+            raise ValueError(f"{name} is given twice, in [run], [grid] or [[zip]]; give it once.")
     for axis in axes:
         if len(lengths := {len(v) for v in axis.values()}) > 1:
             raise ValueError(f"{' and '.join(axis)} share a [[zip]], but have {sorted(lengths)} values; pair them.")

@@ -14,8 +14,10 @@ import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from posenc.arguments import placed
+from posenc.compose import Pattern
 from posenc.lab.lanes import How, lanes
 from posenc.lab.run import Knobs, Run
 from posenc.models.transformer import Shape, Transformer
@@ -23,11 +25,15 @@ from posenc.naming import bind, parse
 from posenc.scheme import Dims
 from posenc.tasks import Task
 from posenc.tasks import parse as parse_task
-from posenc.tasks.measure import evaluation_key, measure, train_key
+from posenc.tasks.measure import evaluation_key, measure, positions_key, train_key, validation_key
 
 WEIGHTS = ("query", "key_value", "out", "up", "down", "embedding", "readout")
+REVISION = 1
+"""Raised when training or evaluation changes its numbers: part of every trial's identity."""
 SCORES = 2**24
 """Scores of one layer evaluated at once: more would not fit a small machine."""
+DRAWS = 16
+"""Draws of random positions over which the sequences of one size are evaluated."""
 SHORT = 128
 """Tokens up to which padding costs less than one more program."""
 
@@ -38,7 +44,7 @@ class State(NamedTuple):
     model: Transformer
     optimiser: PyTree
     diverged: Int[Array, ""]
-    """The first step whose loss was not finite; -1 while there is none."""
+    """The first step whose loss or update was not finite; -1 while there is none."""
 
 
 class Cell(NamedTuple):
@@ -53,7 +59,7 @@ class Cell(NamedTuple):
 def resolve(run: Run) -> Cell:
     """The task and scheme of a run, bound to its sizes, and the run with nothing left open. Refuses what cannot be."""
     task = parse_task(run.task)
-    run = run.filled(task.sizes.smallest)
+    run = run.filled(task.sizes.upto(run.length).train[0])
     direction = "causal" if run.causal else "bidirectional"
     if direction not in task.directions:
         raise ValueError(
@@ -104,22 +110,40 @@ def segment(cell: Cell, stride: int, state: State, knobs: Knobs, first: Array, t
         loss, gradient = jax.lax.switch(bucket, branches, state.model, knobs, n, size)
         optimiser = _optimiser(knobs, _rate(cell.run.schedule, knobs, n, total), state.model)
         update, moments = optimiser.update(gradient, state.optimiser, state.model)
-        fine = jnp.isfinite(loss)
+        fine = jnp.isfinite(loss) & jnp.isfinite(optax.tree.norm(update))
         diverged = jnp.where((state.diverged < 0) & ~fine, n, state.diverged)
         return State(optax.apply_updates(state.model, update), moments, diverged), loss
 
     return jax.lax.scan(step, state, first + jnp.arange(stride, dtype=jnp.int32))
 
 
-def evaluate(cell: Cell, rows: int, padded: tuple[int, ...], state: State, sizes: Int[Array, " S"]) -> PyTree:
-    """The sums of `posenc.tasks.measure` at each size, on test sets that every scheme and seed shares."""
+def evaluate(
+    cell: Cell,
+    rows: int,
+    padded: tuple[int, ...],
+    state: State,
+    knobs: Knobs,
+    sizes: Int[Array, " S"],
+    chosen: Bool[Array, " S"],
+) -> PyTree:
+    """The sums of `posenc.tasks.measure` at each size, on examples that every scheme and seed shares.
 
-    def at(n: Array) -> PyTree:
+    Where `chosen`, the examples are those on which a learning rate is chosen, else those that are reported. Random
+    positions are drawn anew for each trial, size and part of the examples.
+    """
+
+    def at(one: tuple) -> PyTree:
+        n, choosing = one
         branches = [functools.partial(_sums, cell, rows, n_max) for n_max in padded]
         bucket = jnp.searchsorted(jnp.asarray(padded), n)
-        return jax.lax.switch(bucket, branches, state.model, n)
+        return jax.lax.switch(bucket, branches, state.model, knobs.seed, n, choosing)
 
-    return jax.lax.map(at, sizes)
+    return jax.lax.map(at, (sizes, chosen))
+
+
+def parts(scheme: Any) -> tuple[Any, ...]:
+    """The schemes of a model: that of its input and those of its layers."""
+    return tuple(s for s in (scheme.input, *scheme.layers) if s) if isinstance(scheme, Pattern) else (scheme,)
 
 
 class Program(NamedTuple):
@@ -134,7 +158,7 @@ def program(cell: Cell, stride: int, rows: int, sizes: tuple[int, ...], how: How
     """Three jitted functions: states live on the device and are given up to each segment."""
     start = lanes(functools.partial(init, cell), how, 0)
     go = lanes(functools.partial(segment, cell, stride), how, 2)
-    look = lanes(functools.partial(evaluate, cell, rows, rounds(cell, sizes)), how, 1)
+    look = lanes(functools.partial(evaluate, cell, rows, rounds(cell, sizes)), how, 2)
     return Program(jax.jit(start), jax.jit(go, donate_argnums=0), jax.jit(look))
 
 
@@ -150,9 +174,8 @@ def _size(cell: Cell, knobs: Knobs, n: Array) -> tuple[Array, Array]:
 
 
 def _loss_and_gradient(cell: Cell, n_max: int, model: Transformer, knobs: Knobs, n: Array, size: Array):
-    key = train_key(knobs.seed, n)
-    batch = cell.task.sample(key, size, batch=cell.run.batch, n_max=n_max)
-    return jax.value_and_grad(_loss)(model, batch, jax.random.fold_in(key, 1))
+    batch = cell.task.sample(train_key(knobs.seed, n), size, batch=cell.run.batch, n_max=n_max)
+    return jax.value_and_grad(_loss)(model, batch, positions_key(knobs.seed, "train", n))
 
 
 def _loss(model: Transformer, batch: Any, key: Array) -> Float[Array, ""]:
@@ -161,18 +184,21 @@ def _loss(model: Transformer, batch: Any, key: Array) -> Float[Array, ""]:
     return (losses * batch.weight).sum() / jnp.maximum(batch.weight.sum(), 1.0)
 
 
-def _sums(cell: Cell, rows: int, n_max: int, model: Transformer, n: Array) -> PyTree:
-    key = evaluation_key(cell.task, n)
+def _sums(cell: Cell, rows: int, n_max: int, model: Transformer, seed: Array, n: Array, choosing: Array) -> PyTree:
+    key = jnp.where(choosing, validation_key(cell.task, n), evaluation_key(cell.task, n))
     batch = cell.task.sample(key, n, batch=rows, n_max=n_max)
     most = max(1, SCORES // (cell.run.heads * batch.tokens.shape[1] ** 2))
+    if any(map(placed, parts(cell.scheme))):
+        most = min(most, max(1, rows // DRAWS))
     each = max(d for d in range(1, rows + 1) if rows % d == 0 and d <= most)
 
-    def some(rows: tuple) -> Array:
-        tokens, valid, coords = rows
-        return model(tokens, valid, jax.random.fold_in(key, 1), coords)
+    def some(part: tuple) -> Array:
+        number, tokens, valid, coords = part
+        own = jax.random.fold_in(positions_key(seed, "evaluation", n), 2 * number + choosing)
+        return model(tokens, valid, own, coords)
 
-    parts = jax.tree.map(lambda a: a.reshape(-1, each, *a.shape[1:]), (batch.tokens, batch.valid, batch.coords))
-    logits = jax.lax.map(some, parts)
+    cut = jax.tree.map(lambda a: a.reshape(-1, each, *a.shape[1:]), (batch.tokens, batch.valid, batch.coords))
+    logits = jax.lax.map(some, (jnp.arange(rows // each, dtype=jnp.int32), *cut))
     return measure(logits.reshape(rows, *logits.shape[2:]), batch)
 
 

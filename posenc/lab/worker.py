@@ -54,14 +54,21 @@ class Worker:
         self._floors: dict[tuple, dict] = {}
         self._about = device.describe() | {"lanes": str(how), "host": socket.gethostname()}
 
-    def run(self, group: str, lines: list[dict], cell: Cell) -> None:
-        """One group: train, evaluate, record. An exception is kept with its traceback, and the sweep goes on."""
+    def run(self, group: str, lines: list[dict], cell: Cell) -> bool:
+        """One group: train, evaluate, record; False where another worker holds it.
+
+        An exception is kept with its traceback, and the sweep goes on.
+        """
         label, began = f"{lines[0]['label']} · {lines[0]['task']}", time.monotonic()
         self.check()
         with store.claim(self.folder, group) as claim:
             if claim is None:
-                self.watch.note(f"{label} is being run by another worker.")
-                return
+                return False
+            recorded = {t["id"] for record in store.read_records(self.folder).records for t in record["trials"]}
+            lines = [line for line in lines if line["id"] not in recorded or self.keep]
+            if not lines:
+                self.watch.finished(label, "done by another worker", time.monotonic() - began)
+                return True
             self.watch.group(label, len(lines))
             store.clear_error(self.folder, group)
             try:
@@ -78,6 +85,7 @@ class Worker:
                 self.folder, f"{socket.gethostname()}-{os.getpid()}", outcome, group=group, seconds=round(seconds, 3)
             )
             self.watch.finished(label, outcome, seconds)
+        return True
 
     def _train(self, label: str, lines: list[dict], cell: Cell) -> str:
         steps, sizes, rows = lines[0]["steps"], tuple(lines[0]["sizes"]), lines[0]["rows"]
@@ -93,18 +101,23 @@ class Worker:
             losses.append(jax.device_get(loss)[: len(lines)])
             clock.lap("compile" if first == 0 else "train")
             self.watch.step(label, first + stride, steps, float(losses[-1][:, -1].mean()))
-        sums = jax.device_get(run.evaluate(state, jnp.asarray(sizes, jnp.int32)))
+        trained = [n for n in sizes if cell.run.shortest <= n <= cell.run.length] or [cell.run.length]
+        chosen = jnp.arange(len(sizes) + len(trained)) >= len(sizes)
+        found = run.evaluate(state, lane, jnp.asarray([*sizes, *trained], jnp.int32), chosen)
+        sums = jax.device_get(found)
         diverged = jax.device_get(state.diverged)
         clock.lap("evaluate")
-        if self.keep:
-            models = jax.device_get(pure(state.model))
-            for n, line in enumerate(lines):
-                params.save(self.folder, line["id"], jax.tree.map(lambda a, n=n: a[n], models))
-        trials = [_trial(line, n, sizes, stride, losses, sums, int(diverged[n])) for n, line in enumerate(lines)]
+        trials = [
+            _trial(line, n, (sizes, trained), stride, losses, sums, int(diverged[n])) for n, line in enumerate(lines)
+        ]
         about = self._about | {"ended": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": clock.seconds}
         record = {"run": lines[0]["run"], "label": lines[0]["label"], "family": lines[0]["family"]}
         record |= {"task": self._task(cell, sizes), "trials": trials, "provenance": about}
         store.write_record(self.folder, record)
+        if self.keep:  # after the record: a full disk must not cost results
+            models = jax.device_get(pure(state.model))
+            for n, line in enumerate(lines):
+                params.save(self.folder, line["id"], jax.tree.map(lambda a, n=n: a[n], models))
         return "diverged" if all(t["outcome"] == "diverged" for t in trials) else "done"
 
     def _task(self, cell: Cell, sizes: tuple[int, ...]) -> dict[str, Any]:
@@ -136,7 +149,11 @@ class _Clock:
 
 
 def _trial(line: dict, n: int, sizes: tuple, stride: int, losses: list, sums: dict, diverged: int) -> dict[str, Any]:
-    found = {str(size): {name: int(a[n][at]) for name, a in sums.items()} for at, size in enumerate(sizes)}
+    """What is recorded of the n-th lane; `sizes` are those reported and those on which a rate is chosen."""
+    reported, trained = sizes
+    found = [{name: int(total) for name, total in zip(sums, values, strict=True)} for values in _columns(sums, n)]
+    evaluations = {str(size): sums for size, sums in zip(reported, found, strict=False)}
+    validation = {str(size): sums for size, sums in zip(trained, found[len(reported) :], strict=True)}
     curve = {"step": [(i + 1) * stride for i in range(len(losses))], "loss": [float(e[n].mean()) for e in losses]}
     return {
         "id": line["id"],
@@ -144,6 +161,12 @@ def _trial(line: dict, n: int, sizes: tuple, stride: int, losses: list, sums: di
         "steps": line["steps"],
         "outcome": "done" if diverged < 0 else "diverged",
         "diverged_at": None if diverged < 0 else diverged,
-        "evaluations": found if diverged < 0 else {},
+        "evaluations": evaluations if diverged < 0 else {},
+        "validation": validation if diverged < 0 else {},
         "curve": curve,
     }
+
+
+def _columns(sums: dict, n: int) -> Any:
+    """The sums of one lane, size by size."""
+    return zip(*(totals[n] for totals in sums.values()), strict=True)

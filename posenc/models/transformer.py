@@ -23,6 +23,8 @@ from posenc.nnx import Attention
 from posenc.parameters import init, split
 from posenc.scheme import Dims
 
+REVISION = 1
+"""Raised when the model changes its numbers: part of every trial's identity."""
 UNROLLED = 8
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from posenc.lab.results import Results, floors
-from posenc.lab.stats import FAILED, INTERVAL, LEAST, RANGE, Cell, Summary, cells, summary
+import math
+
+from posenc.lab.results import Results, best_floor, floors
+from posenc.lab.stats import INTERVAL, LEAST, RANGE, Cell, Summary, cells, summary
+from posenc.lab.store import FAILURES
 from posenc.show.style import plain
 
 SOLVED = 0.95
+ERRORS = 3
+"""Standard errors of the test set within which no two schemes are told apart."""
 _FLOORS = {"uniform": "a uniform guess", "prior": "the best constant", "position": "position alone"}
 
 
 def caption(results: Results, figure: str = "length") -> str:
-    """What is seen, task by task; then what the marks of a figure mean, what went wrong, and how rates were chosen.
+    """What is seen, for each task and training range; then what marks mean, what went wrong, how rates were chosen.
 
     `figure` is "length" for a length curve, "heatmap" for a heat map.
     """
@@ -19,8 +24,12 @@ def caption(results: Results, figure: str = "length") -> str:
         raise ValueError(f"No caption is known for {figure!r}; take 'length' or 'heatmap'.")
     found = cells(results)
     tasks = results.tasks()
-    parts = [_task(tasks[t], [c for c in found if c.task == t and c.n]) for t in sorted(tasks)]
-    return "\n".join([*parts, _marks(found, figure), counts(found), *_rates(found)])
+    drawn = [c for c in found if c.n]
+    parts = [
+        _task(tasks[task], [c for c in drawn if (c.task, c.trained) == (task, trained)])
+        for task, trained in sorted({(c.task, c.trained) for c in drawn})
+    ]
+    return "\n".join([*parts, _marks(found, figure), counts(found, results.unreadable), *_rates(found)])
 
 
 def brackets(found: tuple[Cell, ...]) -> str:
@@ -33,27 +42,39 @@ def brackets(found: tuple[Cell, ...]) -> str:
     return f"the range over runs where n < {LEAST}, the {INTERVAL} elsewhere"
 
 
-def counts(found: tuple[Cell, ...]) -> str:
-    """How many trials ended how, at all learning rates tried."""
+def counts(found: tuple[Cell, ...], unreadable: int = 0) -> str:
+    """How many trials ended how, at all learning rates tried, and how many records could not be read."""
     total: dict[str, int] = {}
     for cell in found:
         for outcome, n in cell.counts.items():
             total[outcome] = total.get(outcome, 0) + n
-    failed = sum(total.get(k, 0) for k in FAILED)
-    waiting = sum(n for k, n in total.items() if k not in (*FAILED, "done", "diverged"))
+    failed = sum(total.get(k, 0) for k in FAILURES)
+    waiting = sum(n for k, n in total.items() if k not in (*FAILURES, "done", "diverged"))
     diverged = total.get("diverged", 0)
     said = f"Trials: {total.get('done', 0)} done, {diverged} diverged"
     said += " (each entering as a uniform guess)" if diverged else ""
     said += f", {failed} failed" + (" (without a value)" if failed else "")
-    return said + (f", {waiting} not finished" if waiting else "") + "."
+    said += f", {waiting} not finished" if waiting else ""
+    said += f"; {unreadable} record{'s' if unreadable > 1 else ''} could not be read" if unreadable else ""
+    return f"{said}."
+
+
+def chosen(found: tuple[Cell, ...]) -> list[str]:
+    """How learning rates were chosen, where several were tried: on what, and where older records allow less."""
+    several = [c for c in found if len(c.rates) > 1]
+    said = ["chosen on validation examples of the sizes trained on"] if any(c.validated for c in several) else []
+    if not all(c.validated for c in several):
+        where = "for schemes with older records, which hold none, " if said else ""
+        said.append(f"{where}chosen on the test examples of the sizes trained on")
+    return said
 
 
 def _task(task: dict, found: list[Cell]) -> str:
-    low, high = task["trained"]
+    """One task as trained on one range."""
+    low, high = found[0].trained
     said = [f"{plain(task['label'])}, trained on sizes {low} to {high}, n = {_n(found)}: {_solved(found)}"]
-    beyond = {c.scheme: summary(c.means(c.beyond).values()) for c in found if c.beyond}
-    if beyond:
-        said.append(_above(beyond))
+    if any(c.beyond for c in found):
+        said.append(_above(task, [c for c in found if c.beyond]))
     known = floors(task)
     if known:
         size = max(known)
@@ -74,30 +95,72 @@ def _solved(found: list[Cell]) -> str:
     return f"{who} the training range (median accuracy of at least {SOLVED})."
 
 
-def _above(beyond: dict[str, Summary]) -> str:
-    """Which spreads of the mean over longer sizes lie wholly above which others; equal sayings are said once."""
+def _above(task: dict, found: list[Cell]) -> str:
+    """Which schemes lie above which others in the mean over longer sizes; equal sayings are said once."""
+    beyond = {c.scheme: summary(c.means(c.beyond).values()) for c in found}
+    examples = {c.scheme: sum(c.examples[n] for n in c.beyond) for c in found}
+    sizes = {c.scheme: c.beyond for c in found}
+    floor = best_floor(task, sorted({n for c in found for n in c.beyond}))
+    base = floor[1] if floor else None
+
+    def above(one: str, other: str) -> bool:
+        same = sizes[one] == sizes[other]  # means over other sizes say nothing of one another
+        return same and _apart(beyond[one], beyond[other], base, min(examples[one], examples[other]))
+
+    beyond = {scheme: s for scheme, s in beyond.items() if s.n}
     order = sorted(beyond, key=lambda s: (-beyond[s].median, s))
     claims: dict[str, list[str]] = {}
     for k, scheme in enumerate(order):
-        below = [other for other in order if beyond[other].high < beyond[scheme].low]
+        below = [other for other in order if above(scheme, other)]
         if below:
             short = len(below) > 1 and below == order[k + 1 :]
             words = ("all others" if k == 0 else "all after it in this order") if short else _list(below)
             claims.setdefault(words, []).append(scheme)
     medians = ", ".join(f"{plain(s)} {beyond[s].median:.2f}" for s in order)
     head = f"Over the sizes beyond it, mean accuracy (median of runs) is {medians}"
+    if not order:
+        return "No run has a result at all sizes beyond it."
     if len(order) == 1:
         return f"{head}."
+    if all(s.n < 2 for s in beyond.values()):
+        return f"{head}; of single runs no scheme is said to stand apart."
     if not claims:
-        return f"{head}; all spreads overlap, so no scheme stands apart."
+        return f"{head}; spreads overlap or gaps are within the error of the test set, so no scheme stands apart."
     said = [f"{_list(who)} {'above' if len(who) == 1 else 'each above'} {words}" for words, who in claims.items()]
     return f"{head}; wholly apart lie {'; '.join(said)}."
 
 
+def _apart(a: Summary, b: Summary, floor: float | None, examples: int) -> bool:
+    """Whether the runs of `a` lie above those of `b`, by more than the choice of test examples may do.
+
+    All runs share their test examples, so no spread over runs holds that error. At the floor nothing was learned, and
+    of two schemes there none is said to be better.
+    """
+    if min(a.n, b.n) < 2 or not examples or b.high >= a.low:
+        return False
+    if a.median - b.median <= _error(examples, a.median, b.median):
+        return False
+    return floor is None or any(abs(s.median - floor) > _error(examples, floor) for s in (a, b))
+
+
+def _error(examples: int, *shares: float) -> float:
+    """Three standard errors of a share of so many examples, or of the difference between two.
+
+    Examples are whole rows: tokens of one row are not independent.
+    """
+    return ERRORS * math.sqrt(sum(p * (1 - p) for p in shares) / examples)
+
+
 def _marks(found: tuple[Cell, ...], figure: str) -> str:
+    shared = (
+        "All runs of a task share one test set per size, whose sampling error is in no spread; schemes are said to "
+        f"differ only beyond {ERRORS} standard errors of it."
+    )
     if figure == "heatmap":
-        return f"Cells give the median over n runs of this mean; their spreads in the text are {brackets(found)}."
-    return f"Points are single runs, lines their medians, bands {brackets(found)}; dotted lines are the floors."
+        marks = f"Cells give the median over n runs of this mean; their spreads in the text are {brackets(found)}"
+        return f"{marks}; the last column is the best of the task's floors. {shared}"
+    marks = f"Points are single runs, lines their medians, bands {brackets(found)}; dotted lines are the floors"
+    return f"{marks}. {shared}"
 
 
 def _rates(found: tuple[Cell, ...]) -> list[str]:
@@ -105,7 +168,7 @@ def _rates(found: tuple[Cell, ...]) -> list[str]:
     if all(len(c.rates) < 2 for c in found):
         return []
     rates = ", ".join(f"{r:g}" for r in tried)
-    return [f"Of the learning rates {rates}, each scheme's was chosen per task on the sizes trained on alone."]
+    return [f"Of the learning rates {rates}, each scheme's was, per task, {'; '.join(chosen(found))}."]
 
 
 def _n(found: list[Cell]) -> str:

@@ -163,10 +163,11 @@ def _kept(length: int) -> np.ndarray:
 
 def draw(shown: list[View], title: str) -> Figure:
     """The same matrices in colour, light where a pair scores low."""
+    from posenc.show import style
+
+    style.need_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
-
-    from posenc.show import style
 
     with matplotlib.rc_context(style.RC):
         figure = Figure(figsize=(3.4 * len(shown) + 0.4, 3.3), layout="constrained")

@@ -1,7 +1,8 @@
 """Figures of stored results: every seed is a point, the median a line, the spread a band that the caption names.
 
 Every panel marks the sizes trained on and draws the three floors of its task: what a uniform guess, the best constant,
-and the best function of position alone get right. No jax; matplotlib is imported by the functions that draw.
+and the best function of position alone get right; a heat map prints the best of them in a column of its own. No jax;
+matplotlib is imported by the functions that draw.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from posenc.lab.results import Results, floors
-from posenc.lab.stats import Cell, cells, summary
+from posenc.lab.results import Results, best_floor, floors
+from posenc.lab.stats import Cell, Summary, cells, summary
 from posenc.show import style
 from posenc.show.captions import caption as caption
 from posenc.show.files import save as save
@@ -24,13 +25,14 @@ COLUMNS = 3
 
 
 def length_curve(results: Results) -> Figure:
-    """Accuracy against size, one panel per task, one line per scheme."""
+    """Accuracy against size, one panel per task and training range, one line per scheme."""
+    style.need_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
 
     found = shown(results)
     tasks = results.tasks()
-    names = sorted({c.task for c in found})
+    names = sorted({(c.task, c.trained) for c in found})
     looks = style.looks((c.scheme, c.family) for c in found)
     columns = min(COLUMNS, len(names))
     rows = math.ceil(len(names) / columns)
@@ -39,8 +41,8 @@ def length_curve(results: Results) -> Figure:
         wide = 3.1 * columns + (1.7 if columns == 1 else 0.4)
         figure = Figure(figsize=(wide, 2.5 * rows + 0.22 * lines + 0.2), layout="constrained")
         panels = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
-        for axes, task in zip(panels, names, strict=False):
-            _panel(axes, [c for c in found if c.task == task], tasks[task], looks)
+        for axes, (task, trained) in zip(panels, names, strict=False):
+            _panel(axes, [c for c in found if (c.task, c.trained) == (task, trained)], tasks[task], looks)
         for axes in panels[len(names) :]:
             axes.remove()
         figure.supylabel("accuracy", fontsize=8.5, color=style.INK)
@@ -50,35 +52,52 @@ def length_curve(results: Results) -> Figure:
 
 
 def heat_map(results: Results) -> Figure:
-    """Task by scheme: accuracy over the sizes beyond the training range, the median over runs, with their number."""
+    """Task by scheme: accuracy over the sizes beyond the training range, the median over runs, with their number.
+
+    The last column is the best of the task's floors over the same sizes. A task trained on several ranges has a row
+    for each.
+    """
+    style.need_matplotlib()
     import matplotlib
     import numpy as np
     from matplotlib.figure import Figure
 
-    found = {(c.task, c.scheme): c for c in shown(results)}
-    tasks = sorted({task for task, _ in found})
+    found = {((c.task, c.trained), c.scheme): c for c in shown(results)}
+    if not extrapolates(results):
+        raise ValueError(
+            f"{results.name!r} holds no size beyond the training range, which a heat map shows; draw length instead."
+        )
+    about, rows = results.tasks(), sorted({row for row, _ in found})
     schemes = list(style.looks((c.scheme, c.family) for c in found.values()))
     sums = {key: summary(cell.means(cell.beyond).values()) for key, cell in found.items()}
-    grid = np.array([[sums[t, s].median if (t, s) in sums else np.nan for s in schemes] for t in tasks])
+    bases = [_base(about[row[0]], [c for key, c in found.items() if key[0] == row]) for row in rows]
+    grid = np.array([[sums[r, s].median if (r, s) in sums else np.nan for s in schemes] for r in rows])
+    grid = np.column_stack([grid, [np.nan if base is None else base[1] for base in bases]])
     with matplotlib.rc_context({**style.RC, "axes.spines.left": False, "axes.spines.bottom": False}):
-        figure = Figure(figsize=(2.4 + 0.85 * len(schemes), 1.5 + 0.5 * len(tasks)), layout="constrained")
+        figure = Figure(figsize=(3.25 + 0.85 * len(schemes), 1.9 + 0.5 * len(rows)), layout="constrained")
         axes = figure.subplots()
         axes.set_facecolor(style.BAND)
         image = axes.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0, vmax=1, aspect="auto")
         for (row, column), value in np.ndenumerate(grid):
-            n = sums[tasks[row], schemes[column]].n if (tasks[row], schemes[column]) in sums else 0
-            text = f"{value:.2f}\nn={n}" if n else "no\nresult"
+            key = (rows[row], schemes[column]) if column < len(schemes) else None
+            text = _base_text(bases[row]) if key is None else _cell_text(sums.get(key))
             axes.text(
                 column, row, text, ha="center", va="center", color="white" if value > 0.6 else style.INK, size=7.5
             )
-        axes.set_xticks(range(len(schemes)), [style.plain(s) for s in schemes], rotation=30, ha="right")
-        axes.set_yticks(range(len(tasks)), [style.plain(t) for t in tasks])
-        axes.set_xticks(np.arange(len(schemes) - 1) + 0.5, minor=True)
-        axes.set_yticks(np.arange(len(tasks) - 1) + 0.5, minor=True)
+        names = [*(style.plain(s) for s in schemes), "best floor"]
+        axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+        axes.set_yticks(range(len(rows)), [_row_name(row, rows) for row in rows])
+        axes.set_xticks(np.arange(len(schemes)) + 0.5, minor=True)
+        axes.set_yticks(np.arange(len(rows) - 1) + 0.5, minor=True)
         axes.grid(which="minor", color="white", linewidth=1.5)
         axes.tick_params(which="both", length=0)
         figure.colorbar(image, ax=axes, label="accuracy beyond the training range", ticks=[0, 0.5, 1], pad=0.02)
     return figure
+
+
+def extrapolates(results: Results) -> bool:
+    """Whether any size beyond a training range was measured, as a heat map needs."""
+    return any(c.beyond for c in cells(results))
 
 
 def shown(results: Results) -> tuple[Cell, ...]:
@@ -89,9 +108,31 @@ def shown(results: Results) -> tuple[Cell, ...]:
     return found
 
 
+def _base(task: dict, found: list[Cell]) -> tuple[str, float] | None:
+    return best_floor(task, sorted({n for c in found for n in c.beyond}))
+
+
+def _base_text(base: tuple[str, float] | None) -> str:
+    return f"{base[1]:.2f}\n{FLOORS[base[0]]}" if base else "not\nknown"
+
+
+def _cell_text(found: Summary | None) -> str:
+    """A cell of a heat map; a summary of none has only sizes trained on, or none that all its runs share."""
+    if found is None:
+        return "no\nresult"
+    return f"{found.median:.2f}\nn={found.n}" if found.n else "no longer\nsize"
+
+
+def _row_name(row: tuple[str, tuple[int, int]], rows: list[tuple[str, tuple[int, int]]]) -> str:
+    """The task, and the range where the task has several."""
+    task, (low, high) = row
+    several = sum(other == task for other, _ in rows) > 1
+    return style.plain(task) + (f"\ntrained on {low}–{high}" if several else "")
+
+
 def _panel(axes: Axes, found: list[Cell], task: dict, looks: dict[str, style.Look]) -> None:
     sizes = sorted({size for cell in found for size in cell.values})
-    low, high = task["trained"]
+    low, high = found[0].trained
     span = max(sizes[-1] - min(sizes[0], high), 1)
     left, right = max(min(sizes[0], high - 0.14 * span), 0) - 0.03 * span, sizes[-1] + 0.03 * span
     axes.axvspan(left, high, color=style.BAND, linewidth=0, zorder=0)

@@ -6,6 +6,7 @@ out, since it vanishes on paper.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -75,6 +76,12 @@ def looks(schemes: Iterable[tuple[str, str]]) -> dict[str, Look]:
         counts[colour] = k + 1
         chosen[scheme] = Look(colour, MARKERS[k % len(MARKERS)], DASHES[k % len(DASHES)])
     return chosen
+
+
+def need_matplotlib() -> None:
+    """Refuse to draw where matplotlib is not installed, before any work is done for it."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ValueError("Figures need matplotlib; pip install 'posenc[plot]'.")
 
 
 def plain(text: str) -> str:

@@ -1,7 +1,7 @@
 """Results as text, CSV, Markdown, LaTeX or JSON. No time stands in a table, so equal results give equal bytes.
 
 A row is a scheme on a task: how many runs, how all its trials ended, its learning rate, then the median and spread at
-each size. Tasks measured at the same sizes share a block.
+each size. Tasks trained and measured at the same sizes share a block.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import json
 from collections.abc import Callable, Sequence
 
 from posenc.lab.results import Results
-from posenc.lab.stats import FAILED, Cell, Summary, cells, summary
-from posenc.show.captions import brackets, counts
+from posenc.lab.stats import Cell, Summary, cells, summary
+from posenc.lab.store import FAILURES
+from posenc.show.captions import brackets, chosen, counts
 from posenc.show.files import harmless
 from posenc.show.style import plain
 
@@ -24,16 +25,17 @@ _LATEX |= {c: f"\\{c}" for c in "&%$#_{}"}
 
 def table(results: Results, format: str = "text") -> str:
     """All results of a run as one text. The formats are text, csv, md, latex and json."""
-    writers: dict[str, Callable[[tuple[Cell, ...]], str]] = {
+    writers: dict[str, Callable[[tuple[Cell, ...], list[str]], str]] = {
         **{"text": _text, "csv": _csv, "md": _markdown, "latex": _latex, "json": _json}
     }
     if format not in writers:
         raise ValueError(f"No table format is called {format!r}; take {', '.join(writers)}.")
-    return writers[format](cells(results))
+    found = cells(results)
+    return writers[format](found, notes(found, results))
 
 
-def notes(found: tuple[Cell, ...]) -> list[str]:
-    """What a reader must know once: the metric, the brackets, how rates were chosen, how trials ended."""
+def notes(found: tuple[Cell, ...], results: Results) -> list[str]:
+    """What a reader must know once: the metric, the brackets, how rates were chosen, how trials ended, whose code."""
     named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
     named["last"] = "accuracy at the last place"
     metrics: dict[str, set[str]] = {}
@@ -42,24 +44,25 @@ def notes(found: tuple[Cell, ...]) -> list[str]:
             metrics.setdefault(named.get(cell.metric, cell.metric), set()).add(plain(cell.task))
     said = [k if len(metrics) == 1 else f"{k} ({', '.join(sorted(v))})" for k, v in sorted(metrics.items())]
     lines = [f"Median of runs; {'; '.join(said) or 'no result yet'}. Brackets: {brackets(found)}. * sizes trained on."]
-    if any(len(c.rates) > 1 for c in found):
-        lines.append("n counts runs at lr, chosen on the sizes trained on alone; other counts are of all rates tried.")
-    return [*lines, counts(found)]
+    if how := chosen(found):
+        lines.append(f"n counts runs at lr, {'; '.join(how)}. Other counts are of all rates tried.")
+    commits = results.provenance().get("commit", [])
+    mixed = [f"These records come of {len(commits)} commits: {', '.join(map(plain, commits))}."]
+    return [*lines, counts(found, results.unreadable), *(mixed if len(commits) > 1 else [])]
 
 
 def _blocks(found: tuple[Cell, ...]) -> list[tuple[list[str], list[list[str]], list[int]]]:
-    """Header, rows and the number of rows of each task, for each set of tasks measured at the same sizes."""
-    shapes: dict[str, tuple] = {}
-    for task in sorted({c.task for c in found}):
-        ours = [c for c in found if c.task == task]
-        sizes = tuple(sorted({n for c in ours for n in c.values}))
-        shapes[task] = (sizes, tuple(n for n in sizes if any(n in c.inside for c in ours)))
+    """Header, rows and the number of rows of each task, for all tasks trained and measured at the same sizes."""
+    shapes: dict[tuple[str, tuple[int, int]], tuple] = {}
+    for task, (low, high) in sorted({(c.task, c.trained) for c in found}):
+        sizes = sorted({n for c in found if (c.task, c.trained) == (task, (low, high)) for n in c.values})
+        shapes[task, (low, high)] = (tuple(sizes), tuple(n for n in sizes if low <= n <= high))
     blocks = []
     for sizes, trained in dict.fromkeys(shapes.values()):
-        tasks = [task for task, shape in shapes.items() if shape == (sizes, trained)]
+        inside = [c for c in found if shapes[c.task, c.trained] == (sizes, trained)]
         header = [*HEAD, *(f"{n}*" if n in trained else str(n) for n in sizes)]
-        rows = [_row(cell, sizes) for task in tasks for cell in found if cell.task == task]
-        blocks.append((header, rows, [sum(c.task == task for c in found) for task in tasks]))
+        tasks = dict.fromkeys(c.task for c in inside)
+        blocks.append((header, [_row(c, sizes) for c in inside], [sum(c.task == t for c in inside) for t in tasks]))
     return blocks
 
 
@@ -70,7 +73,7 @@ def _row(cell: Cell, sizes: Sequence[int]) -> list[str]:
 
 
 def _counts(cell: Cell) -> list[int]:
-    failed = sum(cell.counts.get(k, 0) for k in FAILED)
+    failed = sum(cell.counts.get(k, 0) for k in FAILURES)
     return [cell.n, cell.counts.get("done", 0), cell.counts.get("diverged", 0), failed]
 
 
@@ -82,7 +85,7 @@ def _shown(s: Summary, n: int) -> str:
     return f"{s.median:.2f}{spread}" + (f" n={s.n}" if s.n != n else "")
 
 
-def _text(found: tuple[Cell, ...]) -> str:
+def _text(found: tuple[Cell, ...], notes: list[str]) -> str:
     parts = []
     for header, rows, tasks in _blocks(found):
         widths = [max(len(r[k]) for r in [header, *rows]) for k in range(len(header))]
@@ -94,7 +97,7 @@ def _text(found: tuple[Cell, ...]) -> str:
                 lines.append(_aligned(["" if number else row[0], *row[1:]], widths).rstrip())
             start += many
         parts.append("\n".join(lines))
-    return "\n\n".join([*parts, "\n".join(notes(found))]) + "\n"
+    return "\n\n".join([*parts, "\n".join(notes)]) + "\n"
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
@@ -103,17 +106,17 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cells)
 
 
-def _markdown(found: tuple[Cell, ...]) -> str:
+def _markdown(found: tuple[Cell, ...], notes: list[str]) -> str:
     parts = []
     for header, rows, _ in _blocks(found):
         marks = ["---:" if 2 <= k < len(HEAD) else "---" for k in range(len(header))]
         escaped = [[c.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_") for c in r] for r in [header, *rows]]
         lines = [escaped[0], marks, *escaped[1:]]
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
-    return "\n\n".join([*parts, "\n".join(notes(found)).replace("* sizes", "\\* sizes")]) + "\n"
+    return "\n\n".join([*parts, "\n".join(notes).replace("* sizes", "\\* sizes")]) + "\n"
 
 
-def _latex(found: tuple[Cell, ...]) -> str:
+def _latex(found: tuple[Cell, ...], notes: list[str]) -> str:
     """A booktabs tabular; put `\\usepackage{booktabs}` in the preamble."""
     parts = []
     for header, rows, tasks in _blocks(found):
@@ -124,7 +127,7 @@ def _latex(found: tuple[Cell, ...]) -> str:
             lines += [_cells(row) for row in rows[start : start + many]] + [r"\midrule"]
             start += many
         parts.append("\n".join([*lines[:-1], r"\bottomrule", r"\end{tabular}"]))
-    return "\n\n".join([*parts, "\n".join(f"% {line}" for line in notes(found))]) + "\n"
+    return "\n\n".join([*parts, "\n".join(f"% {line}" for line in notes)]) + "\n"
 
 
 def _cells(row: Sequence[str]) -> str:
@@ -132,7 +135,7 @@ def _cells(row: Sequence[str]) -> str:
     return " & ".join(escaped) + r" \\"
 
 
-def _csv(found: tuple[Cell, ...]) -> str:
+def _csv(found: tuple[Cell, ...], notes: list[str]) -> str:
     """One header for all tasks; per size three columns of full precision: median, low, high."""
     sizes = sorted({n for c in found for n in c.values})
     buffer = io.StringIO()
@@ -148,7 +151,7 @@ def _csv(found: tuple[Cell, ...]) -> str:
     return buffer.getvalue()
 
 
-def _json(found: tuple[Cell, ...]) -> str:
+def _json(found: tuple[Cell, ...], notes: list[str]) -> str:
     """One object per row, the values of all runs with it."""
     rows = []
     for cell in found:
@@ -161,4 +164,4 @@ def _json(found: tuple[Cell, ...]) -> str:
             for n, s in sums.items()
         }
         rows.append(about)
-    return json.dumps({"rows": rows, "notes": notes(found)}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return json.dumps({"rows": rows, "notes": notes}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

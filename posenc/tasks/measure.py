@@ -77,8 +77,13 @@ def evaluation_key(task: Task, n: int | Int[Array, ""]) -> PRNGKeyArray:
 
 
 def validation_key(task: Task, n: int | Int[Array, ""]) -> PRNGKeyArray:
-    """The key of the examples on which a learning rate may be chosen."""
+    """The key of the examples on which a learning rate is chosen: none of them is reported."""
     return jax.random.fold_in(_meant(jax.random.key(0), "validation", full(task)), n)
+
+
+def positions_key(seed: int | Int[Array, ""], what: str, n: int | Int[Array, ""]) -> PRNGKeyArray:
+    """The key of random positions, of one trial at one step ("train") or size ("evaluation")."""
+    return jax.random.fold_in(_meant(jax.random.key(seed), "positions", what), n)
 
 
 def _meant(key: PRNGKeyArray, *words: str) -> PRNGKeyArray:

@@ -20,7 +20,7 @@ class TokenKBack(Task, name="token_k_back"):
 
     x₀ … x_{n-1}  ->  – … – x₀ … x_{n-1-k}        x over `symbols`; the first k places are not scored, n > k
 
-    Trained on U{k+1..32} rather than on 32 alone, so that a bidirectional model cannot count from the end.
+    Meant to be trained on sizes from k + 1 on, not on one alone: a bidirectional model could count from its end.
     """
 
     layout = Layout.TOKENS

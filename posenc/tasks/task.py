@@ -71,7 +71,8 @@ class Sizes:
     smallest: int
     """The smallest legal one; below it nothing can be asked."""
     train: tuple[int, int]
-    """Training draws uniformly from these to these, both ends included, unless told otherwise."""
+    """Training drew uniformly from these to these, both ends included, where the task was published. In a run of ours
+    `Run.length` is the upper end (`upto`), and `Run.shortest` the lower where it is given."""
     evaluation: tuple[int, ...]
     """Sizes beyond training, by default."""
     largest: int | None = None

@@ -35,6 +35,20 @@ def test_a_damaged_record_is_named_on_stderr(posenc, runs):
     path.write_bytes(path.read_bytes()[:-20])
     said = posenc("table", "mine")
     assert said.code == 0 and path.name in said.err and path.name not in said.out
+    assert "1 record could not be read." in said.out
+
+
+def test_a_damaged_record_is_named_when_figures_are_drawn(posenc, runs, tmp_path):
+    path = next((runs / "records").glob("*.json"))
+    path.write_bytes(path.read_bytes()[:-20])
+    said = posenc("plot", "mine", "--figure", "length", "-o", "figures")
+    assert said.code == 0 and path.name in said.err
+    assert "1 record could not be read." in (tmp_path / "figures" / "length.caption.txt").read_text()
+    bundle = tmp_path / "mine.json"
+    store.bundle(runs, bundle)
+    bundle.write_text(bundle.read_text().replace('"correct":1000', '"correct":1001', 1))
+    said = posenc("plot", "mine.json", "--figure", "length", "-o", "figures")
+    assert said.code == 0 and "is left out: its checksum does not match" in said.err
 
 
 @pytest.mark.parametrize("format", ["text", "csv", "md", "latex", "json"])
@@ -49,6 +63,52 @@ def test_a_table_can_be_narrowed(posenc, runs):
     said = posenc("table", "mine", "--only", "scheme=t5")
     assert said.code == 3 and "alibi, rope" in said.err and said.out == ""
     assert posenc("table", "mine", "--only", "colour=red").code == 2
+    whole = posenc("table", "mine", "--format", "csv").out
+    assert posenc("table", "mine", "--format", "csv", "--only", "lr=1e-3", "seed=0,1,2,3,4,5").out == whole
+    twice = posenc("table", "mine", "--only", "scheme=rope", "scheme=alibi")
+    assert twice.code == 2 and twice.err == "--only scheme is given twice; give it once, as scheme=A,B.\n"
+    none = posenc("table", "mine", "--only", "task=index", "seed=5")
+    assert none.code == 3 and "not together" in none.err and none.out == ""
+
+
+def test_a_table_can_be_narrowed_by_labels_and_by_plain_names(posenc):
+    made.filled("ranges", made.ranged((4, 16), (4, 24)))
+    rows = {
+        text: [
+            row["scheme"]
+            for row in csv.DictReader(io.StringIO(posenc("table", "ranges", "--format", "csv", "--only", text).out))
+        ]
+        for text in ("scheme=rope", "scheme=rope (length=24)")
+    }
+    assert rows == {
+        "scheme=rope": ["rope (length=16)", "rope (length=24)"],
+        "scheme=rope (length=24)": ["rope (length=24)"],
+    }
+
+
+def test_a_trial_that_failed_can_be_chosen(posenc, runs):
+    late = made.rope(task="late", label="t5")
+    store.write_plan(runs, made.plan(late, "late"))
+    store.write_error(runs, "late", "failed", "Traceback\nValueError: no such luck")
+    said = posenc("table", "mine", "--only", "scheme=t5")
+    assert said.code == 0 and "late  t5" in said.out
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_table_is_printed_where_its_rules_cannot_be(runs, tmp_path, encoding):
+    env = {**os.environ, "PYTHONIOENCODING": encoding, "POSENC_RUNS": str(tmp_path / "runs")}
+    words = [sys.executable, "-m", "posenc", "table", "mine"]
+    done = subprocess.run(words, capture_output=True, cwd=tmp_path, env=env)
+    assert done.returncode == 0 and b"alibi" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("change", [{"id": [1]}, {"run": 1}])
+@pytest.mark.parametrize("command", ["status", "table"])
+def test_a_damaged_plan_is_one_sentence(posenc, runs, command, change):
+    first, *rest = (runs / "plan.jsonl").read_text().splitlines()
+    (runs / "plan.jsonl").write_text("\n".join([json.dumps({**json.loads(first), **change}), *rest]))
+    said = posenc(command, "mine")
+    assert said.code == 2 and said.err.startswith("line 1 of ") and "posenc failed" not in said.err
 
 
 READ = [
@@ -89,9 +149,19 @@ def test_a_list_names_everything_that_is_registered(posenc):
 
 def test_a_comparison_is_paired_and_says_how_many(posenc, runs):
     said = posenc("compare", "mine", "rope", "alibi")
-    assert said.code == 0 and said.out.startswith("P(rope > alibi) = 1.00 [") and "n = 9 pairs" in said.out
+    head, copy, index, note = said.out.splitlines()
+    assert said.code == 0 and head == "rope against alibi, paired by seed, over the sizes beyond the training range"
+    assert copy.startswith("copy: P(rope > alibi) = 1.00 [") and "95% Wilson, n = 6 seeds" in copy
+    assert index.startswith("index: P(rope > alibi) = 1.00, n = 3 seeds") and "Wilcoxon" not in index
+    assert note == "Fewer than 6 seeds on index: no interval and no test; run more."
     other = posenc("compare", "mine", "rope", "t5")
     assert other.code == 2 and "alibi, rope" in other.err
+
+
+@pytest.mark.parametrize("words", [["rope", "rope"], ["rope", "alibi", "--size", "7"]])
+def test_a_comparison_of_nothing_is_refused(posenc, runs, words):
+    said = posenc("compare", "mine", *words)
+    assert said.code == 2 and said.out == "" and len(said.err.splitlines()) == 1
 
 
 def test_an_export_has_one_row_per_trial_and_size(posenc, runs):
@@ -118,6 +188,29 @@ def test_a_plot_leaves_five_files_for_each_figure(posenc, runs, left, tmp_path):
     assert [name for name in left() if name.startswith("figures")] == expected
 
 
+def test_figures_that_do_not_apply_are_left_out_unless_asked_for(posenc, left):
+    made.filled("within", made.ranged((4, 32)))
+    said = posenc("plot", "within", "-o", "figures")
+    assert said.code == 0 and not [name for name in left() if "heatmap" in name]
+    asked = posenc("plot", "within", "--figure", "heatmap", "-o", "figures")
+    assert asked.code == 2 and "no size beyond the training range" in asked.err
+
+
+@pytest.mark.parametrize("words", [["plot", "mine", "-o", ""], ["export", "mine", "--bundle", ""]])
+def test_an_empty_path_is_refused(posenc, runs, left, words):
+    before = left()
+    said = posenc(*words)
+    assert said.code == 2 and said.out == "" and "is empty; give" in said.err and left() == before
+
+
+@pytest.mark.parametrize("words", [["plot", "mine"], ["explain", "rope", "--png", "x.png"]])
+def test_drawing_without_matplotlib_says_what_to_install(posenc, runs, left, monkeypatch, words):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    before, said = left(), posenc(*words)
+    assert said.code == 2 and said.err == "Figures need matplotlib; pip install 'posenc[plot]'.\n"
+    assert said.out == "" and left() == before
+
+
 EXPERIMENT = '''"""Rope turns.
 
 Result: nothing yet.
@@ -140,6 +233,8 @@ def test_an_experiment_is_drawn_again_from_its_committed_record(posenc, runs, le
     assert posenc("plot", "experiments/turns.py").code == 0
     assert (tmp_path / "experiments" / "figures" / "turns.svg").read_bytes() == first
     assert posenc("table", "experiments/turns.py").out == posenc("table", "mine").out
+    asked = posenc("plot", "experiments/turns.py", "--figure", "heatmap")
+    assert asked.code == 2 and "give its record, 'experiments/records/turns.json', for heatmap" in asked.err
 
 
 def test_experiments_are_listed_without_running_them(posenc, tmp_path):

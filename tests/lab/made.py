@@ -15,25 +15,34 @@ def trial_id(*facts) -> str:
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def trial(label: str, task: str, seed: int, curve: dict[int, float], lr=1e-3, outcome="done", rows=100) -> dict:
-    """One trial with these accuracies at these sizes, to a thousandth."""
-    counted = {
+def sums(curve: dict[int, float], rows=100) -> dict[str, dict]:
+    """What was counted for these accuracies at these sizes, to a thousandth."""
+    return {
         str(n): {"correct": round(1000 * a), "total": 1000, "exact": round(rows * a), "rows": rows, "last": 0}
         for n, a in curve.items()
     }
+
+
+def trial(
+    label: str, task: str, seed: int, curve: dict[int, float], lr=1e-3, outcome="done", rows=100, validation=None
+) -> dict:
+    """One trial with these accuracies; on validation examples the same at sizes trained on, unless given."""
+    if validation is None:
+        validation = {n: a for n, a in curve.items() if TRAINED[0] <= n <= TRAINED[1]}
     knobs = {"seed": seed, "lr": lr, "weight_decay": 0.0, "warmup": 0.1, "clip": 1.0}
     return {
         **{"id": trial_id(label, task, seed, lr), "knobs": knobs, "steps": 10, "outcome": outcome},
-        **{"diverged_at": 3 if outcome == "diverged" else None, "evaluations": counted},
+        **{"diverged_at": 3 if outcome == "diverged" else None, "evaluations": sums(curve, rows)},
+        "validation": sums(validation, rows),
         "curve": {"step": [5, 10], "loss": [1.0, 0.5]},
     }
 
 
-def record(label: str, family: str, task: str, trials: list[dict], sizes=SIZES, **run) -> dict:
-    about = {"label": task, "metric": "token", "trained": list(TRAINED), "floors": {str(n): FLOORS for n in sizes}}
+def record(label: str, family: str, task: str, trials: list[dict], sizes=SIZES, trained=TRAINED, **run) -> dict:
+    about = {"label": task, "metric": "token", "trained": list(trained), "floors": {str(n): FLOORS for n in sizes}}
     said = {"posenc": "0.1.0", "commit": "abc1234", "python": "3.11", "jax": "0.10.2", "flax": "0.12.8"}
     said |= {"device": "cpu", "lanes": "map", "host": "here", "ended": "2026-01-01T00:00:00", "seconds": {"train": 1.5}}
-    settings = {"task": task, "scheme": label, "width": 64, **run}
+    settings = {"task": task, "scheme": label, "width": 64, "shortest": trained[0], "length": trained[1], **run}
     return {"run": settings, "label": label, "family": family, "task": about, "trials": trials, "provenance": said}
 
 
@@ -48,6 +57,21 @@ def rope(seeds=(0, 1, 2), task="copy", label="rope", family="rotary", drop=0.1) 
     """Perfect as far as trained, then falling; each seed a little lower than the one before."""
     curves = [{8: 1.0, 16: 1.0, 24: 0.9 - drop - s / 100, 32: 0.8 - drop - s / 100} for s in seeds]
     return record(label, family, task, [trial(label, task, s, c) for s, c in zip(seeds, curves, strict=True)])
+
+
+def ranged(*ranges: tuple[int, int], seeds=(0, 1, 2), task="copy", label="rope", family="rotary") -> list[dict]:
+    """One scheme trained on several ranges of sizes, perfect at all that are trained on and at 0.5 beyond."""
+    made = []
+    for low, high in ranges:
+        trials = [trial(label, task, s, {n: 1.0 if n <= high else 0.5 for n in SIZES}) for s in seeds]
+        trials = [{**t, "id": trial_id(t["id"], low, high)} for t in trials]
+        made.append(record(label, family, task, trials, trained=(low, high)))
+    return made
+
+
+def older(rec: dict) -> dict:
+    """The same record as written before rates were chosen on validation examples."""
+    return {**rec, "trials": [{k: v for k, v in t.items() if k != "validation"} for t in rec["trials"]]}
 
 
 def filled(name: str, records: list[dict]):

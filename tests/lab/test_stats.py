@@ -1,6 +1,5 @@
 """Every number against one worked out by hand or by SciPy, and the promises: no best seed, no test sizes."""
 
-import itertools
 import math
 
 import made
@@ -10,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from posenc.lab import stats
-from posenc.lab.results import Results
+from posenc.lab import records, stats
+from posenc.lab.results import Results, best_floor
+from posenc.tasks import measure
 
 values = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
@@ -67,7 +67,7 @@ def test_rates_are_chosen_by_the_mean_and_ties_go_to_the_smaller():
     assert stats.choose_rate({1e-2: [0.7], 1e-3: [0.7], 1e-4: [0.6]}) == 1e-3
     assert stats.choose_rate({3e-3: [0.1 + 0.2], 1e-3: [0.3]}) == 1e-3, "rounding is no reason"
     assert stats.choose_rate({5e-3: []}) == 5e-3
-    with pytest.raises(ValueError, match="learning rate 0.01, so none can be chosen"):
+    with pytest.raises(ValueError, match="learning rate 0.01, and these older records hold no validation examples"):
         stats.choose_rate({1e-2: [], 1e-3: [0.3]})
 
 
@@ -83,6 +83,49 @@ def test_test_sizes_never_choose_a_rate():
     assert (cell.rate, cell.rates, cell.n) == (1e-3, (1e-3, 1e-2), 3)
     assert cell.values[32] == (0.2, 0.2, 0.2) and cell.counts == {"done": 6}
     assert cell.inside == (8, 16) and cell.beyond == (24, 32)
+
+
+def test_validation_examples_choose_a_rate_and_no_reported_row_does():
+    kinds = {1e-3: (0.6, {8: 0.9}), 1e-2: (0.9, {8: 0.7})}
+    trials = [
+        made.trial("rope", "copy", s, {8: test, 32: 0.5}, lr=lr, validation=own)
+        for lr, (test, own) in kinds.items()
+        for s in range(2)
+    ]
+    record = made.record("rope", "rotary", "copy", trials, sizes=(8, 32))
+    (cell,) = stats.cells(results(record))
+    assert (cell.rate, cell.validated, cell.values[8]) == (1e-3, True, (0.6, 0.6))
+    (old,) = stats.cells(results(made.older(record)))
+    assert (old.rate, old.validated) == (1e-2, False), "an older record has its test rows alone"
+
+
+def test_a_rate_is_chosen_where_no_reported_size_was_trained_on():
+    trials = [
+        made.trial("rope", "copy", 0, {32: 0.5}, lr=lr, validation={16: v}) for lr, v in ((1e-3, 0.2), (1e-2, 0.4))
+    ]
+    trials.append(made.trial("rope", "copy", 0, {}, lr=1e-1, outcome="diverged", validation={}))
+    record = made.record("rope", "rotary", "copy", trials, sizes=(32,))
+    assert stats.cells(results(record))[0].rate == 1e-2
+    with pytest.raises(ValueError, match="train again under a new --name"):
+        stats.cells(results(made.older(record)))
+
+
+def test_a_cell_keeps_the_training_range_of_its_own_records():
+    records = made.ranged((4, 16), (4, 24))
+    for order in (records, records[::-1]):
+        short, long = stats.cells(results(*order))
+        assert (short.trained, short.beyond, short.inside) == ((4, 16), (24, 32), (8, 16))
+        assert (long.trained, long.beyond, long.inside) == ((4, 24), (32,), (8, 16, 24))
+    other = made.ranged((4, 24), label="alibi", family="linear")
+    found = {c.scheme: c.trained for c in stats.cells(results(records[0], *other))}
+    assert found == {"rope": (4, 16), "alibi": (4, 24)}, "schemes of one task may differ too"
+    lost = [{**line, "outcome": "failed"} for line in made.plan(other[0], "g")]
+    assert stats.cells(results(unfinished=tuple(lost)))[0].trained == (4, 24)
+
+
+def test_a_comparison_is_over_sizes_beyond_both_ranges():
+    (one,) = stats.compare(results(*made.ranged((4, 16), (4, 24))), "rope (length=16)", "rope (length=24)")
+    assert [(a, b) for _, a, b in one.pairs] == [(0.5, 0.5)] * 3
 
 
 def test_a_diverged_run_enters_as_the_uniform_guess_and_is_counted():
@@ -145,32 +188,55 @@ def pair(a, b):
 
 
 def test_a_comparison_pairs_by_task_and_seed():
-    found = stats.compare(pair([0.9, 0.5, 0.4], [0.8, 0.5, 0.6]), "a", "b")
-    assert [(t, s) for t, s, *_ in found.pairs] == [("copy", 0), ("copy", 1), ("copy", 2)] and found.n == 3
+    (found,) = stats.compare(pair([0.9, 0.5, 0.4], [0.8, 0.5, 0.6]), "a", "b")
+    assert (found.task, [seed for seed, *_ in found.pairs], found.n) == ("copy", [0, 1, 2], 3)
     assert found.better == pytest.approx((1 + 0.5 + 0) / 3)
     assert found.difference.median == 0.0 and found.difference.low == pytest.approx(-0.2)
     assert (found.difference.kind, found.wilcoxon, found.interval) == ("range", None, None)
-    assert stats.compare(pair([0.9], [0.8]), "a", "b", size=24).pairs[0][2:] == (0.9, 0.8)
+    assert stats.compare(pair([0.9], [0.8]), "a", "b", size=24)[0].pairs == ((0, 0.9, 0.8),)
+
+
+def test_tasks_of_one_seed_are_no_pairs_of_their_own():
+    """Three tasks on two seeds are two runs, six pairs or not."""
+    records = [
+        made.rope((0, 1), task, label, label, drop)
+        for task in ("copy", "index", "sort")
+        for label, drop in (("rope", 0.1), ("alibi", 0.3))
+    ]
+    found = stats.compare(results(*records), "rope", "alibi")
+    assert [(c.task, c.n, c.interval, c.wilcoxon) for c in found] == [
+        (task, 2, None, None) for task in ("copy", "index", "sort")
+    ]
+
+
+def test_a_comparison_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="'a' is compared with itself; give two of a, b"):
+        stats.compare(pair([0.5], [0.5]), "a", "a")
+    with pytest.raises(ValueError, match="measured at size 7; their sizes are 16, 24, 32"):
+        stats.compare(pair([0.5], [0.5]), "a", "b", size=7)
+    apart = results(made.rope((0,)), made.rope((1,), label="alibi", family="linear"))
+    with pytest.raises(ValueError, match="share no seed of a task"):
+        stats.compare(apart, "rope", "alibi")
 
 
 def test_a_comparison_of_eight_pairs_agrees_with_scipy():
     a, b = [0.91, 0.85, 0.77, 0.69, 0.95, 0.73, 0.81, 0.66], [0.9, 0.8, 0.7, 0.7, 0.9, 0.7, 0.7, 0.6]
-    found = stats.compare(pair(a, b), "a", "b")
+    (found,) = stats.compare(pair(a, b), "a", "b")
     assert found.wilcoxon == pytest.approx(scipy_stats.wilcoxon(np.subtract(a, b), zero_method="zsplit").pvalue)
     wilson = scipy_stats.binomtest(7, 8).proportion_ci(method="wilson")
     assert found.better == 7 / 8 and found.interval == pytest.approx((wilson.low, wilson.high))
     assert found.difference.kind == stats.INTERVAL
-    back = stats.compare(pair(a, b), "b", "a")
+    (back,) = stats.compare(pair(a, b), "b", "a")
     assert back.better == 1 - found.better and back.difference.median == pytest.approx(-found.difference.median)
 
 
 def test_equal_schemes_are_even():
-    found = stats.compare(pair([0.5] * 6, [0.5] * 6), "a", "b")
+    (found,) = stats.compare(pair([0.5] * 6, [0.5] * 6), "a", "b")
     assert found.better == 0.5 and found.wilcoxon == 1.0
 
 
 def test_seeds_that_only_one_scheme_ran_make_no_pair():
-    assert [s for _, s, *_ in stats.compare(pair([0.5, 0.6, 0.7], [0.1]), "a", "b").pairs] == [0]
+    assert [seed for seed, *_ in stats.compare(pair([0.5, 0.6, 0.7], [0.1]), "a", "b")[0].pairs] == [0]
 
 
 def test_an_unknown_scheme_is_refused_by_name():
@@ -178,29 +244,11 @@ def test_an_unknown_scheme_is_refused_by_name():
         stats.compare(pair([0.5], [0.5]), "a", "c")
 
 
-def test_the_interquartile_mean_is_scipys_and_its_bootstrap_that_of_every_resample():
-    runs = {"x": [0.1, 0.5, 0.9, 0.3, 0.7, 0.2], "y": [0.6, 0.4, 0.8, 0.55, 0.45, 0.65]}
-    found = stats.interquartile_mean(runs)
-    assert found.mean == pytest.approx(np.mean([*runs["x"], *runs["y"]]))
-    assert found.median == pytest.approx(scipy_stats.trim_mean([*runs["x"], *runs["y"]], 0.25))
-    assert found.low < found.median < found.high and "bootstrap" in found.kind and found.n == 12
-    assert stats.interquartile_mean(dict(reversed(runs.items()))) == found
-
-
-def test_the_stratified_bootstrap_agrees_with_full_enumeration():
-    """Six runs of two values: every resample of one task can be counted instead of drawn."""
-    runs = {"x": [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]}
-    every = [scipy_stats.trim_mean(c, 0.25) for c in itertools.product([0.0, 1.0], repeat=6)]
-    low, high = np.quantile(every, [0.025, 0.975])
-    found = stats.interquartile_mean(runs)
-    assert (found.low, found.high) == (low, high)
-
-
-def test_few_runs_give_the_range_over_seeds():
-    found = stats.interquartile_mean({"x": [0.2, 0.4], "y": [0.6, 0.8], "z": [0.1, 0.9]})
-    assert found.kind == stats.SEEDS and found.low < found.high
-    with pytest.raises(ValueError, match="at least one run of each task"):
-        stats.interquartile_mean({"x": []})
+def test_the_best_floor_is_the_one_highest_on_average():
+    task = {"metric": "token", "floors": {"8": {"uniform": 0.5, "prior": 0.1}, "9": {"uniform": 0.1, "prior": 0.4}}}
+    assert best_floor(task, (8, 9)) == ("uniform", pytest.approx(0.3))
+    assert best_floor(task, (9,)) == ("prior", 0.4)
+    assert best_floor(task, ()) is best_floor(task, (7,)) is None
 
 
 @settings(max_examples=25)
@@ -219,5 +267,21 @@ def test_results_can_be_chosen_from():
     assert both.only(task="sort").rows() == []
     with pytest.raises(ValueError, match="cannot be chosen by 'colour'"):
         both.only(colour="red")
-    columns = both.columns()
-    assert columns["value"].shape == (24,) and columns["trained"].dtype == bool
+    assert both.choices("scheme") == ["alibi", "rope"] and both.choices("seed") == [0, 1, 2]
+
+
+def test_a_scheme_is_chosen_by_its_label_and_by_its_text():
+    short, long = made.ranged((4, 16), (4, 24))
+    both = results(short, long, made.rope(task="sort", label="alibi"))
+    assert both.choices("scheme") == ["alibi", "alibi (length=16)", "rope", "rope (length=16)", "rope (length=24)"]
+    assert {r["scheme"] for r in both.only(scheme="rope").rows()} == {"rope (length=16)", "rope (length=24)"}
+    one = both.only(scheme="rope (length=24)")
+    assert {(r["scheme"], r["trained_to"]) for r in one.rows()} == {("rope (length=24)", 24)}, "labels stay"
+
+
+@pytest.mark.parametrize("metric", measure.RATIOS)
+def test_records_read_each_metric_as_tasks_do(metric):
+    """records keeps its own table, since that of the tasks needs jax."""
+    sums = {"correct": 3, "scored": 8, "exact": 5, "last": 7, "rows": 11}
+    share = measure.score(sums, metric)
+    assert records.value(sums, metric) == (1 - share if metric == "error" else share)

@@ -1,5 +1,6 @@
 """A sweep end to end, tiny: it resumes without repeating, adds only what is new, and loses nothing to a signal."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -58,6 +59,7 @@ def test_everything_planned_is_recorded(whole):
     assert store.status(whole).counts["done"] == 4
     for trial in found.values():
         assert set(trial["evaluations"]) == {"4", "8"} and all(e["rows"] == 8 for e in trial["evaluations"].values())
+        assert set(trial["validation"]) == {"4"} and trial["validation"]["4"]["rows"] == 8
         assert trial["curve"]["step"] == [2, 4] and np.isfinite(trial["curve"]["loss"]).all()
 
 
@@ -160,13 +162,77 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
     kept = load(whole).params(line["id"])
     shapes = jax.tree.map(lambda a: (a.shape, a.dtype), pure(state.model))
     assert jax.tree.leaves(shapes) == jax.tree.leaves(jax.tree.map(lambda a: (a.shape, a.dtype), kept))
-    flat = jax.tree.leaves(kept)
+    flat = [jnp.asarray(a) for a in jax.tree.leaves(kept)]
     model = jax.tree.unflatten(jax.tree.structure(state.model), flat)
-    sums = evaluate(cell, line["rows"], tuple(line["sizes"]), state._replace(model=model), jnp.asarray(line["sizes"]))
-    recorded = trials(whole)[line["id"]]["evaluations"]
-    for at, n in enumerate(line["sizes"]):
-        assert recorded[str(n)] == {name: int(a[at]) for name, a in sums.items()}
+    lane = Knobs(jnp.uint32(line["knobs"]["seed"]), *map(jnp.float32, Knobs()[1:]))
+    for examples, sizes, chosen in (("evaluations", line["sizes"], False), ("validation", [4], True)):
+        asked = jnp.asarray(sizes), jnp.full(len(sizes), chosen)
+        sums = evaluate(cell, line["rows"], tuple(sizes), state._replace(model=model), lane, *asked)
+        recorded = trials(whole)[line["id"]][examples]
+        assert recorded == {str(n): {name: int(a[at]) for name, a in sums.items()} for at, n in enumerate(sizes)}
     assert isinstance(nnx.state(model), nnx.State)
+
+
+def test_parameters_asked_for_later_are_trained_for(tmp_path):
+    folder = tmp_path / "late"
+    few = dataclasses.replace(experiment(), runs=experiment().runs[:1])
+    assert sweep(few, folder, watch=Watch()) == 0 and params.kept(folder) == []
+    before = trials(folder)
+    assert sweep(few, folder, keep=True, watch=Watch()) == 0
+    assert sorted(params.kept(folder)) == sorted(before) and trials(folder) == before
+    again = Watch()
+    assert sweep(few, folder, keep=True, watch=again) == 0 and again.labels() == []
+
+
+def test_a_full_disk_costs_parameters_and_no_result(tmp_path, monkeypatch):
+    import orbax.checkpoint as ocp
+
+    def full(self, folder, *_, **__):
+        folder.with_name(folder.name + ".half").mkdir(parents=True)
+        raise ValueError("RESOURCE_EXHAUSTED: No space left on device")
+
+    monkeypatch.setattr(ocp.PyTreeCheckpointer, "save", full)
+    with pytest.raises(store.DiskError, match="no space is left"):
+        sweep(experiment(), tmp_path / "x", keep=True, watch=Watch())
+    assert len(trials(tmp_path / "x")) == 2 and list((tmp_path / "x" / "params").iterdir()) == []
+
+
+def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, monkeypatch):
+    """Held at first, then recorded by the other: nothing is trained twice, and the sweep ends when all is done."""
+    import shutil
+
+    folder, held = tmp_path / "shared", []
+    real = store.claim
+
+    @contextlib.contextmanager
+    def busy(place, group):
+        if group not in held:
+            held.append(group)
+            yield None
+            for path in (whole / "records").iterdir():
+                shutil.copy(path, place / "records")
+        else:
+            with real(place, group) as claim:
+                yield claim
+
+    monkeypatch.setattr(store, "claim", busy)
+    monkeypatch.setattr("posenc.lab.sweep.PAUSE", 0.0)
+    watch = Watch()
+    assert sweep(experiment(), folder, watch=watch) == 0
+    assert watch.labels() == [] and store.status(folder).counts["done"] == 4
+
+
+def test_a_signal_ends_the_wait_for_another_worker(tmp_path, monkeypatch):
+    @contextlib.contextmanager
+    def busy(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+        yield None
+
+    assert sweep(experiment(steps=0), tmp_path / "x", watch=Watch()) == 0
+    monkeypatch.setattr(store, "claim", busy)
+    monkeypatch.setattr(store, "write_plan", lambda *_: None)
+    next((tmp_path / "x" / "records").iterdir()).unlink()
+    assert sweep(experiment(steps=0), tmp_path / "x", watch=Watch()) == 75
 
 
 def test_damaged_parameters_are_never_given_back(whole, tmp_path):
@@ -216,8 +282,10 @@ def test_a_new_revision_is_a_new_trial(monkeypatch):
 
     knobs = Plan().knobs()[0]
     before = plan.identity(resolve(BASE), knobs, 4)
-    monkeypatch.setattr(RoPE, "revision", RoPE.revision + 1)
-    assert plan.identity(resolve(BASE), knobs, 4) != before
+    for thing, name in ((RoPE, "revision"), (plan.train, "REVISION"), (plan.transformer, "REVISION")):
+        with monkeypatch.context() as patch:
+            patch.setattr(thing, name, getattr(thing, name) + 1)
+            assert plan.identity(resolve(BASE), knobs, 4) != before
 
 
 def test_the_plan_holds_no_path_of_this_machine(whole):

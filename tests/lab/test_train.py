@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from posenc.lab import train
 from posenc.lab.lanes import How, arrangement, stack
-from posenc.lab.run import Knobs, Run
+from posenc.lab.run import Knobs, Plan, Run
 from posenc.lab.train import (
     SHORT,
     _loss_and_gradient,
@@ -21,6 +22,7 @@ from posenc.lab.train import (
     pure,
     resolve,
     rounds,
+    segment,
 )
 
 RUN = Run(task="even_pairs", scheme="t5", width=16, depth=1, heads=2, hidden=16, batch=8, length=6, buckets=2)
@@ -38,7 +40,7 @@ def trained(how, lanes, steps=4, stride=2, cell=None):
     for first in range(0, steps, stride):
         state, loss = run.segment(state, lanes, jnp.int32(first), jnp.int32(steps))
         losses.append(np.asarray(loss))
-    sums = run.evaluate(state, jnp.asarray(SIZES, jnp.int32))
+    sums = run.evaluate(state, lanes, jnp.asarray(SIZES, jnp.int32), jnp.zeros(len(SIZES), bool))
     return state, np.concatenate(losses, 1), jax.tree.map(np.asarray, sums), run
 
 
@@ -120,8 +122,37 @@ def test_evaluation_does_not_depend_on_the_padded_size():
     cell = resolve(RUN)
     model = started(cell)
     sums = jax.jit(evaluate, static_argnums=(0, 1, 2))
-    one, other = (sums(cell, 16, padded, model, jnp.asarray([4, 6])) for padded in ((4, 6), (16,)))
+    sizes, chosen = jnp.asarray([4, 6, 6]), jnp.asarray([False, False, True])
+    one, other = (sums(cell, 16, padded, model, lane(), sizes, chosen) for padded in ((4, 6), (16,)))
     jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+def test_random_positions_are_drawn_for_each_trial_and_part_of_the_examples(monkeypatch):
+    """One draw for a whole size would decide a score, and every seed would share it."""
+    seen = []
+    real = train.Transformer.__call__
+
+    def listen(model, tokens, valid, key, coords=None, **more):
+        jax.debug.callback(lambda k: seen.append(tuple(np.asarray(k).tolist())), jax.random.key_data(key))
+        return real(model, tokens, valid, key, coords, **more)
+
+    monkeypatch.setattr(train.Transformer, "__call__", listen)
+    cell = resolve(dataclasses.replace(RUN, scheme="rope @ random_sorted(64)", longest=24))
+    model = started(cell)
+    for seed in (0, 1):
+        for choosing in (False, True):
+            evaluate(cell, 32, (6,), model, lane(seed), jnp.asarray([6]), jnp.asarray([choosing]))
+    jax.effects_barrier()
+    assert len(seen) == 4 * train.DRAWS and len(set(seen)) == len(seen)
+
+
+def test_a_trial_whose_last_step_spoils_it_has_diverged():
+    """The loss before an update may be fine and the update not."""
+    cell = resolve(RUN)
+    state = started(cell)
+    knobs = lane()._replace(clip=jnp.float32(jnp.nan))
+    spoiled, losses = jax.jit(segment, static_argnums=(0, 1))(cell, 1, state, knobs, jnp.int32(0), jnp.int32(1))
+    assert np.isfinite(losses).all() and int(spoiled.diverged) == 0
 
 
 def test_one_diverging_trial_is_recorded_and_leaves_its_neighbours_alone(four):
@@ -218,7 +249,7 @@ def test_an_arrangement_that_cannot_be_is_refused(asked, says):
         ({"scheme": "[rope, nope]"}, "no multiple of the 2 layers"),
         ({"scheme": "rope", "width": 6, "heads": 2}, "pairs"),
         ({"task": "copy", "model": "encoder"}, "causal"),
-        ({"length": 1, "task": "token_at_index(indices=8)"}, "shortest is 8"),
+        ({"length": 1, "task": "token_at_index(indices=8)"}, "take at least 8"),
         ({"scheme": "fox"}, "causal"),
         ({"length": 10**6}, "take .* GiB, and this machine has"),
     ],
@@ -227,4 +258,4 @@ def test_a_cell_that_cannot_run_is_refused_before_anything_trains(change, says):
     from posenc.lab.plan import rehearsed
 
     with pytest.raises(ValueError, match=says):
-        rehearsed(dataclasses.replace(RUN, **change), SIZES)
+        rehearsed(dataclasses.replace(RUN, **change), Plan(sizes=SIZES))

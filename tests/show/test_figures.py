@@ -91,6 +91,8 @@ def test_a_heat_map_holds_each_median_over_longer_sizes_with_n():
     axes = figures.heat_map(results()).axes[0]
     said = [t.get_text() for t in axes.texts]
     assert said.count("no\nresult") == 2 and sum("n=3" in t for t in said) == 4
+    assert [t.get_text() for t in axes.get_xticklabels()][-1] == "best floor"
+    assert said.count("0.20\nposition only") == 2 and list(axes.images[0].get_array()[:, -1]) == [0.2, 0.2]
     cell = next(c for c in stats.cells(results()) if (c.task, c.scheme) == ("sort", "rope"))
     median = stats.summary(cell.means(cell.beyond).values()).median
     column = [t.get_text() for t in axes.get_xticklabels()].index("rope")
@@ -107,7 +109,8 @@ def test_a_task_evaluated_inside_its_training_range_only_is_drawn():
     record = made.record("rope", "rotary", "copy", [made.trial("rope", "copy", 0, {8: 1.0})], sizes=(8,))
     found = Results("a", (record,))
     assert len(figures.length_curve(found).axes) == 1
-    assert "n=1" not in [t.get_text() for t in figures.heat_map(found).axes[0].texts]
+    with pytest.raises(ValueError, match="no size beyond the training range"):
+        figures.heat_map(found)
     assert "Over the sizes beyond it" not in figures.caption(found)
 
 
@@ -209,7 +212,82 @@ def test_a_heat_map_has_marks_of_its_own():
 
 def test_the_caption_calls_overlap_overlap():
     found = Results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.11)))
-    assert "all spreads overlap, so no scheme stands apart." in figures.caption(found)
+    assert "so no scheme stands apart." in figures.caption(found)
+
+
+def compared(a, b, n=3, rows=100):
+    """The caption's sentence on two schemes with these accuracies beyond the training range."""
+    records = []
+    for label, share in (("a", a), ("b", b)):
+        trials = [made.trial(label, "copy", s, {16: 1.0, 24: share, 32: share}, rows=rows) for s in range(n)]
+        records.append(made.record(label, label, "copy", trials, sizes=(16, 24, 32)))
+    return figures.caption(Results("a", tuple(records))).partition("Floors")[0]
+
+
+def test_the_caption_states_no_gap_that_the_choice_of_test_examples_explains():
+    assert "a above b" in compared(0.7, 0.4)
+    assert "above" not in compared(0.7, 0.6), "3 standard errors of 200 rows are 0.14"
+    assert "a above b" in compared(0.7, 0.6, rows=1000)
+
+
+def test_the_caption_ranks_no_means_over_other_sizes():
+    near = made.record("a", "a", "copy", [made.trial("a", "copy", s, {16: 1.0, 24: 0.9}) for s in (0, 1)], (16, 24))
+    far = made.record("b", "b", "copy", [made.trial("b", "copy", s, {16: 1.0, 32: 0.3}) for s in (0, 1)], (16, 32))
+    assert "above" not in figures.caption(Results("a", (near, far)))
+
+
+def test_the_caption_ranks_nothing_at_the_floor():
+    """The best floor is 0.2; 3 standard errors of 20000 rows are 0.0085 there, and 0.0120 of a difference."""
+    assert "above" not in compared(0.207, 0.193, rows=10000), "both are at the floor"
+    assert "a above b" in compared(0.217, 0.203, rows=10000), "one is not"
+
+
+def test_the_caption_ranks_no_single_runs():
+    said = compared(0.9, 0.1, n=1)
+    assert "above" not in said and "of single runs no scheme is said to stand apart" in said
+
+
+@pytest.mark.parametrize("figure", ["length", "heatmap"])
+def test_the_caption_says_that_runs_share_one_test_set(figure):
+    assert "All runs of a task share one test set per size" in figures.caption(results(), figure)
+
+
+def test_the_committed_first_look_ranks_no_chance():
+    """Of its schemes without absolute positions, none tells the index: 0.11 to 0.14 at a floor of 0.12."""
+    from pathlib import Path
+
+    from posenc.lab.results import load
+
+    said = figures.caption(load(Path(__file__).parents[2] / "experiments" / "records" / "first_look.json"))
+    line = next(line for line in said.splitlines() if line.startswith("index_of_token"))
+    assert "above rope" not in line and "nope, t5" not in line.partition("wholly apart")[2].partition("above nope")[0]
+
+
+def test_each_training_range_has_a_panel_a_row_and_a_sentence():
+    found = Results("a", (*made.ranged((4, 16)), *made.ranged((4, 24), label="alibi", family="linear")))
+    panels = figures.length_curve(found).axes
+    assert [a.get_title("left") for a in panels] == ["copy", "copy"]
+    assert [set(lines(a)) for a in panels] == [{"rope"}, {"alibi"}]
+    assert [t.get_text() for a in panels for t in a.texts if "trained" in t.get_text()] == [
+        *("trained on 4–16", "trained on 4–24"),
+    ]
+    axes = figures.heat_map(found).axes[0]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["copy\ntrained on 4–16", "copy\ntrained on 4–24"]
+    first, second = figures.caption(found).splitlines()[:2]
+    assert "copy, trained on sizes 4 to 16" in first and "mean accuracy (median of runs) is rope 0.50" in first
+    assert "copy, trained on sizes 4 to 24" in second and "is alibi 0.50" in second
+
+
+@pytest.mark.parametrize("draw", [figures.length_curve, figures.heat_map])
+def test_without_matplotlib_a_figure_says_what_to_install(draw, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ValueError, match=r"^Figures need matplotlib; pip install 'posenc\[plot\]'\.$"):
+        draw(results())
+
+
+def test_the_caption_counts_records_that_cannot_be_read():
+    found = Results("a", (made.rope(),), (), ("records/x.json is left out: it is empty.",), None, 1)
+    assert "0 failed; 1 record could not be read." in figures.caption(found)
 
 
 def test_the_caption_says_what_is_missing():

@@ -101,7 +101,30 @@ def test_learning_rates_that_were_chosen_are_explained():
         made.trial("rope", "copy", s, {16: a, 32: 0.5}, lr=lr) for s in (0, 1) for lr, a in ((1e-3, 1), (1e-2, 0.5))
     ]
     text = tables.table(Results("a", (made.record("rope", "rotary", "copy", trials, sizes=(16, 32)),)))
-    assert "chosen on the sizes trained on alone" in text and " 2     4         0       0  0.001" in text
+    assert "chosen on validation examples of the sizes trained on. Other counts" in text
+    assert " 2     4         0       0  0.001" in text
+    old = made.older(made.record("rope", "rotary", "copy", trials, sizes=(16, 32)))
+    assert "n counts runs at lr, chosen on the test examples of the sizes trained on." in tables.table(
+        Results("a", (old,))
+    )
+    own = [{**t, "id": t["id"][::-1]} for t in trials]
+    both = Results("a", (old, made.record("alibi", "linear", "copy", own, sizes=(16, 32))))
+    assert "of the sizes trained on; for schemes with older records, which hold none, chosen on" in tables.table(both)
+
+
+def test_stars_are_those_of_each_training_range():
+    text = tables.table(Results("a", tuple(made.ranged((4, 16), (4, 24)))))
+    heads = [line.split()[7:] for line in text.splitlines() if line.startswith("task")]
+    assert heads == [["8*", "16*", "24", "32"], ["8*", "16*", "24*", "32"]]
+    said = json.loads(tables.table(Results("a", tuple(made.ranged((4, 16), (4, 24)))), "json"))
+    assert [row["trained"] for row in said["rows"]] == [[4, 16], [4, 24]]
+
+
+def test_records_of_several_commits_are_told():
+    other = made.rope(label="alibi", family="linear")
+    other["provenance"]["commit"] = "def5678"
+    text = tables.table(Results("a", (made.rope(), other)))
+    assert text.endswith("\nThese records come of 2 commits: abc1234, def5678.\n")
 
 
 def test_mixed_spreads_are_both_named():
