@@ -74,7 +74,7 @@ def loop() -> side.Ready:
     import numpy as np
 
     from posenc.lab.run import Knobs
-    from posenc.lab.train import State, _loss, _optimiser, _rate, _size, init
+    from posenc.lab.train import State, adamw, cross_entropy, init, rate_at, size_at
     from posenc.tasks import Batch
 
     one = cell(128, 1)
@@ -82,8 +82,8 @@ def loop() -> side.Ready:
     state = jax.jit(functools.partial(init, one))(knobs)
 
     def step(state, batch, n):
-        gradient = jax.grad(_loss)(state.model, batch, jax.random.key(0))
-        optimiser = _optimiser(knobs, _rate("cosine", knobs, n, jnp.int32(100)), state.model)
+        gradient = jax.grad(cross_entropy)(state.model, batch, jax.random.key(0))
+        optimiser = adamw(knobs, rate_at("cosine", knobs, n, jnp.int32(100)), state.model)
         update, moments = optimiser.update(gradient, state.optimiser, state.model)
         return State(jax.tree.map(jnp.add, state.model, update), moments, state.diverged)
 
@@ -100,7 +100,7 @@ def loop() -> side.Ready:
     began = time.perf_counter()
     compiled = {n: jax.jit(step, donate_argnums=0).lower(state, batch(n), jnp.int32(0)).compile() for n in range(1, 41)}
     took = time.perf_counter() - began
-    lengths = [int(_size(one, knobs, jnp.int32(step))[0]) for step in range(LONG)]
+    lengths = [int(size_at(one, knobs, jnp.int32(step))[0]) for step in range(LONG)]
 
     def once():
         nonlocal state

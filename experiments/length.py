@@ -25,7 +25,7 @@ SCHEMES = [
 ]
 TASKS = ["bucket_sort", "reverse_string"]
 
-plan = Plan(steps=2000, seeds=(0, 1, 2, 3), lr=(2e-3,), sizes=(8, 16, 20, 24, 32, 48, 64))
+plan = Plan(steps=1200, seeds=(0, 1, 2, 3), lr=(3e-3,), sizes=(8, 16, 20, 24, 32, 48, 64))
 
 
 def runs():

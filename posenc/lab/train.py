@@ -98,17 +98,17 @@ def rounds(cell: Cell, sizes: tuple[int, ...]) -> tuple[int, ...]:
 def init(cell: Cell, knobs: Knobs) -> State:
     """A trial before its first step."""
     model = Transformer(cell.scheme, cell.shape, key=jax.random.fold_in(jax.random.key(knobs.seed), 0))
-    return State(model, _optimiser(knobs, 0.0, model).init(model), jnp.int32(-1))
+    return State(model, adamw(knobs, 0.0, model).init(model), jnp.int32(-1))
 
 
 def segment(cell: Cell, stride: int, state: State, knobs: Knobs, first: Array, total: Array) -> tuple[State, Array]:
     """`stride` steps from step `first` of `total`, and the loss of each."""
 
     def step(state: State, n: Array) -> tuple[State, Array]:
-        size, bucket = _size(cell, knobs, n)
+        size, bucket = size_at(cell, knobs, n)
         branches = [functools.partial(_loss_and_gradient, cell, edge) for edge in edges(cell.run)]
         loss, gradient = jax.lax.switch(bucket, branches, state.model, knobs, n, size)
-        optimiser = _optimiser(knobs, _rate(cell.run.schedule, knobs, n, total), state.model)
+        optimiser = adamw(knobs, rate_at(cell.run.schedule, knobs, n, total), state.model)
         update, moments = optimiser.update(gradient, state.optimiser, state.model)
         fine = jnp.isfinite(loss) & jnp.isfinite(optax.tree.norm(update))
         diverged = jnp.where((state.diverged < 0) & ~fine, n, state.diverged)
@@ -162,7 +162,7 @@ def program(cell: Cell, stride: int, rows: int, sizes: tuple[int, ...], how: How
     return Program(jax.jit(start), jax.jit(go, donate_argnums=0), jax.jit(look))
 
 
-def _size(cell: Cell, knobs: Knobs, n: Array) -> tuple[Array, Array]:
+def size_at(cell: Cell, knobs: Knobs, n: Array) -> tuple[Array, Array]:
     """The size of a step, drawn from the step alone: trials that meet the same lengths differ by less noise."""
     run, padded = cell.run, jnp.asarray(edges(cell.run))
     key = jax.random.fold_in(jax.random.key(run.length), n)
@@ -175,10 +175,10 @@ def _size(cell: Cell, knobs: Knobs, n: Array) -> tuple[Array, Array]:
 
 def _loss_and_gradient(cell: Cell, n_max: int, model: Transformer, knobs: Knobs, n: Array, size: Array):
     batch = cell.task.sample(train_key(knobs.seed, n), size, batch=cell.run.batch, n_max=n_max)
-    return jax.value_and_grad(_loss)(model, batch, positions_key(knobs.seed, "train", n))
+    return jax.value_and_grad(cross_entropy)(model, batch, positions_key(knobs.seed, "train", n))
 
 
-def _loss(model: Transformer, batch: Any, key: Array) -> Float[Array, ""]:
+def cross_entropy(model: Transformer, batch: Any, key: Array) -> Float[Array, ""]:
     logits = model(batch.tokens, batch.valid, key, batch.coords, train=True)
     losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.targets)
     return (losses * batch.weight).sum() / jnp.maximum(batch.weight.sum(), 1.0)
@@ -202,7 +202,7 @@ def _sums(cell: Cell, rows: int, n_max: int, model: Transformer, seed: Array, n:
     return measure(logits.reshape(rows, *logits.shape[2:]), batch)
 
 
-def _rate(schedule: str, knobs: Knobs, n: Array, total: Array) -> Float[Array, ""]:
+def rate_at(schedule: str, knobs: Knobs, n: Array, total: Array) -> Float[Array, ""]:
     """The learning rate of a step: a linear rise, then a fall to a tenth, to zero, or none."""
     rise = jnp.maximum(knobs.warmup * total, 1.0)
     share = jnp.clip((n - rise) / jnp.maximum(total - rise, 1.0), 0.0, 1.0)
@@ -210,7 +210,7 @@ def _rate(schedule: str, knobs: Knobs, n: Array, total: Array) -> Float[Array, "
     return knobs.lr * jnp.minimum((n + 1) / rise, 1.0) * fall
 
 
-def _optimiser(knobs: Knobs, rate: Any, model: Transformer) -> optax.GradientTransformation:
+def adamw(knobs: Knobs, rate: Any, model: Transformer) -> optax.GradientTransformation:
     """AdamW (Loshchilov and Hutter, 2019) after clipping; only weight matrices decay, positional parameters do not."""
     decays = jax.tree_util.tree_map_with_path(lambda path, _: _name(path) in WEIGHTS, model)
     return optax.chain(

@@ -13,13 +13,13 @@ from posenc.lab.run import Knobs, Plan, Run
 from posenc.lab.train import (
     SHORT,
     _loss_and_gradient,
-    _optimiser,
-    _rate,
+    adamw,
     edges,
     evaluate,
     init,
     program,
     pure,
+    rate_at,
     resolve,
     rounds,
     segment,
@@ -171,7 +171,7 @@ def test_lengths_per_example_train_too():
 def test_the_learning_rate_rises_then_falls_as_named():
     knobs = lane(lr=1.0)._replace(warmup=jnp.float32(0.2))
     rate = {
-        s: [float(_rate(s, knobs, jnp.int32(n), jnp.int32(10))) for n in range(10)]
+        s: [float(rate_at(s, knobs, jnp.int32(n), jnp.int32(10))) for n in range(10)]
         for s in ("cosine", "linear", "constant")
     }
     for curve in rate.values():
@@ -185,7 +185,7 @@ def test_weight_decay_spares_positions_norms_and_what_is_shared():
     cell = resolve(RUN)
     model = started(cell).model
     still = jax.tree.map(jnp.zeros_like, model)
-    optimiser = _optimiser(lane()._replace(weight_decay=jnp.float32(0.5)), 0.1, model)
+    optimiser = adamw(lane()._replace(weight_decay=jnp.float32(0.5)), 0.1, model)
     update, _ = optimiser.update(still, optimiser.init(model), model)
     decayed = jax.tree_util.tree_map_with_path(lambda path, a: bool(np.abs(a).max() > 0), pure(update))
     assert decayed == {
