@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -10,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from posenc.cache import Cache
-from posenc.compose import Chain, Placed, Windowed, axes, imply, spread
-from posenc.masks import Window
-from posenc.scheme import Scheme
+from posenc.belongs import label
+from posenc.cache import Cache, blank
+from posenc.compose import Chain, Placed, Windowed, axes, imply, pick, spread
+from posenc.masks import Window, documents, since_start
+from posenc.scheme import Dims, Scheme
 
 
 class Tokens(NamedTuple):
@@ -41,7 +41,23 @@ def array(name: str, a: Any) -> Array:
     """An array as it was given: jax would make float32 of float64 in silence."""
     if getattr(a, "dtype", None) == np.float64 and not jax.config.jax_enable_x64:
         raise TypeError(f"{name} is float64, of which jax keeps 32 bits; pass float32, or set jax_enable_x64.")
-    return jnp.asarray(a)
+    return jnp.asarray(_numbers(name, a))
+
+
+def _numbers(name: str, a: Any) -> Any:
+    """An array of NumPy or jax. NumPy's stay NumPy's: their values can be checked inside jit too."""
+    if isinstance(a, jax.Array | np.ndarray):
+        found = a
+    else:
+        traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(a))
+        try:
+            found = jnp.asarray(a) if traced else np.asarray(a)
+        except (TypeError, ValueError):
+            found = None
+    if found is None or not (found.dtype == bool or jnp.issubdtype(found.dtype, jnp.number)):
+        shown = repr(a) if a is None or isinstance(a, str) and len(a) < 20 else f"of type {type(a).__name__}"
+        raise TypeError(f"{name} is {shown}; it is an array of numbers.")
+    return found
 
 
 def check_arrays(q: Array, k: Array, v: Array) -> None:
@@ -70,19 +86,31 @@ def check_features(name: str, x: Any, lead: tuple[int, ...], length: int) -> Any
 
 
 def tokens(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, whole: bool) -> Any:
-    """Numbers per token, of at least 32 bits: `[L]` for all sequences alike or `[..., L]`; a tuple of such."""
+    """Numbers per token, of at least 32 bits: `[L]` for all sequences alike or `[..., L]`; a tuple of such.
+
+    They are `whole` where they name documents.
+    """
     if a is None:
         return None
     if isinstance(a, tuple):
         if not isinstance(axes, tuple) or len(axes) != len(a):
             parts = f"a sum of {len(axes)} schemes" if isinstance(axes, tuple) else "what has no parts"
             raise ValueError(f"{name} is a tuple of {len(a)}, given to {parts}; give one array, or one for each part.")
+        if any(part is None for part in a):
+            raise TypeError(f"{name} has None for a part of the sum; give an array for each part, or None for all.")
         return tuple(tokens(name, part, lead, length, n, whole) for part, n in zip(a, axes, strict=True))
     if isinstance(axes, tuple):
-        if len(set(axes)) > 1:
+        each = set(jax.tree.leaves(axes))
+        if len(each) > 1:
             raise ValueError(f"The parts of this sum have {axes} axes; give {name} as a tuple, an array for each part.")
-        axes = axes[0]
-    a = a if isinstance(a, np.ndarray) else jnp.asarray(a)  # NumPy's values can be checked inside jit too
+        if isinstance(a, list) and any(np.ndim(part) for part in a):
+            raise TypeError(
+                f"{name} is a list of {len(a)}, given to a sum; give a tuple with an array for each part, or one array."
+            )
+        axes = each.pop()
+    a = _numbers(name, a)
+    if whole and not jnp.issubdtype(a.dtype, jnp.integer) or not _real(a.dtype):
+        raise TypeError(f"{name} is of type {a.dtype}; it holds whole numbers{'' if whole else ' or real ones'}.")
     tail = (length, axes) if axes > 1 and a.shape[-2:] == (length, axes) else (length,)
     if a.shape not in (tail, (*lead, *tail)):
         raise ValueError(f"{name} has the shape {a.shape}; it is {tail} or {(*lead, *tail)}, a number for each token.")
@@ -90,11 +118,47 @@ def tokens(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, who
         raise ValueError(
             f"{name} has one number for each token, but this scheme has {axes} axes; give {(length, axes)}."
         )
+    a = _exact(name, a)
+    if whole:
+        check_documents(name, a)
+    return a
+
+
+def _real(dtype: Any) -> bool:
+    return jnp.issubdtype(dtype, jnp.integer) or jnp.issubdtype(dtype, jnp.floating)
+
+
+def _exact(name: str, a: Any) -> Any:
+    """Numbers in the type that attention computes with, where what is known of them fits into it."""
     if jnp.issubdtype(a.dtype, jnp.integer):
-        return a if a.dtype in (jnp.int32, jnp.int64) else a.astype(jnp.int32)
-    if whole or not jnp.issubdtype(a.dtype, jnp.floating):
-        raise TypeError(f"{name} is of type {a.dtype}; it holds whole numbers{'' if whole else ' or real ones'}.")
-    return a.astype(jnp.promote_types(a.dtype, jnp.float32))
+        kind = jax.dtypes.canonicalize_dtype(np.int64 if a.dtype == np.int64 else np.int32)
+    else:
+        kind = jax.dtypes.canonicalize_dtype(jnp.promote_types(a.dtype, jnp.float32))
+    if a.dtype == kind and jnp.issubdtype(kind, jnp.integer) or (known := concrete(a)) is None:
+        return a.astype(kind)
+    limit = 2 ** (jnp.iinfo(kind).bits - 1) if jnp.issubdtype(kind, jnp.integer) else 2**31
+    if known.size and (float(known.max()) >= limit or float(known.min()) < -limit):
+        worst = known.max() if float(known.max()) >= limit else known.min()
+        raise ValueError(f"{name} holds {worst}; numbers of tokens lie between -{limit} and {limit - 1}.")
+    return a.astype(kind)
+
+
+def check_documents(name: str, segments: Any) -> None:
+    """Refuse documents that come in two pieces, and numbers below 0, where the values are known.
+
+    Positions count from where a document began, so a later piece of it would be told the wrong ones.
+    """
+    known = concrete(segments)
+    if known is None or not known.size:
+        return
+    if known.min() < 0:
+        raise ValueError(f"{name} holds {known.min()}; a document is a number above 0, and padding is 0.")
+    document = documents(known)
+    pieces = np.diff(document, axis=-1, prepend=0) != 0
+    ordered = np.sort(document, -1)
+    names = np.diff(ordered, axis=-1, prepend=0) != 0
+    if np.any(pieces.sum(-1) != names.sum(-1)):
+        raise ValueError(f"{name} names a document again after another one; give each piece a number of its own.")
 
 
 def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> Tokens:
@@ -116,6 +180,11 @@ def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> T
             )
         return t
     apart = queries != keys or query_start is not None
+    if not scheme.cross and queries != keys and query_start is None and queries and keys:
+        raise ValueError(
+            f"{label(scheme)} is undefined between two sequences, and {queries} queries and {keys} keys were given;"
+            " where the queries are some of the keys' own tokens, pass query_start, the index of the first."
+        )
     if own and not apart:
         both = [n for n in ("x", "positions", "segments") if getattr(t, f"key_{n}") is None]
         t, apart = t._replace(**{f"key_{n}": getattr(t, n) for n in both}), True
@@ -132,6 +201,11 @@ def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> T
     start = None if query_start is None else concrete(query_start)
     if start is not None and (start.ndim or start < 0 or not np.issubdtype(start.dtype, np.integer)):
         raise ValueError(f"query_start is {query_start!r}; it is the index of the first query, at least 0.")
+    if not scheme.cross and start is not None and start + queries > keys and queries and keys:
+        raise ValueError(
+            f"{label(scheme)} is undefined between two sequences, so queries are among the keys; {queries} from index"
+            f" {int(start)} on are not among {keys}."
+        )
     return t
 
 
@@ -147,7 +221,7 @@ def fold(a: Any, lead: tuple[int, ...], tail: Any) -> tuple[Any, Any]:
     if isinstance(a, tuple):
         pairs = [fold(part, lead, n) for part, n in zip(a, tail, strict=True)]
         return tuple(p for p, _ in pairs), tuple(n for _, n in pairs)
-    if a.ndim == (tail[0] if isinstance(tail, tuple) else tail):
+    if a.ndim == jax.tree.leaves(tail)[0]:
         return a, None
     return a.reshape(-1, *a.shape[len(lead) :]), 0
 
@@ -170,17 +244,10 @@ def admit(scheme: Scheme, p: Any, t: Tokens, start: Any, cached: bool) -> None:
             if segments is not None and (cached or real is None):
                 continue  # where documents start is not known before the program runs
             positions = start + np.arange(t.q.shape[-3], dtype=np.int32)
-            positions = positions if real is None else positions - _began(real)
+            positions = positions if real is None else since_start(positions, real)
             positions = imply(scheme, positions)
         told = jax.tree.map(lambda a, real=real: _known(a, real), spread(scheme, positions))
         scheme.admit(p, told)
-
-
-def _began(segments: np.ndarray) -> np.ndarray:
-    """The index at which each token's document began."""
-    first = np.diff(segments, axis=-1, prepend=-1) != 0
-    index = np.arange(segments.shape[-1], dtype=np.int32)
-    return np.maximum.accumulate(np.where(first, index, 0), -1)
 
 
 def _known(positions: Any, segments: np.ndarray | None) -> Any:
@@ -195,21 +262,6 @@ def _known(positions: Any, segments: np.ndarray | None) -> Any:
     return np.where(real[..., None] if wide else real, positions, np.zeros((), positions.dtype))
 
 
-def check_params(scheme: Scheme, params: Any, heads: int | None = None) -> None:
-    """Refuse parameters that are not such as `posenc.init` makes, or that belong to another number of heads."""
-    mine = params if isinstance(scheme, Chain) else (params,)
-    parts = scheme.parts if isinstance(scheme, Chain) else (scheme,)
-    if not isinstance(mine, tuple) or len(mine) != len(parts) or not all(_made(p) for p in mine):
-        raise TypeError("The parameters are not those of this scheme; make them with posenc.init(scheme, key, dims).")
-    found = {a.shape[0] for p in mine for a in jax.tree.leaves(p["heads"])}
-    if heads is not None and found - {heads}:
-        raise ValueError(f"The parameters are those of {found.pop()} heads, but q has {heads}; make them for as many.")
-
-
-def _made(p: Any) -> bool:
-    return isinstance(p, Mapping) and p.keys() == {"layer", "heads"}
-
-
 def check_scheme(scheme: Scheme, given: Any, window: Window, positions: Any, x: Any) -> None:
     """Refuse what this scheme cannot do."""
     if scheme.causal_only and not window.causal:
@@ -220,8 +272,12 @@ def check_scheme(scheme: Scheme, given: Any, window: Window, positions: Any, x: 
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
 
 
-def check_cache(cache: Cache, t: Tokens, look: Window, query_start: Any) -> None:
-    """Refuse a cache that is full, of another batch, or asked to see the future."""
+def check_cache(scheme: Scheme, params: Any, cache: Cache, t: Tokens, look: Window, query_start: Any) -> None:
+    """Refuse a cache that is full, of another batch, of another scheme or type, or asked to see the future."""
+    if not isinstance(cache, Cache):
+        raise TypeError(
+            f"cache is of type {type(cache).__name__}; make it with posenc.Cache.empty(scheme, params, ...)."
+        )
     (rows, capacity), new = cache.segment.shape, t.q.shape[-3]
     if t.q.shape[:-3] != (rows,):
         raise ValueError(f"This cache is of a batch of {rows}; q, k and v have the batch axes {t.q.shape[:-3]}.")
@@ -229,6 +285,7 @@ def check_cache(cache: Cache, t: Tokens, look: Window, query_start: Any) -> None
         raise ValueError("A cache serves decoding, which sees no future; use mask='causal' or posenc.Window(left, 0).")
     if query_start is not None:
         raise ValueError("With a cache, the first query stands where the cache ends; leave query_start out.")
+    _check_stored(scheme, params, cache, t)
     kinds = {a.dtype for a in jax.tree.leaves(t.positions)} - {a.dtype for a in jax.tree.leaves(cache.position)}
     if kinds:
         raise TypeError(
@@ -241,15 +298,31 @@ def check_cache(cache: Cache, t: Tokens, look: Window, query_start: Any) -> None
         )
 
 
+def _check_stored(scheme: Scheme, params: Any, cache: Cache, t: Tokens) -> None:
+    """Refuse a cache whose arrays are not those that the new tokens will be written to."""
+    for name in ("k", "v"):
+        if getattr(cache, name).dtype != t.q.dtype:
+            raise TypeError(
+                f"The cache holds {getattr(cache, name).dtype}, but q, k and v are {t.q.dtype}; make it with"
+                f" dtype={t.q.dtype}."
+            )
+    (rows, capacity), (heads, head) = cache.segment.shape, t.q.shape[-2:]
+    if t.v.shape[-1] != head:
+        raise ValueError(f"A cache holds values as wide as keys; v has {t.v.shape[-1]} features, and k {head}.")
+    width = heads * head if t.x is None else t.x.shape[-1]
+    dims = Dims(width, heads, head, capacity, key_heads=t.k.shape[-2])
+    parts = pick(params, "layer"), pick(params, "heads")
+    keys, place, carry = jax.eval_shape(lambda: blank(scheme, parts, dims, capacity, t.q.dtype, jnp.int32))
+    mine, theirs = ((*keys, place, carry), (cache.k, cache.v, cache.said, cache.position, cache.carry))
+    shapes = lambda tree: jax.tree.map(lambda a: str(np.shape(a)), tree)  # noqa: E731
+    expected = jax.tree.map(lambda a: str((rows, *a.shape)), mine)
+    if jax.tree.structure(mine) != jax.tree.structure(theirs) or shapes(theirs) != expected:
+        raise ValueError(
+            f"This cache, with keys of the shape {cache.k.shape}, is not one of {label(scheme)} with {t.k.shape[-2]}"
+            f" key heads of {head} features; make it with posenc.Cache.empty for this scheme and these sizes."
+        )
+
+
 def concrete(a: Any) -> np.ndarray | None:
     """The values of an array, where they are known before tracing."""
     return None if isinstance(a, jax.core.Tracer) else np.asarray(a)
-
-
-def label(scheme: Scheme) -> str:
-    """A scheme's name for messages."""
-    return (
-        " + ".join(label(s) for s in scheme.parts)
-        if isinstance(scheme, Chain)
-        else repr(getattr(scheme, "name", type(scheme).__name__))
-    )

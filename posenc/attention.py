@@ -1,4 +1,4 @@
-"""One attention, under any scheme: the dense reference, the choice of kernel, and the input.
+"""One attention, under any scheme: the dense kernel, which is the only one today, and the input.
 
 Three things are known of each token and never confused: its *index* (its place; masks and windows look at this alone),
 its *segment* (its document; 0 is padding) and its *position* (what the scheme is told: anything).
@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PyTree
 
 from posenc import arguments, sides
 from posenc.arguments import Tokens
+from posenc.belongs import Sizes, check_params, plain
 from posenc.cache import Cache, last, write
 from posenc.compose import Windowed, axes, bare, imply, pick, spread
 from posenc.masks import Mask, Window, sees, since_start, window
@@ -43,33 +44,34 @@ def attend(
 ) -> Any:
     """Attention under a scheme: softmax(score(q kᵀ · scale)) v, every hook in its place (Vaswani et al., 2017, §3.2).
 
-    `positions` is `[L]` or `[..., L]`, a tuple of such for a sum, or None: the index counted from the start of each
-    segment. `segments` likewise, whole numbers, 0 for padding. Keys' own default to the queries' where lengths agree.
-    `query_start` is the index of the first query, 0 unless given. Returns `[..., Q, H, d]`; with a `cache`, that and
-    the cache with the new tokens in it. A query that sees nothing receives zeros. Raises `ValueError` or `TypeError`.
+    `q` is `[..., Q, H, d]`, `k` and `v` are `[..., K, G, d]`, of one floating type; `G` divides `H`. Returns
+    `[..., Q, H, d]`; with a `cache`, that and the cache with the new tokens in it. A query that sees nothing receives
+    zeros. `params` are what `posenc.init` gives for one layer.
+
+    `x` and `key_x` are the features `[..., L, width]` of queries and keys, for schemes that read them. `positions` is
+    `[L]` or `[..., L]`, a tuple of such for a sum, or None: the index counted from where the token's document began.
+    `segments` likewise are whole numbers: a document's, above 0 and in one piece, and 0 for padding, which nobody sees.
+    Padding ends no document and takes a place in it; pass positions where it should take none. The keys' own default
+    to the queries' where lengths agree.
+
+    `mask` is "causal", "full" or a `posenc.Window` and compares indices. `query_start` is the index of the first query
+    among the keys, 0 unless given: where fewer queries than keys are the last of them, the causal mask needs it. A
+    scheme that is undefined between two sequences (`cross`) takes different lengths only with it. `kernel` is "auto" or
+    "dense", today the same. A `cache` is what `posenc.Cache.empty` gives, and q, k, v and `x` are then the new tokens.
+
+    Raises `ValueError` or `TypeError` where arguments do not fit. Inside `jit`, where values are unknown, positions
+    that a scheme cannot serve and a cache that is full give NaN.
     """
-    given, scheme, look = scheme, bound(bare(scheme)), _look(scheme, mask)
     q, k, v = (arguments.array(name, a) for name, a in zip("qkv", (q, k, v), strict=True))
-    arguments.check_arrays(q, k, v)
-    arguments.check_params(scheme, params, q.shape[-2])
-    params = jax.tree.map(jnp.asarray, params)
-    arguments.check_scheme(scheme, given, look, positions, x)
-    if kernel not in KERNELS:
-        raise ValueError(f"kernel is {kernel!r}; it is one of {', '.join(map(repr, KERNELS))}.")
     t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
-    t = arguments.check_tokens(t, scheme, query_start, cache is not None)
-    if cache is not None:
-        arguments.check_cache(cache, t, look, query_start)
-    start = cache.length if cache is not None else 0 if query_start is None else query_start
-    same = q.shape[-3] == k.shape[-3] and query_start is None and not any(a is not None for a in t[4::2])
-    layer = _Layer(scheme, pick(params, "layer"), pick(params, "heads"), look, same)
-    arguments.admit(scheme, layer.params, t, start, cache is not None)
+    layer, t, start = prepare(scheme, params, t, query_start, mask, kernel, cache)
+    layer = layer._replace(params=jax.tree.map(jnp.asarray, layer.params), heads=jax.tree.map(jnp.asarray, layer.heads))
     lead = q.shape[:-3]
     if 0 in (*lead, q.shape[-3], k.shape[-3]):
         nothing = jnp.zeros((*q.shape[:-1], v.shape[-1]), v.dtype)
         return nothing if cache is None else (nothing, cache)
     t = jax.tree.map(jnp.asarray, t)
-    flat, mapped = arguments.fold_tokens(t, lead, axes(scheme))
+    flat, mapped = arguments.fold_tokens(t, lead, axes(layer.scheme))
     if cache is None:
         one = lambda t: _full(layer, jnp.asarray(start, jnp.int32), t)  # noqa: E731
         out = jax.vmap(one, (mapped,))(flat) if lead else one(t)
@@ -78,14 +80,42 @@ def attend(
     return jax.vmap(lambda t, cache: _step(layer, t, cache), (mapped, rows), (0, rows))(flat, cache)
 
 
+def prepare(given: Any, params: Any, t: Tokens, query_start: Any, mask: Mask, kernel: str, cache: Cache | None):
+    """What `attend` computes with: a layer, its tokens in their final types, and the index of the first query.
+
+    All that can be refused is refused here. Of queries, keys and values only shapes and types are looked at.
+    """
+    scheme, look, params = bound(bare(given)), _look(given, mask), plain(params)
+    arguments.check_arrays(t.q, t.k, t.v)
+    arguments.check_scheme(scheme, given, look, t.positions, t.x)
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel is {kernel!r}; it is one of {', '.join(map(repr, KERNELS))}.")
+    same = t.q.shape[-3] == t.k.shape[-3] and query_start is None and not any(a is not None for a in t[4::2])
+    t = arguments.check_tokens(t, scheme, query_start, cache is not None)
+    width = None if t.x is None else t.x.shape[-1]
+    check_params(scheme, params, Sizes(width, *t.q.shape[-2:], t.k.shape[-2]))
+    if cache is not None:
+        arguments.check_cache(scheme, params, cache, t, look, query_start)
+    start = cache.length if cache is not None else 0 if query_start is None else query_start
+    layer = _Layer(scheme, pick(params, "layer"), pick(params, "heads"), look, same)
+    arguments.admit(scheme, layer.params, t, start, cache is not None)
+    return layer, t, start
+
+
 def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positions: Any = None, segments: Any = None):
-    """The input of the first layer, with what the scheme adds to it. Most schemes add nothing here."""
+    """The input of the first layer under a scheme that acts on it, mostly x + e(position); x itself under the others.
+
+    `x` is `[..., L, width]` and floating, and so is what is returned. `params` are what `posenc.init` gives, or the
+    part that layers share. `positions` and `segments` are as in `posenc.attend`; `positions=None` counts from 0 in each
+    document, so decoding must pass the positions of the new tokens. Raises `ValueError` or `TypeError` where arguments
+    do not fit. Inside `jit`, where values are unknown, positions that a scheme cannot serve give NaN.
+    """
     if positions is None and arguments.placed(scheme):
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
-    scheme, x = bound(bare(scheme)), arguments.array("x", x)
+    scheme, x, params = bound(bare(scheme)), arguments.array("x", x), plain(params)
     if x.ndim < 2 or not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"x is {x.dtype} of the shape {x.shape}; it is floating numbers, [..., length, width].")
-    arguments.check_params(scheme, params)
+    check_params(scheme, params, Sizes(width=x.shape[-1]), shared=True)
     if not scheme.overrides("embed") or not x.size:
         return x
     lead, length, p = x.shape[:-2], x.shape[-2], jax.tree.map(jnp.asarray, pick(params, "layer"))
@@ -126,13 +156,13 @@ def _look(scheme: Any, mask: Mask) -> Window:
     return scheme.narrow(look) if isinstance(scheme, Windowed) else look
 
 
-def _at(scheme: Scheme, index, segment, position, visible, heads, before=-1, began=0) -> At:
-    """What is known of each token; a position that was not passed is the index counted from the segment's start."""
+def _at(scheme: Scheme, index, segment, position, visible, heads, before=0, began=0) -> At:
+    """What is known of each token; a position that was not passed is the index counted from the document's start."""
     segments = jnp.ones_like(index) if segment is None else segment
     if position is None:
         position = index
         if segment is not None:
-            position = since_start(index, segment, jnp.asarray(before, segment.dtype), jnp.asarray(began, index.dtype))
+            position = since_start(index, segment, before, jnp.asarray(began, index.dtype))
         position = imply(scheme, position)
     return At(spread(scheme, position), index, segments, visible, jnp.int32(0), heads)
 

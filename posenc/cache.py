@@ -12,9 +12,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Num, PyTree
 
 from posenc import sides
+from posenc.belongs import Sizes, check_params, plain
 from posenc.compose import bare, imply, pick
+from posenc.masks import whole
 from posenc.parameters import bound
-from posenc.scheme import At, Dims, Scheme
+from posenc.scheme import At, Dims, Scheme, check_dims
 
 
 class Cache(NamedTuple):
@@ -34,18 +36,25 @@ class Cache(NamedTuple):
     def empty(
         cls, scheme: Any, params: Any, dims: Dims, *, batch: int, capacity: int, dtype: Any, positions: Any = jnp.int32
     ) -> Cache:
-        """A cache with nothing in it. `positions` is the type of the positions it will be given."""
-        scheme = bound(bare(scheme))
+        """A cache with nothing in it: `batch` sequences of at most `capacity` tokens.
+
+        `dtype` is that of the queries, keys and values to come, and `positions` that of their positions. `params` are
+        one layer's, whole. Raises `ValueError` where the sizes do not fit or are not causal, `TypeError` for a type
+        that is not floating.
+        """
+        scheme, params = bound(bare(scheme)), plain(params)
+        check_dims(dims)
+        check_params(scheme, params, Sizes(dims.width, dims.heads, dims.head, dims.key_heads))
+        dtype, positions = _kind("dtype", dtype, jnp.floating), _kind("positions", positions, jnp.number)
         if not dims.causal:
             raise ValueError("A cache serves decoding, where tokens see what came before them; make dims causal=True.")
         for name, value in (("batch", batch), ("capacity", capacity)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            if (count := whole(value)) is None or count < 1:
                 raise ValueError(f"{name} is {value!r}; it is a whole number of at least 1.")
         parts = pick(params, "layer"), pick(params, "heads")
-        keys, place, carry = jax.eval_shape(lambda: _blank(scheme, parts, dims, capacity, dtype, positions))
+        keys, place, _ = jax.eval_shape(lambda: blank(scheme, parts, dims, capacity, dtype, positions))
         zeros = lambda a: jnp.zeros((batch, *a.shape), a.dtype)  # noqa: E731
         first = jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *jnp.shape(a))), sides.start(scheme, parts, dims))
-        jax.tree.map(lambda a, b: None, first, carry)
         return cls(
             *jax.tree.map(zeros, keys),
             jax.tree.map(zeros, place),
@@ -55,8 +64,20 @@ class Cache(NamedTuple):
         )
 
 
-def _blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, positions: Any):
-    """What one sequence of `capacity` tokens would store; only its shapes are used."""
+def _kind(name: str, dtype: Any, kind: Any) -> Any:
+    """The type that jax keeps of what was given, if it is of this kind."""
+    try:
+        found = None if dtype is None else jax.dtypes.canonicalize_dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or not jnp.issubdtype(found, kind) or jnp.issubdtype(found, jnp.complexfloating):
+        least = "a floating type, such as jnp.float32" if kind is jnp.floating else "jnp.int32 or a floating type"
+        raise TypeError(f"{name} is {dtype!r}; it is {least}.")
+    return found
+
+
+def blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, positions: Any):
+    """What one sequence of `capacity` tokens would store; only its shapes and types are used."""
     none = jnp.zeros(capacity, jnp.int32)
     place = imply(scheme, jnp.zeros(capacity, positions))
     at = At(place, none, none, none, jnp.int32(0), dims.heads)
@@ -77,8 +98,11 @@ def write(stored: PyTree, new: PyTree, length: Array, axis: int) -> PyTree:
 
 
 def last(segment: Int[Array, " C"], length: Array) -> tuple[Array, Array]:
-    """The segment of the last token stored, and the index at which it began; -1 and 0 before the first."""
+    """The document of the last token stored, padding left out, and the index at which it began; 0 and 0 before one."""
     place = jnp.arange(segment.size)
-    now = jnp.where(length > 0, segment[jnp.clip(length - 1, 0, segment.size - 1)], -1)
-    began = jnp.where((place < length) & (segment != now), place + 1, 0).max()
+    real = (place < length) & (segment > 0)
+    end = jnp.where(real, place, -1).max()
+    now = jnp.where(end < 0, 0, segment[jnp.maximum(end, 0)])
+    other = jnp.where(real & (segment != now), place, -1).max()
+    began = jnp.argmax(real & (place > other))
     return now, began.astype(length.dtype)

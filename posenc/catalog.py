@@ -91,7 +91,7 @@ def _alone(scheme: Scheme) -> dict[str, Any]:
         "parameters": {**counts, "dims": settings(TYPICAL)},
         "refused at these dims": refused,
         "keys cached": cached,
-        "causal only": fitted.causal_only,
+        "causal only": scheme.causal_only,
         "between two sequences": fitted.cross,
         "contextual": fitted.contextual,
         "axes": scheme.axes,
@@ -121,8 +121,8 @@ def _places(scheme: Any) -> list[Any]:
             return [where]
         case Windowed(inner):
             return _places(inner)
-        case Pattern(layers):
-            return [c for s in layers for c in _places(s)]
+        case Pattern(layers, before):
+            return [c for s in ((before, *layers) if before is not None else layers) for c in _places(s)]
         case Chain():
             return [c for s in scheme.parts for c in _places(s)]
     return []

@@ -24,24 +24,31 @@ class Chain(Scheme, name=None):
     contextual = property(lambda self: any(bare(s).contextual for s in self.parts))
     causal_only = property(lambda self: "; ".join(r for s in self.parts if (r := bare(s).causal_only)))
     cross = property(lambda self: all(bare(s).cross for s in self.parts))
+    temperature = property(lambda self: any(bare(s).temperature for s in self.parts))
+    widens = property(lambda self: any(bare(s).widens for s in self.parts))
     family = property(lambda self: bare(self.parts[0]).family)
     replaces = property(lambda self: any(bare(s).replaces for s in self.parts))
 
     def validate(self):
-        plain = [bare(s) for s in self.parts]
-        if len(plain) < 2:
+        if len(self.parts) < 2:
             raise ValueError("A chain has at least two parts; one scheme stands alone.")
+        plain = [one for s in self.parts for one in leaves(s)]  # the order of a sum within a sum counts too
         label = [_named(s) for s in plain]
         if sum(s.overrides("weigh") for s in plain) > 1:
             raise ValueError(f"Of {', '.join(label)}, at most one may make weights of its own; leave one out.")
         for n, s in enumerate(plain):
-            before, others = plain[:n], plain[:n] + plain[n + 1 :]
+            before, after, others = plain[:n], plain[n + 1 :], plain[:n] + plain[n + 1 :]
             if s.temperature and any(o.overrides("query") and not o.temperature for o in before):
                 raise ValueError(f"{label[n]!r} is a temperature, so it stands before what it scales; write it first.")
             if s.replaces and (
                 any(o.overrides("score") for o in before) or any(o.overrides("query", "key") for o in others)
             ):
                 raise ValueError(f"{label[n]!r} replaces q·k, so it comes first and nothing else may change q or k.")
+            if s.widens and (late := [label[n + 1 + m] for m, o in enumerate(after) if o.overrides("query", "key")]):
+                raise ValueError(
+                    f"{label[n]!r} gives q and k more features, so {late[0]!r} cannot change them after it; write"
+                    f" {label[n]!r} last."
+                )
 
     def fit(self, dims: Dims):
         fitted = Chain(tuple(s.fit(dims) for s in self.parts))
@@ -148,6 +155,12 @@ class Placed(_Sum):
     coordinates: Any
 
     def __post_init__(self):
+        c = self.coordinates  # known by what it does: coordinates are a registry above this file
+        if isinstance(c, type) or not callable(c) or not hasattr(c, "resample"):
+            raise TypeError(
+                f"Coordinates were expected after @, not {c!r}; write for example"
+                " posenc.parse('rope @ random_sorted(2048)')."
+            )
         if isinstance(self.scheme, Placed):
             raise ValueError("Coordinates are given once; write them once.")
         if isinstance(self.scheme, Windowed):
@@ -172,6 +185,10 @@ class Windowed(_Sum):
     def __post_init__(self):
         if not isinstance(self.keys, int) or isinstance(self.keys, bool) or self.keys < 1:
             raise ValueError(f"window takes a whole number of keys of at least 1, not {self.keys!r}.")
+        if isinstance(self.scheme, Windowed):
+            raise ValueError("A sum has one window; leave one out.")
+        if isinstance(self.scheme, Pattern):
+            raise ValueError("A window stands inside a list, beside what it narrows: '[rope + window(512), nope]'.")
 
     def fit(self, dims):
         return Windowed(self.scheme.fit(dims), self.keys)
@@ -207,6 +224,8 @@ class Pattern(_Sum):
                 raise ValueError(
                     "Inside a list no scheme may act on the input; write it before: 'learned + [rope, nope]'."
                 )
+        if isinstance(self.input, Windowed):
+            raise ValueError("A window stands inside a list, beside what it narrows: '[rope + window(512), nope]'.")
         if self.input is not None and bare(self.input).overrides("query", "key", "value", "score", "weigh", "extra"):
             raise ValueError("Before a list stands only what acts on the input; write the rest inside the list.")
 
@@ -247,6 +266,12 @@ def bare(scheme: Any) -> Scheme:
     if isinstance(scheme, Scheme):
         return scheme
     raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
+
+
+def leaves(scheme: Any) -> list[Scheme]:
+    """The schemes of a sum in order, those of a sum within it too; one scheme alone is a list of itself."""
+    scheme = bare(scheme)
+    return [one for s in scheme.parts for one in leaves(s)] if isinstance(scheme, Chain) else [scheme]
 
 
 def merge(layer: Any, head: Any) -> Any:

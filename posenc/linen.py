@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 
 from posenc.cache import Cache
 from posenc.masks import Mask
-from posenc.multihead import Weights, check_input, draw, multihead
-from posenc.parameters import init
+from posenc.multihead import Weights, check_layer, draw, multihead
+from posenc.parameters import init, join, split
 from posenc.scheme import Dims
 
 
@@ -20,12 +20,14 @@ class Attention(linen.Module):
     """Multi-head self-attention under a scheme: `[..., L, width] -> [..., L, width]` (Vaswani et al., 2017, §3.2.2).
 
     Its variables are `params/{weights, position}`; `position` is what `posenc.init` gives. A scheme that acts on the
-    input is refused unless `embedded`.
+    input is refused unless `embedded`. With `tied=False` the parameters that layers share are left out and come with
+    each call. Raises `ValueError` or `TypeError` where scheme or sizes cannot serve.
     """
 
     scheme: Any
     dims: Dims
     embedded: bool = False
+    tied: bool = True
 
     @linen.compact
     def __call__(
@@ -35,13 +37,18 @@ class Attention(linen.Module):
         positions: Any = None,
         segments: Any = None,
         mask: Mask | None = None,
+        tied: Any = None,
         kernel: str = "auto",
         cache: Cache | None = None,
     ) -> Any:
-        """The mixed tokens, and with a `cache` that cache with the new tokens in it. Arguments as `posenc.attend`'s."""
-        check_input(self.scheme, self.embedded)
+        """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
+
+        `mask=None` is "causal" or "full" as `dims.causal` says. `tied` are the parameters that layers share, of a layer
+        made without them. The others are `posenc.attend`'s, and what does not fit is refused as there.
+        """
+        check_layer(self.scheme, self.dims, self.embedded)
         weights = self.param("weights", self._drawn)
-        position = self.param("position", lambda key: init(self.scheme, key, self.dims))
+        position = self.param("position", self._placed)
         return multihead(
             Weights(**weights),
             position,
@@ -50,6 +57,7 @@ class Attention(linen.Module):
             dims=self.dims,
             positions=positions,
             segments=segments,
+            tied=tied,
             cache=cache,
             mask=mask,
             kernel=kernel,
@@ -59,7 +67,29 @@ class Attention(linen.Module):
         keys = iter(jax.random.split(key, len(Weights._fields)))
         return draw(self.scheme, self.dims, lambda shape: jax.random.normal(next(keys), shape))._asdict()
 
-    def empty(self, variables: Any, *, batch: int, capacity: int, dtype: Any = jnp.float32) -> Cache:
-        """A cache for this layer under the variables that `init` gave."""
-        position = variables["params"]["position"]
-        return Cache.empty(self.scheme, position, self.dims, batch=batch, capacity=capacity, dtype=dtype)
+    def _placed(self, key) -> Any:
+        own = init(self.scheme, key, self.dims)
+        return own if self.tied else split(self.scheme, own)[1]
+
+    def empty(
+        self,
+        variables: Any,
+        *,
+        batch: int,
+        capacity: int,
+        dtype: Any = jnp.float32,
+        positions: Any = jnp.int32,
+        tied: Any = None,
+    ) -> Cache:
+        """A cache for this layer under the variables that `init` gave: `batch` sequences of at most `capacity` tokens.
+
+        `dtype` is that of `x`, and `positions` that of the positions to come; `tied` is as in a call. Raises as
+        `posenc.Cache.empty` does.
+        """
+        try:
+            own = variables["params"]["position"]
+        except (KeyError, TypeError, IndexError):
+            raise ValueError("variables hold no params/position; give those that this layer's init gave.") from None
+        params = own if tied is None else join(tied, own)
+        about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions}
+        return Cache.empty(self.scheme, params, self.dims, **about)

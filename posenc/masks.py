@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+import operator
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Int
 
 
@@ -21,13 +23,25 @@ class Window:
     def __post_init__(self):
         for name in ("left", "right"):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+            if value is None:
+                continue
+            count = whole(value)
+            if count is None or count < 0:
                 raise ValueError(f"{name} is {value!r}; it is a number of neighbours, at least 0, or None for all.")
+            object.__setattr__(self, name, count)
 
     @property
     def causal(self) -> bool:
         """Whether nothing after the query is seen."""
         return self.right == 0
+
+
+def whole(value: Any) -> int | None:
+    """A whole number of any library as Python's; None for anything else, True and False among it."""
+    try:
+        return None if isinstance(value, bool | np.bool_) else operator.index(value)
+    except TypeError:
+        return None
 
 
 Mask = Literal["causal", "full"] | Window
@@ -62,12 +76,30 @@ def sees(
     return seen
 
 
-def since_start(
-    index: Int[Array, " L"], segment: Int[Array, " L"], before: Int[Array, ""], start: Int[Array, ""]
-) -> Int[Array, " L"]:
-    """The index counted from the start of each token's segment.
+def documents(segment: Int[Any, "*batch L"]) -> Int[Any, "*batch L"]:
+    """The document of each token: the last segment at or before it that is no padding, for padding ends no document.
 
-    `before` is the segment of the token before the first, and `start` the index at which that one began.
+    NumPy's stay NumPy's, so that the host can check with what attention computes.
     """
-    first = segment != jnp.concatenate([before[None], segment[:-1]])
-    return index - jax.lax.cummax(jnp.where(first, index, start))
+    xp, largest = _library(segment)
+    last = largest(xp.where(segment > 0, xp.arange(segment.shape[-1]), 0), segment.ndim - 1)
+    return xp.take_along_axis(segment, last, -1)
+
+
+def since_start(index: Int[Any, " L"], segment: Int[Any, "*batch L"], before: Any = 0, start: Any = 0):
+    """The index counted from the start of each token's document, `[*batch, L]`.
+
+    `before` is the document of the token before the first, 0 for none, and `start` the index at which it began.
+    """
+    xp, largest = _library(segment)
+    segments = xp.concatenate(
+        [xp.broadcast_to(xp.asarray(before), (*segment.shape[:-1], 1)).astype(segment.dtype), segment], -1
+    )
+    document = documents(segments)
+    first = document[..., 1:] != document[..., :-1]
+    return index - largest(xp.where(first, index, start), segment.ndim - 1)
+
+
+def _library(a: Any) -> tuple[Any, Any]:
+    """NumPy or jax, whichever the array is of, and its running maximum."""
+    return (np, np.maximum.accumulate) if isinstance(a, np.ndarray) else (jnp, jax.lax.cummax)

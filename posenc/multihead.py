@@ -10,15 +10,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from einops import rearrange
 from jaxtyping import Array, Float
 
-from posenc.attention import attend
+from posenc import arguments
+from posenc.attention import attend, prepare
+from posenc.belongs import plain
 from posenc.cache import Cache
 from posenc.compose import bare
 from posenc.masks import Mask
 from posenc.parameters import join
-from posenc.scheme import Dims
+from posenc.scheme import Dims, check_dims
 
 
 class Weights(NamedTuple):
@@ -42,8 +45,12 @@ def draw(scheme: Any, dims: Dims, normal: Callable[[tuple[int, int]], Array]) ->
     return Weights(query, key_value, normal((inner, dims.width)) * inner**-0.5)
 
 
-def check_input(scheme: Any, embedded: bool) -> None:
-    """Nobody gets NoPE in silence: a scheme that acts on the input is refused unless the caller applied it."""
+def check_layer(scheme: Any, dims: Any, embedded: bool) -> None:
+    """Refuse what no layer can be made of.
+
+    Nobody gets NoPE in silence: a scheme that acts on the input is refused unless the caller applied it.
+    """
+    check_dims(dims)
     if bare(scheme).overrides("embed") and not embedded:
         raise ValueError(
             "This scheme acts on the input, which attention does not see; call posenc.embed on the input of the "
@@ -51,7 +58,6 @@ def check_input(scheme: Any, embedded: bool) -> None:
         )
 
 
-@functools.partial(jax.jit, static_argnames=("scheme", "dims", "mask", "kernel"))
 def multihead(
     weights: Weights,
     position: Any,
@@ -69,17 +75,30 @@ def multihead(
     """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
 
     `position` is what `posenc.init` gives for one layer, or, beside `tied`, what the layer owns of it. The mask is that
-    of `dims.causal` unless given; other arguments are `posenc.attend`'s.
+    of `dims.causal` unless given; other arguments are `posenc.attend`'s. What was passed is checked here, before it is
+    traced: values are known no more inside `jit`. Raises as `posenc.attend` does.
     """
-    weights = Weights(*(w.astype(x.dtype) for w in weights))
+    x = arguments.array("x", x)
+    if x.ndim < 2 or x.shape[-1] != dims.width or not jnp.issubdtype(x.dtype, jnp.floating):
+        raise ValueError(f"x is {x.dtype} of the shape {x.shape}; it is floating numbers, [..., length, {dims.width}].")
     mask = ("causal" if dims.causal else "full") if mask is None else mask
+    params = plain(position if tied is None else join(plain(tied), plain(position)))
+    made = lambda heads: jax.ShapeDtypeStruct((*x.shape[:-1], heads, dims.head), x.dtype)  # noqa: E731
+    key = made(dims.key_heads or dims.heads)
+    tokens = arguments.Tokens(made(dims.heads), key, key, x, positions=positions, segments=segments)  # type: ignore[arg-type]
+    _, told, _ = prepare(scheme, params, tokens, None, mask, kernel, cache)
+    about = {"positions": told.positions, "segments": told.segments, "cache": cache, "mask": mask, "kernel": kernel}
+    return _multihead(weights, params, x, scheme=scheme, dims=dims, **about)
+
+
+@functools.partial(jax.jit, static_argnames=("scheme", "dims", "mask", "kernel"))
+def _multihead(weights: Weights, params: Any, x: Array, *, scheme: Any, dims: Dims, cache: Cache | None, **about: Any):
+    weights = Weights(*(w.astype(x.dtype) for w in weights))
     q = rearrange(x @ weights.query, "... l (h d) -> ... l h d", h=dims.heads)
     k, v = rearrange(x @ weights.key_value, "... l (n g d) -> n ... l g d", n=2, d=dims.head)
-    params = position if tied is None else join(tied, position)
-    about = {"x": x, "positions": positions, "segments": segments, "mask": mask, "kernel": kernel}
     if cache is None:
-        return _merged(attend(scheme, params, q, k, v, **about)) @ weights.out
-    mixed, cache = attend(scheme, params, q, k, v, cache=cache, **about)
+        return _merged(attend(scheme, params, q, k, v, x=x, **about)) @ weights.out
+    mixed, cache = attend(scheme, params, q, k, v, x=x, cache=cache, **about)
     return _merged(mixed) @ weights.out, cache
 
 

@@ -12,7 +12,9 @@ from posenc import grammar
 from posenc.compose import Chain, Pattern, Placed, Windowed, add
 from posenc.coordinates import COORDINATES, Coordinates
 from posenc.registry import Registry, call, settings
-from posenc.scheme import SCHEMES, Dims, Scheme
+from posenc.scheme import SCHEMES, Dims, Scheme, check_dims
+
+NO_SCHEME = "window(n) is no scheme but narrows what one sees; write for example 'nope + window(512)'."
 
 
 def parse(text: str) -> Any:
@@ -39,18 +41,21 @@ def names(kind: str = "schemes") -> list[str]:
 
 
 def bind(scheme: Any, dims: Dims) -> Any:
-    """The scheme for a model of these sizes: settings left `None` are filled, what cannot be is refused."""
-    if not hasattr(scheme, "fit"):
+    """The scheme for a model of these sizes: settings left `None` are filled.
+
+    Serves every composition; binding twice is binding once. Raises `ValueError` where the scheme cannot serve these
+    sizes, and `TypeError` for what is no scheme or no `posenc.Dims`.
+    """
+    if not isinstance(scheme, Scheme | Placed | Windowed | Pattern):
         raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
+    check_dims(dims)
     return scheme.fit(dims)
 
 
 def _build(tree: grammar.Tree) -> Any:
     match tree:
         case grammar.Call("window"):
-            raise ValueError(
-                "window(n) is no scheme but narrows what one sees; write for example 'nope + window(512)'."
-            )
+            raise ValueError(NO_SCHEME)
         case grammar.Call():
             return SCHEMES.make(tree)
         case grammar.At(what, where):
@@ -59,13 +64,16 @@ def _build(tree: grammar.Tree) -> Any:
             return Pattern(tuple(_build(layer) for layer in layers))
         case grammar.Sum(parts):
             windows = [p for p in parts if isinstance(p, grammar.Call) and p.name == "window"]
+            if len(windows) == len(parts):
+                raise ValueError(NO_SCHEME)
             first, *rest = [_build(p) for p in parts if p not in windows]
             for part in rest:
                 first = add(first, part)
             for window in windows:
-                if isinstance(first, Windowed) or len(window.given) + len(window.settings) != 1:
-                    raise ValueError("A sum has one window of one number, such as window(512).")
-                first = Windowed(first, (window.given or (window.settings[0][1],))[0])
+                given = (*window.given, *(value for name, value in window.settings if name == "keys"))
+                if isinstance(first, Windowed) or len(given) != 1 or len(window.given) + len(window.settings) != 1:
+                    raise ValueError("A sum has one window of one number, its keys, such as window(512).")
+                first = Windowed(first, given[0])
             return first
     raise TypeError(f"{tree!r} is no tree of the grammar.")
 

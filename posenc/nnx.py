@@ -13,8 +13,8 @@ from jaxtyping import Array, Float
 
 from posenc.cache import Cache
 from posenc.masks import Mask
-from posenc.multihead import Weights, check_input, draw, multihead
-from posenc.parameters import init, split
+from posenc.multihead import Weights, check_layer, draw, multihead
+from posenc.parameters import init, join, split
 from posenc.scheme import Dims
 
 
@@ -22,11 +22,14 @@ class Attention(nnx.Module):
     """Multi-head self-attention under a scheme: `[..., L, width] -> [..., L, width]` (Vaswani et al., 2017, §3.2.2).
 
     `rngs` gives a key and normal draws: an `nnx.Rngs`. A scheme that acts on the input is refused unless `embedded`.
-    With `tied=False` the parameters that layers share are left out and come with each call.
+    With `tied=False` the parameters that layers share are left out and come with each call. Raises `ValueError` or
+    `TypeError` where scheme, sizes or `rngs` cannot serve.
     """
 
     def __init__(self, scheme: Any, dims: Dims, *, rngs: Any, embedded: bool = False, tied: bool = True):
-        check_input(scheme, embedded)
+        check_layer(scheme, dims, embedded)
+        if not hasattr(rngs, "params"):
+            raise TypeError(f"rngs is of type {type(rngs).__name__}; give nnx.Rngs(0), which draws weights.")
         self.scheme, self.dims = scheme, dims
         self.query, self.key_value, self.out = map(nnx.Param, draw(scheme, dims, rngs.params.normal))
         own = init(scheme, rngs.params(), dims)
@@ -43,7 +46,11 @@ class Attention(nnx.Module):
         kernel: str = "auto",
         cache: Cache | None = None,
     ) -> Any:
-        """The mixed tokens, and with a `cache` that cache with the new tokens in it. Arguments as `posenc.attend`'s."""
+        """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
+
+        `mask=None` is "causal" or "full" as `dims.causal` says. `tied` are the parameters that layers share, of a layer
+        made without them. The others are `posenc.attend`'s, and what does not fit is refused as there.
+        """
         weights = Weights(*(w.get_value() for w in (self.query, self.key_value, self.out)))
         return multihead(
             weights,
@@ -59,8 +66,14 @@ class Attention(nnx.Module):
             kernel=kernel,
         )
 
-    def empty(self, *, batch: int, capacity: int, dtype: Any = jnp.float32) -> Cache:
-        """A cache for this layer."""
-        return Cache.empty(
-            self.scheme, self.position.get_value(), self.dims, batch=batch, capacity=capacity, dtype=dtype
-        )
+    def empty(
+        self, *, batch: int, capacity: int, dtype: Any = jnp.float32, positions: Any = jnp.int32, tied: Any = None
+    ) -> Cache:
+        """A cache for this layer: `batch` sequences of at most `capacity` tokens of the type `dtype`, that of `x`.
+
+        `positions` is the type of the positions to come; `tied` is as in a call. Raises as `posenc.Cache.empty` does.
+        """
+        own = self.position.get_value()
+        params = own if tied is None else join(tied, own)
+        about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions}
+        return Cache.empty(self.scheme, params, self.dims, **about)

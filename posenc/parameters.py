@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import jax
 from jaxtyping import PRNGKeyArray
 
 from posenc.compose import Chain, bare
-from posenc.scheme import Dims, Scheme
+from posenc.scheme import Dims, Scheme, check_dims
 
 
 def init(scheme: Any, key: PRNGKeyArray, dims: Dims) -> Any:
     """All parameters of one layer: `{"layer": {...}, "heads": {...}}`, the latter with a leading head axis.
 
-    A chain has a tuple of those, one for each part. Raises `ValueError` where settings are still open: `posenc.bind`.
+    A chain has a tuple of those, one for each part. Raises `ValueError` where settings are still open: `posenc.bind`,
+    and `TypeError` for what is no scheme, no random key or no `posenc.Dims`.
     """
     scheme = bound(bare(scheme))
+    check_dims(dims)
+    if not _is_key(key):
+        shown = repr(key) if isinstance(key, int) else f"of type {type(key).__name__}"
+        raise TypeError(f"key is {shown}; give one random key, such as jax.random.key(0).")
     if isinstance(scheme, Chain):
         return tuple(
             init(s, k, dims) for s, k in zip(scheme.parts, jax.random.split(key, len(scheme.parts)), strict=True)
@@ -25,6 +31,14 @@ def init(scheme: Any, key: PRNGKeyArray, dims: Dims) -> Any:
     ours, every = jax.random.split(key)
     heads = jax.vmap(lambda k: scheme.init_head(k, dims))(jax.random.split(every, dims.heads))
     return {"layer": scheme.init(ours, dims), "heads": heads}
+
+
+def _is_key(key: Any) -> bool:
+    """Whether this is one random key, of the new kind or the old."""
+    dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
+    if dtype is None or shape is None:
+        return False
+    return shape == () if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key) else dtype == "uint32" and len(shape) == 1
 
 
 def bound(scheme: Scheme) -> Scheme:
@@ -54,14 +68,14 @@ def split(scheme: Any, params: Any) -> tuple[Any, Any]:
 
 
 def join(tied: Any, own: Any) -> Any:
-    """One layer's parameters from what all layers share and what it owns; the inverse of `split`."""
-    if isinstance(tied, tuple):
+    """One layer's parameters from what all layers share and what it owns; the inverse of `split`.
+
+    Raises `ValueError` for a parameter that both hold and `TypeError` for what `split` does not give.
+    """
+    if isinstance(tied, tuple) and isinstance(own, tuple) and len(tied) == len(own):
         return tuple(join(a, b) for a, b in zip(tied, own, strict=True))
-    return {group: tied[group] | own[group] for group in tied}
-
-
-def has_head_parameters(scheme: Scheme, dims: Dims) -> bool:
-    """Whether any parameter belongs to a query head."""
-    if isinstance(scheme, Chain):
-        return any(has_head_parameters(bare(s), dims) for s in scheme.parts)
-    return bool(jax.eval_shape(lambda k: scheme.init_head(k, dims), jax.random.key(0)))
+    if not all(isinstance(p, Mapping) and p.keys() == {"layer", "heads"} for p in (tied, own)):
+        raise TypeError("Shared parameters and a layer's own do not fit together; part them with posenc.split.")
+    if twice := sorted(name for group in tied for name in tied[group].keys() & own[group].keys()):
+        raise ValueError(f"{twice[0]!r} is among the layer's own parameters and the shared ones; give it once.")
+    return {group: {**tied[group], **own[group]} for group in ("layer", "heads")}

@@ -13,9 +13,16 @@ Layout = Literal["half", "interleaved"]
 Frequencies = np.ndarray | Array
 
 
-def frequencies(width: int, base: float) -> np.ndarray:
-    """ω_i = base^(-2i / width) for the pairs of `width` features, in float64 (Su et al., 2021, eq. 15)."""
-    return float(base) ** (-np.arange(0, width, 2) / width)
+REACH = 2.0**31
+"""Positions that are turned by lie between -2^31 and 2^31: they are whole numbers of 32 bits and a rest."""
+
+
+def frequencies(width: int, base: float, first: int = 0) -> np.ndarray:
+    """ω_i = base^(-2i / width) for the pairs of `width` features, in float64 (Su et al., 2021, eq. 15).
+
+    i counts from `first`.
+    """
+    return float(base) ** (-np.arange(2 * first, width + 2 * first, 2) / width)
 
 
 def angles(position: Num[Array, " L"], frequency: Frequencies, dtype: jnp.dtype) -> Float[Array, "L n"]:
@@ -23,12 +30,18 @@ def angles(position: Num[Array, " L"], frequency: Frequencies, dtype: jnp.dtype)
 
     A float32 product is off by 6e-8 p: a hundredth of a radian at p = 131072. Here whole positions are multiplied by
     the share of a turn, kept as 64 bits in whole numbers of 32, whose overflow takes off whole turns and nothing else:
-    float32 angles are good to 3e-7 for every int32 position. Float64 and traced frequencies take the plain product.
+    float32 angles are good to 3e-7 between -2^31 and 2^31, and NaN beyond.
+    Float64 and traced frequencies take the plain product.
     """
     if dtype == jnp.float64 or not isinstance(frequency, np.ndarray):
         return jnp.outer(position.astype(dtype), jnp.asarray(frequency, dtype))
-    if jnp.issubdtype(position.dtype, jnp.integer):
+    if position.dtype == jnp.int32:
         return _reduced(position, frequency).astype(dtype)
+    here = (position >= -REACH) & (position < REACH)  # beyond, int32 would take the nearest in silence, or any
+    if jnp.issubdtype(position.dtype, jnp.integer):
+        angle = _reduced(jnp.where(here, position, 0).astype(jnp.int32), frequency).astype(dtype)
+        return jnp.where(here[:, None], angle, jnp.nan)
+    position = jnp.where(here, position, jnp.nan)
     whole = jax.lax.stop_gradient(jnp.floor(position))
     rest = jnp.outer((position - whole).astype(dtype), jnp.asarray(frequency, dtype))
     return _reduced(whole.astype(jnp.int32), frequency).astype(dtype) + rest

@@ -11,6 +11,7 @@ Settings are dataclass fields and static; what is learned lives in a plain dict 
 from __future__ import annotations
 
 import dataclasses
+import operator
 from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
 import jax
@@ -47,8 +48,11 @@ class Dims:
     """Whether queries see only what stands before them and themselves."""
 
     def __post_init__(self):
+        sizes = "width", "heads", "head", "trained", "longest", "key_heads"
+        for name in sizes:
+            object.__setattr__(self, name, _whole(getattr(self, name)))
         convert(self)
-        for name in ("width", "heads", "head", "trained", "longest", "key_heads"):
+        for name in sizes:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}; it is a whole number of at least 1.")
@@ -115,8 +119,8 @@ class Scheme:
     family: ClassVar[str] = "none"
     """Whose colour it takes in figures."""
     reads: ClassVar[Reads] = "nothing"
-    """What `score`, `weigh` and `extra` look at, from least to most; attention picks its kernel by it.
-    "distance" means: adds a number that depends on `tile.distance` alone."""
+    """What `score`, `weigh` and `extra` look at, from least to most. `posenc.check` holds a scheme to it; attention has
+    one kernel today and does not look. "distance" means: adds a number that depends on `tile.distance` alone."""
     contextual: ClassVar[bool] = False
     """Whether `locate` reads the features of tokens, so that attention must be given `x`."""
     tied: ClassVar[frozenset[str]] = frozenset()
@@ -127,6 +131,8 @@ class Scheme:
     """Whether it is defined between two different sequences."""
     temperature: ClassVar[bool] = False
     """Whether it multiplies the query by a number; then it stands before what it scales."""
+    widens: ClassVar[bool] = False
+    """Whether it gives query and key more features; then no other may change them after it."""
     replaces: ClassVar[bool] = False
     """Whether it puts a score of its own in place of q·k."""
     axes: ClassVar[int] = 1
@@ -159,14 +165,15 @@ class Scheme:
         """Refuse settings that have no meaning, in one `ValueError` sentence."""
 
     def fit(self, dims: Dims) -> Scheme:
-        """The same scheme with its open settings filled for a model of these sizes, or a `ValueError`."""
+        """The same scheme with its open settings filled. Raises `ValueError` where it cannot serve these sizes."""
         return self
 
-    def admit(self, p: Params, position: Num[Array, " L"]) -> None:
-        """Refuse positions of a wrong kind, and, where they are concrete, of a wrong value."""
+    def admit(self, p: Params, position: Num[Array, "*batch L"]) -> None:
+        """Refuse positions, `[..., L]` or `[..., L, axes]`: a `TypeError` for a wrong kind, and, where they are
+        concrete, a `ValueError` for a wrong value. `p` is the layer's parameters."""
 
     def init(self, key: PRNGKeyArray, dims: Dims) -> Params:
-        """Parameters of one layer."""
+        """Parameters of one layer: a dict of arrays, empty where nothing is learned."""
         return {}
 
     def init_head(self, key: PRNGKeyArray, dims: Dims) -> Params:
@@ -174,7 +181,7 @@ class Scheme:
         return {}
 
     def carry(self, dims: Dims) -> PyTree:
-        """What `locate` carries from chunk to chunk, before the first token."""
+        """What `locate` carries from chunk to chunk, before the first token: arrays of one sequence and head."""
         return ()
 
     def scale(self, d: int) -> float:
@@ -182,39 +189,43 @@ class Scheme:
         return d**-0.5
 
     def embed(self, p: Params, x: Float[Array, "L D"], at: At) -> Float[Array, "L D"]:
-        """The input."""
+        """The input, `[L, D]`, of the type of `x`. `p` is the layer's parameters alone."""
         return x
 
     def locate(self, p: Params, x: Float[Array, "L D"] | None, at: At, carry: PyTree) -> tuple[PyTree, PyTree]:
-        """What each token is told of itself. The only hook that sees other tokens, hence the one with a carry."""
+        """What each token is told of itself, arrays `[L, ...]`, and the carry after the last. The only hook that sees
+        other tokens, hence the one with a carry; `x` is `None` unless the scheme is `contextual`."""
         return at.position, carry
 
     def query(self, p: Params, q: Float[Array, "L d"], c: PyTree) -> tuple[Float[Array, "L e"], PyTree]:
-        """The query of each token, and what `score` is told of it."""
+        """The query of each token, `[L, e]`, and what `score` is told of it, arrays `[L, ...]`. `c` is what `locate`
+        said; `e` is `d` unless the scheme `widens`."""
         return q, c
 
     def key(self, p: Params, k: Float[Array, "L d"], c: PyTree) -> tuple[Float[Array, "L e"], PyTree]:
-        """The key of each token, and what `score` is told of it; a cache stores both."""
+        """The key of each token, `[L, e]`, and what `score` is told of it, arrays `[L, ...]`; a cache stores both."""
         return k, c
 
     def value(self, p: Params, v: Float[Array, "L d"], c: PyTree) -> Float[Array, "L d"]:
-        """The value of each token, before mixing."""
+        """The value of each token, `[L, d]`, before mixing."""
         return v
 
     def score(self, p: Params, s: Float[Array, "Q K"], tile: Tile) -> Float[Array, "Q K"]:
-        """The score of each pair of tokens. Finite for keys in the future too: causality is the mask's job."""
+        """The score of each pair of tokens, `[Q, K]`, at least float32. Finite for keys in the future too: causality
+        is the mask's job."""
         return s
 
     def weigh(self, p: Params, s: Float[Array, "Q K"], tile: Tile) -> Float[Array, "Q K"]:
-        """Scores to weights, over whole rows. Attention uses its own softmax unless this is overridden."""
+        """Scores to weights, `[Q, K]`, over whole rows; zero where `tile.seen` is not. Attention uses its own softmax
+        unless this is overridden."""
         raise TypeError(f"{type(self).__name__} has no weights of its own; attention uses softmax.")
 
     def extra(self, p: Params, a: Float[Array, "Q K"], tile: Tile) -> Float[Array, "Q d"]:
-        """What is added to the weighted values; linear in the weights `a`, so that tiles add up."""
+        """What is added to the weighted values, `[Q, d]`; linear in the weights `a`, so that tiles add up."""
         raise TypeError(f"{type(self).__name__} adds nothing to the weighted values.")
 
     def output(self, p: Params, o: Float[Array, "L d"], c: PyTree) -> Float[Array, "L d"]:
-        """What each query receives, after mixing."""
+        """What each query receives, `[L, d]`, after mixing."""
         return o
 
     def overrides(self, *hooks: str) -> bool:
@@ -239,6 +250,29 @@ class Scheme:
         from posenc.compose import Placed
 
         return Placed(self, coordinates)
+
+
+def check_dims(dims: Any) -> None:
+    """Refuse what is no `Dims`."""
+    if not isinstance(dims, Dims):
+        raise TypeError(f"dims is of type {type(dims).__name__}; give posenc.Dims(width=..., heads=..., ...).")
+
+
+def check_whole(name: str, position: Num[Array, "*batch L"]) -> None:
+    """Refuse positions that are no whole numbers, for schemes that look distances up."""
+    if not jnp.issubdtype(position.dtype, jnp.integer):
+        raise TypeError(
+            f"{name!r} looks distances up in a table, so it takes whole positions, not {position.dtype}; use 'kerple'"
+            " or 'fire' for real ones."
+        )
+
+
+def _whole(value: Any) -> Any:
+    """A whole number of any library as Python's; anything else as it is, for `convert` to refuse."""
+    try:
+        return value if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return value
 
 
 def bias_dtype(s: Float[Array, ...]) -> jnp.dtype:

@@ -78,6 +78,73 @@ def test_decoding_through_a_module_is_the_full_forward(text):
     np.testing.assert_allclose(jnp.concatenate(out, 1), layer(tokens()), atol=2e-6)
 
 
+def test_what_layers_share_comes_with_each_call_or_is_refused():
+    """Of a layer made without them: the same as the whole one, for both frameworks, and in decoding."""
+    scheme, whole, weights, position = made("t5", "nnx", dims())
+    tied, own = posenc.split(scheme, position)
+    alone = posenc.nnx.Attention(scheme, dims(), rngs=nnx.Rngs(0), tied=False)
+    np.testing.assert_array_equal(alone(tokens(), tied=tied), whole(tokens()))
+    out, _ = alone(tokens(), tied=tied, cache=alone.empty(batch=B, capacity=L, tied=tied))
+    np.testing.assert_allclose(out, whole(tokens()), atol=2e-6)
+    layer = posenc.linen.Attention(scheme, dims(), tied=False)
+    variables = layer.init(jax.random.key(0), tokens(), tied=tied)
+    assert variables["params"]["position"] == own
+    names = ("query", "key_value", "out")
+    variables = {"params": {"weights": dict(zip(names, weights, strict=True)), "position": own}}
+    np.testing.assert_array_equal(layer.apply(variables, tokens(), tied=tied), whole(tokens()))
+    assert layer.empty(variables, batch=B, capacity=L, tied=tied).k.shape[0] == B
+    for act in (
+        lambda: alone(tokens()),
+        lambda: layer.apply(variables, tokens()),
+        lambda: alone.empty(batch=1, capacity=2),
+    ):
+        with pytest.raises(ValueError, match="lack 'table' of 't5'.*pass what layers share as tied"):
+            act()
+    with pytest.raises(ValueError, match="'table' is among the layer's own parameters and the shared ones"):
+        whole(tokens(), tied=tied)
+    with pytest.raises(TypeError, match="part them with posenc.split"):
+        alone(tokens(), tied=5)
+
+
+def test_what_was_passed_is_checked_before_it_is_traced():
+    _, layer, *_ = made("rope", "nnx", dims())
+    _, cache = layer(tokens()[:, :7], cache=layer.empty(batch=B, capacity=L))
+    with pytest.raises(ValueError, match="The cache holds 7 of 12 places and 12 more"):
+        layer(tokens(), cache=cache)
+    with pytest.raises(ValueError, match="names a document again"):
+        layer(tokens(), segments=jnp.array([1, 2, 1] * 4))
+    with pytest.raises(TypeError, match="x is float64"):
+        layer(np.zeros((B, L, WIDTH)))
+    for kind in ("nnx", "linen"):
+        _, far, *_ = made("xpos", kind, dims())
+        with pytest.raises(ValueError, match="'xpos'"):
+            far(tokens(), positions=jnp.arange(L) * 10**6)
+
+
+@pytest.mark.parametrize("kind", ["nnx", "linen"])
+def test_inputs_of_a_wrong_shape_or_type_are_refused(kind):
+    _, layer, *_ = made("rope", kind, dims())
+    x = tokens()
+    for wrong in (x[..., :8], x[0, 0], x.astype(jnp.int32)):
+        with pytest.raises(ValueError, match=r"it is floating numbers, \[..., length, 16\]"):
+            layer(wrong)
+    with pytest.raises(TypeError, match="x is None"):
+        layer(None)
+
+
+def test_layers_of_what_is_no_source_of_numbers_and_no_sizes_are_refused():
+    rope = posenc.parse("rope")
+    with pytest.raises(TypeError, match="rngs is of type PRNGKeyArray; give nnx.Rngs"):
+        posenc.nnx.Attention(rope, dims(), rngs=jax.random.key(0))
+    with pytest.raises(TypeError, match="dims is of type dict"):
+        posenc.nnx.Attention(rope, {}, rngs=nnx.Rngs(0))
+    with pytest.raises(TypeError, match="dims is of type FrozenDict"):
+        posenc.linen.Attention(rope, {}).init(jax.random.key(0), tokens())
+    for variables in ({}, {"params": {}}, None):
+        with pytest.raises(ValueError, match="hold no params/position"):
+            posenc.linen.Attention(rope, dims()).empty(variables, batch=1, capacity=2)
+
+
 def test_decoding_through_linen_is_the_full_forward():
     scheme = posenc.bind(posenc.parse("fox"), dims())
     layer = posenc.linen.Attention(scheme, dims())

@@ -209,3 +209,25 @@ def test_equal_coordinates_are_one_value():
     for name in COORDINATES.names():
         assert coordinates(name) == coordinates(f"{name}()") and hash(coordinates(name)) == hash(coordinates(name))
     assert coordinates("scale(2)") == coordinates("scale(2.0)")
+
+
+@pytest.mark.parametrize("text", ["rope", "rope @ random_sorted(9)", "rope + alibi @ offset(3)", "rope @ scale(2.0)"])
+def test_what_is_given_holds_the_index_and_a_length_of_its_tokens(text):
+    scheme, index = posenc.parse(text), np.arange(6)
+    for wrong, why in (
+        ({}, "given lacks 'index' and 'length'"),
+        ({"index": index}, "given lacks 'length'"),
+        ({"index": index, "length": 7}, "A length of 7 was given with 6 tokens"),
+        ({"index": index, "length": np.array([2, -1])}, "A length of -1 was given with 6 tokens"),
+    ):
+        with pytest.raises(ValueError, match=why) as refusal:
+            posenc.place(scheme, KEY, wrong)
+        assert str(refusal.value).endswith(".")
+    jax.jit(lambda length: posenc.place(scheme, KEY, {"index": index, "length": length}))(7)  # no value to refuse
+
+
+def test_a_direct_draw_is_refused_as_one_that_is_placed():
+    with pytest.raises(ValueError, match="A length of 9 was given with 6 tokens"):
+        coordinates("random_sorted(99)")(KEY, given(6, 9), True)
+    with pytest.raises(ValueError, match="given lacks 'length'"):
+        coordinates("random_sorted(99)")(KEY, {"index": jnp.arange(6)}, True)

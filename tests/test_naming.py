@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import jax
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
@@ -140,6 +142,11 @@ def test_a_default_that_is_written_is_a_default():
         ("rope + window()", "one number"),
         ("rope + window(2, 3)", "one number"),
         ("rope + window(2) + window(3)", "one window"),
+        ("window(5) + window(6)", "narrows what one sees"),
+        ("rope + window(foo=5)", "one number, its keys"),
+        ("rope + window(5, keys=5)", "one number"),
+        ("[rope, nope] + window(5)", "stands inside a list, beside what it narrows"),
+        ("learned + window(5) + [rope]", "stands inside a list, beside what it narrows"),
         ("(rope + window(2)) @ offset(3)", "stands after them"),
         ("(rope @ index + nope) @ index", "has coordinates already"),
         ("[[rope]]", "cannot hold another"),
@@ -174,3 +181,70 @@ def test_what_is_no_text_and_no_scheme_is_refused(thing):
         posenc.parse(thing)
     with pytest.raises(TypeError, match="expected"):
         posenc.spec(thing)
+
+
+def test_the_keys_of_a_window_may_be_named():
+    assert posenc.parse("rope + window(keys=5)") == posenc.parse("rope + window(5)")
+
+
+def test_a_window_has_no_other_window_and_no_list_inside():
+    for scheme in ("rope + window(5)", "[rope, nope]"):
+        with pytest.raises(ValueError, match="one window|inside a list"):
+            Windowed(posenc.parse(scheme), 5)
+    with pytest.raises(ValueError, match="inside a list"):
+        Windowed(posenc.parse("learned"), 5) + posenc.parse("[rope, nope]")
+
+
+DIMS = posenc.Dims(8, 2, 4, 8)
+KEY = jax.random.key(0)
+ROPE = posenc.parse("rope")
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda: posenc.bind(type(ROPE), DIMS), "A scheme was expected.*RoPE"),
+        (lambda: posenc.bind("rope", DIMS), "A scheme was expected.*'rope'"),
+        (lambda: posenc.bind(ROPE, {"width": 8}), r"dims is of type dict; give posenc\.Dims"),
+        (lambda: posenc.init(ROPE, KEY, {"width": 8}), r"dims is of type dict; give posenc\.Dims"),
+        (lambda: posenc.init(ROPE, 0, DIMS), r"key is 0; give one random key, such as jax\.random\.key\(0\)"),
+        (lambda: posenc.init(ROPE, jax.random.split(KEY), DIMS), "give one random key"),
+        (lambda: posenc.init(ROPE, "0", DIMS), "key is of type str"),
+        (lambda: ROPE @ 5, "Coordinates were expected after @, not 5"),
+        (lambda: ROPE @ COORDINATES.find("index"), "Coordinates were expected after @"),
+        (lambda: posenc.place(ROPE, KEY, 5), "given is of type int"),
+    ],
+)
+def test_what_is_of_another_kind_is_refused_in_one_sentence(call, why):
+    with pytest.raises(TypeError, match=why) as refusal:
+        call()
+    assert str(refusal.value).endswith(".") and "\n" not in str(refusal.value)
+
+
+def test_random_keys_of_either_kind_serve_compiled_or_not():
+    for key in (KEY, jax.random.PRNGKey(0)):
+        made = [
+            posenc.init(posenc.parse("kerple"), key, DIMS),
+            jax.jit(posenc.init, static_argnums=(0, 2))(posenc.parse("kerple"), key, DIMS),
+        ]
+        np.testing.assert_allclose(*(p["heads"]["r1"] for p in made))
+
+
+def test_sizes_are_whole_numbers_of_any_library_but_no_truth_values():
+    dims = posenc.Dims(np.int64(8), np.int32(2), 4, 8, key_heads=np.uint8(1))
+    assert dims == posenc.Dims(8, 2, 4, 8, key_heads=1) and type(dims.width) is type(dims.key_heads) is int
+    for wrong in (True, np.True_, 8.0, "8"):
+        with pytest.raises(ValueError, match="takes a whole number, not"):
+            posenc.Dims(wrong, 2, 4, 8)
+
+
+def test_citing_a_composition_cites_the_coordinates_that_were_published():
+    for text, who in (("random_sorted(64)", "ruoss2023"), ("offset(3)", "kiyono2021"), ("scale(2.0)", "chen2023")):
+        said = posenc.cite(f"rope @ {text}")
+        assert who in said and "su2021roformer" in said and "names no publication" not in said
+    assert "kiyono2021" in posenc.cite("sinusoidal @ offset(3) + [rope, nope]")
+
+
+def test_a_scheme_that_follows_the_model_is_described_as_serving_both_ways():
+    assert posenc.describe("t5")["causal only"] == posenc.describe("fire")["causal only"] == ""
+    assert "before the query" in posenc.describe("t5(bidirectional=False)")["causal only"]

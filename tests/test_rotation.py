@@ -71,3 +71,16 @@ def test_the_layouts_pair_the_features_they_say():
     x = jnp.array([[1.0, 2.0, 3.0, 4.0, 9.0]])
     np.testing.assert_allclose(rotate(x, quarter, "half"), [[-3, -4, 1, 2, 9]], atol=1e-6)
     np.testing.assert_allclose(rotate(x, quarter, "interleaved"), [[-2, 1, -4, 3, 9]], atol=1e-6)
+
+
+def test_beyond_31_bits_a_real_position_has_no_angle():
+    """float32 to int32 saturates: without a refusal all of these would turn alike."""
+    far = jnp.float32([2.0**31, 3e9, -3e9, 1e30])
+    assert np.isnan(angles(far, frequencies(4, 10000.0), jnp.float32)).all()
+    with jax.enable_x64(True):
+        whole = angles(jnp.array([2**31, 5, -(2**31), -(2**31) - 1]), frequencies(4, 10000.0), jnp.float32)
+        np.testing.assert_array_equal(np.isnan(whole).all(1), [True, False, False, True])
+
+
+def test_frequencies_may_begin_at_another_than_the_first():
+    np.testing.assert_array_equal(frequencies(8, 100.0, 1), [*frequencies(8, 100.0)[1:], 100.0**-1])

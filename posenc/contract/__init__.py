@@ -11,11 +11,12 @@ from typing import Any
 
 import jax
 
+from posenc.compose import Windowed
 from posenc.contract import decoding, gradients, masking, order, precision, purity, reads, together
-from posenc.contract.case import DIMS, Case
+from posenc.contract.case import DIMS, LONGEST, Case
 from posenc.contract.report import Finding, Outcome, Report
 from posenc.naming import spec
-from posenc.scheme import Dims
+from posenc.scheme import Dims, check_dims
 
 __all__ = ["PROPERTIES", "Case", "Finding", "Outcome", "Report", "check", "examine"]
 
@@ -43,6 +44,8 @@ PROPERTIES: dict[Callable[[Case], Outcome], str] = {
     masking.packed_equals_separate: "G5",
     masking.documents_do_not_leak: "G5",
     masking.padding_changes_nothing: "G6",
+    masking.padding_inside_is_passed_over: "G6",
+    masking.padding_ends_no_document: "G6",
     masking.nan_in_padding_stays_there: "G6",
     masking.rows_that_see_nothing_are_zero: "G13",
     masking.examples_are_independent: "G14",
@@ -68,17 +71,31 @@ def check(scheme: Any, dims: Dims | None = None, *, only: str | Iterable[str] | 
     """Whether a scheme holds what every scheme must; prints as a table, and `.ok` says it in one word.
 
     `only` names properties, or the numbers of invariants ("G7"). The sizes may be changed by `dims`, which should stay
-    small: work grows with them, and certainty does not. Raises `ValueError` where the scheme does not fit the sizes.
+    small: work grows with them, and certainty does not. Tables have 64 rows at least, for as many tokens are run; both
+    masks and grouped queries are tried whatever `dims` says of them. Coordinates are left aside. Raises `ValueError`
+    where the scheme does not fit the sizes, and for a window, which is no part of a scheme.
 
     >>> import posenc
     >>> posenc.check(posenc.parse("rope"), only="the_future_is_unseen").ok
     True
     """
-    chosen = _chosen(only)
+    chosen, dims = _chosen(only), DIMS if dims is None else dims
+    _check_sizes(scheme, dims)
     with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
-        case = Case(scheme, DIMS if dims is None else dims)
+        case = Case(scheme, dims)
         found = tuple(Finding(f.__name__, tag, examine(f, case)) for f, tag in chosen)
     return Report(_shown(case), found)
+
+
+def _check_sizes(scheme: Any, dims: Any) -> None:
+    """Refuse what would fail a good scheme, and what would be left out in silence."""
+    check_dims(dims)
+    if isinstance(scheme, Windowed):
+        raise ValueError(f"window({scheme.keys}) narrows the mask and is no part of a scheme; check the scheme alone.")
+    if dims.table < LONGEST:
+        raise ValueError(f"A check runs {LONGEST} tokens, more than {dims.table}; say Dims(..., longest={LONGEST}).")
+    if not dims.causal or dims.key_heads not in (None, dims.heads):
+        raise ValueError("A check tries both masks and grouped queries itself; leave causal and key_heads out of dims.")
 
 
 def examine(f: Callable[[Case], Outcome], case: Case) -> Outcome:

@@ -155,9 +155,13 @@ class Case:
         return np.random.default_rng(2).normal(size=shape)
 
     def tile(self, head: int = 0, a: Inputs | None = None, numbers: Any = None) -> tuple[Any, Tile]:
-        """One head's parameters, and the whole square of its scores as the score hook meets it."""
+        """One head's parameters, and the whole square of its scores as the score hook meets it.
+
+        Heads are counted around, so that a model of one head has a head 2.
+        """
         a, numbers = self.inputs if a is None else a, self.index if numbers is None else numbers
         scheme, index, count = self.scheme, jnp.arange(LENGTH, dtype=jnp.int32), self.dims.heads
+        head %= count
         heads = rows(pick(self.params, "heads"), head)
         p = jax.tree.map(jnp.asarray, merge(pick(self.params, "layer"), heads))
         place = spread(scheme, jnp.asarray(self.positions(numbers)))

@@ -10,19 +10,24 @@ import numpy as np
 
 from posenc.attention import attend, embed
 from posenc.cache import Cache
-from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, restarted
+from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case
+from posenc.contract.masking import GAPPED, counted
 from posenc.contract.report import Outcome, absent, at_most, error
 
 SCHEDULES = ((3, 1, 2, 5, 1), (1, 2, 5, 3, 1), (1,) * LENGTH)
 """Prompts of three tokens, of one and of none, then chunks."""
-SEGMENTS = np.stack([np.ones(LENGTH, np.int32), DOCUMENTS, PADDED])
-RESTARTED = np.stack([restarted(s) for s in SEGMENTS])
+SEGMENTS = np.stack([np.ones(LENGTH, np.int32), DOCUMENTS, PADDED, GAPPED])
+COUNTED = np.stack([counted(s) for s in SEGMENTS])
 UNORDERED = np.array([7, 3, 3, 11, 0, 5, 5, 2, 9, 1, 4, 8], np.int32)
 
 
 def cached_decoding_equals_the_full_forward(case: Case) -> Outcome:
-    """At every step of every schedule, for a plain, a packed and a left-padded example side by side."""
-    whole, step = np.stack([case.given(segments=s) for s in SEGMENTS]), _stepper(case)
+    """At every step of every schedule, for a plain, a packed, a left-padded and a gapped example side by side.
+
+    The first prompt of the gapped one is padded on the right.
+    """
+    given = [case.given(positions=p, segments=s) for p, s in zip(COUNTED, SEGMENTS, strict=True)]
+    whole, step = np.stack(given), _stepper(case)
     if apart := error(whole[0], case.plain()) > 1e-12:
         return Outcome(False, apart, "one document alone is not itself")
     return at_most(max(error(_decode(case, step, s), whole) for s in SCHEDULES), 1e-11)
@@ -49,7 +54,7 @@ def _stepper(case: Case) -> Any:
 
 def _decode(case: Case, step: Any, schedule: tuple[int, ...], told: Any = None, spare: int = 0) -> np.ndarray:
     """The outputs of all steps, one after another."""
-    places = RESTARTED if told is None else told[None]
+    places = COUNTED if told is None else told[None]
     tokens = jax.tree.map(lambda a: np.stack([a] * len(places)), case.inputs)
     about = {"batch": len(places), "capacity": LENGTH + spare, "dtype": jnp.float64}
     cache, out, start = Cache.empty(case.scheme, case.params, case.dims, **about), [], 0

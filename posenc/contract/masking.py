@@ -13,6 +13,7 @@ from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, Inputs, put, r
 from posenc.contract.report import Outcome, at_most, error, largest
 
 DOCUMENT = np.flatnonzero(DOCUMENTS == 3)
+GAPPED = np.array([1, 1, 0, 1, 1, 0, 0, 2, 2, 0, 2, 2], np.int32)
 NOWHERE = np.zeros(LENGTH, np.int32)
 
 
@@ -64,6 +65,21 @@ def padding_changes_nothing(case: Case) -> Outcome:
     return at_most(max(error(padded[real], alone), largest(padded[~real]), error(other, padded)), 1e-11)
 
 
+def padding_inside_is_passed_over(case: Case) -> Outcome:
+    """Padding inside a document = none, where positions pass over it."""
+    real = GAPPED > 0
+    alone = case.plain(_front(case.inputs, np.flatnonzero(real)))[: real.sum()]
+    told = np.maximum(np.cumsum(real, dtype=np.int32) - 1, 0)
+    out = case.given(put(case.inputs, ~real, -50.0), positions=told, segments=real.astype(np.int32))
+    return at_most(max(error(out[real], alone), largest(out[~real])), 1e-11)
+
+
+def padding_ends_no_document(case: Case) -> Outcome:
+    """Implied positions go on counting where padding stands inside a document."""
+    implied = case.jit(lambda p, a, s: case.layer(p, a, segments=s))(case.params, case.inputs, GAPPED)
+    return at_most(error(implied, case.given(positions=counted(GAPPED), segments=GAPPED)), 1e-11)
+
+
 def nan_in_padding_stays_there(case: Case) -> Outcome:
     """NaN in padding reaches no output and no gradient."""
     spoiled = put(case.inputs, PADDED == 0, np.nan)
@@ -105,6 +121,16 @@ def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
 
     outs = [(out, whole[n : n + size]) for n in (0, 5, LENGTH - size) for out in block(case.params, case.inputs, n)]
     return at_most(max(error(*pair) for pair in outs), 1e-11)
+
+
+def counted(segments: np.ndarray) -> np.ndarray:
+    """The index counted from where each token's document began; padding ends none."""
+    document, start, out = 0, 0, np.zeros(len(segments), np.int32)
+    for n, segment in enumerate(segments):
+        if segment > 0 and segment != document:
+            document, start = segment, n
+        out[n] = n - start
+    return out
 
 
 def _front(a: Inputs, places: np.ndarray) -> Inputs:

@@ -29,10 +29,10 @@ def without_positions_order_is_unseen(case: Case) -> Outcome:
 
 def with_positions_order_is_seen(case: Case) -> Outcome:
     """Under distinct positions permuting the tokens does not merely permute the outputs: no vacuous encoding."""
-    mask = "causal" if case.scheme.causal_only else "full"
+    mask = "causal" if case.asked.causal_only else "full"
     if not _positional(case.scheme):
         return absent("nothing in it reads a position")
-    case = case if case.scheme.causal_only else case.bidirectional
+    case = case if case.asked.causal_only else case.bidirectional
     for step in REACHES:
         far = step * case.index
         if case.admits(far):

@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc.attention import embed
-from posenc.compose import Chain, merge, pick, spread
+from posenc.compose import Chain, leaves, merge, pick, spread
 from posenc.contract.case import DOCUMENTS, Case, restarted, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
 from posenc.naming import bind, parse, spec
 from posenc.parameters import init
-from posenc.scheme import SCHEMES, At, Scheme
+from posenc.scheme import SCHEMES, At, Dims, Scheme
 
 LENGTHS = (20, 64, 32, 31, 40)
 
@@ -74,26 +74,36 @@ def parameters_are_as_declared(case: Case) -> Outcome:
     if first != again:
         return Outcome(False, reason="the same sizes and key gave other parameters the second time")
     one = jax.eval_shape(lambda key: init(case.scheme, key, case.dims), jax.random.key(0))
-    parts = zip(case.scheme.parts, one, strict=True) if isinstance(case.scheme, Chain) else [(case.scheme, one)]
-    for scheme, p in parts:
-        if said := _undeclared(scheme, p, case.dims.heads):
+    made = jax.tree.leaves(one, is_leaf=lambda p: isinstance(p, dict))
+    for scheme, p in zip(leaves(case.scheme), made, strict=True):
+        if said := _undeclared(scheme, p, case.dims):
             return Outcome(False, reason=said)
     return Outcome(True, reason=f"{sum(a.size for a in jax.tree.leaves(one))} numbers")
 
 
-def _undeclared(scheme: Scheme, p: dict, heads: int) -> str:
+def _undeclared(scheme: Scheme, p: dict, dims: Dims) -> str:
     layer, each = p["layer"], p["heads"]
     if both := layer.keys() & each.keys():
         return f"{', '.join(sorted(both))} names a parameter of the layer and of its heads"
-    if missing := scheme.tied - layer.keys() - each.keys():
-        declared = type(scheme).tied
-        if not (isinstance(declared, frozenset) and scheme.samples):  # a setting may leave a parameter out
-            return f"{', '.join(sorted(missing))} is declared tied, but no such parameter exists"
-    if any(a.shape[0] != heads for a in jax.tree.leaves(each)):
+    if missing := scheme.tied - layer.keys() - each.keys() - _under_other_settings(scheme, dims):
+        return f"{', '.join(sorted(missing))} is declared tied, but no such parameter exists"
+    if any(a.shape[0] != dims.heads for a in jax.tree.leaves(each)):
         return "a parameter of heads has no leading head axis"
     if not all(jnp.issubdtype(a.dtype, jnp.floating) for a in jax.tree.leaves(p)):
         return "a parameter is not of a floating type, so it cannot be trained"
     return ""
+
+
+def _under_other_settings(scheme: Scheme, dims: Dims) -> set[str]:
+    """The names of parameters under the defaults and the samples: a setting may leave out what is declared tied."""
+    if not isinstance(type(scheme).tied, frozenset) or not scheme.samples:
+        return set()
+    found = set()
+    for settings in ({}, *scheme.samples):
+        one = bind(type(scheme)(**settings), dims)
+        made = jax.eval_shape(functools.partial(init, one, dims=dims), jax.random.key(0))
+        found |= made["layer"].keys() | made["heads"].keys()
+    return found
 
 
 def embed_reads_shared_parameters(case: Case) -> Outcome:
@@ -108,7 +118,7 @@ def embed_reads_shared_parameters(case: Case) -> Outcome:
 
     read = jax.tree_util.tree_leaves_with_path(read(case.params, case.inputs.x))
     names = {path[-1].key for path, g in read if float(jnp.max(jnp.abs(g))) > 0}
-    parts = case.scheme.parts if isinstance(case.scheme, Chain) else (case.scheme,)
+    parts = leaves(case.scheme)
     own = names - frozenset().union(*(s.tied for s in parts))
     return holds_if(not own, f"embed reads {', '.join(sorted(own))}, which is not declared tied")
 

@@ -1,4 +1,4 @@
-"""What the hooks read is what the scheme declares, for attention picks its kernel by it."""
+"""What the hooks read is what the scheme declares, so that a kernel may be picked by it."""
 
 from __future__ import annotations
 
@@ -50,10 +50,9 @@ def _band(case: Case, p, tile: Tile) -> Float[Array, " distances"]:
     """What is added at each distance from the farthest future to the farthest past: one row per distance, one key."""
     far = jnp.arange(1 - LENGTH, LENGTH)
     zero, none = jnp.zeros((len(far), 1), tile.raw.dtype), jnp.zeros(1, jnp.int32)
-    seen, told = jnp.ones(zero.shape, bool), (far, none)
+    seen = jnp.ones(zero.shape, bool)
     distance = jax.tree.map(lambda d: _columns(far.astype(d.dtype), d.shape[2:]), tile.distance)
-    if isinstance(distance, tuple):
-        told = (far,) * len(distance), (none,) * len(distance)
+    told = tuple(jax.tree.map(lambda _, a=a: a, distance) for a in (far, none))
     band = Tile(*told, distance, zero, tile.scale, seen, far, none, tile.head, tile.heads)
     return case.scheme.score(p, zero, band)[:, 0]
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from posenc.attention import attend, embed
-from posenc.compose import Chain, imply
+from posenc.compose import Chain, imply, leaves
 from posenc.contract.case import LENGTH, Case, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
 from posenc.naming import bind, parse
@@ -58,7 +58,7 @@ class _With(NamedTuple):
 
 def _by_hand_apart(case: Case, out: Any, parts: list[Scheme], params: list[Any]) -> float:
     """How far the outputs of one head are from its hooks, written out: each part's hook in turn, one document."""
-    index, heads, head = jnp.arange(LENGTH, dtype=jnp.int32), case.dims.heads, case.dims.heads - 2
+    index, heads, head = jnp.arange(LENGTH, dtype=jnp.int32), case.dims.heads, (case.dims.heads - 2) % case.dims.heads
 
     @case.jit
     def by_hand(params, a):
@@ -102,8 +102,8 @@ def _told(scheme: Scheme, at: At) -> At:
 
 
 def _parts(scheme: Scheme, params: Any) -> tuple[list[Scheme], list[Any]]:
-    """A scheme and its parameters as lists of parts."""
-    return (list(scheme.parts), list(params)) if isinstance(scheme, Chain) else ([scheme], [params])
+    """A scheme and its parameters as lists of parts, those of a sum within a sum too."""
+    return leaves(scheme), jax.tree.leaves(params, is_leaf=lambda p: isinstance(p, dict))
 
 
 def grouped_queries_equal_repeated_keys(case: Case) -> Outcome:

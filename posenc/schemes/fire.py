@@ -42,6 +42,7 @@ class FIRE(Scheme, name="fire"):
 
     family = "kernel"
     reads = "positions"
+    causal_only = property(lambda self: "its share is of the query's position" * (self.bidirectional is False))
     samples = ({"threshold": 3.0, "bidirectional": False}, {"threshold": 3.0, "bidirectional": True, "hidden": 4})
 
     def validate(self):

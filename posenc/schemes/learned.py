@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.scheme import Scheme
+from posenc.scheme import Scheme, bias_dtype
 from posenc.table import check_rows, rows_at
 
 
@@ -39,5 +39,6 @@ class Learned(Scheme, name="learned"):
         check_rows("learned", position, p["table"].shape[0])
 
     def embed(self, p, x, at):
-        row = rows_at(p["table"], at.position).astype(x.dtype)
-        return x + jnp.where((at.segment > 0)[:, None], row, 0)
+        exact = bias_dtype(x)
+        row = rows_at(p["table"], at.position).astype(exact)
+        return (x.astype(exact) + jnp.where((at.segment > 0)[:, None], row, 0)).astype(x.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import jax.numpy as jnp
@@ -19,11 +20,13 @@ class RoPE(Scheme, name="rope"):
     `layout` says which features make a pair: "half" turns i with i + d/2 (NeoX, Llama), "interleaved" 2i with 2i + 1
     (the paper, GPT-J). They differ by a permutation of features: one model's weights do not serve the other.
     `fraction` turns the first fraction · d features alone, with the frequencies of a head of that width (GPT-J, NeoX).
-    `p` keeps the ⌊p d/2⌋ highest frequencies of the whole head and sets the others to zero (p-RoPE; Barbero et al.,
-    2025, §6), which is not the same. `learned` frequencies start at the fixed ones, for each layer and each query head.
+    `p` keeps the ⌊p n⌋ highest of the n frequencies and sets the others to zero (p-RoPE; Barbero et al., 2025, §6),
+    which is not the same; n is d/2, or fraction · d/2 where both are given. A p that keeps none is refused. `learned`
+    frequencies start at the fixed ones, for each layer and each query head.
 
-    Angles are exact to float32 at every position (`posenc.rotation`), in models of any type; the authors of most
-    codebases multiply in float32, and err by a hundredth of a radian at position 131072.
+    Angles of fixed frequencies are exact to float32 at every position below 2^31 (`posenc.rotation`), in models of any
+    type; the authors of most codebases multiply in float32, and err by a hundredth of a radian at position 131072. So
+    do learned frequencies here: nobody knows more of their digits than float32 holds.
 
     ```bibtex
     @article{su2021roformer,
@@ -93,5 +96,9 @@ class RoPE(Scheme, name="rope"):
             raise ValueError(
                 f"'rope' cannot turn {self.fraction} of {head} features, which is no even number; take fraction={near}."
             )
-        kept = int(self.p * width / 2)
-        return np.where(np.arange(width // 2) < kept, frequencies(width, self.base), 0.0)
+        pairs = width // 2
+        kept = math.floor(self.p * pairs + 1e-6)  # 0.58 · 50 is 28.999…96
+        if not kept:
+            least = math.ceil(1e6 / pairs) / 1e6
+            raise ValueError(f"'rope' with p={self.p} keeps none of {pairs} frequencies; take p={least} at least.")
+        return np.where(np.arange(pairs) < kept, frequencies(width, self.base), 0.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 import jax.numpy as jnp
-import numpy as np
 
+from posenc.rotation import angles, frequencies
 from posenc.scheme import Scheme, bias_dtype
 
 
@@ -43,8 +43,7 @@ class Sandwich(Scheme, name="sandwich"):
             raise ValueError(f"'sandwich' pairs sines and cosines, so dim is even and at least 2, not {self.dim}.")
 
     def score(self, p, s, tile):
-        k = np.arange(self.first, self.first + self.dim // 2)
-        frequency = jnp.asarray(10000.0 ** (-2 * k / self.dim), bias_dtype(s))
-        turn = tile.distance.astype(frequency.dtype)[:, :, None] * frequency[None, None, :]  # [Q, K, dim/2]
-        h = jnp.asarray(tile.head + 1, frequency.dtype)
-        return s + jnp.cos(turn).sum(-1) * tile.heads / (8 * h)
+        exact, distance = bias_dtype(s), tile.distance
+        turn = angles(distance.reshape(-1), frequencies(self.dim, 10000.0, self.first), exact)
+        turn = turn.reshape(*distance.shape, -1)  # [Q, K, dim/2]
+        return s + jnp.cos(turn).sum(-1) * tile.heads / (8 * jnp.asarray(tile.head + 1, exact))

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Num
 
-from posenc.scheme import Scheme
+from posenc.scheme import Scheme, bias_dtype, check_whole
 
 
 class Shaw(Scheme, name="shaw"):
@@ -46,8 +46,7 @@ class Shaw(Scheme, name="shaw"):
             raise ValueError(f"The reach of 'shaw' is a distance of at least 0, not {self.reach}.")
 
     def admit(self, p, position):
-        if not jnp.issubdtype(position.dtype, jnp.integer):
-            raise TypeError(f"'shaw' looks whole distances up, not those of {position.dtype}; give whole positions.")
+        check_whole("shaw", position)
 
     def overrides(self, *hooks):
         return Scheme.overrides(self, *(h for h in hooks if h != "extra" or self.values))
@@ -65,7 +64,8 @@ class Shaw(Scheme, name="shaw"):
         return {name: glorot(k, shape) for name, k in zip(names, jax.random.split(key, len(names)), strict=True)}
 
     def query(self, p, q, c):
-        return q, jnp.einsum("qd,rd->qr", q, p["key"].astype(q.dtype))  # the query's word on every clipped distance
+        e = bias_dtype(q)  # what is added to scores is not rounded as features are
+        return q, jnp.einsum("qd,rd->qr", q.astype(e), p["key"].astype(e))  # its word on every clipped distance
 
     def score(self, p, s, tile):
         word = (tile.i * tile.scale).astype(s.dtype)

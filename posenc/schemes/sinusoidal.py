@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
-from posenc.rotation import angles, check_base
+from posenc.rotation import angles, check_base, frequencies
 from posenc.scheme import Scheme, bias_dtype
 
 
@@ -23,7 +23,8 @@ class Sinusoidal(Scheme, name="sinusoidal"):
     An odd width has one sine more than cosines (Marian), and with "t2t" a last feature of zeros (tensor2tensor).
 
     The authors multiply x by √D first; that is left to the model. `learned_scale` multiplies E by a learned number that
-    starts at D^(-1/2) (Hua et al., 2022). Positions may be real or negative. Angles are exact to float32 everywhere.
+    starts at D^(-1/2) (Hua et al., 2022). Positions may be real or negative, and lie below 2^31: there angles are exact
+    to float32.
 
     ```bibtex
     @inproceedings{vaswani2017attention,
@@ -73,6 +74,6 @@ class Sinusoidal(Scheme, name="sinusoidal"):
 
     def _frequencies(self, width: int) -> np.ndarray:
         if self.spacing == "paper":
-            return self.base ** (-np.arange(0, width, 2) / width)
+            return frequencies(width, self.base)
         n = width // 2
         return self.base ** (-np.arange(n) / max(n - 1, 1))

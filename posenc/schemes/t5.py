@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
 
 from posenc.bucket import bucket
-from posenc.scheme import Scheme, bias_dtype
+from posenc.scheme import Scheme, bias_dtype, check_whole
 
 
 class T5(Scheme, name="t5"):
@@ -16,9 +15,9 @@ class T5(Scheme, name="t5"):
         s_ij = q_i · k_j + t_h[bucket(p_i - p_j)],   no division by √d
 
     All layers share one table. Where the future is seen, half of the buckets are for the keys after the query; else
-    they all are for the past, and the masked future falls into bucket 0. The authors round a float32 logarithm on the
-    device; here the buckets are whole-number thresholds from the host, equal to theirs at every distance. The initial
-    table is N(0, 1 / width), as in the authors' later code.
+    they all are for the past, and the future, which must then be masked, falls into bucket 0. The authors round a
+    float32 logarithm on the device; here the buckets are whole-number thresholds from the host, equal to theirs at
+    every distance. The initial table is N(0, 1 / width), as in the authors' later code.
 
     ```bibtex
     @article{raffel2020exploring,
@@ -43,6 +42,7 @@ class T5(Scheme, name="t5"):
     reads = "distance"
     tied = frozenset({"table"})
     cross = False
+    causal_only = property(lambda self: "its buckets are for keys before the query" * (self.bidirectional is False))
     samples = ({"bidirectional": True, "buckets": 8, "reach": 6}, {"bidirectional": False, "buckets": 4, "reach": 5})
 
     def validate(self):
@@ -59,8 +59,7 @@ class T5(Scheme, name="t5"):
         return T5(self.buckets, self.reach, both)
 
     def admit(self, p, position):
-        if not jnp.issubdtype(position.dtype, jnp.integer):
-            raise TypeError(f"'t5' counts whole positions, not {position.dtype}; use 'kerple' or 'fire' for real ones.")
+        check_whole("t5", position)
 
     def init_head(self, key, dims):
         return {"table": dims.width**-0.5 * jax.random.normal(key, (self.buckets,))}

@@ -38,6 +38,7 @@ class TransformerXL(Scheme, name="transformer_xl"):
 
     family = "sinusoid"
     tied = frozenset({"u", "v"})
+    widens = True
     samples = ({"base": 100.0},)
 
     def validate(self):

@@ -20,7 +20,8 @@ class XPos(Scheme, name="xpos"):
 
     The authors' code measures p in ζ from the middle of the sequence, so that the middle moves while it grows and
     cached keys become wrong; only differences matter to the scores, so here p is the position itself. Factors then
-    leave float32 at about p = 70 B: such positions are refused, and infinite inside jit.
+    leave float32 at about p = 64 B: such positions are refused, and NaN inside jit. Float16 holds no more than a
+    seventh of that, so queries and keys of float16 are refused: take bfloat16.
 
     Towards keys that come after the query ζ^((p_i - p_j) / B) grows without bound: causal only, as its authors use it.
 
@@ -78,6 +79,8 @@ class XPos(Scheme, name="xpos"):
     def _turned(self, x: Array, position: Num[Array, " L"], sign: int) -> Array:
         d, exact = x.shape[-1], bias_dtype(x)
         check_pairs("xpos", d)
+        if x.dtype == jnp.float16:
+            raise TypeError("The factors of 'xpos' leave float16; give queries and keys as bfloat16 or float32.")
         decay = np.log((np.arange(0, d, 2) / d + self.gamma) / (1 + self.gamma)) / self.scale_base
         grown = jnp.exp(jnp.outer(sign * position.astype(exact), jnp.asarray(decay, exact)))
         angle = angles(position, frequencies(d, self.base), exact)

@@ -177,6 +177,11 @@ def test_parameters_and_positions_may_be_of_numpy():
             close(attend(s, held, q, k, v, positions=positions), attend(s, params, q, k, v))
 
 
+def test_queries_may_be_lists_of_numbers():
+    q, k, v = qkv(3, 3)
+    np.testing.assert_array_equal(attend(ROPE, NONE, *(a.tolist() for a in (q, k, v))), attend(ROPE, NONE, q, k, v))
+
+
 def test_positions_of_eight_bits_do_not_overflow():
     q, k, v = qkv(9, 9)
     close(attend(ROPE, NONE, q, k, v, positions=np.arange(119, 128, dtype=np.int8) * 1),
@@ -247,6 +252,14 @@ ACT = {
     "kernel": (ValueError, "kernel is 'fast'; it is one of 'auto'", {"kernel": "fast"}),
     "positions' shape": (ValueError, r"positions has the shape \(8,\); it is \(9,\)", {"positions": np.arange(8)}),
     "positions' type": (TypeError, "type bool; it holds whole numbers or real", {"positions": np.arange(9) > 3}),
+    "positions of text": (TypeError, "positions is 'abc'; it is an array of numbers", {"positions": "abc"}),
+    "positions beyond 32 bits": (ValueError, "holds 4294967295", {"positions": np.full(9, 2**32 - 1, np.uint32)}),
+    "positions below 32 bits": (ValueError, "holds -2147483649", {"positions": np.full(9, -(2**31) - 1)}),
+    "real positions beyond": (ValueError, "holds 2147483648.0", {"positions": np.full(9, 2.0**31, np.float32)}),
+    "no queries": (TypeError, "q is None; it is an array of numbers", {"q": None}),
+    "a document again": (ValueError, "names a document again", {"segments": [1, 1, 2, 2, 0, 1, 1, 3, 3]}),
+    "a document below zero": (ValueError, "segments holds -1", {"segments": [1, 1, -1, 2, 2, 2, 2, 3, 3]}),
+    "keys' document again": (ValueError, "key_segments names", {"segments": TWO, "key_segments": [1, 2, 1] * 3}),
     "positions for parts": (ValueError, "tuple of 2.*no parts", {"positions": (np.arange(9),) * 2}),
     "segments' shape": (ValueError, "segments has the shape", {"segments": TWO[:4]}),
     "segments' type": (TypeError, "type float32; it holds whole numbers", {"segments": TWO.astype(np.float32)}),
@@ -257,7 +270,7 @@ ACT = {
     "start in a document": (ValueError, "start is unknown", {"query_start": 0, "segments": TWO, "key_segments": TWO}),
     "params of none": (TypeError, "make them with posenc.init", {"params": {}}),
     "params of two": (TypeError, "make them with posenc.init", {"params": (NONE, NONE)}),
-    "params of others": (ValueError, "8 heads, but q has 4", {"params": {"layer": {}, "heads": {"a": np.ones(8)}}}),
+    "params of others": (ValueError, "has no parameter 'a'", {"params": {"layer": {}, "heads": {"a": np.ones(8)}}}),
     "a pattern": (TypeError, "a pattern of layers", {"scheme": posenc.parse("[rope, nope]")}),
     "a text": (TypeError, "A scheme was expected, such as", {"scheme": "rope"}),
     "no positions": (ValueError, "posenc.place", {"scheme": posenc.parse("rope @ random_sorted(64)")}),
@@ -274,6 +287,45 @@ def test_attend_refuses(name):
     given = {"scheme": NOPE, "params": NONE, "q": Q, "k": K, "v": V} | given
     first = [given.pop(name) for name in ("scheme", "params", "q", "k", "v")]
     refused(kind, match, lambda: attend(*first, **given))
+
+
+def test_documents_may_be_in_any_order_with_padding_among_them():
+    segments = np.array([[3, 3, 0, 3, 1, 0, 0, 1, 2], [0, 2, 2, 1, 1, 1, 1, 0, 0]])
+    q, k, v = qkv(9, 9, batch=(2,))
+    out = attend(ALIBI, NONE, q, k, v, segments=segments)
+    told = np.array([[0, 1, 2, 3, 0, 1, 2, 3, 0], [0, 0, 1, 0, 1, 2, 3, 4, 5]])
+    close(out, attend(ALIBI, NONE, q, k, v, segments=segments, positions=told))
+    learned, x = posenc.parse("learned"), np.zeros((2, 9, H * D), np.float32)
+    table = {"layer": {"table": np.tile(np.arange(16, dtype=np.float32)[:, None], H * D)}, "heads": {}}
+    close(embed(learned, table, x, segments=segments)[..., 0], told * (segments > 0))
+
+
+def test_a_scheme_of_one_sequence_refuses_two():
+    table, (q, k, v) = posenc.parse("t5(bidirectional=True)"), qkv(2, 9)
+    params = posenc.init(table, jax.random.key(0), DIMS)
+    run = lambda **about: attend(table, params, q, k, v, mask="full", **about)  # noqa: E731
+    refused(ValueError, "'t5' is undefined between two.*2 queries and 9 keys.*query_start", run)
+    refused(ValueError, "2 from index 8 on are not among 9", lambda: run(query_start=8))
+    assert run(query_start=7).shape == q.shape
+    gates, x, key_x = posenc.init(FOX, jax.random.key(0), DIMS), draw(2, H * D), draw(9, H * D)
+    refused(ValueError, "10 on", lambda: attend(FOX, gates, q, k, v, x=x, key_x=key_x, query_start=10))
+
+
+def test_a_list_of_arrays_and_a_part_left_out_are_refused_for_a_sum():
+    index = np.arange(9)
+    run = lambda positions: attend(ROPE + ALIBI, (NONE, NONE), Q, K, V, positions=positions)  # noqa: E731
+    refused(TypeError, "list of 2, given to a sum; give a tuple", lambda: run([index, index]))
+    refused(TypeError, "None for a part", lambda: run((None, index)))
+    close(run(list(range(9))), run((index, index)))
+
+
+def test_a_sum_inside_a_sum_has_coordinates_of_its_own():
+    s, (q, k, v) = posenc.parse("nope + (rope + alibi) @ offset(7)"), qkv(9, 9)
+    params = posenc.init(s, jax.random.key(0), DIMS)
+    told = posenc.place(s, jax.random.key(1), {"index": np.arange(9, dtype=np.int32), "length": 9})
+    close(attend(s, params, q, k, v, positions=told), attend(ROPE + ALIBI, (NONE, NONE), q, k, v))
+    close(attend(s, params, q, k, v, positions=np.arange(9)), attend(ROPE + ALIBI, (NONE, NONE), q, k, v))
+    refused(TypeError, "posenc.init", lambda: attend(s, (NONE, NONE), q, k, v, positions=told))
 
 
 def test_attend_refuses_what_two_sums_disagree_on():
@@ -331,24 +383,12 @@ def test_sizes_without_a_meaning_are_refused(given, match):
     refused(ValueError, match, lambda: Dims(**{"width": 32, "heads": 4, "head": 8, "trained": 16} | given))
 
 
-@pytest.mark.parametrize("given", [{"left": -1}, {"right": 1.5}, {"left": True}])
+def test_whole_numbers_of_numpy_are_whole_numbers():
+    assert Window(np.int64(3), np.int32(0)) == Window(3, 0) and type(Window(np.int64(3)).left) is int
+    cache = Cache.empty(ROPE, NONE, DIMS, batch=np.int64(2), capacity=np.int32(9), dtype=np.float32)
+    assert cache.k.shape == (2, H, 9, D)
+
+
+@pytest.mark.parametrize("given", [{"left": -1}, {"right": 1.5}, {"left": True}, {"left": np.True_}])
 def test_windows_without_a_meaning_are_refused(given):
     refused(ValueError, "is a number of neighbours, at least 0, or None", lambda: Window(**given))
-
-
-def test_caches_that_cannot_serve_are_refused():
-    make = lambda scheme=ROPE, dims=DIMS, **about: Cache.empty(  # noqa: E731
-        scheme, NONE, dims, **{"batch": 2, "capacity": 9, "dtype": jnp.float32} | about
-    )
-    refused(ValueError, "batch is 0", lambda: make(batch=0))
-    refused(ValueError, "capacity is 2.5", lambda: make(capacity=2.5))
-    refused(ValueError, "causal=True", lambda: make(dims=Dims(32, 4, 8, 16, causal=False)))
-    refused(TypeError, "a pattern of layers", lambda: make(posenc.parse("[rope, nope]")))
-    cache, (q, k, v) = make(), qkv(2, 2, batch=(2,))
-    run = lambda q=q, k=k, v=v, **about: attend(ROPE, NONE, q, k, v, cache=cache, **about)  # noqa: E731
-    refused(ValueError, "of a batch of 2", lambda: run(q[0], k[0], v[0]))
-    refused(ValueError, "sees no future", lambda: run(mask="full"))
-    refused(ValueError, "leave query_start out", lambda: run(query_start=0))
-    refused(ValueError, "same new tokens; 1 and 2", lambda: run(q[:, :1]))
-    refused(ValueError, "same new tokens", lambda: run(key_positions=np.arange(2)))
-    refused(TypeError, "Cache.empty.positions=", lambda: run(positions=np.arange(2) / 2))

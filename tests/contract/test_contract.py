@@ -12,15 +12,22 @@ import re
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 import posenc
 from posenc import contract
-from posenc.scheme import SCHEMES
+from posenc.scheme import SCHEMES, Scheme
 from tests.contract.parameters import FILE, snapshot
 from tests.contract.toys import TOYS
 
-SUMS = ("rope + alibi", "learned + ssmax + shaw(reach=3)", "log_n + rope + fox", "sinusoidal + t5")
+SUMS = (
+    "rope + alibi",
+    "learned + ssmax + shaw(reach=3)",
+    "log_n + rope + fox",
+    "sinusoidal + t5",
+    "nope + (rope + alibi) @ index",
+)
 
 
 def texts():
@@ -133,3 +140,49 @@ def test_every_scheme_has_golden_numbers_or_a_reason():
     ]
     covered = {name for module in modules for name in getattr(module, "schemes", ())}
     assert sorted(set(posenc.names()) - covered - UNCOMPARED.keys()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "dims", "only"),
+    [
+        ("alibi", posenc.Dims(16, 1, 8, 8, 64), ["hooks_run_once_in_order", "scores_do_not_look_beyond_their_tile"]),
+        ("kerple", posenc.Dims(16, 2, 8, 8, 64), ["hooks_run_once_in_order", "scores_do_not_look_beyond_their_tile"]),
+        ("learned", posenc.Dims(16, 4, 4, 64), "hooks_run_once_in_order"),
+    ],
+)
+def test_good_schemes_pass_at_other_sizes(text, dims, only):
+    report = posenc.check(posenc.parse(text), dims, only=only)
+    assert report.ok, str(report)
+
+
+@pytest.mark.parametrize(
+    ("text", "dims", "why"),
+    [
+        ("learned", posenc.Dims(16, 4, 4, 16), r"runs 64 tokens, more than 16; say Dims\(\.\.\., longest=64\)\."),
+        ("alibi", posenc.Dims(16, 4, 4, 64, causal=False), "leave causal and key_heads out of dims"),
+        ("alibi", posenc.Dims(16, 4, 4, 64, key_heads=2), "leave causal and key_heads out of dims"),
+        ("rope + window(3)", None, r"window\(3\) narrows the mask and is no part of a scheme"),
+    ],
+)
+def test_what_a_check_would_fail_or_leave_out_for_no_fault_is_refused(text, dims, why):
+    with pytest.raises(ValueError, match=why):
+        posenc.check(posenc.parse(text), dims)
+
+
+class Forgetful(Scheme, name=None):
+    """Declares a name that no setting ever makes."""
+
+    double: bool = False
+
+    tied = frozenset({"table", "tabel"})
+    samples = ({"double": True},)
+
+    def init(self, key, dims):
+        return {"table": jnp.ones(dims.width)} if self.double else {}
+
+
+def test_a_name_declared_tied_is_made_under_some_setting(monkeypatch):
+    declared = lambda: posenc.check(Forgetful(), only="parameters_are_as_declared")  # noqa: E731
+    assert declared().failures[0].outcome.reason == "tabel is declared tied, but no such parameter exists"
+    monkeypatch.setattr(Forgetful, "tied", frozenset({"table"}))
+    assert declared().ok

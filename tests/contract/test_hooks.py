@@ -31,7 +31,7 @@ HOOKS = {
 }
 ATTRIBUTES = {
     "family": "none", "reads": "nothing", "contextual": False, "tied": frozenset(), "causal_only": "", "cross": True,
-    "temperature": False, "replaces": False, "axes": 1, "revision": 1, "samples": (),
+    "temperature": False, "widens": False, "replaces": False, "axes": 1, "revision": 1, "samples": (),
 }  # fmt: skip
 
 

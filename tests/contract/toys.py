@@ -69,8 +69,9 @@ class Counted(Scheme, name=None):
         def step(carry, token):
             total, document = carry
             gate, segment = token
-            total = jnp.where(segment == document, total, 0) + jnp.where(segment > 0, gate, 0)
-            return (total, segment), total
+            now = jnp.where(segment > 0, segment, document)  # padding ends no document
+            total = jnp.where(now == document, total, 0) + jnp.where(segment > 0, gate, 0)
+            return (total, now), total
 
         exact = bias_dtype(x)
         gate = jax.nn.sigmoid(x.astype(exact) @ p["w"].astype(exact))

@@ -55,7 +55,7 @@ FAULTS = {
         "rope", "tokens_stay_where_positions_say",
     ),
     "positions run on through packed documents": Fault(
-        MASKS + "since_start", "jnp.where(first, index, start)", "jnp.where(first, 0, start)",
+        MASKS + "since_start", "xp.where(first, index, start)", "xp.where(first, 0, start)",
         "log_n(trained=4)", "implied_positions_are_the_index",
     ),
     "padding is not set to zero": Fault(
@@ -103,7 +103,17 @@ FAULTS = {
         ATTENTION + "_step", "at = _at(scheme, qi,", "at = _at(scheme, qi + 1,", "log_n(trained=4)", DECODE
     ),
     "positions begin anew in each chunk": Fault(
-        ATTENTION + "_step", ", heads, *last(cache.segment, length))", ", heads, -1, length)", "rope", DECODE
+        ATTENTION + "_step", ", heads, *last(cache.segment, length))", ", heads, 0, length)", "rope", DECODE
+    ),
+    "padding ends a document": Fault(
+        MASKS + "documents", "return xp.take_along_axis(segment, last, -1)", "return segment",
+        "log_n(trained=4)", "padding_ends_no_document",
+    ),
+    "padding ends a document in the cache": Fault(
+        "posenc.cache:last", "(place < length) & (segment > 0)", "(place < length)", "rope", DECODE
+    ),
+    "gates begin anew after padding": Fault(
+        SCHEMES + "fox:_latest", "jnp.where(b > 0, b, a)", "b", "fox", "padding_inside_is_passed_over"
     ),
     "distance changes its sign in decoding": Fault(
         ATTENTION + "_step", "_distance(at.position, position)", "-_distance(at.position, position)",
@@ -128,8 +138,8 @@ FAULTS = {
         "posenc.compose:Chain.extra", "for n in adds)", "for n in adds[1:])", "shaw", SUMS
     ),
     "locate looks ahead": Fault(
-        SCHEMES + "fox:FoX.locate", "associative_scan(_add, (gate, first))",
-        "associative_scan(_add, (gate, first), reverse=True)", "fox", FUTURE,
+        SCHEMES + "fox:FoX.locate", "associative_scan(_add, (gate, documents[1:] != documents[:-1]))",
+        "associative_scan(_add, (gate, documents[1:] != documents[:-1]), reverse=True)", "fox", FUTURE,
     ),
     "locate does not begin anew with a document": Fault(
         SCHEMES + "fox:_add", "jnp.where(b[1], b[0], a[0] + b[0])", "a[0] + b[0]", "fox", "documents_do_not_leak"

@@ -25,6 +25,6 @@ def turned(scheme, head, x, p):
         if scheme.frequencies == "learned":
             frequency = float(head["frequency"][pair])
         else:
-            frequency = scheme.base ** (-2 * pair / width) if pair < int(scheme.p * width / 2) else 0.0
+            frequency = scheme.base ** (-2 * pair / width) if pair < math.floor(scheme.p * width / 2 + 1e-9) else 0.0
         out.append(complex(x[a], x[b]) * cmath.exp(1j * float(p) * frequency))
     return out + [complex(c, 0) for c in x[width:]]

@@ -83,7 +83,21 @@ def test_padding_adds_nothing_to_the_sum():
     np.testing.assert_allclose(c[3:], told(scheme, params, x)[0], atol=1e-6)
 
 
-@pytest.mark.parametrize("segments", [[1] * 7, [1, 1, 1, 2, 2, 2, 2], [0, 1, 1, 1, 2, 2, 3]])
+@pytest.mark.parametrize("segments", [[1, 1, 0, 0, 1, 1, 0, 1], [0, 1, 0, 2, 2, 0, 2, 0]])
+def test_padding_inside_a_document_is_passed_over(segments):
+    scheme, params = strong()
+    x, segments = tokens(8)[3], np.array(segments)
+    c, (total, document) = told(scheme, params, x, segments)
+    real = segments > 0
+    alone, (end, last) = told(scheme, params, x[real], segments[real])
+    np.testing.assert_allclose(c[real], alone, atol=1e-6)
+    np.testing.assert_allclose(total, end, atol=1e-6)
+    assert document == last
+
+
+@pytest.mark.parametrize(
+    "segments", [[1] * 7, [1, 1, 1, 2, 2, 2, 2], [0, 1, 1, 1, 2, 2, 3], [1, 0, 1, 0, 0, 1, 1], [1, 1, 0, 2, 0, 0, 2]]
+)
 @pytest.mark.parametrize("cut", [1, 3, 4, 6])
 def test_chunks_continue_the_sum_where_the_last_one_ended(segments, cut):
     scheme, params = strong()

@@ -92,3 +92,12 @@ def test_positions_between_whole_numbers_are_refused():
     q, k, v, _ = tokens(3)
     with pytest.raises(TypeError, match="whole positions"):
         posenc.attend(*made("shaw"), q, k, v, positions=np.arange(3) / 2)
+
+
+def test_in_a_bfloat16_model_what_is_added_to_scores_is_not_rounded():
+    scheme, params = made("shaw(reach=3, values=False)")
+    q = jnp.asarray(tokens(5)[0], jnp.bfloat16)
+    word = scheme.query({"key": params["heads"]["key"][0]}, q[:, 0], None)[1]
+    exact = np.asarray(q[:, 0], float) @ np.asarray(params["heads"]["key"][0], float).T
+    assert word.dtype == jnp.float32
+    np.testing.assert_allclose(word, exact, atol=1e-6)

@@ -131,3 +131,15 @@ def test_positions_between_whole_numbers_are_refused():
     q, k, v, _ = tokens(3)
     with pytest.raises(TypeError, match="whole positions"):
         posenc.attend(scheme, params, q, k, v, positions=np.arange(3) / 2)
+
+
+def test_buckets_for_the_past_alone_are_not_used_where_the_future_is_seen():
+    q, k, v, _ = tokens(4)
+    scheme, params = made("t5")
+    assert (
+        scheme.causal_only and not posenc.parse("t5").causal_only and not made("t5(bidirectional=True)")[0].causal_only
+    )
+    with pytest.raises(ValueError, match="its buckets are for keys before the query"):
+        attend(scheme, params, q, k, v, mask="full")
+    both, params = made("t5", Dims(width=6, heads=4, head=4, trained=16, causal=False))
+    assert np.isfinite(attend(both, params, q, k, v, mask="full")).all()

@@ -120,3 +120,12 @@ def test_short_integers_are_widened_before_they_overflow(text):
 def test_a_number_of_digits_that_no_position_has_is_refused(bits):
     with pytest.raises(ValueError, match="it is 1 to 31"):
         posenc.parse(f"binary(bits={bits})")
+
+
+def test_in_a_bfloat16_model_a_row_is_added_before_it_is_rounded():
+    scheme, params = made("learned")
+    x, table = jnp.full((10, 64), 0.0117, jnp.bfloat16), params["layer"]["table"]
+    ours = posenc.embed(scheme, params, x)
+    assert ours.dtype == jnp.bfloat16
+    np.testing.assert_array_equal(ours, (x.astype(jnp.float32) + table).astype(jnp.bfloat16))
+    assert (ours != x + table.astype(jnp.bfloat16)).any()

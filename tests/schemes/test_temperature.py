@@ -119,3 +119,11 @@ def test_lengths_without_a_logarithm_are_refused(text):
 def test_a_training_length_of_one_is_refused(text):
     with pytest.raises(ValueError, match=f"'{text}' divides by the logarithm of the training length, 1"):
         posenc.bind(posenc.parse(text), Dims(8, 1, 4, 1))
+
+
+@pytest.mark.parametrize("text", ["rope + (log_n + alibi) @ index", "nope + (rope + log_n) @ index"])
+def test_the_order_holds_in_a_sum_within_a_sum(text):
+    with pytest.raises(ValueError, match="'log_n' is a temperature, so it stands before"):
+        posenc.parse(text)
+    assert posenc.parse("nope + (log_n + rope) @ index").temperature
+    assert not posenc.parse("nope + (rope + alibi) @ index").temperature

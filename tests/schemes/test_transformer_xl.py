@@ -69,3 +69,16 @@ def test_an_odd_width_and_a_base_of_no_frequencies_are_refused():
         posenc.bind(posenc.parse("transformer_xl"), posenc.Dims(width=5, heads=1, head=5, trained=8))
     with pytest.raises(ValueError, match="base"):
         posenc.parse("transformer_xl(base=1.0)")
+
+
+@pytest.mark.parametrize("after", ["rope", "shaw", "transformer_xl", "(rope + alibi) @ index"])
+def test_what_changes_queries_or_keys_stands_before_what_widens_them(after):
+    with pytest.raises(ValueError, match=r"'transformer_xl' gives q and k more features, so .* write .* last\."):
+        posenc.parse(f"transformer_xl + {after}")
+    assert posenc.parse("transformer_xl + alibi").widens and not posenc.parse("rope + alibi").widens
+
+
+def test_behind_a_rotation_it_widens_what_was_turned():
+    scheme, params = made("rope + transformer_xl")
+    q, k, v, _ = tokens(6)
+    assert np.isfinite(attend(scheme, params, q, k, v)).all()

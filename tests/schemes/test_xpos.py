@@ -111,3 +111,10 @@ def test_settings_without_a_meaning_are_refused(setting):
         posenc.parse(f"xpos({setting})")
     with pytest.raises(ValueError, match="a head has 5; take an even width, 4 or 6"):
         posenc.bind(X, Dims(5, 1, 5, 16))
+
+
+def test_float16_which_holds_no_factors_is_refused_and_bfloat16_is_not():
+    run = lambda dtype: posenc.attend(X, {"layer": {}, "heads": {}}, *[jnp.ones((2, 1, 8), dtype)] * 3)  # noqa: E731
+    with pytest.raises(TypeError, match="leave float16; give queries and keys as bfloat16 or float32"):
+        run(jnp.float16)
+    assert jnp.isfinite(run(jnp.bfloat16)).all()
