@@ -15,9 +15,9 @@ class FoX(Scheme, name="fox"):
 
     The sum is a difference of running sums, which restart with each document and pass over padding. They are kept in
     float32, so the difference loses digits with length: about 0.01 of a bias at 65,536 tokens of half-open gates. The
-    key's own gate is left out, so a token sees itself undiminished. With a constant gate this is ALiBi of slope -log f; with the
-    opposite sign of w and b it is CABLE (Veisi et al., 2025), whose penalty is a softplus. Undefined where the future
-    is seen: what lies ahead would be raised, not forgotten.
+    key's own gate is left out, so a token sees itself undiminished. With a constant gate this is ALiBi of slope -log f;
+    with the opposite sign of w and b it is CABLE (Veisi et al., 2025), whose penalty is a softplus. Undefined where the
+    future is seen: what lies ahead would be raised, not forgotten.
 
     ```bibtex
     @inproceedings{lin2025forgetting,
