@@ -186,11 +186,12 @@ def _quick() -> dict[str, Any] | None:
 
 
 def restarted(segments: np.ndarray) -> np.ndarray:
-    """Positions counted from the start of each document."""
-    count, out = 0, np.zeros(len(segments), np.int32)
-    for n in range(len(segments)):
-        count = count + 1 if n and segments[n] == segments[n - 1] else 0
-        out[n] = count
+    """The index counted from where each token's document began; padding ends none."""
+    document, start, out = 0, 0, np.zeros(len(segments), np.int32)
+    for n, segment in enumerate(segments):
+        if segment > 0 and segment != document:
+            document, start = segment, n
+        out[n] = n - start
     return out
 
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from posenc.attention import attend, embed
 from posenc.cache import Cache
-from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case
-from posenc.contract.masking import GAPPED, counted
+from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, restarted
+from posenc.contract.masking import GAPPED
 from posenc.contract.report import Outcome, absent, at_most, error
 
 SCHEDULES = ((3, 1, 2, 5, 1), (1, 2, 5, 3, 1), (1,) * LENGTH)
 """Prompts of three tokens, of one and of none, then chunks."""
 SEGMENTS = np.stack([np.ones(LENGTH, np.int32), DOCUMENTS, PADDED, GAPPED])
-COUNTED = np.stack([counted(s) for s in SEGMENTS])
+COUNTED = np.stack([restarted(s) for s in SEGMENTS])
 UNORDERED = np.array([7, 3, 3, 11, 0, 5, 5, 2, 9, 1, 4, 8], np.int32)
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc.attention import attend, embed
-from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, Inputs, put, rows
+from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, Inputs, put, restarted, rows
 from posenc.contract.report import Outcome, at_most, error, largest
 
 DOCUMENT = np.flatnonzero(DOCUMENTS == 3)
@@ -77,7 +77,7 @@ def padding_inside_is_passed_over(case: Case) -> Outcome:
 def padding_ends_no_document(case: Case) -> Outcome:
     """Implied positions go on counting where padding stands inside a document."""
     implied = case.jit(lambda p, a, s: case.layer(p, a, segments=s))(case.params, case.inputs, GAPPED)
-    return at_most(error(implied, case.given(positions=counted(GAPPED), segments=GAPPED)), 1e-11)
+    return at_most(error(implied, case.given(positions=restarted(GAPPED), segments=GAPPED)), 1e-11)
 
 
 def nan_in_padding_stays_there(case: Case) -> Outcome:
@@ -121,16 +121,6 @@ def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
 
     outs = [(out, whole[n : n + size]) for n in (0, 5, LENGTH - size) for out in block(case.params, case.inputs, n)]
     return at_most(max(error(*pair) for pair in outs), 1e-11)
-
-
-def counted(segments: np.ndarray) -> np.ndarray:
-    """The index counted from where each token's document began; padding ends none."""
-    document, start, out = 0, 0, np.zeros(len(segments), np.int32)
-    for n, segment in enumerate(segments):
-        if segment > 0 and segment != document:
-            document, start = segment, n
-        out[n] = n - start
-    return out
 
 
 def _front(a: Inputs, places: np.ndarray) -> Inputs:
