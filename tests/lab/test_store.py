@@ -1,7 +1,6 @@
 """What is stored is whole or absent, and what cannot be read is named."""
 
 import errno
-import hashlib
 import json
 import os
 import signal
@@ -11,7 +10,6 @@ import textwrap
 from pathlib import Path
 
 import made
-import numpy as np
 import pytest
 
 import posenc.lab.disk as disk
@@ -23,144 +21,6 @@ from posenc.lab.results import load
 def runs(tmp_path, monkeypatch):
     monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
     return tmp_path / "runs"
-
-
-def edit(path: Path, change) -> None:
-    """Change a record and make its checksum right again."""
-    said = json.loads(path.read_bytes())
-    del said["sha256"]
-    change(said)
-    said["sha256"] = hashlib.sha256(store.canonical(said).encode()).hexdigest()
-    path.write_text(json.dumps(said))
-
-
-def test_a_record_comes_back_as_it_was_written():
-    folder = store.create("a")
-    path = store.write_record(folder, made.rope())
-    stored = store.read_records(folder)
-    assert stored.problems == ()
-    (record,) = stored.records
-    assert {k: record[k] for k in made.rope()} == made.rope()
-    assert path.name == store.digest([t["id"] for t in made.rope()["trials"]]) + ".json"
-    assert path.read_bytes() == store.write_record(folder, made.rope()).read_bytes()
-
-
-def test_nan_infinity_and_numpy_become_json():
-    record = made.rope((0,))
-    record["trials"][0]["curve"]["loss"] = np.array([1.0, np.nan, np.inf], np.float32)
-    record["trials"][0]["evaluations"]["8"]["correct"] = np.int32(7)
-    path = store.write_record(store.create("a"), record)
-    said = json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert said["trials"][0]["curve"]["loss"] == [1.0, None, None]
-    assert said["trials"][0]["evaluations"]["8"]["correct"] == 7
-
-
-def test_the_file_name_does_not_depend_on_the_order_of_trials():
-    assert store.digest(["b", "a"]) == store.digest(["a", "b"]) != store.digest(["a"])
-
-
-DAMAGE = {
-    "truncated": lambda b: b[: len(b) // 2],
-    "empty": lambda b: b"",
-    "no JSON": lambda b: b"not json\n",
-    "no record": lambda b: b"[1, 2]",
-    "flipped byte": lambda b: b.replace(b'"correct":1000', b'"correct":1001', 1),
-    "no UTF-8": lambda b: b[:40] + b"\xff\xfe" + b[42:],
-    "a number": lambda b: b"7",
-    "zeros": lambda b: bytes(len(b)),
-    "nested": lambda b: b"[" * 100_000,
-    "no schema": lambda b: b.replace(b'"schema":1,', b"", 1),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_record_is_named_and_costs_only_its_own_trials(damage):
-    folder = made.filled("a", [made.rope(), made.rope(label="alibi", family="linear")])
-    path = sorted((folder / "records").iterdir())[0]
-    lost = {t["id"] for t in json.loads(path.read_bytes())["trials"]}
-    path.write_bytes(DAMAGE[damage](path.read_bytes()))
-    stored, state = store.read_records(folder), store.status(folder)
-    assert len(stored.problems) == 1 and path.name in stored.problems[0], stored.problems
-    assert {i for i, outcome in state.outcomes.items() if outcome == "pending"} == lost
-    assert state.counts["done"] == 3
-    for record in (made.rope(), made.rope(label="alibi", family="linear")):
-        store.write_record(folder, record)
-    assert store.status(folder).counts["done"] == 6
-
-
-@pytest.mark.parametrize("key", ["run", "label", "task", "trials", "provenance"])
-def test_a_record_that_lacks_a_part_is_named_even_with_a_right_checksum(key):
-    folder = made.filled("a", [made.rope()])
-    (path,) = (folder / "records").iterdir()
-    edit(path, lambda said: said.pop(key))
-    stored = store.read_records(folder)
-    assert stored.records == () and repr(key) in stored.problems[0]
-
-
-WRONG = {
-    "validation a list": lambda t: t.update(validation=[]),
-    "validation of no size": lambda t: t.update(validation={"x": {}}),
-    "evaluations no sums": lambda t: t.update(evaluations={"8": 5}),
-    "no seed": lambda t: t["knobs"].pop("seed"),
-    "rate true": lambda t: t["knobs"].update(lr=True),
-}
-
-
-@pytest.mark.parametrize("wrong", WRONG)
-def test_a_trial_of_another_shape_is_named_even_with_a_right_checksum(wrong):
-    folder = made.filled("a", [made.rope()])
-    (path,) = (folder / "records").iterdir()
-    edit(path, lambda said: WRONG[wrong](said["trials"][0]))
-    stored = store.read_records(folder)
-    assert stored.records == () and stored.unreadable == 1 and "a trial" in stored.problems[0]
-
-
-def test_a_record_without_validation_examples_is_an_older_one_and_is_read():
-    folder = made.filled("a", [made.older(made.rope())])
-    assert store.read_records(folder).problems == () and load("a").validated() == {}
-
-
-def test_a_newer_schema_is_refused_with_both_versions_and_never_overwritten():
-    folder = made.filled("a", [made.rope()])
-    (path,) = (folder / "records").iterdir()
-    edit(path, lambda said: said.update(schema=7))
-    before = path.read_bytes()
-    (problem,) = store.read_records(folder).problems
-    assert path.name in problem and "schema 7" in problem and "up to 1" in problem
-    with pytest.raises(ValueError, match="has schema 7, this posenc writes 1"):
-        store.write_record(folder, made.rope())
-    assert path.read_bytes() == before
-
-
-def test_of_two_records_with_one_trial_the_first_name_wins_and_it_is_said():
-    folder = store.create("a")
-    one, two = made.rope((0, 1)), made.rope((1, 2))
-    two["trials"][0]["evaluations"]["32"]["correct"] -= 50
-    paths = sorted([store.write_record(folder, one), store.write_record(folder, two)])
-    stored = store.read_records(folder)
-    ids = [t["id"] for r in stored.records for t in r["trials"]]
-    assert sorted(ids) == sorted(set(ids)) and len(ids) == 3
-    shared = one["trials"][1]["id"]
-    kept = next(t for r in stored.records for t in r["trials"] if t["id"] == shared)
-    first = json.loads(paths[0].read_bytes())
-    assert kept in first["trials"]
-    (problem,) = stored.problems
-    assert shared[:12] in problem and paths[0].name in problem and "differ by up to 0.050" in problem
-
-
-def test_equal_duplicates_are_said_without_a_difference():
-    folder = store.create("a")
-    store.write_record(folder, made.rope((0, 1)))
-    store.write_record(folder, made.rope((1, 2)))
-    (problem,) = store.read_records(folder).problems
-    assert "the first is taken." in problem and "differ" not in problem
-
-
-def test_a_record_of_an_unfinished_trial_is_refused():
-    record = made.rope()
-    record["trials"][0]["outcome"] = "failed"
-    with pytest.raises(ValueError, match="'failed' has no record"):
-        store.write_record(store.create("a"), record)
 
 
 def refuse(code, monkeypatch, what="fsync"):
@@ -383,10 +243,10 @@ def test_a_record_outranks_an_old_error():
 
 def test_tracebacks_are_kept_without_private_paths():
     folder = store.create("a")
-    files = ("/home/me/lib/site-packages/jax/api.py", "/home/me/run.py", "/home/me/posenc-copy/posenc/lab/train.py")
+    files = ("/else/lib/site-packages/jax/api.py", "/else/run.py", "/else/posenc-copy/posenc/lab/train.py")
     text = "".join(f'  File "{file}", line 1\n' for file in files)
     path = store.write_error(folder, "g", "failed", text)
-    assert "/home" not in path.read_text()
+    assert "/else" not in path.read_text()
     assert 'File "jax/api.py"' in path.read_text() and 'File "posenc/lab/train.py"' in path.read_text()
     with pytest.raises(ValueError, match="'done' is no failure"):
         store.write_error(folder, "g", "done", "x")
