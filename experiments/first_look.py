@@ -8,9 +8,9 @@ Cost: about 3 minutes on 2 cores.
 Command: posenc quickstart, which is posenc sweep experiments/first_look.py and then table and plot.
 Variation: posenc sweep experiments/first_look.py --set steps=1000 seeds=6 --name longer
 Result: every scheme but nope and symmetric alibi, which without a causal mask cannot tell left from right, names the
-token three places back at the lengths trained on; beyond them rope and t5 carry on, and sinusoidal and learned fall at
-once. The index of the marked token is told at four times the length by sinusoidal and learned, and by no other; rope
-learns it in part, from the length of what it was trained on, and loses all of it one length further.
+token three places back at the lengths trained on. Beyond them rope and t5 keep 0.75 of it on average, learned 0.53 and
+sinusoidal 0.48, all falling with length. The index of the marked token is told at four times the length by sinusoidal
+and learned, and by no other; rope learns it in part and loses it one length further.
 """
 
 from posenc.lab.experiment import grid
