@@ -126,9 +126,9 @@ plans = st.builds(
     Plan,
     steps=st.integers(0, 10**6),
     seeds=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=4, unique=True).map(tuple),
-    lr=st.lists(st.floats(0, 1e3), min_size=1, max_size=3, unique=True).map(tuple),
+    lr=st.lists(st.floats(0, 1024, width=32), min_size=1, max_size=3, unique=True).map(tuple),
     sizes=st.none() | st.lists(st.integers(1, 999), min_size=1, max_size=3).map(tuple),
-    clip=st.floats(0, 1e300, exclude_min=True),
+    clip=st.floats(0, 2.0**100, exclude_min=True, width=32),
 )
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
