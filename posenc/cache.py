@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Num, PyTree
 
 from posenc import sides
-from posenc.belongs import Sizes, check_params, plain
+from posenc.belongs import Sizes, check_params, label, plain
 from posenc.compose import bare, imply, pick
 from posenc.masks import whole
 from posenc.parameters import bound
@@ -39,13 +39,15 @@ class Cache(NamedTuple):
         """A cache with nothing in it: `batch` sequences of at most `capacity` tokens.
 
         `dtype` is that of the queries, keys and values to come, and `positions` that of their positions. `params` are
-        one layer's, whole. Raises `ValueError` where the sizes do not fit or are not causal, `TypeError` for a type
-        that is not floating.
+        one layer's, whole. Raises `ValueError` where the sizes do not fit or are not causal, and for a scheme whose
+        stored keys would be wrong later (`Scheme.uncached`); `TypeError` for a type that is not floating.
         """
         scheme, params = bound(bare(scheme)), plain(params)
         check_dims(dims)
         check_params(scheme, params, Sizes(dims.width, dims.heads, dims.head, dims.key_heads))
         dtype, positions = _kind("dtype", dtype, jnp.floating), _kind("positions", positions, jnp.number)
+        if scheme.uncached:
+            raise ValueError(f"{label(scheme)} has no cache: {scheme.uncached}; run the whole sequence at each step.")
         if not dims.causal:
             raise ValueError("A cache serves decoding, where tokens see what came before them; make dims causal=True.")
         for name, value in (("batch", batch), ("capacity", capacity)):

@@ -90,7 +90,7 @@ def _alone(scheme: Scheme) -> dict[str, Any]:
         "settings": settings(scheme),
         "parameters": {**counts, "dims": settings(TYPICAL)},
         "refused at these dims": refused,
-        "keys cached": cached,
+        "keys cached": f"none: {fitted.uncached}" if fitted.uncached else cached,
         "causal only": scheme.causal_only,
         "between two sequences": fitted.cross,
         "contextual": fitted.contextual,

@@ -23,6 +23,7 @@ class Chain(Scheme, name=None):
     reads = property(lambda self: max((bare(s).reads for s in self.parts), key=ORDER.index))
     contextual = property(lambda self: any(bare(s).contextual for s in self.parts))
     causal_only = property(lambda self: "; ".join(r for s in self.parts if (r := bare(s).causal_only)))
+    uncached = property(lambda self: "; ".join(r for s in self.parts if (r := bare(s).uncached)))
     cross = property(lambda self: all(bare(s).cross for s in self.parts))
     temperature = property(lambda self: any(bare(s).temperature for s in self.parts))
     widens = property(lambda self: any(bare(s).widens for s in self.parts))

@@ -129,6 +129,8 @@ class Scheme:
     """Why it is undefined where queries see what comes after them; empty where it is defined."""
     cross: ClassVar[bool] = True
     """Whether it is defined between two different sequences."""
+    uncached: ClassVar[str] = ""
+    """Why keys stored in a cache would be wrong later, so that decoding has none; empty where one serves."""
     temperature: ClassVar[bool] = False
     """Whether it multiplies the query by a number; then it stands before what it scales."""
     widens: ClassVar[bool] = False

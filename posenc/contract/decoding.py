@@ -26,6 +26,8 @@ def cached_decoding_equals_the_full_forward(case: Case) -> Outcome:
 
     The first prompt of the gapped one is padded on the right.
     """
+    if case.scheme.uncached:
+        return _refused(case)
     given = [case.given(positions=p, segments=s) for p, s in zip(COUNTED, SEGMENTS, strict=True)]
     whole, step = np.stack(given), _stepper(case)
     if apart := error(whole[0], case.plain()) > 1e-12:
@@ -35,10 +37,25 @@ def cached_decoding_equals_the_full_forward(case: Case) -> Outcome:
 
 def cached_decoding_takes_positions(case: Case) -> Outcome:
     """The same under positions that are given, in no order, with no segments and a cache larger than need be."""
+    if case.scheme.uncached:
+        return absent(case.scheme.uncached)
     if said := case.admits(UNORDERED):
         return absent(said)
     out = _decode(case, _stepper(case), SCHEDULES[2], UNORDERED, spare=3)
     return at_most(error(out, case.given(positions=UNORDERED)[None]), 1e-11)
+
+
+def _refused(case: Case) -> Outcome:
+    """A scheme without a cache says so when one is asked for."""
+    try:
+        _empty(case, 1, LENGTH)
+    except ValueError as refusal:
+        return absent(str(refusal))
+    return Outcome(False, reason=f"declared uncached, {case.scheme.uncached!r}, but a cache was made")
+
+
+def _empty(case: Case, batch: int, capacity: int) -> Cache:
+    return Cache.empty(case.scheme, case.params, case.dims, batch=batch, capacity=capacity, dtype=jnp.float64)
 
 
 def _stepper(case: Case) -> Any:
@@ -56,8 +73,7 @@ def _decode(case: Case, step: Any, schedule: tuple[int, ...], told: Any = None, 
     """The outputs of all steps, one after another."""
     places = COUNTED if told is None else told[None]
     tokens = jax.tree.map(lambda a: np.stack([a] * len(places)), case.inputs)
-    about = {"batch": len(places), "capacity": LENGTH + spare, "dtype": jnp.float64}
-    cache, out, start = Cache.empty(case.scheme, case.params, case.dims, **about), [], 0
+    cache, out, start = _empty(case, len(places), LENGTH + spare), [], 0
     for size in schedule:
         part = slice(start, start := start + size)
         here = case.positions(places[:, part])

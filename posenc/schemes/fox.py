@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from posenc import running
 from posenc.scheme import Scheme
 
 
@@ -40,28 +41,13 @@ class FoX(Scheme, name="fox"):
         return {"w": 0.02 * jax.random.normal(key, (dims.width,)), "b": jnp.zeros(())}
 
     def carry(self, dims):
-        return jnp.zeros(()), jnp.zeros((), jnp.int32)  # the running sum so far, and its document
+        return running.start()
 
     def locate(self, p, x, at, carry):
         exact = jnp.promote_types(x.dtype, jnp.float32)
-        total, document = carry
-        gate = x.astype(exact) @ p["w"].astype(exact) + p["b"].astype(exact)
-        gate = jnp.where(at.segment > 0, jax.nn.log_sigmoid(gate), 0)
-        segments = jnp.concatenate([document[None].astype(at.segment.dtype), at.segment])
-        documents = jax.lax.associative_scan(_latest, segments)
-        c, restarted = jax.lax.associative_scan(_add, (gate, documents[1:] != documents[:-1]))
-        c = jnp.where(restarted, c, c + total.astype(exact))
-        return c, (c[-1].astype(total.dtype), documents[-1].astype(document.dtype))
+        gate = jax.nn.log_sigmoid(x.astype(exact) @ p["w"].astype(exact) + p["b"].astype(exact))
+        return running.total(gate, at.segment, carry)
 
     def score(self, p, s, tile):
         return s + (tile.i[:, None] - tile.j[None, :]).astype(s.dtype)
 
-
-def _latest(a, b):
-    """The document at the end of two stretches: padding ends none."""
-    return jnp.where(b > 0, b, a)
-
-
-def _add(a, b):
-    """Two stretches of gates as one: the sum so far, and whether a document began within."""
-    return jnp.where(b[1], b[0], a[0] + b[0]), a[1] | b[1]

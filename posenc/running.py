@@ -1,0 +1,66 @@
+"""What runs along a document: sums that restart with it, and the tokens just before each one.
+
+For `locate` hooks, which see a sequence in one piece or in chunks and must tell each token the same. Padding adds
+nothing, ends no document and is passed over. What is carried from chunk to chunk starts as `start` or `none` gives it.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+Sum = tuple[Float[Array, "..."], Int[Array, ""]]
+Past = tuple[Float[Array, "n d"], Int[Array, " n"]]
+
+
+def start(*shape: int) -> Sum:
+    """The running sum before the first token, of what has this shape, and its document: none."""
+    return jnp.zeros(shape), jnp.zeros((), jnp.int32)
+
+
+def total(steps: Float[Array, "L ..."], segment: Int[Array, " L"], carry: Sum) -> tuple[Float[Array, "L ..."], Sum]:
+    """The sum of the steps of a document up to each token, its own among them, and what to carry on.
+
+    Differences of sums lose digits as these grow: they are good to the sum's size times the type's precision.
+    """
+    so_far, document = carry
+    shaped = lambda mask: mask.reshape(-1, *[1] * (steps.ndim - 1))  # noqa: E731
+    documents = _documents(segment, document)
+    begins = shaped(documents[1:] != documents[:-1])
+    sums, begun = jax.lax.associative_scan(_add, (jnp.where(shaped(segment > 0), steps, 0), begins))
+    sums = jnp.where(begun, sums, sums + so_far.astype(sums.dtype)[None])
+    return sums, (sums[-1].astype(so_far.dtype), documents[-1].astype(document.dtype))
+
+
+def none(tokens: int, features: int) -> Past:
+    """No tokens yet, where `tokens` before each one are asked for."""
+    return jnp.zeros((tokens, features)), jnp.zeros(tokens, jnp.int32)
+
+
+def recent(x: Float[Array, "L d"], segment: Int[Array, " L"], carry: Past) -> tuple[Float[Array, "L n+1 d"], Past]:
+    """Each token after the n before it in its document, zeros where there are not so many, and what to carry on."""
+    before, owners = carry
+    n, length = owners.size, segment.size
+    real = segment > 0
+    places = jnp.nonzero(real, size=length, fill_value=length)[0]
+    take = lambda a: a.at[places].get(mode="fill", fill_value=0)  # noqa: E731
+    rows = jnp.concatenate([before.astype(x.dtype), take(x)])  # real tokens, those carried first
+    owners = jnp.concatenate([owners.astype(segment.dtype), take(segment)])
+    last = n + jnp.cumsum(real) - 1  # the row of each token; of padding, that of the real one before it
+    window = jnp.maximum(last[:, None] - jnp.arange(n, -1, -1)[None, :], 0)
+    own = (owners[window] == segment[:, None]) & real[:, None]
+    kept = real.sum() + jnp.arange(n)
+    past = rows[kept].astype(before.dtype), owners[kept].astype(carry[1].dtype)
+    return jnp.where(own[..., None], rows[window], 0), past
+
+
+def _documents(segment: Int[Array, " L"], before: Int[Array, ""]) -> Int[Array, " L+1"]:
+    """The document of the token before the first, then of each: padding ends none."""
+    segments = jnp.concatenate([before[None].astype(segment.dtype), segment])
+    return jax.lax.associative_scan(lambda a, b: jnp.where(b > 0, b, a), segments)
+
+
+def _add(a: tuple[Array, Bool[Array, "..."]], b: tuple[Array, Bool[Array, "..."]]) -> tuple[Array, Array]:
+    """Two stretches of steps as one: the sum so far, and whether a document began within."""
+    return jnp.where(b[1], b[0], a[0] + b[0]), a[1] | b[1]
