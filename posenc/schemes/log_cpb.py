@@ -1,0 +1,99 @@
+"""Continuous position bias: a small perceptron of the distance, on a logarithmic scale or a plain one."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from posenc.scheme import Scheme, bias_dtype
+
+
+class LogCPB(Scheme, name="log_cpb"):
+    """A perceptron turns the logarithm of the distance into a bias for each head (Liu et al., 2022, Swin V2, §3.3).
+
+        s_ij + 16 σ(f_h(t)),   t = sign(u) log₈(1 + 8 |u|),   u = (p_i - p_j) / reach,   each axis a feature of t
+
+    The layer's heads share all but the last layer of f. Positions have `axes` numbers, and the reach is the longest
+    distance along an axis in training, a number or one for each axis: the window less one in the authors' code. Unless
+    given it is that of the training length, or of a square grid of as many tokens. A reach of 0, an axis without
+    distances, is refused, where the authors divide by it.
+
+    `spacing` "linear" gives u itself, and without `bounded` the bias is f, its last layer with a bias too. With
+    `activation` "silu", `depth` hidden layers and `reach` 1 this is the dynamic position bias of x-transformers; its
+    logarithm, of 1 + the distance, is `spacing` "log" and `reach` 8, up to the first layer's scale. Weights start as in
+    Swin's code. Its cosine attention and learned temperature belong to the model.
+
+    ```bibtex
+    @inproceedings{liu2022swin,
+      title = {Swin Transformer {V2}: Scaling Up Capacity and Resolution},
+      author = {Liu, Ze and Hu, Han and Lin, Yutong and Yao, Zhuliang and Xie, Zhenda and Wei, Yixuan and Ning, Jia and
+                Cao, Yue and Zhang, Zheng and Dong, Li and Wei, Furu and Guo, Baining},
+      booktitle = {Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern Recognition},
+      year = {2022},
+      eprint = {2111.09883},
+    }
+    ```
+    """
+
+    axes: int = 1
+    reach: float | tuple[float, ...] | None = None
+    hidden: int = 512
+    depth: int = 1
+    """Hidden layers."""
+    activation: Literal["relu", "silu"] = "relu"
+    spacing: Literal["log", "linear"] = "log"
+    bounded: bool = True
+    """Whether the bias lies between 0 and 16."""
+
+    family = "kernel"
+    reads = "distance"
+    samples = (
+        {"axes": 2, "reach": (3.0, 2.0), "hidden": 6},
+        {"reach": 1.0, "hidden": 4, "depth": 2, "activation": "silu", "spacing": "linear", "bounded": False},
+    )
+
+    def validate(self):
+        for name in ("axes", "hidden", "depth"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"The setting {name!r} of 'log_cpb' is {getattr(self, name)}; it is at least 1.")
+        if isinstance(self.reach, tuple) and len(self.reach) != self.axes:
+            raise ValueError(f"'log_cpb' has {self.axes} axes and a reach for {len(self.reach)}; give one for each.")
+        if self.reach is not None and not np.all(np.array(self.reach) > 0):
+            raise ValueError(f"The reach of 'log_cpb' is a distance above 0, not {self.reach}.")
+
+    def fit(self, dims):
+        side = round(dims.trained ** (1 / self.axes))
+        reach = float(max(side - 1, 1)) if self.reach is None else self.reach
+        return LogCPB(self.axes, reach, self.hidden, self.depth, self.activation, self.spacing, self.bounded)
+
+    def init(self, key, dims):
+        p = {}
+        for n, k in enumerate(jax.random.split(key, self.depth), 1):
+            p |= {
+                f"w{n}": _small(k, self.axes if n == 1 else self.hidden, self.hidden),
+                f"b{n}": jnp.zeros(self.hidden),
+            }
+        return p
+
+    def init_head(self, key, dims):
+        return {"w": _small(key, self.hidden)} | ({} if self.bounded else {"b": jnp.zeros(())})
+
+    def score(self, p, s, tile):
+        exact = bias_dtype(s)
+        p = {name: a.astype(exact) for name, a in p.items()}
+        distance = tile.distance if self.axes > 1 else tile.distance[:, :, None]
+        t = distance.astype(exact) / np.broadcast_to(np.asarray(self.reach, exact), (1, 1, self.axes))
+        if self.spacing == "log":
+            t = jnp.sign(t) * jnp.log1p(8 * jnp.abs(t)) / np.log(8).astype(exact)
+        for n in range(1, self.depth + 1):
+            t = getattr(jax.nn, self.activation)(t @ p[f"w{n}"] + p[f"b{n}"][None, None, :])  # [Q, K, hidden]
+        f = t @ p["w"]
+        return s + (16 * jax.nn.sigmoid(f) if self.bounded else f + p["b"])
+
+
+def _small(key: PRNGKeyArray, *shape: int) -> Float[Array, "..."]:
+    return 0.02 * jax.random.normal(key, shape)  # the authors cut it off at 2, a hundred standard deviations out
