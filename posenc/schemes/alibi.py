@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from posenc.scheme import Scheme, bias_dtype
 
+HIDDEN = -1e9
+"""What hides a key from a head of the form "split": finite, and nothing after softmax beside any key that is seen."""
+
 
 class ALiBi(Scheme, name="alibi"):
     """A penalty linear in distance, its slope fixed per head (Press et al., 2022, §3).
 
-        s_ij - m_h |p_i - p_j|,  m_h = 2^(-8 h / H),  h = 1 … H
+        s_ij - m_h |p_i - p_j|,  m_h = factor · 2^(-8 h / H),  h = 1 … H
 
     With a number of heads that is no power of two, heads beyond the largest power take slopes from between (the
     authors' code). That code adds m_h p_j, which differs by a constant of the row and rounds worse. The paper is
     causal; where the future is seen codebases differ, hence `form`: "symmetric" as above; "half" with m_h / 2 added
     where the key stands before the query (DeepMind's randomized positional encodings); "sided" with slopes that are
-    learned, one for the past and one for the future, which start at m_h (that slopes may differ left and right is a
-    suggestion of the authors to readers; that they are learned is ours).
+    learned, one for the past and one for the future, as multiples of m_h unless `slopes` says how; "split" with one
+    half of the heads blind to the future and the other to the past, the slopes of each half being those of so many
+    heads (both suggested by the authors to readers).
+
+    `slopes` learned through their logarithm start at m_h and stay positive ("log", x-transformers); those through a
+    logistic function start anywhere, σ(N(-2, 1)) ("logistic", what the authors suggest for two sides). `factor` is 96
+    in BiPE. `fraction` is the share of heads with a penalty, rounded up: the first ones, with the slopes of so many
+    (x-transformers).
 
     ```bibtex
     @inproceedings{press2022train,
@@ -33,24 +44,61 @@ class ALiBi(Scheme, name="alibi"):
     ```
     """
 
-    form: Literal["symmetric", "half", "sided"] = "symmetric"
+    form: Literal["symmetric", "half", "sided", "split"] = "symmetric"
+    slopes: Literal["fixed", "log", "logistic"] = "fixed"
+    factor: float = 1.0
+    fraction: float = 1.0
 
     family = "linear"
     reads = "distance"
-    samples = ({"form": "half"}, {"form": "sided"})
+    cross = property(lambda self: self.form != "split")
+    samples = (
+        {"form": "half"},
+        {"form": "sided"},
+        {"form": "split", "slopes": "log", "factor": 3.0},
+        {"form": "sided", "slopes": "logistic", "fraction": 0.5},
+    )
+
+    def validate(self):
+        if not self.factor > 0:
+            raise ValueError(f"The factor of 'alibi' multiplies slopes and is above 0, not {self.factor}.")
+        if not 0 < self.fraction <= 1:
+            raise ValueError(f"The fraction of heads of 'alibi' is {self.fraction}; it is above 0, at most 1.")
 
     def init_head(self, key, dims):
-        return {"past": jnp.ones(()), "future": jnp.ones(())} if self.form == "sided" else {}
+        if self.form != "sided" and self.slopes == "fixed":
+            return {}
+        names = ("past", "future") if self.form == "sided" else ("slope",)
+        start = {"fixed": jnp.ones, "log": jnp.zeros}.get(self.slopes) or (lambda n: jax.random.normal(key, n) - 2)
+        return dict(zip(names, start((len(names),)), strict=True))
 
     def score(self, p, s, tile):
         exact = bias_dtype(s)
-        m, d = slope(tile.head, tile.heads).astype(exact), tile.distance.astype(exact)
-        if self.form == "sided":
-            return s - m * jnp.where(d > 0, p["past"].astype(exact) * d, -p["future"].astype(exact) * d)
-        bias = -m * jnp.abs(d)
+        d = tile.distance.astype(exact)
+        past, future = self._slopes(p, tile.head, tile.heads, exact)
+        bias = -jnp.where(d > 0, past * d, -future * d)
         if self.form == "half":
-            bias = bias + jnp.where(d > 0, m / 2, 0)
+            bias = bias + jnp.where(d > 0, past / 2, 0)
+        if self.form == "split":
+            n = self._penalized(tile.heads)
+            ahead = jnp.where(tile.head < (n + 1) // 2, d < 0, d > 0)  # beyond what this half of the heads sees
+            bias = jnp.where(ahead & (tile.head < n), HIDDEN, bias)
         return s + bias
+
+    def _slopes(self, p, head: Int[Array, ""], heads: int, dtype: jnp.dtype) -> tuple[Array, Array]:
+        """The slopes towards the past and the future."""
+        n = self._penalized(heads)
+        m = slope(head, n)
+        if self.form == "split":
+            first = (n + 1) // 2
+            m = jnp.where(head < first, slope(head, first), slope(head - first, max(n - first, 1)))
+        learned = {"fixed": lambda a: m * a, "log": lambda a: m * jnp.exp(a), "logistic": jax.nn.sigmoid}[self.slopes]
+        names = ("past", "future") if self.form == "sided" else ("slope", "slope")
+        both = (learned(p[name].astype(dtype)) if name in p else m.astype(dtype) for name in names)
+        return tuple(jnp.where(head < n, self.factor * a, 0).astype(dtype) for a in both)
+
+    def _penalized(self, heads: int) -> int:
+        return math.ceil(self.fraction * heads - 1e-6)
 
 
 def slope(head: Int[Array, ...], heads: int) -> Float[Array, ...]:

@@ -1,5 +1,7 @@
 """Press et al., 2022, §3: the slopes are a geometric sequence that starts at, and goes by, 2^(-8/n)."""
 
+import math
+
 from tests.oracles.loop import attend as loop
 from tests.oracles.loop import dot
 
@@ -14,13 +16,27 @@ def slopes(n):
 
 
 def attend(scheme, heads, q, k, v, x, pos, seen):
-    m = slopes(len(heads))
+    count = math.ceil(scheme.fraction * len(heads))
+    m, backward = slopes(count), count
+    if scheme.form == "split":
+        backward = count - count // 2
+        m = slopes(backward) + (slopes(count // 2) if count > 1 else [])
+
+    def learned(h, a):
+        if scheme.slopes == "logistic":
+            return scheme.factor / (1 + math.exp(-a))
+        return scheme.factor * m[h] * (math.exp(a) if scheme.slopes == "log" else a)
 
     def score(h, p, i, j):
         past, future = max(pos[i] - pos[j], 0), max(pos[j] - pos[i], 0)
         s = dot(q, k, h, i, j)
+        if h >= count:
+            return s
         if scheme.form == "sided":
-            return s - m[h] * (p["past"] * past + p["future"] * future)
-        return s - m[h] * (past + future) + (m[h] / 2 if scheme.form == "half" and past > 0 else 0)
+            return s - learned(h, p["past"]) * past - learned(h, p["future"]) * future
+        slope = learned(h, p["slope"]) if "slope" in p else scheme.factor * m[h]
+        if scheme.form == "split" and (future if h < backward else past):
+            return -math.inf
+        return s - slope * (past + future) + (slope / 2 if scheme.form == "half" and past > 0 else 0)
 
     return loop(heads, q, k, v, seen, score)

@@ -1,0 +1,175 @@
+"""ReRoPE and SelfExtend: rotations that know near distances exactly and far ones roughly."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Num
+
+from posenc.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
+from posenc.scheme import Scheme, Tile, bias_dtype
+
+
+class ReRoPE(Scheme, name="rerope"):
+    """RoPE whose distances stop growing at a window, or grow slower from there on (Su, 2023, "Rectified Rotary Position
+    Embeddings").
+
+        s_ij = q_i · R(-r(p_i - p_j) ω) k_j / √d,   r(Δ) = Δ where Δ < w,   w + (Δ - w) leak beyond
+
+    With `leak` 0 every far key is w away; the leaky form divides what is beyond by 1 / leak, and 1 is RoPE. Two
+    rotations of each token meet in `score`, and a cache keeps both, so nothing stored is ever turned again. The window
+    is an eighth of the training length unless given, the proportion of the released code (512 of 4096). That code also
+    multiplies queries by a temperature, here `log_n + rerope`. It is causal; with `bidirectional`, a form of ours, keys
+    ahead are as far as those behind, r(-Δ) = -r(Δ), which takes a third rotation of the queries.
+
+    ```bibtex
+    @misc{su2023rerope,
+      title = {Rectified Rotary Position Embeddings},
+      author = {Su, Jianlin},
+      year = {2023},
+      howpublished = {https://github.com/bojone/rerope},
+    }
+    ```
+    """
+
+    window: int | None = None
+    leak: float = 0.0
+    base: float = 10000.0
+    layout: Layout = "half"
+    bidirectional: bool | None = None
+    """Whether distances ahead are rectified too; as the model sees, unless given."""
+
+    family = "rotary"
+    reads = "content"
+    widens = True  # others may not change q and k once the second rotation was made from them
+    causal_only = property(lambda self: "distances ahead are not rectified" * (self.bidirectional is False))
+    samples = (
+        {"window": 3, "leak": 0.25, "bidirectional": True},
+        {"window": 4, "layout": "interleaved", "base": 100.0, "bidirectional": False},
+    )
+
+    def validate(self):
+        _check(self)
+        if not 0 <= self.leak <= 1:
+            raise ValueError(
+                f"The leak of 'rerope' is {self.leak}; it is a slope from 0, no leak, to 1, which is RoPE."
+            )
+
+    def fit(self, dims):
+        check_pairs("rerope", dims.head)
+        window = max(dims.trained // 8, 1) if self.window is None else self.window
+        both = not dims.causal if self.bidirectional is None else self.bidirectional
+        return ReRoPE(window, self.leak, self.base, self.layout, both)
+
+    def query(self, p, q, c):
+        return _asked(self, q, c, self._rough(q, c), self.window * (1 - self.leak))
+
+    def key(self, p, k, c):
+        return _told(self, k, c, self._rough(k, c))
+
+    def score(self, p, s, tile):
+        return _rectified(s, tile, self.window)
+
+    def _rough(self, x, position):
+        return angles(position, self.leak * frequencies(x.shape[-1], self.base), bias_dtype(x))
+
+
+class SelfExtend(Scheme, name="self_extend"):
+    """RoPE for near keys, and for far ones RoPE of positions in groups (Jin et al., 2024, §3).
+
+        s_ij = q_i · R(-r_ij ω) k_j / √d,   r_ij = p_i - p_j where that is below w,
+                                            ⌊p_i / G⌋ + w - w / G - ⌊p_j / G⌋ beyond
+
+    The two meet at w. As in the released code w / G is a true quotient, which need not be whole. Two rotations of each
+    token meet in `score`, and a cache keeps both. The window is a quarter of the training length unless given, and G
+    is 8, as in that code (1024 of 4096 tokens). It can multiply queries by a temperature, here `log_n + self_extend`.
+    It is causal; with `bidirectional`, a form of ours, r_ji = -r_ij, which takes a third rotation of the queries.
+
+    ```bibtex
+    @inproceedings{jin2024llm,
+      title = {{LLM} Maybe {LongLM}: {SelfExtend} {LLM} Context Window Without Tuning},
+      author = {Jin, Hongye and Han, Xiaotian and Yang, Jingfeng and Jiang, Zhimeng and Liu, Zirui and
+                Chang, Chia-Yuan and Chen, Huiyuan and Hu, Xia},
+      booktitle = {International Conference on Machine Learning},
+      year = {2024},
+      eprint = {2401.01325},
+    }
+    ```
+    """
+
+    group: int = 8
+    window: int | None = None
+    base: float = 10000.0
+    layout: Layout = "half"
+    bidirectional: bool | None = None
+    """Whether keys ahead come in groups too; as the model sees, unless given."""
+
+    family = "rotary"
+    reads = "content"
+    widens = True  # as above
+    causal_only = property(lambda self: "keys ahead are not in groups" * (self.bidirectional is False))
+    samples = (
+        {"group": 2, "window": 3, "bidirectional": True},
+        {"group": 3, "window": 4, "layout": "interleaved", "base": 100.0, "bidirectional": False},
+    )
+
+    def validate(self):
+        _check(self)
+        if self.group < 1:
+            raise ValueError(f"The group of 'self_extend' is a number of positions of at least 1, not {self.group}.")
+
+    def fit(self, dims):
+        check_pairs("self_extend", dims.head)
+        window = max(dims.trained // 4, 1) if self.window is None else self.window
+        both = not dims.causal if self.bidirectional is None else self.bidirectional
+        return SelfExtend(self.group, window, self.base, self.layout, both)
+
+    def query(self, p, q, c):
+        return _asked(self, q, c, self._rough(q, c), self.window - self.window / self.group)
+
+    def key(self, p, k, c):
+        return _told(self, k, c, self._rough(k, c))
+
+    def score(self, p, s, tile):
+        return _rectified(s, tile, self.window)
+
+    def _rough(self, x, position):
+        return angles(position // self.group, frequencies(x.shape[-1], self.base), bias_dtype(x))
+
+
+Rectified = ReRoPE | SelfExtend
+
+
+def _check(scheme: Rectified) -> None:
+    check_base(scheme.name, scheme.base)
+    if scheme.window is not None and scheme.window < 1:
+        raise ValueError(f"The window of {scheme.name!r} is a distance of at least 1, not {scheme.window}.")
+
+
+def _asked(
+    scheme: Rectified, q: Float[Array, "L d"], position: Num[Array, " L"], rough: Float[Array, "L n"], shift: float
+) -> tuple[Float[Array, "L d"], tuple[Float[Array, "L d"], ...]]:
+    """Queries turned for near keys, and as they meet far ones: those behind, and, where asked for, those ahead."""
+    check_pairs(scheme.name, q.shape[-1])
+    frequency = frequencies(q.shape[-1], scheme.base)
+    jump = jnp.asarray(np.float64(shift) * frequency, rough.dtype)[None, :]
+    far = (rough + jump, rough - jump) if scheme.bidirectional else (rough + jump,)
+    near = angles(position, frequency, rough.dtype)
+    return rotate(q, near, scheme.layout), tuple(rotate(q, a, scheme.layout) for a in far)
+
+
+def _told(
+    scheme: Rectified, k: Float[Array, "L d"], position: Num[Array, " L"], rough: Float[Array, "L n"]
+) -> tuple[Float[Array, "L d"], Float[Array, "L d"]]:
+    """Keys turned for near queries, and for far ones."""
+    near = angles(position, frequencies(k.shape[-1], scheme.base), rough.dtype)
+    return rotate(k, near, scheme.layout), rotate(k, rough, scheme.layout)
+
+
+def _rectified(s: Float[Array, "Q K"], tile: Tile, window: int) -> Float[Array, "Q K"]:
+    """The score with q·k of far pairs in place of that of near ones, what other schemes added being kept."""
+    products = [jnp.einsum("qd,kd->qk", q, tile.j, preferred_element_type=tile.raw.dtype) * tile.scale for q in tile.i]
+    far, distance = products[0], tile.distance
+    if len(products) > 1:
+        far, distance = jnp.where(distance > 0, *products), jnp.abs(distance)
+    return s + jnp.where(distance < window, 0, far - tile.raw)

@@ -1,0 +1,48 @@
+"""Stick-breaking: from the query backwards, each key takes a share of what is left."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from posenc.scheme import Scheme
+
+
+class StickBreaking(Scheme, name="stick_breaking"):
+    """A stick broken from the query backwards: each key takes a share of what nearer ones left, so order is in the
+    weights and no softmax is needed (Tan et al., 2025, §2).
+
+        a_ij = β_ij Π_{j < l < i} (1 - β_il),   β_ij = σ(q_i · k_j / √d),   j < i
+
+    A token does not see itself, and what no key took is dropped: the weights of a row add up to less than 1, those of
+    the first to 0. With `remainder` the token's own value receives the rest, an option of the authors' models. With
+    `current` the token itself is the first to take its share (`attend_current` in their code). "Before" is by index,
+    not by position, and only among the keys that the query sees.
+
+    ```bibtex
+    @inproceedings{tan2025scaling,
+      title = {Scaling Stick-Breaking Attention: An Efficient Implementation and In-depth Study},
+      author = {Tan, Shawn and Yang, Songlin and Courville, Aaron and Panda, Rameswar and Shen, Yikang},
+      booktitle = {International Conference on Learning Representations},
+      year = {2025},
+      eprint = {2410.17980},
+    }
+    ```
+    """
+
+    remainder: bool = False
+    current: bool = False
+
+    family = "context"
+    reads = "row"
+    causal_only = "a stick is broken from the query backwards"
+    cross = False
+    samples = ({"remainder": True}, {"remainder": True, "current": True})
+
+    def weigh(self, p, s, tile):
+        own = tile.ki[None, :] == tile.qi[:, None]
+        takes = tile.seen & (self.current | ~own)
+        leaves = jax.lax.cumsum(jnp.where(takes, jax.nn.log_sigmoid(-s), 0), 1, reverse=True)
+        left = jnp.pad(leaves[:, 1:], ((0, 0), (0, 1)))  # by the keys between this one and the query
+        a = jnp.where(takes, jnp.exp(jax.nn.log_sigmoid(s) + left), 0)
+        return a + jnp.where(tile.seen & own, jnp.exp(leaves[:, :1]), 0) if self.remainder else a

@@ -1,0 +1,71 @@
+"""TAPA: attention with a phase that two tokens make between them."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc.scheme import Scheme
+
+
+class TAPA(Scheme, name="tapa"):
+    """A part of each query and key makes an amplitude, the rest a phase that grows with distance (Wang et al., 2025,
+    §3, eq. 12).
+
+        s_ij = q_A · k_A / √(θ d) · cos(2π |p_i - p_j|^α q_P · k_P / √((1 - θ) d)),   q = (q_A, q_P),  k = (k_A, k_P)
+
+    `share` is θ, the part of the features that the amplitude takes. At distance 0, and where the phases are 0, it is
+    attention without positions. Written from the paper; its authors released no code. Their form with a linear phase,
+    which they found worse, is left out.
+
+    ```bibtex
+    @misc{wang2025positional,
+      title = {Positional Encoding via Token-Aware Phase Attention},
+      author = {Wang, Yu and Shen, Sheng and Munos, Rémi and Zhan, Hongyuan and Tian, Yuandong},
+      year = {2025},
+      eprint = {2509.12635},
+    }
+    ```
+    """
+
+    alpha: float = 0.1
+    share: float = 0.5
+
+    family = "context"
+    reads = "content"
+    replaces = True
+    samples = ({"alpha": 0.7, "share": 0.25},)
+
+    def validate(self):
+        if not self.alpha > 0:
+            raise ValueError(f"The power of the distance, alpha of 'tapa', is above 0, not {self.alpha}.")
+        if not 0 < self.share < 1:
+            raise ValueError(f"The share of 'tapa' is {self.share}; it is above 0 and below 1, such as 0.5.")
+
+    def fit(self, dims):
+        self._amplitude(dims.head)
+        return self
+
+    def query(self, p, q, c):
+        n = self._amplitude(q.shape[-1])
+        return q[:, :n], q[:, n:]
+
+    def key(self, p, k, c):
+        return self.query(p, k, c)
+
+    def score(self, p, s, tile):
+        exact = tile.raw.dtype
+        phase = jnp.einsum("qd,kd->qk", tile.i, tile.j, preferred_element_type=exact)
+        d = jnp.abs(tile.distance).astype(exact)
+        grown = jnp.where(d > 0, jnp.where(d > 0, d, 1) ** self.alpha, 0)  # the slope of d^α at 0 is infinite
+        turns = grown * phase * (tile.scale * (1 - self.share) ** -0.5)
+        return s * self.share**-0.5 * jnp.cos(2 * np.pi * turns)
+
+    def _amplitude(self, head: int) -> int:
+        """The features of the amplitude; a `ValueError` where there is no such number of them."""
+        n = round(self.share * head)
+        if abs(n - self.share * head) > 1e-6 or not 0 < n < head:
+            near = min(max(n, 1), head - 1)
+            hint = f"take share={near / head:.6g}" if head > 1 else "a head has at least 2"
+            raise ValueError(f"'tapa' cannot part {head} features of a head at {self.share} of them; {hint}.")
+        return n
