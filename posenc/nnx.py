@@ -12,6 +12,7 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from posenc.cache import Cache
+from posenc.foreign import attention_fn as attention_fn
 from posenc.masks import Mask
 from posenc.multihead import Weights, check_layer, draw, multihead
 from posenc.parameters import init, join, split

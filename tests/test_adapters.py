@@ -7,10 +7,12 @@ import pytest
 from flax import linen, nnx
 
 import posenc
+import posenc.equinox
 import posenc.linen
 import posenc.nnx
 
 B, L, WIDTH = 2, 12, 16
+KINDS = ("nnx", "linen", "equinox")
 SCHEMES = ("t5", "shaw + alibi", "transformer_xl", "fox")
 
 
@@ -29,6 +31,9 @@ def made(text, kind, d):
         layer = posenc.nnx.Attention(scheme, d, rngs=nnx.Rngs(0))
         weights = [w.get_value() for w in (layer.query, layer.key_value, layer.out)]
         return scheme, layer, weights, layer.position.get_value()
+    if kind == "equinox":
+        layer = posenc.equinox.Attention(scheme, d, key=jax.random.key(0))
+        return scheme, layer, list(layer.weights), layer.position
     layer = posenc.linen.Attention(scheme, d)
     variables = layer.init(jax.random.key(0), tokens())
     weights = [variables["params"]["weights"][n] for n in ("query", "key_value", "out")]
@@ -46,7 +51,7 @@ def by_hand(scheme, d, weights, position, x, **about):
     return np.asarray(o, np.float64).reshape(B, L, d.heads * d.head) @ out
 
 
-@pytest.mark.parametrize("kind", ["nnx", "linen"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", SCHEMES)
 def test_an_adapter_is_attend_between_projections(text, kind):
     segments = (jnp.arange(L) >= 5) + 1
@@ -60,7 +65,7 @@ def test_an_adapter_is_attend_between_projections(text, kind):
         )
 
 
-@pytest.mark.parametrize("kind", ["nnx", "linen"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("causal", [True, False])
 def test_the_mask_is_the_one_that_the_sizes_say(kind, causal):
     scheme, layer, weights, position = made("rope", kind, dims(causal=causal))
@@ -68,9 +73,10 @@ def test_the_mask_is_the_one_that_the_sizes_say(kind, causal):
     np.testing.assert_allclose(layer(tokens()), expected, atol=2e-6)
 
 
+@pytest.mark.parametrize("kind", ["nnx", "equinox"])
 @pytest.mark.parametrize("text", SCHEMES)
-def test_decoding_through_a_module_is_the_full_forward(text):
-    _, layer, *_ = made(text, "nnx", dims())
+def test_decoding_through_a_module_is_the_full_forward(text, kind):
+    _, layer, *_ = made(text, kind, dims())
     cache, out = layer.empty(batch=B, capacity=L), []
     for chunk in (slice(0, 5), slice(5, 6), slice(6, L)):
         o, cache = layer(tokens()[:, chunk], cache=cache)
@@ -89,6 +95,11 @@ def test_what_layers_share_comes_with_each_call_or_is_refused():
     layer = posenc.linen.Attention(scheme, dims(), tied=False)
     variables = layer.init(jax.random.key(0), tokens(), tied=tied)
     assert variables["params"]["position"] == own
+    third = posenc.equinox.Attention(scheme, dims(), key=jax.random.key(0), tied=False)
+    with_all = posenc.equinox.Attention(scheme, dims(), key=jax.random.key(0))
+    tied_too, _ = posenc.split(scheme, with_all.position)
+    np.testing.assert_array_equal(third(tokens(), tied=tied_too), with_all(tokens()))
+    assert third.empty(batch=B, capacity=L, tied=tied_too).k.shape[0] == B
     names = ("query", "key_value", "out")
     variables = {"params": {"weights": dict(zip(names, weights, strict=True)), "position": own}}
     np.testing.assert_array_equal(layer.apply(variables, tokens(), tied=tied), whole(tokens()))
@@ -121,7 +132,7 @@ def test_what_was_passed_is_checked_before_it_is_traced():
             far(tokens(), positions=jnp.arange(L) * 10**6)
 
 
-@pytest.mark.parametrize("kind", ["nnx", "linen"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_inputs_of_a_wrong_shape_or_type_are_refused(kind):
     _, layer, *_ = made("rope", kind, dims())
     x = tokens()
@@ -169,6 +180,9 @@ def test_nobody_gets_nope_in_silence(text):
         posenc.nnx.Attention(scheme, dims(), rngs=nnx.Rngs(0))
     with pytest.raises(ValueError, match="posenc.embed"):
         posenc.linen.Attention(scheme, dims()).init(jax.random.key(0), tokens())
+    with pytest.raises(ValueError, match="posenc.embed"):
+        posenc.equinox.Attention(scheme, dims(), key=jax.random.key(0))
+    posenc.equinox.Attention(scheme, dims(), key=jax.random.key(0), embedded=True)
     posenc.nnx.Attention(scheme, dims(), rngs=nnx.Rngs(0), embedded=True)
     posenc.linen.Attention(scheme, dims(), embedded=True).init(jax.random.key(0), tokens())
 
@@ -187,19 +201,21 @@ def test_a_module_inside_a_model_of_each_framework_learns():
     def of_linen(variables):
         return (model.apply(variables, tokens()) ** 2).mean()
 
-    def of_nnx(layer):
+    def of_layer(layer):
         return (layer(tokens()) ** 2).mean()
 
-    for loss, start in ((of_linen, variables), (of_nnx, made("t5", "nnx", dims())[1])):
+    layers = [made("t5", kind, dims())[1] for kind in ("nnx", "equinox")]
+    for loss, start in ((of_linen, variables), *((of_layer, layer) for layer in layers)):
         gradient = jax.jit(jax.grad(loss))(start)
         assert all(bool(jnp.any(g != 0)) for g in jax.tree.leaves(gradient) if g.ndim > 1)
         assert loss(jax.tree.map(lambda p, g: p - 0.01 * g, start, gradient)) < loss(start)
 
 
-def test_a_layer_maps_over_stacked_copies():
+@pytest.mark.parametrize("kind", ["nnx", "equinox"])
+def test_a_layer_maps_over_stacked_copies(kind):
     """Modules are plain pytrees: `jax.vmap` over stacked layers is each layer alone."""
-    layers = [made("shaw", "nnx", dims())[1] for _ in range(2)]
-    layers[1].query.set_value(layers[1].query.get_value() * 2)
+    layers = [made("shaw", kind, dims())[1] for _ in range(2)]
+    layers[1] = jax.tree.map(lambda a: 1.1 * a, layers[1])
     stacked = jax.tree.map(lambda *a: jnp.stack(a), *layers)
     both = jax.vmap(lambda layer, x: layer(x), (0, None))(stacked, tokens())
     for got, layer in zip(both, layers, strict=True):

@@ -31,6 +31,10 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ("describe", "look", "Describe", "what a scheme is, where it enters, what it costs"),
         ("cite", "look", "Cite", 'BibTeX: cite "rope + alibi"'),
         ("explain", "look", "Explain", "where position enters, with numbers: explain rope --len 8"),
+    ),
+    "Extend": (
+        ("new", "extend", "New", "a scheme of your own that works, with its test: new scheme mine"),
+        ("check", "extend", "Check", "what a scheme holds, ours or yours: check mine:Mine"),
         ("doctor", "machine", "Doctor", "versions, devices, folders"),
     ),
 }

@@ -1,0 +1,70 @@
+"""Attention as an Equinox module, and the hook of Equinox's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from posenc.cache import Cache
+from posenc.foreign import process_heads as process_heads
+from posenc.masks import Mask
+from posenc.multihead import Weights, check_layer, draw, multihead
+from posenc.parameters import init, join, split
+from posenc.scheme import Dims
+
+
+class Attention(equinox.Module):
+    """Multi-head self-attention under a scheme: `[..., L, width] -> [..., L, width]` (Vaswani et al., 2017, §3.2.2).
+
+    Batch axes may lead, or be mapped by `jax.vmap`. A scheme that acts on the input is refused unless `embedded`. With
+    `tied=False` the parameters that layers share are left out and come with each call. Raises `ValueError` or
+    `TypeError` where scheme or sizes cannot serve.
+    """
+
+    weights: Weights
+    position: Any
+    scheme: Any = equinox.field(static=True)
+    dims: Dims = equinox.field(static=True)
+
+    def __init__(self, scheme: Any, dims: Dims, *, key: PRNGKeyArray, embedded: bool = False, tied: bool = True):
+        check_layer(scheme, dims, embedded)
+        keys = iter(jax.random.split(key, len(Weights._fields) + 1))
+        own = init(scheme, next(keys), dims)
+        self.weights = draw(scheme, dims, lambda shape: jax.random.normal(next(keys), shape))
+        self.position = own if tied else split(scheme, own)[1]
+        self.scheme, self.dims = scheme, dims
+
+    def __call__(
+        self,
+        x: Float[Array, "*batch L width"],
+        *,
+        positions: Any = None,
+        segments: Any = None,
+        mask: Mask | None = None,
+        tied: Any = None,
+        kernel: str = "auto",
+        cache: Cache | None = None,
+    ) -> Any:
+        """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
+
+        `mask=None` is "causal" or "full" as `dims.causal` says. `tied` are the parameters that layers share, of a layer
+        made without them. The others are `posenc.attend`'s, and what does not fit is refused as there.
+        """
+        about = {"positions": positions, "segments": segments, "tied": tied, "cache": cache}
+        sizes = {"scheme": self.scheme, "dims": self.dims, "mask": mask, "kernel": kernel}
+        return multihead(self.weights, self.position, x, **sizes, **about)
+
+    def empty(
+        self, *, batch: int, capacity: int, dtype: Any = jnp.float32, positions: Any = jnp.int32, tied: Any = None
+    ) -> Cache:
+        """A cache for this layer: `batch` sequences of at most `capacity` tokens of the type `dtype`, that of `x`.
+
+        `positions` is the type of the positions to come; `tied` is as in a call. Raises as `posenc.Cache.empty` does.
+        """
+        params = self.position if tied is None else join(tied, self.position)
+        about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions}
+        return Cache.empty(self.scheme, params, self.dims, **about)
