@@ -54,7 +54,7 @@ def attention_fn(
 
 
 def process_heads(scheme: Any, params: Any = None, *, positions: Any = None) -> Callable[..., tuple[Heads, ...]]:
-    """The `process_heads` of `equinox.nn.MultiheadAttention`: queries, keys and values of one sequence through a scheme.
+    """The `process_heads` of `equinox.nn.MultiheadAttention`: one sequence's heads through a scheme.
 
     That place stands before the product of queries and keys, so it serves schemes that change these alone, such as
     rotations and temperatures; others are refused by a `ValueError` that names what they do. `params` and `positions`
