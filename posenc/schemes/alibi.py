@@ -7,9 +7,10 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from posenc.scheme import Scheme, bias_dtype
+from posenc.slopes import slope
 
 HIDDEN = -1e9
 """What hides a key from a head of the form "split": finite, and nothing after softmax beside any key that is seen."""
@@ -99,10 +100,3 @@ class ALiBi(Scheme, name="alibi"):
 
     def _penalized(self, heads: int) -> int:
         return math.ceil(self.fraction * heads - 1e-6)
-
-
-def slope(head: Int[Array, ...], heads: int) -> Float[Array, ...]:
-    """The slope of a head, counted from 0 (Press et al., 2022, §3; the authors' `get_slopes`)."""
-    whole = 1 << (heads.bit_length() - 1)
-    octave = jnp.where(head < whole, head + 1, head - whole + 0.5) * 8 / whole
-    return 2.0**-octave

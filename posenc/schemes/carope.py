@@ -1,0 +1,87 @@
+"""CARoPE: RoPE whose base frequency each token chooses for each head."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+from posenc import running
+from posenc.rotation import check_pairs, rotate
+from posenc.scheme import Scheme
+
+
+class CARoPE(Scheme, name="carope"):
+    """Each token turns by a frequency of its own, whose powers add up along the document (Veisi et al., 2025, §2).
+
+        s_ij = (R(φ_i) q_i) · (R(φ_j) k_j) / √d,   φ_i,c = Σ_{l ≤ i} f_l^c,   f_l = 1 / (1 + softplus(w_h · x_l + b_h))
+
+    RoPE is the case of the same f = base^(-2 / d) for all tokens, and there the scheme starts, as the paper asks: with
+    w = 0. The formula in the paper has no b, without which no w gives RoPE. Nor does it say from where the exponent c
+    counts the pairs. From `first=0`, as in RoPE, the first pair turns by 1 radian for each token, whatever it is; from
+    1 all pairs are chosen. No code was released.
+
+    The sums are kept in float32: an angle is good to the sum's size times 2⁻²³. Causal, as the authors' models.
+
+    ```bibtex
+    @misc{veisi2025context,
+      title = {Context-aware Rotary Position Embedding},
+      author = {Veisi, Ali and Fartoot, Delaram and Amirzadeh, Hamidreza},
+      year = {2025},
+      eprint = {2507.23083},
+    }
+    ```
+    """
+
+    base: float = 10000.0
+    first: int = 0
+
+    family = "context"
+    contextual = True
+    causal_only = "its phases add up from a key to a later query"
+    cross = False
+    samples = ({"first": 1, "base": 50.0},)
+
+    def validate(self):
+        if not self.base > 1:
+            raise ValueError(
+                f"The base of 'carope' is {self.base}; it is above 1, such as 10000, for all f are below 1."
+            )
+        if self.first not in (0, 1):
+            raise ValueError(f"'carope' counts its powers from first, which is 0 or 1, not {self.first}.")
+
+    def fit(self, dims):
+        self._pairs(dims.head)
+        return self
+
+    def init_head(self, key, dims):
+        target = self.base ** (1 / self._pairs(dims.head)) - 1  # softplus(b) where f is RoPE's
+        return {"w": jnp.zeros(dims.width), "b": jnp.asarray(target + math.log(-math.expm1(-target)), jnp.float32)}
+
+    def carry(self, dims):
+        return running.start(dims.head // 2)
+
+    def locate(self, p, x, at, carry):
+        exact = jnp.promote_types(x.dtype, jnp.float32)
+        logit = x.astype(exact) @ p["w"].astype(exact) + p["b"].astype(exact)
+        powers = self.first + jnp.arange(carry[0].size, dtype=exact)
+        steps = jnp.exp(-jnp.log1p(jax.nn.softplus(logit))[:, None] * powers[None, :])
+        return running.total(steps, at.segment, carry)
+
+    def query(self, p, q, c):
+        self._pairs(q.shape[-1])
+        return rotate(q, c, "half"), ()
+
+    def key(self, p, k, c):
+        return rotate(k, c, "half"), ()
+
+    def _pairs(self, head: int) -> int:
+        """The pairs of a head of this width; a `ValueError` where there are none that tokens could choose."""
+        check_pairs(self.name, head)
+        if head // 2 + self.first < 2:
+            raise ValueError(
+                f"The first pair of 'carope' is the same for all tokens, and {head} features are one; take"
+                " 4 at least, or first=1."
+            )
+        return head // 2

@@ -1,0 +1,134 @@
+"""GRAPE's additive forms: ALiBi with slopes that tokens choose, and a penalty that a query gathers on its way back."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from posenc.rotation import angles, rotate
+from posenc.scheme import Scheme, bias_dtype
+from posenc.slopes import slope
+
+
+class GRAPEA(Scheme, name="grape_a"):
+    """ALiBi with slopes that keys, queries or both choose (GRAPE-A; Zhang et al., 2025; the authors' code).
+
+        s_ij - max(p_i - p_j, 0) softplus(ω_h) m_h (softplus(u_h · k_j / √d) + softplus(v_h · q_i / √d))
+
+    m_h are the slopes of ALiBi. `gate` says which of the two terms in brackets there are. u and v are brought to length
+    1 unless `unit=False`; √d and m_h are in the authors' code and not in its comments. ω starts where softplus is 1.
+    In a sum of schemes the gates see query and key as the schemes before this one leave them.
+
+    ```bibtex
+    @inproceedings{zhang2026group,
+      title = {Group Representational Position Encoding},
+      author = {Zhang, Yifan and Chen, Zixiang and Liu, Yifeng and Qin, Zhen and Yuan, Huizhuo and Yuan, Yang and
+                Xu, Kangping and Gu, Quanquan and Yao, Andrew Chi-Chih},
+      booktitle = {International Conference on Learning Representations},
+      year = {2026},
+      eprint = {2512.07805},
+    }
+    ```
+    """
+
+    gate: Literal["key", "query", "both"] = "key"
+    unit: bool = True
+
+    family = "context"
+    reads = "content"
+    causal_only = "its penalty is for what came before, and what comes after would go free"
+    samples = ({"gate": "query"}, {"gate": "both", "unit": False})
+
+    def init_head(self, key, dims):
+        u, v = (jax.random.normal(k, (dims.head,)) * dims.head**-0.5 for k in jax.random.split(key))
+        p = {"omega": jnp.asarray(math.log(math.expm1(1)), jnp.float32)}
+        return p | ({"u": u} if self.gate != "query" else {}) | ({"v": v} if self.gate != "key" else {})
+
+    def query(self, p, q, c):
+        return q, self._gate(p["v"], q) if "v" in p else ()
+
+    def key(self, p, k, c):
+        return k, self._gate(p["u"], k) if "u" in p else ()
+
+    def score(self, p, s, tile):
+        exact = bias_dtype(s)
+        rate = jax.nn.softplus(p["omega"].astype(exact)) * slope(tile.head, tile.heads).astype(exact)
+        gates = jnp.zeros((), exact)
+        if "v" in p:
+            gates = gates + tile.i.astype(exact)[:, None]
+        if "u" in p:
+            gates = gates + tile.j.astype(exact)[None, :]
+        return s - jnp.maximum(tile.distance, 0).astype(exact) * rate * gates
+
+    def _gate(self, direction: Float[Array, " d"], x: Float[Array, "L d"]) -> Float[Array, " L"]:
+        exact = bias_dtype(x)
+        direction = direction.astype(exact)
+        if self.unit:
+            direction = direction * jax.lax.rsqrt(jnp.maximum((direction**2).sum(), 1e-12))
+        return jax.nn.softplus(x.astype(exact) @ direction * direction.size**-0.5)
+
+
+class GRAPEAP(Scheme, name="grape_ap"):
+    """A penalty for each token on the way from query to key, by what the query makes of it (GRAPE-AP; Zhang et al.,
+    2025; the authors' code).
+
+        s_ij + Σ_{l = j+1 … i} m_h log σ(a_i · R(-p_l) norm(a_l) / n),   a = W_h x,   n = `features`
+
+    m_h are the slopes of ALiBi, norm brings the mean square to 1, and R turns each pair of features, c and c + n/2, by
+    as many radians as the position says. As in the authors' code only a_l is turned and brought to that size, so the
+    penalty is no function of distances. The sum runs over tokens by their index, whatever their positions, and passes
+    over padding. The authors' code also takes a from queries, keys or values. From queries without a norm of their own,
+    it is this scheme with n = d and the model's query weights for W; the others are left out, for no hook sees what a
+    query would need.
+
+    ```bibtex
+    @inproceedings{zhang2026group,
+      title = {Group Representational Position Encoding},
+      author = {Zhang, Yifan and Chen, Zixiang and Liu, Yifeng and Qin, Zhen and Yuan, Huizhuo and Yuan, Yang and
+                Xu, Kangping and Gu, Quanquan and Yao, Andrew Chi-Chih},
+      booktitle = {International Conference on Learning Representations},
+      year = {2026},
+      eprint = {2512.07805},
+    }
+    ```
+    """
+
+    features: int = 8
+
+    family = "context"
+    reads = "row"
+    contextual = True
+    causal_only = "its penalties add up from a key to a later query"
+    cross = False
+    samples = ({"features": 2},)
+
+    def validate(self):
+        if self.features < 2 or self.features % 2:
+            raise ValueError(
+                f"'grape_ap' turns pairs, so features is an even number of at least 2, not {self.features}."
+            )
+
+    def init_head(self, key, dims):
+        return {"w": 0.5 * dims.width**-0.5 * jax.random.normal(key, (self.features, dims.width))}
+
+    def locate(self, p, x, at, carry):
+        exact = jnp.promote_types(x.dtype, jnp.float32)
+        return (x.astype(exact) @ p["w"].T.astype(exact), at.position), carry
+
+    def query(self, p, q, c):
+        return q, c[0]
+
+    def key(self, p, k, c):
+        a, position = c
+        a = a * jax.lax.rsqrt((a**2).mean(-1, keepdims=True) + 2.0**-23)
+        return k, rotate(a, -angles(position, np.ones(self.features // 2), a.dtype), "half")
+
+    def score(self, p, s, tile):
+        step = jax.nn.log_sigmoid(tile.i @ tile.j.T / self.features) * slope(tile.head, tile.heads).astype(tile.i.dtype)
+        step = jnp.where(tile.seen, step, 0)
+        return s + (jax.lax.cumsum(step, 1, reverse=True) - step).astype(s.dtype)

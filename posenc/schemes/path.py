@@ -1,0 +1,112 @@
+"""PaTH: between key and query lies a path of reflections that the tokens on it choose."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from posenc import running
+from posenc.scheme import Scheme, bias_dtype
+
+
+class PaTH(Scheme, name="path"):
+    """Each token on the way from key to query changes the key by a rank of one, much like a reflection (Yang et al.,
+    2025, §2).
+
+        s_ij = q_i · H_i H_{i-1} … H_{j+1} k_j / √d,   H_l = I - β_l w_l w_lᵀ,   β_l = 2 σ(b_h · x_l + c_h)
+
+    w is of length 1 and made from x by a matrix that the heads share, of `rank` rows, one for each head, and a
+    convolution over each token and the `kernel` - 1 before it in its document. The authors' code has a silu after the
+    convolution, of which the paper says nothing: `activation="none"`. Where heads share keys, the authors' code shares
+    w and β among them and takes a full matrix; here each query head has its own.
+
+    `forget` adds the gates of FoX, Σ_{l = j+1 … i} log σ(f_h · x_l + e_h): "unscaled" as in the paper (PaTH-FoX), where
+    `path + fox` is the same, and "scaled" as in the authors' code, which divides the sum by √d too.
+
+    A row of scores is computed from whole rows of q·w and w·k by a triangular system (§3.2), whose size is the number
+    of keys. Old keys are never rewritten, so a cache holds them twice: as they are, and beside w for the system.
+
+    ```bibtex
+    @inproceedings{yang2025path,
+      title = {{PaTH} Attention: Position Encoding via Accumulating {Householder} Transformations},
+      author = {Yang, Songlin and Shen, Yikang and Wen, Kaiyue and Tan, Shawn and Mishra, Mayank and Ren, Liliang and
+                Panda, Rameswar and Kim, Yoon},
+      booktitle = {Advances in Neural Information Processing Systems},
+      year = {2025},
+      eprint = {2505.16381},
+    }
+    ```
+    """
+
+    rank: int = 32
+    kernel: int = 3
+    activation: Literal["silu", "none"] = "silu"
+    forget: Literal["none", "scaled", "unscaled"] = "none"
+
+    family = "context"
+    reads = "row"
+    contextual = True
+    replaces = True
+    causal_only = "its path runs from a key to a later query"
+    cross = False
+    samples = (
+        {"rank": 3, "forget": "scaled"},
+        {"kernel": 1, "activation": "none", "forget": "unscaled"},
+    )
+
+    def validate(self):
+        for name in ("rank", "kernel"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"The setting {name!r} of 'path' is {getattr(self, name)}; it is at least 1.")
+
+    def init(self, key, dims):
+        return {"down": dims.width**-0.5 * jax.random.normal(key, (self.rank, dims.width))}
+
+    def init_head(self, key, dims):
+        up, conv, beta, gate = jax.random.split(key, 4)
+        reach = self.kernel**-0.5
+        p = {
+            "up": self.rank**-0.5 * jax.random.normal(up, (dims.head, self.rank)),
+            "conv": jax.random.uniform(conv, (dims.head, self.kernel), minval=-reach, maxval=reach),
+            "beta": 0.02 * jax.random.normal(beta, (dims.width,)),
+            "beta_bias": jnp.zeros(()),
+        }
+        if self.forget == "none":
+            return p
+        return p | {"gate": 0.02 * jax.random.normal(gate, (dims.width,)), "gate_bias": jnp.zeros(())}
+
+    def carry(self, dims):
+        return running.none(self.kernel - 1, dims.head), running.start()
+
+    def locate(self, p, x, at, carry):
+        x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
+        p = {name: a.astype(x.dtype) for name, a in p.items()}
+        near, past = running.recent(x @ p["down"].T @ p["up"].T, at.segment, carry[0])  # [L, kernel, d]
+        w = (near * p["conv"].T[None]).sum(1)
+        w = jax.nn.silu(w) if self.activation == "silu" else w
+        w = w * jax.lax.rsqrt((w**2).sum(-1, keepdims=True) + 1e-6)  # that of padding is zero, which changes nothing
+        beta = 2 * jax.nn.sigmoid(x @ p["beta"] + p["beta_bias"])
+        if self.forget == "none":
+            return (w, beta, ()), (past, carry[1])
+        gates, so_far = running.total(jax.nn.log_sigmoid(x @ p["gate"] + p["gate_bias"]), at.segment, carry[1])
+        return (w, beta, gates), (past, so_far)
+
+    def query(self, p, q, c):
+        return q, (q.astype(bias_dtype(q)), c[2])
+
+    def key(self, p, k, c):
+        return k, (k.astype(bias_dtype(k)), *c)
+
+    def score(self, p, s, tile):
+        (q, asked), (k, w, beta, told) = tile.i, tile.j
+        after = tile.ki[:, None] > tile.ki[None, :]
+        on_path = jnp.where(tile.seen, q @ w.T, 0)
+        between = jnp.where(after, beta[:, None] * (w @ w.T), 0)
+        # z_il = w_l · H_{l+1} … H_i q_i = q_i · w_l - Σ_{m > l} z_im β_m w_m · w_l
+        z = jax.lax.linalg.triangular_solve(between, on_path, left_side=False, lower=True, unit_diagonal=True)
+        s = s - z * beta[None, :] @ jnp.where(after, w @ k.T, 0) * tile.scale
+        if self.forget == "none":
+            return s
+        return s + (asked[:, None] - told[None, :]) * (tile.scale if self.forget == "scaled" else 1)

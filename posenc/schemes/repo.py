@@ -1,0 +1,84 @@
+"""RePo: positions that are learned functions of the tokens."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from posenc.rotation import angles, check_base, check_pairs, frequencies, rotate
+from posenc.scheme import Scheme, bias_dtype
+
+
+class RePo(Scheme, name="repo"):
+    """RoPE at a position that each token chooses for each head (Li et al., 2025).
+
+        s_ij = (R(p_i ω) q_i) · (R(p_j ω) k_j) / √d,   p_i = w_h · (silu(G x_i) ∘ C x_i),   ω_c = base^(-2c / d)
+
+    Positions are real numbers of any order and sign. Those that attention is given are not looked at: a token is told
+    nothing of where it stands. G and C are the same for all heads and have an eighth of the width as rows, rounded up.
+    With `mode="linear"` a position is w_h · x_i, with "shared" w · x_i for all heads alike; both are ablations in the
+    authors' code. The authors' models keep RoPE in their first five layers. A token's position needs no other token, so
+    the scheme serves where the future is seen and between two sequences.
+
+    ```bibtex
+    @misc{li2025repo,
+      title = {{RePo}: Language Models with Context Re-Positioning},
+      author = {Li, Huayang and Zhao, Tianyu and Sproat, Richard},
+      year = {2025},
+      eprint = {2512.14391},
+    }
+    ```
+    """
+
+    mode: Literal["swiglu", "linear", "shared"] = "swiglu"
+    base: float = 500000.0
+
+    family = "context"
+    contextual = True
+    samples = ({"mode": "linear", "base": 100.0}, {"mode": "shared"})
+
+    def validate(self):
+        check_base(self.name, self.base)
+
+    def fit(self, dims):
+        check_pairs(self.name, dims.head)
+        return self
+
+    def init(self, key, dims):
+        if self.mode == "shared":
+            return {"w": _draw(key, dims.width)}
+        inner = -(-dims.width // 8)
+        names = ("gate", "content") if self.mode == "swiglu" else ()
+        return {name: _draw(k, inner, dims.width) for name, k in zip(names, jax.random.split(key), strict=False)}
+
+    def init_head(self, key, dims):
+        if self.mode == "shared":
+            return {}
+        return {"w": _draw(key, dims.width if self.mode == "linear" else -(-dims.width // 8))}
+
+    def locate(self, p, x, at, carry):
+        x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
+        p = {name: a.astype(x.dtype) for name, a in p.items()}
+        if self.mode == "swiglu":
+            x = jax.nn.silu(x @ p["gate"].T) * (x @ p["content"].T)
+        return x @ p["w"], carry
+
+    def lookup(self, asked, whole, rows):
+        return asked  # no token before it has a say in it
+
+    def query(self, p, q, c):
+        return self._turned(q, c), ()
+
+    def key(self, p, k, c):
+        return self._turned(k, c), ()
+
+    def _turned(self, x, position):
+        check_pairs(self.name, x.shape[-1])
+        return rotate(x, angles(position, frequencies(x.shape[-1], self.base), bias_dtype(x)), "half")
+
+
+def _draw(key: PRNGKeyArray, *shape: int) -> Float[Array, ...]:
+    return 0.02 * jax.random.truncated_normal(key, -3, 3, shape)

@@ -1,0 +1,165 @@
+"""Selective RoPE: queries and keys turned by angles that the tokens choose, and that add up along the document."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from posenc import running
+from posenc.rotation import check_base, check_pairs, frequencies, rotate
+from posenc.scheme import Scheme
+
+
+class SelectiveRoPE(Scheme, name="selective_rope"):
+    """Each token turns by phases of its own, which add up along the document (Movahedi et al., 2025).
+
+        s_ij = (R(τ φ_i) q_i) · (R(τ φ_j) k_j) / √d,   φ_i = Σ_{l ≤ i} (conv(W x̂)_l + exp(b)) σ(g · x̂_l + c)
+
+    φ has d/2 phases, and τ a temperature for each: base^(-2c / d), the frequencies of RoPE, or with `spectrum="rfa"`
+    tan(π base c / (d - 2)) divided by the largest of them, for a base below 1. `learned` temperatures start there.
+    x̂ is x with the part of its width that is each head's brought to length 1 (the authors' code), so the heads divide
+    the width. W is a product of two matrices whose inner size is `rank`, the first the same for all heads; with rank 0
+    it is full, reads the head's own part alone, and its columns have the learned length g_h. The convolution looks at
+    each token and the `kernel` - 1 before it in its document, each phase by itself, with `activation` after it; with
+    kernel 0 it is the difference of neighbours, whose sum is the phase of the token alone. The exponential stands there
+    with `bias`, the logistic factor with `gate`; with a bias and W = 0 this is RoPE.
+
+    The authors' experiments take rank 32. Their gates with an inner matrix, or with a value for each phase, are left
+    out. The sums are kept in float32: an angle is good to the sum's size times 2⁻²³. Causal, as the authors' models.
+
+    ```bibtex
+    @inproceedings{movahedi2026selective,
+      title = {Selective Rotary Position Embedding},
+      author = {Movahedi, Sajad and Carstensen, Timur and Afzal, Arshia and Hutter, Frank and Orvieto, Antonio and
+                Cevher, Volkan},
+      booktitle = {International Conference on Learning Representations},
+      year = {2026},
+      eprint = {2511.17388},
+    }
+    ```
+    """
+
+    rank: int = 16
+    kernel: int = 4
+    activation: Literal["none", "silu"] = "none"
+    gate: bool = False
+    bias: bool = False
+    spectrum: Literal["rope", "rfa"] = "rope"
+    base: float = 500000.0
+    frequencies: Literal["fixed", "learned"] = "fixed"
+
+    family = "context"
+    contextual = True
+    causal_only = "its phases add up from a key to a later query"
+    cross = False
+    samples = (
+        {"rank": 3, "gate": True, "base": 100.0, "frequencies": "learned"},
+        {"kernel": 0, "bias": True},
+        {"rank": 0, "activation": "silu", "gate": True, "bias": True, "spectrum": "rfa", "base": 0.9},
+    )
+
+    def validate(self):
+        for name in ("rank", "kernel"):
+            if getattr(self, name) < 0:
+                raise ValueError(
+                    f"The setting {name!r} of 'selective_rope' is {getattr(self, name)}; it is at least 0."
+                )
+        if self.activation != "none" and not self.kernel:
+            raise ValueError("'selective_rope' has no activation after a difference of neighbours; take kernel=4.")
+        if self.spectrum == "rope":
+            check_base(self.name, self.base)
+        elif not 0 < self.base < 1:
+            raise ValueError(f"The base of 'rfa' temperatures is {self.base}; it is above 0 and below 1, such as 0.9.")
+
+    def fit(self, dims):
+        self._fixed(dims.head)
+        _check_slices(dims.width, dims.heads)
+        return self
+
+    def init(self, key, dims):
+        p = {"down": _draw(key, self.rank, dims.width)} if self.rank else {}
+        fixed = self.frequencies == "fixed"
+        return p if fixed else p | {"temperature": jnp.asarray(self._fixed(dims.head), jnp.float32)}
+
+    def init_head(self, key, dims):
+        pairs = self._fixed(dims.head).size
+        up, conv, gate = jax.random.split(key, 3)
+        if self.rank:
+            p = {"up": _draw(up, pairs, self.rank)}
+        else:
+            p = {"w": _draw(up, pairs, dims.width // dims.heads), "length": jnp.ones(())}
+        if self.kernel:
+            p["conv"] = _draw(conv, pairs, self.kernel)
+        if self.bias:
+            p["bias"] = jnp.zeros(pairs)
+        return p | ({"gate": _draw(gate, dims.width), "gate_bias": jnp.zeros(())} if self.gate else {})
+
+    def carry(self, dims):
+        pairs = dims.head // 2
+        return running.none((self.kernel or 2) - 1, pairs), running.start(pairs)
+
+    def locate(self, p, x, at, carry):
+        exact = jnp.promote_types(x.dtype, jnp.float32)
+        p = {name: a.astype(exact) for name, a in p.items()}
+        slices = _unit(x.astype(exact), at.heads)
+        unit = slices.reshape(x.shape)
+        if self.rank:
+            phase = unit @ p["down"].T @ p["up"].T
+        else:
+            length = jnp.sqrt(jnp.maximum((p["w"] ** 2).sum(-1), 1e-24))
+            phase = jnp.take(slices, at.head, 1) @ p["w"].T * (p["length"] / length)[None, :]
+        near, past = running.recent(phase, at.segment, carry[0])  # [L, kernel, d/2]
+        phase = (near * p["conv"].T[None]).sum(1) if self.kernel else near[:, 1] - near[:, 0]
+        if self.activation == "silu":
+            phase = jax.nn.silu(phase)
+        if self.bias:
+            phase = phase + jnp.exp(p["bias"])[None, :]
+        if self.gate:
+            phase = phase * jax.nn.sigmoid(unit @ p["gate"] + p["gate_bias"])[:, None]
+        phases, so_far = running.total(phase, at.segment, carry[1])
+        return phases, (past, so_far)
+
+    def query(self, p, q, c):
+        return self._turned(p, q, c), ()
+
+    def key(self, p, k, c):
+        return self._turned(p, k, c), ()
+
+    def _turned(self, p, x, phases):
+        temperature = jnp.asarray(p.get("temperature", self._fixed(x.shape[-1])), phases.dtype)
+        return rotate(x, phases * temperature[None, :], "half")
+
+    def _fixed(self, head: int) -> np.ndarray:
+        """The temperatures of a head of this width; a `ValueError` where it cannot be cut into pairs."""
+        check_pairs(self.name, head)
+        if self.spectrum == "rope":
+            return frequencies(head, self.base)
+        if head < 4:
+            raise ValueError(
+                f"The lowest 'rfa' temperature is 0, so a head has two pairs at least, not {head} features."
+            )
+        tangent = np.tan(np.pi * self.base * np.arange(head // 2) / (head - 2))
+        return tangent / tangent[-1]
+
+
+def _draw(key: PRNGKeyArray, *shape: int) -> Float[Array, ...]:
+    return 0.02 * jax.random.normal(key, shape)
+
+
+def _unit(x: Float[Array, "L D"], heads: int) -> Float[Array, "L H D/H"]:
+    """The features of each token, each head's part of them at length 1."""
+    _check_slices(x.shape[-1], heads)
+    slices = x.reshape(len(x), heads, -1)
+    return slices * jax.lax.rsqrt((slices**2).sum(-1, keepdims=True) + 1e-6)
+
+
+def _check_slices(width: int, heads: int) -> None:
+    if width % heads:
+        raise ValueError(
+            f"'selective_rope' cuts the width into a part for each head, and {heads} heads do not divide {width};"
+            " choose a divisor."
+        )
