@@ -7,42 +7,58 @@ second list can disagree with the code.
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from posenc import naming
 from posenc.attention import KERNELS
+from posenc.cache import blank
 from posenc.compose import Chain, Pattern, Placed, Windowed
 from posenc.parameters import init
 from posenc.registry import settings
-from posenc.scheme import Dims, Scheme
+from posenc.scheme import Dims, Scheme, check_dims
 from posenc.sides import each_head
 
+KERNEL = {
+    "nothing": "F0: the stock kernel serves, for x, q, k and v alone change",
+    "distance": "F1: an elementwise score of positions and a small table",
+    "positions": "F1: an elementwise score of positions and a small table",
+    "content": "F2: an elementwise score with features of each token",
+    "row": "F3: whole rows of scores",
+    "heads": "F4: the scores of all heads at once",
+}
+"""What a fused kernel must offer, by what a scheme reads."""
 SITES = {
     **{"embed": "input", "locate": "position", "query": "query", "key": "key", "value": "value"},
     **{"scale": "scale", "score": "score", "weigh": "weights", "extra": "weighted values", "output": "output"},
 }
 TYPICAL = Dims(width=64, heads=4, head=16, trained=40, longest=160)
+RECORD = Path(__file__).with_name("record.json")
+"""What the tests found of each scheme: `pytest tests/contract tests/oracles tests/golden --record` writes it."""
 _FENCE = re.compile(r"```bibtex\n(.*?)```", re.DOTALL)
 
 
-def describe(text: str) -> dict[str, Any]:
+def describe(text: str, dims: Dims = TYPICAL) -> dict[str, Any]:
     """What a scheme is, in plain values: `describe("rope")["enters"]` is `["query", "key"]`.
 
     A composition has `parts`, each described alone. Parameters are counted at the sizes under `dims`.
     """
     scheme = naming.parse(text)
-    parts = [_alone(part) for part in _parts(scheme)]
+    check_dims(dims)
+    parts = [_alone(part, dims) for part in _parts(scheme)]
     if isinstance(scheme, Scheme) and not isinstance(scheme, Chain):
         return parts[0]
     counts = {k: sum(p["parameters"][k] for p in parts) for k in ("each layer", "shared")}
     return {
         "scheme": naming.spec(scheme),
         "enters": [site for site in SITES.values() if any(site in p["enters"] for p in parts)],
-        "parameters": {**counts, "dims": settings(TYPICAL)},
+        "parameters": {**counts, "dims": settings(dims)},
         "causal only": "; ".join(p["causal only"] for p in parts if p["causal only"]),
         **_wrapped(scheme),
         "parts": parts,
@@ -71,12 +87,12 @@ def summary(name: str) -> dict[str, Any]:
     }
 
 
-def _alone(scheme: Scheme) -> dict[str, Any]:
+def _alone(scheme: Scheme, dims: Dims) -> dict[str, Any]:
     idea, equation, notes = _told(type(scheme))
     fitted, refused = scheme, ""
     try:
-        fitted = naming.bind(scheme, TYPICAL)
-        counts, cached = _counted(fitted)
+        fitted = naming.bind(scheme, dims)
+        counts, cached = _counted(fitted, dims)
     except ValueError as error:
         counts, cached, refused = {"each layer": 0, "shared": 0}, "", str(error)
     return {
@@ -88,13 +104,16 @@ def _alone(scheme: Scheme) -> dict[str, Any]:
         "enters": _enters(scheme),
         "reads": fitted.reads,
         "settings": settings(scheme),
-        "parameters": {**counts, "dims": settings(TYPICAL)},
+        "parameters": {**counts, "dims": settings(dims)},
         "refused at these dims": refused,
-        "keys cached": f"none: {fitted.uncached}" if fitted.uncached else cached,
+        "kernel class": KERNEL[fitted.reads],
+        "cache": f"K3: none, {fitted.uncached}" if fitted.uncached else cached,
         "causal only": scheme.causal_only,
         "between two sequences": fitted.cross,
         "contextual": fitted.contextual,
         "axes": scheme.axes,
+        "extrapolates": scheme.extrapolates,
+        "proof": _proof(scheme),
         "kernels": [kernel for kernel in KERNELS if kernel != "auto"],
         "cite": [key for entry in _entries(type(scheme)) for key in re.findall(r"@\w+\{([^,\s]+),", entry)],
     }
@@ -157,12 +176,30 @@ def _enters(scheme: Scheme) -> list[str]:
     return [site for hook, site in SITES.items() if scheme.overrides(hook)]
 
 
-def _counted(scheme: Scheme) -> tuple[dict[str, int], str]:
-    """Parameters that each layer owns and those that all layers share; which heads keys are cached for."""
-    shapes = jax.eval_shape(lambda key: init(scheme, key, TYPICAL), jax.random.key(0))
+def _counted(scheme: Scheme, dims: Dims) -> tuple[dict[str, int], str]:
+    """Parameters that each layer owns and those that all layers share; what a cache holds."""
+    shapes = jax.eval_shape(lambda key: init(scheme, key, dims), jax.random.key(0))
     counts = {"each layer": 0, "shared": 0}
     for group in shapes.values():
         for name, leaf in group.items():
             size = sum(math.prod(a.shape) for a in jax.tree.leaves(leaf))
             counts["shared" if name in scheme.tied else "each layer"] += size
-    return counts, f"one for each {'query' if each_head(scheme, shapes['heads']) else 'key'} head"
+    return counts, "" if scheme.uncached else _cached(scheme, shapes, dims)
+
+
+def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> str:
+    """What a cache holds beside keys and values that never change."""
+    both = shapes["layer"], shapes["heads"]
+    made = lambda *both: blank(scheme, both, dims, 1, jnp.float32, jnp.int32)  # noqa: E731
+    keys, place, carry = jax.eval_shape(made, *both)
+    told = [a.shape[1:] for a in jax.tree.leaves(keys.said)]
+    more = [["features of each key"] * (told != [a.shape for a in jax.tree.leaves(place)])]
+    more += [["a carry"] * bool(jax.tree.leaves(carry))]
+    kept = f"for each {'query' if each_head(scheme, shapes['heads']) else 'key'} head"
+    added = " and ".join(word for words in more for word in words)
+    return f"K2: keys, values and {added}, {kept}" if added else f"K1: keys and values, {kept}"
+
+
+def _proof(scheme: Scheme) -> dict[str, Any]:
+    """What the tests found of a scheme of ours when they were last recorded; empty for a stranger's."""
+    return json.loads(RECORD.read_text(encoding="utf-8")).get(scheme.name, {}) if RECORD.exists() else {}

@@ -49,13 +49,24 @@ class Describe:
 
     scheme: Spec
     """A scheme's text: rope, "rope(base=500000.0) + alibi"."""
+    width: int = 64
+    """Features of the residual stream, for which parameters are counted."""
+    heads: int = 4
+    """Query heads."""
+    head: int = 16
+    """Features of one head."""
+    trained: int = 40
+    """The longest sequence trained on."""
+    longest: int = 160
+    """The size of tables."""
     json: Flag = False
     """Print JSON."""
 
     def __call__(self) -> int:
         from posenc.catalog import describe
+        from posenc.scheme import Dims
 
-        found = describe(self.scheme)
+        found = describe(self.scheme, Dims(self.width, self.heads, self.head, self.trained, self.longest))
         if self.json:
             say_json(found)
         else:
@@ -208,11 +219,24 @@ def _described(found: dict[str, Any]) -> str:
     if "idea" in found:
         told = ", ".join(f"{k}={v!r}" for k, v in found["settings"].items())
         facts |= {"settings": told or "none", "family": found["family"], "score reads": found["reads"]}
-        facts |= {"keys cached": found["keys cached"], "kernels": ", ".join(found["kernels"])}
+        facts |= {"kernel": found["kernel class"], "cache": found["cache"], "beyond L": found["extrapolates"] or "unsaid"}
+        facts |= {"checked": _proven(found["proof"])}
         facts |= {"cite": ", ".join(found["cite"]) or "nothing to cite"}
     lines += [f"  {name:<12} {_short(value)}" for name, value in facts.items()]
     notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in found.get("notes", ()))
     return "\n\n".join(["\n".join(lines), *notes])
+
+
+def _proven(proof: dict[str, Any]) -> str:
+    """What the tests found, as the committed record has it."""
+    said = []
+    if golden := proof.get("golden"):
+        said.append(f"{len(golden['cases'])} cases of {'; '.join(golden['sources'])} within {golden['largest']:.0e}")
+    if oracle := proof.get("oracle"):
+        said.append(f"its equation in float64 within {oracle['largest']:.0e}")
+    if contract := proof.get("contract"):
+        said.append(f"{contract['holds']} of {contract['applies']} properties that apply")
+    return "; ".join(said) or "nothing is recorded"
 
 
 def _target(text: str) -> Path:

@@ -31,10 +31,13 @@ SUMS = (
 
 
 def texts():
-    """Every scheme as it stands, and every sample of its settings."""
+    """Every scheme as it stands; every sample of its settings takes its turn at night."""
     for name in posenc.names():
         cls = SCHEMES.find(name)
-        yield from (posenc.spec(cls(**settings)) for settings in ({}, *cls.samples))
+        yield name
+        for settings in cls.samples:
+            text = posenc.spec(cls(**settings))
+            yield pytest.param(text, marks=pytest.mark.nightly, id=text)
 
 
 CASES = [*texts(), *SUMS, *(type(toy).__name__ for toy in TOYS)]
@@ -50,8 +53,9 @@ def case(request):
 
 
 @pytest.mark.parametrize("holds", contract.PROPERTIES, ids=lambda f: f.__name__)
-def test_it_holds(case, holds):
+def test_it_holds(case, holds, record_property):
     outcome = contract.examine(holds, case)
+    record_property("contract", [getattr(case.asked, "name", ""), holds.__name__, outcome.holds, outcome.figure])
     assert outcome.holds is not False, f"{outcome.figure} {outcome.reason}"
 
 

@@ -7,6 +7,7 @@ arrays. Nothing about a particular case is written anywhere in the tests.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,6 +47,8 @@ class Case(NamedTuple):
     id: str
     args: dict[str, Any]
     arrays: Arrays
+    source: str = ""
+    """Whose numbers these are: repository and commit, or package and version."""
 
     @property
     def double(self) -> bool:
@@ -74,6 +77,15 @@ class Check(NamedTuple):
     ours: Any
     theirs: np.ndarray
     tolerance: float
+
+    @property
+    def difference(self) -> float:
+        """The largest difference, relative to max(1, max |theirs|); infinite where shapes differ."""
+        ours, theirs = (np.asarray(a, np.float64) for a in (self.ours, self.theirs))
+        if ours.shape != theirs.shape:
+            return np.inf
+        scale = max(1.0, np.abs(theirs).max(initial=0.0))
+        return float(np.abs(ours - theirs).max(initial=0.0) / scale)
 
     def verify(self) -> None:
         """Raise an `AssertionError` that shows the numbers where they disagree."""
@@ -104,6 +116,15 @@ def load(path: Path | str) -> list[Case]:
                     **case["args"],
                 },
                 Arrays({name: file[f"{case['id']}/{name}"] for name in case["arrays"]}),
+                _source(meta.get("source", ""), case.get("source")),
             )
             for case in meta["cases"]
         ]
+
+
+def _source(known: str | dict[str, str], which: str | None) -> str:
+    """The first words of where a case is from: a repository and its commit, or a package and its version."""
+    said = known if isinstance(known, str) else known.get(which or "", None) or "; ".join(known.values())
+    said = which if which and isinstance(known, str) else said
+    named = [re.match(r"[\w.-]+/[\w.-]+ [0-9a-f]{7,8}\b|[\w-]+ \d[\d.]*\d", part.strip()) for part in said.split(";")]
+    return ", ".join(dict.fromkeys(m[0] for m in named if m)) or "an equation"

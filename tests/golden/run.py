@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+from collections.abc import Iterator
 from types import ModuleType
+from typing import NamedTuple
 
 import jax
 
 import posenc
+from posenc.scheme import Scheme
 from tests.golden.case import Case, NotCovered
 
 
@@ -24,14 +28,38 @@ def adapter(family: str) -> ModuleType:
     return module
 
 
-def agree(case: Case) -> int:
-    """Compare a case with its reference; how many arrays were compared."""
-    compare = adapter(case.family).compare
+class Agreement(NamedTuple):
+    """What a comparison found: the schemes that were made for it, and the largest difference of its arrays."""
+
+    schemes: list[str]
+    largest: float
+
+
+def agree(case: Case) -> Agreement:
+    """Compare a case with its reference."""
+    module = adapter(case.family)
     case = case._replace(arrays=type(case.arrays)(case.arrays))
-    with jax.enable_x64(case.double):
-        checks = list(compare(case))
+    with jax.enable_x64(case.double), _noticed() as made:
+        checks = list(module.compare(case))
         for check in checks:
             check.verify()
     assert checks, f"the adapter of {case.family} compared nothing of {case.id}"
     assert not case.arrays.unread, f"nobody looked at {', '.join(sorted(case.arrays.unread))} of {case.id}"
-    return len(checks)
+    return Agreement(sorted(made & set(module.schemes)), max(check.difference for check in checks))
+
+
+@contextlib.contextmanager
+def _noticed() -> Iterator[set[str]]:
+    """The names of the schemes that are made meanwhile."""
+    made: set[str] = set()
+    whole = Scheme.__post_init__
+
+    def noticing(self):
+        made.add(getattr(self, "name", ""))
+        whole(self)
+
+    Scheme.__post_init__ = noticing
+    try:
+        yield made
+    finally:
+        Scheme.__post_init__ = whole

@@ -1,0 +1,82 @@
+"""The pytest option `--record`: what the tests found of each scheme is written beside the registry.
+
+pytest tests/contract tests/oracles tests/golden --record        # `posenc describe` shows it
+
+What a session did not run of a scheme stays as it was recorded.
+"""
+
+import hashlib
+import inspect
+import json
+import sys
+from collections import defaultdict
+
+KINDS = ("golden", "oracle", "contract")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--record", action="store_true", help="write what the tests find of each scheme (posenc/record.json)")
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if not config.getoption("record"):
+        return
+    from posenc.catalog import RECORD
+
+    before = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    found = collected(terminalreporter.stats)
+    RECORD.write_text(json.dumps(merged(before, found), indent=1) + "\n", encoding="utf-8")
+    terminalreporter.write_line(f"recorded: {len(found)} schemes, in {RECORD.name}")
+
+
+def collected(stats):
+    """Every property that tests recorded, by scheme and kind."""
+    found = defaultdict(lambda: defaultdict(list))
+    for report in (r for reports in stats.values() for r in reports if getattr(r, "when", "") == "call" and r.passed):
+        for kind, (named, *said) in ((k, v) for k, v in report.user_properties if k in KINDS):
+            for name in [named] if isinstance(named, str) else named:
+                if name:
+                    found[name][kind].append(said)
+    return found
+
+
+def merged(before, found):
+    """The record of every scheme that there is: what was found now, else what was recorded."""
+    import posenc
+
+    whole = {}
+    for name in posenc.names():
+        now = {kind: SUMS[kind](said) for kind, said in found.get(name, {}).items()}
+        whole[name] = {"file": digest(name), **{k: v for k, v in before.get(name, {}).items() if k in KINDS}, **now}
+    return whole
+
+
+def digest(name):
+    """The first letters of the hash of a scheme's file, so that a record that is older than it is noticed."""
+    from posenc.scheme import SCHEMES
+
+    source = inspect.getsource(sys.modules[SCHEMES.find(name).__module__])
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
+
+
+def _golden(said):
+    cases, sources, largest = zip(*said, strict=True)
+    return {"cases": sorted(cases), "sources": sorted(set(sources)), "largest": _rounded(max(largest))}
+
+
+def _oracle(said):
+    return {"settings": len(said), "largest": _rounded(max(figure for (figure,) in said))}
+
+
+def _contract(said):
+    applies = [s for s in said if s[1] is not None]
+    gradient = [s[2] for s in said if s[0] == "gradients_are_those_of_the_function" and s[2] is not None]
+    counts = {"properties": len(said), "applies": len(applies), "holds": sum(s[1] is True for s in applies)}
+    return counts | {"gradient": _rounded(max(gradient, default=0.0))}
+
+
+SUMS = {"golden": _golden, "oracle": _oracle, "contract": _contract}
+
+
+def _rounded(figure):
+    return float(f"{figure:.1e}")
