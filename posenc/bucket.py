@@ -35,3 +35,26 @@ def bucket(distance: Int[Array, ...], buckets: int, reach: int, bidirectional: b
 def _place(distance: Int[Array, ...], buckets: int, reach: int) -> Int[Array, ...]:
     edges = jnp.asarray(thresholds(buckets, reach), distance.dtype)
     return jnp.searchsorted(edges, distance, side="right").astype(jnp.int32)
+
+
+def disentangled(distance: Int[Array, "Q K"], buckets: int, reach: int) -> Int[Array, "Q K"]:
+    """The row of a query's distance from a key among 2 · buckets, those of keys that come after first (He et al.,
+    2021, §3.1; their v2 code).
+
+    Distances from the reach on, on either side, share the outermost row. Where the buckets are as many as the reach,
+    each holds one distance; else half of them do, and the rest grow as a logarithm.
+    """
+    size = jnp.minimum(jnp.abs(distance), reach)
+    if buckets < reach:
+        edges = jnp.asarray(disentangled_thresholds(buckets, reach), distance.dtype)
+        size = jnp.searchsorted(edges, size, side="right").astype(distance.dtype)
+    return buckets + jnp.where(distance < 0, -size, jnp.minimum(size, buckets - 1))
+
+
+def disentangled_thresholds(buckets: int, reach: int) -> np.ndarray:
+    """The smallest distance of each bucket but the first, and the reach at last; the logarithm is rounded up."""
+    exact = buckets // 2
+    distance = np.arange(1, reach + 1)
+    share = np.log(np.maximum(distance, exact) / exact) / np.log((reach - 1) / exact)
+    far = exact + np.ceil(share * (exact - 1) - 1e-9)  # a whole number may come out a rounding above itself
+    return 1 + np.searchsorted(np.where(distance <= exact, distance, far), np.arange(1, buckets + 1))

@@ -95,5 +95,5 @@ class LogCPB(Scheme, name="log_cpb"):
         return s + (16 * jax.nn.sigmoid(f) if self.bounded else f + p["b"])
 
 
-def _small(key: PRNGKeyArray, *shape: int) -> Float[Array, "..."]:
+def _small(key: PRNGKeyArray, *shape: int) -> Float[Array, ...]:
     return 0.02 * jax.random.normal(key, shape)  # the authors cut it off at 2, a hundred standard deviations out

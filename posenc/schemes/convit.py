@@ -1,0 +1,78 @@
+"""ConViT: each head mixes attention by content with attention by place."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from posenc.scheme import Dims, Scheme, bias_dtype
+
+
+class ConViT(Scheme, name="convit"):
+    """Gated positional self-attention: two softmaxes, of content and of place, mixed by a gate (d'Ascoli et al., 2021,
+    §3).
+
+        a_ij = (1 - σ(g_h)) softmax_j(s_ij) + σ(g_h) softmax_j(w_h · (δ, |δ|²) + b_h),   δ = p_j - p_i
+
+    Positions have `axes` numbers, on an image the column and then the row. Heads start as a convolution: where m heads
+    to the power of `axes` are all heads, each looks at one offset of a kernel of m along each axis, the more narrowly
+    the larger `locality`; that is w_h = locality (2 Δ_h, -1). Heads beyond the largest such kernel start near zero, as
+    in the authors' code, and gates at σ(1). The parameters w and b stand in the layer, a row for each head, for each
+    head starts at its own.
+
+    ```bibtex
+    @inproceedings{dascoli2021convit,
+      title = {{ConViT}: Improving Vision Transformers with Soft Convolutional Inductive Biases},
+      author = {d'Ascoli, St{\\'e}phane and Touvron, Hugo and Leavitt, Matthew and Morcos, Ari and Biroli, Giulio and
+                Sagun, Levent},
+      booktitle = {International Conference on Machine Learning},
+      year = {2021},
+      eprint = {2103.10697},
+    }
+    ```
+    """
+
+    axes: int = 2
+    locality: float = 1.0
+
+    family = "kernel"
+    reads = "row"
+    cross = False
+    samples = ({"axes": 1, "locality": 0.3},)
+
+    def validate(self):
+        if self.axes < 1:
+            raise ValueError(f"The positions of 'convit' have at least 1 axis, not {self.axes}.")
+        if not self.locality > 0:
+            raise ValueError(f"The locality of 'convit' is a number above 0, not {self.locality}.")
+
+    def init(self, key, dims):
+        return {"w": self._offsets(key, dims), "b": jnp.zeros(dims.heads)}
+
+    def init_head(self, key, dims):
+        return {"gate": jnp.ones(())}
+
+    def weigh(self, p, s, tile):
+        exact = bias_dtype(s)
+        delta = -(tile.distance if self.axes > 1 else tile.distance[:, :, None]).astype(exact)
+        w, b = p["w"][tile.head].astype(exact), p["b"][tile.head].astype(exact)
+        place = delta @ w[:-1] + (delta**2).sum(-1) * w[-1] + b
+        gate = jax.nn.sigmoid(p["gate"].astype(exact))
+        return (1 - gate) * _softmax(s.astype(exact), tile.seen) + gate * _softmax(place, tile.seen)
+
+    def _offsets(self, key, dims: Dims) -> Float[Array, "H axes+1"]:
+        """Where the heads of the largest kernel look at the start; head m·h₂ + h₁ at (h₂, h₁) from its corner."""
+        side = math.floor(dims.heads ** (1 / self.axes) + 1e-9)
+        offset = np.stack(np.unravel_index(np.arange(side**self.axes), (side,) * self.axes), -1) - (side - 1) / 2
+        local = np.concatenate([2 * offset, np.full((len(offset), 1), -1)], -1)
+        rest = 0.02 * jax.random.normal(key, (dims.heads - len(local), self.axes + 1))
+        return self.locality * jnp.concatenate([jnp.asarray(local, rest.dtype), rest])
+
+
+def _softmax(s: Float[Array, "Q K"], seen: Bool[Array, "Q K"]) -> Float[Array, "Q K"]:
+    """Over what is seen; a row that sees nothing is zero, with zero gradient."""
+    return jnp.where(seen, jax.nn.softmax(jnp.where(seen, s, jnp.finfo(s.dtype).min), -1), 0)

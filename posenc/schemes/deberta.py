@@ -1,0 +1,114 @@
+"""DeBERTa: content meets position, and position meets content, by vectors of the distance."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from posenc.bucket import disentangled
+from posenc.scheme import Scheme, bias_dtype, check_whole
+
+
+class DeBERTa(Scheme, name="deberta"):
+    """Disentangled attention: a query meets a vector of the distance, and so does a key (He et al., 2021, §3.1).
+
+        s_ij = (q_i · k_j + q_i · (P_r U_h + b_h) + k_j · (P_r V_h + c_h)) / √(3d),   r = row(p_i - p_j)
+
+    The two terms are "c2p", content to position, and "p2c", position to content; `terms` may leave one out, and then
+    the division is by √(2d). P, of `2 buckets` rows, is one table for all layers. As many buckets as the reach, which
+    is the default and the paper's form, is a row for each distance, -reach to reach - 1; fewer grow as a logarithm from
+    half of them on, 256 of 512 in the authors' v2 and v3. All farther distances share the last row. The logarithms are
+    whole-number thresholds from the host.
+
+    For p2c the paper writes row(p_j - p_i); the authors' code, in all versions, reads row(p_i - p_j), and so do we
+    unless `mirrored`. U, b, V and c are the layer's own, as in v1. In v2 the projections that make keys and queries of
+    x make those of P too, which a scheme does not see: there, pass the same arrays as parameters. Their layer norm of P
+    is left to its owner.
+
+    ```bibtex
+    @inproceedings{he2021deberta,
+      title = {{DeBERTa}: Decoding-Enhanced {BERT} with Disentangled Attention},
+      author = {He, Pengcheng and Liu, Xiaodong and Gao, Jianfeng and Chen, Weizhu},
+      booktitle = {International Conference on Learning Representations},
+      year = {2021},
+      eprint = {2006.03654},
+    }
+    ```
+    """
+
+    terms: Literal["both", "c2p", "p2c"] = "both"
+    reach: int = 512
+    buckets: int | None = None
+    """On each side; as many as the reach unless given."""
+    mirrored: bool = False
+    """Whether p2c reads the distance from the key to the query, as the paper writes it."""
+
+    family = "table"
+    reads = "content"
+    tied = frozenset({"table"})
+    cross = False
+    samples = (
+        {"reach": 6, "buckets": 4},
+        {"reach": 3, "terms": "c2p"},
+        {"reach": 4, "terms": "p2c"},
+        {"reach": 5, "mirrored": True},
+    )
+
+    def validate(self):
+        if self.reach < 1:
+            raise ValueError(f"The reach of 'deberta' is a distance of at least 1, not {self.reach}.")
+        least = self.buckets in (None, self.reach) or self.buckets >= 4 and self.buckets % 2 == 0
+        if not least or (self.buckets or 0) > self.reach:
+            raise ValueError(
+                f"'deberta' of reach {self.reach} takes that many buckets, or fewer in a multiple of 2 and 4 at least,"
+                f" not {self.buckets}."
+            )
+        if self.mirrored and self.terms == "c2p":
+            raise ValueError("'deberta' mirrors distances in the term 'p2c' alone; take another term, or leave it out.")
+
+    def fit(self, dims):
+        return DeBERTa(self.terms, self.reach, self.reach if self.buckets is None else self.buckets, self.mirrored)
+
+    def admit(self, p, position):
+        check_whole("deberta", position)
+
+    def overrides(self, *hooks):
+        return Scheme.overrides(self, *(h for h in hooks if h != "key" or self.terms != "c2p"))
+
+    def init(self, key, dims):
+        return {"table": 0.02 * jax.random.normal(key, (2 * self.buckets, dims.width))}
+
+    def init_head(self, key, dims):
+        p = {}
+        for name, k in zip(("key", "query"), jax.random.split(key), strict=True):
+            if self.terms == "both" or self.terms == {"key": "c2p", "query": "p2c"}[name]:
+                p[name] = 0.02 * jax.random.normal(k, (dims.width, dims.head))
+                p[f"{name}_bias"] = jnp.zeros(dims.head)
+        return p
+
+    def scale(self, d):
+        return (d * (3 if self.terms == "both" else 2)) ** -0.5
+
+    def query(self, p, q, c):
+        return q, c if self.terms == "p2c" else _words(p, "key", q)
+
+    def key(self, p, k, c):
+        return k, c if self.terms == "c2p" else _words(p, "query", k)
+
+    def score(self, p, s, tile):
+        row = disentangled(tile.distance, self.buckets, self.reach)
+        if self.terms != "p2c":
+            s = s + jnp.take_along_axis((tile.i * tile.scale).astype(s.dtype), row, 1)
+        if self.terms != "c2p":
+            row = disentangled(-tile.distance, self.buckets, self.reach) if self.mirrored else row
+            s = s + jnp.take_along_axis((tile.j * tile.scale).astype(s.dtype), row.T, 1).T
+        return s
+
+
+def _words(p: dict, name: str, x: jax.Array) -> jax.Array:
+    """What each token's content is told by every row of the table, `[L, 2 buckets]`; not rounded as features are."""
+    e = bias_dtype(x)
+    made = p["table"].astype(e) @ p[name].astype(e) + p[f"{name}_bias"].astype(e)[None, :]
+    return x.astype(e) @ made.T

@@ -1,0 +1,122 @@
+"""TUPE: positions meet positions, by projections of their own, once for all layers."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from posenc.bucket import bucket
+from posenc.scheme import Scheme, bias_dtype
+from posenc.table import check_rows, rows_at
+
+EPS = 1e-5
+
+
+class TUPE(Scheme, name="tupe"):
+    """Content meets content and positions meet positions, untied from one another (Ke et al., 2021, §3).
+
+        s_ij = q_i · k_j / √(2d) + (n(p_i) U_h) · (n(p_j) V_h) / √(2d) + t_h[bucket(p_i - p_j)]
+
+    p is a learned table, n a layer norm, U and V have biases as in the authors' code, and all layers share all of it.
+    The second term is made by widening query and key by d features, with no array of pairs; what is widened rounds as
+    the model's type does. `buckets` other than 0 adds T5's bias as in TUPE-R, half of them for keys after the query
+    whatever the model sees.
+
+    `reset` is for models whose position 0 is [CLS], as the authors' are, and which they always set: its row of the
+    second term is one number and its column another, so that it is near no place. As in their code the two numbers are
+    those of rows 0 and 1 of the table with themselves, other tokens start at row 2, and two buckets more than T5's
+    serve [CLS]: one that no distance uses, and one added. The rest of what they release starts as N(0, 0.02²).
+
+    ```bibtex
+    @inproceedings{ke2021rethinking,
+      title = {Rethinking Positional Encoding in Language Pre-training},
+      author = {Ke, Guolin and He, Di and Liu, Tie-Yan},
+      booktitle = {International Conference on Learning Representations},
+      year = {2021},
+      eprint = {2006.15595},
+    }
+    ```
+    """
+
+    reset: bool = False
+    buckets: int = 0
+    reach: int = 128
+    """The distance from which all keys share a bucket."""
+
+    family = "absolute"
+    reads = property(lambda self: ("positions" if self.reset else "distance") if self.buckets else "nothing")
+    tied = frozenset({"table", "gain", "offset", "query", "query_bias", "key", "key_bias", "bias"})
+    cross = False
+    widens = True
+    samples = ({"buckets": 8, "reach": 6}, {"reset": True, "buckets": 8, "reach": 5}, {"reset": True})
+
+    def validate(self):
+        if self.buckets and (self.buckets < 4 or self.buckets % 4):
+            raise ValueError(
+                f"'tupe' takes buckets, half of them on each side, in a multiple of 4, not {self.buckets}."
+            )
+        if not self.buckets and self.reach != type(self).reach:
+            raise ValueError("'tupe' without buckets has no reach; give buckets=32, or leave reach out.")
+        if self.buckets and self.reach <= self.buckets // 4:
+            raise ValueError(
+                f"'tupe' has {self.buckets // 4} exact distances, so reach is more than that, not {self.reach}."
+            )
+
+    def overrides(self, *hooks):
+        return Scheme.overrides(self, *(h for h in hooks if h != "score" or self.buckets))
+
+    def admit(self, p, position):
+        check_rows("tupe", position, p["table"].shape[0] - self.reset)
+
+    def init(self, key, dims):
+        rows = dims.table + self.reset
+        table = 0.02 * jax.random.normal(key, (rows, dims.width))
+        return {"table": table, "gain": jnp.ones(dims.width), "offset": jnp.zeros(dims.width)}
+
+    def init_head(self, key, dims):
+        draw = lambda k, *shape: 0.02 * jax.random.normal(k, shape)  # noqa: E731
+        u, v, t = jax.random.split(key, 3)
+        p = {"query": draw(u, dims.width, dims.head), "key": draw(v, dims.width, dims.head)}
+        p |= {f"{name}_bias": jnp.zeros(dims.head) for name in ("query", "key")}
+        return p | ({"bias": draw(t, self.buckets + self.reset)} if self.buckets else {})
+
+    def scale(self, d):
+        return (2 * d) ** -0.5
+
+    def query(self, p, q, c):
+        return self._widened(p, q, c, "query"), c
+
+    def key(self, p, k, c):
+        return self._widened(p, k, c, "key"), c
+
+    def score(self, p, s, tile):
+        if not self.buckets:
+            return s
+        place = bucket(tile.distance, self.buckets, self.reach, True)
+        if self.reset:
+            place = jnp.where(tile.j[None, :] == 0, self.buckets, place)
+            place = jnp.where(tile.i[:, None] == 0, self.buckets // 2, place)
+        return s + p["bias"].astype(bias_dtype(s))[place]
+
+    def _widened(self, p: dict, x: Float[Array, "L d"], position: Int[Array, " L"], side: str) -> Float[Array, "L e"]:
+        p = {name: jnp.asarray(a, bias_dtype(x)) for name, a in p.items()}
+        at = _project(p, rows_at(p["table"][int(self.reset) :], position), side)
+        if not self.reset:
+            return jnp.concatenate([x, at.astype(x.dtype)], -1)
+        row, column = (_project(p, p["table"][:2], "query") * _project(p, p["table"][:2], "key")).sum(-1)
+        cls = (position == 0)[:, None]
+        # a query says in two features whether it is [CLS], and a key says what it is worth to either kind
+        if side == "query":
+            told = [cls, ~cls]
+        else:
+            told = [jnp.broadcast_to(row, cls.shape), jnp.where(cls, column, 0)]
+        wide = [jnp.where(cls, 0, at), *told]
+        return jnp.concatenate([x, *(a.astype(x.dtype) for a in wide)], -1)
+
+
+def _project(p: dict, rows: Float[Array, "L D"], side: str) -> Float[Array, "L d"]:
+    """Rows of the table after layer norm, projected for the queries' side or the keys'."""
+    centred = rows - rows.mean(-1, keepdims=True)
+    normal = centred / jnp.sqrt((centred**2).mean(-1, keepdims=True) + EPS)
+    return (normal * p["gain"][None, :] + p["offset"][None, :]) @ p[side] + p[f"{side}_bias"][None, :]
