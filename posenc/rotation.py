@@ -77,6 +77,25 @@ def check_pairs(name: str, width: int) -> None:
         raise ValueError(f"{name!r} turns pairs of features, and a head has {width}; take an even width, {near}.")
 
 
+def check_share(name: str, setting: str, share: float) -> None:
+    """Refuse a share of a head that is nothing, or more than all of it."""
+    if not 0 < share <= 1:
+        raise ValueError(f"The setting {setting!r} of {name!r} is {share}; it is above 0, at most 1.")
+
+
+def turned_width(name: str, fraction: float, head: int) -> int:
+    """How many features of a head are turned; a `ValueError` where they cannot be cut into pairs."""
+    check_pairs(name, head)
+    width = round(fraction * head)
+    if abs(width - fraction * head) > 1e-6 or width % 2 or not width:
+        below = max(2, int(fraction * head) // 2 * 2)
+        near = " or ".join(f"{w / head:.6g}" for w in sorted({below, min(below + 2, head)}))
+        raise ValueError(
+            f"{name!r} cannot turn {fraction} of {head} features, which is no even number; take fraction={near}."
+        )
+    return width
+
+
 def _reduced(position: Int[Array, " L"], frequency: np.ndarray) -> Float[Array, "L n"]:
     """Position times frequency in (-π, π], its whole turns taken off exactly."""
     share = np.mod(frequency / (2 * np.pi), 1.0) * 2.0**32

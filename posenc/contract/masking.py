@@ -33,8 +33,7 @@ def packed_equals_separate(case: Case) -> Outcome:
     packed, apart = case.given(segments=DOCUMENTS), 0.0
     for document in (1, 2, 3):
         here = np.flatnonzero(DOCUMENTS == document)
-        alone = case.plain(_front(case.inputs, here))[: len(here)]
-        apart = max(apart, error(packed[here], alone))
+        apart = max(apart, error(packed[here], _alone(case, here)))
     grads = [case.pull(_only(case, DOCUMENTS == n), segments=DOCUMENTS) for n in (1, 2, 3)]
     together = case.pull(case.weight, segments=DOCUMENTS)
     apart = max(apart, error(jax.tree.map(lambda *a: sum(a), *grads), together))
@@ -58,8 +57,8 @@ def documents_do_not_leak(case: Case) -> Outcome:
 
 def padding_changes_nothing(case: Case) -> Outcome:
     """Left padding, whatever it holds, = none; its own rows are zero."""
-    real, pads = PADDED > 0, int((PADDED == 0).sum())
-    alone = case.plain(_front(case.inputs, np.flatnonzero(real)))[: LENGTH - pads]
+    real = PADDED > 0
+    alone = _alone(case, np.flatnonzero(real))
     padded = case.given(segments=PADDED)
     other = case.given(put(case.inputs, ~real, -50.0), segments=PADDED)
     return at_most(max(error(padded[real], alone), largest(padded[~real]), error(other, padded)), 1e-11)
@@ -68,7 +67,7 @@ def padding_changes_nothing(case: Case) -> Outcome:
 def padding_inside_is_passed_over(case: Case) -> Outcome:
     """Padding inside a document = none, where positions pass over it."""
     real = GAPPED > 0
-    alone = case.plain(_front(case.inputs, np.flatnonzero(real)))[: real.sum()]
+    alone = _alone(case, np.flatnonzero(real))
     told = np.maximum(np.cumsum(real, dtype=np.int32) - 1, 0)
     out = case.given(put(case.inputs, ~real, -50.0), positions=told, segments=real.astype(np.int32))
     return at_most(max(error(out[real], alone), largest(out[~real])), 1e-11)
@@ -121,6 +120,14 @@ def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
 
     outs = [(out, whole[n : n + size]) for n in (0, 5, LENGTH - size) for out in block(case.params, case.inputs, n)]
     return at_most(max(error(*pair) for pair in outs), 1e-11)
+
+
+def _alone(case: Case, places: np.ndarray) -> np.ndarray:
+    """The outputs of these tokens with nothing before them: followed by others, so that one program serves all, unless
+    what comes after counts, as it does to a scheme that has no cache for that reason."""
+    if case.scheme.uncached:
+        return case.plain(rows(case.inputs, places))
+    return case.plain(_front(case.inputs, places))[: len(places)]
 
 
 def _front(a: Inputs, places: np.ndarray) -> Inputs:

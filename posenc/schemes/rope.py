@@ -8,7 +8,7 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
+from posenc.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turned_width
 from posenc.scheme import Scheme, bias_dtype
 
 
@@ -64,8 +64,7 @@ class RoPE(Scheme, name="rope"):
     def validate(self):
         check_base("rope", self.base)
         for name in ("fraction", "p"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"The setting {name!r} of 'rope' is {getattr(self, name)}; it is above 0, at most 1.")
+            check_share("rope", name, getattr(self, name))
 
     def fit(self, dims):
         self._fixed(dims.head)
@@ -88,14 +87,7 @@ class RoPE(Scheme, name="rope"):
 
     def _fixed(self, head: int) -> np.ndarray:
         """The frequencies of a head of this width; a `ValueError` where it cannot be cut into pairs."""
-        check_pairs("rope", head)
-        width = round(self.fraction * head)
-        if abs(width - self.fraction * head) > 1e-6 or width % 2 or not width:
-            below = max(2, int(self.fraction * head) // 2 * 2)
-            near = " or ".join(f"{w / head:.6g}" for w in sorted({below, min(below + 2, head)}))
-            raise ValueError(
-                f"'rope' cannot turn {self.fraction} of {head} features, which is no even number; take fraction={near}."
-            )
+        width = turned_width("rope", self.fraction, head)
         pairs = width // 2
         kept = math.floor(self.p * pairs + 1e-6)  # 0.58 · 50 is 28.999…96
         if not kept:

@@ -1,5 +1,6 @@
 """Rotations of queries and keys, in both layouts, of whole heads and of parts, in three precisions."""
 
+import re
 from collections.abc import Iterator
 
 import jax
@@ -7,20 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc.rotation import frequencies
-from tests.golden.case import Case, Check, NotCovered
+from tests.golden.case import Case, Check
+from tests.golden.spectrum import said
 from tests.golden.turned import pull, reach, rope, turned
 
-schemes = ("rope",)
+schemes = ("rope", "llama3")
 
 
 def compare(case: Case) -> Iterator[Check]:
     args, a = case.args, case.arrays
-    if args.get("llama3_scaling"):
-        raise NotCovered("the frequencies are scaled as in Llama 3")
     heads_first = "axes" not in args
     q = _heads_first(a["q"], heads_first)
     positions = a["positions"] if "positions" in a else args["start_position"] + np.arange(q.shape[2])
-    scheme = rope(args, q.shape[-1])
+    scheme = _llama3(args, q.shape[-1]) if args.get("llama3_scaling") else rope(args, q.shape[-1])
     half = args["dtype"].startswith("bf16") if "dtype" in args else False
     kind, tolerance = (jnp.bfloat16, 2.0**-6) if half else (jnp.float32, reach(positions))
     for side, name in (("query", "q"), ("key", "k")):
@@ -38,6 +38,14 @@ def compare(case: Case) -> Iterator[Check]:
         grad = pull(lambda q: turned(scheme, "query", q, positions), q, _heads_first(a["cotangent"], heads_first))
         yield Check("grad_q", grad, _heads_first(a["grad_q"], heads_first), tolerance)
     yield from _tables(case, scheme, q, positions, tolerance)
+
+
+def _llama3(args, head):
+    """The release's constants are said in words."""
+    factor, low, high, original = re.findall(r"\d+", args["scaling_constants"])
+    factors = {"factor": float(factor), "low_freq_factor": float(low), "high_freq_factor": float(high)}
+    about = {"base": args["rope_theta"], "original": int(original), "layout": args["layout"]}
+    return said("llama3", head, **factors, **about)
 
 
 def _tables(case: Case, scheme, q, positions, tolerance) -> Iterator[Check]:

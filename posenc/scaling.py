@@ -1,0 +1,138 @@
+"""Rotary frequencies for contexts longer than those trained on, each rule once.
+
+A rule takes the frequencies ω of all pairs, `[n]`, and a factor: how many times longer the context becomes. One number
+on the host gives one set; a column of them, `[L, 1]`, gives each token its own, for lengths that are known only when
+the program runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Num
+
+ONE_BY_LENGTH = "its keys are turned by frequencies that change as the sequence grows, so stored keys would be stale"
+"""Why no cache serves a scheme whose frequencies follow the current length."""
+ROTATIONS = 32.0, 1.0
+"""Between so many turns within the original length YaRN goes from kept to divided."""
+BLEND, KEEP = (1.25, 0.75), (16.0, 2.0)
+"""Between so many turns NTK-by-parts goes from NTK to divided, and from kept to either."""
+
+
+def ntk(frequency: Any, factor: Any) -> Any:
+    """ω_i · factor^(-2i / (d - 2)): a larger base, so that the fastest pair stays and the slowest turns 1 / factor."""
+    pairs = frequency.shape[-1]
+    return frequency * factor ** -_like(np.arange(pairs) / (pairs - 1), frequency)
+
+
+def yarn(frequency: Any, factor: Any, spread: tuple[float, float], kept: float = 1.0) -> Any:
+    """Pairs before the spread as they are, or to the share `kept`; those after it divided by the factor."""
+    keep = _keep(frequency, spread, kept)
+    return frequency / factor * (1 - keep) + frequency * keep
+
+
+def by_parts(
+    frequency: Any, factor: Any, blend: tuple[float, float], keep: tuple[float, float], kept: tuple[float, float]
+) -> Any:
+    """From divided to `ntk` over one spread of pairs, and from that to unchanged over another; `kept` are shares."""
+    inner, outer = _keep(frequency, blend, kept[0]), _keep(frequency, keep, kept[1])
+    mixed = frequency / factor * (1 - inner) + ntk(frequency, factor) * inner
+    return mixed * (1 - outer) + frequency * outer
+
+
+def llama3(frequency: np.ndarray, factor: float, low: float, high: float, original: int) -> np.ndarray:
+    """ω / factor for pairs that turn less than `low` times within the original length, ω from `high` times on."""
+    turns = original * frequency / (2 * np.pi)
+    keep = np.clip((turns - low) / (high - low), 0, 1)
+    return frequency / factor * (1 - keep) + frequency * keep
+
+
+def spread(
+    fast: float, slow: float, base: float, pairs: int, original: int, truncate: bool = True
+) -> tuple[float, float]:
+    """The pairs that turn `fast` and `slow` times within the original length, as real indices.
+
+    They are rounded outwards if `truncate`, and kept within 0 and d - 1, the last feature rather than the last pair:
+    so do the authors of YaRN and everybody since.
+    """
+    first, last = (pairs * math.log(original / (2 * math.pi * turns)) / math.log(base) for turns in (fast, slow))
+    if truncate:
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, 2 * pairs - 1)
+    return first, last if last != first else last + 0.001
+
+
+def _keep(frequency: Any, spread: tuple[float, float], kept: float) -> np.ndarray:
+    """From `kept` before the spread to 0 after it, in a straight line over the indices of pairs."""
+    first, last = spread
+    ramp = np.clip((np.arange(frequency.shape[-1]) - first) / (last - first), 0, 1)
+    return _like((1 - ramp) * kept, frequency)
+
+
+def _like(row: np.ndarray, frequency: Any) -> np.ndarray:
+    """A number for each pair, of the shape and type of the frequencies."""
+    return np.broadcast_to(row.astype(frequency.dtype), frequency.shape)
+
+
+def magnitude(factor: Any, weight: float = 1.0) -> float:
+    """0.1 · weight · log factor + 1, by which YaRN multiplies cosines and sines; 1 where nothing is stretched."""
+    return 0.1 * weight * math.log(factor) + 1 if factor > 1 else 1.0
+
+
+def extent(position: Num[Array, " L"], segment: Int[Array, " L"]) -> Float[Array, " L"]:
+    """The current length, told to each token: the largest position of its document, plus one. Padding adds nothing.
+
+    The whole document counts, what comes after the token too: positions alone are looked at, and no content.
+    """
+    real = segment > 0
+    document = segment[jax.lax.cummax(jnp.where(real, jnp.arange(segment.size), 0))]  # padding ends none
+    begins = jnp.concatenate([jnp.zeros(1, bool), document[1:] != document[:-1]])
+    place = jnp.cumsum(begins)
+    exact = position if jnp.issubdtype(position.dtype, jnp.floating) else position.astype(jnp.float32)
+    far = jnp.where(real, exact, -jnp.inf)
+    return jnp.full_like(exact, -jnp.inf).at[place].max(far)[place] + 1
+
+
+def filled(scheme: Any, dims: Any) -> Any:
+    """The same scheme; where `original` was left open it is the training length."""
+    return scheme if scheme.original is not None else dataclasses.replace(scheme, original=dims.trained)
+
+
+def check_longer(name: str, factor: float) -> None:
+    """Refuse a factor that stretches nothing."""
+    if factor < 1:
+        raise ValueError(f"The setting 'factor' of {name!r} is {factor}; it is 1 at least: how many times longer.")
+
+
+def check_original(name: str, original: int | None, least: int = 1) -> None:
+    """Refuse an original length that is none."""
+    if original is not None and original < least:
+        raise ValueError(f"The setting 'original' of {name!r} is {original}; it is a length of at least {least}.")
+
+
+def check_turns(name: str, setting: Any, fast: float, slow: float) -> None:
+    """Refuse a ramp that does not fall from many turns to few."""
+    if not fast > slow > 0:
+        said = (
+            f"{setting}=({fast}, {slow})" if isinstance(setting, str) else f"{setting[0]}={fast}, {setting[1]}={slow}"
+        )
+        raise ValueError(f"{name!r} has {said}; these are turns, first the more, both above 0.")
+
+
+def check_part(name: str, setting: str, share: float) -> None:
+    """Refuse a share that is no share."""
+    if not 0 <= share <= 1:
+        raise ValueError(f"The setting {setting!r} of {name!r} is {share}; it lies between 0 and 1.")
+
+
+def check_exponent(name: str, width: int) -> None:
+    """Refuse the one width at which the base of NTK has no exponent."""
+    if width == 2:
+        raise ValueError(
+            f"{name!r} raises its base to d / (d - 2), and 2 features are turned; turn 4 at least, or take 'pi'."
+        )

@@ -1,0 +1,233 @@
+"""RoPE stretched pair by pair: fast pairs stay, slow ones are divided, and those between are mixed."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+import jax.numpy as jnp
+
+from posenc import scaling
+from posenc.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turn, turned_width
+from posenc.scheme import Scheme, bias_dtype
+
+
+class ByParts(Scheme, name="by_parts"):
+    """RoPE between interpolation, NTK and nothing, by how often a pair turns (bloc97, 2023; "NTK-by-parts").
+
+        ω' = (1 - γ) ((1 - β) ω / factor + β ω_ntk) + γ ω
+
+    β falls from 1 to 0 over the pairs that turn `blend` times within the original length L0, γ over those that turn
+    `keep` times; both in a straight line over the index of pairs, as in the released code (jquesnelle/yarn), whose
+    constants are the defaults. `ntk_factor` and `extrapolation_factor` multiply β and γ. L0 is `original`, filled from
+    the training length.
+
+    The paper on YaRN (Peng et al., 2024, §3.2) describes another form: one ramp, in turns rather than indices, between
+    ω / factor and ω. That is `llama3`, with `low_freq_factor=1.0, high_freq_factor=32.0`.
+
+    ```bibtex
+    @misc{bloc972023parts,
+      title = {Add NTK-Aware interpolation "by parts" correction},
+      author = {bloc97},
+      year = {2023},
+      howpublished = {Pull request 1 of jquesnelle/scaled-rope},
+    }
+    ```
+    """
+
+    factor: float = 4.0
+    original: int | None = None
+    blend: tuple[float, float] = scaling.BLEND
+    keep: tuple[float, float] = scaling.KEEP
+    ntk_factor: float = 1.0
+    extrapolation_factor: float = 1.0
+    base: float = 10000.0
+    layout: Layout = "half"
+    fraction: float = 1.0
+
+    family = "rotary"
+    samples = (
+        {"factor": 8.0, "original": 64, "base": 50.0, "layout": "interleaved"},
+        {"ntk_factor": 0.5, "extrapolation_factor": 0.75, "blend": (2.0, 0.5), "keep": (8.0, 3.0), "base": 50.0},
+    )
+
+    def validate(self):
+        check_base("by_parts", self.base)
+        check_share("by_parts", "fraction", self.fraction)
+        scaling.check_longer("by_parts", self.factor)
+        scaling.check_original("by_parts", self.original)
+        scaling.check_turns("by_parts", "blend", *self.blend)
+        scaling.check_turns("by_parts", "keep", *self.keep)
+        for name in ("ntk_factor", "extrapolation_factor"):
+            scaling.check_part("by_parts", name, getattr(self, name))
+
+    def fit(self, dims):
+        scaling.check_exponent("by_parts", turned_width("by_parts", self.fraction, dims.head))
+        return scaling.filled(self, dims)
+
+    def query(self, p, q, c):
+        return self._turned(q, c), c
+
+    def key(self, p, k, c):
+        return self._turned(k, c), c
+
+    def _turned(self, x, position):
+        width = turned_width("by_parts", self.fraction, x.shape[-1])
+        scaling.check_exponent("by_parts", width)
+        span = partial(scaling.spread, base=self.base, pairs=width // 2, original=self.original)
+        kept = self.ntk_factor, self.extrapolation_factor
+        frequency = frequencies(width, self.base)
+        frequency = scaling.by_parts(frequency, self.factor, span(*self.blend), span(*self.keep), kept)
+        return rotate(x, angles(position, frequency, bias_dtype(x)), self.layout)
+
+
+class YaRN(Scheme, name="yarn"):
+    """RoPE interpolated pair by pair, with scores sharpened (Peng et al., 2024, §3.2-3.4).
+
+        ω' = (1 - γ) ω / factor + γ ω,   q'_i = m R(p_i ω') q_i,   k'_j = m R(p_j ω') k_j,   m = 0.1 log factor + 1
+
+    γ falls from 1 to 0, in a straight line over the index of pairs, from the pair that turns `beta_fast` times within
+    the original length L0 to the one that turns `beta_slow` times; with `truncate` these are rounded outwards. (The
+    paper draws the line over turns; its code, and everybody's, over indices.) L0 is `original`, filled from the
+    training length. `extrapolation_factor` multiplies γ, as in the authors' code.
+
+    `attention_factor` is m: "log" as above, or a number in its place. m stands on both sides, so turned features score
+    m² as high. With `mscale` and `mscale_all_dim`, m is the ratio of 0.1 mscale log factor + 1 to the same of
+    `mscale_all_dim` (DeepSeek's models; Hugging Face takes them where both are given). Without fine-tuning and with
+    `attention_factor=1.0` this is the paper's NTK-by-parts, up to where it draws the line.
+
+    ```bibtex
+    @inproceedings{peng2024yarn,
+      title = {YaRN: Efficient Context Window Extension of Large Language Models},
+      author = {Peng, Bowen and Quesnelle, Jeffrey and Fan, Honglu and Shippole, Enrico},
+      booktitle = {International Conference on Learning Representations},
+      year = {2024},
+      eprint = {2309.00071},
+    }
+    ```
+    """
+
+    factor: float = 4.0
+    original: int | None = None
+    beta_fast: float = scaling.ROTATIONS[0]
+    beta_slow: float = scaling.ROTATIONS[1]
+    truncate: bool = True
+    attention_factor: float | Literal["log"] = "log"
+    mscale: float = 1.0
+    mscale_all_dim: float = 0.0
+    extrapolation_factor: float = 1.0
+    base: float = 10000.0
+    layout: Layout = "half"
+    fraction: float = 1.0
+
+    family = "rotary"
+    samples = (
+        {"factor": 16.0, "original": 64, "base": 50.0, "layout": "interleaved"},
+        {"attention_factor": 0.9, "beta_fast": 4.0, "beta_slow": 0.5, "truncate": False, "fraction": 0.5},
+        {"mscale": 0.707, "mscale_all_dim": 0.5, "extrapolation_factor": 0.75, "original": 40, "base": 50.0},
+    )
+
+    def validate(self):
+        check_base("yarn", self.base)
+        check_share("yarn", "fraction", self.fraction)
+        scaling.check_longer("yarn", self.factor)
+        scaling.check_original("yarn", self.original)
+        scaling.check_turns("yarn", ("beta_fast", "beta_slow"), self.beta_fast, self.beta_slow)
+        scaling.check_part("yarn", "extrapolation_factor", self.extrapolation_factor)
+        if self.mscale < 0 or self.mscale_all_dim < 0:
+            raise ValueError(
+                f"'yarn' has mscale={self.mscale} and mscale_all_dim={self.mscale_all_dim}; both are at least 0."
+            )
+        if self.attention_factor == "log":
+            return
+        if self.attention_factor <= 0:
+            raise ValueError(
+                f"The setting 'attention_factor' of 'yarn' is {self.attention_factor}; it is above 0, or 'log'."
+            )
+        if (self.mscale, self.mscale_all_dim) != (1, 0):
+            raise ValueError(
+                f"'yarn' is given attention_factor={self.attention_factor}, so mscale and mscale_all_dim would change"
+                " nothing; give one or the other."
+            )
+
+    def fit(self, dims):
+        turned_width("yarn", self.fraction, dims.head)
+        return scaling.filled(self, dims)
+
+    def query(self, p, q, c):
+        return self._turned(q, c), c
+
+    def key(self, p, k, c):
+        return self._turned(k, c), c
+
+    def _turned(self, x, position):
+        width = turned_width("yarn", self.fraction, x.shape[-1])
+        span = scaling.spread(
+            self.beta_fast, self.beta_slow, self.base, width // 2, self.original, truncate=self.truncate
+        )
+        frequency = scaling.yarn(frequencies(width, self.base), self.factor, span, self.extrapolation_factor)
+        angle, m = angles(position, frequency, bias_dtype(x)), self._magnitude()
+        return turn(x, m * jnp.cos(angle), m * jnp.sin(angle), self.layout)
+
+    def _magnitude(self) -> float:
+        if self.attention_factor != "log":
+            return self.attention_factor
+        return scaling.magnitude(self.factor, self.mscale) / scaling.magnitude(self.factor, self.mscale_all_dim)
+
+
+class Llama3(Scheme, name="llama3"):
+    """RoPE of Llama 3.1: slow pairs divided, fast ones kept, those between mixed (Grattafiori et al., 2024; Llama 3.1).
+
+        ω' = (1 - γ) ω / factor + γ ω,   γ = (L0 ω / 2π - low) / (high - low), held between 0 and 1
+
+    L0 ω / 2π is how often a pair turns within the original length: `original`, 8192 in the release and the training
+    length here unless given. `low_freq_factor` and `high_freq_factor` are the release's 1 and 4, `factor` its 8.
+    With 1 and 32 it is NTK-by-parts as the paper on YaRN writes it.
+
+    ```bibtex
+    @misc{grattafiori2024llama,
+      title = {The Llama 3 Herd of Models},
+      author = {Grattafiori, Aaron and Dubey, Abhimanyu and others},
+      year = {2024},
+      eprint = {2407.21783},
+    }
+    ```
+    """
+
+    factor: float = 8.0
+    original: int | None = None
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+    base: float = 500000.0
+    layout: Layout = "half"
+    fraction: float = 1.0
+
+    family = "rotary"
+    samples = (
+        {"original": 64, "base": 50.0, "layout": "interleaved"},
+        {"factor": 2.0, "low_freq_factor": 0.5, "high_freq_factor": 2.0, "fraction": 0.5},
+    )
+
+    def validate(self):
+        check_base("llama3", self.base)
+        check_share("llama3", "fraction", self.fraction)
+        scaling.check_longer("llama3", self.factor)
+        scaling.check_original("llama3", self.original)
+        names = "high_freq_factor", "low_freq_factor"
+        scaling.check_turns("llama3", names, self.high_freq_factor, self.low_freq_factor)
+
+    def fit(self, dims):
+        turned_width("llama3", self.fraction, dims.head)
+        return scaling.filled(self, dims)
+
+    def query(self, p, q, c):
+        return self._turned(q, c), c
+
+    def key(self, p, k, c):
+        return self._turned(k, c), c
+
+    def _turned(self, x, position):
+        frequency = frequencies(turned_width("llama3", self.fraction, x.shape[-1]), self.base)
+        low_high = self.low_freq_factor, self.high_freq_factor
+        frequency = scaling.llama3(frequency, self.factor, *low_high, self.original)
+        return rotate(x, angles(position, frequency, bias_dtype(x)), self.layout)

@@ -1,0 +1,209 @@
+"""RoPE stretched over longer contexts as a whole: positions divided, or the base raised, once or as the text grows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+import jax.numpy as jnp
+
+from posenc import scaling
+from posenc.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turn, turned_width
+from posenc.scheme import Scheme, bias_dtype
+
+
+class PI(Scheme, name="pi"):
+    """RoPE at positions divided by a factor: position interpolation (Chen et al., 2023, §2.3, eq. 4).
+
+        q'_i = R(p_i ω / factor) q_i,   k'_j = R(p_j ω / factor) k_j,   ω_i = base^(-2i / d)
+
+    `factor` is how many times longer the context is than the one trained on; 1 is RoPE. The same as
+    `rope @ scale(factor)`, and Hugging Face's "linear". `layout` and `fraction` are those of `rope`.
+
+    ```bibtex
+    @misc{chen2023extending,
+      title = {Extending Context Window of Large Language Models via Positional Interpolation},
+      author = {Chen, Shouyuan and Wong, Sherman and Chen, Liangjian and Tian, Yuandong},
+      year = {2023},
+      eprint = {2306.15595},
+    }
+    ```
+    """
+
+    factor: float = 4.0
+    base: float = 10000.0
+    layout: Layout = "half"
+    fraction: float = 1.0
+
+    family = "rotary"
+    samples = ({"factor": 2.5, "layout": "interleaved"}, {"fraction": 0.5, "base": 500.0})
+
+    def validate(self):
+        check_base("pi", self.base)
+        check_share("pi", "fraction", self.fraction)
+        scaling.check_longer("pi", self.factor)
+
+    def fit(self, dims):
+        turned_width("pi", self.fraction, dims.head)
+        return self
+
+    def query(self, p, q, c):
+        return self._turned(q, c), c
+
+    def key(self, p, k, c):
+        return self._turned(k, c), c
+
+    def _turned(self, x, position):
+        frequency = frequencies(turned_width("pi", self.fraction, x.shape[-1]), self.base) / self.factor
+        return rotate(x, angles(position, frequency, bias_dtype(x)), self.layout)
+
+
+class NTK(Scheme, name="ntk"):
+    """RoPE with a base raised so that the slowest pair turns 1 / factor as fast (bloc97, 2023; "NTK-aware").
+
+        ω_i = (base · factor^(d / (d - 2)))^(-2i / d) = base^(-2i / d) · factor^(-2i / (d - 2))
+
+    The fastest pair is left as it is. `factor` is the alpha of the released code. d is the number of turned features:
+    2 of them have no exponent and are refused.
+
+    ```bibtex
+    @misc{bloc972023ntk,
+      title = {NTK-Aware Scaled RoPE allows LLaMA models to have extended (8k+) context size without any fine-tuning
+               and minimal perplexity degradation},
+      author = {bloc97},
+      year = {2023},
+      howpublished = {Reddit, r/LocalLLaMA},
+    }
+    ```
+    """
+
+    factor: float = 4.0
+    base: float = 10000.0
+    layout: Layout = "half"
+    fraction: float = 1.0
+
+    family = "rotary"
+    samples = ({"factor": 8.0, "layout": "interleaved"}, {"base": 500.0})
+
+    def validate(self):
+        check_base("ntk", self.base)
+        check_share("ntk", "fraction", self.fraction)
+        scaling.check_longer("ntk", self.factor)
+
+    def fit(self, dims):
+        scaling.check_exponent("ntk", turned_width("ntk", self.fraction, dims.head))
+        return self
+
+    def query(self, p, q, c):
+        return self._turned(q, c), c
+
+    def key(self, p, k, c):
+        return self._turned(k, c), c
+
+    def _turned(self, x, position):
+        width = turned_width("ntk", self.fraction, x.shape[-1])
+        scaling.check_exponent("ntk", width)
+        frequency = scaling.ntk(frequencies(width, self.base), self.factor)
+        return rotate(x, angles(position, frequency, bias_dtype(x)), self.layout)
+
+
+class DynamicNTK(Scheme, name="dynamic_ntk"):
+    """RoPE that stretches only as far as the text has grown: dynamic NTK (emozilla, 2023; jquesnelle/yarn).
+
+        ω_i = base^(-2i / d) · g^(-2i / (d - 2)),   g = factor · L / L0 - (factor - 1) for L > L0, and 1 up to L0
+
+    L0 is `original`, filled from the training length. L is the current length: the largest position in the token's
+    document, plus one. In a forward over a whole text that is the whole text's, for its first token as for its last,
+    as in the released codes; so what a text's beginning gives depends on where it ends, though never on what it says.
+    Those codes take the longest text of a batch, and may remember an earlier, longer one; here each document has its
+    own, and nothing is remembered. Keys stored while the text was shorter would be turned by other frequencies than
+    the queries to come, so decoding has no cache. It is defined within one sequence.
+
+    `rule` says what is stretched: "ntk" as above (Hugging Face's "dynamic" is the same), or, each by the factor L / L0:
+    "linear" as in `pi`, "by_parts" as in `by_parts`, and "yarn" as in `yarn`, its attention factor included.
+
+    Up to L0 angles are as exact as RoPE's. Beyond, frequencies are float32 numbers in a float32 model, and the angle at
+    position p is good to about 1e-7 p.
+
+    ```bibtex
+    @misc{emozilla2023dynamic,
+      title = {Dynamically Scaled RoPE further increases performance of long context LLaMA with zero fine-tuning},
+      author = {emozilla},
+      year = {2023},
+      howpublished = {Reddit, r/LocalLLaMA},
+    }
+    ```
+    """
+
+    factor: float = 1.0
+    original: int | None = None
+    rule: Literal["ntk", "linear", "by_parts", "yarn"] = "ntk"
+    base: float = 10000.0
+    layout: Layout = "half"
+    fraction: float = 1.0
+
+    family = "rotary"
+    cross = False
+    uncached = scaling.ONE_BY_LENGTH
+    samples = (
+        {"factor": 2.0, "original": 4, "layout": "interleaved"},
+        {"rule": "linear", "original": 4},
+        {"rule": "by_parts", "original": 5, "base": 50.0},
+        {"rule": "yarn", "original": 5, "base": 50.0},
+    )
+
+    def validate(self):
+        check_base("dynamic_ntk", self.base)
+        check_share("dynamic_ntk", "fraction", self.fraction)
+        scaling.check_longer("dynamic_ntk", self.factor)
+        scaling.check_original("dynamic_ntk", self.original)
+        if self.rule != "ntk" and self.factor != 1:
+            raise ValueError(
+                f"The rule {self.rule!r} of 'dynamic_ntk' stretches by the length alone, but factor is {self.factor};"
+                " leave it at 1, or take the rule 'ntk'."
+            )
+
+    def fit(self, dims):
+        self._width(dims.head)
+        return scaling.filled(self, dims)
+
+    def locate(self, p, x, at, carry):
+        return (at.position, scaling.extent(at.position, at.segment)), carry
+
+    def lookup(self, asked, whole, rows):
+        return asked[0], whole[1].at[rows].get(mode="fill", fill_value=jnp.nan)  # the keys know how long the text is
+
+    def query(self, p, q, c):
+        return self._turned(q, *c), c
+
+    def key(self, p, k, c):
+        return self._turned(k, *c), c
+
+    def _turned(self, x, position, length):
+        exact, frequency = bias_dtype(x), frequencies(self._width(x.shape[-1]), self.base)
+        longer = jnp.maximum(length.astype(exact) / self.original, 1)
+        slower = self._slower(frequency.astype(exact)[None, :], longer[:, None])
+        far = position.astype(exact)[:, None] * slower
+        angle = jnp.where((longer <= 1)[:, None], angles(position, frequency, exact), far)
+        if self.rule != "yarn":
+            return rotate(x, angle, self.layout)
+        size = (1 + 0.1 * jnp.log(longer))[:, None]
+        return turn(x, size * jnp.cos(angle), size * jnp.sin(angle), self.layout)
+
+    def _slower(self, frequency, longer):
+        span = partial(scaling.spread, base=self.base, pairs=frequency.shape[-1], original=self.original)
+        match self.rule:
+            case "ntk":
+                return scaling.ntk(frequency, self.factor * longer - (self.factor - 1))
+            case "linear":
+                return frequency / longer
+            case "by_parts":
+                return scaling.by_parts(frequency, longer, span(*scaling.BLEND), span(*scaling.KEEP), (1.0, 1.0))
+            case "yarn":
+                return scaling.yarn(frequency, longer, span(*scaling.ROTATIONS))
+
+    def _width(self, head: int) -> int:
+        width = turned_width("dynamic_ntk", self.fraction, head)
+        if self.rule in ("ntk", "by_parts"):
+            scaling.check_exponent("dynamic_ntk", width)
+        return width

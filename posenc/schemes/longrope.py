@@ -1,0 +1,149 @@
+"""LongRoPE: every pair divided by a factor of its own, found by search, once for short texts and once for long ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc import scaling
+from posenc.rotation import Layout, angles, check_base, check_share, frequencies, turn, turned_width
+from posenc.scheme import Scheme, bias_dtype
+
+
+class LongRoPE(Scheme, name="longrope"):
+    """RoPE with each pair divided by a searched factor of its own (Ding et al., 2024, §3.2; Phi-3).
+
+        ω'_i = ω_i / λ_i,   q'_i = m R(p_i ω') q_i,   k'_j = m R(p_j ω') k_j,   m = √(1 + log factor / log L0)
+
+    λ is `short` up to and including the original length L0 and `long` beyond (`switch="length"`): by the current length
+    of the token's document, the largest position in it plus one. All tokens of a document take one set, so what a
+    text's beginning gives depends on where it ends, and keys stored before the switch would be stale: decoding has no
+    cache. Hugging Face's code stores them all the same, and takes one length for a whole batch. `switch="never"` takes
+    `long` at any length (the authors' code for models fine-tuned to it); "gradual" goes from 1 at L0 to `long` at
+    factor · L0 in a straight line, 1 + (λ - 1) (L / L0 - 1) / (factor - 1), and on beyond. (The authors' code goes on
+    below L0 as well, under 1; here it is RoPE there.)
+
+    λ has a number for each turned pair. Finding it is not done here: `long` left open is `factor` for every pair, which
+    is `pi`, and `short` left open is 1. L0 is `original`, filled from the training length, and `factor` says how many
+    times longer the context is. `magnitude` is m: "su" as above, "yarn" for 0.1 log factor + 1, or a number. The first
+    `start` positions keep the angles and sizes of RoPE.
+
+    ```bibtex
+    @inproceedings{ding2024longrope,
+      title = {LongRoPE: Extending LLM Context Window Beyond 2 Million Tokens},
+      author = {Ding, Yiran and Zhang, Li Lyna and Zhang, Chengruidong and Xu, Yuanyuan and Shang, Ning and Xu, Jiahang
+                and Yang, Fan and Yang, Mao},
+      booktitle = {International Conference on Machine Learning},
+      year = {2024},
+      eprint = {2402.13753},
+    }
+    ```
+    """
+
+    long: tuple[float, ...] | None = None
+    short: tuple[float, ...] | None = None
+    factor: float = 4.0
+    original: int | None = None
+    switch: Literal["length", "never", "gradual"] = "length"
+    magnitude: float | Literal["su", "yarn"] = "su"
+    start: int = 0
+    base: float = 10000.0
+    layout: Layout = "half"
+    fraction: float = 1.0
+
+    family = "rotary"
+    cross = property(lambda self: self.switch == "never")
+    uncached = property(lambda self: scaling.ONE_BY_LENGTH * (self.switch != "never"))
+    samples = (
+        {"original": 8, "layout": "interleaved"},
+        {"switch": "never", "start": 2, "magnitude": 1.2},
+        {"switch": "gradual", "original": 5, "magnitude": "yarn"},
+    )
+
+    def validate(self):
+        check_base("longrope", self.base)
+        check_share("longrope", "fraction", self.fraction)
+        scaling.check_longer("longrope", self.factor)
+        scaling.check_original("longrope", self.original, 2)
+        for name in ("long", "short"):
+            if any(number <= 0 for number in getattr(self, name) or ()):
+                raise ValueError(
+                    f"The setting {name!r} of 'longrope' holds {min(getattr(self, name))}; all are above 0."
+                )
+        if self.switch != "length" and set(self.short or (1.0,)) != {1.0}:
+            raise ValueError(f"'longrope' with switch={self.switch!r} has no use for short; leave it out.")
+        if self.switch == "gradual" and self.factor == 1:
+            raise ValueError("'longrope' with switch='gradual' goes from 1 to its factor; take a factor above 1.")
+        if self.start < 0:
+            raise ValueError(
+                f"The setting 'start' of 'longrope' is {self.start}; it is a number of positions, 0 or more."
+            )
+        if not isinstance(self.magnitude, str) and self.magnitude <= 0:
+            raise ValueError(
+                f"The setting 'magnitude' of 'longrope' is {self.magnitude}; it is above 0, 'su' or 'yarn'."
+            )
+
+    def fit(self, dims):
+        pairs = turned_width("longrope", self.fraction, dims.head) // 2
+        long = (self.factor,) * pairs if self.long is None else self.long
+        short = (1.0,) * pairs if self.short is None else self.short
+        fitted = dataclasses.replace(scaling.filled(self, dims), long=long, short=short)
+        fitted._rates(dims.head)
+        return fitted
+
+    def locate(self, p, x, at, carry):
+        if self.switch == "never":
+            return at.position, carry
+        return (at.position, scaling.extent(at.position, at.segment)), carry
+
+    def lookup(self, asked, whole, rows):
+        if self.switch == "never":
+            return asked
+        return asked[0], whole[1].at[rows].get(mode="fill", fill_value=jnp.nan)  # the keys know how long the text is
+
+    def query(self, p, q, c):
+        return self._turned(q, c), c
+
+    def key(self, p, k, c):
+        return self._turned(k, c), c
+
+    def _turned(self, x, c):
+        exact, (plain, short, long) = bias_dtype(x), self._rates(x.shape[-1])
+        position, length = c if isinstance(c, tuple) else (c, None)
+        angle = angles(position, long, exact)
+        if self.switch == "length":
+            length = length.astype(exact)[:, None]
+            angle = jnp.where(length <= self.original, angles(position, short, exact), angle)
+            angle = jnp.where(jnp.isnan(length), jnp.nan, angle)
+        elif self.switch == "gradual":
+            way = jnp.maximum(length.astype(exact)[:, None] / self.original - 1, 0) / (self.factor - 1)
+            divisor = 1 + (np.asarray(self.long, exact)[None, :] - 1) * way
+            grown = position.astype(exact)[:, None] * (plain.astype(exact)[None, :] / divisor)
+            angle = jnp.where(way <= 0, angles(position, plain, exact), grown)
+        first, m = (position < self.start)[:, None], self._magnitude()
+        if self.start:
+            angle, m = jnp.where(first, angles(position, plain, exact), angle), jnp.where(first, 1, m).astype(exact)
+        return turn(x, m * jnp.cos(angle), m * jnp.sin(angle), self.layout)
+
+    def _rates(self, head: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The frequencies of RoPE, of short texts and of long ones."""
+        width = turned_width("longrope", self.fraction, head)
+        plain = frequencies(width, self.base)
+        for name in ("short", "long"):
+            if len(given := getattr(self, name)) != len(plain):
+                raise ValueError(
+                    f"The setting {name!r} of 'longrope' holds {len(given)} numbers, and {width} of {head} features are"
+                    f" turned; give {len(plain)}, one for each pair."
+                )
+        return plain, plain / np.asarray(self.short), plain / np.asarray(self.long)
+
+    def _magnitude(self) -> float:
+        if self.magnitude == "yarn":
+            return scaling.magnitude(self.factor)
+        if self.magnitude == "su":
+            return math.sqrt(1 + math.log(self.factor) / math.log(self.original))
+        return self.magnitude

@@ -1,0 +1,321 @@
+"""Hugging Face's configs as schemes: the numbers of transformers, both ways, and what cannot be said in either."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import posenc
+from posenc.compose import Pattern, Windowed
+from posenc.huggingface import INTERLEAVED, from_hf, permute, to_hf
+from tests.golden.spectrum import spectrum
+
+RECORDED = json.loads(Path(__file__).with_name("huggingface.json").read_text())["cases"]
+LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "max_position_embeddings": 2048}
+
+
+def rope(**settings):
+    return LLAMA | {"rope_parameters": settings}
+
+
+def layers_of(scheme, depth):
+    period = scheme.layers if isinstance(scheme, Pattern) else (scheme,)
+    return [period[n % len(period)] for n in range(depth)]
+
+
+def head_of(config):
+    return config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+
+
+def agree(config, length, sets):
+    """Every layer that turns does so at the frequencies and with the attention factor of its type of layer."""
+    scheme, head = from_hf(config), head_of(config)
+    config_sets = {s["layer_type"]: s for s in sets}
+    for layer in {s for s in layers_of(scheme, config.get("num_hidden_layers", 1)) if posenc.spec(s) != "nope"}:
+        inner = layer.scheme if isinstance(layer, Windowed) else layer
+        label = "sliding_attention" if isinstance(layer, Windowed) else "full_attention"
+        theirs = config_sets.get(label, config_sets.get(None))
+        inner = dataclasses.replace(inner, layout="half")  # the order of features is no matter of frequencies
+        rates, size = spectrum(posenc.bind(inner, posenc.Dims(head, 1, head, 16)), head, length or 1)
+        inv_freq = np.array(theirs["inv_freq"])
+        still = inv_freq == 0
+        np.testing.assert_allclose(rates[~still], inv_freq[~still], rtol=1e-6)
+        np.testing.assert_allclose(rates[still], 0, atol=1e-12)
+        np.testing.assert_allclose(size, theirs["attention_factor"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=[f"{c['name']}-{c['length']}" for c in RECORDED])
+def test_frequencies_and_attention_factors_are_those_of_transformers(case):
+    agree(case["config"], case["length"], case["sets"])
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=[f"{c['name']}-{c['length']}" for c in RECORDED])
+def test_layers_slide_as_in_transformers(case):
+    config, width = case["config"], case["sliding_window"]
+    depth = config.get("num_hidden_layers", 1)
+    layers, types = layers_of(from_hf(config), depth), case["layer_types"]
+    types = types or (["sliding_attention"] * depth if width else ["full_attention"] * depth)
+    assert [isinstance(s, Windowed) for s in layers] == [t == "sliding_attention" for t in types]
+    assert {s.keys for s in layers if isinstance(s, Windowed)} <= {width}
+
+
+@pytest.mark.parametrize("case", RECORDED, ids=[f"{c['name']}-{c['length']}" for c in RECORDED])
+def test_the_installed_transformers_says_the_same(case):
+    """Where transformers and torch are installed: their code, run here."""
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    pytest.importorskip("torch", reason="torch is not installed")
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    given = {name: value for name, value in json.loads(json.dumps(case["config"])).items() if name != "model_type"}
+    config = transformers.CONFIG_MAPPING[case["config"]["model_type"]](**given)
+    sets = []
+    for label in [s["layer_type"] for s in case["sets"]]:
+        said = config.rope_parameters[label] if label else config.rope_parameters
+        if said["rope_type"] == "default":
+            width = int(head_of(case["config"]) * said.get("partial_rotary_factor", 1.0))
+            found = said["rope_theta"] ** (-np.arange(0, width, 2) / width), 1.0
+        else:
+            about = {"layer_type": label} if label else {}
+            found = ROPE_INIT_FUNCTIONS[said["rope_type"]](config, "cpu", seq_len=case["length"], **about)
+        sets.append({"layer_type": label, "inv_freq": np.array(found[0]), "attention_factor": float(found[1])})
+    agree(case["config"], case["length"], sets)
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        (rope(rope_type="default", rope_theta=500000.0), "rope(base=500000.0)"),
+        (rope(rope_type="linear", factor=8.0), "pi(factor=8.0)"),
+        (rope(rope_type="dynamic", factor=2.0), "dynamic_ntk(factor=2.0, original=2048)"),
+        (LLAMA | {"rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": 2}}, "pi(factor=2.0)"),
+        (LLAMA | {"rope_theta": 1e4, "rope_scaling": None}, "rope"),
+        (rope(rope_type="yarn", factor=4.0), "yarn(original=2048)"),
+        (rope(rope_type="proportional", partial_rotary_factor=0.25), "rope(p=0.25)"),
+        (rope(rope_type="proportional", partial_rotary_factor=0.5, factor=4.0), "rope(p=0.5) @ scale(factor=4.0)"),
+        (LLAMA | {"rope_theta": 1e4, "partial_rotary_factor": 0.5}, "rope(fraction=0.5)"),
+        (
+            {"model_type": "gptj", "n_embd": 4096, "n_head": 16, "rotary_dim": 64},
+            "rope(layout='interleaved', fraction=0.25)",
+        ),
+        ({"model_type": "cohere", "rope_theta": 8e6}, "rope(base=8000000.0, layout='interleaved')"),
+        ({"model_type": "bloom", "n_head": 8}, "alibi"),
+        ({"model_type": "mpt", "attn_config": {"alibi": True}}, "alibi"),
+        ({"model_type": "falcon", "alibi": True}, "alibi"),
+        ({"model_type": "falcon", "alibi": False, "rope_theta": 1e4}, "rope"),
+        ({"model_type": "t5", "relative_attention_num_buckets": 16}, "t5(buckets=16)"),
+        ({"model_type": "gpt2", "n_positions": 1024}, "learned"),
+        ({"model_type": "gemma3", "text_config": {"rope_theta": 1e4, "sliding_window": None}}, "rope"),
+    ],
+)
+def test_a_config_is_this_scheme(config, text):
+    assert posenc.spec(from_hf(config)) == text
+
+
+def test_layers_that_differ_are_a_pattern_of_the_shortest_period():
+    sets = {"full_attention": {"rope_type": "linear", "factor": 8.0}, "sliding_attention": {"rope_type": "default"}}
+    types = ["sliding_attention"] * 5 + ["full_attention"]
+    gemma = {"layer_types": types * 4, "sliding_window": 512, "rope_parameters": sets}
+    assert posenc.spec(from_hf(gemma)) == f"[{'rope + window(512), ' * 5}pi(factor=8.0)]"
+    odd = gemma | {"layer_types": (types * 5)[:26]}
+    assert len(from_hf(odd).layers) == 26, "26 layers are no multiple of six"
+    assert posenc.spec(from_hf(gemma | {"layer_types": types[5:] * 4})) == "pi(factor=8.0)"
+
+
+def test_layers_that_turn_nothing():
+    """SmolLM3 by a list or an interval, version 5 by None, Cohere 2 by its window, Llama 4 with a temperature."""
+    smol = {"model_type": "smollm3", "num_hidden_layers": 8, "rope_theta": 2e6}
+    assert posenc.spec(from_hf(smol)) == f"[{'rope(base=2000000.0), ' * 3}nope]"
+    assert posenc.spec(from_hf(smol | {"no_rope_layers": [1, 0] * 4})) == "[rope(base=2000000.0), nope]"
+    sets = {"full_attention": None, "sliding_attention": {"rope_theta": 1e4}}
+    none = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 8, "rope_parameters": sets}
+    assert posenc.spec(from_hf(none)) == "[rope + window(8), nope]"
+    cohere = {"model_type": "cohere2", "num_hidden_layers": 4, "sliding_window": 8, "rope_theta": 5e4}
+    turned = "rope(base=50000.0, layout='interleaved') + window(8), "
+    assert posenc.spec(from_hf(cohere)) == f"[{turned * 3}nope]"
+    llama = {"model_type": "llama4_text", "num_hidden_layers": 4, "layer_types": ["full_attention"] * 4}
+    llama |= {"rope_theta": 5e5, "floor_scale": 4096, "attn_temperature_tuning": True}
+    assert posenc.spec(from_hf(llama)).endswith("llama4(floor=4096)]")
+
+
+def test_phi_3_said_su_before_it_said_longrope():
+    about = {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8, "original_max_position_embeddings": 512}
+    su, longrope = (LLAMA | {"rope_theta": 1e4, "rope_scaling": {"type": t, **about}} for t in ("su", "longrope"))
+    assert from_hf(su) == from_hf(longrope)
+
+
+SAID = [
+    "rope",
+    "rope(base=500000.0, fraction=0.5)",
+    "rope(p=0.25)",
+    "rope(p=0.5) @ scale(factor=4.0)",
+    "pi(factor=8.0, fraction=0.5)",
+    "dynamic_ntk(factor=2.0, original=2048)",
+    "yarn(original=4096, truncate=False, beta_fast=16.0, beta_slow=2.0)",
+    "yarn(original=4096, attention_factor=0.9)",
+    "yarn(original=4096, mscale=0.707, mscale_all_dim=0.5)",
+    "longrope(long=(2.0, 3.0), short=(1.0, 1.5), original=512, factor=8.0)",
+    "longrope(long=(2.0, 3.0), short=(1.0, 1.5), original=512, magnitude=1.2)",
+    "llama3(original=8192, factor=32.0)",
+]
+LISTS = [
+    "[rope + window(512), nope]",
+    "[rope + window(512), rope + window(512), pi(factor=8.0)]",
+    "[rope, rope, rope, nope]",
+    "[yarn(original=4096) + window(128), yarn(original=4096)]",
+    "[rope + window(64), dynamic_ntk(factor=2.0, original=2048)]",
+]
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("text", [*SAID, "alibi", "t5(buckets=16)", "learned", "rope + window(512)"])
+def test_a_scheme_comes_back_from_a_config(text, version):
+    scheme = posenc.parse(text)
+    config = json.loads(json.dumps(to_hf(scheme, version=version)))
+    assert from_hf(config) == scheme
+    assert ("rope_parameters" in config) <= (version == 5) and ("rope_theta" in config) <= (version == 4)
+
+
+@pytest.mark.parametrize("text", LISTS)
+def test_a_pattern_comes_back_from_a_config(text):
+    scheme = posenc.parse(text)
+    assert from_hf(json.loads(json.dumps(to_hf(scheme, layers=2 * len(scheme.layers))))) == scheme
+    assert to_hf(scheme)["num_hidden_layers"] == len(scheme.layers)
+
+
+def test_a_recorded_config_survives_both_ways():
+    for case in RECORDED:
+        scheme = from_hf(case["config"])
+        depth = case["config"].get("num_hidden_layers") if isinstance(scheme, Pattern) else None
+        kind = case["config"]["model_type"] if case["config"]["model_type"] in INTERLEAVED else None
+        assert from_hf(to_hf(scheme, layers=depth, model_type=kind)) == scheme, case["name"]
+
+
+def test_the_same_numbers_under_another_name_come_back_as_that():
+    assert posenc.spec(from_hf(to_hf(posenc.parse("rope @ scale(4.0)")))) == "pi"
+    su = "longrope(long=(2.0, 3.0), short=(1.0, 1.5), original=512, magnitude={})"
+    back = from_hf(to_hf(posenc.parse(su.format("'yarn'"))))
+    assert posenc.spec(back) == posenc.spec(posenc.parse(su.format(0.1 * np.log(4.0) + 1)))
+
+
+def test_a_layout_is_said_by_the_model():
+    scheme = posenc.parse("rope(layout='interleaved')")
+    assert from_hf(to_hf(scheme, model_type="gptj")) == scheme
+    with pytest.raises(ValueError, match="'interleaved', which a config does not say.*permute the weights"):
+        to_hf(scheme)
+    with pytest.raises(ValueError, match="'half', which a config does not say"):
+        to_hf(posenc.parse("rope"), model_type="gptj")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("ntk", "no word for ntk; it has default, linear.*'rope' with the base that it raises"),
+        ("hope(trained=64)", "no word for hope.*'rope' with p"),
+        ("by_parts(original=64)", "no word for by_parts"),
+        ("xpos", "no word for xpos"),
+        ("rope + fox", "no word for rope [+] fox"),
+        ("yarn", "leaves original open; call posenc.bind"),
+        ("yarn(original=64, extrapolation_factor=0.5)", "no extrapolation_factor"),
+        ("yarn(original=64, mscale=0.7)", "where both are above 0"),
+        ("dynamic_ntk(rule='yarn', original=64)", "the rule 'ntk' alone, not 'yarn'"),
+        ("longrope(original=64)", "leaves its factors open"),
+        ("longrope(original=64, switch='never')", "switches by length"),
+        ("rope(frequencies='learned')", "frequencies are fixed"),
+        ("rope(p=0.5, fraction=0.5)", "p or fraction is 1"),
+        ("rope @ random_sorted(2048)", "'scale' alone"),
+        ("nope", "none to write"),
+        ("alibi(form='half')", "causal and symmetric"),
+        ("t5(bidirectional=True)", "buckets and reach alone"),
+        ("learned + [rope, nope]", "what stands before a list"),
+        ("[rope + window(4), rope + window(8)]", "one sliding_window"),
+        ("[rope, pi]", "layers differ in more"),
+    ],
+)
+def test_what_hugging_face_cannot_say_is_refused(text, why):
+    with pytest.raises(ValueError, match=why):
+        to_hf(posenc.parse(text))
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        (
+            rope(rope_type="spiral"),
+            r"No rope_type is called 'spiral'\. Known: default, linear, dynamic, yarn, longrope",
+        ),
+        (rope(rope_type="axial"), "No rope_type is called 'axial'"),
+        (rope(rope_type="default", mrope_section=[2, 3, 3]), "several coordinates"),
+        (rope(rope_type="linear"), "lack factor; give it"),
+        (rope(rope_type="linear", factor=2.0, beta_fast=3), "'linear' has no setting 'beta_fast'; it has factor"),
+        (rope(rope_type="linear", factor=0.5), "it is 1 at least"),
+        (rope(rope_type="llama3", factor=8.0), "lack low_freq_factor"),
+        (rope(rope_type="longrope", factor=8.0), "lack long_factor"),
+        ({"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}, "lack original_max_position_embeddings"),
+        ({"rope_parameters": {"rope_type": "dynamic", "factor": 4.0}}, "goes by max_position_embeddings"),
+        ({"model_type": "wav2vec2"}, "Nothing in this config says how model_type='wav2vec2' turns"),
+        ({"model_type": "bert", "position_embedding_type": "relative_key"}, "only 'absolute' is read"),
+        ({"rope_theta": 1e4, "qk_rope_head_dim": 64}, "projects apart"),
+        ({"rope_theta": 1e4, "layer_types": ["chunked_attention"]}, "'chunked_attention' have no mask here"),
+        ({"rope_theta": 1e4, "layer_types": ["sliding_attention"]}, "sliding_window is None"),
+        ({"rope_theta": 1e4, "num_hidden_layers": 3, "no_rope_layers": [1, 0]}, "2 entries for 3 layers"),
+        (
+            {"layer_types": ["full_attention"], "rope_parameters": {"sliding_attention": {"rope_theta": 1e4}}},
+            "no settings for 'full_attention'",
+        ),
+        ({"rope_scaling": "linear"}, "they are a dict"),
+    ],
+)
+def test_a_config_that_has_no_scheme_is_refused(config, why):
+    with pytest.raises(ValueError, match=why):
+        from_hf(config)
+
+
+def test_arguments_of_a_wrong_kind_are_refused():
+    with pytest.raises(TypeError, match="give the dict that config.json holds"):
+        from_hf("config.json")
+    with pytest.raises(ValueError, match="as transformers 4 or 5 has it"):
+        to_hf(posenc.parse("rope"), version=3)
+    with pytest.raises(ValueError, match="a multiple of the period, 2"):
+        to_hf(posenc.parse("[rope, nope]"), layers=3)
+    with pytest.raises(ValueError, match="one set of rotary settings for all layers"):
+        to_hf(posenc.parse("[rope + window(4), pi]"), version=4)
+    with pytest.raises(ValueError, match="one max_position_embeddings"):
+        to_hf(posenc.parse("[dynamic_ntk(original=4) + window(4), dynamic_ntk(original=8)]"))
+    with pytest.raises(ValueError, match="'half' or 'interleaved'"):
+        permute(np.zeros(4), "halves")
+    with pytest.raises(ValueError, match="a head has 5; take an even width"):
+        permute(np.zeros(5), "half")
+
+
+@pytest.mark.parametrize("settings", ["", "fraction=0.5", "base=500.0"])
+def test_permuted_weights_give_equal_attention_in_the_other_layout(settings):
+    """R-2: one model's weights in the other's code are gibberish until both projections are permuted."""
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(size=(7, 16)).astype(np.float32), rng.normal(0, 0.25, (3, 16, 2, 8)).astype(np.float32)
+    fraction = 0.5 if "fraction" in settings else 1.0
+
+    def attend(layout, w):
+        scheme = posenc.parse(f"rope(layout={layout!r}{settings and ', ' + settings})")
+        q, k, v = (np.einsum("lw,whd->lhd", x, one) for one in w)
+        return jax.jit(lambda q, k, v: posenc.attend(scheme, {"layer": {}, "heads": {}}, q, k, v))(q, k, v)
+
+    half = attend("half", weights)
+    moved = [permute(w, "interleaved", fraction=fraction) for w in weights[:2]]
+    np.testing.assert_allclose(attend("interleaved", [*moved, weights[2]]), half, atol=1e-6)
+    assert np.abs(attend("interleaved", [moved[0], weights[1], weights[2]]) - half).max() > 1e-2
+    assert np.abs(attend("interleaved", weights) - half).max() > 1e-2
+    back = [permute(w, "half", fraction=fraction) for w in moved]
+    np.testing.assert_array_equal(back, weights[:2])
+
+
+def test_features_are_permuted_along_any_axis_and_in_any_library():
+    w = np.arange(8)
+    np.testing.assert_array_equal(permute(w, "half"), [0, 2, 4, 6, 1, 3, 5, 7])
+    np.testing.assert_array_equal(permute(w, "interleaved"), [0, 4, 1, 5, 2, 6, 3, 7])
+    np.testing.assert_array_equal(permute(w, "half", fraction=0.5), [0, 2, 1, 3, 4, 5, 6, 7])
+    torch_like = np.arange(16).reshape(1, 8, 2)
+    np.testing.assert_array_equal(permute(torch_like, "half", axis=1)[0, :, 0], 2 * permute(w, "half"))
+    assert isinstance(permute(jax.numpy.arange(8), "half"), jax.Array)
