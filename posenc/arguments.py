@@ -12,6 +12,7 @@ from jaxtyping import Array, PyTree
 from posenc.belongs import label
 from posenc.cache import Cache, blank
 from posenc.compose import Chain, Placed, Windowed, axes, imply, pick, spread
+from posenc.distances import Distances, drawn, pasts
 from posenc.masks import Window, documents, since_start
 from posenc.scheme import Dims, Scheme
 
@@ -92,6 +93,8 @@ def tokens(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, who
     """
     if a is None:
         return None
+    if isinstance(a, Distances):
+        return Distances(*(tokens(name, part, lead, length, axes, whole) for part in (a.past, a.future)))
     if isinstance(a, tuple):
         if not isinstance(axes, tuple) or len(axes) != len(a):
             parts = f"a sum of {len(axes)} schemes" if isinstance(axes, tuple) else "what has no parts"
@@ -221,6 +224,9 @@ def fold(a: Any, lead: tuple[int, ...], tail: Any) -> tuple[Any, Any]:
     if isinstance(a, tuple):
         pairs = [fold(part, lead, n) for part, n in zip(a, tail, strict=True)]
         return tuple(p for p, _ in pairs), tuple(n for _, n in pairs)
+    if isinstance(a, Distances):
+        (past, one), (future, other) = (fold(part, lead, tail) for part in (a.past, a.future))
+        return Distances(past, future), Distances(one, other)
     if a.ndim == jax.tree.leaves(tail)[0]:
         return a, None
     return a.reshape(-1, *a.shape[len(lead) :]), 0
@@ -246,8 +252,8 @@ def admit(scheme: Scheme, p: Any, t: Tokens, start: Any, cached: bool) -> None:
             positions = start + np.arange(t.q.shape[-3], dtype=np.int32)
             positions = positions if real is None else since_start(positions, real)
             positions = imply(scheme, positions)
-        told = jax.tree.map(lambda a, real=real: _known(a, real), spread(scheme, positions))
-        scheme.admit(p, told)
+        numbers = spread(scheme, pasts(positions))
+        scheme.admit(p, jax.tree.map(lambda a, real=real: _known(a, real), numbers))
 
 
 def _known(positions: Any, segments: np.ndarray | None) -> Any:
@@ -270,6 +276,26 @@ def check_scheme(scheme: Scheme, given: Any, window: Window, positions: Any, x: 
         raise ValueError(f"{label(scheme)} reads the features of tokens; pass x, the input of this attention.")
     if positions is None and placed(given):
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
+
+
+def check_distances(scheme: Scheme, positions: Any, whole: bool) -> None:
+    """Refuse distances in the place of positions where anything is told where a token stands."""
+    if not drawn(positions):
+        return
+    if not whole:
+        raise ValueError("Drawn distances are those of one whole sequence; pass all its tokens at once, or positions.")
+    if isinstance(scheme, Chain):
+        for s, own in zip(scheme.parts, spread(scheme, positions), strict=True):
+            check_distances(s, own, whole)
+    elif (
+        scheme.overrides("embed", "value", "output")
+        or scheme.reads == "positions"
+        or (scheme.reads == "nothing" and scheme.overrides("query", "key"))
+    ):
+        raise ValueError(
+            f"{label(scheme)} is told where tokens stand, and drawn distances say only how far apart they are; use"
+            " positions, or a scheme of distances such as 'alibi'."
+        )
 
 
 def check_cache(scheme: Scheme, params: Any, cache: Cache, t: Tokens, look: Window, query_start: Any) -> None:

@@ -17,6 +17,7 @@ from posenc.arguments import Tokens
 from posenc.belongs import Sizes, check_params, plain
 from posenc.cache import Cache, last, write
 from posenc.compose import Windowed, axes, bare, imply, pick, spread
+from posenc.distances import Distances
 from posenc.masks import Mask, Window, sees, since_start, window
 from posenc.parameters import bound
 from posenc.scheme import At, Dims, Scheme
@@ -49,7 +50,8 @@ def attend(
     zeros. `params` are what `posenc.init` gives for one layer.
 
     `x` and `key_x` are the features `[..., L, width]` of queries and keys, for schemes that read them. `positions` is
-    `[L]` or `[..., L]`, a tuple of such for a sum, or None: the index counted from where the token's document began.
+    `[L]` or `[..., L]`, a tuple of such for a sum, or None: the index counted from where the token's document began;
+    `posenc.place` may give drawn distances in their place.
     `segments` likewise are whole numbers: a document's, above 0 and in one piece, and 0 for padding, which nobody sees.
     Padding ends no document and takes a place in it; pass positions where it should take none. The keys' own default
     to the queries' where lengths agree.
@@ -88,6 +90,8 @@ def prepare(given: Any, params: Any, t: Tokens, query_start: Any, mask: Mask, ke
     scheme, look, params = bound(bare(given)), _look(given, mask), plain(params)
     arguments.check_arrays(t.q, t.k, t.v)
     arguments.check_scheme(scheme, given, look, t.positions, t.x)
+    alone = cache is None and query_start is None and t.key_positions is None and t.q.shape[-3] == t.k.shape[-3]
+    arguments.check_distances(scheme, t.positions, alone)
     if kernel not in KERNELS:
         raise ValueError(f"kernel is {kernel!r}; it is one of {', '.join(map(repr, KERNELS))}.")
     same = t.q.shape[-3] == t.k.shape[-3] and query_start is None and not any(a is not None for a in t[4::2])
@@ -119,6 +123,7 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     if not scheme.overrides("embed") or not x.size:
         return x
     lead, length, p = x.shape[:-2], x.shape[-2], jax.tree.map(jnp.asarray, pick(params, "layer"))
+    arguments.check_distances(scheme, positions, True)
     positions = arguments.tokens("positions", positions, lead, length, axes(scheme), False)
     segments = arguments.tokens("segments", segments, lead, length, 1, True)
     index = jnp.arange(length, dtype=jnp.int32)
@@ -182,7 +187,7 @@ def _full(layer: _Layer, start: Array, t: Tokens) -> Float[Array, "Q H d"]:
         key_told, _ = sides.tell(scheme, layer.both, t.key_x, key_at, first)
         told = sides.lookup(scheme, layer.both, told, key_told, qi)
     keys = sides.encode(scheme, layer.both, t.k, t.v, key_told, heads)
-    pairs = sides.Pairs(_distance(at.position, key_at.position), seen, qi, ki, scheme.scale(d), heads)
+    pairs = sides.Pairs(_distance(at.position, key_at.position, qi, ki), seen, qi, ki, scheme.scale(d), heads)
     return sides.mix(scheme, layer.both, t.q, keys, told, pairs)
 
 
@@ -200,7 +205,7 @@ def _step(layer: _Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"]
     told, carry = sides.tell(scheme, layer.both, t.x, at, cache.carry)
     keys = sides.encode(scheme, layer.both, t.k, t.v, told, heads)
     keys = sides.Keys(*write((cache.k, cache.v, cache.said), tuple(keys), length, 1))
-    pairs = sides.Pairs(_distance(at.position, position), seen, qi, ki, scheme.scale(d), heads)
+    pairs = sides.Pairs(_distance(at.position, position, qi, ki), seen, qi, ki, scheme.scale(d), heads)
     out = sides.mix(scheme, layer.both, t.q, keys, told, pairs)
     out = jnp.where(length + new > capacity, jnp.nan, out)
     return out, Cache(*keys, position, segment, carry, length + new)
@@ -217,10 +222,12 @@ def _silent(t: Tokens) -> Tokens:
     return t._replace(q=q, x=x, k=k, v=v, key_x=key_x)
 
 
-def _distance(i: PyTree, j: PyTree) -> PyTree:
-    """Query position minus key position, for each part of a chain."""
+def _distance(i: PyTree, j: PyTree, qi: Array, ki: Array) -> PyTree:
+    """Query position minus key position, for each part of a chain, or the distance that was drawn for the pair."""
     if isinstance(i, tuple):
-        return tuple(_distance(a, b) for a, b in zip(i, j, strict=True))
+        return tuple(_distance(a, b, qi, ki) for a, b in zip(i, j, strict=True))
+    if isinstance(i, Distances):
+        return i.between(qi, ki)
     return i[:, None] - j[None, :]
 
 

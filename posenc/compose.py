@@ -172,7 +172,7 @@ class Placed(_Sum):
             raise ValueError("A part of this sum has coordinates already; give them once, to the parts or to the sum.")
 
     def fit(self, dims):
-        return Placed(self.scheme.fit(dims), self.coordinates)
+        return Placed(self.scheme.fit(dims), self.coordinates.fit(dims))
 
 
 @jax.tree_util.register_static

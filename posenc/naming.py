@@ -11,7 +11,7 @@ from typing import Any
 from posenc import grammar
 from posenc.compose import Chain, Pattern, Placed, Windowed, add
 from posenc.coordinates import COORDINATES, Coordinates
-from posenc.registry import Registry, call, settings
+from posenc.registry import Registry, call, identity
 from posenc.scheme import SCHEMES, Dims, Scheme, check_dims
 
 NO_SCHEME = "window(n) is no scheme but narrows what one sees; write for example 'nope + window(512)'."
@@ -28,7 +28,8 @@ def spec(scheme: Any) -> str:
 
 
 def full(scheme: Any) -> str:
-    """The text of a scheme with every setting written out, so that a new default is a new text."""
+    """The text of a scheme with every setting written out, so that a new default is a new text; a setting that came
+    later is left out where it changes nothing (`posenc.registry.later`)."""
     return grammar.write(_tree(scheme, _every))
 
 
@@ -79,7 +80,7 @@ def _build(tree: grammar.Tree) -> Any:
 
 
 def _every(thing: Any, name: str) -> grammar.Call:
-    return grammar.Call(name, (), tuple(settings(thing).items()))
+    return grammar.Call(name, (), tuple(identity(thing).items()))
 
 
 def _tree(scheme: Any, said: Any = call) -> grammar.Tree:

@@ -96,6 +96,20 @@ def settings(thing: Any) -> dict[str, Any]:
     return {f.name: getattr(thing, f.name) for f in dataclasses.fields(thing) if f.init}
 
 
+def later(default: Any) -> Any:
+    """A setting that a class got after results of it were recorded.
+
+    At this default the class does what it did without, so identities leave it out: those of old results stay.
+    """
+    return dataclasses.field(default=default, metadata={"later": True})
+
+
+def identity(thing: Any) -> dict[str, Any]:
+    """The settings that make an object what it is: all of them, but for later ones at their default."""
+    late = {f.name: f.default for f in dataclasses.fields(thing) if f.metadata.get("later")}
+    return {name: value for name, value in settings(thing).items() if name not in late or value != late[name]}
+
+
 def call(thing: Any, name: str) -> Call:
     """The shortest call that makes an equal object: settings at their default are left out."""
     changed = [

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Num, PRNGKeyArray, PyTree
 
 from posenc.registry import Registry, convert
+from posenc.registry import later as later
 
 Params = dict[str, Any]
 Reads = Literal["nothing", "distance", "positions", "content", "row", "heads"]
@@ -125,6 +126,8 @@ class Scheme:
     """Whether `locate` reads the features of tokens, so that attention must be given `x`."""
     tied: ClassVar[frozenset[str]] = frozenset()
     """Parameters that all layers share; those that `embed` reads must be."""
+    frozen: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that are drawn once and never trained: hooks stop their gradient."""
     causal_only: ClassVar[str] = ""
     """Why it is undefined where queries see what comes after them; empty where it is defined."""
     cross: ClassVar[bool] = True
@@ -135,6 +138,8 @@ class Scheme:
     """Whether it multiplies the query by a number; then it stands before what it scales."""
     widens: ClassVar[bool] = False
     """Whether it gives query and key more features; then no other may change them after it."""
+    extrapolates: ClassVar[str] = ""
+    """How it is reported to fare beyond the training length, and by whom; empty where nobody said."""
     replaces: ClassVar[bool] = False
     """Whether it puts a score of its own in place of q·k."""
     axes: ClassVar[int] = 1

@@ -10,8 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Num
 
+LARGER = "make the table larger with Dims(longest=...)"
 
-def check_rows(name: str, position: Num[Array, " *any"], rows: int) -> None:
+
+def check_rows(name: str, position: Num[Array, " *any"], rows: int, hint: str = LARGER) -> None:
     """Refuse positions that are no whole numbers, and, where they are concrete, those without a row."""
     if not jnp.issubdtype(position.dtype, jnp.integer):
         raise TypeError(f"{name!r} looks positions up in a table, so they are whole numbers, not {position.dtype}.")
@@ -21,7 +23,7 @@ def check_rows(name: str, position: Num[Array, " *any"], rows: int) -> None:
     if low < 0 or high >= rows:
         raise ValueError(
             f"Position {low if low < 0 else high} has no row in the table of {name!r}, whose {rows} rows serve 0 to"
-            f" {rows - 1}; make the table larger with Dims(longest=...)."
+            f" {rows - 1}; {hint}."
         )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Num
 
 from posenc.rotation import angles, check_base, frequencies
-from posenc.scheme import Scheme, bias_dtype
+from posenc.scheme import Scheme, bias_dtype, later
 
 
 class TransformerXL(Scheme, name="transformer_xl"):
@@ -22,6 +24,10 @@ class TransformerXL(Scheme, name="transformer_xl"):
     type does. As in the authors' code R is all sines, then all cosines; u and v are the same in all layers, W is each
     layer's own.
 
+    `form` "scored" makes the second product from the distance of each pair instead, for distances that no positions
+    have: those that Ruoss et al. (2023) draw (`random_sorted`, over "distances"). It costs an array of as many features
+    as the model has for each pair of tokens.
+
     ```bibtex
     @inproceedings{dai2019transformer,
       title = {Transformer-{XL}: Attentive Language Models beyond a Fixed-Length Context},
@@ -35,11 +41,13 @@ class TransformerXL(Scheme, name="transformer_xl"):
     """
 
     base: float = 10000.0
+    form: Literal["wide", "scored"] = later("wide")
 
     family = "sinusoid"
+    reads = property(lambda self: "nothing" if self.form == "wide" else "content")
     tied = frozenset({"u", "v"})
-    widens = True
-    samples = ({"base": 100.0},)
+    widens = property(lambda self: self.form == "wide")
+    samples = ({"base": 100.0}, {"form": "scored"})
 
     def validate(self):
         check_base(self.name, self.base)
@@ -49,6 +57,9 @@ class TransformerXL(Scheme, name="transformer_xl"):
             raise ValueError(f"'transformer_xl' pairs sines and cosines, so the width is even, not {dims.width}.")
         return self
 
+    def overrides(self, *hooks):
+        return Scheme.overrides(self, *(h for h in hooks if h != "score" or self.form == "scored"))
+
     def init_head(self, key, dims):
         u, v, w = jax.random.split(key, 3)
         draw = lambda key, *shape: 0.02 * jax.random.normal(key, shape)  # noqa: E731
@@ -56,13 +67,27 @@ class TransformerXL(Scheme, name="transformer_xl"):
 
     def query(self, p, q, c):
         sines, cosines = jnp.split((q + p["v"][None, :].astype(q.dtype)) @ p["w"].T.astype(q.dtype), 2, -1)
+        if self.form == "scored":
+            return q + p["u"][None, :].astype(q.dtype), (sines, cosines)
         sin, cos = self._turns(p, c, q)
         wide = [q + p["u"][None, :].astype(q.dtype), sines * sin + cosines * cos, cosines * sin - sines * cos]
         return jnp.concatenate(wide, -1), c
 
     def key(self, p, k, c):
+        if self.form == "scored":
+            return k, ()
         sin, cos = self._turns(p, c, k)
         return jnp.concatenate([k, cos, sin], -1), c
+
+    def score(self, p, s, tile):
+        if self.form == "wide":
+            return s
+        exact = bias_dtype(s)
+        turns = frequencies(p["w"].shape[0], self.base)
+        angle = angles(tile.distance.reshape(-1), turns, exact).reshape(*tile.distance.shape, -1)
+        sines, cosines = (a.astype(exact) for a in tile.i)
+        met = jnp.einsum("qn,qkn->qk", sines, jnp.sin(angle)) + jnp.einsum("qn,qkn->qk", cosines, jnp.cos(angle))
+        return s + tile.scale * met.astype(s.dtype)
 
     def _turns(
         self, p: dict, position: Num[Array, " L"], like: Array

@@ -14,6 +14,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from posenc.tasks.coupling import copied
 from posenc.tasks.draw import INT, integers, look
 from posenc.tasks.layout import prompted
 from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
@@ -26,7 +27,8 @@ class Copy(Task, name="copy"):
     repeat         aⁿ SEP -> aⁿ EOS            repeat_twice   aⁿ SEP -> a²ⁿ EOS
     substitute     a b TO aⁿ SEP -> bⁿ EOS, a ≠ b
 
-    n is the length of the source; NEXT and TO are the token `symbols`.
+    n is the length of the source; NEXT and TO are the token `symbols`. The first and the third offer "coupled": a
+    symbol and its copy share a number.
     """
 
     layout = Layout.LM
@@ -54,7 +56,12 @@ class Copy(Task, name="copy"):
 
     def make(self, key, n, n_max):
         prompt, answer = self._text(key, n, n_max)
-        return prompted(self, n, self.tokens(n_max), prompt, self._prompt(n), answer, self._answer(n))
+        batch = prompted(self, n, self.tokens(n_max), prompt, self._prompt(n), answer, self._answer(n))
+        if self.variant not in ("random", "repeat"):
+            return batch
+        i, middle = jnp.arange(batch.tokens.shape[1], dtype=INT)[None, :], n[:, None]
+        coupled = jnp.where((i > 0) & (i < 2 * middle + 2), copied(i - 1, middle), 0)
+        return batch._replace(coords={**batch.coords, "coupled": coupled.astype(INT)})
 
     def _text(self, key, n, n_max):
         """What stands before and after SEP; one column stands for a symbol repeated as often as needed."""

@@ -3,7 +3,8 @@
 TAG, CLASSIFY   x₁ … x_p ? … ? . .          m empty slots directly after the input, so that the distance from input to
                                             slot does not depend on the padding; targets stand in the slots
 TOKENS          x₁ … x_n . .                targets at the tokens themselves, not shifted
-LM              BOS x SEP y EOS . .         targets are the tokens one to the left; scored where the target is y or EOS
+LM              BOS x SEP y EOS . .         targets are the tokens one to the left; scored where the target is y or EOS;
+                                            offers "separator", 1 at SEP
 
 A prompt or an answer narrower than its length is continued by its last column: one column repeats one symbol.
 """
@@ -121,6 +122,6 @@ def prompted(
         valid=i <= eos,
         size=n,
         prompt=i <= sep,
-        coords={},
+        coords={"separator": (i == sep).astype(INT)},
         strata=strata or {},
     )

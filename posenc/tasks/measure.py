@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from posenc import grammar
-from posenc.registry import settings
+from posenc.registry import identity
 from posenc.tasks.task import Batch, Task
 
 RATIOS = {
@@ -63,7 +63,7 @@ def score(sums: dict[str, Int[Array, ""]], metric: str) -> float:
 
 def full(task: Task) -> str:
     """The text of a task with every setting written out, so that a new default is a new text."""
-    return grammar.write(grammar.Call(task.name, (), tuple(settings(task).items())))
+    return grammar.write(grammar.Call(task.name, (), tuple(identity(task).items())))
 
 
 def train_key(seed: int | Int[Array, ""], step: int | Int[Array, ""]) -> PRNGKeyArray:

@@ -16,6 +16,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from posenc.tasks.coupling import copied
 from posenc.tasks.draw import INT, between, integers, look, pick, put
 from posenc.tasks.layout import one_slot, slots
 from posenc.tasks.task import Layout, Sizes, Task
@@ -28,10 +29,15 @@ def _row(x):
     return jnp.broadcast_to(jnp.arange(x.shape[1], dtype=INT)[None, :], x.shape)
 
 
+def _coupled(batch, ids):
+    """The same examples with the numbers that tokens share, 0 for padding."""
+    return batch._replace(coords={"coupled": jnp.where(batch.valid, ids, 0).astype(INT)})
+
+
 class ReverseString(Task, name="reverse_string"):
     """Write the string backwards (Delétang et al., 2023, table B.1).
 
-    0 1 1 ? ? ?  ->  1 1 0
+    0 1 1 ? ? ?  ->  1 1 0              offers "coupled": a symbol and the slot that asks for it share a number
     """
 
     layout = Layout.TAG
@@ -45,7 +51,9 @@ class ReverseString(Task, name="reverse_string"):
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 2)
-        return slots(self, n, self.tokens(n_max), x, n, look(x, n[:, None] - 1 - _row(x)), n)
+        batch = slots(self, n, self.tokens(n_max), x, n, look(x, n[:, None] - 1 - _row(x)), n)
+        i, middle = _row(batch.tokens), n[:, None]
+        return _coupled(batch, copied(i + (i >= middle), middle, backwards=True))  # no = stands in the middle
 
     def answer(self, prompt):
         return prompt[::-1]
@@ -54,7 +62,7 @@ class ReverseString(Task, name="reverse_string"):
 class DuplicateString(Task, name="duplicate_string"):
     """Write the string twice (Delétang et al., 2023, table B.1).
 
-    1 0 ? ? ? ?  ->  1 0 1 0
+    1 0 ? ? ? ?  ->  1 0 1 0            offers "coupled": a symbol and the slots that ask for it share a number
     """
 
     layout = Layout.TAG
@@ -69,7 +77,8 @@ class DuplicateString(Task, name="duplicate_string"):
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 2)
         j = jnp.arange(2 * n_max, dtype=INT)[None, :] % n[:, None]
-        return slots(self, n, self.tokens(n_max), x, n, look(x, j), 2 * n)
+        batch = slots(self, n, self.tokens(n_max), x, n, look(x, j), 2 * n)
+        return _coupled(batch, copied(_row(batch.tokens) % n[:, None], n[:, None], start=0))
 
     def answer(self, prompt):
         return prompt + prompt

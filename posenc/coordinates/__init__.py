@@ -1,0 +1,49 @@
+"""Which position a token gets: its index, random numbers, a shifted or scaled index, or what the task gives.
+
+A second small registry of frozen dataclasses. Each is a function `(key, given, train) -> positions`, where `given`
+holds `index` (`[L]` or `[batch, L]`), the true `length` (traced; `[]` or `[batch]`) and whatever the task offers.
+Real tokens come first and padding after them. Kinds that draw do so in evaluation too unless their paper does not;
+padding never changes a token's position.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from jaxtyping import Array, PRNGKeyArray
+
+from posenc.compose import Chain, Pattern, Placed, Windowed
+from posenc.coordinates import augmented as _augmented  # noqa: F401
+from posenc.coordinates import drawn as _drawn  # noqa: F401
+from posenc.coordinates import fixed as _fixed  # noqa: F401
+from posenc.coordinates.base import COORDINATES as COORDINATES
+from posenc.coordinates.base import Coordinates as Coordinates
+from posenc.coordinates.base import Given, check_given
+from posenc.scheme import Scheme
+
+
+def place(scheme: Any, key: PRNGKeyArray, given: Given, *, layer: int | Array = 0, train: bool = False) -> Any:
+    """The positions of every part of a scheme, as `attend(positions=...)` takes them.
+
+    `given` has `index`, `[L]` or `[batch, L]`, and the true `length`, `[]` or `[batch]`, beside what the task offers.
+    Real tokens come first, padding after them. Returns an array like `index`, or what stands for one where distances
+    are drawn, and for a sum a tuple of one for each part. Each part draws with a key of its own, folded by its place in
+    the sum and, where it draws anew in each layer, by the layer. A part without coordinates gets the index. Raises
+    `ValueError` where `given` does not serve, and `TypeError` for a list of schemes or what is no scheme.
+    """
+    if not isinstance(scheme, Pattern):
+        check_given(given)
+    if isinstance(scheme, Windowed):
+        return place(scheme.scheme, key, given, layer=layer, train=train)
+    if isinstance(scheme, Chain):
+        keys = [jax.random.fold_in(key, n) for n in range(len(scheme.parts))]
+        return tuple(place(s, k, given, layer=layer, train=train) for s, k in zip(scheme.parts, keys, strict=True))
+    if isinstance(scheme, Placed):
+        c = scheme.coordinates
+        return c(jax.random.fold_in(key, layer) if c.resample == "layer" else key, given, train)
+    if isinstance(scheme, Scheme):
+        return given["index"]
+    if isinstance(scheme, Pattern):
+        raise TypeError("A list of schemes is a pattern of layers; place one layer's scheme at a time.")
+    raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")

@@ -1,0 +1,96 @@
+"""What coordinates are: frozen dataclasses with a name, and what they share: checks, and draws per sequence."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, dataclass_transform
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Num, PRNGKeyArray, PyTree
+
+from posenc.registry import Registry, convert
+from posenc.scheme import Dims
+
+COORDINATES = Registry("kind of coordinates", "posenc.coordinates")
+Given = Mapping[str, Any]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
+class Coordinates:
+    """How positions are made. Subclasses are final frozen dataclasses, named by the class statement."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
+    name: ClassVar[str]
+    revision: ClassVar[int] = 1
+    resample: ClassVar[str] = "forward"
+    """Whether all layers of a forward pass share one draw ("forward") or each has its own ("layer")."""
+
+    def __init_subclass__(cls, name: str):
+        if cls.__mro__[1] is not Coordinates:
+            raise TypeError(f"{cls.__name__} extends {cls.__mro__[1].__name__}, but coordinates are final.")
+        dataclasses.dataclass(frozen=True)(cls)
+        jax.tree_util.register_static(cls)
+        cls.name = name
+        COORDINATES.add(name, cls)
+
+    def __post_init__(self):
+        convert(self)
+        self.validate()
+
+    def validate(self) -> None:
+        """Refuse settings that have no meaning, in one `ValueError` sentence."""
+
+    def fit(self, dims: Dims) -> Coordinates:
+        """The same with its open settings filled from a model's sizes."""
+        return self
+
+    def __call__(self, key: PRNGKeyArray, given: Given, train: bool) -> PyTree[Num[Array, "*batch L"]]:
+        """The position of each token, or a `ValueError` where `given` does not serve."""
+        raise TypeError(f"{type(self).__name__} does not say which positions it gives.")
+
+
+def check_given(given: Given) -> None:
+    """Refuse what lacks the index or the length, and a length, where it is concrete, of other than these tokens."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"given is of type {type(given).__name__}; it is a dict that holds 'index' and 'length'.")
+    if missing := [name for name in ("index", "length") if name not in given]:
+        raise ValueError(f"given lacks {' and '.join(map(repr, missing))}; it holds 'index' and the true 'length'.")
+    size, length = jnp.shape(given["index"])[-1], given["length"]
+    if isinstance(length, jax.core.Tracer):
+        return
+    wrong = [n for n in np.ravel(np.asarray(length)) if not 0 <= n <= size]
+    if wrong:
+        raise ValueError(f"A length of {wrong[0]} was given with {size} tokens; it counts the real ones among them.")
+
+
+def offered(given: Given, name: str) -> Array:
+    """What the task gives under a name."""
+    if name not in given:
+        others = ", ".join(repr(n) for n in given if n not in ("index", "length")) or "none"
+        raise ValueError(f"The task offers no coordinates called {name!r}; it offers {others}.")
+    return given[name]
+
+
+def sequences(each: str, draw: Callable[..., PyTree], key: PRNGKeyArray, given: Given, *tokens: Array) -> PyTree:
+    """`draw(key, length, *tokens)` of every sequence: one draw for the whole batch, or one for each example.
+
+    What is told of tokens is `[L, ...]` for all sequences alike, or has a batch axis before.
+    """
+    length, told = jnp.asarray(given["length"]), tuple(jnp.asarray(a) for a in tokens)
+    rows = {a.shape[0] for a in told if a.ndim == 2} | {n for n in length.shape}
+    if not rows:
+        return draw(key, length, *told)
+    many = [jnp.broadcast_to(length, (max(rows),))]
+    many += [jnp.broadcast_to(a, (max(rows), a.shape[-1])) for a in told]
+    if each == "batch":
+        return jax.vmap(draw, (None, *(0 for _ in many)))(key, *many)
+    return jax.vmap(draw)(jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(max(rows))), *many)
+
+
+def uniforms(key: PRNGKeyArray, tokens: int, shape: tuple[int, ...] = ()) -> Num[Array, "L ..."]:
+    """Uniform numbers in [0, 1) for each token, each from a key of its own: more tokens change none of them."""
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(tokens))
+    return jax.vmap(lambda key: jax.random.uniform(key, shape, jnp.float32))(keys)

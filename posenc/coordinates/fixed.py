@@ -1,0 +1,184 @@
+"""Positions by a fixed rule: the index, scaled or in groups, what the task gives, and counts within and of segments."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from posenc.coordinates.base import Coordinates, offered, sequences
+from posenc.registry import later
+
+
+class Index(Coordinates, name="index"):
+    """The token's place in the sequence."""
+
+    def __call__(self, key, given, train):
+        return given["index"]
+
+
+class Scale(Coordinates, name="scale"):
+    """The index divided by `factor` (position interpolation; Chen et al., 2023, eq. 4).
+
+    ```bibtex
+    @misc{chen2023extending,
+      title = {Extending Context Window of Large Language Models via Positional Interpolation},
+      author = {Chen, Shouyuan and Wong, Sherman and Chen, Liangjian and Tian, Yuandong},
+      year = {2023},
+      eprint = {2306.15595},
+    }
+    ```
+    """
+
+    factor: float = 2.0
+
+    def validate(self):
+        if self.factor <= 0:
+            raise ValueError(f"scale divides positions by factor, which is {self.factor}; it is above 0.")
+
+    def __call__(self, key, given, train):
+        return given["index"] / jnp.asarray(self.factor, jnp.promote_types(given["index"].dtype, jnp.float32))
+
+
+class Group(Coordinates, name="group"):
+    """The index divided by `size` and rounded down, so that neighbours share a position (Jin et al., 2024, §3).
+
+    ```bibtex
+    @inproceedings{jin2024llm,
+      title = {{LLM} Maybe {LongLM}: {SelfExtend} {LLM} Context Window Without Tuning},
+      author = {Jin, Hongye and Han, Xiaotian and Yang, Jingfeng and Jiang, Zhimeng and Liu, Zirui and
+                Chang, Chia-Yuan and Chen, Huiyuan and Hu, Xia},
+      booktitle = {International Conference on Machine Learning},
+      year = {2024},
+      eprint = {2401.01325},
+    }
+    ```
+    """
+
+    size: int = 8
+
+    def validate(self):
+        if self.size < 1:
+            raise ValueError(f"group takes size tokens together, which is {self.size}; it is at least 1.")
+
+    def __call__(self, key, given, train):
+        return given["index"] // self.size
+
+
+class Told(Coordinates, name="given"):
+    """What the task offers under a name, such as "coupled" or "digit", 0 where a token has none.
+
+    `shift` adds one random number of at most that many to all that are not 0, in training only: for Abacus 99, one for
+    the whole batch (McLeish et al., 2024, §3); in position coupling it is each example's own (Cho et al., 2024, §4).
+    `learned @ given("coupled")` is position coupling: tokens that the task couples read one row of a learned table.
+
+    ```bibtex
+    @inproceedings{mcleish2024transformers,
+      title = {Transformers Can Do Arithmetic with the Right Embeddings},
+      author = {McLeish, Sean and Bansal, Arpit and Stein, Alex and Jain, Neel and Kirchenbauer, John and
+                Bartoldson, Brian R. and Kailkhura, Bhavya and Bhatele, Abhinav and Geiping, Jonas and
+                Schwarzschild, Avi and Goldstein, Tom},
+      booktitle = {Advances in Neural Information Processing Systems},
+      year = {2024},
+      eprint = {2405.17399},
+    }
+    @inproceedings{cho2024position,
+      title = {Position Coupling: Improving Length Generalization of Arithmetic Transformers Using Task Structure},
+      author = {Cho, Hanseul and Cha, Jaeyoung and Awasthi, Pranjal and Bhojanapalli, Srinadh and Gupta, Anupam and
+                Yun, Chulhee},
+      booktitle = {Advances in Neural Information Processing Systems},
+      year = {2024},
+      eprint = {2405.20671},
+    }
+    ```
+    """
+
+    which: str = "coupled"
+    shift: int = later(0)
+    each: Literal["batch", "example"] = later("batch")
+
+    def validate(self):
+        _check_shift("given", self.shift)
+
+    def __call__(self, key, given, train):
+        told = offered(given, self.which)
+        return _shifted(self, key, given, told) if train and self.shift else told
+
+
+class Axes(Coordinates, name="axes"):
+    """Positions of several axes, stacked from what the task offers: `axes("row", "col")`.
+
+    `shift` is that of `given`, drawn for each axis alone, as the two axes of position coupling are (Cho et al., 2024).
+    """
+
+    first: str = "row"
+    second: str = "col"
+    third: str | None = None
+    shift: int = 0
+    each: Literal["batch", "example"] = "batch"
+
+    def validate(self):
+        _check_shift("axes", self.shift)
+
+    def __call__(self, key, given, train):
+        told = [offered(given, name) for name in (self.first, self.second, self.third) if name is not None]
+        if train and self.shift:
+            told = [_shifted(self, jax.random.fold_in(key, n), given, a) for n, a in enumerate(told)]
+        return jnp.stack(jnp.broadcast_arrays(*told), -1)
+
+
+class Segments(Coordinates, name="segments"):
+    """Bilevel positions: a token's place "inside" its segment, or "which" segment it is in (He et al., 2024, §3).
+
+    The task offers "separator", 1 at tokens that end a segment and belong to it. `limit` keeps places below it, the
+    last of them repeated, as the authors' code does beyond the length trained on. BiPE adds a learned or sinusoidal
+    embedding of the first to a relative scheme of the second:
+
+        learned @ segments("inside") + rope @ segments("which")
+        learned @ segments("inside") + alibi(factor=96.0) @ segments("which")
+
+    ```bibtex
+    @inproceedings{he2024two,
+      title = {Two Stones Hit One Bird: Bilevel Positional Encoding for Better Length Extrapolation},
+      author = {He, Zhenyu and Feng, Guhao and Luo, Shengjie and Yang, Kai and Wang, Liwei and Xu, Jingjing and
+                Zhang, Zhi and Yang, Hongxia and He, Di},
+      booktitle = {International Conference on Machine Learning},
+      year = {2024},
+      eprint = {2401.16421},
+    }
+    ```
+    """
+
+    part: Literal["inside", "which"] = "inside"
+    limit: int | None = None
+
+    def validate(self):
+        if self.limit is not None and self.limit < 1:
+            raise ValueError(f"segments keeps places below limit, which is {self.limit}; it is at least 1.")
+        if self.limit is not None and self.part == "which":
+            raise ValueError("limit is of places inside segments, and part is 'which'; leave limit out.")
+
+    def __call__(self, key, given, train):
+        ends = jnp.asarray(offered(given, "separator"), jnp.int32)
+        before = jnp.cumsum(ends, -1, dtype=jnp.int32) - ends
+        if self.part == "which":
+            return before
+        index = jnp.broadcast_to(jnp.asarray(given["index"], jnp.int32), ends.shape)
+        after = jnp.pad(ends[..., :-1], [(0, 0)] * (ends.ndim - 1) + [(1, 0)]) > 0
+        start = jnp.where(after, index, index[..., :1])
+        inside = index - jax.lax.cummax(start, ends.ndim - 1)
+        return inside if self.limit is None else jnp.minimum(inside, self.limit - 1)
+
+
+def _check_shift(name: str, shift: int) -> None:
+    if shift < 0:
+        raise ValueError(f"{name} shifts by at most shift, which is {shift}; it is at least 0.")
+
+
+def _shifted(coordinates, key, given, told):
+    """All that is not 0, moved on by one draw."""
+    draw = lambda key, length, told: jnp.where(  # noqa: E731
+        told > 0, told + jax.random.randint(key, (), 0, coordinates.shift + 1, told.dtype), told
+    )
+    return sequences(coordinates.each, draw, key, given, told)

@@ -1,0 +1,58 @@
+"""Abacus: a learned vector for a digit's place in its number."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from posenc.scheme import Scheme, bias_dtype
+from posenc.table import check_rows, rows_at
+
+
+class Abacus(Scheme, name="abacus"):
+    """A learned vector for a digit's place in its number, the same in every number (McLeish et al., 2024, §3).
+
+        x'_i = x_i + A[p_i],   A ∈ R^{rows × D},  N(0, 1) at the start
+
+    Positions are what a task gives: a digit's place in its number counted from 1, and 0 for what is no digit, which has
+    a row of its own. `abacus @ given("digit", shift=99)` is the paper's: in training all places of a batch move on by
+    one draw, so that rows beyond the longest number are trained. Places align digits of equal weight where numbers are
+    written with the least significant digit first. It is `learned` but for its size and initial values, PyTorch's,
+    which are larger than those of tokens here. Nothing is added to padding.
+
+    ```bibtex
+    @inproceedings{mcleish2024transformers,
+      title = {Transformers Can Do Arithmetic with the Right Embeddings},
+      author = {McLeish, Sean and Bansal, Arpit and Stein, Alex and Jain, Neel and Kirchenbauer, John and
+                Bartoldson, Brian R. and Kailkhura, Bhavya and Bhatele, Abhinav and Geiping, Jonas and
+                Schwarzschild, Avi and Goldstein, Tom},
+      booktitle = {Advances in Neural Information Processing Systems},
+      year = {2024},
+      eprint = {2405.17399},
+    }
+    ```
+    """
+
+    rows: int = 1024
+    """One for what is no digit, and one for each place."""
+
+    family = "absolute"
+    tied = frozenset({"table"})
+    samples = ({"rows": 70},)
+
+    def validate(self):
+        if self.rows < 2:
+            raise ValueError(
+                f"'abacus' has a row for what is no digit and one for each place, so 2 or more, not {self.rows}."
+            )
+
+    def init(self, key, dims):
+        return {"table": jax.random.normal(key, (self.rows, dims.width))}
+
+    def admit(self, p, position):
+        check_rows("abacus", position, p["table"].shape[0], "make it larger with abacus(rows=...)")
+
+    def embed(self, p, x, at):
+        exact = bias_dtype(x)
+        row = rows_at(p["table"], at.position).astype(exact)
+        return (x.astype(exact) + jnp.where((at.segment > 0)[:, None], row, 0)).astype(x.dtype)

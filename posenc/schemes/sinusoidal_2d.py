@@ -1,0 +1,50 @@
+"""Plane waves in all directions, added to the input."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc.rotation import angles
+from posenc.scheme import Scheme, bias_dtype
+
+
+class Sinusoidal2D(Scheme, name="sinusoidal_2d"):
+    """Waves over the plane, each of a length and a direction of its own, added to the input (Likhomanenko et al., 2021,
+    §3).
+
+        x'_i = x_i + [cos φ_i ‖ sin φ_i],   φ_ic = π ρ_c (cos(c) u_i + sin(c) w_i),   ρ_c = 10^(c / (D/2 - 1)),  c < D/2
+
+    (u, w) is a token's place in the plane, from -1 to 1 across the image in the paper: `augment` with center "unit".
+    The directions are c radians. Written after the third-party code that the tests compare with; as there, the model
+    multiplies x by √D first if it does. Positions are pairs, whole or real.
+
+    ```bibtex
+    @inproceedings{likhomanenko2021cape,
+      title = {{CAPE}: Encoding Relative Positions with Continuous Augmented Positional Embeddings},
+      author = {Likhomanenko, Tatiana and Xu, Qiantong and Synnaeve, Gabriel and Collobert, Ronan and
+                Rogozhnikov, Alex},
+      booktitle = {Advances in Neural Information Processing Systems},
+      year = {2021},
+      eprint = {2106.03143},
+    }
+    ```
+    """
+
+    family = "absolute"
+    axes = 2
+
+    def fit(self, dims):
+        if dims.width % 2:
+            raise ValueError(f"'sinusoidal_2d' pairs cosines and sines, so the width is even, not {dims.width}.")
+        return self
+
+    def embed(self, p, x, at):
+        exact = bias_dtype(x)
+        n = x.shape[-1] // 2
+        c = np.arange(n)
+        length = np.pi * 10.0 ** (c / max(n - 1, 1))
+        phase = angles(at.position[:, 0], length * np.cos(c), exact) + angles(
+            at.position[:, 1], length * np.sin(c), exact
+        )
+        return (x.astype(exact) + jnp.concatenate([jnp.cos(phase), jnp.sin(phase)], -1)).astype(x.dtype)
