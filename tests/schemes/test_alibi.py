@@ -1,9 +1,12 @@
 """ALiBi: slopes, signs, and what becomes of them where codebases differ."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+import posenc
 from posenc.schemes import alibi
 from tests.oracles.alibi import slopes as of_the_paper
 from tests.schemes.seen import DIMS, attend, bias, made, tokens
@@ -47,6 +50,133 @@ def test_sided_slopes_act_each_on_its_side():
     params["heads"]["past"] = params["heads"]["past"] * 3
     past = np.tri(len(PLACES), dtype=bool)
     np.testing.assert_allclose(bias(scheme, params, PLACES), np.where(past, 3 * plain, plain), rtol=1e-6)
+
+
+def test_split_heads_look_one_half_back_and_the_other_ahead_with_the_slopes_of_half_as_many():
+    """Trap 3: the authors' answer to readers, with half of the heads blind to each side."""
+    b, places = bias(*made("alibi(form='split')"), PLACES), np.abs(PLACES[:, None] - PLACES[None, :])
+    past = np.tri(len(PLACES), dtype=bool)
+    for heads, open_ in ((slice(0, 2), past), (slice(2, 4), past.T)):
+        np.testing.assert_allclose(b[heads][:, open_], -slopes(2)[:, None] * places[open_][None, :], rtol=1e-6)
+        assert (b[heads][:, ~open_] == alibi.HIDDEN).all()
+    odd = bias(*made("alibi(form='split')", posenc.Dims(6, 3, 2, 16)), PLACES, heads=3)
+    np.testing.assert_allclose(odd[2][past.T], -slopes(1)[0] * places[past.T], rtol=1e-6)
+
+
+def test_a_half_that_is_blind_to_a_side_is_not_moved_by_it():
+    scheme, params = made("alibi(form='split')")
+    q, k, v, _ = tokens(7)
+    out = attend(scheme, params, q, k, v, mask="full")
+    for side, heads in ((slice(4, None), slice(0, 2)), (slice(0, 3), slice(2, 4))):
+        changed_k, changed_v = np.copy(k), np.copy(v)
+        changed_k[side] += 1
+        changed_v[side] -= 5
+        moved = attend(scheme, params, q, changed_k, changed_v, mask="full")
+        np.testing.assert_array_equal(moved[3, heads], out[3, heads])
+        others = np.setdiff1d(np.arange(4), np.arange(4)[heads])
+        assert (np.abs(moved[3, others] - out[3, others]) > 1e-3).any(-1).all()
+    with pytest.raises(ValueError, match="undefined between two sequences"):
+        attend(scheme, params, q[:3], k, v, mask="full")
+
+
+def test_slopes_learned_by_their_logarithm_start_where_they_are_fixed_and_stay_above_zero():
+    """Trap 3: x-transformers; both sides learn apart, and one far step away each is still a penalty."""
+    for form in ("symmetric", "half", "sided", "split"):
+        scheme, params = made(f"alibi(form={form!r}, slopes='log')")
+        np.testing.assert_allclose(
+            bias(scheme, params, PLACES), bias(*made(f"alibi(form={form!r})"), PLACES), rtol=1e-6, atol=1e-7
+        )
+    scheme, params = made("alibi(slopes='log')")
+    assert {n: a.shape for n, a in params["heads"].items()} == {"slope": (4,)}
+    params["heads"]["slope"] = params["heads"]["slope"] - 30
+    b = bias(scheme, params, PLACES)
+    assert (b[:, PLACES[:, None] != PLACES] < 0).all()
+
+
+def test_slopes_learned_through_a_logistic_start_anywhere_near_an_eighth():
+    """Trap 3: the authors' answer to readers, sigmoids of N(-2, 1) on each side."""
+    scheme, params = made("alibi(form='sided', slopes='logistic')", posenc.Dims(4, 4096, 1, 16))
+    drawn = np.stack([params["heads"]["past"], params["heads"]["future"]])
+    assert abs(drawn.mean() + 2) < 0.05 and abs(drawn.std() - 1) < 0.05
+    assert np.abs(np.corrcoef(drawn)[0, 1]) < 0.05
+    b = bias(scheme, params, PLACES[:2], heads=4096)
+    np.testing.assert_allclose(b[:, 1, 0], -1 / (1 + np.exp(-drawn[0])), rtol=1e-5)
+    np.testing.assert_allclose(b[:, 0, 1], -1 / (1 + np.exp(-drawn[1])), rtol=1e-5)
+
+
+def test_every_slope_that_is_learned_gets_a_gradient():
+    q, k, v, _ = tokens(6)
+    for text in ("form='sided'", "form='sided', slopes='log'", "slopes='logistic'", "form='split', slopes='log'"):
+        scheme, params = made(f"alibi({text})")
+        back = jax.grad(lambda p, s=scheme: (attend(s, p, q, k, v, mask="full") ** 2).sum())(params)
+        assert all((np.abs(a) > 1e-6).all() for a in jax.tree.leaves(back)), text
+
+
+def test_a_fraction_of_the_heads_has_the_slopes_of_so_many_and_the_others_none():
+    """Trap 3: x-transformers restricts the penalty to the first heads."""
+    b = bias(*made("alibi(fraction=0.5)"), PLACES)
+    np.testing.assert_array_equal(b[:2], bias(*made("alibi", posenc.Dims(4, 2, 2, 16)), PLACES, heads=2))
+    assert (b[2:] == 0).all()
+    for form in ("sided", "split", "half"):
+        assert (bias(*made(f"alibi(form={form!r}, fraction=0.3)"), PLACES)[2:] == 0).all()
+
+
+def test_a_factor_multiplies_every_slope():
+    """Trap 16: 96 in BiPE."""
+    for form in ("symmetric", "half", "sided"):
+        plain, more = (bias(*made(f"alibi(form={form!r}{f})"), PLACES) for f in ("", ", factor=96.0"))
+        np.testing.assert_allclose(more, 96 * plain, rtol=1e-6)
+
+
+def test_the_key_only_form_is_alibi_after_softmax_and_under_a_causal_mask_only():
+    """R-23: slope · j instead of -slope · |i - j| differs by a constant of the row, but only towards the past."""
+    q, k, v, _ = tokens(8)
+    s = np.einsum("qhd,khd->hqk", q, k) / 2 + slopes(4)[:, None, None] * np.arange(8)
+    for mask, same in (("causal", True), ("full", False)):
+        seen = np.tri(8, dtype=bool) if mask == "causal" else np.ones((8, 8), bool)
+        key_only = np.einsum("hqk,khd->qhd", jax.nn.softmax(jnp.where(seen, s, -jnp.inf), -1), v)
+        apart = np.abs(attend(*made("alibi"), q, k, v, mask=mask) - key_only).max()
+        assert apart < 1e-5 if same else apart > 1e-2
+
+
+def test_left_padding_leaves_the_penalty_alone():
+    """R-23: distances are counted between real tokens, whatever stands before them."""
+    scheme, params = made("alibi")
+    q, k, v, _ = tokens(6)
+    pad = lambda a: np.concatenate([np.full((3, *a.shape[1:]), 9.0, a.dtype), a])  # noqa: E731
+    padded = attend(scheme, params, pad(q), pad(k), pad(v), segments=np.array([0] * 3 + [1] * 6))
+    np.testing.assert_allclose(padded[3:], attend(scheme, params, q, k, v), atol=1e-6)
+
+
+@pytest.mark.parametrize("text", ["alibi", "alibi(form='sided', slopes='log')", "kerple", "fox", "t5", "shaw(reach=2)"])
+def test_heads_on_two_devices_keep_their_own_slopes(text):
+    """R-22: a slope that is counted from the start of each shard gives every shard the first heads' slopes."""
+    scheme, params = made(text)
+    q, k, v, x = tokens(6)
+    mesh = Mesh(np.array(jax.devices()[:2]), ("heads",))
+    over = lambda a, axis: jax.device_put(  # noqa: E731
+        a, NamedSharding(mesh, PartitionSpec(*[None] * axis, *["heads"] * (axis >= 0)))
+    )
+    apart = {"layer": jax.tree.map(lambda a: over(a, -1), params["layer"])}
+    apart["heads"] = jax.tree.map(lambda a: over(a, 0), params["heads"])
+    run = jax.jit(lambda p, q, k, v, x: posenc.attend(scheme, p, q, k, v, x=x))
+    out = run(apart, *(over(a, 1) for a in (q, k, v)), over(x, -1))
+    np.testing.assert_allclose(out, attend(scheme, params, q, k, v, x), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("alibi(factor=0.0)", "factor of 'alibi' multiplies slopes and is above 0, not 0.0"),
+        ("alibi(factor=-1.0)", "above 0, not -1.0"),
+        ("alibi(fraction=0.0)", "fraction of heads of 'alibi' is 0.0; it is above 0, at most 1"),
+        ("alibi(fraction=1.5)", "is 1.5; it is above 0, at most 1"),
+        ("alibi(form='both')", "symmetric"),
+    ],
+)
+def test_settings_without_a_meaning_are_refused(text, why):
+    with pytest.raises(ValueError, match=why):
+        posenc.parse(text)
 
 
 def test_far_apart_the_penalty_is_still_exact_where_the_key_only_form_is_not():
