@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from posenc.scheme import Scheme, bias_dtype
+from posenc.scheme import Scheme, bias_dtype, later
 from posenc.slopes import slope
 
 HIDDEN = -1e9
@@ -46,9 +46,9 @@ class ALiBi(Scheme, name="alibi"):
     """
 
     form: Literal["symmetric", "half", "sided", "split"] = "symmetric"
-    slopes: Literal["fixed", "log", "logistic"] = "fixed"
-    factor: float = 1.0
-    fraction: float = 1.0
+    slopes: Literal["fixed", "log", "logistic"] = later("fixed")
+    factor: float = later(1.0)
+    fraction: float = later(1.0)
 
     family = "linear"
     reads = "distance"
