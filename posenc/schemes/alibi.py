@@ -53,6 +53,7 @@ class ALiBi(Scheme, name="alibi"):
     family = "linear"
     reads = "distance"
     cross = property(lambda self: self.form != "split")
+    extrapolates = "perplexity holds far beyond it (Press et al., 2022), copying does not (Kazemnejad et al., 2023)"
     samples = (
         {"form": "half"},
         {"form": "sided"},

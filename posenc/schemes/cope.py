@@ -43,6 +43,7 @@ class CoPE(Scheme, name="cope"):
     contextual = property(lambda self: self.gates == "own")
     causal_only = "its positions count from a key to a later query"
     cross = False
+    extrapolates = "counts and flip-flops that attention with positions fails at (Golovneva et al., 2024)"
     samples = ({"npos": 4, "gates": "own"}, {"npos": 3, "gates": "scores", "scaled": False})
 
     def validate(self):

@@ -43,6 +43,7 @@ class ReRoPE(Scheme, name="rerope"):
     reads = "content"
     widens = True  # others may not change q and k once the second rotation was made from them
     causal_only = property(lambda self: "distances ahead are not rectified" * (self.bidirectional is False))
+    extrapolates = "without training, loss falls up to 4 times it (Su, 2023)"
     samples = (
         {"window": 3, "leak": 0.25, "bidirectional": True},
         {"window": 4, "layout": "interleaved", "base": 100.0, "bidirectional": False},
@@ -108,6 +109,7 @@ class SelfExtend(Scheme, name="self_extend"):
     reads = "content"
     widens = True  # as above
     causal_only = property(lambda self: "keys ahead are not in groups" * (self.bidirectional is False))
+    extrapolates = "extends a trained model without more training (Jin et al., 2024)"
     samples = (
         {"group": 2, "window": 3, "bidirectional": True},
         {"group": 3, "window": 4, "layout": "interleaved", "base": 100.0, "bidirectional": False},

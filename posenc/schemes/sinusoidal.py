@@ -45,6 +45,7 @@ class Sinusoidal(Scheme, name="sinusoidal"):
 
     family = "absolute"
     tied = frozenset({"scale"})
+    extrapolates = "perplexity rises at once (Press et al., 2022)"
     samples = ({"layout": "halves"}, {"layout": "halves", "spacing": "t2t"}, {"learned_scale": True})
 
     def validate(self):

@@ -37,6 +37,7 @@ class StickBreaking(Scheme, name="stick_breaking"):
     reads = "row"
     causal_only = "a stick is broken from the query backwards"
     cross = False
+    extrapolates = "perplexity falls up to 8 times it, 2^11 tokens (Tan et al., 2025)"
     samples = ({"remainder": True}, {"remainder": True, "current": True})
 
     def weigh(self, p, s, tile):

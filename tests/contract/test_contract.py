@@ -130,8 +130,10 @@ def _imported(node):
 
 UNCOMPARED = {
     "binary": "told in tutorials; no authors released code",
+    "hope": "published as an equation; no authors' code was found",
     "log_n": "published as an equation; no authors' code was found",
     "ssmax": "published as an equation; no authors' code was found",
+    "tapa": "published as an equation; no authors' code was found",
 }
 """Schemes without golden numbers, and why."""
 
