@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc.compose import leaves
 from posenc.contract.case import LENGTH, Case, Inputs
 from posenc.contract.report import Outcome, absent, finite, holds_if
 
@@ -27,9 +28,12 @@ def gradients_hold_at_distance_zero(case: Case) -> Outcome:
 def _compare(case: Case, places: np.ndarray) -> Outcome:
     by_params, by_inputs = case.pull(case.weight, positions=places)
     names = ["parameters", *Inputs._fields] if jax.tree.leaves(by_params) else [*Inputs._fields]
+    still = frozenset().union(*(s.frozen for s in leaves(case.scheme)))
+    if moved := sorted({k for k, g in _named(by_params) if k in still and np.any(g)}):
+        return Outcome(False, reason=f"{', '.join(moved)} is declared frozen and has a gradient")
     worst = ("", 0.0)
     for n, name in enumerate(names):
-        one = _direction(case.params if name == "parameters" else getattr(case.inputs, name), n)
+        one = _direction(case.params if name == "parameters" else getattr(case.inputs, name), n, still)
         gradient = by_params if name == "parameters" else getattr(by_inputs, name)
         said = sum(float((g * d).sum()) for g, d in zip(jax.tree.leaves(gradient), jax.tree.leaves(one), strict=True))
         found = (_along(case, name, one, places, STEP) - _along(case, name, one, places, -STEP)) / (2 * STEP)
@@ -47,9 +51,16 @@ def _along(case: Case, name: str, direction, places, step: float) -> float:
     return float((out * case.weight).sum())
 
 
-def _direction(tree, seed: int):
+def _direction(tree, seed: int, still: frozenset[str]):
+    """A direction in which everything moves that is not frozen."""
     rng = np.random.default_rng(seed)
-    return jax.tree.map(lambda a: rng.normal(size=a.shape) / np.sqrt(a.size), tree)
+    moves = [rng.normal(size=a.shape) / np.sqrt(a.size) * (name not in still) for name, a in _named(tree)]
+    return jax.tree.unflatten(jax.tree.structure(tree), moves)
+
+
+def _named(tree) -> list[tuple[str, np.ndarray]]:
+    """Every array with the name of its parameter, or an empty one."""
+    return [(getattr(path[-1], "key", "") if path else "", a) for path, a in jax.tree_util.tree_leaves_with_path(tree)]
 
 
 def far_positions_are_finite(case: Case) -> Outcome:

@@ -125,7 +125,7 @@ def grouped_queries_equal_repeated_keys(case: Case) -> Outcome:
 def wrong_positions_are_refused(case: Case) -> Outcome:
     """Positions of a wrong shape or type: one sentence that names them, before anything is computed."""
     index = case.index
-    wrong = [index[:-1], np.stack([index] * 3, -1), index > 3, index + 0j, (case.positions(index),) * 7]
+    wrong = [index[:-1], np.stack([index] * 9, -1), index > 3, index + 0j, (case.positions(index),) * 7]
     for positions in wrong:
         shown = f"{len(positions)} arrays" if isinstance(positions, tuple) else f"{positions.dtype}{positions.shape}"
         try:

@@ -1,0 +1,63 @@
+"""Orthogonal matrices from the skew-symmetric ones that generate them, orthogonal to rounding at every position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Complex, Float
+
+
+def skew(entries: Float[Array, "*maps n*(n-1)/2"], size: int) -> Float[Array, "*maps n n"]:
+    """The skew-symmetric matrix of the numbers above its diagonal, row by row."""
+    rows, columns = np.triu_indices(size, 1)
+    upper = jnp.zeros((*entries.shape[:-1], size, size), entries.dtype).at[..., rows, columns].set(entries)
+    return upper - upper.swapaxes(-1, -2)
+
+
+@jax.custom_jvp
+def turns(generator: Float[Array, "n n"], position: Float[Array, " L"]) -> Float[Array, "L n n"]:
+    """exp(p S) for each position p of a skew-symmetric S, through the eigenvectors of S.
+
+    A series would leave the orthogonal matrices far from 0, and its squarings end. The derivative is that of the
+    exponential (Daleckii and Krein), finite where eigenvalues are equal; the eigenvectors' own is not. It is given
+    once: the second derivative is not defined there.
+    """
+    vectors, phase, _ = _spectrum(generator, position)
+    return _back(vectors, _diagonal(phase))
+
+
+@turns.defjvp
+def _turns_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    (generator, position), (change, step) = primals, tangents
+    vectors, phase, values = _spectrum(generator, position)
+    half = position[:, None, None] * (values[:, None] - values[None, :])[None] / 2
+    mean = _phase(position[:, None, None] * (values[:, None] + values[None, :])[None] / 2)
+    divided = mean * _complex(position[:, None, None] * jnp.sinc(half / np.pi))
+    inner = vectors.conj().T @ _complex(change) @ vectors
+    along = jax.lax.complex(jnp.zeros_like(values), values)[None, :] * phase * _complex(step)[:, None]
+    return _back(vectors, _diagonal(phase)), _back(vectors, divided * inner[None] + _diagonal(along))
+
+
+def _spectrum(generator: Array, position: Array) -> tuple[Complex[Array, "n n"], Complex[Array, "L n"], Array]:
+    """Eigenvectors of S, e^{ipλ} at each position, and λ: S = V iλ V*."""
+    values, vectors = jnp.linalg.eigh(jax.lax.complex(jnp.zeros_like(generator), -generator))
+    return vectors, _phase(position[:, None] * values[None, :]), values
+
+
+def _back(vectors: Complex[Array, "n n"], inner: Complex[Array, "L n n"]) -> Float[Array, "L n n"]:
+    return jnp.einsum("ab,lbc,dc->lad", vectors, inner, vectors.conj(), precision="highest").real
+
+
+def _diagonal(a: Complex[Array, "L n"]) -> Complex[Array, "L n n"]:
+    return a[:, :, None] * jnp.eye(a.shape[-1], dtype=a.dtype)[None]
+
+
+def _phase(angle: Array) -> Array:
+    return jax.lax.complex(jnp.cos(angle), jnp.sin(angle))
+
+
+def _complex(a: Array) -> Array:
+    return jax.lax.complex(a, jnp.zeros_like(a))

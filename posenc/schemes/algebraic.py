@@ -1,0 +1,159 @@
+"""Algebraic positions: steps along a sequence, a grid or a tree are orthogonal matrices, and paths their products."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Num
+
+from posenc.orthogonal import skew, turns
+from posenc.rotation import frequencies
+from posenc.scheme import Scheme, bias_dtype
+
+
+class Algebraic(Scheme, name="algebraic"):
+    """A step is a learned orthogonal matrix, and a position the product of the steps that lead to it (Kogkalidis et
+    al., 2024, §3).
+
+        s_ij = decay^{steps between i and j} (M_{p_i} q_i) · (M_{p_j} k_j) / √d,   W = exp(S),   S skew-symmetric
+        sequence: M_p = W^p     grid: M_{x,y} = W_x^x ⊕ W_y^y     tree: M_v = W_{c_1}ᵀ … W_{c_n}ᵀ
+
+    In a grid each half of a head belongs to one axis, and a position has two numbers. In a tree every node has up to
+    `branching` children, and a position is one whole number: node v > 0 is child (v - 1) mod `branching` of the node
+    ⌊(v - 1) / `branching`⌋, breadth first from the root 0, as in the authors' code; so 32 bits hold 30 levels of a
+    binary tree. What two paths begin with cancels in the score. In a sequence or a grid positions may be real.
+
+    The authors' experiments multiply scores by 0.98^steps, which is `decay=0.98`; their equations do not (`decay=1`).
+    Steps along a grid are counted axis by axis, and those between two nodes by way of the last node above both: the
+    released code pads paths with one number and looks for another, so that it counts 2 (longest path - common path),
+    which depends on the other nodes of the batch and is not offered. Every W starts as RoPE's rotation, in pairs
+    (2i, 2i + 1), one for each head; the authors fit theirs to it by an optimiser, turning the other way, and with
+    every second frequency repeated.
+
+    ```bibtex
+    @inproceedings{kogkalidis2024algebraic,
+      title = {Algebraic Positional Encodings},
+      author = {Kogkalidis, Konstantinos and Bernardy, Jean-Philippe and Garg, Vikas},
+      booktitle = {Advances in Neural Information Processing Systems},
+      year = {2024},
+      eprint = {2312.16045},
+    }
+    ```
+    """
+
+    structure: Literal["sequence", "grid", "tree"] = "sequence"
+    branching: int = 2
+    decay: float = 1.0
+
+    family = "rotary"
+    axes = property(lambda self: 2 if self.structure == "grid" else 1)  # type: ignore[assignment]
+    reads = property(lambda self: "nothing" if self.decay == 1 else "positions")  # type: ignore[assignment]
+    samples = (
+        {"structure": "grid", "decay": 0.98},
+        {"structure": "tree", "decay": 0.98},
+        {"structure": "tree", "branching": 3},
+        {"decay": 0.9},
+    )
+
+    def validate(self):
+        if self.branching < 2:
+            raise ValueError(
+                f"A node of 'algebraic' has branching={self.branching} children; give 2 at least, or"
+                " structure='sequence'."
+            )
+        if not 0 < self.decay <= 1:
+            raise ValueError(f"Scores of 'algebraic' shrink by decay={self.decay} at a step; it is above 0, at most 1.")
+
+    def fit(self, dims):
+        if dims.head < 2 * self.axes or dims.head % self.axes:
+            near = max(dims.head // 2 * 2, 4) if self.structure == "grid" else 2
+            raise ValueError(f"'algebraic' cannot share {dims.head} features of a head among its axes; take {near}.")
+        return self
+
+    def overrides(self, *hooks):
+        return Scheme.overrides(self, *(h for h in hooks if h != "score" or self.decay != 1))
+
+    def admit(self, p, position):
+        if self.structure != "tree":
+            return
+        if not jnp.issubdtype(position.dtype, jnp.integer):
+            raise TypeError(f"Nodes of a tree have whole numbers, so 'algebraic' takes no positions {position.dtype}.")
+        if not isinstance(position, jax.core.Tracer) and position.size and np.min(position) < 0:
+            raise ValueError(
+                f"Position {np.min(position)} is no node of a tree; 'algebraic' counts them from the root, 0."
+            )
+
+    def init_head(self, key, dims):
+        size = dims.head // self.axes
+        first = np.arange(0, size - 1, 2)
+        generator = np.zeros((size, size))
+        generator[first, first + 1] = -frequencies(2 * len(first), 10000.0)
+        steps = self.branching if self.structure == "tree" else self.axes
+        return {"step": jnp.asarray(np.stack([generator[np.triu_indices(size, 1)]] * steps), jnp.float32)}
+
+    def query(self, p, q, c):
+        return self._mapped(p, q, c), c
+
+    def key(self, p, k, c):
+        return self._mapped(p, k, c), c
+
+    def score(self, p, s, tile):
+        if self.structure == "tree":
+            steps = _between(tile.i, tile.j, self.branching)
+        else:
+            steps = jnp.abs(tile.distance).reshape(*s.shape, self.axes).sum(-1)
+        return s * jnp.exp(steps.astype(s.dtype) * np.log(self.decay).astype(s.dtype))
+
+    def _mapped(self, p: dict, x: Array, position: Num[Array, "L ..."]) -> Array:
+        exact, size = bias_dtype(x), x.shape[-1] // self.axes
+        generator = skew(p["step"].astype(exact), size)
+        if self.structure == "tree":
+            return _climbed(x.astype(exact), position, generator).astype(x.dtype)
+        place = position.reshape(len(x), self.axes).astype(exact)
+        maps = jax.vmap(turns, (0, 1), 1)(generator, place)
+        parts = x.reshape(len(x), self.axes, size).astype(exact)
+        return jnp.einsum("labc,lac->lab", maps, parts, precision="highest").reshape(x.shape).astype(x.dtype)
+
+
+def _climbed(x: Float[Array, "L d"], node: Int[Array, " L"], generator: Float[Array, "B d d"]) -> Float[Array, "L d"]:
+    """Every x times the matrices of the steps from its node up to the root, the last first; NaN for no node."""
+    branching = len(generator)
+    steps = jax.vmap(lambda a: turns(a, jnp.ones(1, a.dtype))[0])(generator)
+
+    def up(carry, _):
+        x, node = carry
+        every = jnp.einsum("lc,bcd->bld", x, steps, precision="highest")  # Wᵀ x for each child that x may be
+        child = ((node - 1) % branching)[None, :, None]
+        moved = jnp.take_along_axis(every, child, 0)[0]
+        return (jnp.where((node > 0)[:, None], moved, x), _parent(node, branching)), None
+
+    (x, _), _ = jax.lax.scan(up, (x, node), None, _levels(node, branching))
+    return jnp.where((node < 0)[:, None], jnp.nan, x)
+
+
+def _between(i: Int[Array, " Q"], j: Int[Array, " K"], branching: int) -> Int[Array, "Q K"]:
+    """The steps between nodes: of two, the one with the larger number never stands above the other, so it moves up."""
+    shape = i.shape[0], j.shape[0]
+
+    def up(carry, _):
+        a, b, steps = carry
+        above = jnp.where(a > b, _parent(a, branching), a), jnp.where(b > a, _parent(b, branching), b)
+        return (*above, steps + (a != b)), None
+
+    start = jnp.broadcast_to(i[:, None], shape), jnp.broadcast_to(j[None, :], shape), jnp.zeros(shape, jnp.int32)
+    return jax.lax.scan(up, start, None, 2 * _levels(i, branching))[0][2]
+
+
+def _parent(node: Int[Array, ...], branching: int) -> Int[Array, ...]:
+    return jnp.where(node > 0, (node - 1) // branching, 0)
+
+
+def _levels(node: Array, branching: int) -> int:
+    """How far down the numbers of this type reach."""
+    last, levels = int(jnp.iinfo(node.dtype).max), 0
+    while last > 0:
+        last, levels = (last - 1) // branching, levels + 1
+    return levels

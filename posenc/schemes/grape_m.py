@@ -1,0 +1,97 @@
+"""Contextual GRAPE-M: rotations by a phase that grows with what was read."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from posenc import running
+from posenc.rotation import angles, check_base, check_pairs, frequencies, rotate
+from posenc.scheme import Scheme, bias_dtype
+
+
+class GrapeM(Scheme, name="grape_m"):
+    """RoPE whose position is a sum of gates of the tokens before (contextual GRAPE-M; Zhang et al., 2025, and the
+    authors' code).
+
+        q'_i = R(-Φ_i θ) q_i,   k'_j = R(-Φ_j θ) k_j,   Φ_t = Σ_{l < t} σ((w · x_l + b) / omega_scale),   θ_c = e^{f_c}
+
+    One phase serves all heads of a layer unless `phase_per_head`, and one list of log-frequencies f, which start at
+    RoPE's, unless `frequencies_per_head`. w starts at 0 and b at softplus⁻¹(10⁻³): the authors meant steps of 10⁻³
+    by a softplus, but their code has a sigmoid, and steps start at 0.39; it is followed here. The sum
+    restarts with each document and passes over padding; positions have no say. With a constant gate this is RoPE with
+    learned frequencies, and so is non-contextual, commuting GRAPE-M, which has no name of its own. Pairs are i and
+    i + d/2. The sum is kept in float32: a difference is good to the sum's size times 2⁻²³.
+
+    ```bibtex
+    @misc{zhang2025grape,
+      title = {Group Representational Position Encoding},
+      author = {Zhang, Yifan and Chen, Zixiang and Liu, Yifeng and Qin, Zhen and Yuan, Huizhuo and Xu, Kangping and
+                Yuan, Yang and Gu, Quanquan and Yao, Andrew Chi-Chih},
+      year = {2025},
+      eprint = {2512.07805},
+    }
+    ```
+    """
+
+    omega_scale: float = 16.0
+    phase_per_head: bool = False
+    frequencies_per_head: bool = False
+    base: float = 10000.0
+
+    family = "rotary"
+    contextual = True
+    cross = False
+    samples = (
+        {"phase_per_head": True, "frequencies_per_head": True, "omega_scale": 2.0},
+        {"frequencies_per_head": True},
+    )
+
+    def validate(self):
+        check_base("grape_m", self.base)
+        if self.omega_scale <= 0:
+            raise ValueError(
+                f"The gates of 'grape_m' divide by omega_scale={self.omega_scale}; it is above 0, such as 16."
+            )
+
+    def fit(self, dims):
+        check_pairs("grape_m", dims.head)
+        return self
+
+    def init(self, key, dims):
+        return self._parameters(dims, False)
+
+    def init_head(self, key, dims):
+        return self._parameters(dims, True)
+
+    def _parameters(self, dims, per_head: bool):
+        """Those that belong to the layer, or to each head."""
+        made = {}
+        if self.phase_per_head == per_head:
+            made |= {"w": jnp.zeros(dims.width), "b": jnp.asarray(math.log(math.expm1(1e-3)))}
+        if self.frequencies_per_head == per_head:
+            made |= {"log_frequency": jnp.asarray(np.log(frequencies(dims.head, self.base)), jnp.float32)}
+        return made
+
+    def carry(self, dims):
+        return running.start()
+
+    def locate(self, p, x, at, carry):
+        exact = bias_dtype(x)
+        gate = x.astype(exact) @ p["w"].astype(exact) + p["b"].astype(exact)
+        step = jax.nn.sigmoid(gate / jnp.asarray(self.omega_scale, exact))
+        phase, carry = running.total(step, at.segment, carry)
+        return phase - step, carry
+
+    def query(self, p, q, c):
+        return self._turned(p, q, c), c
+
+    def key(self, p, k, c):
+        return self._turned(p, k, c), c
+
+    def _turned(self, p: dict, x: Array, phase: Float[Array, " L"]) -> Array:
+        return rotate(x, -angles(phase, jnp.exp(p["log_frequency"].astype(phase.dtype)), bias_dtype(x)), "half")

@@ -1,0 +1,102 @@
+"""M-RoPE: the pairs of a head shared out among time, height and width."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Num
+
+from posenc.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
+from posenc.scheme import Scheme, bias_dtype
+
+
+class MRoPE(Scheme, name="mrope"):
+    """RoPE whose pairs are shared out among time, height and width (Qwen2-VL; Wang et al., 2024, §2.1).
+
+        angle_c = p_{a(c)} ω_c,   ω_c = base^(-2c / d),   a(c) ∈ {time, height, width}
+
+    The frequencies are those of one head, in order; `sections` says how many pairs each axis has. "chunked" cuts the
+    list in three, so that time has the highest frequencies (Qwen2-VL). "interleaved" deals it out in turn, t h w t h w,
+    until height and width have theirs, and the rest is time's (Qwen3-VL). Left open, sections are in the proportion of
+    those models, 16 : 24 : 24 and 24 : 20 : 20, as far as few pairs allow. `base` is Qwen2-VL's.
+    Tokens of text have the same number on all three axes, which is plain RoPE; so has every token with
+    `positions=None`.
+
+    ```bibtex
+    @misc{wang2024qwen2vl,
+      title = {{Qwen2-VL}: Enhancing Vision-Language Model's Perception of the World at Any Resolution},
+      author = {Wang, Peng and Bai, Shuai and Tan, Sinan and Wang, Shijie and Fan, Zhihao and Bai, Jinze and others},
+      year = {2024},
+      eprint = {2409.12191},
+    }
+    @misc{bai2025qwen3vl,
+      title = {{Qwen3-VL} Technical Report},
+      author = {Bai, Shuai and Cai, Yuxuan and Chen, Ruizhe and others},
+      year = {2025},
+      eprint = {2511.21631},
+    }
+    ```
+    """
+
+    sections: tuple[int, int, int] | None = None
+    order: Literal["chunked", "interleaved"] = "chunked"
+    base: float = 1000000.0
+    layout: Layout = "half"
+
+    family = "rotary"
+    axes = 3
+    samples = ({"order": "interleaved"}, {"base": 10000.0, "layout": "interleaved"})
+
+    def validate(self):
+        check_base("mrope", self.base)
+        if self.sections is not None and (min(self.sections) < 0 or not sum(self.sections)):
+            raise ValueError(f"'mrope' has sections={self.sections}; they count pairs, as (16, 24, 24).")
+
+    def fit(self, dims):
+        check_pairs("mrope", dims.head)
+        pairs = dims.head // 2
+        sections = self._proportional(pairs) if self.sections is None else self.sections
+        if sum(sections) != pairs:
+            raise ValueError(
+                f"'mrope' has sections={sections}, {sum(sections)} pairs, and a head of {dims.head} features has"
+                f" {pairs}; make them add up."
+            )
+        room = ((pairs + 1) // 3, pairs // 3) if self.order == "interleaved" else (pairs, pairs)
+        if any(n > most for n, most in zip(sections[1:], room, strict=True)):
+            raise ValueError(
+                f"'mrope' deals out {pairs} pairs in turn, so height has {room[0]} at most and width {room[1]}, not"
+                f" {sections[1:]}; give time more, or take order='chunked'."
+            )
+        return MRoPE(sections, self.order, self.base, self.layout)
+
+    def query(self, p, q, c):
+        return self._turned(q, c), c
+
+    def key(self, p, k, c):
+        return self._turned(k, c), c
+
+    def _turned(self, x: Array, position: Num[Array, "L 3"]) -> Array:
+        frequency, owner = frequencies(x.shape[-1], self.base), self._owners()
+        each = [angles(position[:, a], frequency[owner == a], bias_dtype(x)) for a in range(3)]
+        places = np.argsort(np.argsort(owner, kind="stable"))  # of the pairs among those sorted by axis
+        return rotate(x, jnp.concatenate(each, -1)[:, places], self.layout)
+
+    def _owners(self) -> np.ndarray:
+        """The axis of each pair."""
+        if self.order == "chunked":
+            return np.repeat(np.arange(3), self.sections)
+        owner = np.zeros(sum(self.sections), int)
+        for axis, count in enumerate(self.sections[1:], start=1):
+            owner[axis : 3 * count : 3] = axis
+        return owner
+
+    def _proportional(self, pairs: int) -> tuple[int, int, int]:
+        """As many pairs for height as for width, to the nearest whole number, and the rest for time."""
+        if self.order == "chunked":
+            side = (3 * pairs + 3) // 8
+            return pairs - 2 * side, side, side
+        side = (5 * pairs + 7) // 16
+        height, width = min(side, (pairs + 1) // 3), min(side, pairs // 3)
+        return pairs - height - width, height, width

@@ -1,0 +1,77 @@
+"""RoPE in the plane: a share of the pairs for each axis, or learned directions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Num
+
+from posenc.rotation import Layout, angles, check_base, frequencies, rotate
+from posenc.scheme import Scheme, bias_dtype
+
+
+class RoPE2D(Scheme, name="rope_2d"):
+    """RoPE for positions in a plane, (x, y) (Heo et al., 2024, §3.2 and §3.3).
+
+        axial: angle_c = x ω_c for the first d/4 pairs, y ω_{c - d/4} for the others,   ω_c = base^(-4c / d)
+        mixed: angle_c = x f^x_{h,c} + y f^y_{h,c}
+
+    "mixed" frequencies are learned, for each layer and head; they start with the lengths ω_c, the first d/4 in one
+    direction, drawn for each head, the others at right angles to it. `base` left open is the paper's: 100 for "axial",
+    10 for "mixed". The authors turn no [CLS] token: give it the position (0, 0). With `positions=None` a token's index
+    is both its x and its y.
+
+    ```bibtex
+    @inproceedings{heo2024rotary,
+      title = {Rotary Position Embedding for Vision Transformer},
+      author = {Heo, Byeongho and Park, Song and Han, Dongyoon and Yun, Sangdoo},
+      booktitle = {European Conference on Computer Vision},
+      year = {2024},
+      eprint = {2403.13298},
+    }
+    ```
+    """
+
+    frequencies: Literal["axial", "mixed"] = "axial"
+    base: float | None = None
+    layout: Layout = "interleaved"
+
+    family = "rotary"
+    axes = 2
+    samples = ({"frequencies": "mixed"}, {"base": 10.0, "layout": "half"})
+
+    def validate(self):
+        if self.base is not None:
+            check_base("rope_2d", self.base)
+
+    def fit(self, dims):
+        if dims.head % 4:
+            near = " or ".join(str(n) for n in (dims.head // 4 * 4, dims.head // 4 * 4 + 4) if n)
+            raise ValueError(
+                f"'rope_2d' turns as many pairs for x as for y, and a head has {dims.head} features; take {near}."
+            )
+        base = {"axial": 100.0, "mixed": 10.0}[self.frequencies] if self.base is None else self.base
+        return RoPE2D(self.frequencies, base, self.layout)
+
+    def init_head(self, key, dims):
+        if self.frequencies == "axial":
+            return {}
+        length = jnp.asarray(frequencies(dims.head // 2, self.base), jnp.float32)
+        first = jax.random.uniform(key, maxval=2 * jnp.pi)
+        ways = [jnp.stack([jnp.cos(a), jnp.sin(a)]) for a in (first, first + jnp.pi / 2)]
+        return {"frequency": jnp.concatenate([way[:, None] * length[None, :] for way in ways], -1)}
+
+    def query(self, p, q, c):
+        return self._turned(p, q, c), c
+
+    def key(self, p, k, c):
+        return self._turned(p, k, c), c
+
+    def _turned(self, p: dict, x: Array, position: Num[Array, "L 2"]) -> Array:
+        exact, half = bias_dtype(x), x.shape[-1] // 2
+        each = p["frequency"] if self.frequencies == "mixed" else (frequencies(half, self.base),) * 2
+        along = [angles(position[:, a], each[a], exact) for a in range(2)]
+        angle = along[0] + along[1] if self.frequencies == "mixed" else jnp.concatenate(along, -1)
+        return rotate(x, angle, self.layout)

@@ -1,0 +1,63 @@
+"""VO-RoPE: values turned by their position, and outputs turned back."""
+
+from __future__ import annotations
+
+from jaxtyping import Array, Num
+
+from posenc.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
+from posenc.scheme import Scheme, bias_dtype
+
+
+class VORoPE(Scheme, name="vo_rope"):
+    """RoPE on values, undone on outputs, so that a value's turn says how far away it was (Su, 2025, "the second type of
+    rotary position encoding").
+
+        o_i = R(-p_i) Σ_j a_ij R(p_j) v_j = Σ_j a_ij R(p_j - p_i) v_j
+
+    Queries and keys are turned too, as in RoPE, unless `queries_and_keys=False`, which leaves the weights a_ij to other
+    schemes, or to content alone. R is RoPE's, with its `base` and `layout`; values may have another width than keys.
+    Written from the equations of a blog: no authors' code was found.
+
+    ```bibtex
+    @misc{su2025second,
+      title = {The Road to Transformer Upgrades: 19. The Second Type of Rotary Position Encoding},
+      author = {Su, Jianlin},
+      year = {2025},
+      howpublished = {https://kexue.fm/archives/10862},
+    }
+    ```
+    """
+
+    queries_and_keys: bool = True
+    base: float = 10000.0
+    layout: Layout = "half"
+
+    family = "rotary"
+    samples = ({"queries_and_keys": False}, {"base": 100.0, "layout": "interleaved"})
+
+    def validate(self):
+        check_base("vo_rope", self.base)
+
+    def fit(self, dims):
+        check_pairs("vo_rope", dims.head)
+        return self
+
+    def overrides(self, *hooks):
+        still = () if self.queries_and_keys else ("query", "key")
+        return Scheme.overrides(self, *(h for h in hooks if h not in still))
+
+    def query(self, p, q, c):
+        return (self._turned(q, c, 1) if self.queries_and_keys else q), c
+
+    def key(self, p, k, c):
+        return (self._turned(k, c, 1) if self.queries_and_keys else k), c
+
+    def value(self, p, v, c):
+        return self._turned(v, c, 1)
+
+    def output(self, p, o, c):
+        return self._turned(o, c, -1)
+
+    def _turned(self, x: Array, position: Num[Array, " L"], way: int) -> Array:
+        check_pairs("vo_rope", x.shape[-1])
+        return rotate(x, way * angles(position, frequencies(x.shape[-1], self.base), bias_dtype(x)), self.layout)

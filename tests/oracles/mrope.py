@@ -1,0 +1,34 @@
+"""Wang et al. (2024), §2.1: each pair reads time, height or width, and turns as in RoPE."""
+
+import cmath
+import math
+
+from tests.oracles import loop
+
+
+def attend(scheme, heads, q, k, v, x, pos, seen):
+    def score(h, p, i, j):
+        asked, told = turned(scheme, q[i, h], pos[i]), turned(scheme, k[j, h], pos[j])
+        return sum((a * b.conjugate()).real for a, b in zip(asked, told, strict=True)) / math.sqrt(q.shape[-1])
+
+    return loop.attend(heads, q, k, v, seen, score)
+
+
+def turned(scheme, x, place):
+    d = len(x)
+    out = []
+    for pair in range(d // 2):
+        a, b = (pair, pair + d // 2) if scheme.layout == "half" else (2 * pair, 2 * pair + 1)
+        angle = float(place[axis(scheme, pair)]) * scheme.base ** (-2 * pair / d)
+        out.append(complex(x[a], x[b]) * cmath.exp(1j * angle))
+    return out
+
+
+def axis(scheme, pair):
+    time, height, width = scheme.sections
+    if scheme.order == "chunked":
+        return 0 if pair < time else 1 if pair < time + height else 2
+    turn, which = divmod(pair, 3)
+    if which == 1 and turn < height:
+        return 1
+    return 2 if which == 2 and turn < width else 0

@@ -1,0 +1,30 @@
+"""Su (2025): o_i = Σ_j a_ij R(p_j - p_i) v_j, each value turned by its own distance."""
+
+import cmath
+import math
+
+import numpy as np
+
+from tests.oracles import loop
+
+
+def attend(scheme, heads, q, k, v, x, pos, seen):
+    out = np.zeros((q.shape[0], q.shape[1], v.shape[2]))
+
+    def score(h, p, i, j):
+        key = turned(scheme, k[j, h], pos[j] - pos[i]) if scheme.queries_and_keys else k[j, h]
+        return float(q[i, h] @ key) / math.sqrt(q.shape[-1])
+
+    for i in range(len(q)):
+        near = np.stack([[turned(scheme, one, pos[j] - pos[i]) for one in v[j]] for j in range(len(v))])
+        out[i] = loop.attend(heads, q, k, near, seen, score)[i]
+    return out
+
+
+def turned(scheme, x, distance):
+    d, out = len(x), np.zeros(len(x))
+    for pair in range(d // 2):
+        a, b = (pair, pair + d // 2) if scheme.layout == "half" else (2 * pair, 2 * pair + 1)
+        z = complex(x[a], x[b]) * cmath.exp(1j * float(distance) * scheme.base ** (-2 * pair / d))
+        out[a], out[b] = z.real, z.imag
+    return out
