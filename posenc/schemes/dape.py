@@ -1,0 +1,166 @@
+"""DAPE: the scores and biases of all heads, looked at together, correct the scores of each."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from posenc.scheme import Scheme, Tile, bias_dtype
+
+SLOPE = 0.01
+"""Of the leaky rectifier below 0."""
+
+
+class DAPE(Scheme, name="dape"):
+    """A perceptron reads the scores and biases of all heads at a pair of tokens and adds to each (Zheng et al., 2024,
+    §3).
+
+        s_ij = S_ij + B_ij + f([S_ij; B_ij]),   S, B ∈ R^H: the heads' scaled products and what was added to them
+
+    It stands after the bias that it adapts: `kerple + dape`, `alibi + dape`, `fire + dape`; alone, B is 0. f has one
+    hidden layer and a leaky rectifier. The weights start as PyTorch's, which the authors keep. It hears scores only:
+    positions reach it through what stands before.
+
+    ```bibtex
+    @inproceedings{zheng2024dape,
+      title = {{DAPE}: Data-Adaptive Positional Encoding for Length Extrapolation},
+      author = {Zheng, Chuanyang and Gao, Yihang and Shi, Han and Huang, Minbin and Li, Jingyao and Xiong, Jing and
+                Ren, Xiaozhe and Ng, Michael and Jiang, Xin and Li, Zhenguo and Li, Yu},
+      booktitle = {Advances in Neural Information Processing Systems},
+      year = {2024},
+      eprint = {2405.14722},
+    }
+    ```
+    """
+
+    hidden: int = 32
+
+    family = "context"
+    reads = "heads"
+    samples = ({"hidden": 5},)
+
+    def validate(self):
+        _check_hidden(self.name, self.hidden)
+
+    def init(self, key, dims):
+        return _inner(key, 2 * dims.heads, self.hidden)
+
+    def init_head(self, key, dims):
+        return _outer(key, self.hidden)
+
+    def locate(self, p, x, at, carry):
+        return (), carry
+
+    def score(self, p, s, tile):
+        p = {name: a.astype(bias_dtype(s)) for name, a in p.items()}
+        inner = jnp.einsum("cqk,ch->hqk", _channels(s, tile), p["w1"]) + p["b1"][:, None, None]
+        return s + jnp.einsum("hqk,h->qk", jax.nn.leaky_relu(inner, SLOPE), p["w2"]) + p["b2"]
+
+
+class DAPEv2(Scheme, name="dape_v2"):
+    """DAPE that looks at neighbouring keys too, by convolutions along the keys (Zheng et al., 2024, DAPE V2, §3).
+
+        s_ij = S_ij + B_ij + f([S; B])_ij,   f: 1 × kernel, leaky rectifier, 1 × kernel,   S and B zero for unseen keys
+
+    Without those zeros the last key of a row would tell of the next, which the query must not know. Neighbours are the
+    keys beside a key in its document, padding passed over; before the first there are zeros.
+
+    After the query's own key the second convolution reads what the first makes of zeros and of keys before (`edge`
+    "open"), as in the released code, but for its last rows: there the array of keys ends and zeros stand in, so that a
+    token's output depends on how many more follow. That is `edge` "array", which has no cache.
+
+    ```bibtex
+    @misc{zheng2024dapev2,
+      title = {{DAPE} {V2}: Process Attention Score as Feature Map for Length Extrapolation},
+      author = {Zheng, Chuanyang and Gao, Yihang and Shi, Han and Xiong, Jing and Sun, Jiankai and Li, Jingyao and
+                Huang, Minbin and Ren, Xiaozhe and Ng, Michael and Jiang, Xin and Li, Zhenguo and Li, Yu},
+      year = {2024},
+      eprint = {2410.04798},
+    }
+    ```
+    """
+
+    kernel: int = 3
+    hidden: int = 32
+    edge: Literal["open", "array"] = "open"
+
+    family = "context"
+    reads = "heads"
+    causal_only = "its convolution takes scores of later keys for zeros"
+    uncached = property(lambda self: "its convolution reads where the array of keys ends" * (self.edge == "array"))
+    samples = ({"kernel": 1, "hidden": 5}, {"kernel": 5, "hidden": 4})
+
+    def validate(self):
+        _check_hidden(self.name, self.hidden)
+        if self.kernel < 1 or self.kernel % 2 == 0:
+            raise ValueError(f"The kernel of 'dape_v2' lies evenly around a key, so it is odd, not {self.kernel}.")
+        if self.kernel == 1 and self.edge != "open":
+            raise ValueError("'dape_v2' with a kernel of 1 reads no neighbours and meets no edge; leave edge out.")
+
+    def init(self, key, dims):
+        return _inner(key, 2 * dims.heads, self.hidden, self.kernel)
+
+    def init_head(self, key, dims):
+        return _outer(key, self.hidden, self.kernel)
+
+    def locate(self, p, x, at, carry):
+        return (), carry
+
+    def score(self, p, s, tile):
+        p = {name: a.astype(bias_dtype(s)) for name, a in p.items()}
+        reach, keys = self.kernel // 2, s.shape[1]
+        order, rank = _order(tile.seen)
+        after = reach if self.edge == "open" else 0
+        seen, given = (_take(a, order) for a in (tile.seen, jnp.where(tile.seen[None], _channels(s, tile), 0)))
+        inner = _convolved(jnp.pad(given, ((0, 0), (0, 0), (reach, reach + after))), p["w1"]) + p["b1"][:, None, None]
+        begun = jnp.pad(jnp.cumsum(seen, -1) > 0, ((0, 0), (0, after)), mode="edge")
+        inner = jnp.where(begun[None], jax.nn.leaky_relu(inner, SLOPE), 0)
+        inner = jnp.pad(inner, ((0, 0), (0, 0), (reach, reach - after)))
+        outer = _convolved(inner, p["w2"][:, None])[0, :, :keys] + p["b2"]
+        return s + _take(outer, rank)
+
+
+def _channels(s: Float[Array, "Q K"], tile: Tile) -> Float[Array, "2H Q K"]:
+    """The products of all heads, then what was added to them."""
+    return jnp.concatenate([tile.gather(a.astype(s.dtype)) for a in (tile.raw, s - tile.raw)])
+
+
+def _inner(key: PRNGKeyArray, channels: int, hidden: int, *kernel: int) -> dict[str, Array]:
+    """The hidden layer, the same for all heads."""
+    w, b = jax.random.split(key)
+    bound = math.prod((channels, *kernel)) ** -0.5
+    draw = lambda key, *shape: jax.random.uniform(key, shape, minval=-bound, maxval=bound)  # noqa: E731
+    return {"w1": draw(w, channels, hidden, *kernel), "b1": draw(b, hidden)}
+
+
+def _outer(key: PRNGKeyArray, hidden: int, *kernel: int) -> dict[str, Array]:
+    """One head's output."""
+    w, b = jax.random.split(key)
+    bound = math.prod((hidden, *kernel)) ** -0.5
+    draw = lambda key, *shape: jax.random.uniform(key, shape, minval=-bound, maxval=bound)  # noqa: E731
+    return {"w2": draw(w, hidden, *kernel), "b2": draw(b)}
+
+
+def _convolved(a: Float[Array, "c Q n"], w: Float[Array, "c h kernel"]) -> Float[Array, "h Q m"]:
+    """Along the keys, where the whole kernel lies within them."""
+    kernel, keys = w.shape[-1], a.shape[-1] - w.shape[-1] + 1
+    return sum(jnp.einsum("cqk,ch->hqk", a[:, :, n : n + keys], w[:, :, n]) for n in range(kernel))
+
+
+def _order(seen: Bool[Array, "Q K"]) -> tuple[Int[Array, " K"], Int[Array, " K"]]:
+    """The keys that anyone sees, in order, then the others; and where each key stands in that."""
+    order = jnp.argsort(~seen.any(0), stable=True)
+    return order, jnp.argsort(order)
+
+
+def _take(a: Array, keys: Int[Array, " K"]) -> Array:
+    return jnp.take(a, keys, -1)
+
+
+def _check_hidden(name: str, hidden: int) -> None:
+    if hidden < 1:
+        raise ValueError(f"{name!r} has at least 1 hidden unit, not {hidden}.")

@@ -1,0 +1,95 @@
+"""Music Transformer: a vector for every distance of its table, and nothing beyond it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from tests.golden.through import scores
+from tests.schemes.seen import DIMS, attend, made, tokens
+
+SHAW = "shaw(reach=4, shared=True)"
+MUSIC = "music_transformer(reach=5, values=True, shared=True, bidirectional=True)"
+
+
+def skewed(word):
+    """Q E_rᵀ, `[Q, R]` with the farthest past first, by padding and reshaping (Huang et al., 2019, §3.4.1)."""
+    length = len(word)
+    return np.pad(word, ((0, 0), (1, 0))).reshape(length + 1, length)[1:]
+
+
+def test_the_skewed_form_is_the_gathered_one_and_leaves_the_future_alone():
+    """R-17: a skewed array holds other rows' entries where keys come after the query; ours holds none."""
+    scheme, params = made("music_transformer(reach=7)")
+    q, k, _, _ = tokens(7)
+    added = np.asarray(scores(scheme, params, q, 0 * k))
+    word = np.einsum("qhd,hrd->hqr", q, np.asarray(params["heads"]["key"])) / 2
+    for ours, theirs in zip(added, map(skewed, word), strict=True):
+        np.testing.assert_allclose(ours, np.tril(theirs), atol=1e-6)
+        assert np.abs(np.triu(theirs, 2)).max() > 0.1 and not np.triu(ours, 1).any()
+
+
+def test_within_the_table_it_is_shaw_and_beyond_it_there_is_nothing():
+    _, params = made(SHAW)
+    q, k, v, _ = tokens(12)
+    music, shaw = posenc.parse(MUSIC), posenc.parse(SHAW)
+    near = [attend(s, params, q[:5], k[:5], v[:5], mask="full") for s in (music, shaw)]
+    np.testing.assert_allclose(*near, atol=1e-6)
+    ours, theirs = (np.asarray(scores(s, params, q, k)) for s in (music, shaw))
+    distance = np.abs(np.arange(12)[:, None] - np.arange(12)[None, :])
+    plain = np.einsum("qhd,khd->hqk", q, k) / 2
+    np.testing.assert_allclose(ours[:, distance > 4], plain[:, distance > 4], atol=1e-6)
+    assert (np.abs(ours - theirs)[:, distance > 4] > 1e-4).mean() > 0.95
+
+
+def test_values_beyond_the_table_are_told_nothing_either():
+    scheme, params = made(MUSIC)
+    q, k, v, _ = tokens(6)
+    table = {"key": 0 * params["layer"]["key"], "value": 0 * params["layer"]["value"] + 1}
+    out = attend(scheme, {"layer": table, "heads": {}}, q, k, v, positions=100 * np.arange(6), mask="full")
+    s = np.exp(np.einsum("qhd,khd->qhk", q, k) / 2)
+    share = np.einsum("qhq->qh", s) / s.sum(-1)  # each token has a distance of the table to itself alone
+    np.testing.assert_allclose(out, attend(*made("nope"), q, k, v, mask="full") + share[..., None], atol=1e-5)
+
+
+@pytest.mark.parametrize("shift", [1, 1000, 100000])
+def test_shifting_all_positions_changes_nothing(shift):
+    scheme, params = made(MUSIC)
+    given, places = tokens(5)[:3], np.array([4, 0, 1, 9, 7])
+    moved = attend(scheme, params, *given, positions=places + shift)
+    np.testing.assert_array_equal(moved, attend(scheme, params, *given, positions=places))
+
+
+def test_rows_that_no_pair_reads_get_no_gradient():
+    scheme, params = made("music_transformer(reach=8)")
+    q, k, v, _ = tokens(5)
+    back = jax.jit(jax.grad(lambda p: (attend(scheme, p, q, k, v) ** 2).sum()))(params)
+    used = np.abs(np.asarray(back["heads"]["key"])).sum((0, 2)) > 0
+    assert used.tolist() == [False] * 3 + [True] * 5  # the farthest past first
+
+
+def test_the_table_serves_training_and_both_sides_where_both_are_seen():
+    causal, both = made("music_transformer"), made("music_transformer", posenc.Dims(6, 4, 4, 16, causal=False))
+    assert causal[1]["heads"]["key"].shape == (4, 16, 4) and both[1]["heads"]["key"].shape == (4, 31, 4)
+    assert causal[0].reach == 16 and not causal[0].overrides("extra")
+    with pytest.raises(ValueError, match="'music_transformer' is causal only: its vectors are for keys before"):
+        posenc.attend(*causal, *tokens(3)[:3], mask="full")
+
+
+def test_rows_start_as_normal_of_the_heads_width():
+    key = np.asarray(made("music_transformer(reach=2000)")[1]["heads"]["key"])
+    assert abs(key.std() * DIMS.head**0.5 - 1) < 0.02
+
+
+def test_a_table_of_no_rows_and_positions_between_whole_numbers_are_refused():
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        posenc.parse("music_transformer(reach=0)")
+    with pytest.raises(TypeError, match="'music_transformer' looks distances up in a table"):
+        posenc.attend(*made("music_transformer"), *tokens(3)[:3], positions=np.arange(3) / 2)
+
+
+def test_in_a_bfloat16_model_what_is_added_to_scores_is_not_rounded():
+    scheme, params = made("music_transformer")
+    word = scheme.query({"key": params["heads"]["key"][0]}, jnp.ones((3, 4), jnp.bfloat16), None)[1]
+    assert word.dtype == jnp.float32

@@ -1,0 +1,164 @@
+"""DeBERTa: two terms that read one row for each pair, and buckets that are whole numbers."""
+
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc.bucket import disentangled
+from tests.golden.through import scores
+from tests.schemes.seen import DIMS, attend, made, tokens
+
+
+def rows(distance, buckets, reach):
+    """The row of each distance, counted from that of distance 0."""
+    return np.asarray(disentangled(jnp.asarray(distance), buckets, reach)) - buckets
+
+
+def strong(text, seed=0):
+    """Parameters large enough to be seen in float32, biases too."""
+    scheme, params = made(text)
+    rng = np.random.default_rng(seed)
+    return scheme, jax.tree.map(lambda a: jnp.asarray(rng.normal(size=a.shape), jnp.float32), params)
+
+
+def alone(params, row):
+    """The same parameters with no bias, and one row in the table."""
+    one = jnp.zeros_like(params["layer"]["table"]).at[row].set(1.0)
+    heads = {n: a * 0 if "bias" in n else a for n, a in params["heads"].items()}
+    return {"layer": {"table": one}, "heads": heads}
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_both_terms_read_the_row_of_query_minus_key_unless_one_is_mirrored(mirrored):
+    """R-19: the sign and the index of position to content, by a table with one row."""
+    scheme, params = strong(f"deberta(reach=4, mirrored={mirrored})")
+    q, k, _, _ = tokens(6)
+    term = lambda q, k: np.asarray(scores(scheme, alone(params, 4 + 2), q, k))  # noqa: E731
+    past, future = (np.eye(6, k=shift, dtype=bool) for shift in (-2, 2))
+    c2p, p2c = term(q, np.zeros_like(k)), term(np.zeros_like(q), k)
+    assert (c2p[:, past] != 0).all() and not c2p[:, ~past].any()
+    mine = future if mirrored else past
+    assert (p2c[:, mine] != 0).all() and not p2c[:, ~mine].any()
+    told = np.asarray(params["heads"]["query"]).sum(1)  # what one row of ones is projected to
+    i, j = np.nonzero(mine)
+    np.testing.assert_allclose(p2c[:, i, j], np.einsum("khd,hd->hk", k, told)[:, j] / 12**0.5, rtol=1e-5)
+
+
+def test_every_setting_changes_the_scores():
+    """R-20: nothing is accepted and then left unused."""
+    texts = ["deberta(reach=6)"] + [f"deberta(reach={s})" for s in ("6, terms='c2p'", "6, terms='p2c'", "5")]
+    texts += ["deberta(reach=6, buckets=4)", "deberta(reach=6, mirrored=True)"]
+    q, k, _, _ = tokens(9)
+    rng = np.random.default_rng(1)
+    table, weights = rng.normal(size=(12, DIMS.width)), rng.normal(size=(2, 4, DIMS.width, 4))
+    found = []
+    for text in texts:
+        scheme, params = made(text)
+        n = len(params["layer"]["table"]) // 2
+        own = {name: jnp.asarray(w) for name, w in zip(("key", "query"), weights, strict=True)}
+        heads = {name: own.get(name, a).astype(np.float32) for name, a in params["heads"].items()}
+        layer = {"table": jnp.asarray(table[6 - n : 6 + n], jnp.float32)}
+        found.append(np.asarray(scores(scheme, {"layer": layer, "heads": heads}, q, k, scale=1.0)))
+    apart = [np.abs(a - b).max() for n, a in enumerate(found) for b in found[:n]]
+    assert min(apart) > 0.1
+
+
+def test_settings_that_would_have_no_effect_are_refused():
+    """R-20: the released option 'p2p' is among them, which the authors' code takes and does not compute."""
+    with pytest.raises(ValueError, match="'terms' of 'deberta' takes 'both' or 'c2p' or 'p2c', not 'p2p'"):
+        posenc.parse("deberta(terms='p2p')")
+    with pytest.raises(ValueError, match="mirrors distances in the term 'p2c' alone"):
+        posenc.parse("deberta(terms='c2p', mirrored=True)")
+
+
+@pytest.mark.parametrize(("settings", "said"), [("reach=0", "at least 1, not 0"), ("reach=8, buckets=9", "not 9")])
+def test_a_reach_of_nothing_and_more_buckets_than_distances_are_refused(settings, said):
+    with pytest.raises(ValueError, match=said):
+        posenc.parse(f"deberta({settings})")
+
+
+@pytest.mark.parametrize("buckets", [-1, 0, 2, 5, 7])
+def test_logarithmic_buckets_come_in_pairs(buckets):
+    with pytest.raises(ValueError, match=f"a multiple of 2 and 4 at least, not {buckets}"):
+        posenc.parse(f"deberta(reach=8, buckets={buckets})")
+
+
+@pytest.mark.parametrize(("buckets", "reach"), [(256, 512), (32, 128), (8, 20), (4, 5), (16, 17), (6, 33), (10, 1000)])
+def test_a_bucket_is_the_logarithm_rounded_up_in_whole_numbers(buckets, reach):
+    exact, distance = buckets // 2, np.arange(1, reach + 50)
+    steps, place, expected = exact - 1, 0, []
+    for d in map(int, distance):
+        while d > exact and place < exact and Fraction(d, exact) ** steps > Fraction(reach - 1, exact) ** place:
+            place += 1
+        expected.append(d if d <= exact else exact + place)
+    np.testing.assert_array_equal(rows(-distance, buckets, reach), -np.array(expected))
+    np.testing.assert_array_equal(rows(distance, buckets, reach), np.minimum(expected, buckets - 1))
+
+
+@pytest.mark.parametrize(("buckets", "reach"), [(6, 6), (8, 20)])
+def test_rows_are_odd_never_fall_and_end_at_the_reach(buckets, reach):
+    distance = np.arange(-3 * reach, 3 * reach + 1)
+    row = rows(distance, buckets, reach)
+    assert (np.diff(row) >= 0).all() and row.min() == -buckets and row.max() == buckets - 1
+    inside = np.abs(distance) < reach
+    np.testing.assert_array_equal(row[inside], -row[::-1][inside])
+    np.testing.assert_array_equal(row[distance <= -reach], -buckets)
+    np.testing.assert_array_equal(row[distance >= reach - 1], buckets - 1)
+    near = np.abs(distance) <= buckets // 2
+    np.testing.assert_array_equal(row[near], np.minimum(distance[near], buckets - 1))
+
+
+@pytest.mark.parametrize("shift", [1, 1000, 100000])
+def test_shifting_all_positions_changes_nothing(shift):
+    scheme, params = strong("deberta(reach=6, buckets=4)")
+    given, places = tokens(5)[:3], np.array([4, 0, 1, 9, 7])
+    moved = attend(scheme, params, *given, positions=places + shift)
+    np.testing.assert_array_equal(moved, attend(scheme, params, *given, positions=places))
+
+
+@pytest.mark.parametrize(("terms", "times"), [("both", 3), ("c2p", 2), ("p2c", 2)])
+def test_the_scale_counts_the_terms(terms, times):
+    scheme, params = made(f"deberta({terms!r}, reach=4)")
+    q, k, _, _ = tokens(5)
+    nothing = jax.tree.map(jnp.zeros_like, params)
+    plain = np.einsum("qhd,khd->hqk", q, k) / (times * DIMS.head) ** 0.5
+    np.testing.assert_allclose(scores(scheme, nothing, q, k), plain, atol=1e-6)
+
+
+def test_the_table_is_of_all_layers_and_the_projections_of_each():
+    scheme, params = made("deberta(reach=8, buckets=4)")
+    shared, own = posenc.split(scheme, params)
+    assert {n: a.shape for n, a in shared["layer"].items()} == {"table": (8, DIMS.width)} and not shared["heads"]
+    assert own["heads"].keys() == {"key", "key_bias", "query", "query_bias"} and not own["layer"]
+    assert made("deberta(terms='p2c')")[1]["heads"].keys() == {"query", "query_bias"}
+    assert made("deberta")[1]["layer"]["table"].shape == (1024, DIMS.width)
+
+
+@pytest.mark.parametrize(("terms", "keys"), [("c2p", 2), ("p2c", 4), ("both", 4)])
+def test_keys_stay_few_where_they_are_told_nothing(terms, keys):
+    dims = posenc.Dims(6, 4, 4, 16, key_heads=2)
+    scheme, params = made(f"deberta({terms!r}, reach=4)", dims)
+    cache = posenc.Cache.empty(scheme, params, dims, batch=1, capacity=5, dtype=jnp.float32)
+    assert cache.k.shape == (1, keys, 5, 4)
+
+
+def test_in_a_bfloat16_model_what_is_added_to_scores_is_not_rounded():
+    scheme, params = strong("deberta(reach=3)")
+    own = {n: a[0] for n, a in params["heads"].items()} | params["layer"]
+    k = jnp.asarray(tokens(5)[1][:, 0], jnp.bfloat16)
+    word = scheme.key(own, k, None)[1]
+    exact = np.asarray(k, float) @ (own["table"] @ own["query"] + own["query_bias"][None]).T
+    assert word.dtype == jnp.float32
+    np.testing.assert_allclose(word, exact, rtol=1e-4, atol=1e-4)
+
+
+def test_positions_between_whole_numbers_and_two_sequences_are_refused():
+    q, k, v, _ = tokens(3)
+    with pytest.raises(TypeError, match="'deberta' looks distances up in a table, so it takes whole positions"):
+        posenc.attend(*made("deberta"), q, k, v, positions=np.arange(3) / 2)
+    with pytest.raises(ValueError, match="'deberta' is undefined between two sequences"):
+        posenc.attend(*made("deberta"), q[:2], k, v, mask="full")

@@ -1,0 +1,138 @@
+"""TUPE: a wider product that is the term of positions, one for all layers, and [CLS] set apart."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from tests.golden.through import scores
+from tests.oracles.tupe import term
+from tests.schemes.seen import DIMS, attend, made, tokens
+
+BUCKETS = "tupe(buckets=8, reach=6)"
+RESET = "tupe(reset=True, buckets=8, reach=6)"
+
+
+def strong(text, dims=DIMS):
+    """Parameters away from where they start."""
+    scheme, params = made(text, dims)
+    rng = np.random.default_rng(3)
+    return scheme, jax.tree.map(lambda a: jnp.asarray(rng.normal(size=a.shape), jnp.result_type(float)), params)
+
+
+def of_head(params, head):
+    return params["layer"] | {n: a[head] for n, a in params["heads"].items()}
+
+
+def test_the_widened_product_is_the_dense_term_also_where_lengths_differ_and_positions_have_no_order(x64):
+    """The theorem: a product of widened queries and keys is content by content and place by place, and no more."""
+    scheme, params = strong("tupe")
+    q, k, _, _ = tokens(7, dtype=np.float64)
+    places = np.array([3, 0, 9, 9, 1, 15, 4])
+    dense = np.array([[[term(of_head(params, h), a, b) for b in places] for a in places[4:]] for h in range(4)])
+    content = np.einsum("qhd,khd->hqk", q[4:], k)
+    ours = scores(scheme, params, q[4:], k, positions=places[4:], key_positions=places)
+    np.testing.assert_allclose(ours, (content + dense) / 8**0.5, atol=1e-12)
+
+
+def test_content_meets_no_place():
+    scheme, params = strong("tupe")
+    q, k, _, _ = tokens(6)
+    whole = np.asarray(scores(scheme, params, q, k))
+    apart = scores(scheme, params, q, 0 * k) + scores(scheme, params, 0 * q, k) - scores(scheme, params, 0 * q, 0 * k)
+    np.testing.assert_allclose(whole - apart, np.einsum("qhd,khd->hqk", q, k) / 8**0.5, atol=1e-4)
+
+
+def test_all_of_it_belongs_to_all_layers():
+    scheme, params = made(RESET)
+    shared, own = posenc.split(scheme, params)
+    assert not own["layer"] and not own["heads"]
+    assert shared["layer"]["table"].shape == (17, DIMS.width) and shared["heads"]["bias"].shape == (4, 9)
+    assert made("tupe")[1]["layer"]["table"].shape == (16, DIMS.width) and "bias" not in made("tupe")[1]["heads"]
+
+
+def test_with_reset_the_first_position_is_near_no_place():
+    scheme, params = strong(RESET)
+    zero = np.zeros((7, 4, 4), np.float32)
+    s = np.asarray(scores(scheme, params, zero, zero))
+    row, column = s[:, 0, :], s[:, 1:, 0]
+    assert np.ptp(row, 1).max() < 1e-5 and np.ptp(column, 1).max() < 1e-5
+    assert (np.abs(row[:, 0] - column[:, 0]) > 1e-3).all()
+    assert (np.ptp(s[:, 1:, 1:].reshape(4, -1), 1) > 0.1).all()
+    own = of_head(params, 2)
+    np.testing.assert_allclose(row[2, 0], term(own, 0, 0) / 8**0.5 + own["bias"][4], rtol=1e-4)
+    np.testing.assert_allclose(column[2, 0], term(own, 1, 1) / 8**0.5 + own["bias"][8], rtol=1e-4)
+    np.testing.assert_allclose(
+        scores(scheme, params, zero[:2], zero[:2], positions=[3, 5], key_positions=[3, 5])[2, 0, 1],
+        term(own, 4, 6) / 8**0.5 + own["bias"][4 + 2],
+        rtol=1e-4,
+    )
+
+
+def test_without_reset_the_first_position_is_one_like_the_others():
+    scheme, params = strong("tupe")
+    zero = np.zeros((7, 4, 4), np.float32)
+    assert (np.ptp(np.asarray(scores(scheme, params, zero, zero))[:, 0], 1) > 0.1).all()
+
+
+def test_no_distance_uses_the_bucket_that_is_kept_for_the_query_cls():
+    """The authors reserve half the number of buckets; the future's buckets begin after it."""
+    for text, used in ((BUCKETS, False), (RESET, True)):
+        scheme, params = strong(text)
+        zero = np.zeros((12, 4, 4), np.float32)
+        back = jax.jit(jax.grad(lambda p, scheme=scheme, zero=zero: scores(scheme, p, zero, zero).sum()))(params)
+        grad = np.asarray(back["heads"]["bias"])
+        assert bool(grad[:, 4].any()) is used and np.delete(grad, 4, 1).all()
+
+
+def test_shifting_positions_changes_scores_for_places_are_absolute():
+    scheme, params = strong("tupe")
+    zero = np.zeros((5, 4, 4), np.float32)
+    here, there = (
+        scores(scheme, params, zero, zero, positions=p, key_positions=p) for p in (np.arange(5), np.arange(5) + 3)
+    )
+    assert np.abs(np.asarray(here) - np.asarray(there)).max() > 0.1
+
+
+def test_the_relative_bias_is_its_own_for_t5s_scale_is_another():
+    with pytest.raises(ValueError, match="Two schemes multiply q·k differently"):
+        posenc.bind(posenc.parse("tupe + t5"), DIMS)
+    with pytest.raises(ValueError, match="'tupe' gives q and k more features, so 'rope' cannot change them after it"):
+        posenc.parse("tupe + rope")
+    assert posenc.parse("tupe").reads == "nothing" and posenc.parse(BUCKETS).reads == "distance"
+    assert posenc.parse(RESET).reads == "positions" and not posenc.parse("tupe").overrides("score")
+
+
+@pytest.mark.parametrize("text", ["tupe", "tupe(reset=True)"])
+def test_a_position_without_a_row_is_refused_and_nan_inside_jit(text):
+    (scheme, params), rows = made(text), DIMS.trained
+    q, k, v, _ = tokens(2)
+    for position in (-1, rows):
+        with pytest.raises(ValueError, match=f"Position {position} has no row in the table of 'tupe'"):
+            posenc.attend(scheme, params, q, k, v, positions=np.array([2, position]))
+        assert np.isnan(np.asarray(attend(scheme, params, q, k, v, positions=np.array([2, position])))[1]).all()
+    assert np.isfinite(np.asarray(attend(scheme, params, q, k, v, positions=np.array([2, rows - 1])))).all()
+    with pytest.raises(TypeError, match="whole numbers"):
+        posenc.attend(scheme, params, q, k, v, positions=np.array([0.5, 1.0]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("buckets=6", "a multiple of 4, not 6"),
+        ("buckets=-4", "a multiple of 4, not -4"),
+        ("buckets=8, reach=2", "2 exact distances, so reach is more than that, not 2"),
+        ("reach=64", "without buckets has no reach"),
+    ],
+)
+def test_buckets_that_cannot_be_are_refused(settings, said):
+    with pytest.raises(ValueError, match=said):
+        posenc.parse(f"tupe({settings})")
+
+
+def test_every_parameter_gets_a_gradient():
+    scheme, params = strong(RESET)
+    q, k, v, _ = tokens(6)
+    back = jax.jit(jax.grad(lambda p: (attend(scheme, p, q, k, v, mask="full") ** 2).sum()))(params)
+    assert all((np.abs(a) > 0).any() for a in jax.tree.leaves(back))
