@@ -1,0 +1,291 @@
+"""What is one scheme under two names, and what is not: each test is a theorem, said in its docstring.
+
+Elsewhere: CABLE is FoX and a constant gate ALiBi (`schemes/test_fox.py`), KERPLE at exponent 1 is ALiBi
+(`schemes/test_kernels.py`), groups of one are RoPE (`schemes/test_rerope.py`), a factor of 1 scales nothing
+(`schemes/test_scaled_rope.py`), and Transformer-XL by wider queries and keys is its dense definition (its oracle).
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+
+import posenc
+from posenc import Dims
+
+L, HEADS, D = 6, 2, 8
+DIMS = Dims(width=HEADS * D, heads=HEADS, head=D, trained=16)
+PLACES = np.array([0, 3, 4, 9, 2, 30])
+SHUFFLE = np.array([0, 2, 4, 6, 1, 3, 5, 7])  # from interleaved pairs to halves
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def tokens(seed=0):
+    return np.random.default_rng(seed).normal(size=(3, L, HEADS, D))
+
+
+@functools.partial(jax.jit, static_argnums=0, static_argnames="mask")
+def run(scheme, p, q, k, v, positions=None, x=None, mask="causal"):
+    return posenc.attend(scheme, p, q, k, v, positions=positions, x=x, mask=mask)
+
+
+def attend(text, q, k, v, positions=None, x=None, mask="causal", **heads):
+    """Attention under a scheme, `heads` in the place of what it starts with."""
+    scheme = posenc.bind(posenc.parse(text), DIMS)
+    p = posenc.init(scheme, jax.random.key(0), DIMS)
+    if heads:
+        p = p | {"heads": p["heads"] | {name: jnp.asarray(a, float) for name, a in heads.items()}}
+    return np.asarray(run(scheme, p, q, k, v, positions, x, mask=mask))
+
+
+def same(a, b, bound=1e-9):
+    np.testing.assert_allclose(a, b, rtol=0, atol=bound)
+
+
+def differ(a, b):
+    assert np.abs(a - b).max() > 1e-2
+
+
+def cayley(s):
+    return np.linalg.solve(np.eye(D) + s, np.eye(D) - s)
+
+
+def skew(seed):
+    a = np.random.default_rng(seed).normal(size=(D, D))
+    return a - a.T
+
+
+def planes(seed):
+    """A turn in each of the planes of the coordinates."""
+    a = np.zeros((D, D))
+    for c, w in enumerate(np.random.default_rng(seed).uniform(0.1, 1, D // 2)):
+        a[2 * c + 1, 2 * c], a[2 * c, 2 * c + 1] = w, -w
+    return a
+
+
+def circulant(seed):
+    row = np.random.default_rng(seed).normal(size=D)
+    c = np.stack([np.roll(row, n) for n in range(D)])
+    return c - c.T
+
+
+def commuting(seed):
+    """Two blocks of four: whatever generates a turn within each."""
+    a = skew(seed)
+    a[:4, 4:] = a[4:, :4] = 0
+    return a
+
+
+GENERATORS = {
+    "LieRE": skew,
+    "STRING, circulant": circulant,
+    "STRING, Cayley": lambda seed: cayley(skew(seed + 9)) @ planes(seed) @ cayley(skew(seed + 9)).T,
+    "ComRoPE": commuting,
+    "GRAPE-M, commuting": planes,
+}
+
+
+def normal_form(a):
+    """Frequencies ω and an orthogonal Q with A = Q (turns by ω in pairs of coordinates) Qᵀ."""
+    values, vectors = np.linalg.eigh(-1j * a)
+    turning = values > 1e-9
+    pairs = np.stack([vectors[:, turning].real, -vectors[:, turning].imag], -1).reshape(D, -1) * 2**0.5
+    still = scipy.linalg.null_space(a, rcond=1e-9)
+    return np.pad(values[turning], (0, still.shape[1] // 2)), np.concatenate([pairs, still], 1)
+
+
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_along_one_axis_every_generator_is_rope_at_learned_frequencies_in_another_basis(kind):
+    """1-D LieRE = STRING = ComRoPE = commuting GRAPE-M = RoPE with learned frequencies: A = Q (J ω) Qᵀ, and Q is
+    absorbed by the projections to queries and keys."""
+    made = [GENERATORS[kind](seed) for seed in range(HEADS)]
+    q, k, v = tokens()
+    above = np.stack([a[np.triu_indices(D, 1)] for a in made])[:, None, None]
+    theirs = attend("liere(axes=1, extent=1.0)", q, k, v, PLACES, generator=above)
+    forms = [normal_form(a) for a in made]
+    basis = np.stack([columns for _, columns in forms])
+    in_basis = lambda x: np.einsum("hdc,lhd->lhc", basis, x)  # noqa: E731
+    text = "rope(frequencies='learned', layout='interleaved')"
+    ours = attend(text, in_basis(q), in_basis(k), v, PLACES, frequency=np.stack([w for w, _ in forms]))
+    same(ours, theirs)
+    if kind != "GRAPE-M, commuting":  # whose basis is that of the features, up to signs and order
+        differ(attend(text, q, k, v, PLACES, frequency=np.stack([w for w, _ in forms])), theirs)
+
+
+def test_generators_of_two_axes_that_do_not_commute_are_no_rope():
+    """In two dimensions scores of LieRE are not a function of the difference of positions, while RoPE-Mixed's are."""
+    q, k, v = tokens()
+    places = np.stack([PLACES, PLACES[::-1]], -1) / 10
+    for text, invariant in (("liere(extent=1.0)", False), ("rope_2d(frequencies='mixed')", True)):
+        here, there = attend(text, q, k, v, places), attend(text, q, k, v, places + 1)
+        same(there, here) if invariant else differ(there, here)
+
+
+def test_powers_of_a_learned_orthogonal_matrix_are_lie_rotations_along_one_axis():
+    """Algebraic sequences = 1-D LieRE: W^p = exp(p S)."""
+    q, k, v = tokens()
+    above = np.random.default_rng(1).normal(size=(HEADS, 1, D * (D - 1) // 2))
+    theirs = attend("liere(axes=1, extent=1.0)", q, k, v, PLACES, generator=above[:, :, None])
+    same(attend("algebraic", q, k, v, PLACES, step=above), theirs)
+
+
+def test_algebraic_sequences_start_as_rope():
+    """The first W of an algebraic sequence is the interleaved rotation of RoPE."""
+    q, k, v = tokens()
+    same(attend("algebraic", q, k, v, PLACES), attend("rope(layout='interleaved')", q, k, v, PLACES), 1e-5)
+
+
+def test_a_grid_of_one_row_is_a_sequence_in_half_of_the_head():
+    """An algebraic grid with y = 0 turns the first half of a head as a sequence does, and nothing else."""
+    q, k, v = tokens()
+    flat = np.stack([PLACES, 0 * PLACES], -1)
+    half = "rope(layout='interleaved', fraction=0.5)"
+    same(attend("algebraic(structure='grid')", q, k, v, flat), attend(half, q, k, v, PLACES), 1e-5)
+
+
+def test_a_constant_gate_makes_contextual_grape_m_rope_turning_backwards():
+    """Contextual GRAPE-M with a constant gate g = RoPE with the frequencies -g e^f."""
+    q, k, v = tokens()
+    x = np.random.default_rng(2).normal(size=(L, DIMS.width))
+    gate = 1 / (1 + np.exp(-np.log(np.expm1(1e-3)) / 16))  # where it starts
+    rates = -gate * 10000.0 ** (-np.arange(D // 2) / (D // 2))
+    ours = attend("rope(frequencies='learned')", q, k, v, frequency=np.stack([rates] * HEADS))
+    same(attend("grape_m", q, k, v, x=x), ours, 1e-6)
+
+
+def test_turning_backwards_is_turning_forwards_with_one_feature_of_each_pair_negated():
+    """R(-φ) = F R(φ) F for a reflection F of each pair, which the projections absorb: the sign of GRAPE is free."""
+    q, k, v = tokens()
+    rates = np.random.default_rng(3).uniform(0.1, 1, (HEADS, D // 2))
+    mirror = np.repeat([1.0, -1.0], D // 2)
+    forwards = attend("rope(frequencies='learned')", q * mirror, k * mirror, v, PLACES, frequency=rates)
+    backwards = attend("rope(frequencies='learned')", q, k, v, PLACES, frequency=-rates)
+    same(backwards, forwards)
+    differ(attend("rope(frequencies='learned')", q, k, v, PLACES, frequency=rates), backwards)
+
+
+def test_lie_rotations_of_pairs_are_rope_mixed():
+    """LieRE with blocks of two features = RoPE-Mixed: all turns of one plane commute."""
+    q, k, v = tokens()
+    places, f = np.stack([PLACES, PLACES[::-1]], -1), np.random.default_rng(4).normal(size=(HEADS, 2, D // 2))
+    mixed = attend("rope_2d(frequencies='mixed')", q, k, v, places, frequency=f)
+    same(attend("liere(size=2, extent=1.0)", q, k, v, places, generator=-f[..., None]), mixed)
+
+
+def test_axial_rope_on_one_row_is_rope_of_half_the_head():
+    """RoPE-Axial with y = 0 = RoPE with fraction 1/2."""
+    q, k, v = tokens()
+    flat = np.stack([PLACES, 0 * PLACES], -1)
+    half = attend("rope(layout='interleaved', base=100.0, fraction=0.5)", q, k, v, PLACES)
+    same(attend("rope_2d", q, k, v, flat), half)
+
+
+@pytest.mark.parametrize("order", ["chunked", "interleaved"])
+def test_m_rope_of_text_is_rope(order):
+    """M-RoPE with equal coordinates = RoPE, however the pairs are shared out; with others it is not."""
+    q, k, v = tokens()
+    rope, text = attend("rope(base=1000000.0)", q, k, v, PLACES), f"mrope(order={order!r})"
+    same(attend(text, q, k, v, np.stack([PLACES] * 3, -1)), rope)
+    same(attend(text, q, k, v), attend("rope(base=1000000.0)", q, k, v))
+    differ(attend(text, q, k, v, np.stack([PLACES[::-1], PLACES, PLACES], -1)), rope)
+
+
+def test_turned_values_add_to_any_scheme():
+    """VO-RoPE = RoPE + VO-RoPE that leaves queries and keys alone."""
+    q, k, v = tokens()
+    dims, parts = DIMS, "rope + vo_rope(queries_and_keys=False)"
+    chain = posenc.bind(posenc.parse(parts), dims)
+    ours = run(chain, posenc.init(chain, jax.random.key(0), dims), q, k, v, PLACES)
+    same(ours, attend("vo_rope", q, k, v, PLACES))
+
+
+def test_polar_positions_are_rope_on_lengths_alone():
+    """PoPE with δ = 0 = RoPE of twice the width on (softplus(x), 0), but for the scale."""
+    q, k, v = tokens()
+    wide = lambda x: jnp.concatenate([jax.nn.softplus(x), jnp.zeros_like(x)], -1)  # noqa: E731
+    theirs = run(posenc.parse("rope"), {"layer": {}, "heads": {}}, wide(q) * 2**0.5, wide(k), wide(v), PLACES)
+    same(attend("pope", q, k, jax.nn.softplus(v), PLACES), theirs[..., :D])
+
+
+def test_a_fourier_series_of_one_term_each_is_rope():
+    """FoPE with no spread whose frequencies all complete a turn = RoPE."""
+    q, k, v = tokens()
+    text = "fope(gain=0.0, zeros='kept', base=100.0, length=1000)"
+    same(attend(text, q, k, v, PLACES), attend("rope(base=100.0)", q, k, v, PLACES), 1e-6)
+
+
+def test_complex_words_are_turned_as_rope_turns_queries():
+    """Complex order with shared frequencies at their start = RoPE's rotation of the input itself."""
+    x, rope = np.random.default_rng(5).normal(size=(L, DIMS.width)), posenc.parse("rope")
+    scheme = posenc.parse("complex_order")
+    ours = posenc.embed(scheme, posenc.init(scheme, jax.random.key(0), DIMS), x, positions=PLACES)
+    same(ours, rope.query({}, jnp.asarray(x), jnp.asarray(PLACES))[0], 1e-5)
+
+
+def test_partial_rope_is_no_p_rope():
+    """Turning half of the features ≠ keeping half of the frequencies, in whatever order the features stand."""
+    x, place = np.eye(D), np.full(D, 5)
+    maps = [np.asarray(posenc.parse(text).query({}, x, place)[0]) for text in ("rope(fraction=0.5)", "rope(p=0.5)")]
+    turned = [np.sort(np.angle(np.linalg.eigvals(m))) for m in maps]  # what no permutation changes
+    differ(*turned)
+
+
+def test_layouts_are_one_scheme_under_a_permutation_of_both_queries_and_keys():
+    """Interleaved pairs = halves after one permutation of the features of q and k; of q alone it is another scheme."""
+    q, k, v = tokens()
+    interleaved = attend("rope(layout='interleaved')", q, k, v, PLACES)
+    same(attend("rope", q[..., SHUFFLE], k[..., SHUFFLE], v, PLACES), interleaved)
+    differ(attend("rope", q[..., SHUFFLE], k, v, PLACES), interleaved)
+
+
+RELATIVE = ("rope", "rope_2d", "rope_2d(frequencies='mixed')", "mrope", "liere(axes=1)", "vo_rope", "pope", "alibi")
+
+
+@pytest.mark.parametrize("text", [*RELATIVE, "algebraic(structure='grid', decay=0.9)"])
+def test_an_offset_of_all_positions_changes_nothing(text):
+    """RoPE ∘ offset = RoPE, and so for every scheme that knows differences alone."""
+    q, k, v = tokens()
+    axes = posenc.parse(text).axes
+    places = PLACES if axes == 1 else np.stack([PLACES, PLACES[::-1], PLACES % 5][:axes], -1)
+    shift = 1000 if axes == 1 else np.array([1000, 17, -3][:axes])
+    same(attend(text, q, k, v, places + shift), attend(text, q, k, v, places), 1e-8)
+
+
+def test_coordinates_that_shift_are_lost_on_rope():
+    """rope @ offset = rope, whatever was drawn."""
+    q, k, v = tokens()
+    given = {"index": np.arange(L, dtype=np.int32), "length": L}
+    places = posenc.place(posenc.parse("rope @ offset(499)"), jax.random.key(1), given, train=True)
+    assert places[0] > 0
+    same(attend("rope", q, k, v, places), attend("rope", q, k, v))
+
+
+def test_forms_of_alibi_agree_under_a_causal_mask_alone():
+    """-m |i - j| = m (j - i) = m j after softmax where no key stands after the query, and nowhere else."""
+    q, k, v = tokens()
+    slopes = 2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS)[:, None, None]
+    i, j = np.arange(L)[:, None], np.arange(L)[None, :]
+    for mask in ("causal", "full"):
+        ours = attend("alibi", q, k, v, mask=mask)
+        for bias in (slopes * (j - i), slopes * (j + 0 * i)):
+            s = np.einsum("qhd,khd->hqk", q, k) / D**0.5 + bias
+            a = jax.nn.softmax(np.where((j <= i) | (mask == "full"), s, -np.inf), -1)
+            theirs = np.einsum("hqk,khd->qhd", a, v)
+            same(ours, theirs) if mask == "causal" else differ(ours, theirs)
+
+
+def test_sandwich_is_an_inner_product_of_sinusoids():
+    """Sandwich = attention whose queries and keys are widened by sinusoidal embeddings, those of queries over the
+    compression: no array of distances is needed."""
+    q, k, v = tokens()
+    sin, cos = (f(np.outer(PLACES, 10000.0 ** (-2 * np.arange(64) / 128))) for f in (np.sin, np.cos))
+    e = np.broadcast_to(np.concatenate([sin, cos], -1)[:, None], (L, HEADS, 128))
+    compression = (HEADS / (8 * np.arange(1, HEADS + 1)))[None, :, None]
+    wide = np.concatenate([q * D**-0.5, e * compression], -1) * (D + 128) ** 0.5, np.concatenate([k, e], -1)
+    padded = np.concatenate([v, np.zeros((L, HEADS, 128))], -1)
+    theirs = run(posenc.parse("nope"), {"layer": {}, "heads": {}}, *wide, padded)[..., :D]
+    same(attend("sandwich", q, k, v, PLACES), theirs)
