@@ -16,15 +16,15 @@ ROOT = Path(posenc.__file__).parent
 
 # From the ground up; a module may import what stands on a lower line, and packages may import within themselves.
 FLOORS = [
-    "grammar masks rotation orthogonal table bucket running distances lab.disk lab.pyfile lab.lanes models.draws show.style",
+    "grammar masks rotation scaling orthogonal table bucket running distances slopes lab.disk lab.pyfile lab.lanes models.draws show.style",
     "registry lab.claims lab.records",
     "scheme lab.run lab.store lab.device lab.params",
-    "schemes compose tasks.task lab.words lab.results",
+    "schemes compose models.stems tasks.task lab.words lab.results",
     "coordinates parameters sides tasks lab.experiment lab.stats",
     "belongs",
     "naming cache lab.toml show.files show.captions",
-    "arguments show.figures show.tables",
-    "attention",
+    "arguments rope_parameters show.figures show.tables",
+    "attention huggingface",
     "multihead contract catalog foreign",
     "nnx linen equinox",
     "models.transformer",

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from posenc.cli import main
+from posenc.lab import plan
 from posenc.lab.experiment import from_file
 from posenc.lab.results import load
+from posenc.lab.train import resolve
 
 FOLDER = Path(__file__).resolve().parent.parent / "experiments"
 EXPERIMENTS = sorted(p for p in FOLDER.glob("*.py"))
@@ -28,6 +30,15 @@ def test_a_record_holds_every_trial_of_its_experiment(path):
     sizes = set(experiment.plan.sizes)
     assert results.problems == () and {row["size"] for row in results.rows()} == sizes
     assert len(results.rows()) == experiment.trials * len(sizes)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
+def test_what_came_later_leaves_the_names_of_recorded_trials_as_they_were(path):
+    """The same command on a committed record has nothing left to train."""
+    experiment, recorded = from_file(FOLDER / f"{path.stem}.py", yes=True), load(path).trials()
+    cells = [resolve(run) for run in experiment.runs]
+    names = [plan.identity(c, k, experiment.plan.steps) for c in cells for k in experiment.plan.knobs()]
+    assert sorted(names) == recorded
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)

@@ -14,9 +14,10 @@ from posenc.lab import store, train
 from posenc.lab.device import memory
 from posenc.lab.experiment import Experiment
 from posenc.lab.run import Knobs, Plan, Run
-from posenc.lab.train import Cell, init, resolve
-from posenc.models import transformer
+from posenc.lab.train import Cell, init, resolve, stages
+from posenc.models import stems, transformer
 from posenc.naming import full, parse, spec
+from posenc.registry import identity as settings
 from posenc.tasks import spec as task_spec
 from posenc.tasks.measure import full as full_task
 
@@ -44,7 +45,8 @@ def rehearsed(run: Run, asked: Plan) -> Cell:
             cell.task.check_size(n)
         longest = max(*sizes, cell.run.length)
         _check_memory(cell, longest)
-        jax.eval_shape(lambda: _forward(cell, longest))
+        for stage, _ in stages(cell, asked.steps):
+            jax.eval_shape(lambda stage=stage: _forward(stage, longest))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{run.scheme} on {run.task} cannot run: {error}") from error
     return cell
@@ -88,16 +90,24 @@ def identity(cell: Cell, knobs: Knobs, steps: int) -> str:
 
 
 def written(cell: Cell) -> dict[str, Any]:
-    """A run with every setting of its scheme and task written out, and their revisions."""
-    run = dataclasses.asdict(cell.run)
-    revisions = {type(part).__name__: part.revision for part in (*_parts(cell.scheme), cell.task)}
-    revisions |= {"model": transformer.REVISION, "training": train.REVISION}
-    return run | {"scheme": full(cell.scheme), "task": full_task(cell.task), "revisions": revisions}
+    """A run with every setting of its schemes, task and stem written out, and their revisions."""
+    run = settings(cell.run) | {"scheme": full(cell.scheme), "task": full_task(cell.task)}
+    parts = [*_parts(cell.scheme), cell.task]
+    if cell.run.then is not None:
+        later = stages(cell, 2**30)[-1][0].scheme
+        run["then"] = f"{float(cell.run.then.split()[0])!r} {full(later)}"
+        parts += _parts(later)
+    if cell.shape.stem is not None:
+        run["stem"] = stems.full(cell.shape.stem)
+        parts.append(cell.shape.stem)
+    revisions = {type(part).__name__: part.revision for part in parts}
+    return run | {"revisions": revisions | {"model": transformer.REVISION, "training": train.REVISION}}
 
 
 def label(run: Run) -> str:
-    """What figures and tables call a run's scheme: its shortest text."""
-    return spec(parse(run.scheme))
+    """What figures and tables call a run's scheme: its shortest text, and that of the one that goes on."""
+    later = run.goes_on(1)[1]
+    return spec(parse(run.scheme)) + (f", then {spec(parse(later))}" if later else "")
 
 
 def family(scheme: Any) -> str:
@@ -107,7 +117,7 @@ def family(scheme: Any) -> str:
 
 def read_cell(line: dict[str, Any]) -> Cell:
     """The cell of a planned line, from what was written in it alone."""
-    fields = {f.name: line["run"][f.name] for f in dataclasses.fields(Run)}
+    fields = {f.name: line["run"][f.name] for f in dataclasses.fields(Run) if f.name in line["run"]}
     cell = resolve(Run(**fields))
     if written(cell) != store.plain(line["run"]):
         raise ValueError(f"The plan of trial {line['id'][:12]} was written by another version; use a new --name.")

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from posenc.lab import disk, records, store
+from posenc.lab.run import Run
 
 COLUMNS = (
     *("task", "scheme", "family", "trial", "seed", "lr", "steps", "outcome"),
@@ -26,6 +27,8 @@ FLOORS = ("uniform", "prior", "position")
 """What a uniform guess, the best constant, and the best function of position alone get right."""
 _FREE = ("task", "scheme")
 _KNOBS = ("weight_decay", "warmup", "clip")
+_LATER = {f.name: f.default for f in fields(Run) if f.metadata.get("later")}
+"""What records say nothing of while it is at its default."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,8 @@ def uniform(task: Mapping[str, Any], size: int) -> float:
 
 def _settings(record: dict, trial: dict) -> dict[str, Any]:
     knobs = {k: trial["knobs"][k] for k in _KNOBS if k in trial["knobs"]}
-    return {**{k: v for k, v in record["run"].items() if k not in _FREE}, **knobs, "steps": trial["steps"]}
+    run = {k: v for k, v in record["run"].items() if k not in _FREE}
+    return {**_LATER, **run, **knobs, "steps": trial["steps"]}
 
 
 def _sizes(record: dict) -> list[int]:

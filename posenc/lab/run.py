@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from posenc import grammar
-from posenc.registry import convert
+from posenc.registry import convert, later
 
 MOST = 2**24
 """The largest number that a size of a run can have; memory ends long before."""
@@ -55,10 +55,15 @@ class Run:
     """How the learning rate falls after the warm-up: to a tenth, to zero, or not at all."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Of activations; parameters, angles, biases and softmax are float32."""
+    stem: str = later("none")
+    """What mixes neighbours before the first layer, as a text: "conv(k=4)", "gru", "shift"; "none" for nothing."""
+    then: str | None = later(None)
+    """From which share of the steps on another scheme goes on with the same parameters: "0.9 nope"."""
 
     def __post_init__(self):
         convert(self)
-        grammar.read(self.task), grammar.read(self.scheme)
+        grammar.read(self.task), grammar.read(self.scheme), grammar.read(self.stem)
+        self.goes_on(1)
         for name in ("width", "depth", "heads", "batch", "length", "hidden", "shortest", "longest", "buckets"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= MOST:
@@ -74,6 +79,20 @@ class Run:
     def causal(self) -> bool:
         """Whether a token sees only those before it and itself."""
         return self.model == "decoder"
+
+    def goes_on(self, steps: int) -> tuple[int, str]:
+        """The step from which another scheme goes on, and that scheme; the last step and none where there is none."""
+        if self.then is None:
+            return steps, ""
+        share, _, scheme = self.then.partition(" ")
+        try:
+            part = float(share)
+        except ValueError:
+            part = math.nan
+        if not (0 < part < 1 and scheme.strip()):
+            raise ValueError(f"then is {self.then!r}; it is a share of the steps and a scheme, such as '0.9 nope'.")
+        grammar.read(scheme)
+        return round(part * steps), scheme.strip()
 
     def filled(self, smallest: int) -> Run:
         """The same run with nothing left open, for a task whose smallest legal size is `smallest`."""

@@ -12,7 +12,7 @@ from posenc.lab.estimate import seconds
 from posenc.lab.experiment import Experiment
 from posenc.lab.lanes import arrangement
 from posenc.lab.toml import to_toml
-from posenc.lab.train import Cell
+from posenc.lab.train import Cell, stages
 from posenc.lab.worker import Stopped, Watch, Worker
 
 RESULTS = ("done", "diverged")
@@ -94,7 +94,7 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
         "trials": len(cells) * len(knobs),
         "done": len(cells) * len(knobs) - sum(left),
         "groups": len(waiting),
-        "programs": 3 * len(waiting),
+        "programs": 3 * sum(len(stages(cell, steps)) for cell, _ in waiting),
         "seconds": round(seconds(waiting, experiment.plan)),
         "lanes": str(arrangement()),
     }

@@ -6,6 +6,7 @@ lanes share; data are made inside the program, keys are folded from seed and ste
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from posenc.arguments import placed
 from posenc.compose import Pattern
 from posenc.lab.lanes import How, lanes
 from posenc.lab.run import Knobs, Run
+from posenc.models import stems
 from posenc.models.transformer import Shape, Transformer
 from posenc.naming import bind, parse
 from posenc.scheme import Dims
@@ -75,8 +77,26 @@ def resolve(run: Run) -> Cell:
         longest=task.tokens(run.longest),
         causal=run.causal,
     )
-    scheme = bind(parse(run.scheme), dims)
-    return Cell(run, task, scheme, Shape(dims, run.depth, run.hidden, task.vocab, task.classes, run.norm, run.dtype))
+    scheme, stem = bind(parse(run.scheme), dims), stems.parse(run.stem)
+    shape = Shape(dims, run.depth, run.hidden, task.vocab, task.classes, run.norm, run.dtype, stem)
+    return Cell(run, task, scheme, shape)
+
+
+def stages(cell: Cell, steps: int) -> list[tuple[Cell, int]]:
+    """What is trained one after another with the same parameters, and the step at which each ends."""
+    at, scheme = cell.run.goes_on(steps)
+    if not scheme:
+        return [(cell, steps)]
+    if not 0 < at < steps:
+        raise ValueError(f"then is {cell.run.then!r}, which leaves no step of {steps} on one side; train longer.")
+    return [(cell, at), (resolve(dataclasses.replace(cell.run, scheme=scheme, then=None)), steps)]
+
+
+def carried(before: State, fresh: State) -> State:
+    """A fresh state with every parameter, and its moments, that the state before has under the same path and shape."""
+    known = dict(jax.tree_util.tree_leaves_with_path(before))
+    keep = lambda path, a: known[path] if path in known and known[path].shape == a.shape else a  # noqa: E731
+    return jax.tree_util.tree_map_with_path(keep, fresh)
 
 
 def edges(run: Run) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import time
@@ -17,7 +18,7 @@ import jax.numpy as jnp
 from posenc.lab import device, params, store
 from posenc.lab.lanes import How, stack
 from posenc.lab.run import Knobs
-from posenc.lab.train import Cell, program, pure
+from posenc.lab.train import Cell, carried, program, pure, stages
 from posenc.tasks import spec
 from posenc.tasks.floors import floors
 
@@ -90,17 +91,21 @@ class Worker:
     def _train(self, label: str, lines: list[dict], cell: Cell) -> str:
         steps, sizes, rows = lines[0]["steps"], tuple(lines[0]["sizes"]), lines[0]["rows"]
         knobs = [Knobs(**line["knobs"]) for line in lines]
-        clock, stride = _Clock(), self.stride
-        run = program(cell, stride, rows, sizes, self.how)
+        whole = stages(cell, steps)
+        clock, stride = _Clock(), math.gcd(self.stride, *(end for _, end in whole))
         lane = stack([Knobs(jnp.uint32(k.seed), *map(jnp.float32, k[1:])) for k in knobs], self.how)
-        state = jax.block_until_ready(run.init(lane))
-        losses = []
-        for first in range(0, steps, stride):
-            self.check()
-            state, loss = run.segment(state, lane, jnp.int32(first), jnp.int32(steps))
-            losses.append(jax.device_get(loss)[: len(lines)])
-            clock.lap("compile" if first == 0 else "train")
-            self.watch.step(label, first + stride, steps, float(losses[-1][:, -1].mean()))
+        state, losses, begin = None, [], 0
+        for cell, end in whole:
+            run = program(cell, stride, rows, sizes, self.how)
+            fresh = jax.block_until_ready(run.init(lane))
+            state = fresh if state is None else carried(state, fresh)
+            for first in range(begin, end, stride):
+                self.check()
+                state, loss = run.segment(state, lane, jnp.int32(first), jnp.int32(steps))
+                losses.append(jax.device_get(loss)[: len(lines)])
+                clock.lap("compile" if first == begin else "train")
+                self.watch.step(label, first + stride, steps, float(losses[-1][:, -1].mean()))
+            begin = end
         trained = [n for n in sizes if cell.run.shortest <= n <= cell.run.length] or [cell.run.length]
         chosen = jnp.arange(len(sizes) + len(trained)) >= len(sizes)
         found = run.evaluate(state, lane, jnp.asarray([*sizes, *trained], jnp.int32), chosen)

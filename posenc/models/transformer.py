@@ -18,6 +18,7 @@ from posenc.attention import embed
 from posenc.compose import Pattern, bare
 from posenc.coordinates import place
 from posenc.models.draws import cut
+from posenc.models.stems import Stem
 from posenc.naming import spec
 from posenc.nnx import Attention
 from posenc.parameters import init, split
@@ -38,6 +39,7 @@ class Shape(NamedTuple):
     classes: int
     norm: Literal["pre", "post"] = "pre"
     dtype: Any = jnp.float32
+    stem: Stem | None = None
 
 
 class Block(nnx.Module):
@@ -78,19 +80,23 @@ class Transformer(nnx.Module):
             )
         self.shape, self.periods = shape, periods
         blocks = [(lambda rngs, s=s: Block(s, shape, rngs=rngs), periods) for s in self.layers]
-        *blocks, (tied, embedding, readout) = cut([*blocks, (self._outer, None)], key)
+        *blocks, (tied, embedding, readout, *stem) = cut([*blocks, (self._outer, None)], key)
         self.blocks = nnx.List(blocks)
         self.tied, self.embedding, self.readout = nnx.Param(tied), nnx.Param(embedding), nnx.Param(readout)
         self.scale = nnx.Param(jnp.ones(shape.dims.width))
+        if stem:
+            self.stem = nnx.Param(stem[0])
 
-    def _outer(self, rngs: Any) -> tuple[dict, Array, Array]:
-        """What is not of one layer: the parameters that layers share, the embedding and the readout."""
+    def _outer(self, rngs: Any) -> tuple[Any, ...]:
+        """What is not of one layer: the parameters that layers share, the embedding, the readout, and a stem's."""
         shape, width = self.shape, self.shape.dims.width
         schemes = {spec(bare(s)): bare(s) for s in (self.input, *self.layers) if s is not None}
         tied = {name: split(s, init(s, rngs.params(), shape.dims))[0] for name, s in schemes.items()}
         readout = rngs.params.normal((width, shape.classes)) * width**-0.5
         # not unit normal: tokens would drown positions in learned tables, which start at 0.02
-        return tied, rngs.params.normal((shape.vocab, width)) * width**-0.5, readout
+        embedding = rngs.params.normal((shape.vocab, width)) * width**-0.5
+        stem = (shape.stem.init(rngs.params.normal, shape.dims),) if shape.stem else ()
+        return tied, embedding, readout, *stem
 
     def __call__(
         self,
@@ -105,11 +111,7 @@ class Transformer(nnx.Module):
         index = np.arange(tokens.shape[-1], dtype=np.int32)  # known while tracing, so that tables can refuse it
         given = {"index": index, "length": valid.sum(-1)} | (coords or {})
         segments, tied = valid.astype(jnp.int32), self.tied.get_value()
-        x = self.embedding.get_value()[tokens].astype(self.shape.dtype)
-        if self.input is not None:
-            shared = tied[spec(bare(self.input))]
-            positions = place(self.input, key, given, train=train)
-            x = embed(self.input, shared, x, positions=positions, segments=segments)
+        x = self.enter(tokens, segments, key, given, train)
 
         def period(x, turn):
             n, blocks = turn
@@ -123,6 +125,20 @@ class Transformer(nnx.Module):
         if self.shape.norm == "pre":
             x = normalise(x, self.scale.get_value())
         return (x @ self.readout.get_value().astype(x.dtype)).astype(jnp.float32)
+
+    def enter(
+        self, tokens: Int[Array, "B T"], segments: Int[Array, "B T"], key: PRNGKeyArray, given: Any, train: bool = False
+    ) -> Float[Array, "B T D"]:
+        """The input of the first layer: the tokens' embedding, through the stem, then what acts on the input."""
+        x = self.embedding.get_value()[tokens].astype(self.shape.dtype)
+        if self.shape.stem is not None:
+            own, causal = self.stem.get_value(), self.shape.dims.causal
+            x = jax.vmap(lambda x, s: self.shape.stem(own, x, s, causal))(x, segments)
+        if self.input is not None:
+            shared = self.tied.get_value()[spec(bare(self.input))]
+            positions = place(self.input, key, given, train=train)
+            x = embed(self.input, shared, x, positions=positions, segments=segments)
+        return x
 
 
 def normalise(x: Float[Array, "... width"], scale: Float[Array, " width"]) -> Float[Array, "... width"]:

@@ -15,7 +15,7 @@ import posenc
 from posenc.compose import bare
 from posenc.coordinates import place
 from posenc.lab import params, plan, store
-from posenc.lab.train import Cell
+from posenc.lab.train import Cell, stages
 from posenc.models.transformer import Transformer, normalise
 from posenc.parameters import join
 from posenc.show.explain import View, weights
@@ -34,7 +34,7 @@ def trained(run: str, text: str, size: int) -> list[View]:
     if not mine:
         has = ", ".join(dict.fromkeys(line["label"] for line in lines)) or "none; train with --keep"
         raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
-    cell = plan.read_cell(mine[0])
+    cell = stages(plan.read_cell(mine[0]), mine[0]["steps"])[-1][0]
     batch = cell.task.sample(evaluation_key(cell.task, size), size, batch=ROWS, n_max=size)
     found = patterns(restored(cell, folder, mine[0]["id"]), cell, batch)
     return [
@@ -58,10 +58,7 @@ def patterns(model: Transformer, cell: Cell, batch: Any) -> list[np.ndarray]:
     key, segments = jax.random.key(0), batch.valid.astype(jnp.int32)
     index = np.arange(batch.tokens.shape[-1], dtype=np.int32)
     given = {"index": index, "length": batch.valid.sum(-1)} | (batch.coords or {})
-    tied, x = model.tied.get_value(), model.embedding.get_value()[batch.tokens].astype(cell.shape.dtype)
-    if model.input is not None:
-        own = tied[posenc.spec(bare(model.input))]
-        x = posenc.embed(model.input, own, x, positions=place(model.input, key, given), segments=segments)
+    tied, x = model.tied.get_value(), model.enter(batch.tokens, segments, key, given)
     found = []
     for n in range(cell.shape.depth):
         turn, which = divmod(n, len(model.layers))

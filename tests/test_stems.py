@@ -1,0 +1,140 @@
+"""Stems mix neighbours before the first layer: each is its equation, sees no other document and, in a decoder, no
+future; runs without one are what they were."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc.lab import plan
+from posenc.lab.results import Results
+from posenc.lab.run import Knobs, Run
+from posenc.lab.train import resolve
+from posenc.models import stems
+from posenc.models.transformer import Shape, Transformer
+from posenc.naming import bind, parse
+from posenc.scheme import Dims
+from tests.lab import made
+from tests.oracles import stems as oracle
+
+TEXTS = ("conv(k=4)", "conv(k=3)", "conv(k=1)", "shift", "gru")
+SEGMENT = np.array([0, 1, 1, 0, 1, 2, 2, 2, 3, 0], np.int32)
+"""Padding before, within and after; a document of one token."""
+
+
+def build(text, causal):
+    dims = Dims(width=6, heads=2, head=3, trained=8, causal=causal)
+    rng = np.random.default_rng(1)
+    stem = stems.parse(text)
+    params = stem.init(lambda shape: jnp.asarray(rng.standard_normal(shape)), dims)
+    params = jax.tree.map(lambda a: a + jnp.asarray(0.3 * rng.standard_normal(a.shape)), params)
+    return jax.jit(lambda x, segment=SEGMENT: stem(params, x, jnp.asarray(segment), causal)), params
+
+
+@pytest.fixture
+def x():
+    return np.random.default_rng(2).standard_normal((10, 6))
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_stem_equals_its_equation(text, causal, x, x64):
+    mix, params = build(text, causal)
+    theirs = getattr(oracle, stems.parse(text).name)(jax.tree.map(np.asarray, params), x, SEGMENT.tolist(), causal)
+    real = SEGMENT > 0
+    np.testing.assert_allclose(np.asarray(mix(x))[real], theirs[real], atol=1e-12)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_no_future_and_no_other_document_is_seen(text, x, x64):
+    mix, _ = build(text, True)
+    moved = x.copy()
+    moved[7:] += 1
+    np.testing.assert_array_equal(mix(moved)[:7], mix(x)[:7])
+    other = x.copy()
+    other[:5] += 1
+    np.testing.assert_array_equal(mix(other)[5:9], mix(x)[5:9])
+    both, _ = build(text, False)
+    np.testing.assert_array_equal(both(other)[5:9], both(x)[5:9])
+
+
+@pytest.mark.parametrize("text", [t for t in TEXTS if t != "shift" and t != "conv(k=1)"])
+def test_where_a_model_sees_both_ways_the_future_counts(text, x, x64):
+    both, _ = build(text, False)
+    moved = x.copy()
+    moved[7] += 1
+    assert np.abs(both(moved)[6] - both(x)[6]).max() > 1e-3
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_padding_holds_changes_nothing(text, x, x64):
+    mix, _ = build(text, True)
+    other = np.where((SEGMENT > 0)[:, None], x, 77.0)
+    np.testing.assert_array_equal(np.asarray(mix(other))[SEGMENT > 0], np.asarray(mix(x))[SEGMENT > 0])
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_gradients_are_finite_in_both_types(text, x):
+    for dtype in (jnp.float32, jnp.bfloat16):
+        mix, _ = build(text, True)
+        out, back = jax.vjp(mix, jnp.asarray(x, dtype))
+        assert out.dtype == dtype and np.isfinite(np.asarray(back(out)[0], np.float32)).all()
+
+
+def test_without_positions_a_stem_is_what_tells_order():
+    """A bidirectional model without positions sees a bag of tokens; with a stem before it, no more."""
+    dims = Dims(width=8, heads=2, head=4, trained=8, causal=False)
+    t, found = jnp.array([[0, 1, 2, 3, 4]]), {}
+    for text in ("none", "conv(k=3)"):
+        shape = Shape(dims, 1, 8, 6, 3, stem=stems.parse(text))
+        model = jax.jit(lambda key, shape=shape: Transformer(bind(parse("nope"), dims), shape, key=key))(
+            jax.random.key(0)
+        )
+        run = jax.jit(lambda t, model=model: model(t, jnp.ones(t.shape, bool), jax.random.key(1)))
+        found[text] = np.abs(run(t)[0, 0] - run(t[:, [0, 3, 1, 4, 2]])[0, 0]).max()
+    assert found["none"] < 1e-5 < 1e-3 < found["conv(k=3)"]
+
+
+def test_a_model_without_a_stem_has_the_weights_that_it_had():
+    dims = Dims(width=8, heads=2, head=4, trained=8)
+    leaves = lambda **how: jax.tree_util.tree_leaves_with_path(  # noqa: E731
+        Transformer(bind(parse("rope"), dims), Shape(dims, 1, 8, 6, 3, **how), key=jax.random.key(0))
+    )
+    paths = {jax.tree_util.keystr(path) for path, _ in leaves()}
+    assert not any("stem" in path for path in paths)
+    assert any("stem" in jax.tree_util.keystr(path) for path, _ in leaves(stem=stems.parse("gru")))
+
+
+def test_a_stem_is_part_of_the_identity_only_where_there_is_one():
+    plain, same, more = (resolve(Run(**how)) for how in ({}, {"stem": "none"}, {"stem": "conv"}))
+    assert "stem" not in plan.written(plain) and "then" not in plan.written(plain)
+    assert plan.identity(plain, Knobs(), 5) == plan.identity(same, Knobs(), 5) != plan.identity(more, Knobs(), 5)
+    assert plan.written(more)["stem"] == "conv(k=4)" and plan.written(more)["revisions"]["Conv"] == 1
+    line = {"id": "0" * 64, "run": plan.written(more)}
+    assert plan.read_cell(line).shape == more.shape
+
+
+def test_two_models_that_differ_in_the_stem_are_never_averaged_as_one():
+    curve = {8: 0.9, 16: 0.8}
+    one, other = (
+        made.record("nope", "none", "copy", [made.trial("nope", "copy", seed, curve)], **how)
+        for seed, how in enumerate(({}, {"stem": "conv(k=4)"}))
+    )
+    labels = {row["scheme"] for row in Results("two", (one, other)).rows()}
+    assert labels == {"nope (stem=none)", "nope (stem=conv(k=4))"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("conv(k=0)", "conv has k taps, which is 0; it is at least 1"),
+        ("cnv", "No stem is called 'cnv'. Did you mean 'conv'"),
+        ("conv + gru", "is not one stem"),
+        ("conv(size=3)", "'conv' has no setting 'size'; it has k"),
+    ],
+)
+def test_what_is_no_stem_is_refused(text, why):
+    with pytest.raises(ValueError, match=why):
+        resolve(Run(stem=text))
+    with pytest.raises(ValueError, match="cannot be read"):
+        Run(stem="conv(")
