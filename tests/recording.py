@@ -15,7 +15,9 @@ KINDS = ("golden", "oracle", "contract")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--record", action="store_true", help="write what the tests find of each scheme (posenc/record.json)")
+    parser.addoption(
+        "--record", action="store_true", help="write what the tests find of each scheme (posenc/record.json)"
+    )
 
 
 def pytest_terminal_summary(terminalreporter, config):

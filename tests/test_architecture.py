@@ -31,7 +31,7 @@ FLOORS = [
     "lab.train",
     "lab.plan lab.worker show.explain",
     "lab.estimate",
-    "lab.sweep show.patterns",
+    "lab.sweep show.patterns show.gallery",
     "cli",
     "__main__",
 ]

@@ -7,8 +7,8 @@ import pytest
 import posenc
 from posenc.catalog import RECORD
 from tests.contract.test_contract import UNCOMPARED
-from tests.golden.test_golden import KEPT
 from tests.golden.case import load
+from tests.golden.test_golden import KEPT
 from tests.recording import collected, digest, merged
 
 ANEW = "run: pytest tests/contract tests/oracles tests/golden --record"

@@ -99,7 +99,8 @@ class Explain:
     """Where position enters, and what it does to scores: the matrix that a scheme induces, in numbers.
 
     Scores are shown against that of a token with itself, with parameters as at the start of training. With
-    `--trained`, the attention pattern of a trained model instead.
+    `--trained`, the attention pattern of a trained model instead. `explain all --png FILE` draws every scheme on one
+    page.
     """
 
     scheme: Spec
@@ -117,6 +118,8 @@ class Explain:
 
     def __call__(self) -> int:
         target = None if self.png is None else _target(self.png)
+        if self.scheme == "all":
+            return _page(target)
         from posenc.show import explain
 
         if self.trained is not None:
@@ -132,8 +135,18 @@ class Explain:
             parts = [head, explain.diagram(self.scheme), *map(explain.as_text, shown)]
             say("\n\n".join(parts if shown else [*parts, "Nothing in the scores depends on position."]))
         if target is not None and shown:
-            _drawn(explain.draw(shown, head), target)
+            _drawn(explain.draw(shown, head), target, head)
         return 0
+
+
+def _page(target: Path | None) -> int:
+    """The gallery in a file."""
+    if target is None:
+        raise ValueError("Every scheme on a page is a figure; say where with --png FILE.")
+    from posenc.show import gallery
+
+    _drawn(gallery.draw(gallery.panels()), target, gallery.ABOUT)
+    return 0
 
 
 def schemes() -> list[dict[str, Any]]:
@@ -219,7 +232,11 @@ def _described(found: dict[str, Any]) -> str:
     if "idea" in found:
         told = ", ".join(f"{k}={v!r}" for k, v in found["settings"].items())
         facts |= {"settings": told or "none", "family": found["family"], "score reads": found["reads"]}
-        facts |= {"kernel": found["kernel class"], "cache": found["cache"], "beyond L": found["extrapolates"] or "unsaid"}
+        facts |= {
+            "kernel": found["kernel class"],
+            "cache": found["cache"],
+            "beyond L": found["extrapolates"] or "unsaid",
+        }
         facts |= {"checked": _proven(found["proof"])}
         facts |= {"cite": ", ".join(found["cite"]) or "nothing to cite"}
     lines += [f"  {name:<12} {_short(value)}" for name, value in facts.items()]
@@ -247,12 +264,10 @@ def _target(text: str) -> Path:
     return path
 
 
-def _drawn(figure: Any, path: Path) -> None:
-    import io
+def _drawn(figure: Any, path: Path, about: str) -> None:
+    from posenc.show.files import drawn
 
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=path.suffix[1:], dpi=200)
-    disk.write(path, buffer.getvalue())
+    disk.write(path, drawn(figure, path.suffix[1:], path.stem, about))
     say(f"Drawn in {path}.")
 
 

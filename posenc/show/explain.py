@@ -6,6 +6,7 @@ the token's own is the score of a pair against the score of a token with itself.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +38,15 @@ class View:
     def tells(self) -> bool:
         """Whether position does something here: scores differ from 0, sizes from 1 by more than draws do."""
         usual, noise = (1.0, 0.05) if len(self.matrix) == 1 else (0.0, 1e-3)
-        return bool(np.nanmax(np.abs(self.matrix - usual)) > noise)
+        there = self.matrix[~np.isnan(self.matrix)]
+        return bool(there.size and np.max(np.abs(there - usual)) > noise)
 
 
-def views(text: str, length: int, causal: bool = False) -> list[View]:
-    """The matrices in which a scheme's doing shows: input similarity, added scores, scores of equal content."""
+def views(text: str, length: int, causal: bool = False, moved: float = 0.0) -> list[View]:
+    """The matrices in which a scheme's doing shows: input similarity, added scores, scores of equal content.
+
+    Parameters are as at the start of training, or `moved` from there by normal draws of this standard deviation.
+    """
     if not 2 <= length <= LONGEST:
         raise ValueError(f"--len is {length}; from 2 to {LONGEST} tokens are drawn.")
     scheme = posenc.parse(text)
@@ -51,27 +56,27 @@ def views(text: str, length: int, causal: bool = False) -> list[View]:
     sizes = {"trained": max(2, length // 2), "longest": length, "causal": causal}  # what lies beyond shows too
     dims = Dims(width=HEADS * HEAD, heads=HEADS, head=HEAD, **sizes)
     with jax.enable_x64(True):
-        return _Probe(posenc.bind(scheme, dims), dims, length).views()
+        return _Probe(posenc.bind(scheme, dims), dims, length, moved).views()
 
 
 class _Probe:
-    """A scheme with parameters as at the start of training, and tokens to look at."""
+    """A scheme with parameters as at the start of training, or moved from there, and tokens to look at."""
 
-    def __init__(self, scheme: Any, dims: Dims, length: int):
+    def __init__(self, scheme: Any, dims: Dims, length: int, moved: float = 0.0):
         self.scheme, self.dims, self.length, self.hooks = scheme, dims, length, bare(scheme)
         key = jax.random.key(0)
-        self.params = posenc.init(scheme, key, dims)
+        draw = np.random.default_rng(0).normal
+        start = posenc.init(scheme, key, dims)
+        self.params = jax.tree.map(lambda a: a + moved * draw(size=a.shape), start) if moved else start
         index = jnp.arange(length, dtype=jnp.int32)
-        self.positions = place(scheme, key, {"index": index, "length": jnp.int32(length)})
+        self.positions = _laid(self.hooks, place(scheme, key, {"index": index, "length": jnp.int32(length)}))
         self.x = jax.random.normal(key, (DRAWS, length, dims.width))
 
     def views(self) -> list[View]:
-        """What there is to see. Values and outputs that are turned cannot be read as weights."""
+        """What there is to see, and only where position does something."""
         found, shape = [], (DRAWS, self.length, HEADS, HEAD)
         if self.hooks.overrides("embed"):
-            found.append(View("input: similarity of what is added at each position", self._similarity()))
-        if self.hooks.overrides("value", "output"):
-            return found
+            found.append(View("input: similarity of equal tokens at each position", self._similarity()))
         if self.hooks.overrides("score", "locate", "weigh"):
             scores = self._scores(jnp.zeros(shape)).mean(0)
             for head in range(2) if not np.allclose(scores[0], scores[1:], equal_nan=True) else range(1):
@@ -85,6 +90,8 @@ class _Probe:
                 found.append(View("query and key: the same, standard deviation over contents", spread))
             content = jax.random.normal(jax.random.key(2), shape)
             found.append(View("query and key: size of a query's scores, against no scheme", self._sizes(content)))
+        if self.hooks.overrides("value", "output"):
+            found.append(View("value: how far what arrives has turned, one less its cosine", self._turned()))
         return [view for view in found if view.tells]
 
     def _sizes(self, content: Any) -> np.ndarray:
@@ -93,19 +100,64 @@ class _Probe:
         ours, usual = (np.nanstd(p._scores(content), axis=(0, 1, 3)) for p in (self, plain))
         return np.where(usual > 1e-9, ours / np.maximum(usual, 1e-9), np.nan)[None]
 
+    def _turned(self) -> np.ndarray:
+        """One less the cosine between a key's value and what of it reaches a query."""
+        q = jnp.zeros((1, self.length, HEADS, HEAD))
+        arrived, sent = self._each_key(q, q)
+        size = np.linalg.norm(arrived, axis=-1)
+        cosine = (arrived * sent).sum(-1) / np.maximum(size, 1e-300)
+        return np.where(size > 1e-12, 1 - cosine, np.nan)[0, 0]
+
+    def _each_key(self, q: Any, k: Any) -> tuple[np.ndarray, np.ndarray]:
+        """What each key's value alone becomes at each query, `[draw, H, Q, K, d]`, and that value, of length one."""
+        sent = jnp.ones(HEAD) * HEAD**-0.5
+        values = jnp.eye(self.length)[:, None, :, None, None] * jnp.broadcast_to(sent, (1, 1, 1, HEADS, HEAD))
+        about = {"x": self.x[: len(q)], "positions": self.positions}
+        mask = "causal" if self.dims.causal else "full"
+
+        def one(v):
+            v = jnp.broadcast_to(v, q.shape).astype(q.dtype)
+            return posenc.attend(self.scheme, self.params, q, k, v, mask=mask, **about)
+
+        every = jax.jit(lambda: jax.lax.map(one, values) - one(jnp.zeros((1, self.length, HEADS, HEAD))))()
+        return np.asarray(every).transpose(1, 3, 2, 0, 4), np.asarray(sent)
+
     def _similarity(self) -> np.ndarray:
         x = jnp.zeros((self.length, self.dims.width))
         e = posenc.embed(self.scheme, self.params, x, positions=self.positions)
+        if not jnp.any(e):  # nothing is added; what is multiplied shows on equal tokens
+            e = posenc.embed(self.scheme, self.params, x + self.x[0, :1], positions=self.positions)
         norm = jnp.linalg.norm(e, axis=-1)
         return np.asarray(e @ e.T / jnp.maximum(norm[:, None] * norm[None, :], 1e-12))
 
     def _scores(self, content: Any) -> np.ndarray:
-        """Per head the score of each pair less the score of the query's token with itself, `[draw, H, L, L]`."""
+        """Per head the score of each pair less the score of the query's token with itself, `[draw, H, L, L]`.
+
+        Where no token sees itself, less the highest of the query's.
+        """
         mask = "causal" if self.dims.causal else "full"
         about = {"x": self.x, "positions": self.positions, "mask": mask}
-        a = np.asarray(weights(self.scheme, self.params, content, content, **about))
+        if self.hooks.overrides("value", "output"):  # what is turned on its way keeps its length
+            a = np.linalg.norm(self._each_key(content, content)[0], axis=-1)
+        else:
+            a = np.asarray(weights(self.scheme, self.params, content, content, **about))
         logs = np.where(a > 1e-300, np.log(np.maximum(a, 1e-300)), np.nan)
-        return logs - np.diagonal(logs, axis1=-2, axis2=-1)[..., None]
+        own = np.diagonal(logs, axis1=-2, axis2=-1)
+        if np.isnan(own).all():  # no token sees itself
+            own = np.max(logs, -1, initial=-np.inf, where=~np.isnan(logs))
+        return logs - np.where(np.isfinite(own), own, np.nan)[..., None]
+
+
+def _laid(hooks: Any, positions: Any) -> Any:
+    """Positions for schemes of several axes: the rows and columns of a square where there are two, else a diagonal."""
+    if isinstance(positions, tuple):
+        return tuple(_laid(s, p) for s, p in zip(hooks.parts, positions, strict=True))
+    if hooks.axes == 1 or positions.ndim > 1:
+        return positions
+    side = math.isqrt(positions.size)
+    if hooks.axes == 2 and side * side == positions.size:
+        return jnp.stack([positions // side, positions % side], -1)
+    return jnp.stack([positions] * hooks.axes, -1)
 
 
 def weights(scheme: Any, params: Any, q: Any, k: Any, **about: Any) -> Any:

@@ -25,20 +25,24 @@ _TEXT = ("task", "scheme", "family", "trial", "outcome", "metric")
 
 def save(figure: Figure, folder: Path, name: str, results: Results, caption: str) -> list[Path]:
     """Write `name` as .svg, .pdf, .png, .csv and .caption.txt; returns their paths."""
-    import matplotlib
-
     disk.check_name(name)
     folder = Path(folder)
     with disk.guarded(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    with matplotlib.rc_context(style.RC):
-        for kind in FORMATS:
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, metadata=_metadata(kind, name, results))
-            written.append(disk.write(folder / f"{name}.{kind}", buffer.getvalue()))
+    about = source(results)
+    written = [disk.write(folder / f"{name}.{kind}", drawn(figure, kind, name, about)) for kind in FORMATS]
     written.append(disk.write(folder / f"{name}.csv", data(results).encode()))
     return [*written, disk.write(folder / f"{name}.caption.txt", (caption.strip() + "\n").encode())]
+
+
+def drawn(figure: Figure, kind: str, name: str, about: str) -> bytes:
+    """A figure in one of the formats, with its name and what it shows inside."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    with matplotlib.rc_context(style.RC):
+        figure.savefig(buffer, format=kind, metadata=_metadata(kind, name, about))
+    return buffer.getvalue()
 
 
 def source(results: Results) -> str:
@@ -66,8 +70,7 @@ def harmless(text: Any) -> str:
     return f"'{shown}" if shown[:1] in ("=", "+", "-", "@") else shown
 
 
-def _metadata(kind: str, name: str, results: Results) -> dict[str, Any]:
-    about = source(results)
+def _metadata(kind: str, name: str, about: str) -> dict[str, Any]:
     if kind == "svg":
         return {"Title": name, "Description": about, "Creator": "posenc", "Date": None}
     if kind == "pdf":

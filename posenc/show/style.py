@@ -1,7 +1,7 @@
 """How results look, everywhere the same: hue by family, marker and dash by variant, so that colour is never alone.
 
-The hues are Okabe and Ito's (2008), which stay apart for all common kinds of colour blindness; their yellow is left
-out, since it vanishes on paper.
+The hues are Okabe and Ito's (2008), which stay apart for all common kinds of colour blindness; their yellow, which
+vanishes on paper, gives way to Tol's wine (2021).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ HUES = {
     "table": "#CC79A7",
     "kernel": "#E69F00",
     "temperature": "#56B4E9",
+    "context": "#882255",
 }
 """Families with a hue of their own; others take the hues that a figure leaves free."""
 MARKERS = "osD^vPX*<>"
