@@ -58,7 +58,7 @@ class Run:
     stem: str = later("none")
     """What mixes neighbours before the first layer, as a text: "conv(k=4)", "gru", "shift"; "none" for nothing."""
     then: str | None = later(None)
-    """From which share of the steps on another scheme goes on with the same parameters: "0.9 nope"."""
+    """From which share of the steps on another scheme goes on with the same parameters: "0.9 nope" (DroPE)."""
 
     def __post_init__(self):
         convert(self)

@@ -83,7 +83,10 @@ def resolve(run: Run) -> Cell:
 
 
 def stages(cell: Cell, steps: int) -> list[tuple[Cell, int]]:
-    """What is trained one after another with the same parameters, and the step at which each ends."""
+    """What is trained one after another with the same parameters, and the step at which each ends (Gelberg et al., 2025).
+
+    Their queries and keys are normalised too, and their scores scaled in evaluation; neither is done here.
+    """
     at, scheme = cell.run.goes_on(steps)
     if not scheme:
         return [(cell, steps)]

@@ -5,6 +5,8 @@ Their repeat variants list the same strings at every length, in training and in 
 
 @inproceedings{kazemnejad2023impact, title={The Impact of Positional Encoding on Length Generalization in Transformers},
   author={Kazemnejad, Amirhossein and Padhi, Inkit and others}, booktitle={NeurIPS}, year={2023}}
+@inproceedings{zhou2024algorithms, title={What Algorithms can Transformers Learn? A Study in Length Generalization},
+  author={Zhou, Hattie and Bradley, Arwen and others}, booktitle={ICLR}, year={2024}, eprint={2310.16028}}
 """
 
 from __future__ import annotations
@@ -14,10 +16,13 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from posenc.registry import later
 from posenc.tasks.coupling import copied
-from posenc.tasks.draw import INT, integers, look
+from posenc.tasks.draw import INT, between, integers, look
 from posenc.tasks.layout import prompted
 from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+
+SIZES = Sizes(1, (4, 20), (21, 24, 28, 32, 36, 40))
 
 
 class Copy(Task, name="copy"):
@@ -29,6 +34,10 @@ class Copy(Task, name="copy"):
 
     n is the length of the source; NEXT and TO are the token `symbols`. The first and the third offer "coupled": a
     symbol and its copy share a number.
+
+    `hints` puts a marker before every symbol of x, in prompt and answer alike: H_s x₁ H_{s+1} x₂ …, where the markers
+    are the tokens from `symbols` on, `hints` of them, and s is drawn, so that all are trained by short strings (index
+    hints; Zhou et al., 2023, §5; from memory of the paper, which released no code). Only "random" has them.
     """
 
     layout = Layout.LM
@@ -36,20 +45,35 @@ class Copy(Task, name="copy"):
     metric = "exact"
     ability = ("alignment",)
     suites = ("kazemnejad", "quick")
-    least = {"symbols": 2}
-    samples = tuple({"variant": v} for v in ("random_twice", "repeat", "repeat_twice", "substitute"))
-    sizes = Sizes(1, (4, 20), (21, 24, 28, 32, 36, 40))
+    least = {"symbols": 2, "hints": 0}
+    samples = (
+        *({"variant": v} for v in ("random_twice", "repeat", "repeat_twice", "substitute")),
+        {"hints": 44, "symbols": 10},
+    )
 
     variant: Literal["random", "random_twice", "repeat", "repeat_twice", "substitute"] = "random"
     symbols: int = 100
+    hints: int = later(0)
+
+    def validate(self):
+        super().validate()
+        if self.hints and (self.variant != "random" or self.hints < 4):
+            raise ValueError(f"hints are 4 or more, for the variant 'random', not {self.hints} for {self.variant!r}.")
 
     @property
     def alphabet(self):
-        return self.symbols + (self.variant in ("random_twice", "substitute"))
+        return self.symbols + self.hints + (self.variant in ("random_twice", "substitute"))
 
     @property
     def choices(self):
-        return self.symbols
+        return self.symbols + self.hints
+
+    @property
+    def sizes(self):
+        if not self.hints:
+            return SIZES
+        beyond = tuple(n for n in SIZES.evaluation if n <= self.hints)
+        return Sizes(1, (4, min(SIZES.train[1], self.hints)), beyond, self.hints)
 
     def tokens(self, n):
         return self._prompt(n) + self._answer(n) + 3
@@ -59,12 +83,18 @@ class Copy(Task, name="copy"):
         batch = prompted(self, n, self.tokens(n_max), prompt, self._prompt(n), answer, self._answer(n))
         if self.variant not in ("random", "repeat"):
             return batch
-        i, middle = jnp.arange(batch.tokens.shape[1], dtype=INT)[None, :], n[:, None]
+        i, middle = jnp.arange(batch.tokens.shape[1], dtype=INT)[None, :], self._prompt(n)[:, None]
         coupled = jnp.where((i > 0) & (i < 2 * middle + 2), copied(i - 1, middle), 0)
         return batch._replace(coords={**batch.coords, "coupled": coupled.astype(INT)})
 
     def _text(self, key, n, n_max):
         """What stands before and after SEP; one column stands for a symbol repeated as often as needed."""
+        if self.hints:
+            word, start = jax.random.split(key)
+            x, first = integers(word, n.shape[0], n_max, self.symbols), between(start, 0, self.hints - n)
+            markers = self.symbols + first[:, None] + jnp.arange(n_max, dtype=INT)[None, :]
+            text = jnp.stack([markers, x], -1).reshape(n.shape[0], -1)
+            return text, text
         if self.variant in ("random", "random_twice"):
             x = integers(key, n.shape[0], n_max, self.symbols)
             if self.variant == "random":
@@ -79,10 +109,14 @@ class Copy(Task, name="copy"):
         return jnp.concatenate([a, b, jnp.full_like(a, self.symbols), a], axis=1), b
 
     def _prompt(self, n):
-        return n + 3 if self.variant == "substitute" else n
+        return n + 3 if self.variant == "substitute" else self._each(n)
 
     def _answer(self, n):
-        return {"random_twice": 2 * n + 1, "repeat_twice": 2 * n}.get(self.variant, n)
+        return {"random_twice": 2 * n + 1, "repeat_twice": 2 * n}.get(self.variant, self._each(n))
+
+    def _each(self, n):
+        """How many tokens n symbols take."""
+        return 2 * n if self.hints else n
 
     def answer(self, prompt):
         x, end = prompt[1:-1], [self.special("EOS")]

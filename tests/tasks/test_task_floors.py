@@ -53,6 +53,8 @@ def walk(n):
 def copied(task, n):
     """One symbol throughout is right where one symbol is all there is; the whole answer, where it is one of few."""
     one = 1 / task.symbols
+    if task.hints:
+        return 0.0, one**n / (task.hints - n + 1)
     if task.variant == "random_twice":
         return 0.0, one if n == 1 else 0.0
     return (one, one) if n == 1 or task.variant != "random" else (0.0, 0.0)

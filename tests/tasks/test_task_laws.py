@@ -97,6 +97,12 @@ def copy(symbols):
     return even((symbols + 2, *x, symbols + 1) for x in words(symbols, 3))
 
 
+def hinted(hints):
+    """A run of markers from anywhere: three of so many, each before a symbol of two."""
+    sep, bos = 2 + 5 + 1, 2 + 5 + 2
+    return even((bos, 2 + s, x[0], 3 + s, x[1], 4 + s, x[2], sep) for s in range(hints - 2) for x in words(2, 3))
+
+
 def substitute(symbols):
     to, sep, bos = symbols, symbols + 2, symbols + 3
     return even((bos, a, b, to, a, a, sep) for a, b in permutations(range(symbols), 2))
@@ -151,6 +157,7 @@ LAWS = {
     "fill_blank(hide=0.25)": (5, fill_blank, 3),
     "copy(symbols=5)": (3, copy, 5),
     "copy(variant='substitute', symbols=5)": (2, substitute, 5),
+    "copy(hints=5, symbols=2)": (3, hinted, 5),
     "associative_recall(keys=3, values=2)": (2, associative_recall, 3),
     "flip_flop(p=0.6)": (8, flip_flop, 4),
     "reverse_string": (5, strings(2), 5),
