@@ -134,6 +134,16 @@ def test_a_scheme_that_is_told_where_tokens_stand_is_refused(text):
             posenc.embed(scheme, params, np.zeros((6, 8), np.float32), positions=draw(DRAWN, 6))
 
 
+@pytest.mark.parametrize("text", ["rerope", "self_extend", "inkling"])
+def test_a_scheme_that_asks_where_tokens_stand_beside_their_distance_is_refused(text):
+    dims = posenc.Dims(width=32, heads=4, head=8, trained=16)
+    scheme = posenc.bind(posenc.parse(f"{text} @ random_sorted(64, over='distances')"), dims)
+    params, q = posenc.init(scheme, jax.random.key(0), dims), jnp.ones((1, 6, 4, 8))
+    positions = posenc.place(scheme, jax.random.key(1), {"index": jnp.arange(6), "length": 6})
+    with pytest.raises(ValueError, match="drawn distances say only how far apart they are"):
+        posenc.attend(scheme, params, q, q, q, x=jnp.ones((1, 6, 32)), positions=positions)
+
+
 def test_drawn_distances_serve_neither_a_cache_nor_two_sequences():
     alibi, dims = posenc.parse("alibi"), posenc.Dims(8, 2, 4, 6)
     q, k, v = (a.astype(np.float32) for a in tokens(1, 3, 2, 4))
