@@ -1,0 +1,111 @@
+"""Inkling: profiles that end, a scale that expects normal queries and keys, and a temperature for the whole score."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from tests.golden.contextual import bias
+from tests.schemes.seen import DIMS, attend, made, tokens
+
+
+def loud(text, seed=0):
+    """Profiles that are seen: at the start they are small."""
+    scheme, params = made(text, seed=seed)
+    return scheme, jax.tree.map(lambda a: a * 30, params)
+
+
+def added(scheme, params, x):
+    return np.asarray(bias(scheme, params, jnp.asarray(x)[None]))[0]
+
+
+def test_distances_beyond_the_extent_get_nothing_and_not_the_last_profile():
+    """R-29: an index beyond the table."""
+    scheme, params = loud("inkling(extent=3)")
+    b = added(scheme, params, tokens(8)[3])
+    apart = np.arange(8)[:, None] - np.arange(8)[None, :]
+    np.testing.assert_array_equal(b[:, (apart < 0) | (apart >= 3)], 0)
+    assert (np.abs(b[:, (apart >= 0) & (apart < 3)]) > 1e-6).all()
+
+
+def test_a_distance_has_its_own_profile_wherever_it_is():
+    scheme, params = loud("inkling(extent=5)")
+    x = np.repeat(tokens(1)[3], 7, 0)  # every query asks for the same
+    b = added(scheme, params, x)
+    for distance in range(5):
+        diagonal = np.diagonal(b, -distance, 1, 2)
+        np.testing.assert_allclose(diagonal, np.repeat(diagonal[:, :1], diagonal.shape[1], 1), atol=1e-6)
+    assert len(np.unique(b[0, 6].round(5))) == 6  # five profiles, and 0
+
+
+def test_scores_do_not_change_when_all_positions_shift_below_the_floor():
+    scheme, params = loud("inkling(extent=4)")
+    q, k, v, x = tokens(6)
+    out = [attend(scheme, params, q, k, v, x, positions=np.arange(6) + more) for more in (0, 1000)]
+    np.testing.assert_allclose(out[1], out[0], atol=1e-6)
+
+
+def test_without_profiles_scores_are_divided_by_the_width_of_a_head():
+    scheme, params = made("inkling")
+    params["layer"]["profiles"] = jnp.zeros_like(params["layer"]["profiles"])
+    q, k, v, x = tokens(6)
+    np.testing.assert_allclose(
+        attend(scheme, params, q, k, v, x), attend(*made("nope"), q / DIMS.head**0.5, k, v), atol=1e-6
+    )
+    assert scheme.scale(64) == 1 / 64
+
+
+def test_the_temperature_multiplies_the_whole_score_from_the_floor_on():
+    """Trap 18: queries and biases both; position 2 is the third token."""
+    cold, params = loud("inkling(extent=4, strength=0.0)")
+    warm, _ = loud("inkling(extent=4, strength=0.5, floor=3)")
+    q, k, v, x = tokens(6)
+    tau = 1 + 0.5 * np.log(np.maximum(np.arange(1, 7) / 3, 1))
+    assert (tau[:3] == 1).all() and (tau[3:] > 1.1).all()
+    np.testing.assert_allclose(added(warm, params, x), added(cold, params, x) * tau[None, :, None], rtol=1e-5)
+    ours, plain = (attend(s, params, q, k, v, x) for s in (warm, cold))
+    np.testing.assert_array_equal(ours[:3], plain[:3])
+    for row in range(3, 6):
+        hot = params | {"heads": {"w": params["heads"]["w"] * tau[row]}}
+        asked = attend(cold, hot, q * tau[row], k, v, x)
+        np.testing.assert_allclose(ours[row], asked[row], atol=2e-6)
+
+
+def test_below_the_floor_and_before_zero_the_temperature_is_one_with_a_finite_gradient():
+    scheme, params = loud("inkling(extent=4, strength=0.5, floor=100)")
+    q, k, v, x = tokens(5)
+    where = np.arange(5) - 50
+    run = lambda p: (posenc.attend(scheme, p, q, k, v, x=x, positions=where) * v).sum()  # noqa: E731
+    value, back = jax.jit(jax.value_and_grad(run))(params)
+    assert np.isfinite(value) and all(np.isfinite(a).all() for a in jax.tree.leaves(back))
+    plain = attend(made("inkling(extent=4, strength=0.0)")[0], params, q, k, v, x)
+    np.testing.assert_allclose(attend(scheme, params, q, k, v, x, positions=where), plain, atol=1e-6)
+
+
+def test_profiles_are_shared_by_the_heads_and_start_small():
+    _, params = made("inkling", posenc.Dims(width=64, heads=8, head=4, trained=16))
+    profiles, w = np.asarray(params["layer"]["profiles"]), np.asarray(params["heads"]["w"])
+    assert profiles.shape == (16, 1024) and w.shape == (8, 16, 64)
+    assert abs(profiles.std() / 0.02 - 1) < 0.05 and abs(w.std() / 0.02 - 1) < 0.05
+
+
+def test_a_cache_keeps_nothing_of_keys_but_themselves():
+    scheme, params = made("inkling")
+    cache = posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=4, dtype=jnp.float32)
+    assert not jax.tree.leaves(cache.said)
+
+
+def test_real_positions_and_a_seen_future_are_refused():
+    scheme, params = made("inkling")
+    q, k, v, x = tokens(4)
+    with pytest.raises(TypeError, match="'inkling' looks distances up in a table"):
+        posenc.attend(scheme, params, q, k, v, x=x, positions=np.arange(4) / 2)
+    with pytest.raises(ValueError, match="causal only.*no profile for keys that come after"):
+        posenc.attend(scheme, params, q, k, v, x=x, mask="full")
+
+
+@pytest.mark.parametrize("name", ["rank", "extent", "floor"])
+def test_settings_without_a_meaning_are_refused(name):
+    with pytest.raises(ValueError, match=f"'{name}' of 'inkling' is 0; it is at least 1"):
+        posenc.parse(f"inkling({name}=0)")
