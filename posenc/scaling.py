@@ -58,13 +58,14 @@ def spread(
     """The pairs that turn `fast` and `slow` times within the original length, as real indices.
 
     They are rounded outwards if `truncate`, and kept within 0 and d - 1, the last feature rather than the last pair:
-    so do the authors of YaRN and everybody since.
+    so do the authors of YaRN and everybody since. Where all pairs turn faster than `fast`, that bound would stand
+    before the first, and their line runs backwards and divides what is fastest; here all are kept.
     """
     first, last = (pairs * math.log(original / (2 * math.pi * turns)) / math.log(base) for turns in (fast, slow))
     if truncate:
         first, last = math.floor(first), math.ceil(last)
     first, last = max(first, 0), min(last, 2 * pairs - 1)
-    return first, last if last != first else last + 0.001
+    return first, max(last, first + 0.001)
 
 
 def _keep(frequency: Any, spread: tuple[float, float], kept: float) -> np.ndarray:
@@ -113,6 +114,12 @@ def check_original(name: str, original: int | None, least: int = 1) -> None:
     """Refuse an original length that is none."""
     if original is not None and original < least:
         raise ValueError(f"The setting 'original' of {name!r} is {original}; it is a length of at least {least}.")
+
+
+def check_falling(name: str, base: float) -> None:
+    """Refuse a base that does not order pairs from fast to slow."""
+    if base <= 1:
+        raise ValueError(f"The base of {name!r} is {base}; pairs go from fast to slow where it is above 1, as 10000.")
 
 
 def check_turns(name: str, setting: Any, fast: float, slow: float) -> None:

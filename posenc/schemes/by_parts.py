@@ -52,7 +52,7 @@ class ByParts(Scheme, name="by_parts"):
     )
 
     def validate(self):
-        check_base("by_parts", self.base)
+        scaling.check_falling("by_parts", self.base)
         check_share("by_parts", "fraction", self.fraction)
         scaling.check_longer("by_parts", self.factor)
         scaling.check_original("by_parts", self.original)
@@ -128,7 +128,7 @@ class YaRN(Scheme, name="yarn"):
     )
 
     def validate(self):
-        check_base("yarn", self.base)
+        scaling.check_falling("yarn", self.base)
         check_share("yarn", "fraction", self.fraction)
         scaling.check_longer("yarn", self.factor)
         scaling.check_original("yarn", self.original)

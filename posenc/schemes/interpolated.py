@@ -153,7 +153,7 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
     )
 
     def validate(self):
-        check_base("dynamic_ntk", self.base)
+        scaling.check_falling("dynamic_ntk", self.base)
         check_share("dynamic_ntk", "fraction", self.fraction)
         scaling.check_longer("dynamic_ntk", self.factor)
         scaling.check_original("dynamic_ntk", self.original)

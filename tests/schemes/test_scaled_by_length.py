@@ -1,0 +1,241 @@
+"""RoPE that stretches with the text: dynamic_ntk, and longrope's switch between short and long factors."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc import Dims, scaling
+from posenc.rotation import frequencies
+from tests.golden.spectrum import circle, spectrum
+
+DIMS = Dims(width=8, heads=1, head=8, trained=32)
+NONE = {"layer": {}, "heads": {}}
+BOTH = ["dynamic_ntk(original=4)", "longrope(original=4)"]
+SHORT, LONG = (1.0, 1.1, 1.2, 1.3), (1.5, 2.0, 3.0, 4.0)
+PHI = f"longrope(long={LONG}, short={SHORT}, original=32)"
+
+
+def made(text, dims=DIMS):
+    return posenc.bind(posenc.parse(text), dims)
+
+
+def tokens(length, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal((length, 1, 8)).astype(np.float32) for _ in range(3)]
+
+
+def attend(scheme, q, k, v, **about):
+    return np.asarray(_attend(scheme, NONE, q, k, v, **about))
+
+
+_attend = jax.jit(posenc.attend, static_argnums=0)
+
+
+def extent(position, segment):
+    return np.asarray(scaling.extent(jnp.asarray(position), jnp.asarray(segment, jnp.int32)))
+
+
+def test_the_current_length_is_the_largest_position_of_a_document_plus_one():
+    np.testing.assert_array_equal(extent([0, 1, 2, 0, 1], [1, 1, 1, 2, 2]), [3, 3, 3, 2, 2])
+    np.testing.assert_array_equal(extent([7, 3, 11, 0], [1, 1, 1, 1]), [12, 12, 12, 12])
+    np.testing.assert_array_equal(extent([0.5, 2.25], [1, 1]), [3.25, 3.25])
+    np.testing.assert_array_equal(extent([0, 1, 0, 1, 2], [9, 9, 4, 4, 4]), [2, 2, 3, 3, 3])
+
+
+def test_padding_adds_nothing_to_the_length_and_ends_no_document():
+    np.testing.assert_array_equal(extent([0, 90, 1, 2, 99], [1, 0, 1, 1, 0])[[0, 2, 3]], [3, 3, 3])
+    np.testing.assert_array_equal(extent([50, 60, 0, 1], [0, 0, 1, 1])[2:], [2, 2])
+    assert np.isneginf(extent([5, 6], [0, 0])).all(), "where nothing is real there is no length, and nothing grows"
+
+
+@pytest.mark.parametrize("rule", ["ntk", "linear", "by_parts", "yarn"])
+def test_up_to_the_original_length_it_is_rope_to_the_bit(rule):
+    """Whatever was run before: R-4 and R-9, of which the second was wrong at the very border."""
+    scheme, rope = made(f"dynamic_ntk(rule='{rule}', original=32)"), made("rope")
+    seen = {}
+    for length in (20, 64, 32, 31, 40, 32) if rule == "ntk" else (33, 32):
+        q, k, v = tokens(length)
+        out, plain = attend(scheme, q, k, v), attend(rope, q, k, v)
+        assert np.array_equal(out, plain) == (length <= 32), length
+        np.testing.assert_array_equal(out, seen.setdefault(length, out))
+
+
+def test_the_base_follows_the_length_by_the_rule_of_its_authors():
+    """R-5: "dynamic" was once computed for one length alone."""
+    found = []
+    for length in (32, 33, 64, 500):
+        growth = 2 * length / 32 - 1
+        ours, _ = spectrum(made("dynamic_ntk(factor=2.0, original=32)"), 8, length)
+        np.testing.assert_allclose(ours, frequencies(8, 10000 * growth ** (8 / 6)), rtol=1e-12)
+        found.append(ours[1])
+    assert (np.diff(found) < 0).all()
+
+
+@pytest.mark.parametrize(("rule", "static"), [("linear", "pi"), ("by_parts", "by_parts"), ("yarn", "yarn")])
+def test_at_one_length_it_is_the_scheme_of_that_factor(rule, static):
+    settings = ", base=50.0" + (", original=32" if static != "pi" else "")
+    ours = spectrum(made(f"dynamic_ntk(rule='{rule}', original=32, base=50.0)"), 8, 96)
+    theirs = spectrum(made(f"{static}(factor=3.0{settings})"), 8)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_ntk_by_the_length_alone_is_ntk_of_that_factor():
+    ours = spectrum(made("dynamic_ntk(original=32)"), 8, 96)[0]
+    np.testing.assert_allclose(ours, spectrum(made("ntk(factor=3.0)"), 8)[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_a_cache_is_refused_for_its_keys_would_be_stale(text):
+    """R-3 and R-8: keys stored while the text was short are turned by other frequencies than those to come; a prompt
+    in chunks would hold two rotations."""
+    scheme = made(text)
+    with pytest.raises(
+        ValueError, match="has no cache: its keys are turned by frequencies that change as the sequence"
+    ):
+        posenc.Cache.empty(scheme, NONE, DIMS, batch=1, capacity=8, dtype=jnp.float32)
+    q, k, v = tokens(6)
+    early = attend(scheme, q[:4], k[:4], v[:4])
+    assert np.abs(attend(scheme, q, k, v)[:4] - early).max() > 1e-3, "the reason holds: a text's beginning changes"
+    with pytest.raises(ValueError, match="has no cache"):
+        posenc.Cache.empty(made(f"nope + {text}"), (NONE, NONE), DIMS, batch=1, capacity=8, dtype=jnp.float32)
+
+
+def test_long_factors_alone_have_a_cache():
+    scheme = made("longrope(switch='never')")
+    assert scheme.cross and not scheme.uncached
+    posenc.Cache.empty(scheme, NONE, DIMS, batch=1, capacity=8, dtype=jnp.float32)
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_each_document_has_a_length_of_its_own(text):
+    """Hugging Face takes the longest of the batch: there a long neighbour changes a short text."""
+    scheme, (q, k, v) = made(text), tokens(9)
+    packed = attend(scheme, q, k, v, segments=np.array([1, 1, 1, 2, 2, 2, 2, 2, 2]))
+    np.testing.assert_allclose(packed[:3], attend(scheme, q[:3], k[:3], v[:3]), atol=1e-6)
+    np.testing.assert_allclose(packed[3:], attend(scheme, q[3:], k[3:], v[3:]), atol=1e-6)
+    batch = attend(scheme, *(np.stack([a, a]) for a in (q, k, v)), positions=np.stack([np.arange(9), np.zeros(9, int)]))
+    np.testing.assert_allclose(batch[0], attend(scheme, q, k, v), atol=1e-6)
+
+
+@pytest.mark.parametrize("text", [*BOTH, "alibi + dynamic_ntk(original=4)"])
+def test_queries_that_are_some_of_the_keys_know_how_long_these_are(text):
+    scheme, (q, k, v) = made(text), tokens(9)
+    params = (NONE, NONE) if "+" in text else NONE
+    run = jax.jit(posenc.attend, static_argnums=0)
+    whole = run(scheme, params, q, k, v)
+    for start in (0, 2, 5):
+        part = run(scheme, params, q[start : start + 4], k, v, query_start=start)
+        np.testing.assert_allclose(part, whole[start : start + 4], atol=1e-6)
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_between_two_sequences_there_is_no_one_length(text):
+    scheme, (q, k, v) = made(text), tokens(9)
+    with pytest.raises(ValueError, match="undefined between two sequences.*pass query_start"):
+        posenc.attend(scheme, NONE, q[:4], k, v)
+    with pytest.raises(ValueError, match="4 from index 6 on are not among 9"):
+        posenc.attend(scheme, NONE, q[:4], k, v, query_start=6)
+    beyond = jax.jit(lambda start: posenc.attend(scheme, NONE, q[:4], k, v, query_start=start))(6)
+    assert np.isfinite(beyond[:3]).all() and np.isnan(beyond[3:]).all()
+
+
+@pytest.mark.parametrize("length", [1, 31, 32])
+def test_short_factors_hold_up_to_and_including_the_original_length(length):
+    rates, size = spectrum(made(PHI), 8, length)
+    np.testing.assert_allclose(rates, frequencies(8, 10000.0) / SHORT, rtol=1e-12)
+    np.testing.assert_allclose(size, np.sqrt(1 + np.log(4) / np.log(32)), rtol=1e-12)
+
+
+def test_long_factors_hold_for_every_token_of_a_longer_text():
+    """R-8: one set for each text, never two in one."""
+    rates, size = spectrum(made(PHI), 8, 33)
+    np.testing.assert_allclose(rates, frequencies(8, 10000.0) / LONG, rtol=1e-12)
+    np.testing.assert_allclose(size, np.sqrt(1 + np.log(4) / np.log(32)), rtol=1e-12)
+    q, k, v = tokens(33)
+    np.testing.assert_allclose(
+        attend(made(PHI), q, k, v),
+        attend(made(f"longrope(long={LONG}, original=32, switch='never')"), q, k, v),
+        atol=1e-6,
+    )
+
+
+def test_open_factors_are_none_for_short_texts_and_interpolation_for_long_ones():
+    flat = "longrope(original=32, magnitude=1.0)"
+    for length, text in ((32, "rope"), (33, "pi")):
+        q, k, v = tokens(length)
+        np.testing.assert_allclose(attend(made(flat), q, k, v), attend(made(text), q, k, v), atol=1e-6)
+
+
+def test_gradual_factors_grow_from_rope_to_the_long_ones():
+    scheme, plain = made(f"longrope(long={LONG}, original=32, switch='gradual')"), frequencies(8, 10000.0)
+    for length, way in ((20, 0), (32, 0), (80, 0.5), (128, 1)):
+        np.testing.assert_allclose(
+            spectrum(scheme, 8, length)[0], plain / (1 + (np.array(LONG) - 1) * way), rtol=1e-12, err_msg=str(length)
+        )
+
+
+def test_the_first_positions_keep_the_angles_and_sizes_of_rope():
+    places = np.arange(6)
+    ours = circle(made(f"longrope(long={LONG}, original=32, switch='never', start=3)"), places, 8)
+    for a, first, rest in zip(
+        ours,
+        circle(made("rope"), places, 8),
+        circle(made(f"longrope(long={LONG}, original=32, switch='never')"), places, 8),
+        strict=True,
+    ):
+        np.testing.assert_allclose(a[:3], first[:3], atol=1e-7)
+        np.testing.assert_allclose(a[3:], rest[3:], atol=1e-7)
+
+
+def test_a_magnitude_is_its_authors_or_yarns_or_a_number():
+    for said, m in (("'su'", np.sqrt(1 + np.log(4) / np.log(32))), ("'yarn'", 0.1 * np.log(4) + 1), ("1.2", 1.2)):
+        size = spectrum(made(f"longrope(original=32, magnitude={said})"), 8, 9)[1]
+        np.testing.assert_allclose(size, m, rtol=1e-12)
+
+
+def test_the_original_length_is_the_one_trained_on_unless_given():
+    assert made("dynamic_ntk").original == made("longrope").original == 32
+    assert made("longrope").short == (1.0,) * 4 and made("longrope").long == (4.0,) * 4
+    assert made("longrope(fraction=0.5)").long == (4.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("dynamic_ntk(factor=0.5)", "'factor' of 'dynamic_ntk' is 0.5; it is 1 at least"),
+        ("dynamic_ntk(original=0)", "'original' of 'dynamic_ntk' is 0; it is a length of at least 1"),
+        ("dynamic_ntk(rule='linear', factor=2.0)", "stretches by the length alone, but factor is 2.0; leave it at 1"),
+        ("dynamic_ntk(rule='cubic')", "takes 'ntk' or 'linear' or 'by_parts' or 'yarn', not 'cubic'"),
+        ("dynamic_ntk(base=0.0)", "base of 'dynamic_ntk' is 0.0"),
+        ("longrope(factor=0.0)", "'factor' of 'longrope' is 0.0; it is 1 at least"),
+        ("longrope(original=1)", "'original' of 'longrope' is 1; it is a length of at least 2"),
+        ("longrope(long=(1.0, -2.0))", "'long' of 'longrope' holds -2.0; all are above 0"),
+        ("longrope(short=(0.0,))", "'short' of 'longrope' holds 0.0"),
+        ("longrope(switch='never', short=(1.0, 2.0))", "has no use for short; leave it out"),
+        ("longrope(switch='gradual', factor=1.0)", "take a factor above 1"),
+        ("longrope(start=-1)", "'start' of 'longrope' is -1"),
+        ("longrope(magnitude=0.0)", "it is above 0, 'su' or 'yarn'"),
+    ],
+)
+def test_settings_without_meaning_are_refused(text, why):
+    with pytest.raises(ValueError, match=why):
+        posenc.parse(text)
+
+
+@pytest.mark.parametrize("name", ["long", "short"])
+def test_factors_of_another_number_than_the_pairs_are_refused(name):
+    with pytest.raises(ValueError, match=f"'{name}' of 'longrope' holds 3 numbers, and 8 of 8 features.*; give 4"):
+        made(f"longrope({name}=(1.0, 2.0, 3.0))")
+    q, k, v = (a[..., :4] for a in tokens(3))
+    with pytest.raises(ValueError, match="holds 4 numbers, and 4 of 4 features are turned; give 2"):
+        posenc.attend(made(PHI), NONE, q, k, v)
+
+
+@pytest.mark.parametrize("rule", ["ntk", "by_parts"])
+def test_two_features_have_no_exponent_in_ntk(rule):
+    with pytest.raises(ValueError, match="turn 4 at least"):
+        made(f"dynamic_ntk(rule='{rule}')", Dims(2, 1, 2, 16))
+    made("dynamic_ntk(rule='linear')", Dims(2, 1, 2, 16))

@@ -1,0 +1,217 @@
+"""RoPE for longer contexts by a factor that is known beforehand: pi, ntk, by_parts, yarn, llama3 and hope."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc import Dims, scaling
+from posenc.rotation import frequencies
+from tests.golden.spectrum import spectrum
+
+DIMS = Dims(width=16, heads=1, head=16, trained=64)
+STATIC = ["pi", "ntk", "by_parts", "yarn", "llama3", "hope"]
+BASE = 100.0  # so that within 64 positions some of 8 pairs turn often, some never, and some between
+
+
+def made(text, dims=DIMS):
+    return posenc.bind(posenc.parse(text), dims)
+
+
+def features(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def turn(scheme, x, position):
+    return np.asarray(scheme.query({}, jnp.asarray(x), jnp.asarray(position))[0])
+
+
+def rates(text, head=16):
+    return spectrum(made(text), head)[0]
+
+
+@pytest.mark.parametrize("name", STATIC[:-1])
+def test_a_factor_of_1_is_rope(name):
+    """R-6: somebody's positions were doubled where no scaling was asked for."""
+    x, position = features(6, 16), np.array([0, 1, 5, 63, 64, 500])
+    plain = turn(made(f"rope(base={BASE})"), x, position)
+    np.testing.assert_allclose(turn(made(f"{name}(factor=1.0, base={BASE})"), x, position), plain, atol=1e-6)
+    assert np.abs(turn(made(f"{name}(factor=2.0, base={BASE})"), x, position) - plain).max() > 1e-2
+
+
+@pytest.mark.parametrize("factor", [2.5, 4.0])
+def test_position_interpolation_is_rope_at_scaled_positions(factor):
+    q, k, v = (features(9, 1, 16, seed=n) for n in range(3))
+    none, index = {"layer": {}, "heads": {}}, np.array([0, 3, 1, 8, 8, 20, 400, 7, 5000], np.int32)
+    scaled = posenc.parse(f"rope @ scale({factor})")
+    placed = posenc.place(scaled, jax.random.key(0), {"index": index, "length": 9})
+    run = jax.jit(posenc.attend, static_argnums=0)
+    ours = run(made(f"pi(factor={factor})"), none, q, k, v, positions=index)
+    np.testing.assert_allclose(ours, run(scaled, none, q, k, v, positions=placed), atol=2e-6)
+
+
+def test_position_interpolation_undoes_positions_that_grew_as_far():
+    x, position = features(6, 16), np.array([0, 1, 2, 7, 40, 301])
+    np.testing.assert_allclose(turn(made("pi"), x, 4 * position), turn(made("rope"), x, position), atol=1e-6)
+
+
+def test_ntk_leaves_the_fastest_pair_and_divides_the_slowest():
+    plain, ours = rates("rope"), rates("ntk(factor=4.0)")
+    assert ours[0] == pytest.approx(plain[0], rel=1e-12) and ours[-1] == pytest.approx(plain[-1] / 4, rel=1e-12)
+    np.testing.assert_allclose(ours, rates(f"rope(base={10000 * 4 ** (16 / 14)})"), rtol=1e-12)
+
+
+def test_a_fraction_is_scaled_by_its_own_width():
+    """d in the exponent of NTK, and in YaRN's ramp, is the number of turned features."""
+    for text in (f"ntk(base={BASE}", f"yarn(base={BASE}, original=64", f"by_parts(base={BASE}, original=64"):
+        np.testing.assert_allclose(rates(text + ", fraction=0.5)"), rates(text + ")", 8), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["yarn", "by_parts", "llama3"])
+def test_fast_pairs_stay_slow_ones_are_divided_and_none_lies_outside(name):
+    settings = {"yarn": "beta_fast=6.0, ", "by_parts": "keep=(6.0, 2.0), ", "llama3": ""}[name]
+    plain = frequencies(16, BASE)
+    ours = rates(f"{name}({settings}factor=4.0, original=64, base={BASE})")
+    turns = 64 * plain / (2 * np.pi)
+    np.testing.assert_allclose(ours[turns > 8], plain[turns > 8], rtol=1e-12)
+    np.testing.assert_allclose(ours[turns < 0.2], plain[turns < 0.2] / 4, rtol=1e-12)
+    assert (ours <= plain * (1 + 1e-12)).all() and (ours >= plain / 4 * (1 - 1e-12)).all()
+    assert ((ours < plain * 0.99) & (ours > plain / 4 * 1.01)).any(), "some pair lies between"
+
+
+def test_llama_3_has_three_regions_that_meet_at_their_borders():
+    def scaled(turns):
+        return float(
+            scaling.llama3(np.array([turns * 2 * np.pi / 64]), 8.0, 1.0, 4.0, 64)[0] / (turns * 2 * np.pi / 64)
+        )
+
+    assert scaled(0.3) == 1 / 8 and scaled(20.0) == 1 and scaled(2.5) == pytest.approx((1 + 1 / 8) / 2)
+    for border in (1.0, 4.0):
+        assert scaled(border - 1e-9) == pytest.approx(scaled(border + 1e-9), abs=1e-8)
+
+
+def test_by_parts_as_the_paper_on_yarn_writes_it_is_llama_3_with_other_turns():
+    plain = frequencies(16, BASE)
+    r = 64 * plain / (2 * np.pi)
+    gamma = np.where(r < 1, 0, np.where(r > 32, 1, (r - 1) / 31))
+    ours = rates(f"llama3(original=64, factor=4.0, low_freq_factor=1.0, high_freq_factor=32.0, base={BASE})")
+    np.testing.assert_allclose(ours, (1 - gamma) * plain / 4 + gamma * plain, rtol=1e-12)
+
+
+def scores(text, q, k, position):
+    scheme = made(text)
+    return turn(scheme, q, position) @ turn(scheme, k, position).T
+
+
+def test_yarn_sharpens_every_score_by_the_square_of_its_factor_once():
+    """R-7: left out, squared again, or an explicit one ignored; one key alone would hide it in a softmax."""
+    q, k, position = features(5, 16), features(5, 16, seed=1), np.array([1, 4, 9, 60, 300])
+    flat = scores("yarn(attention_factor=1.0)", q, k, position)
+    for text, m in [
+        ("yarn", 0.1 * np.log(4) + 1),
+        ("yarn(attention_factor=0.9)", 0.9),
+        ("yarn(mscale=0.7, mscale_all_dim=0.5)", (0.07 * np.log(4) + 1) / (0.05 * np.log(4) + 1)),
+        ("yarn(mscale=0.7, mscale_all_dim=0.7)", 1.0),
+    ]:
+        np.testing.assert_allclose(scores(text, q, k, position), m * m * flat, rtol=2e-5, atol=1e-5)
+
+
+def test_yarn_multiplies_turned_features_alone():
+    x = features(3, 16)
+    ours = turn(made("yarn(fraction=0.5)"), x, np.arange(3))
+    np.testing.assert_array_equal(ours[:, 8:], x[:, 8:])
+    assert (np.linalg.norm(ours[:, :8], axis=1) > np.linalg.norm(x[:, :8], axis=1)).all()
+
+
+def test_the_ramp_is_rounded_outwards_and_held_within_the_features():
+    """The upper bound is d - 1, the last feature, not the last pair: as everybody has it."""
+    assert scaling.spread(32, 1, 10000.0, 32, 2048) == (8, 21)
+    first, last = scaling.spread(32, 1, 10000.0, 32, 2048, truncate=False)
+    assert 8 < first < last < 21
+    assert scaling.spread(32, 1, 10000.0, 2, 10**7)[1] == 3, "four features"
+    assert scaling.spread(32, 1, 10000.0, 32, 4)[0] == 0
+
+
+def test_where_all_pairs_are_fast_none_is_divided():
+    """The released code's line runs backwards here, and divides them all."""
+    fast = "factor=4.0, original=100000, base=2.0"
+    np.testing.assert_allclose(rates(f"yarn({fast})"), frequencies(16, 2.0), rtol=1e-12)
+
+
+def test_hope_is_rope_with_the_share_of_pairs_that_turn_in_training():
+    plain = frequencies(16, BASE)
+    kept = int((2 * np.pi / plain <= 64).sum())
+    assert 0 < kept < 8
+    np.testing.assert_array_equal(rates(f"hope(base={BASE})"), rates(f"rope(base={BASE}, p={kept / 8})"))
+    x, far = features(4, 16), np.array([0, 63, 10**4, 10**6])
+    still = np.concatenate([np.arange(kept, 8), np.arange(8 + kept, 16)])
+    np.testing.assert_array_equal(turn(made(f"hope(base={BASE})"), x, far)[:, still], x[:, still])
+
+
+def test_hope_trained_on_fewer_than_7_tokens_turns_nothing():
+    x, position = features(4, 16), np.array([0, 1, 30, 700])
+    np.testing.assert_array_equal(turn(made("hope(trained=6)"), x, position), x)
+    assert np.abs(turn(made("hope(trained=7)"), x, position) - x).max() > 0.1
+
+
+@pytest.mark.parametrize("name", STATIC)
+def test_scores_do_not_change_when_all_positions_shift_even_in_float32(name):
+    q, k, position = features(5, 16), features(5, 16, seed=1), np.array([3, 0, 9, 4, 4])
+    for shift in (17, 100000):
+        np.testing.assert_allclose(scores(name, q, k, position + shift), scores(name, q, k, position), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", STATIC)
+def test_only_queries_and_keys_are_turned_and_a_cache_serves(name):
+    scheme = made(name)
+    assert not scheme.overrides("value", "output", "score", "embed", "locate") and not scheme.uncached and scheme.cross
+
+
+@pytest.mark.parametrize("name", ["by_parts", "yarn", "llama3"])
+def test_the_original_length_is_the_one_trained_on_unless_given(name):
+    assert made(name).original == 64 and made(f"{name}(original=8)").original == 8
+    with pytest.raises(ValueError, match="leaves original open; call posenc.bind"):
+        posenc.attend(posenc.parse(name), {"layer": {}, "heads": {}}, *[features(2, 1, 16)] * 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        *[(f"{n}(factor=0.5)", f"'factor' of '{n}' is 0.5; it is 1 at least") for n in STATIC[:-1]],
+        *[(f"{n}(factor=-2.0)", f"'factor' of '{n}' is -2.0; it is 1 at least") for n in STATIC[:-1]],
+        *[(f"{n}(base=1.0)", f"base of '{n}' is 1.0") for n in STATIC],
+        *[(f"{n}(fraction=0.0)", f"'fraction' of '{n}' is 0.0; it is above 0") for n in STATIC],
+        *[(f"{n}(original=0)", f"'original' of '{n}' is 0; it is a length of at least 1") for n in STATIC[2:5]],
+        ("yarn(beta_fast=1.0, beta_slow=2.0)", "beta_fast=1.0, beta_slow=2.0; these are turns, first the more"),
+        ("yarn(attention_factor=0.0)", "it is above 0, or 'log'"),
+        ("yarn(attention_factor='linear')", "takes a number or 'log', not 'linear'"),
+        ("yarn(attention_factor=1.2, mscale=0.5)", "would change nothing; give one or the other"),
+        ("yarn(mscale=-1.0)", "both are at least 0"),
+        ("yarn(extrapolation_factor=1.5)", "'extrapolation_factor' of 'yarn' is 1.5; it lies between 0 and 1"),
+        ("by_parts(ntk_factor=-0.5)", "'ntk_factor' of 'by_parts' is -0.5"),
+        ("by_parts(keep=(2.0, 16.0))", r"keep=\(2.0, 16.0\); these are turns"),
+        ("by_parts(blend=(1.0, 0.0))", r"blend=\(1.0, 0.0\); these are turns"),
+        ("llama3(low_freq_factor=4.0)", "high_freq_factor=4.0, low_freq_factor=4.0; these are turns"),
+        ("hope(trained=0)", "'trained' of 'hope' is 0"),
+    ],
+)
+def test_settings_without_meaning_are_refused(text, why):
+    with pytest.raises(ValueError, match=why):
+        posenc.parse(text)
+
+
+@pytest.mark.parametrize("name", ["ntk", "by_parts"])
+def test_two_features_have_no_exponent_in_ntk(name):
+    for text, head in ((name, 2), (f"{name}(fraction=0.25)", 8)):
+        with pytest.raises(ValueError, match=rf"'{name}' raises its base to d / \(d - 2\).*turn 4 at least"):
+            made(text, Dims(8, 1, head, 16))
+
+
+@pytest.mark.parametrize("name", STATIC)
+def test_an_odd_head_is_refused(name):
+    with pytest.raises(ValueError, match=rf"'{name}' turns pairs of features, and a head has 7; .* 6 or 8"):
+        made(name, Dims(7, 1, 7, 16))
+    q = features(3, 1, 7)
+    with pytest.raises(ValueError, match="a head has 7"):
+        posenc.attend(made(name), {"layer": {}, "heads": {}}, q, q, q)
