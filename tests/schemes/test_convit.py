@@ -1,0 +1,112 @@
+"""ConViT: heads that start as a convolution and open to content by a gate."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from tests.schemes.seen import attend, made, tokens
+
+SIDE = 4
+PLACES = np.stack([np.arange(SIDE * SIDE) % SIDE, np.arange(SIDE * SIDE) // SIDE], -1)
+NINE = posenc.Dims(width=6, heads=9, head=4, trained=16)
+
+
+def gated(params, gate):
+    """The same parameters with one gate for all heads."""
+    heads = params["heads"]["gate"].shape[0]
+    return params | {"heads": {"gate": jnp.full(heads, gate)}}
+
+
+def test_heads_start_as_a_convolution():
+    """Nine heads that attend by place alone give each token the values of its nine neighbours, one for each head."""
+    scheme, params = made("convit(locality=30.0)", NINE)
+    q, k, v, _ = tokens(SIDE * SIDE, dims=NINE)
+    out = np.asarray(attend(scheme, gated(params, 40.0), q, k, v, positions=PLACES, mask="full"))
+    image, result = v.reshape(SIDE, SIDE, 9, 4), out.reshape(SIDE, SIDE, 9, 4)
+    for head in range(9):
+        right, down = head // 3 - 1, head % 3 - 1
+        shifted = np.roll(image[:, :, head], (-down, -right), (0, 1))
+        np.testing.assert_allclose(result[1:-1, 1:-1, head], shifted[1:-1, 1:-1], atol=1e-5)
+
+
+def test_an_open_gate_is_attention_by_content_and_a_shut_one_by_place():
+    scheme, params = made("convit")
+    q, k, v, _ = tokens(SIDE * SIDE)
+    given = {"positions": PLACES, "mask": "full"}
+    content = attend(scheme, gated(params, -40.0), q, k, v, **given)
+    np.testing.assert_allclose(content, attend(*made("nope"), q, k, v, mask="full"), atol=1e-6)
+    place = attend(scheme, gated(params, 40.0), q, k, v, **given)
+    np.testing.assert_allclose(attend(scheme, gated(params, 40.0), 5 * q[::-1], 0 * k, v, **given), place, atol=1e-6)
+    half = attend(scheme, gated(params, 0.0), q, k, v, **given)
+    np.testing.assert_allclose(half, (np.asarray(content) + np.asarray(place)) / 2, atol=1e-6)
+
+
+@pytest.mark.parametrize("mask", ["causal", "full"])
+def test_weights_of_a_row_are_one_together(mask):
+    scheme, params = made("convit(axes=1)")
+    q, k, v, _ = tokens(7)
+    np.testing.assert_allclose(attend(scheme, params, q, k, np.ones_like(v), mask=mask), 1, atol=1e-6)
+
+
+def test_two_softmaxes_are_no_bias_on_the_scores():
+    """A score of hundreds for one key would silence any bias, but leaves places their share."""
+    scheme, params = made("convit(axes=1)")
+    q, k, _, _ = tokens(5)
+    k[2] = 100 * q[4]
+    each = np.eye(5, dtype=np.float32)[:, None].repeat(4, 1)
+    row = np.asarray(attend(scheme, gated(params, 0.0), q, k, each, mask="full"))[4]
+    alone = np.asarray(attend(scheme, gated(params, 40.0), q, k, each, mask="full"))[4]
+    np.testing.assert_allclose(row, (alone + each[2]) / 2, atol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [1, 1000])
+def test_shifting_all_positions_changes_nothing(shift):
+    scheme, params = made("convit")
+    given = tokens(SIDE * SIDE)[:3]
+    moved = attend(scheme, params, *given, positions=PLACES + shift, mask="full")
+    np.testing.assert_array_equal(moved, attend(scheme, params, *given, positions=PLACES, mask="full"))
+
+
+@pytest.mark.parametrize(
+    ("axes", "heads", "local"), [(2, 9, 9), (2, 8, 4), (2, 3, 1), (1, 5, 5), (3, 8, 8), (3, 30, 27)]
+)
+def test_each_head_of_the_largest_kernel_has_an_offset_of_its_own(axes, heads, local):
+    scheme, params = made(f"convit(axes={axes}, locality=0.5)", posenc.Dims(4, heads, 4, 16))
+    w = np.asarray(params["layer"]["w"])
+    assert w.shape == (heads, axes + 1)
+    np.testing.assert_array_equal(w[:local, -1], -0.5)
+    offsets = w[:local, :-1]  # locality · 2 Δ, so Δ itself here
+    side = round(local ** (1 / axes))
+    assert len({tuple(o) for o in offsets}) == local and np.allclose(offsets.mean(0), 0)
+    assert set(np.unique(offsets)) == set(np.arange(side) - (side - 1) / 2)
+    assert np.abs(w[local:]).max(initial=0) < 0.1
+    np.testing.assert_array_equal(params["heads"]["gate"], 1)
+
+
+def test_the_column_comes_first_and_the_first_axis_changes_slowest():
+    w = np.asarray(made("convit")[1]["layer"]["w"])
+    np.testing.assert_array_equal(w[:, :2], [[-1, -1], [-1, 1], [1, -1], [1, 1]])
+
+
+def test_what_has_no_meaning_is_refused():
+    with pytest.raises(ValueError, match="at least 1 axis, not 0"):
+        posenc.parse("convit(axes=0)")
+    with pytest.raises(ValueError, match="a number above 0, not -1.0"):
+        posenc.parse("convit(locality=-1.0)")
+    with pytest.raises(ValueError, match="at most one may make weights of its own"):
+        posenc.parse("convit + convit")
+    q = tokens(3)[0]
+    with pytest.raises(ValueError, match="this scheme has 2 axes"):
+        posenc.attend(*made("convit"), q, q, q, positions=np.arange(3))
+    with pytest.raises(ValueError, match="'convit' is undefined between two sequences"):
+        posenc.attend(*made("convit"), q[:2], q, q, mask="full")
+
+
+def test_the_gate_and_the_places_are_learned():
+    scheme, params = made("convit(axes=1)")
+    q, k, v, _ = tokens(6)
+    back = jax.jit(jax.grad(lambda p: (posenc.attend(scheme, p, q, k, v, mask="full") ** 2).sum()))(params)
+    assert (np.abs(back["heads"]["gate"]) > 0).all() and (np.abs(back["layer"]["w"]) > 0).all()
+    assert np.abs(back["layer"]["b"]).max() < 1e-5  # a number for the whole row of a softmax

@@ -1,0 +1,143 @@
+"""DAPE: heads that hear one another, and convolutions that neither hear the next key nor count what follows."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from tests.schemes.seen import DIMS, attend, made, tokens
+
+LEAKY = 0.01
+
+
+def strong(text, seed=0):
+    """Parameters large enough to be seen; the bias before keeps its own."""
+    scheme, params = made(text)
+    rng = np.random.default_rng(seed)
+    shaken = lambda p: jax.tree.map(lambda a: jnp.asarray(rng.normal(size=a.shape) / 2, jnp.float32), p)  # noqa: E731
+    return scheme, (*params[:-1], shaken(params[-1])) if isinstance(params, tuple) else shaken(params)
+
+
+@pytest.mark.parametrize("name", ["dape", "dape_v2"])
+def test_with_an_output_of_zeros_only_what_stands_before_is_left(name):
+    scheme, params = made(f"kerple + {name}")
+    q, k, v, _ = tokens(7)
+    silent = (params[0], params[1] | {"heads": jax.tree.map(jnp.zeros_like, params[1]["heads"])})
+    kerple = posenc.parse("kerple")
+    np.testing.assert_allclose(attend(scheme, silent, q, k, v), attend(kerple, params[0], q, k, v), atol=1e-6)
+
+
+def test_the_perceptron_hears_products_first_and_then_what_was_added_to_them():
+    scheme, (none, p) = strong("alibi(form='symmetric') + dape(hidden=5)")
+    q, k, v, _ = tokens(6)
+    s = np.einsum("qhd,khd->hqk", q, k) / 2
+    b = -(2.0 ** -np.array([2, 4, 6, 8]))[:, None, None] * np.abs(np.arange(6)[:, None] - np.arange(6)[None])
+    inner = (
+        np.einsum("cqk,cn->nqk", np.concatenate([s, b]), p["layer"]["w1"]) + np.asarray(p["layer"]["b1"])[:, None, None]
+    )
+    f = np.einsum("nqk,hn->hqk", np.where(inner > 0, inner, LEAKY * inner), p["heads"]["w2"])
+    a = jax.nn.softmax(s + b + f + np.asarray(p["heads"]["b2"])[:, None, None], -1)
+    ours = attend(scheme, (none, p), q, k, v, mask="full")
+    np.testing.assert_allclose(ours, np.einsum("hqk,khd->qhd", a, v), atol=2e-5)
+
+
+def test_it_stands_after_what_it_adapts():
+    after, before = strong("kerple + dape"), posenc.parse("dape + kerple")
+    q, k, v, _ = tokens(6)
+    assert np.abs(attend(*after, q, k, v) - attend(before, after[1][::-1], q, k, v)).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["dape", "dape_v2"])
+def test_every_head_hears_every_other(name):
+    scheme, params = strong(name)
+    q, k, v, _ = tokens(5)
+    out = attend(scheme, params, q, k, v)
+    for head in range(4):
+        other = np.copy(q)
+        other[:, head] += 1
+        assert (np.abs(attend(scheme, params, other, k, v) - out)[1:].max((0, 2)) > 1e-4).all()
+
+
+def test_a_kernel_of_one_key_is_the_first_version():
+    first, params = strong("dape")
+    wide = {"layer": params["layer"] | {"w1": params["layer"]["w1"][..., None]}}
+    wide["heads"] = params["heads"] | {"w2": params["heads"]["w2"][..., None]}
+    given = tokens(6)[:3]
+    ours = attend(posenc.parse("dape_v2(kernel=1)"), wide, *given)
+    np.testing.assert_allclose(ours, attend(first, params, *given), atol=1e-6)
+
+
+def test_the_released_edge_tells_of_what_follows_in_the_last_rows_alone():
+    """There the array of keys ends; `edge="open"` makes the same of every row, whatever follows."""
+    scheme, params = strong("kerple + dape_v2(kernel=5)")
+    released = posenc.parse("kerple + dape_v2(kernel=5, edge='array')")
+    q, k, v, _ = tokens(10)
+    run = lambda scheme, n: np.asarray(attend(scheme, params, q[:n], k[:n], v[:n]))  # noqa: E731
+    ours, theirs, last = run(scheme, 10), run(released, 10), 2  # half of the kernel
+    np.testing.assert_allclose(theirs[:-last], ours[:-last], atol=1e-6)
+    assert (np.abs(theirs - ours)[-last:].max((1, 2)) > 1e-4).all()
+    np.testing.assert_allclose(run(scheme, 6), ours[:6], atol=1e-6)
+    assert np.abs(run(released, 6) - theirs[:6]).max() > 1e-4
+
+
+def test_decoding_meets_keys_that_are_not_written_yet_and_equals_the_full_forward():
+    """With a cache the array of keys is longer than the sequence, and what lies beyond must count for nothing."""
+    scheme, params = strong("kerple + dape_v2")
+    q, k, v, _ = tokens(7)
+    whole = np.asarray(attend(scheme, params, q, k, v))
+    cache = posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=12, dtype=jnp.float32)
+    step, out = jax.jit(lambda q, k, v, cache: posenc.attend(scheme, params, q, k, v, cache=cache)), []
+    for part in (slice(0, 5), slice(5, 6), slice(6, 7)):
+        o, cache = step(q[None, part], k[None, part], v[None, part], cache)
+        out.append(np.asarray(o[0]))
+    np.testing.assert_allclose(np.concatenate(out), whole, atol=1e-6)
+
+
+def test_the_released_edge_has_no_cache_and_one_key_has_no_edge():
+    scheme, params = made("dape_v2(edge='array')")
+    with pytest.raises(ValueError, match="'dape_v2' has no cache: its convolution reads where the array of keys ends"):
+        posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=4, dtype=jnp.float32)
+    with pytest.raises(ValueError, match="reads no neighbours and meets no edge"):
+        posenc.parse("dape_v2(kernel=1, edge='array')")
+
+
+def test_neighbours_are_those_of_the_document_with_padding_passed_over():
+    scheme, params = strong("kerple + dape_v2")
+    q, k, v, _ = tokens(9)
+    segments = np.array([1, 1, 1, 2, 0, 2, 0, 0, 2], np.int32)
+    positions = np.array([0, 1, 2, 0, 0, 1, 1, 1, 2], np.int32)
+    packed = np.asarray(attend(scheme, params, q, k, v, segments=segments, positions=positions))
+    for document in (1, 2):
+        here = segments == document
+        alone = attend(scheme, params, q[here], k[here], v[here])
+        np.testing.assert_allclose(packed[here], alone, atol=1e-6)
+
+
+def test_the_first_version_sees_both_ways_and_the_second_does_not():
+    q, k, v, _ = tokens(4)
+    assert np.isfinite(attend(*strong("kerple + dape"), q, k, v, mask="full")).all()
+    with pytest.raises(ValueError, match="'dape_v2' is causal only: its convolution takes scores of later keys"):
+        posenc.attend(*made("dape_v2"), q, k, v, mask="full")
+
+
+def test_weights_start_between_the_bounds_of_their_inputs():
+    p = made("dape_v2(hidden=500)")[1]
+    for name, group, inputs in (("w1", "layer", 2 * 4 * 3), ("w2", "heads", 500 * 3)):
+        w = np.asarray(p[group][name])
+        assert np.abs(w).max() <= inputs**-0.5 and abs(w.std() * (3 * inputs) ** 0.5 - 1) < 0.03
+    assert p["layer"]["w1"].shape == (8, 500, 3) and p["heads"]["w2"].shape == (4, 500, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("dape(hidden=0)", "'dape' has at least 1 hidden unit, not 0"),
+        ("dape_v2(hidden=0)", "'dape_v2' has at least 1 hidden unit, not 0"),
+        ("dape_v2(kernel=2)", "so it is odd, not 2"),
+        ("dape_v2(kernel=-1)", "so it is odd, not -1"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(text, said):
+    with pytest.raises(ValueError, match=said):
+        posenc.parse(text)

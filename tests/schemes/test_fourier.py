@@ -1,0 +1,79 @@
+"""Learned Fourier features: a bell of the distance at the start, of one axis or several, and real positions."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from tests.schemes.seen import DIMS, made, tokens
+
+
+def test_the_products_of_features_start_as_a_bell_of_the_distance_whose_width_is_gamma():
+    for axes, gamma in ((1, 3.0), (2, 0.5)):
+        frequency = np.asarray(made(f"fourier(axes={axes}, features=8192, gamma={gamma})")[1]["layer"]["frequency"])
+        for distance in (0.2, 1.0, 2.0):
+            apart = np.full(axes, gamma * distance / axes**0.5)
+            product = np.cos(apart @ frequency).mean()  # [cos a; sin a] · [cos b; sin b] is cos(a - b)
+            np.testing.assert_allclose(product, np.exp(-(distance**2) / 2), atol=0.05)
+
+
+def test_real_positions_are_served_and_have_gradients():
+    scheme, params = made("fourier")
+    x = jnp.asarray(tokens(5)[3])
+    e = lambda at: posenc.embed(scheme, params, x, positions=at) - x  # noqa: E731
+    at = jnp.array([0.5, -3.0, 7.25, 0.0, 1e4])
+    slope = jax.jit(jax.grad(lambda at: (e(at) ** 2).sum()))(at)
+    assert np.isfinite(slope).all() and (np.abs(slope) > 0).all()
+    assert np.abs(e(at + 1e-3) - e(at)).max() < 0.1 and np.abs(e(at + 1) - e(at)).max() > 1e-2
+
+
+def test_both_axes_are_heard():
+    scheme, params = made("fourier(axes=2, features=16)")
+    x = jnp.zeros((3, DIMS.width))
+    e = np.asarray(posenc.embed(scheme, params, x, positions=np.array([[0, 0], [0, 3], [3, 0]])))
+    apart = np.abs(e[:, None] - e[None]).max(-1)[np.triu_indices(3, 1)]
+    assert apart.min() > 1e-2
+
+
+def test_all_of_it_belongs_to_all_layers_and_is_as_wide_as_the_model():
+    scheme, params = made("fourier")
+    shared, own = posenc.split(scheme, params)
+    assert not own["layer"] and {n: a.shape for n, a in shared["layer"].items()} == {
+        "frequency": (1, 3),
+        "w1": (6, 32),
+        "b1": (32,),
+        "w2": (32, 6),
+        "b2": (6,),
+    }
+    assert posenc.bind(posenc.parse("fourier"), posenc.Dims(5, 1, 5, 8)).features == 6
+
+
+def test_every_parameter_gets_a_gradient():
+    scheme, params = made("fourier")
+    x, rng = jnp.asarray(tokens(5)[3]), np.random.default_rng(0)
+    params = jax.tree.map(lambda a: jnp.asarray(rng.normal(size=a.shape), jnp.float32), params)
+    back = jax.jit(jax.grad(lambda p: (posenc.embed(scheme, p, x) ** 2).sum()))(params)
+    assert all((np.abs(a) > 0).all() for a in jax.tree.leaves(back))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("axes=0", "'axes' of 'fourier' is 0; it is at least 1"),
+        ("hidden=0", "'hidden' of 'fourier' is 0; it is at least 1"),
+        ("features=7", "its features are even, not 7"),
+        ("features=0", "its features are even, not 0"),
+        ("gamma=0.0", "a width above 0, not 0.0"),
+        ("gamma=-1.0", "a width above 0, not -1.0"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(settings, said):
+    with pytest.raises(ValueError, match=said):
+        posenc.parse(f"fourier({settings})")
+
+
+def test_positions_of_another_number_of_axes_are_refused():
+    scheme, params = made("fourier(axes=2)")
+    with pytest.raises(ValueError, match="this scheme has 2 axes"):
+        posenc.embed(scheme, params, jnp.zeros((3, DIMS.width)), positions=np.arange(3))

@@ -1,0 +1,121 @@
+"""The continuous position bias: a function of scaled distances, whatever the window."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from tests.schemes.seen import DIMS, bias, made
+
+GRID = np.stack(np.meshgrid(np.arange(3), np.arange(4), indexing="ij"), -1).reshape(-1, 2)
+
+
+def strong(text, dims=DIMS, seed=0):
+    """Parameters large enough that nothing is hidden by a bias that is flat."""
+    scheme, params = made(text, dims)
+    rng = np.random.default_rng(seed)
+    return scheme, jax.tree.map(lambda a: jnp.asarray(rng.normal(size=a.shape), jnp.float32), params)
+
+
+@pytest.mark.parametrize("shift", [1, 1000, 100000])
+def test_shifting_all_positions_changes_nothing(shift):
+    scheme, params = strong("log_cpb(hidden=8)")
+    places = np.array([4, 0, 1, 9, 7])
+    np.testing.assert_array_equal(bias(scheme, params, places + shift), bias(scheme, params, places))
+
+
+def test_the_bias_lies_between_0_and_16_and_is_8_where_nothing_is_said():
+    scheme, params = strong("log_cpb(hidden=8)")
+    far = bias(scheme, params, np.arange(9) * 1000)
+    assert (far >= 0).all() and (far <= 16).all() and np.ptp(far) > 1
+    nothing = params | {"heads": {"w": 0 * params["heads"]["w"]}}
+    np.testing.assert_array_equal(bias(scheme, nothing, np.arange(5)), 8)
+    free = strong("log_cpb(hidden=8, bounded=False)")
+    assert np.abs(bias(*free, np.arange(9) * 1000)).max() > 16
+
+
+@pytest.mark.parametrize("spacing", ["log", "linear"])
+def test_a_larger_window_stretches_the_same_function(spacing):
+    """What lets a model move between windows: distances count as shares of the reach."""
+    small, large = (posenc.parse(f"log_cpb(reach={r}, hidden=8, spacing={spacing!r})") for r in (2.0, 6.0))
+    _, params = strong("log_cpb(hidden=8)")
+    places = np.array([0, 1, 2, 5])
+    np.testing.assert_allclose(bias(large, params, 3 * places), bias(small, params, places), atol=1e-5)
+    assert np.abs(bias(large, params, places) - bias(small, params, places)).max() > 0.1
+
+
+def test_the_two_sides_are_told_apart_and_the_logarithm_is_odd():
+    scheme, params = strong("log_cpb(hidden=1)")
+    p = {"layer": {"w1": jnp.ones((1, 1)), "b1": jnp.full(1, 9.0)}, "heads": {"w": jnp.full((4, 1), 0.05)}}
+    logit = lambda b: np.log(b / (16 - b)) / 0.05 - 9  # noqa: E731
+    t = logit(bias(scheme, p, np.arange(4)).astype(float))[0]
+    np.testing.assert_allclose(t, -t.T, atol=1e-3)
+    np.testing.assert_allclose(t[3, 0], np.log2(8 * 3 / 15 + 1) / 3, atol=1e-3)  # 16 tokens reach 15 far
+
+
+def test_the_logarithm_of_x_transformers_is_that_of_reach_8_up_to_the_first_layers_scale():
+    scheme, params = strong("log_cpb(reach=8.0, hidden=5, bounded=False, activation='silu')")
+    ours = bias(scheme, params, [3, 0, 7])
+    p = jax.tree.map(np.asarray, params)
+    d = np.array([[0, 3, -4], [-3, 0, -7], [4, 7, 0]])
+    t = np.sign(d) * np.log(np.abs(d) + 1)
+    hidden = t[..., None] * p["layer"]["w1"][0] / np.log(8) + p["layer"]["b1"]
+    hidden = hidden / (1 + np.exp(-hidden))
+    np.testing.assert_allclose(
+        ours, np.einsum("qkn,hn->hqk", hidden, p["heads"]["w"]) + p["heads"]["b"][:, None, None], atol=1e-5
+    )
+
+
+def test_on_a_grid_each_axis_counts_by_itself():
+    scheme, params = strong("log_cpb(axes=2, reach=(2.0, 3.0), hidden=8)")
+    b = bias(scheme, params, GRID)
+    delta = GRID[:, None] - GRID[None]
+    for one in ([1, 0], [0, 1], [1, 1], [2, -3]):
+        same = b[:, (delta == one).all(-1)]
+        assert np.ptp(same, 1).max() < 1e-5
+    across, along = (b[:, (delta == one).all(-1)][:, 0] for one in ([1, 0], [0, 1]))
+    assert (np.abs(across - along) > 1e-3).all()
+    turned = posenc.parse("log_cpb(axes=2, reach=(3.0, 2.0), hidden=8)")
+    swapped = {"layer": params["layer"] | {"w1": params["layer"]["w1"][::-1]}, "heads": params["heads"]}
+    np.testing.assert_allclose(bias(turned, swapped, GRID[:, ::-1]), b, atol=1e-5)
+
+
+def test_the_reach_is_that_of_training_unless_given():
+    at = lambda text, trained: posenc.bind(posenc.parse(text), posenc.Dims(8, 2, 4, trained)).reach  # noqa: E731
+    assert at("log_cpb", 16) == 15 and at("log_cpb(axes=2)", 49) == 6 and at("log_cpb", 1) == 1
+    assert at("log_cpb(reach=4)", 16) == 4 and at("log_cpb(axes=2, reach=(1, 2))", 16) == (1.0, 2.0)
+
+
+def test_weights_start_small_and_biases_at_zero():
+    params = made("log_cpb(depth=2)")[1]
+    shapes = {n: a.shape for n, a in params["layer"].items()}
+    assert shapes == {"w1": (1, 512), "b1": (512,), "w2": (512, 512), "b2": (512,)} and params["heads"]["w"].shape == (
+        4,
+        512,
+    )
+    assert abs(np.asarray(params["layer"]["w2"]).std() / 0.02 - 1) < 0.02 and not np.any(params["layer"]["b1"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("axes=0", "'axes' of 'log_cpb' is 0; it is at least 1"),
+        ("hidden=0", "'hidden' of 'log_cpb' is 0"),
+        ("depth=0", "'depth' of 'log_cpb' is 0"),
+        ("reach=0.0", "a distance above 0, not 0.0"),
+        ("axes=2, reach=(3.0, 0.0)", "a distance above 0"),
+        ("axes=2, reach=(1.0, 2.0, 3.0)", "2 axes and a reach for 3"),
+        ("activation='gelu'", "takes 'relu' or 'silu', not 'gelu'"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(settings, said):
+    with pytest.raises(ValueError, match=said.replace("(", r"\(")):
+        posenc.parse(f"log_cpb({settings})")
+
+
+def test_positions_of_another_number_of_axes_are_refused():
+    scheme, params = made("log_cpb(axes=2)")
+    q = np.zeros((3, 4, 4), np.float32)
+    with pytest.raises(ValueError, match="this scheme has 2 axes"):
+        posenc.attend(scheme, params, q, q, q, positions=np.arange(3))
