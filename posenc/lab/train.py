@@ -83,10 +83,7 @@ def resolve(run: Run) -> Cell:
 
 
 def stages(cell: Cell, steps: int) -> list[tuple[Cell, int]]:
-    """What is trained one after another with the same parameters, and the step at which each ends (Gelberg et al., 2025).
-
-    Their queries and keys are normalised too, and their scores scaled in evaluation; neither is done here.
-    """
+    """What is trained in turn with the same parameters, and where each ends (DroPE without the rest; Gelberg, 2025)."""
     at, scheme = cell.run.goes_on(steps)
     if not scheme:
         return [(cell, steps)]

@@ -38,6 +38,7 @@ class Abacus(Scheme, name="abacus"):
 
     family = "absolute"
     tied = frozenset({"table"})
+    extrapolates = "additions of 20 digits to 120, where digits align and places are shifted (McLeish et al., 2024)"
     samples = ({"rows": 70},)
 
     def validate(self):
