@@ -18,7 +18,7 @@ class HoPE(Scheme, name="hope"):
     L is `trained`, filled from the training length. Pairs of frequency 0 carry content without position. The same as
     `rope(p=...)` with the share that this leaves; below a training length of 7 it leaves none, and this is `nope`.
 
-    The cut is from memory of the paper, and as two independent ports of it have it; no authors' code was found.
+    The cut is from memory of the paper, and as a port and a note on it by others have it; no authors' code was found.
 
     ```bibtex
     @inproceedings{chen2025hope,
