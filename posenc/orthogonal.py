@@ -44,6 +44,7 @@ def _turns_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
 def _spectrum(generator: Array, position: Array) -> tuple[Complex[Array, "n n"], Complex[Array, "L n"], Array]:
     """Eigenvectors of S, e^{ipλ} at each position, and λ: S = V iλ V*."""
     values, vectors = jnp.linalg.eigh(jax.lax.complex(jnp.zeros_like(generator), -generator))
+    values = (values - values[::-1]) / 2  # they come in pairs ±λ, and far away only exact ones give a real matrix
     return vectors, _phase(position[:, None] * values[None, :]), values
 
 

@@ -49,8 +49,8 @@ class Algebraic(Scheme, name="algebraic"):
     decay: float = 1.0
 
     family = "rotary"
-    axes = property(lambda self: 2 if self.structure == "grid" else 1)  # type: ignore[assignment]
-    reads = property(lambda self: "nothing" if self.decay == 1 else "positions")  # type: ignore[assignment]
+    axes = property(lambda self: 2 if self.structure == "grid" else 1)
+    reads = property(lambda self: "nothing" if self.decay == 1 else "positions")
     samples = (
         {"structure": "grid", "decay": 0.98},
         {"structure": "tree", "decay": 0.98},

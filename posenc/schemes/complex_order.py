@@ -42,7 +42,7 @@ class ComplexOrder(Scheme, name="complex_order"):
     base: float = 10000.0
 
     family = "absolute"
-    axes = property(lambda self: 2 if self.words else 1)  # type: ignore[assignment]
+    axes = property(lambda self: 2 if self.words else 1)
     tied = frozenset({"frequency"})
     samples = ({"words": 64}, {"base": 100.0})
 

@@ -52,6 +52,7 @@ class FoPE(Scheme, name="fope"):
     base: float = 10000.0
 
     family = "rotary"
+    extrapolates = "steadier than RoPE and ALiBi over context windows (Hua et al., 2025)"
     samples = (
         {"form": "as_released", "separate": False, "learned": True},
         {"zeros": "kept", "shared": True},

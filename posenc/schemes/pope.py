@@ -37,6 +37,7 @@ class PoPE(Scheme, name="pope"):
     start: Literal["zero", "uniform"] = "zero"
 
     family = "rotary"
+    extrapolates = "without tuning, farther than RoPE and YaRN (Gopalakrishnan et al., 2025)"
     widens = True
     samples = ({"base": 100.0, "start": "uniform"},)
 

@@ -1,0 +1,360 @@
+"""Rotations in more dimensions and by matrices: RoPE-2D, M-RoPE, LieRE and algebraic positions."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc import Dims
+from posenc.orthogonal import skew, turns
+from posenc.schemes import mrope as mrope_module
+from tests.oracles import algebraic as algebraic_oracle
+from tests.oracles import mrope as mrope_oracle
+
+D = 8
+DIMS = Dims(width=16, heads=2, head=D, trained=16)
+
+
+def made(text, dims=DIMS, seed=0):
+    """A scheme, and the parameters of its first head."""
+    scheme = posenc.bind(posenc.parse(text), dims)
+    p = jax.jit(lambda key: posenc.init(scheme, key, dims))(jax.random.key(seed))
+    return scheme, p["layer"] | {name: a[0] for name, a in p["heads"].items()}
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def hook(scheme, side, p, x, positions):
+    """What "query" or "key" makes of features."""
+    return getattr(scheme, side)(p, x, positions)[0]
+
+
+def asked(scheme, p, x, positions):
+    return np.asarray(hook(scheme, "query", p, x, np.asarray(positions)))
+
+
+def told(scheme, p, x, positions):
+    return np.asarray(hook(scheme, "key", p, x, np.asarray(positions)))
+
+
+def scores(text, positions, seed=0):
+    """q·k of every pair of tokens after the hooks, of one head."""
+    scheme, p = made(text)
+    q, k = np.random.default_rng(seed).normal(size=(2, len(positions), D)).astype(np.float32)
+    return asked(scheme, p, q, positions) @ told(scheme, p, k, positions).T
+
+
+# RoPE in the plane
+
+
+def test_mixed_frequencies_start_as_lengths_in_two_directions_at_right_angles_drawn_for_each_head():
+    scheme = posenc.bind(posenc.parse("rope_2d(frequencies='mixed')"), DIMS)
+    f = posenc.init(scheme, jax.random.key(0), DIMS)["heads"]["frequency"]
+    assert f.shape == (2, 2, 4)
+    np.testing.assert_allclose(np.hypot(f[:, 0], f[:, 1]), np.tile([1, 10**-0.5] * 2, (2, 1)), atol=1e-6)
+    np.testing.assert_allclose((f[..., :2] * f[..., 2:]).sum(1), 0, atol=1e-6)
+    assert abs(float(f[0, 0, 0] - f[1, 0, 0])) > 1e-3
+
+
+def test_every_head_learns_frequencies_of_its_own():
+    scheme = posenc.bind(posenc.parse("rope_2d(frequencies='mixed')"), DIMS)
+    p = posenc.init(scheme, jax.random.key(0), DIMS)
+    q, k, v = np.random.default_rng(1).normal(size=(3, 6, 2, D)).astype(np.float32)
+    grad = jax.jit(jax.grad(lambda p: (posenc.attend(scheme, p, q, k, v) * v).sum()))(p)["heads"]["frequency"]
+    assert (np.abs(grad) > 1e-6).all() and np.abs(grad[0] - grad[1]).max() > 1e-4
+
+
+def test_a_token_at_the_origin_is_not_turned():
+    """The [CLS] token of the authors stands outside the grid."""
+    for text in (
+        "rope_2d",
+        "rope_2d(frequencies='mixed')",
+        "mrope",
+        "liere",
+        "algebraic",
+        "algebraic(structure='tree')",
+    ):
+        scheme, p = made(text)
+        x = np.random.default_rng(0).normal(size=(1, D)).astype(np.float32)
+        origin = np.zeros((1, scheme.axes) if scheme.axes > 1 else 1, np.int32)
+        np.testing.assert_allclose(asked(scheme, p, x, jnp.asarray(origin)), x, atol=1e-6)
+
+
+def test_each_axis_of_the_plane_has_pairs_of_its_own():
+    scheme, _ = made("rope_2d")
+    x = np.ones((1, D), np.float32)
+    still = lambda at: np.isclose(asked(scheme, {}, x, jnp.asarray([at]))[0], 1)  # noqa: E731
+    np.testing.assert_array_equal(still([3, 0]), [False] * 4 + [True] * 4)
+    np.testing.assert_array_equal(still([0, 3]), [True] * 4 + [False] * 4)
+
+
+@pytest.mark.parametrize("text", ["rope_2d", "rope_2d(layout='half')", "mrope"])
+def test_far_places_are_as_exact_as_near_ones(text):
+    """R-1: no angle is rounded with its position."""
+    near = np.stack([np.arange(5), np.arange(5)[::-1], np.arange(5) * 2][: posenc.parse(text).axes], -1)
+    np.testing.assert_allclose(scores(text, near + 2**20), scores(text, near), atol=5e-6)
+
+
+@pytest.mark.parametrize(("head", "near"), [(6, "4 or 8"), (2, "4"), (9, "8 or 12")])
+def test_a_head_that_cannot_be_halved_into_pairs_is_refused(head, near):
+    with pytest.raises(ValueError, match=rf"as many pairs for x as for y, and a head has {head} .*take {near}\."):
+        posenc.bind(posenc.parse("rope_2d"), Dims(8, 1, head, 16))
+
+
+@pytest.mark.parametrize("name", ["rope_2d", "mrope"])
+@pytest.mark.parametrize("base", [0.0, -1.0, 1.0])
+def test_a_base_without_frequencies_is_refused(name, base):
+    """R-32."""
+    with pytest.raises(ValueError, match=rf"base of '{name}' is {base}"):
+        posenc.parse(f"{name}(base={base})")
+
+
+@pytest.mark.parametrize("text", ["rope_2d", "mrope", "liere"])
+def test_positions_of_one_number_are_refused(text):
+    scheme, _ = made(text)
+    q = np.zeros((3, 2, D), np.float32)
+    p = posenc.init(scheme, jax.random.key(0), DIMS)
+    with pytest.raises(ValueError, match=f"this scheme has {scheme.axes} axes"):
+        posenc.attend(scheme, p, q, q, q, positions=np.arange(3))
+
+
+# M-RoPE
+
+
+def test_pairs_are_shared_out_as_in_the_released_models():
+    shared = lambda text, head: posenc.bind(posenc.parse(text), Dims(head, 1, head, 16)).sections  # noqa: E731
+    assert shared("mrope", 128) == (16, 24, 24) and shared("mrope(order='interleaved')", 128) == (24, 20, 20)
+    for head in range(2, 40, 2):
+        for text in ("mrope", "mrope(order='interleaved')"):
+            assert sum(shared(text, head)) == head // 2 and min(shared(text, head)) >= 0
+
+
+@pytest.mark.parametrize("order", ["chunked", "interleaved"])
+@pytest.mark.parametrize("sections", [(24, 20, 20), (22, 21, 21), (64, 0, 0), (30, 20, 14)])
+def test_every_pair_reads_the_axis_of_its_section(order, sections):
+    scheme = posenc.bind(posenc.parse(f"mrope(sections={sections}, order={order!r})"), Dims(128, 1, 128, 16))
+    unit = np.concatenate([np.ones(64), np.zeros(64)])[None].astype(np.float32)
+    owners = [mrope_oracle.axis(scheme, pair) for pair in range(64)]
+    assert [owners.count(a) for a in range(3)] == list(sections)
+    for axis in range(3):
+        turned = asked(scheme, {}, unit, jnp.asarray([np.eye(3)[axis] * 2000000.0]))[0, 64:]
+        np.testing.assert_array_equal(np.abs(turned) > 1e-5, np.array(owners) == axis)
+
+
+def test_interleaved_sections_are_dealt_out_in_turn():
+    scheme = posenc.bind(posenc.parse("mrope(sections=(5, 2, 1), order='interleaved')"), Dims(16, 1, 16, 16))
+    np.testing.assert_array_equal(scheme._owners(), [0, 1, 2, 0, 1, 0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("sections", "order", "why"),
+    [
+        (
+            (16, 24, 24),
+            "chunked",
+            r"sections=\(16, 24, 24\), 64 pairs, and a head of 16 features has 8; make them add up",
+        ),
+        ((2, 5, 1), "interleaved", r"deals out 8 pairs in turn, so height has 3 at most and width 2, not \(5, 1\)"),
+        ((3, 2, 3), "interleaved", "width 2, not"),
+    ],
+)
+def test_sections_that_do_not_fit_are_refused(sections, order, why):
+    with pytest.raises(ValueError, match=why):
+        posenc.bind(posenc.parse(f"mrope(sections={sections}, order={order!r})"), Dims(16, 1, 16, 16))
+
+
+@pytest.mark.parametrize("sections", ["(0, 0, 0)", "(-1, 5, 4)"])
+def test_sections_count_pairs(sections):
+    with pytest.raises(ValueError, match=r"they count pairs, as \(16, 24, 24\)"):
+        posenc.parse(f"mrope(sections={sections})")
+
+
+def test_pairs_of_the_wrong_axis_would_be_noticed(monkeypatch):
+    right = mrope_module.MRoPE._owners
+    monkeypatch.setattr(mrope_module.MRoPE, "_owners", lambda self: right(self)[::-1])
+    hook.clear_cache()  # a compiled program would not know
+    with pytest.raises(AssertionError):
+        test_every_pair_reads_the_axis_of_its_section("chunked", (30, 20, 14))
+    hook.clear_cache()
+
+
+# Orthogonal matrices
+
+
+def entries(n, seed=0, scale=1.0):
+    return scale * jnp.asarray(np.random.default_rng(seed).normal(size=n * (n - 1) // 2))
+
+
+@pytest.mark.parametrize("n", [2, 5])
+@pytest.mark.parametrize("scale", [1.0, 0.0])  # at 0 all eigenvalues are equal
+def test_turns_are_the_exponential_and_have_its_derivative(n, scale, x64):
+    places, rng = np.array([0.0, 1.0, -2.5, 0.3, 7.0]), np.random.default_rng(2)
+    e, weight, along = np.asarray(entries(n, scale=scale)), rng.normal(size=(5, n, n)), rng.normal(size=5)
+    step = rng.normal(size=e.shape)
+
+    def series(t):
+        """The weighted sum of the exponentials at t steps from here."""
+        maps = [
+            algebraic_oracle.exponential(p * np.asarray(skew(jnp.asarray(e + t * step), n))) for p in places + t * along
+        ]
+        return np.stack(maps), (np.stack(maps) * weight).sum()
+
+    ours = jax.jit(lambda e, p: turns(skew(e, n), p))
+    np.testing.assert_allclose(ours(e, places), series(0)[0], atol=1e-11)
+    by_entries, by_places = jax.jit(jax.grad(lambda e, p: (ours(e, p) * weight).sum(), (0, 1)))(e, places)
+    slope = (series(1e-5)[1] - series(-1e-5)[1]) / 2e-5
+    np.testing.assert_allclose((by_entries * step).sum() + (by_places * along).sum(), slope, rtol=1e-7, atol=1e-7)
+
+
+def test_turns_stay_orthogonal_far_away_and_there_have_finite_gradients():
+    """Squarings of a series would leave the orthogonal matrices: their error grows with the position."""
+    e, places = entries(6, scale=3.0).astype(jnp.float32), jnp.asarray([2.0**10, 2.0**20, -(2.0**20)])
+    f = lambda e: turns(skew(e, 6), places)  # noqa: E731
+    maps, gradient = jax.jit(lambda e: (f(e), jax.grad(lambda e: f(e).sum())(e)))(e)
+    maps = np.asarray(maps)
+    np.testing.assert_allclose(maps @ maps.swapaxes(1, 2), np.broadcast_to(np.eye(6), maps.shape), atol=1e-5)
+    assert np.isfinite(gradient).all()
+
+
+def test_a_skew_matrix_is_its_upper_triangle_less_its_lower():
+    np.testing.assert_array_equal(skew(jnp.asarray([1.0, 2.0, 3.0]), 3), [[0, 1, 2], [-1, 0, 3], [-2, -3, 0]])
+
+
+# LieRE
+
+
+@pytest.mark.parametrize(
+    ("axes", "trained", "extent"), [(1, 16, 15.0), (2, 16, 3.0), (2, 200, 13.0), (3, 8, 1.0), (2, 1, 1.0)]
+)
+def test_trained_positions_go_from_0_to_1_unless_told_otherwise(axes, trained, extent):
+    assert posenc.bind(posenc.parse(f"liere(axes={axes})"), Dims(8, 1, 8, trained)).extent == extent
+
+
+def test_generators_start_between_0_and_2_pi_and_belong_to_heads_unless_shared():
+    dims = Dims(64, 4, 16, 16)
+
+    def init(text):
+        scheme = posenc.bind(posenc.parse(text), dims)
+        return jax.jit(lambda key: posenc.init(scheme, key, dims))(jax.random.key(0))
+
+    own = init("liere")
+    assert own["heads"]["generator"].shape == (4, 2, 1, 120) and not own["layer"]
+    assert 0 <= own["heads"]["generator"].min() < 0.1 and 6.1 < own["heads"]["generator"].max() <= 2 * np.pi
+    shared = init("liere(shared=True, size=4)")
+    assert shared["layer"]["generator"].shape == (2, 4, 6) and not shared["heads"]
+
+
+@pytest.mark.parametrize("text", ["liere", "liere(axes=3, size=4)", "liere(axes=1)", "algebraic", "rope_2d"])
+def test_lengths_are_kept(text):
+    scheme, p = made(text)
+    x = np.random.default_rng(0).normal(size=(5, D)).astype(np.float32)
+    places = np.random.default_rng(1).integers(-50, 5000, (5, scheme.axes) if scheme.axes > 1 else 5)
+    turned = asked(scheme, p, x, jnp.asarray(places))
+    np.testing.assert_allclose((turned**2).sum(-1), (x**2).sum(-1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("liere(size=3)", r"cuts a head of 8 features into blocks of 3; take size=2, 4, 8\."),
+        ("liere(size=1)", r"blocks of 1; take size=2, 4, 8\."),
+        ("liere(size=16)", r"blocks of 16; take size=2, 4, 8\."),
+        ("liere(axes=0)", "axes=0; a position has at least 1 number"),
+        ("liere(extent=0.0)", "divides positions by extent=0.0; it is above 0"),
+        ("algebraic(branching=1)", "branching=1 children; give 2 at least, or structure='sequence'"),
+        ("algebraic(decay=0.0)", "decay=0.0 at a step; it is above 0, at most 1"),
+        ("algebraic(decay=1.5)", "decay=1.5 at a step"),
+    ],
+)
+def test_settings_without_a_meaning_are_refused(text, why):
+    with pytest.raises(ValueError, match=why):
+        posenc.bind(posenc.parse(text), DIMS)
+
+
+@pytest.mark.parametrize(("head", "near"), [(2, "4"), (7, "6"), (1, "4")])
+def test_a_head_that_axes_cannot_share_is_refused(head, near):
+    with pytest.raises(ValueError, match=rf"cannot share {head} features of a head among its axes; take {near}\."):
+        posenc.bind(posenc.parse("algebraic(structure='grid')"), Dims(8, 1, head, 16))
+
+
+# Algebraic positions
+
+
+def tree(nodes, branching=2, seed=0):
+    """Scores of the same query and key at every pair of nodes, under steps of which no two are alike."""
+    scheme, p = made(f"algebraic(structure='tree', branching={branching})", seed=seed)
+    p = {"step": p["step"] + jnp.stack([entries(D, n, 0.3).astype(jnp.float32) for n in range(branching)])}
+    q, k = (np.tile(x, (len(nodes), 1)) for x in np.random.default_rng(1).normal(size=(2, D)).astype(np.float32))
+    nodes = jnp.asarray(nodes)
+    return np.asarray(asked(scheme, p, q, nodes) @ told(scheme, p, k, nodes).T)
+
+
+def test_what_two_paths_begin_with_cancels():
+    """The path from 3 to 4 is that from 11 to 12: up by a first child, down by a second."""
+    s = tree([1, 2, 3, 4, 7, 8, 13, 14])
+    for pair in ((2, 3), (4, 5), (6, 7)):
+        np.testing.assert_allclose(s[pair], s[0, 1], atol=1e-5)
+    assert abs(s[0, 1] - s[1, 0]) > 1e-2 and abs(s[0, 1] - s[0, 3]) > 1e-2
+
+
+def test_a_tree_of_first_children_alone_is_a_sequence_read_backwards(x64):
+    """M = (Wᵀ)^depth: the authors multiply by the transposed step."""
+    scheme, p = made("algebraic(structure='tree')")
+    line, own = made("algebraic")[0], {"step": p["step"][:1]}
+    x = np.random.default_rng(0).normal(size=(4, D))
+    first = jnp.asarray([0, 1, 3, 7])
+    np.testing.assert_allclose(asked(scheme, p, x, first), asked(line, own, x, -jnp.arange(4)), atol=1e-6)
+
+
+@pytest.mark.parametrize("branching", [2, 3, 5])
+def test_steps_between_nodes_are_those_of_the_tree(branching):
+    scheme = posenc.parse(f"algebraic(structure='tree', branching={branching}, decay=0.5)")
+    nodes = np.array([0, 1, 2, 3, 6, 7, 22, 100, 5, 5], np.int32)
+    tile = posenc.Tile(jnp.asarray(nodes), jnp.asarray(nodes), *[None] * 8)
+    ours = -np.log2(scheme.score({}, jnp.ones((10, 10)), tile))
+    theirs = [[algebraic_oracle.steps(scheme, i, j) for j in nodes] for i in nodes]
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_the_last_node_of_32_bits_has_its_place():
+    last = 2**31 - 1
+    assert np.isfinite(tree(np.array([0, last, last - 1], np.int32))).all()
+    s = tree(np.array([1, 2, (last - 1) // 2, last, last - 1], np.int32))
+    assert abs(s[2, 3] - s[3, 4]) > 1e-4
+
+
+def test_nodes_are_whole_numbers_from_0_on():
+    scheme, _ = made("algebraic(structure='tree')")
+    p = posenc.init(scheme, jax.random.key(0), DIMS)
+    q = np.random.default_rng(0).normal(size=(3, 2, D)).astype(np.float32)
+    with pytest.raises(TypeError, match="'algebraic' takes no positions float32"):
+        posenc.attend(scheme, p, q, q, q, positions=np.arange(3, dtype=np.float32))
+    with pytest.raises(ValueError, match="Position -1 is no node of a tree; 'algebraic' counts them from the root, 0"):
+        posenc.attend(scheme, p, q, q, q, positions=np.array([0, -1, 2]))
+    inside = jax.jit(lambda at: posenc.attend(scheme, p, q, q, q, positions=at))(np.array([0, -1, 2]))
+    assert np.isfinite(inside[0]).all() and np.isnan(inside[1]).all()
+
+
+def test_scores_shrink_by_steps_only_where_they_are_told_to():
+    assert not posenc.parse("algebraic").overrides("score") and posenc.parse("algebraic").reads == "nothing"
+    scheme = posenc.parse("algebraic(structure='grid', decay=0.9)")
+    assert scheme.overrides("score") and scheme.reads == "positions"
+    distance = jnp.asarray([[[0, 0], [2, -3]], [[-1, 0], [4, 4]]])
+    tile = posenc.Tile(None, None, distance, *[None] * 7)
+    np.testing.assert_allclose(scheme.score({}, jnp.ones((2, 2)), tile), 0.9 ** np.array([[0, 5], [1, 8]]), rtol=1e-6)
+
+
+def test_a_forgotten_transpose_would_be_noticed(monkeypatch):
+    from posenc.schemes import algebraic as module
+
+    monkeypatch.setattr(module, "turns", lambda a, p: turns(a, -p))
+    hook.clear_cache()
+    with pytest.raises(AssertionError):
+        scheme, p = made("algebraic(structure='tree')")
+        x = np.random.default_rng(0).normal(size=(1, D)).astype(np.float32)
+        ours = asked(scheme, p, x, jnp.asarray([2]))[0]
+        theirs = algebraic_oracle.mapped(scheme, {n: np.asarray(a) for n, a in p.items()}, x[0], 2)
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    hook.clear_cache()

@@ -1,0 +1,320 @@
+"""VO-RoPE, PoPE, FoPE, complex order and contextual GRAPE-M: other things that turn, and what turns them."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc import Dims
+from posenc.schemes import fope as fope_module
+from tests.oracles import fope as fope_oracle
+from tests.oracles import vo_rope as vo_oracle
+from tests.schemes.seen import attend, made, tokens
+
+DIMS = Dims(width=16, heads=4, head=4, trained=16)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def hook(scheme, side, p, x, positions):
+    """What "query" or "key" makes of features."""
+    return getattr(scheme, side)(p, x, positions)[0]
+
+
+# Values
+
+
+def test_a_value_says_how_far_away_it_was():
+    """A query that sees one key receives its value turned by the distance, and its own value as it is."""
+    scheme, p = made("vo_rope", DIMS)
+    q, k, v, _ = tokens(2)
+    window = posenc.Window(0, 0)
+    np.testing.assert_allclose(attend(scheme, p, q, k, v, mask=window), v, atol=1e-6)
+    places = np.array([0, 9])
+    last = attend(scheme, p, q[1:], k[:1], v[:1], positions=places[1:], key_positions=places[:1], query_start=1)
+    theirs = [vo_oracle.turned(scheme, one, -9) for one in v[0]]
+    np.testing.assert_allclose(last[0], theirs, atol=1e-5)
+
+
+def test_shifting_all_positions_changes_no_output():
+    scheme, p = made("vo_rope", DIMS)
+    q, k, v, _ = tokens(6)
+    near, far = (attend(scheme, p, q, k, v, positions=np.arange(6) + at) for at in (0, 100000))
+    np.testing.assert_allclose(far, near, atol=1e-5)
+    assert np.abs(near - attend(*made("rope", DIMS), q, k, v)).max() > 1e-2
+
+
+def test_queries_and_keys_are_left_to_others_where_told_so():
+    scheme = posenc.parse("vo_rope(queries_and_keys=False)")
+    assert not scheme.overrides("query", "key") and scheme.overrides("value", "output")
+    posenc.parse("tapa + vo_rope(queries_and_keys=False)")
+    with pytest.raises(ValueError, match="nothing else may change q or k"):
+        posenc.parse("tapa + vo_rope")
+
+
+def test_values_may_be_wider_than_keys_and_come_in_pairs():
+    scheme, p = made("vo_rope", DIMS)
+    q, k, v, _ = tokens(5)
+    wide = np.concatenate([v, v[..., :2]], -1)
+    assert attend(scheme, p, q, k, wide).shape == (5, 4, 6)
+    with pytest.raises(ValueError, match="a head has 5; take an even width, 4 or 6"):
+        attend(scheme, p, q, k, wide[..., :5])
+    with pytest.raises(ValueError, match="a head has 5"):
+        posenc.bind(posenc.parse("vo_rope"), Dims(10, 2, 5, 16))
+
+
+# Lengths and angles
+
+
+def polar(delta, q, k, positions):
+    scheme = posenc.parse("pope")
+    p = {"delta": jnp.asarray(delta)}
+    return hook(scheme, "query", p, q, positions) @ hook(scheme, "key", p, k, positions).T
+
+
+def test_content_is_a_length_and_never_an_angle():
+    """Where positions are equal and δ is 0 scores are sums of products of lengths, so they are above 0."""
+    q, k = np.random.default_rng(0).normal(size=(2, 5, 4)).astype(np.float32) * 3
+    s = polar(np.zeros(4, np.float32), q, k, np.full(5, 7))
+    np.testing.assert_allclose(s, np.logaddexp(q, 0) @ np.logaddexp(k, 0).T, rtol=1e-5)
+    assert (s > 0).all()
+    assert (polar(np.full(4, -np.pi, np.float32), q, k, np.full(5, 7)) < 0).all()
+
+
+def test_the_angle_of_a_key_stays_within_a_turn_and_learns_only_there():
+    q, k = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    delta = np.array([0.5, 0.0, -2.0, -8.0], np.float32)
+    kept = np.clip(delta, -2 * np.pi, 0)
+    np.testing.assert_array_equal(polar(delta, q, k, np.arange(3)), polar(kept, q, k, np.arange(3)))
+    slope = jax.grad(lambda a: (polar(a, q, k, np.arange(3)) * np.arange(9).reshape(3, 3)).sum())
+    assert ((np.abs(slope(delta)) > 1e-4) == [False, True, True, False]).all()
+    np.testing.assert_allclose(slope(delta)[1:3], slope(kept)[1:3], rtol=1e-5)  # whole at the bound, not one half
+
+
+@pytest.mark.parametrize(("start", "low", "high"), [("zero", 0, 0), ("uniform", -2 * np.pi, 0)])
+def test_angles_of_keys_start_at_0_or_anywhere(start, low, high):
+    dims = Dims(256, 4, 64, 16)
+    delta = posenc.init(posenc.parse(f"pope(start={start!r})"), jax.random.key(0), dims)["heads"]["delta"]
+    assert delta.shape == (4, 64) and low <= delta.min() <= low + 0.2 and high - 0.2 <= delta.max() <= high
+
+
+def test_wider_queries_keep_the_scale_of_the_head_and_nobody_turns_them_after():
+    assert posenc.parse("pope").scale(16) == 0.25
+    with pytest.raises(ValueError, match="'pope' gives q and k more features, so 'rope' cannot change them after it"):
+        posenc.parse("pope + rope")
+
+
+@pytest.mark.parametrize("name", ["vo_rope", "pope", "fope", "complex_order", "grape_m"])
+def test_a_base_without_frequencies_is_refused(name):
+    """R-32."""
+    for base in (0.0, -1.0, 1.0):
+        with pytest.raises(ValueError, match=rf"base of '{name}' is {base}"):
+            posenc.parse(f"{name}(base={base})")
+
+
+# Fourier series
+
+
+def fourier(text, head=16, heads=2, trained=64):
+    dims = Dims(head * heads, heads, head, trained)
+    scheme = posenc.bind(posenc.parse(text), dims)
+    return scheme, jax.jit(lambda key: posenc.init(scheme, key, dims))(jax.random.key(0))
+
+
+@pytest.mark.parametrize(
+    ("form", "rest"),
+    [
+        ("as_described", ""),
+        ("as_released", ", separate=False"),
+        ("as_described", ", zeros='kept'"),
+        ("as_released", ", shared=True, base=500.0"),
+    ],
+)
+def test_every_pair_is_multiplied_by_its_series(form, rest):
+    """At a head of 16, where some pairs have a series and some have none."""
+    scheme, p = fourier(f"fope(form={form!r}{rest})")
+    own = p["layer"] | {n: a[1] for n, a in p["heads"].items()}
+    x, places = np.random.default_rng(0).normal(size=(5, 16)).astype(np.float32), np.array([0, 1, 5, 40, 300])
+    ours = np.asarray(hook(scheme, "query", own, x, places))
+    theirs = np.array([fope_oracle.turned(scheme, own, one, at) for one, at in zip(x, places, strict=True)])
+    np.testing.assert_allclose(ours[:, :8] + 1j * ours[:, 8:], theirs, atol=2e-5)
+
+
+def test_pairs_without_a_frequency_stay_and_as_released_they_turn_by_45_degrees_and_grow():
+    """What they add to scores doubles: the released code fills sines with 1."""
+    x = np.random.default_rng(0).normal(size=(4, 16)).astype(np.float32)
+    rest = [*range(3, 8), *range(11, 16)]
+    out = {}
+    for form in ("as_described", "as_released"):
+        scheme, p = fourier(f"fope(form={form!r})")
+        out[form] = np.asarray(hook(scheme, "query", {n: a[0] for n, a in p["heads"].items()}, x, np.arange(4)))[
+            :, rest
+        ]
+    np.testing.assert_array_equal(out["as_described"], x[:, rest])
+    a, b = x[:, 3:8], x[:, 11:16]
+    np.testing.assert_allclose(out["as_released"], np.concatenate([a - b, a + b], -1), atol=1e-6)
+    np.testing.assert_allclose(out["as_released"] @ out["as_released"].T, 2 * x[:, rest] @ x[:, rest].T, atol=1e-4)
+
+
+def test_frequencies_that_never_complete_a_turn_are_left_out():
+    fitted = lambda text: posenc.bind(posenc.parse(text), Dims(16, 1, 16, 64))  # noqa: E731
+    scheme = fitted("fope")
+    frequency, pairs = scheme._series(16)
+    np.testing.assert_allclose(frequency, 10000.0 ** (-np.arange(3) / 8))  # the fourth, 0.032, needs 199 tokens
+    assert scheme.length == 64 and pairs == 3
+    assert len(fitted("fope(length=199)")._series(16)[0]) == 4
+    assert fitted("fope(length=100000)")._series(16)[1] == 4  # a quarter of the head at most
+    kept, pairs = fitted("fope(zeros='kept')")._series(16)
+    assert pairs == 8 and (kept[:3] > 0).all() and (kept[3:] == 0).all()
+
+
+def test_coefficients_scatter_around_ones_and_are_never_trained_unless_told_so():
+    dims = Dims(2048, 16, 128, 4096)
+    scheme = posenc.bind(posenc.parse("fope"), dims)
+    c = np.asarray(posenc.init(scheme, jax.random.key(0), dims)["heads"]["cos"])
+    n, pairs = c.shape[1:]
+    assert pairs == 32 and n == 46  # so every second frequency has a 1
+    ones = np.zeros((n, pairs))
+    ones[np.arange(0, n, 2), np.arange(23)] = 1
+    spread = (c - ones[None]).std()
+    assert abs(spread / (0.3 * np.sqrt(2 / ((n + 16) * pairs))) - 1) < 0.02  # PyTorch's fans of [heads, n, pairs]
+    np.testing.assert_allclose((c - ones[None]).mean(0), 0, atol=6 * spread / 4)
+    x = np.random.default_rng(0).normal(size=(4, 16)).astype(np.float32)
+    for text, learns in (("fope", False), ("fope(learned=True)", True)):
+        scheme, p = fourier(text)
+        grad = jax.grad(lambda p, s=scheme: (hook(s, "query", p, x, np.arange(4)) ** 2).sum())
+        moved = [np.abs(g).max() > 0 for g in jax.tree.leaves(grad({n: a[0] for n, a in p["heads"].items()}))]
+        assert moved == [learns] * 2 and scheme.frozen == (frozenset() if learns else {"cos", "sin", "both"})
+
+
+def test_parameters_are_of_heads_unless_shared_and_twofold_unless_not_separate():
+    shapes = lambda text, group: {n: a.shape for n, a in fourier(text)[1][group].items()}  # noqa: E731
+    assert shapes("fope", "heads") == {"cos": (2, 3, 3), "sin": (2, 3, 3)}
+    assert shapes("fope(shared=True, separate=False)", "layer") == {"both": (3, 3)}
+    assert shapes("fope(zeros='kept')", "heads")["cos"] == (2, 8, 8)
+
+
+@pytest.mark.parametrize(("head", "trained"), [(2, 64), (16, 6)])
+def test_a_series_of_nothing_is_refused(head, trained):
+    with pytest.raises(ValueError, match=rf"no frequency to a head of {head} features and {trained} tokens; take"):
+        fourier("fope", head=head, trained=trained)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("fope(length=0)", "has length=0"), ("fope(gain=-1.0)", "spread by gain=-1")]
+)
+def test_series_without_a_meaning_are_refused(text, why):
+    with pytest.raises(ValueError, match=why):
+        posenc.parse(text)
+
+
+def test_sines_in_the_place_of_cosines_would_be_noticed(monkeypatch):
+    right = fope_module.turn
+    monkeypatch.setattr(fope_module, "turn", lambda x, cos, sin, layout: right(x, sin, cos, layout))
+    hook.clear_cache()  # a compiled program would not know
+    with pytest.raises(AssertionError):
+        test_every_pair_is_multiplied_by_its_series("as_described", "")
+    hook.clear_cache()
+
+
+# Words
+
+
+def words(text="complex_order", width=8):
+    dims = Dims(width, 1, width, 16)
+    scheme = posenc.bind(posenc.parse(text), dims)
+    return scheme, jax.jit(lambda key: posenc.init(scheme, key, dims))(jax.random.key(0))
+
+
+def test_a_turn_keeps_the_length_of_every_complex_dimension():
+    scheme, p = words()
+    x = np.random.default_rng(0).normal(size=(6, 8)).astype(np.float32)
+    y = np.asarray(posenc.embed(scheme, p, x))
+    np.testing.assert_allclose(np.hypot(y[:, :4], y[:, 4:]), np.hypot(x[:, :4], x[:, 4:]), rtol=1e-5)
+    np.testing.assert_array_equal(y[0], x[0])
+    assert np.abs(y - x).max() > 0.1
+
+
+def test_each_word_has_frequencies_of_its_own_where_their_number_is_given():
+    """Two words at one position turn differently; word 0 starts without a frequency and stays as it is."""
+    scheme, p = words("complex_order(words=5)")
+    assert scheme.axes == 2 and p["layer"]["frequency"].shape == (5, 4)
+    x = np.ones((3, 8), np.float32)
+    y = np.asarray(posenc.embed(scheme, p, x, positions=np.array([[3, 0], [3, 1], [3, 4]])))
+    np.testing.assert_array_equal(y[0], x[0])
+    assert np.abs(y[1] - y[2]).max() > 0.1
+    table = np.outer(np.arange(5), 10000.0 ** (-2 * np.arange(4) / 4))
+    np.testing.assert_allclose(p["layer"]["frequency"], table, rtol=1e-6)
+
+
+def test_a_word_without_a_row_is_refused_and_nan_inside_jit():
+    scheme, p = words("complex_order(words=5)")
+    x, wrong = np.ones((2, 8), np.float32), np.array([[0, 1], [1, 5]])
+    with pytest.raises(ValueError, match="Position 5 has no row in the table of 'complex_order', whose 5 rows"):
+        posenc.embed(scheme, p, x, positions=wrong)
+    inside = jax.jit(lambda at: posenc.embed(scheme, p, x, positions=at))(wrong)
+    assert np.isfinite(inside[0]).all() and np.isnan(inside[1]).all()
+
+
+def test_what_has_no_second_half_is_refused():
+    with pytest.raises(ValueError, match="half the features for real parts, and 7 is odd; take 8"):
+        posenc.bind(posenc.parse("complex_order"), Dims(7, 1, 7, 16))
+    with pytest.raises(ValueError, match="words=-1; it counts them"):
+        posenc.parse("complex_order(words=-1)")
+
+
+# Phases of what was read
+
+
+def phases(scheme, p, x, segments=None):
+    segments = np.ones(len(x), np.int32) if segments is None else np.asarray(segments, np.int32)
+    return np.asarray(_located(scheme, p["layer"], x, segments))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _located(scheme, p, x, segments):
+    index = jnp.arange(len(x), dtype=jnp.int32)
+    at = posenc.At(index, index, segments, index + 1, jnp.int32(0), 4)
+    return scheme.locate(p, x, at, scheme.carry(DIMS))[0]
+
+
+def test_phases_start_as_steps_of_the_released_gate():
+    """σ(softplus⁻¹(10⁻³) / 16) = 0.39, where the authors meant 10⁻³: their code has no softplus."""
+    scheme, p = made("grape_m")
+    c = phases(scheme, p, tokens(5)[3])
+    np.testing.assert_allclose(c, 0.39372 * np.arange(5), atol=1e-4)
+
+
+def test_a_token_adds_to_the_phases_after_it_alone_and_documents_start_anew():
+    scheme, p = made("grape_m")
+    p = p | {"layer": p["layer"] | {"w": jnp.asarray(np.random.default_rng(0).normal(size=6) * 20, jnp.float32)}}
+    x = tokens(7)[3]
+    changed = np.copy(x)
+    changed[3] += 1
+    moved = np.abs(phases(scheme, p, changed) - phases(scheme, p, x)) > 1e-4
+    np.testing.assert_array_equal(moved, np.arange(7) > 3)
+    packed = phases(scheme, p, x, [1, 1, 1, 0, 2, 2, 2])
+    np.testing.assert_allclose(packed[:3], phases(scheme, p, x[:3]), atol=1e-6)
+    np.testing.assert_allclose(packed[4:], phases(scheme, p, x[4:]), atol=1e-6)
+
+
+def test_phases_and_frequencies_belong_to_the_layer_or_to_heads_as_told():
+    dims = Dims(width=6, heads=4, head=4, trained=16)
+    for phase in (False, True):
+        for own in (False, True):
+            _, p = made(f"grape_m(phase_per_head={phase}, frequencies_per_head={own})", dims)
+            assert set(p["heads"] if phase else p["layer"]) >= {"w", "b"}
+            assert "log_frequency" in p["heads" if own else "layer"] and not set(p["heads"]) & set(p["layer"])
+
+
+def test_grape_m_refuses_what_it_cannot_read_or_turn():
+    scheme, p = made("grape_m")
+    q, k, v, _ = tokens(4)
+    with pytest.raises(ValueError, match="'grape_m' reads the features of tokens; pass x"):
+        posenc.attend(scheme, p, q, k, v)
+    with pytest.raises(ValueError, match=r"divide by omega_scale=0\.0; it is above 0"):
+        posenc.parse("grape_m(omega_scale=0.0)")
+    with pytest.raises(ValueError, match="a head has 3"):
+        posenc.bind(posenc.parse("grape_m"), Dims(6, 2, 3, 16))
