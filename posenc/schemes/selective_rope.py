@@ -23,7 +23,7 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
     tan(π base c / (d - 2)) divided by the largest of them, for a base below 1. `learned` temperatures start there.
     x̂ is x with the part of its width that is each head's brought to length 1 (the authors' code), so the heads divide
     the width. W is a product of two matrices whose inner size is `rank`, the first the same for all heads; with rank 0
-    it is full, reads the head's own part alone, and its columns have the learned length g_h. The convolution looks at
+    it is full, reads the head's own part alone, and its columns have one learned length. The convolution looks at
     each token and the `kernel` - 1 before it in its document, each phase by itself, with `activation` after it; with
     kernel 0 it is the difference of neighbours, whose sum is the phase of the token alone. The exponential stands there
     with `bias`, the logistic factor with `gate`; with a bias and W = 0 this is RoPE.
