@@ -23,7 +23,7 @@ class DAPE(Scheme, name="dape"):
 
     It stands after the bias that it adapts: `kerple + dape`, `alibi + dape`, `fire + dape`; alone, B is 0. f has one
     hidden layer and a leaky rectifier. The weights start as PyTorch's, which the authors keep. It hears scores only:
-    positions reach it through what stands before.
+    positions reach it through what stands before. The authors' FIRE within DAPE has leaky rectifiers too, ours has not.
 
     ```bibtex
     @inproceedings{zheng2024dape,
@@ -131,18 +131,20 @@ def _channels(s: Float[Array, "Q K"], tile: Tile) -> Float[Array, "2H Q K"]:
 
 def _inner(key: PRNGKeyArray, channels: int, hidden: int, *kernel: int) -> dict[str, Array]:
     """The hidden layer, the same for all heads."""
-    w, b = jax.random.split(key)
-    bound = math.prod((channels, *kernel)) ** -0.5
-    draw = lambda key, *shape: jax.random.uniform(key, shape, minval=-bound, maxval=bound)  # noqa: E731
-    return {"w1": draw(w, channels, hidden, *kernel), "b1": draw(b, hidden)}
+    w, b = _drawn(key, math.prod((channels, *kernel)), (channels, hidden, *kernel), (hidden,))
+    return {"w1": w, "b1": b}
 
 
 def _outer(key: PRNGKeyArray, hidden: int, *kernel: int) -> dict[str, Array]:
     """One head's output."""
-    w, b = jax.random.split(key)
-    bound = math.prod((hidden, *kernel)) ** -0.5
-    draw = lambda key, *shape: jax.random.uniform(key, shape, minval=-bound, maxval=bound)  # noqa: E731
-    return {"w2": draw(w, hidden, *kernel), "b2": draw(b)}
+    w, b = _drawn(key, math.prod((hidden, *kernel)), (hidden, *kernel), ())
+    return {"w2": w, "b2": b}
+
+
+def _drawn(key: PRNGKeyArray, inputs: int, *shapes: tuple[int, ...]) -> list[Array]:
+    """Uniform numbers between ±1 / √inputs."""
+    keys, bound = jax.random.split(key, len(shapes)), inputs**-0.5
+    return [jax.random.uniform(k, shape, minval=-bound, maxval=bound) for k, shape in zip(keys, shapes, strict=True)]
 
 
 def _convolved(a: Float[Array, "c Q n"], w: Float[Array, "c h kernel"]) -> Float[Array, "h Q m"]:

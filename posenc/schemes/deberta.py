@@ -22,10 +22,10 @@ class DeBERTa(Scheme, name="deberta"):
     half of them on, 256 of 512 in the authors' v2 and v3. All farther distances share the last row. The logarithms are
     whole-number thresholds from the host.
 
-    For p2c the paper writes row(p_j - p_i); the authors' code, in all versions, reads row(p_i - p_j), and so do we
-    unless `mirrored`. U, b, V and c are the layer's own, as in v1. In v2 the projections that make keys and queries of
-    x make those of P too, which a scheme does not see: there, pass the same arrays as parameters. Their layer norm of P
-    is left to its owner.
+    For p2c the paper writes row(p_j - p_i); the authors' code reads row(p_i - p_j), in v1 as in v2, and so do we unless
+    `mirrored`. U, b, V and c are the layer's own; b, which v1 leaves out, moves all scores of a query alike. In v2 the
+    projections that make keys and queries of x may make those of P too (`share_att_key`). A scheme does not see them:
+    pass the same arrays as parameters. v2's layer norm of P is left to its owner.
 
     ```bibtex
     @inproceedings{he2021deberta,

@@ -19,8 +19,7 @@ class LogCPB(Scheme, name="log_cpb"):
 
     The layer's heads share all but the last layer of f. Positions have `axes` numbers, and the reach is the longest
     distance along an axis in training, a number or one for each axis: the window less one in the authors' code. Unless
-    given it is that of the training length, or of a square grid of as many tokens. A reach of 0, an axis without
-    distances, is refused, where the authors divide by it.
+    given it is that of the training length, or of a square grid of as many tokens.
 
     `spacing` "linear" gives u itself, and without `bounded` the bias is f, its last layer with a bias too. With
     `activation` "silu", `depth` hidden layers and `reach` 1 this is the dynamic position bias of x-transformers; its
