@@ -54,6 +54,22 @@ def test_the_example_of_a_new_scheme_works_and_holds_the_contract():
         SCHEMES._classes.pop("recency", None)
 
 
+def recipes():
+    rows = re.search(r"## Recipes\n(.*?)\n## ", TEXT, re.DOTALL)[1].splitlines()
+    return [row.split("`")[1] for row in rows if row.startswith("| ") and "`" in row]
+
+
+@pytest.mark.parametrize("text", recipes())
+def test_every_recipe_is_a_text_of_what_it_names(text):
+    dims = posenc.Dims(width=32, heads=4, head=8, trained=16, longest=64)
+    scheme = posenc.parse(text)
+    assert posenc.parse(posenc.spec(scheme)) == scheme and posenc.bind(scheme, dims)
+
+
+def test_there_are_recipes():
+    assert len(recipes()) > 15
+
+
 def test_every_command_in_the_readme_is_one():
     from posenc.cli import _GROUPS
 
