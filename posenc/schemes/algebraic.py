@@ -49,6 +49,7 @@ class Algebraic(Scheme, name="algebraic"):
     decay: float = 1.0
 
     family = "rotary"
+    extrapolates = "none reported"
     axes = property(lambda self: 2 if self.structure == "grid" else 1)
     reads = property(lambda self: "nothing" if self.decay == 1 else "positions")
     samples = (

@@ -46,6 +46,7 @@ class ByParts(Scheme, name="by_parts"):
     fraction: float = 1.0
 
     family = "rotary"
+    extrapolates = "some (Peng et al., 2024)"
     samples = (
         {"factor": 8.0, "original": 64, "base": 50.0, "layout": "interleaved"},
         {"ntk_factor": 0.5, "extrapolation_factor": 0.75, "blend": (2.0, 0.5), "keep": (8.0, 3.0), "base": 50.0},
@@ -121,6 +122,7 @@ class YaRN(Scheme, name="yarn"):
     fraction: float = 1.0
 
     family = "rotary"
+    extrapolates = "strongly: 128k tokens after little fine-tuning (Peng et al., 2024)"
     samples = (
         {"factor": 16.0, "original": 64, "base": 50.0, "layout": "interleaved"},
         {"attention_factor": 0.9, "beta_fast": 4.0, "beta_slow": 0.5, "truncate": False, "fraction": 0.5},
@@ -203,6 +205,7 @@ class Llama3(Scheme, name="llama3"):
     fraction: float = 1.0
 
     family = "rotary"
+    extrapolates = "some, after fine-tuning (Llama 3, 2024)"
     samples = (
         {"original": 64, "base": 50.0, "layout": "interleaved"},
         {"factor": 2.0, "low_freq_factor": 0.5, "high_freq_factor": 2.0, "fraction": 0.5},

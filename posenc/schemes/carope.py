@@ -38,6 +38,7 @@ class CARoPE(Scheme, name="carope"):
     first: int = 0
 
     family = "context"
+    extrapolates = "some (Veisi et al., 2025)"
     contextual = True
     causal_only = "its phases add up from a key to a later query"
     cross = False

@@ -40,6 +40,7 @@ class ConViT(Scheme, name="convit"):
     locality: float = 1.0
 
     family = "kernel"
+    extrapolates = "none reported"
     reads = "row"
     cross = False
     samples = ({"axes": 1, "locality": 0.3},)

@@ -40,6 +40,7 @@ class DAPE(Scheme, name="dape"):
     hidden: int = 32
 
     family = "context"
+    extrapolates = "strongly in perplexity (Zheng et al., 2024)"
     reads = "heads"
     samples = ({"hidden": 5},)
 
@@ -89,6 +90,7 @@ class DAPEv2(Scheme, name="dape_v2"):
     edge: Literal["open", "array"] = "open"
 
     family = "context"
+    extrapolates = "strongly in perplexity (Zheng et al., 2024)"
     reads = "heads"
     causal_only = "its convolution takes scores of later keys for zeros"
     uncached = property(lambda self: "its convolution reads where the array of keys ends" * (self.edge == "array"))

@@ -46,6 +46,7 @@ class DeBERTa(Scheme, name="deberta"):
     """Whether p2c reads the distance from the key to the query, as the paper writes it."""
 
     family = "table"
+    extrapolates = "none reported"
     reads = "content"
     tied = frozenset({"table"})
     cross = False

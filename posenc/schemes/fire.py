@@ -41,6 +41,7 @@ class FIRE(Scheme, name="fire"):
     """Whether the share is of the farther of query and key; as the model sees, unless given."""
 
     family = "kernel"
+    extrapolates = "strongly (Li et al., 2024)"
     reads = "positions"
     causal_only = property(lambda self: "its share is of the query's position" * (self.bidirectional is False))
     samples = ({"threshold": 3.0, "bidirectional": False}, {"threshold": 3.0, "bidirectional": True, "hidden": 4})

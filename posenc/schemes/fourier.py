@@ -39,6 +39,7 @@ class Fourier(Scheme, name="fourier"):
     gamma: float = 1.0
 
     family = "absolute"
+    extrapolates = "some, by smoothness of its features (Li et al., 2021)"
     tied = frozenset({"frequency", "w1", "b1", "w2", "b2"})
     samples = ({"axes": 2, "features": 6, "hidden": 5}, {"features": 10, "gamma": 4.0})
 

@@ -32,6 +32,7 @@ class FoX(Scheme, name="fox"):
     """
 
     family = "context"
+    extrapolates = "strongly in perplexity (Lin et al., 2025)"
     reads = "content"
     contextual = True
     causal_only = "forgetting runs from a key to a later query"

@@ -40,6 +40,7 @@ class GRAPEA(Scheme, name="grape_a"):
     unit: bool = True
 
     family = "context"
+    extrapolates = "some (Zhang et al., 2025)"
     reads = "content"
     causal_only = "its penalty is for what came before, and what comes after would go free"
     samples = ({"gate": "query"}, {"gate": "both", "unit": False})
@@ -101,6 +102,7 @@ class GRAPEAP(Scheme, name="grape_ap"):
     features: int = 8
 
     family = "context"
+    extrapolates = "some (Zhang et al., 2025)"
     reads = "row"
     contextual = True
     causal_only = "its penalties add up from a key to a later query"

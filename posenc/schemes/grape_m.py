@@ -44,6 +44,7 @@ class GrapeM(Scheme, name="grape_m"):
     base: float = 10000.0
 
     family = "rotary"
+    extrapolates = "some (Zhang et al., 2025)"
     contextual = True
     cross = False
     samples = (

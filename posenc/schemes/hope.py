@@ -38,6 +38,7 @@ class HoPE(Scheme, name="hope"):
     fraction: float = 1.0
 
     family = "rotary"
+    extrapolates = "some (Chen et al., 2024)"
     samples = ({"trained": 64, "layout": "interleaved"}, {"trained": 20, "fraction": 0.5, "base": 50.0})
 
     def validate(self):

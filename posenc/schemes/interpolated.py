@@ -36,6 +36,7 @@ class PI(Scheme, name="pi"):
     fraction: float = 1.0
 
     family = "rotary"
+    extrapolates = "some, after fine-tuning (Chen et al., 2023)"
     samples = ({"factor": 2.5, "layout": "interleaved"}, {"fraction": 0.5, "base": 500.0})
 
     def validate(self):
@@ -83,6 +84,7 @@ class NTK(Scheme, name="ntk"):
     fraction: float = 1.0
 
     family = "rotary"
+    extrapolates = "some, without fine-tuning (bloc97, 2023)"
     samples = ({"factor": 8.0, "layout": "interleaved"}, {"base": 500.0})
 
     def validate(self):
@@ -143,6 +145,7 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
     fraction: float = 1.0
 
     family = "rotary"
+    extrapolates = "some, without fine-tuning (emozilla, 2023)"
     cross = False
     uncached = scaling.ONE_BY_LENGTH
     samples = (

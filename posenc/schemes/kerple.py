@@ -37,6 +37,7 @@ class KERPLE(Scheme, name="kerple"):
     """Whether a second kernel multiplies the scores."""
 
     family = "kernel"
+    extrapolates = "strongly in perplexity (Chi et al., 2022)"
     reads = property(lambda self: "positions" if self.weight else "distance")
     samples = ({"kernel": "power"}, {"kernel": "power", "weight": True})
 

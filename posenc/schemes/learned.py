@@ -30,6 +30,7 @@ class Learned(Scheme, name="learned"):
     """
 
     family = "absolute"
+    extrapolates = "not: there are no rows beyond the table"
     tied = frozenset({"table"})
 
     def init(self, key, dims):

@@ -44,6 +44,7 @@ class LieRE(Scheme, name="liere"):
     extent: float | None = None
 
     family = "rotary"
+    extrapolates = "none reported"
     samples = ({"size": 2, "shared": True, "extent": 1.0}, {"axes": 1}, {"axes": 3, "size": 4})
 
     def validate(self):

@@ -49,6 +49,7 @@ class LogCPB(Scheme, name="log_cpb"):
     """Whether the bias lies between 0 and 16."""
 
     family = "kernel"
+    extrapolates = "some, across window sizes (Liu et al., 2022)"
     reads = "distance"
     samples = (
         {"axes": 2, "reach": (3.0, 2.0), "hidden": 6},

@@ -56,6 +56,7 @@ class LongRoPE(Scheme, name="longrope"):
     fraction: float = 1.0
 
     family = "rotary"
+    extrapolates = "strongly, with searched factors (Ding et al., 2024)"
     cross = property(lambda self: self.switch == "never")
     uncached = property(lambda self: scaling.ONE_BY_LENGTH * (self.switch != "never"))
     samples = (

@@ -41,6 +41,7 @@ class MusicTransformer(Scheme, name="music_transformer"):
     """Whether keys after the query have vectors; as the model sees, unless given."""
 
     family = "table"
+    extrapolates = "not: distances beyond the table add nothing"
     reads = "content"
     causal_only = property(lambda self: "its vectors are for keys before the query" * (self.bidirectional is False))
     samples = ({"reach": 3, "values": True, "shared": True}, {"reach": 4, "bidirectional": True, "values": True})

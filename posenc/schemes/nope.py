@@ -22,3 +22,5 @@ class NoPE(Scheme, name="nope"):
     }
     ```
     """
+
+    extrapolates = "some: about 1.5 times the length on copy-like tasks (Kazemnejad et al., 2023)"

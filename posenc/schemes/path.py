@@ -46,6 +46,7 @@ class PaTH(Scheme, name="path"):
     forget: Literal["none", "scaled", "unscaled"] = "none"
 
     family = "context"
+    extrapolates = "strongly in state tracking (Yang et al., 2025)"
     reads = "row"
     contextual = True
     replaces = True

@@ -37,6 +37,7 @@ class RePo(Scheme, name="repo"):
     base: float = 500000.0
 
     family = "context"
+    extrapolates = "some (Li et al., 2025)"
     contextual = True
     samples = ({"mode": "linear", "base": 100.0}, {"mode": "shared"})
 

@@ -54,6 +54,7 @@ class RoPE(Scheme, name="rope"):
     frequencies: Literal["fixed", "learned"] = "fixed"
 
     family = "rotary"
+    extrapolates = "not: fails just past the length trained on (Press et al., 2022; Kazemnejad et al., 2023)"
     samples = (
         {"layout": "interleaved", "base": 500000.0},
         {"fraction": 0.5},

@@ -35,6 +35,7 @@ class Sandwich(Scheme, name="sandwich"):
     """The index of the first frequency."""
 
     family = "kernel"
+    extrapolates = "strongly in perplexity (Chi et al., 2023)"
     reads = "distance"
     samples = ({"dim": 8, "first": 1},)
 

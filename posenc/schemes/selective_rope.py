@@ -53,6 +53,7 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
     frequencies: Literal["fixed", "learned"] = "fixed"
 
     family = "context"
+    extrapolates = "strongly (Movahedi et al., 2025)"
     contextual = True
     causal_only = "its phases add up from a key to a later query"
     cross = False

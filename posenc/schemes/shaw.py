@@ -38,6 +38,7 @@ class Shaw(Scheme, name="shaw"):
     """Whether the heads of a layer share their vectors."""
 
     family = "table"
+    extrapolates = "some: distances beyond the reach are alike"
     reads = "content"
     samples = ({"reach": 3, "shared": True}, {"reach": 1, "values": False})
 

@@ -39,6 +39,7 @@ class T5(Scheme, name="t5"):
     """Whether keys after the query have buckets of their own; as the model sees, unless given."""
 
     family = "table"
+    extrapolates = "some: 1.5 to 2 times the length on copy-like tasks (Kazemnejad et al., 2023)"
     reads = "distance"
     tied = frozenset({"table"})
     cross = False

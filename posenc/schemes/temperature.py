@@ -32,6 +32,7 @@ class LogN(Scheme, name="log_n"):
     trained: int | None = None
 
     family = "temperature"
+    extrapolates = "some, beside others (Chiang & Cholak, 2022)"
     temperature = True
     samples = ({"trained": 4},)
 
@@ -66,6 +67,7 @@ class SSMax(Scheme, name="ssmax"):
     """
 
     family = "temperature"
+    extrapolates = "some (Nakanishi, 2025)"
     temperature = True
 
     def fit(self, dims):
@@ -105,6 +107,7 @@ class Llama4(Scheme, name="llama4"):
     floor: int = 8192
 
     family = "temperature"
+    extrapolates = "some, on layers without rotation (Llama 4, 2025)"
     temperature = True
     samples = ({"strength": 0.5, "floor": 3},)
 

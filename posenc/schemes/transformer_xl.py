@@ -44,6 +44,7 @@ class TransformerXL(Scheme, name="transformer_xl"):
     form: Literal["wide", "scored"] = later("wide")
 
     family = "sinusoid"
+    extrapolates = "some (Dai et al., 2019)"
     reads = property(lambda self: "nothing" if self.form == "wide" else "content")
     tied = frozenset({"u", "v"})
     widens = property(lambda self: self.form == "wide")

@@ -45,6 +45,7 @@ class TUPE(Scheme, name="tupe"):
     """The distance from which all keys share a bucket."""
 
     family = "absolute"
+    extrapolates = "not: there are no rows beyond the table"
     reads = property(lambda self: ("positions" if self.reset else "distance") if self.buckets else "nothing")
     tied = frozenset({"table", "gain", "offset", "query", "query_bias", "key", "key_bias", "bias"})
     cross = False

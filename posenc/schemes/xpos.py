@@ -43,6 +43,7 @@ class XPos(Scheme, name="xpos"):
     layout: Layout = "interleaved"
 
     family = "rotary"
+    extrapolates = "some (Sun et al., 2023)"
     causal_only = "towards keys after the query its factor grows exponentially with distance"
     samples = ({"scale_base": 512.0, "layout": "half"},)
 
