@@ -1,7 +1,7 @@
 """What is known of a scheme by its name: idea, equation, where it enters, what it costs, whom to cite.
 
-Everything is read off the scheme itself, from its docstring, its hooks and the shapes of its parameters, so that no
-second list can disagree with the code.
+What can be is read off the scheme itself, from its docstring, its hooks and the shapes of its parameters, so that no
+second list can disagree with the code; what the tests found of it is read from their record.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ def describe(text: str, dims: Dims = TYPICAL) -> dict[str, Any]:
         "enters": [site for site in SITES.values() if any(site in p["enters"] for p in parts)],
         "parameters": {**counts, "dims": settings(dims)},
         "causal only": "; ".join(p["causal only"] for p in parts if p["causal only"]),
+        "kernel class": max(p["kernel class"] for p in parts),
+        "cache": max(p["cache"] for p in parts),
         **_wrapped(scheme),
         "parts": parts,
     }

@@ -15,8 +15,8 @@ from jaxtyping import Array, Float
 from posenc import arguments, sides
 from posenc.attention import attend
 from posenc.belongs import Sizes, check_params, label, plain
-from posenc.compose import axes, bare, imply, merge, pick, spread
-from posenc.masks import Mask
+from posenc.compose import Windowed, axes, bare, imply, merge, pick, spread
+from posenc.masks import Mask, window
 from posenc.parameters import bound, init
 from posenc.scheme import At, Dims, Scheme
 
@@ -30,8 +30,8 @@ def attention_fn(
 
     `params` are what `posenc.init` gives, and may be left out where a scheme learns nothing. Positions, segments and
     the mask are `attend`'s and stand for every call. Raises `ValueError` for a scheme that acts on the input or reads
-    the features of tokens, which this place does not see; and in a call, for a mask of the library's, for dropout of
-    weights, and for `is_causal` under another mask.
+    the features of tokens, which this place does not see; and in a call, for a mask, bias or precision of the
+    library's, for weights that shall be dropped or sown, and for `is_causal` under another mask.
     """
     hooks = _hooks(scheme)
     if hooks.overrides("embed") or hooks.contextual:
@@ -40,9 +40,27 @@ def attention_fn(
         )
     fixed = {"mask": mask, "positions": positions, "segments": segments}
 
-    def attention(query, key, value, *, mask=None, dropout_rate=0.0, deterministic=True, is_causal=False, **_: Any):
+    def attention(
+        query: Array,
+        key: Array,
+        value: Array,
+        *,
+        bias: Any = None,
+        mask: Any = None,
+        dropout_rng: Any = None,
+        dropout_rate: float = 0.0,
+        broadcast_dropout: bool = True,
+        deterministic: bool = True,
+        dtype: Any = None,
+        precision: Any = None,
+        module: Any = None,
+        is_causal: bool = False,
+    ) -> Array:
         if mask is not None:
             raise ValueError("A mask was passed to the layer; leave it out and give attention_fn mask= and segments=.")
+        for name, given in (("bias", bias), ("precision", precision), ("module", module)):
+            if given is not None:
+                raise ValueError(f"attention_fn cannot heed {name}, which the layer passes on; leave it out there.")
         if dropout_rate and not deterministic:
             raise ValueError(f"attention_fn drops no weights, and dropout_rate is {dropout_rate}; make it 0.")
         if is_causal and fixed["mask"] != "causal":
@@ -53,14 +71,23 @@ def attention_fn(
     return attention
 
 
-def process_heads(scheme: Any, params: Any = None, *, positions: Any = None) -> Callable[..., tuple[Heads, ...]]:
+def process_heads(
+    scheme: Any, params: Any = None, *, positions: Any = None, mask: Mask = "full"
+) -> Callable[..., tuple[Heads, ...]]:
     """The `process_heads` of `equinox.nn.MultiheadAttention`: one sequence's heads through a scheme.
 
     That place stands before the product of queries and keys, so it serves schemes that change these alone, such as
     rotations and temperatures; others are refused by a `ValueError` that names what they do. `params` and `positions`
-    are as in `posenc.attend`. The library's own mask and scale stay in force.
+    are as in `posenc.attend`. The library's own mask and scale stay in force: `mask` says which mask it is given, so
+    that a scheme which is undefined under it, or a window, is refused.
     """
     hooks = _hooks(scheme)
+    if isinstance(scheme, Windowed):
+        raise ValueError(f"window({scheme.keys}) narrows a mask, which is Equinox's here; give it a mask of that width.")
+    if hooks.causal_only and not window(mask).causal:
+        raise ValueError(
+            f"{label(hooks)} is causal only: {hooks.causal_only}; give Equinox a causal mask, and say mask='causal' here."
+        )
     beyond = ("embed", "locate", "scale", "score", "weigh", "extra", "output")
     if met := [hook for hook in beyond if hooks.overrides(hook)] or ["widens"] * hooks.widens:
         does = "gives queries and keys more features" if met == ["widens"] else f"acts on {met[0]!r}"

@@ -2,14 +2,18 @@
 
 pytest tests/contract tests/oracles tests/golden --record        # `posenc describe` shows it
 
-What a session did not run of a scheme stays as it was recorded.
+What a session did not run of a scheme stays as it was recorded, with the hash of the code that it was found of. Where
+anything fails nothing is written.
 """
 
+import ast
 import hashlib
+import importlib
 import inspect
 import json
-import sys
 from collections import defaultdict
+
+from tests.test_architecture import FLOORS
 
 KINDS = ("golden", "oracle", "contract")
 
@@ -25,6 +29,9 @@ def pytest_terminal_summary(terminalreporter, config):
         return
     from posenc.catalog import RECORD
 
+    if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
+        terminalreporter.write_line("recorded: nothing, for some tests failed")
+        return
     before = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     found = collected(terminalreporter.stats)
     RECORD.write_text(json.dumps(merged(before, found), indent=1) + "\n", encoding="utf-8")
@@ -48,17 +55,26 @@ def merged(before, found):
 
     whole = {}
     for name in posenc.names():
-        now = {kind: SUMS[kind](said) for kind, said in found.get(name, {}).items()}
-        whole[name] = {"file": digest(name), **{k: v for k, v in before.get(name, {}).items() if k in KINDS}, **now}
+        now = {kind: SUMS[kind](said) | {"code": digest(name)} for kind, said in found.get(name, {}).items()}
+        whole[name] = {**before.get(name, {}), **now}
     return whole
 
 
 def digest(name):
-    """The first letters of the hash of a scheme's file, so that a record that is older than it is noticed."""
+    """The first letters of the hash of a scheme's file and of the mathematics that it shares with others, so that a
+    record that is older than these is noticed."""
     from posenc.scheme import SCHEMES
 
-    source = inspect.getsource(sys.modules[SCHEMES.find(name).__module__])
-    return hashlib.sha256(source.encode()).hexdigest()[:16]
+    sources, open_ = {}, [SCHEMES.find(name).__module__]
+    while open_:
+        module = importlib.import_module(open_.pop())
+        if module.__name__ in sources:
+            continue
+        sources[module.__name__] = inspect.getsource(module)
+        nodes = [n for n in ast.walk(ast.parse(sources[module.__name__])) if isinstance(n, ast.ImportFrom)]
+        named = {n.module for n in nodes} | {f"{n.module}.{a.name}" for n in nodes for a in n.names}
+        open_ += sorted(named & {f"posenc.{shared}" for shared in FLOORS[0].split()})
+    return hashlib.sha256("".join(sources[n] for n in sorted(sources)).encode()).hexdigest()[:16]
 
 
 def _golden(said):
@@ -74,7 +90,7 @@ def _contract(said):
     applies = [s for s in said if s[1] is not None]
     gradient = [s[2] for s in said if s[0] == "gradients_are_those_of_the_function" and s[2] is not None]
     counts = {"properties": len(said), "applies": len(applies), "holds": sum(s[1] is True for s in applies)}
-    return counts | {"gradient": _rounded(max(gradient, default=0.0))}
+    return counts | {"gradient": _rounded(max(gradient)) if gradient else None}
 
 
 SUMS = {"golden": _golden, "oracle": _oracle, "contract": _contract}

@@ -82,6 +82,9 @@ def test_what_the_hook_of_flax_cannot_pass_on_is_refused():
         in_nnx(make(rope), mask=nnx.make_causal_mask(X[..., 0]))
     with pytest.raises(ValueError, match="is_causal contradicts mask='full'"):
         make(rope, mask="full")(*[X.reshape(B, L, H, D)] * 3, is_causal=True)
+    for name in ("bias", "precision", "module"):
+        with pytest.raises(ValueError, match=f"cannot heed {name}, which the layer passes on"):
+            make(rope)(*[X.reshape(B, L, H, D)] * 3, **{name: 1})
     with pytest.raises(ValueError, match="drops no weights, and dropout_rate is 0.5"):
         make(rope)(*[X.reshape(B, L, H, D)] * 3, dropout_rate=0.5, deterministic=False)
 
@@ -92,11 +95,12 @@ def test_equinox_s_attention_with_processed_heads_is_attend(text):
     layer = equinox.nn.MultiheadAttention(H, H * D, key=jax.random.key(3))
     x = X[0]
     mask = jnp.tri(L, dtype=bool)
-    out = layer(x, x, x, mask=mask, process_heads=posenc.equinox.process_heads(scheme, params, positions=POSITIONS))
+    about = {"positions": POSITIONS, "mask": "causal"}
+    out = layer(x, x, x, mask=mask, process_heads=posenc.equinox.process_heads(scheme, params, **about))
     heads = [jax.vmap(p)(x).reshape(L, H, D) for p in (layer.query_proj, layer.key_proj, layer.value_proj)]
     mixed = posenc.attend(scheme, params, *heads, positions=POSITIONS, mask="causal")
     np.testing.assert_allclose(out, jax.vmap(layer.output_proj)(mixed.reshape(L, -1)), atol=2e-6)
-    implied = layer(x, x, x, process_heads=posenc.equinox.process_heads(scheme, params))
+    implied = layer(x, x, x, process_heads=posenc.equinox.process_heads(scheme, params, mask="causal"))
     assert not np.allclose(implied, layer(x, x, x), atol=1e-3)
 
 
@@ -113,6 +117,13 @@ def test_equinox_s_attention_with_processed_heads_is_attend(text):
 def test_what_process_heads_does_not_see_is_refused(text, why):
     with pytest.raises(ValueError, match=why + ".*use posenc.equinox.Attention"):
         posenc.equinox.process_heads(ready(text)[0])
+
+
+def test_masks_that_process_heads_does_not_see_are_refused():
+    with pytest.raises(ValueError, match=r"window\(2\) narrows a mask, which is Equinox's here"):
+        posenc.equinox.process_heads(posenc.parse("rope + window(2)"))
+    with pytest.raises(ValueError, match="'xpos' is causal only: .*; give Equinox a causal mask, and say mask='causal'"):
+        posenc.equinox.process_heads(ready("xpos")[0])
 
 
 def test_heads_that_a_scheme_cannot_serve_are_refused():

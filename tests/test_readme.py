@@ -55,7 +55,7 @@ def test_the_example_of_a_new_scheme_works_and_holds_the_contract():
 
 
 def recipes():
-    rows = re.search(r"## Recipes\n(.*?)\n## ", TEXT, re.DOTALL)[1].splitlines()
+    rows = re.search(r"## Recipes\n(.*?)\n### ", TEXT, re.DOTALL)[1].splitlines()
     return [row.split("`")[1] for row in rows if row.startswith("| ") and "`" in row]
 
 
@@ -68,6 +68,13 @@ def test_every_recipe_is_a_text_of_what_it_names(text):
 
 def test_there_are_recipes():
     assert len(recipes()) > 15
+
+
+def test_every_equivalence_names_a_test_that_there_is():
+    named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", TEXT)
+    assert len(named) > 10
+    for file, test in named:
+        assert f"\ndef {test}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
 def test_every_command_in_the_readme_is_one():

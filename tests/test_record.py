@@ -6,29 +6,32 @@ import pytest
 
 import posenc
 from posenc.catalog import RECORD
+from posenc.contract import PROPERTIES
+from tests import recording
 from tests.contract.test_contract import UNCOMPARED
 from tests.golden.case import load
 from tests.golden.test_golden import KEPT
 from tests.recording import collected, digest, merged
 
 ANEW = "run: pytest tests/contract tests/oracles tests/golden --record"
-FOUND = json.loads(RECORD.read_text(encoding="utf-8"))
+FOUND = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
 
 
 def test_every_scheme_and_no_other_is_recorded():
     assert sorted(FOUND) == posenc.names(), ANEW
 
 
-@pytest.mark.parametrize("name", posenc.names())
-def test_what_is_recorded_of_a_scheme_is_of_its_file_as_it_is(name):
-    assert FOUND[name]["file"] == digest(name), ANEW
+@pytest.mark.parametrize("name", FOUND)
+def test_what_is_recorded_of_a_scheme_is_of_its_code_as_it_is(name):
+    assert {kind["code"] for kind in FOUND[name].values()} == {digest(name)}, ANEW
 
 
-@pytest.mark.parametrize("name", posenc.names())
+@pytest.mark.parametrize("name", FOUND)
 def test_what_is_recorded_of_a_scheme_holds(name):
     found = FOUND[name]
     assert found["oracle"]["largest"] <= 1e-10
     assert found["contract"]["holds"] == found["contract"]["applies"] > 20
+    assert found["contract"]["properties"] == len(PROPERTIES)
     assert found["contract"]["gradient"] <= 1e-6
     assert ("golden" in found) == (name not in UNCOMPARED)
 
@@ -55,18 +58,40 @@ def test_what_tests_find_is_summed_up_by_scheme():
         ],
         "failed": [Report(("oracle", ["rope", 1.0]), passed=False)],
     }
-    rope = merged({"rope": {"file": "old", "oracle": {"settings": 9, "largest": 1}}}, collected(stats))["rope"]
-    assert rope["golden"] == {
+    rope = merged({"rope": {"oracle": {"settings": 9, "largest": 1, "code": "old"}}}, collected(stats))["rope"]
+    code = {"code": digest("rope")}
+    assert rope["golden"] == code | {
         "cases": ["rotary-half0", "rotary-half1"],
         "sources": ["someone/code 1234567"],
         "largest": 3.1e-7,
     }
-    assert rope["oracle"] == {"settings": 1, "largest": 2e-16}
-    assert rope["contract"] == {"properties": 2, "applies": 1, "holds": 1, "gradient": 1e-9}
-    assert rope["file"] == digest("rope")
+    assert rope["oracle"] == code | {"settings": 1, "largest": 2e-16}
+    assert rope["contract"] == code | {"properties": 2, "applies": 1, "holds": 1, "gradient": 1e-9}
 
 
 def test_what_was_not_run_stays_as_it_was_recorded():
-    before = {"rope": {"file": "old", "oracle": {"settings": 9, "largest": 1}}, "gone": {}}
+    before = {"rope": {"oracle": {"settings": 9, "largest": 1, "code": "old"}}, "gone": {}}
     after = merged(before, {})
-    assert after["rope"]["oracle"] == before["rope"]["oracle"] and "gone" not in after
+    assert after["rope"] == before["rope"] and "gone" not in after
+
+
+def test_a_change_of_shared_mathematics_makes_a_record_old(monkeypatch):
+    before, whole = digest("rope"), recording.inspect.getsource
+    changed = lambda m: whole(m) + "#" * (m.__name__ == "posenc.rotation")  # noqa: E731
+    monkeypatch.setattr(recording.inspect, "getsource", changed)
+    assert digest("rope") != before and digest("alibi") == digest("alibi")
+
+
+def test_nothing_is_recorded_where_anything_fails(monkeypatch, tmp_path):
+    monkeypatch.setattr("posenc.catalog.RECORD", tmp_path / "record.json")
+    lines = []
+
+    class Terminal:
+        stats = {"failed": [Report(passed=False)], "passed": [Report(("oracle", ["rope", 2e-16]))]}
+        write_line = staticmethod(lines.append)
+
+    class Config:
+        getoption = staticmethod(lambda name: True)
+
+    recording.pytest_terminal_summary(Terminal, Config)
+    assert lines == ["recorded: nothing, for some tests failed"] and not (tmp_path / "record.json").exists()

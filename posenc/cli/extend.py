@@ -102,12 +102,14 @@ class New:
             raise ValueError(f"{self.name!r} cannot name a scheme; take small letters, digits and _, such as 'mine'.")
         import posenc
 
-        if self.name in posenc.names() or self.name in ("posenc", "jax", "flax"):
+        if self.name in posenc.names():
             raise ValueError(f"The name {self.name!r} is taken; choose another.")
         cls = "".join(word.capitalize() for word in self.name.split("_"))
         files = {Path(f"{self.name}.py"): SCHEME, Path(f"test_{self.name}.py"): TEST}
         if there := [str(path) for path in files if path.exists()]:
             raise ValueError(f"{there[0]!r} is there already; move it away, or choose another name.")
+        if self.name in sys.stdlib_module_names or importlib.util.find_spec(self.name):
+            raise ValueError(f"{self.name}.py would stand in the way of the module {self.name!r}; choose another name.")
         for path, text in files.items():
             path.write_text(text.format(cls=cls, name=self.name, year=2026), encoding="utf-8")
         file, test = files

@@ -50,7 +50,9 @@ def _refused(case: Case) -> Outcome:
     try:
         _empty(case, 1, LENGTH)
     except ValueError as refusal:
-        return absent(str(refusal))
+        if case.scheme.uncached in str(refusal):
+            return absent(case.scheme.uncached)
+        return Outcome(False, reason=f"declared uncached, but refused for another reason: {refusal}")
     return Outcome(False, reason=f"declared uncached, {case.scheme.uncached!r}, but a cache was made")
 
 

@@ -60,7 +60,11 @@ def _direction(tree, seed: int, still: frozenset[str]):
 
 def _named(tree) -> list[tuple[str, np.ndarray]]:
     """Every array with the name of its parameter, or an empty one."""
-    return [(getattr(path[-1], "key", "") if path else "", a) for path, a in jax.tree_util.tree_leaves_with_path(tree)]
+    named = jax.tree_util.DictKey
+    return [
+        (next((str(k.key) for k in reversed(path) if isinstance(k, named)), ""), a)
+        for path, a in jax.tree_util.tree_leaves_with_path(tree)
+    ]
 
 
 def far_positions_are_finite(case: Case) -> Outcome:

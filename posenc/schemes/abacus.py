@@ -17,8 +17,9 @@ class Abacus(Scheme, name="abacus"):
     Positions are what a task gives: a digit's place in its number counted from 1, and 0 for what is no digit, which has
     a row of its own. `abacus @ given("digit", shift=99)` is the paper's: in training all places of a batch move on by
     one draw, so that rows beyond the longest number are trained. Places align digits of equal weight where numbers are
-    written with the least significant digit first. It is `learned` but for its size and initial values, PyTorch's,
-    which are larger than those of tokens here. Nothing is added to padding.
+    written with the least significant digit first. It is `learned` but for its size and initial values. These are N(0,
+    1), as in the authors' module; the training code around it draws them anew with the variance of tokens, 1 / D.
+    Nothing is added to padding.
 
     ```bibtex
     @inproceedings{mcleish2024transformers,

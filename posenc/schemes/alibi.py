@@ -27,7 +27,7 @@ class ALiBi(Scheme, name="alibi"):
     where the key stands before the query (DeepMind's randomized positional encodings); "sided" with slopes that are
     learned, one for the past and one for the future, as multiples of m_h unless `slopes` says how; "split" with one
     half of the heads blind to the future and the other to the past, the slopes of each half being those of so many
-    heads (both suggested by the authors to readers).
+    heads (both suggested by the authors to readers); under a causal mask heads of the other half see themselves alone.
 
     `slopes` learned through their logarithm start at m_h and stay positive ("log", x-transformers); those through a
     logistic function start anywhere, σ(N(-2, 1)) ("logistic", what the authors suggest for two sides). `factor` is 96
@@ -100,4 +100,4 @@ class ALiBi(Scheme, name="alibi"):
         return tuple(jnp.where(head < n, self.factor * a, 0).astype(dtype) for a in both)
 
     def _penalized(self, heads: int) -> int:
-        return math.ceil(self.fraction * heads - 1e-6)
+        return max(1, math.ceil(self.fraction * heads - 1e-6))

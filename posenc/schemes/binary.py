@@ -42,7 +42,7 @@ class Binary(Scheme, name="binary"):
         return {"digits": self.bits**-0.5 * jax.random.normal(key, (self.bits, dims.width))}
 
     def admit(self, p, position):
-        check_rows("binary", position, 2**self.bits)
+        check_rows("binary", position, 2**self.bits, "take more digits with binary(bits=...)")
 
     def embed(self, p, x, at):
         exact = bias_dtype(x)

@@ -24,7 +24,7 @@ class ComplexOrder(Scheme, name="complex_order"):
     `words` above 0 each of so many words has its own, as in the paper: then a position has two numbers, the position
     itself and the number of the word. The table starts as the released one, word · base^(-2k / K) for K dimensions:
     frequencies grow with the number of the word, and the turns of late words are as good as random. A word without a
-    row is refused, and NaN inside jit.
+    row is refused, and NaN inside jit. Pass positions then: the index alone would be taken for the word's number too.
 
     ```bibtex
     @inproceedings{wang2020encoding,
@@ -63,7 +63,7 @@ class ComplexOrder(Scheme, name="complex_order"):
 
     def admit(self, p, position):
         if self.words:
-            check_rows("complex_order", position[..., 1], self.words)
+            check_rows("complex_order", position[..., 1], self.words, "make it larger with complex_order(words=...)")
 
     def embed(self, p, x, at):
         _check_width(x.shape[-1])

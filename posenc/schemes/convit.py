@@ -21,8 +21,8 @@ class ConViT(Scheme, name="convit"):
     Positions have `axes` numbers, on an image the column and then the row. Heads start as a convolution: where m heads
     to the power of `axes` are all heads, each looks at one offset of a kernel of m along each axis, the more narrowly
     the larger `locality`; that is w_h = locality (2 Δ_h, -1). Heads beyond the largest such kernel start near zero, as
-    in the authors' code, and gates at σ(1). The parameters w and b stand in the layer, a row for each head, for each
-    head starts at its own.
+    in the authors' code, and gates at σ(1). The parameters w and b are the layer's, a row for each head, because a
+    head's start depends on which head it is.
 
     ```bibtex
     @inproceedings{dascoli2021convit,

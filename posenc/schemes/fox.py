@@ -51,4 +51,3 @@ class FoX(Scheme, name="fox"):
 
     def score(self, p, s, tile):
         return s + (tile.i[:, None] - tile.j[None, :]).astype(s.dtype)
-

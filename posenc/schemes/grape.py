@@ -16,7 +16,7 @@ from posenc.slopes import slope
 
 
 class GRAPEA(Scheme, name="grape_a"):
-    """ALiBi with slopes that keys, queries or both choose (GRAPE-A; Zhang et al., 2025; the authors' code).
+    """ALiBi with slopes that keys, queries or both choose (GRAPE-A; Zhang et al., 2026; the authors' code).
 
         s_ij - max(p_i - p_j, 0) softplus(ω_h) m_h (softplus(u_h · k_j / √d) + softplus(v_h · q_i / √d))
 
@@ -27,8 +27,8 @@ class GRAPEA(Scheme, name="grape_a"):
     ```bibtex
     @inproceedings{zhang2026group,
       title = {Group Representational Position Encoding},
-      author = {Zhang, Yifan and Chen, Zixiang and Liu, Yifeng and Qin, Zhen and Yuan, Huizhuo and Yuan, Yang and
-                Xu, Kangping and Gu, Quanquan and Yao, Andrew Chi-Chih},
+      author = {Zhang, Yifan and Chen, Zixiang and Liu, Yifeng and Qin, Zhen and Yuan, Huizhuo and Xu, Kangping and
+                Yuan, Yang and Gu, Quanquan and Yao, Andrew Chi-Chih},
       booktitle = {International Conference on Learning Representations},
       year = {2026},
       eprint = {2512.07805},
@@ -40,7 +40,7 @@ class GRAPEA(Scheme, name="grape_a"):
     unit: bool = True
 
     family = "context"
-    extrapolates = "some (Zhang et al., 2025)"
+    extrapolates = "some (Zhang et al., 2026)"
     reads = "content"
     causal_only = "its penalty is for what came before, and what comes after would go free"
     samples = ({"gate": "query"}, {"gate": "both", "unit": False})
@@ -76,7 +76,7 @@ class GRAPEA(Scheme, name="grape_a"):
 
 class GRAPEAP(Scheme, name="grape_ap"):
     """A penalty for each token on the way from query to key, by what the query makes of it (GRAPE-AP; Zhang et al.,
-    2025; the authors' code).
+    2026; the authors' code).
 
         s_ij + Σ_{l = j+1 … i} m_h log σ(a_i · R(-p_l) norm(a_l) / n),   a = W_h x,   n = `features`
 
@@ -90,8 +90,8 @@ class GRAPEAP(Scheme, name="grape_ap"):
     ```bibtex
     @inproceedings{zhang2026group,
       title = {Group Representational Position Encoding},
-      author = {Zhang, Yifan and Chen, Zixiang and Liu, Yifeng and Qin, Zhen and Yuan, Huizhuo and Yuan, Yang and
-                Xu, Kangping and Gu, Quanquan and Yao, Andrew Chi-Chih},
+      author = {Zhang, Yifan and Chen, Zixiang and Liu, Yifeng and Qin, Zhen and Yuan, Huizhuo and Xu, Kangping and
+                Yuan, Yang and Gu, Quanquan and Yao, Andrew Chi-Chih},
       booktitle = {International Conference on Learning Representations},
       year = {2026},
       eprint = {2512.07805},
@@ -102,7 +102,7 @@ class GRAPEAP(Scheme, name="grape_ap"):
     features: int = 8
 
     family = "context"
-    extrapolates = "some (Zhang et al., 2025)"
+    extrapolates = "some (Zhang et al., 2026)"
     reads = "row"
     contextual = True
     causal_only = "its penalties add up from a key to a later query"

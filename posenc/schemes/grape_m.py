@@ -14,8 +14,8 @@ from posenc.rotation import angles, check_base, check_pairs, frequencies, rotate
 from posenc.scheme import Scheme, bias_dtype
 
 
-class GrapeM(Scheme, name="grape_m"):
-    """RoPE whose position is a sum of gates of the tokens before (contextual GRAPE-M; Zhang et al., 2025, and the
+class GRAPEM(Scheme, name="grape_m"):
+    """RoPE whose position is a sum of gates of the tokens before (contextual GRAPE-M; Zhang et al., 2026, and the
     authors' code).
 
         q'_i = R(-Φ_i θ) q_i,   k'_j = R(-Φ_j θ) k_j,   Φ_t = Σ_{l < t} σ((w · x_l + b) / omega_scale),   θ_c = e^{f_c}
@@ -28,11 +28,12 @@ class GrapeM(Scheme, name="grape_m"):
     i + d/2. The sum is kept in float32: a difference is good to the sum's size times 2⁻²³.
 
     ```bibtex
-    @misc{zhang2025grape,
+    @inproceedings{zhang2026group,
       title = {Group Representational Position Encoding},
       author = {Zhang, Yifan and Chen, Zixiang and Liu, Yifeng and Qin, Zhen and Yuan, Huizhuo and Xu, Kangping and
                 Yuan, Yang and Gu, Quanquan and Yao, Andrew Chi-Chih},
-      year = {2025},
+      booktitle = {International Conference on Learning Representations},
+      year = {2026},
       eprint = {2512.07805},
     }
     ```
@@ -43,9 +44,10 @@ class GrapeM(Scheme, name="grape_m"):
     frequencies_per_head: bool = False
     base: float = 10000.0
 
-    family = "rotary"
-    extrapolates = "some (Zhang et al., 2025)"
+    family = "context"
+    extrapolates = "some (Zhang et al., 2026)"
     contextual = True
+    causal_only = "its phases add up from a key to a later query"
     cross = False
     samples = (
         {"phase_per_head": True, "frequencies_per_head": True, "omega_scale": 2.0},

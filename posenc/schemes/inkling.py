@@ -47,6 +47,8 @@ class Inkling(Scheme, name="inkling"):
         for name in ("rank", "extent", "floor"):
             if getattr(self, name) < 1:
                 raise ValueError(f"The setting {name!r} of 'inkling' is {getattr(self, name)}; it is at least 1.")
+        if self.strength < 0:
+            raise ValueError(f"The setting 'strength' of 'inkling' is {self.strength}; it is at least 0, for none.")
 
     def admit(self, p, position):
         check_whole(self.name, position)

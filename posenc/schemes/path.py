@@ -27,6 +27,7 @@ class PaTH(Scheme, name="path"):
 
     A row of scores is computed from whole rows of q·w and w·k by a triangular system (§3.2), whose size is the number
     of keys. Old keys are never rewritten, so a cache holds them twice: as they are, and beside w for the system.
+    Each step of decoding solves it anew: K² d products and two arrays of K × K numbers for each head and K keys.
 
     ```bibtex
     @inproceedings{yang2025path,

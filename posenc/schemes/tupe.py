@@ -26,7 +26,7 @@ class TUPE(Scheme, name="tupe"):
     `reset` is for models whose position 0 is [CLS], as the authors' are, and which they always set: its row of the
     second term is one number and its column another, so that it is near no place. As in their code the two numbers are
     those of rows 0 and 1 of the table with themselves, other tokens start at row 2, and two buckets more than T5's
-    serve [CLS]: one that no distance uses, and one added. The rest of what they release starts as N(0, 0.02²).
+    serve [CLS]: one that no distance uses, and one added. p, U, V and t start as N(0, 0.02²), biases at 0, as theirs.
 
     ```bibtex
     @inproceedings{ke2021rethinking,

@@ -82,6 +82,8 @@ def test_our_own_schemes_are_checked_by_their_text(posenc):
         (["new", "scheme", "class"], "'class' cannot name a scheme"),
         (["new", "scheme", "rope"], "The name 'rope' is taken"),
         (["new", "scheme", "there"], "'there.py' is there already"),
+        (["new", "scheme", "json"], "json.py would stand in the way of the module 'json'"),
+        (["new", "scheme", "numpy"], "numpy.py would stand in the way of the module 'numpy'"),
         (["check", "nowhere:Mine"], "There is no module 'nowhere'"),
         (["check", "no.where:Mine"], "The module 'no.where' cannot be found"),
         (["check", ":Mine"], "':Mine' names no scheme; write module:Class"),

@@ -217,3 +217,12 @@ def test_each_head_of_a_group_keeps_its_own_slope():
     few = [a[:, :2] for a in (k, v)]
     many = [np.repeat(a, DIMS.heads // 2, 1) for a in few]
     np.testing.assert_allclose(attend(scheme, params, q, *few), attend(scheme, params, q, *many), atol=1e-6)
+
+
+def test_the_smallest_fraction_is_one_head():
+    dims = posenc.Dims(width=8, heads=4, head=2, trained=4)
+    scheme = posenc.bind(posenc.parse("alibi(fraction=1e-9)"), dims)
+    q = jnp.zeros((5, 4, 2))
+    v = jnp.broadcast_to(jnp.arange(5.0)[:, None, None], q.shape)
+    out = posenc.attend(scheme, posenc.init(scheme, jax.random.key(0), dims), q, q, v)
+    assert out[4, 0, 0] > 2.001 and jnp.allclose(out[4, 1:, 0], 2.0)

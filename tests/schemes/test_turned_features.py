@@ -258,6 +258,12 @@ def test_a_word_without_a_row_is_refused_and_nan_inside_jit():
     assert np.isfinite(inside[0]).all() and np.isnan(inside[1]).all()
 
 
+def test_a_refusal_names_the_setting_that_makes_the_table_larger():
+    scheme, p = words("complex_order(words=5)")
+    with pytest.raises(ValueError, match=r"make it larger with complex_order\(words=...\)"):
+        posenc.embed(scheme, p, np.zeros((1, 8), np.float32), positions=np.array([[0, 5]]))
+
+
 def test_what_has_no_second_half_is_refused():
     with pytest.raises(ValueError, match="half the features for real parts, and 7 is odd; take 8"):
         posenc.bind(posenc.parse("complex_order"), Dims(7, 1, 7, 16))
