@@ -227,17 +227,14 @@ def _described(found: dict[str, Any]) -> str:
         "enters at": ", ".join(found["enters"]) or "nowhere",
         "parameters": f"{count['each layer']} in each layer, {count['shared']} shared by all {sizes}",
         "direction": f"causal only: {found['causal only']}" if found["causal only"] else "causal and bidirectional",
+        "kernel": found["kernel class"],
+        "cache": found["cache"],
         **{k: found[k] for k in ("window", "layers", "coordinates", "refused at these dims") if found.get(k)},
     }
     if "idea" in found:
         told = ", ".join(f"{k}={v!r}" for k, v in found["settings"].items())
         facts |= {"settings": told or "none", "family": found["family"], "score reads": found["reads"]}
-        facts |= {
-            "kernel": found["kernel class"],
-            "cache": found["cache"],
-            "beyond L": found["extrapolates"] or "unsaid",
-        }
-        facts |= {"checked": _proven(found["proof"])}
+        facts |= {"beyond L": found["extrapolates"] or "unsaid", "checked": _proven(found["proof"])}
         facts |= {"cite": ", ".join(found["cite"]) or "nothing to cite"}
     lines += [f"  {name:<12} {_short(value)}" for name, value in facts.items()]
     notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in found.get("notes", ()))
