@@ -1,4 +1,4 @@
-"""Hugging Face's rotary settings as schemes, and schemes as those: one set of settings for each kind of layer.
+"""Hugging Face's rotary settings as schemes: one set of settings for each kind of layer.
 
 Version 5 keeps them in `rope_parameters`, flat or under the types of layers, where None is a layer that turns nothing;
 version 4 in `rope_theta`, `rope_scaling` and names that differ from model to model.
@@ -12,7 +12,7 @@ from typing import Any
 from posenc import scaling
 from posenc.compose import Placed
 from posenc.coordinates import COORDINATES
-from posenc.naming import spec
+from posenc.model_types import BASES, FRACTIONS, LENGTH, LOCAL, SLIDING, WIDTHS, first, head_size
 from posenc.rotation import Layout
 from posenc.schemes.by_parts import Llama3, YaRN
 from posenc.schemes.interpolated import PI, DynamicNTK
@@ -20,65 +20,35 @@ from posenc.schemes.longrope import LongRoPE
 from posenc.schemes.rope import RoPE
 
 Set = Mapping[str, Any]
-LENGTH = "original_max_position_embeddings"
 COMMON = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}
-BASES = {
-    "gemma3": 1e6, "gemma3_text": 1e6, "gpt_oss": 150000.0, "llama4": 5e5, "llama4_text": 5e5, "olmo3": 5e5,
-    "smollm3": 2e6,
-}  # fmt: skip
-"""The rope_theta of models whose configs may leave it out; of the others it is 10000."""
-
-
-HINTS = {
-    "hope": " Write the same as 'rope' with p, the share of pairs that it keeps.",
-    "ntk": " Write the same as 'rope' with the base that it raises.",
-}
+SAID = {"rope_theta", "rotary_emb_base", "rotary_dim", "rope_local_base_freq"}
+"""Any of these says that a model turns queries and keys."""
 
 
 def read(config: Set, types: frozenset[str], layout: Layout) -> dict[str, Any]:
     """The scheme of each type of layer, None where it turns nothing."""
-    given = config.get("rope_parameters")
-    found = config.get("rope_scaling") if given is None else given
+    kind, found = config.get("model_type"), first(config.get("rope_parameters"), config.get("rope_scaling"))
+    local = first(config.get("rope_local_base_freq"), LOCAL.get(kind))
     if found is not None and not isinstance(found, Mapping):
         raise ValueError(f"The rotary settings of this config are {found!r}; they are a dict, or left out.")
-    if found and all(value is None or isinstance(value, Mapping) for value in found.values()):
+    if found and all(str(name).endswith("attention") for name in found):
+        if odd := [one for one in found.values() if one is not None and not isinstance(one, Mapping)]:
+            raise ValueError(f"The rotary settings of a type of layer are {odd[0]!r}; they are a dict, or None.")
+        if kind in LOCAL:
+            usual = {SLIDING: {"rope_theta": local}}
+            found = {t: usual.get(t, {}) | (found.get(t) or {}) for t in types}
         if missing := sorted(types - found.keys()):
             raise ValueError(f"rope_parameters has no settings for {missing[0]!r}, only for {', '.join(found)}.")
         return {t: None if found[t] is None else _scheme(found[t], config, layout) for t in types}
-    if found is None and not config.keys() & {"rope_theta", "rotary_emb_base", "rotary_dim", "rope_local_base_freq"}:
+    if found is None and not config.keys() & SAID and kind not in WIDTHS:
         raise ValueError(
-            f"Nothing in this config says how model_type={config.get('model_type')!r} turns its queries and keys; give"
-            " rope_parameters, or rope_theta."
+            f"Nothing in this config says how model_type={kind!r} turns its queries and keys; give rope_parameters, or"
+            " rope_theta."
         )
-    whole = _scheme(found or {}, config, layout)
-    sets = dict.fromkeys(types, whole)
-    if "rope_local_base_freq" in config and "sliding_attention" in types:
-        sets["sliding_attention"] = RoPE(config["rope_local_base_freq"], layout)
+    sets = dict.fromkeys(types, _scheme(found or {}, config, layout))
+    if local is not None and SLIDING in types:
+        sets[SLIDING] = RoPE(float(local), layout)
     return sets
-
-
-def write(scheme: Any, interleaved: bool, version: int) -> dict[str, Any]:
-    """The settings of one scheme as a part of a config."""
-    label = spec(scheme)
-    inner = scheme.scheme if isinstance(scheme, Placed) else scheme
-    if type(inner) not in WORDS:
-        hint = HINTS.get(getattr(inner, "name", ""), "")
-        raise ValueError(f"Hugging Face has no word for {label}; it has {', '.join(TYPES)}.{hint}")
-    if getattr(inner, "original", 0) is None:
-        raise ValueError(f"{label} leaves original open; call posenc.bind(scheme, dims) first.")
-    if (inner.layout == "interleaved") != interleaved:
-        raise ValueError(
-            f"{label} has the layout {inner.layout!r}, which a config does not say but the model's code; name a"
-            " model_type that has it, such as 'gptj' for 'interleaved' and 'llama' for 'half', or permute the weights."
-        )
-    said, around = WORDS[type(inner)](inner, scheme)
-    said |= {"partial_rotary_factor": inner.fraction} if inner.fraction != 1 else {}
-    if version == 5:
-        return {"rope_parameters": {**said, "rope_theta": inner.base}} | around
-    out = {"rope_theta": inner.base} | around
-    if "partial_rotary_factor" in said:
-        out["partial_rotary_factor"] = said.pop("partial_rotary_factor")
-    return out | {"rope_scaling": None if said["rope_type"] == "default" else said}
 
 
 def _scheme(given: Set, config: Set, layout: Layout) -> Any:
@@ -95,29 +65,29 @@ def _scheme(given: Set, config: Set, layout: Layout) -> Any:
             f"The rope_type {kind!r} has no setting {odd[0]!r}; it has {', '.join(sorted(words | COMMON))}."
         )
     usual = BASES.get(config.get("model_type"), 10000.0)
-    base = given.get("rope_theta") or config.get("rope_theta") or config.get("rotary_emb_base") or usual
-    return build(_Set(given, config, {"base": float(base), "layout": layout, "fraction": _fraction(given, config)}))
+    base = first(given.get("rope_theta"), config.get("rope_theta"), config.get("rotary_emb_base"), usual)
+    about = {"base": float(base), "layout": layout, "fraction": _fraction(given, config)}
+    return build(_Set(kind, given, config, about))
 
 
 def _fraction(given: Set, config: Set) -> float:
     """The share of a head that is turned; a whole number of features, where the head's width is known."""
-    part = given.get("partial_rotary_factor") or config.get("partial_rotary_factor") or config.get("rotary_pct")
-    head = config.get("head_dim")
-    if head is None and (width := config.get("hidden_size", config.get("n_embd"))):
-        heads = config.get("num_attention_heads", config.get("n_head"))
-        head = None if heads is None else width // heads
-    if part is None and head and config.get("rotary_dim"):
-        return config["rotary_dim"] / head
-    if part is None:
-        return 0.25 if config.get("model_type") == "gpt_neox" else 1.0
+    kind, head = config.get("model_type"), head_size(config)
+    said = given.get("partial_rotary_factor"), config.get("partial_rotary_factor"), config.get("rotary_pct")
+    part, width = first(*said), config.get("rotary_dim", WIDTHS.get(kind))
+    if width is not None and (part is None or kind in WIDTHS):
+        if head is None:
+            raise ValueError(f"rotary_dim is {width} features of a head whose size this config lacks; give head_dim.")
+        return width / head
+    part = first(part, FRACTIONS.get(kind, 1.0))
     return int(head * part) / head if head and given.get("rope_type") != "proportional" else part
 
 
 class _Set:
     """Settings under their names there, and what every rotary scheme takes under its names here."""
 
-    def __init__(self, given: Set, config: Set, about: dict[str, Any]):
-        self.given, self.config, self.about = given, config, about
+    def __init__(self, kind: str, given: Set, config: Set, about: dict[str, Any]):
+        self.kind, self.given, self.config, self.about = kind, given, config, about
 
     def need(self, name: str) -> Any:
         """A setting that must be there."""
@@ -131,9 +101,10 @@ class _Set:
 
     def original(self) -> int:
         """The length before stretching: as Phi-3 says it, in the settings, or the model's length."""
-        said = self.config.get(LENGTH) or self.given.get(LENGTH) or self.config.get("max_position_embeddings")
+        said = first(self.config.get(LENGTH), self.given.get(LENGTH), self.config.get("max_position_embeddings"))
         if said is None:
             raise ValueError(f"The rotary settings {dict(self.given)!r} lack {LENGTH}; give it.")
+        scaling.check_original(self.kind, said)
         return said
 
     def factor(self) -> float:
@@ -170,7 +141,8 @@ def _yarn(s: _Set) -> Any:
 
 def _longrope(s: _Set) -> Any:
     long, short = (tuple(s.need(name)) for name in ("long_factor", "short_factor"))
-    factor = max(1.0, s.factor())  # at 1 and below their attention factor is 1
+    factor = s.factor()
+    factor = max(1.0, factor) if factor > 0 else factor  # at 1 and below their attention factor is 1
     return LongRoPE(long, short, factor, s.original(), **s.some(magnitude="attention_factor"), **s.about)
 
 
@@ -196,66 +168,3 @@ TYPES: dict[str, tuple[set[str], Callable[[_Set], Any]]] = {
     "proportional": ({"factor"}, _proportional),
 }  # fmt: skip
 """The rope types that are read, with the settings that each has."""
-
-Said = tuple[dict[str, Any], dict[str, Any]]
-
-
-def _say_rope(scheme: RoPE, given: Any) -> Said:
-    factor = 1.0
-    if isinstance(given, Placed):
-        if not isinstance(given.coordinates, COORDINATES.find("scale")):
-            raise ValueError(f"Of coordinates, a config can say 'scale' alone, not {spec(given)}.")
-        factor = given.coordinates.factor
-    if scheme.frequencies == "learned" or (scheme.p != 1 and scheme.fraction != 1):
-        raise ValueError(f"Hugging Face has no word for {spec(scheme)}: frequencies are fixed, and p or fraction is 1.")
-    if scheme.p != 1:
-        more = {} if factor == 1 else {"factor": factor}
-        return {"rope_type": "proportional", "partial_rotary_factor": scheme.p, **more}, {}
-    return ({"rope_type": "default"} if factor == 1 else {"rope_type": "linear", "factor": factor}), {}
-
-
-def _say_dynamic(scheme: DynamicNTK, given: Any) -> Said:
-    if scheme.rule != "ntk":
-        raise ValueError(f"Hugging Face's 'dynamic' has the rule 'ntk' alone, not {scheme.rule!r}.")
-    return {"rope_type": "dynamic", "factor": scheme.factor}, {"max_position_embeddings": scheme.original}
-
-
-def _say_yarn(scheme: YaRN, given: Any) -> Said:
-    if scheme.extrapolation_factor != 1:
-        raise ValueError("Hugging Face's 'yarn' has no extrapolation_factor; leave it at 1.")
-    if (scheme.mscale, scheme.mscale_all_dim) != (1, 0) and not (scheme.mscale and scheme.mscale_all_dim):
-        raise ValueError("Hugging Face's 'yarn' takes mscale and mscale_all_dim where both are above 0; say the ratio.")
-    said = {n: getattr(scheme, n) for n in ("factor", "beta_fast", "beta_slow", "truncate")}
-    said |= {"rope_type": "yarn", LENGTH: scheme.original}
-    if scheme.attention_factor != "log":
-        said["attention_factor"] = scheme.attention_factor
-    elif scheme.mscale_all_dim:
-        said |= {"mscale": scheme.mscale, "mscale_all_dim": scheme.mscale_all_dim}
-    return said, {}
-
-
-def _say_longrope(scheme: LongRoPE, given: Any) -> Said:
-    if scheme.switch != "length" or scheme.start:
-        raise ValueError("Hugging Face's 'longrope' switches by length, for all positions; it cannot say otherwise.")
-    if scheme.long is None or scheme.short is None:
-        raise ValueError(f"{spec(scheme)} leaves its factors open; call posenc.bind(scheme, dims) first.")
-    lists = {"long_factor": list(scheme.long), "short_factor": list(scheme.short)}
-    said = {"rope_type": "longrope", "factor": scheme.factor, LENGTH: scheme.original, **lists}
-    if (m := scheme.magnitude) != "su":
-        said["attention_factor"] = scaling.magnitude(scheme.factor) if m == "yarn" else m
-    return said, {}
-
-
-def _say_llama3(scheme: Llama3, given: Any) -> Said:
-    names = "factor", "low_freq_factor", "high_freq_factor"
-    return {"rope_type": "llama3", LENGTH: scheme.original, **{n: getattr(scheme, n) for n in names}}, {}
-
-
-WORDS: dict[type, Callable[[Any, Any], Said]] = {
-    RoPE: _say_rope,
-    PI: lambda scheme, given: ({"rope_type": "linear", "factor": scheme.factor}, {}),
-    DynamicNTK: _say_dynamic,
-    YaRN: _say_yarn,
-    LongRoPE: _say_longrope,
-    Llama3: _say_llama3,
-}

@@ -10,7 +10,7 @@ import pytest
 
 import posenc
 from posenc.compose import Pattern, Windowed
-from posenc.huggingface import INTERLEAVED, from_hf, permute, to_hf
+from posenc.huggingface import from_hf, permute, to_hf
 from tests.golden.spectrum import spectrum
 
 RECORDED = json.loads(Path(__file__).with_name("huggingface.json").read_text())["cases"]
@@ -34,8 +34,10 @@ def agree(config, length, sets):
     """Every layer that turns does so at the frequencies and with the attention factor of its type of layer."""
     scheme, head = from_hf(config), head_of(config)
     config_sets = {s["layer_type"]: s for s in sets}
-    for layer in {s for s in layers_of(scheme, config.get("num_hidden_layers", 1)) if posenc.spec(s) != "nope"}:
+    for layer in set(layers_of(scheme, config.get("num_hidden_layers", 1))):
         inner = layer.scheme if isinstance(layer, Windowed) else layer
+        if posenc.spec(inner) == "nope":
+            continue
         label = "sliding_attention" if isinstance(layer, Windowed) else "full_attention"
         theirs = config_sets.get(label, config_sets.get(None))
         inner = dataclasses.replace(inner, layout="half")  # the order of features is no matter of frequencies
@@ -62,6 +64,25 @@ def test_layers_slide_as_in_transformers(case):
     assert {s.keys for s in layers if isinstance(s, Windowed)} <= {width}
 
 
+def test_gemma_3_has_a_base_for_layers_with_a_window():
+    """Where a set is left out, is None, or says no base, the code has 1e6, and 1e4 under a window."""
+    gemma = {"model_type": "gemma3_text", "num_hidden_layers": 6, "sliding_window": 8}
+    for given in ({"sliding_attention": None}, {"full_attention": {}}, {"sliding_attention": {"rope_type": "default"}}):
+        spec = posenc.spec(from_hf(gemma | {"rope_parameters": given}))
+        assert spec == f"[{'rope + window(8), ' * 5}rope(base=1000000.0)]"
+    local = from_hf(gemma | {"rope_local_base_freq": 500, "rope_parameters": {"sliding_attention": {}}})
+    assert local.layers[0] == posenc.parse("rope(base=500.0) + window(8)")
+
+
+def test_layers_without_rotation_may_be_those_with_a_window():
+    """SmolLM3's windows stand where it turns nothing."""
+    config = next(case["config"] for case in RECORDED if case["name"] == "smollm3_windowed")
+    turned = "rope(base=2000000.0), "
+    assert posenc.spec(from_hf(config)) == f"[{turned * 3}nope + window(256)]"
+    none = config | {"no_rope_layers": [1] * 8}
+    assert posenc.spec(from_hf(none)) == "rope(base=2000000.0)"
+
+
 @pytest.mark.parametrize("case", RECORDED, ids=[f"{c['name']}-{c['length']}" for c in RECORDED])
 def test_the_installed_transformers_says_the_same(case):
     """Where transformers and torch are installed: their code, run here."""
@@ -80,7 +101,7 @@ def test_the_installed_transformers_says_the_same(case):
         else:
             about = {"layer_type": label} if label else {}
             found = ROPE_INIT_FUNCTIONS[said["rope_type"]](config, "cpu", seq_len=case["length"], **about)
-        sets.append({"layer_type": label, "inv_freq": np.array(found[0]), "attention_factor": float(found[1])})
+        sets.append({"layer_type": label, "inv_freq": np.array(found[0].tolist()), "attention_factor": float(found[1])})
     agree(case["config"], case["length"], sets)
 
 
@@ -100,10 +121,16 @@ def test_the_installed_transformers_says_the_same(case):
             {"model_type": "gptj", "n_embd": 4096, "n_head": 16, "rotary_dim": 64},
             "rope(layout='interleaved', fraction=0.25)",
         ),
+        ({"model_type": "gptj", "head_dim": 256}, "rope(layout='interleaved', fraction=0.25)"),
         ({"model_type": "cohere", "rope_theta": 8e6}, "rope(base=8000000.0, layout='interleaved')"),
+        ({"model_type": "stablelm", "rope_theta": 1e4}, "rope(fraction=0.25)"),
+        ({"model_type": "stablelm", "rope_theta": 1e4, "partial_rotary_factor": 1.0}, "rope"),
+        ({"model_type": "qwen2", "rope_theta": 1e4, "sliding_window": 8, "max_window_layers": 0}, "rope"),
+        ({"model_type": "llama4_text", "rope_theta": 5e5, "no_rope_layers": [0]}, "llama4"),
+        ({"rope_theta": 1e4, "text_config": {}}, "rope"),
         ({"model_type": "bloom", "n_head": 8}, "alibi"),
         ({"model_type": "mpt", "attn_config": {"alibi": True}}, "alibi"),
-        ({"model_type": "falcon", "alibi": True}, "alibi"),
+        ({"model_type": "falcon", "alibi": True, "hidden_size": 128, "n_head": 2}, "alibi(factor=0.125)"),
         ({"model_type": "falcon", "alibi": False, "rope_theta": 1e4}, "rope"),
         ({"model_type": "t5", "relative_attention_num_buckets": 16}, "t5(buckets=16)"),
         ({"model_type": "gpt2", "n_positions": 1024}, "learned"),
@@ -187,14 +214,95 @@ def test_a_pattern_comes_back_from_a_config(text):
 
 def test_a_recorded_config_survives_both_ways():
     for case in RECORDED:
-        scheme = from_hf(case["config"])
-        depth = case["config"].get("num_hidden_layers") if isinstance(scheme, Pattern) else None
-        kind = case["config"]["model_type"] if case["config"]["model_type"] in INTERLEAVED else None
+        scheme, depth, kind = (from_hf(case["config"]), *map(case["config"].get, ("num_hidden_layers", "model_type")))
         assert from_hf(to_hf(scheme, layers=depth, model_type=kind)) == scheme, case["name"]
+
+
+BY_MODEL = [
+    ("rope", "gpt_neox", None),
+    ("rope(fraction=0.5)", "gpt_neox", None),
+    ("rope", "smollm3", 4),
+    ("[rope, rope, nope]", "smollm3", 6),
+    ("[rope, nope + window(8)]", "smollm3", 4),
+    ("[rope(layout='interleaved'), nope]", "llama4_text", 4),
+    ("[rope(layout='interleaved'), llama4(strength=0.2, floor=64)]", "llama4_text", 4),
+    ("[rope(layout='interleaved') + window(8), nope]", "cohere2", 2),
+    ("rope + window(8)", "qwen2", 2),
+    ("[rope + window(8), rope]", "gemma2", 2),
+    ("[rope + window(8), rope(base=1000000.0)]", "gemma3_text", 2),
+    ("rope(base=5.0) + window(8)", "gemma3_text", 2),
+    ("rope(layout='interleaved')", "glm", None),
+    ("alibi", "mpt", None),
+    ("t5(buckets=16)", "mt5", None),
+    ("learned", "bert", None),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "depth"), BY_MODEL)
+def test_a_scheme_comes_back_from_the_config_of_a_model(text, kind, depth):
+    """Whatever the model does unless told is told."""
+    config = json.loads(json.dumps(to_hf(posenc.parse(text), model_type=kind, layers=depth)))
+    assert config["model_type"] == kind
+    assert from_hf(config) == posenc.parse(text)
+
+
+def test_settings_stand_where_the_code_of_a_model_looks_for_them():
+    """What from_hf would read from anywhere, transformers reads under these names alone."""
+    neox = to_hf(posenc.parse("rope(base=500.0)"), model_type="gpt_neox", version=4)
+    assert (neox["rotary_emb_base"], neox["rotary_pct"]) == (500, 1)
+    assert to_hf(posenc.parse("rope"), model_type="gpt_neox")["rope_parameters"]["partial_rotary_factor"] == 1
+    assert to_hf(posenc.parse("rope"), model_type="smollm3", layers=2)["no_rope_layers"] == [1, 1]
+    gemma = to_hf(posenc.parse("rope + window(8)"), model_type="gemma3_text", layers=2)
+    assert gemma["rope_parameters"].keys() == {"sliding_attention"}
+    assert to_hf(posenc.parse("rope + window(8)"), model_type="qwen3", layers=2)["use_sliding_window"] is True
+    cohere = posenc.parse("[rope(layout='interleaved') + window(8), nope]")
+    assert "no_rope_layers" not in to_hf(cohere, model_type="cohere2")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "depth", "why"),
+    [
+        ("rope", "bloom", None, "model_type='bloom' cannot say rope; it would be read as alibi"),
+        ("alibi", "llama", None, "model_type='llama' cannot say alibi: Nothing in this config"),
+        ("alibi", "gpt2", None, "cannot say alibi; it would be read as learned"),
+        ("learned", "mpt", None, "cannot say learned; it would be read as alibi"),
+        ("learned", None, 3, "layers is 3, but no config of learned lists them; leave it out"),
+        ("alibi", "bloom", 3, "leave it out"),
+        ("[rope(layout='interleaved'), nope]", "cohere2", None, "it would be read as nope"),
+        ("[rope, nope]", "mistral", None, "it would be read as rope"),
+        ("[rope + window(8), nope]", "gemma3_text", None, r"read as \[rope [+] window\(8\), rope\(base=1000000.0\)\]"),
+        ("[rope(layout='interleaved'), llama4, nope]", None, None, "cannot say"),
+        ("[rope, llama4]", "smollm3", None, r"it would be read as \[rope, nope\]"),
+        ("rope(layout='interleaved')", "gptj", None, "rotary_dim is 64 features of a head whose size"),
+        ("rope(layout='interleaved', fraction=0.5)", "gptj", None, "rotary_dim is 64 features"),
+        ("rope", "smollm3", None, "differ unless a config lists them; give layers"),
+        ("rope", "gemma2", None, "give layers"),
+        ("rope + window(8)", "qwen2", None, "give layers"),
+        ("rope @ scale(0.5)", None, None, "cannot say rope @ scale.*it is 1 at least"),
+    ],
+)
+def test_what_a_model_cannot_say_is_refused(text, kind, depth, why):
+    with pytest.raises(ValueError, match=why):
+        to_hf(posenc.parse(text), model_type=kind, layers=depth)
+
+
+def test_temperatures_go_back_into_the_config_of_llama_4():
+    config = {"model_type": "llama4_text", "num_hidden_layers": 8, "layer_types": ["full_attention"] * 8}
+    config |= {"rope_theta": 5e5, "floor_scale": 4096, "attn_scale": 0.2, "attn_temperature_tuning": True}
+    said = to_hf(from_hf(config))
+    assert said["no_rope_layers"] == [1, 1, 1, 0]
+    assert (said["attn_scale"], said["floor_scale"], said["attn_temperature_tuning"]) == (0.2, 4096, True)
+    assert from_hf(said) == from_hf(config)
+    plain = to_hf(from_hf(config | {"attn_temperature_tuning": False}), model_type="llama4_text")
+    assert plain["attn_temperature_tuning"] is False and "floor_scale" not in plain
 
 
 def test_the_same_numbers_under_another_name_come_back_as_that():
     assert posenc.spec(from_hf(to_hf(posenc.parse("rope @ scale(4.0)")))) == "pi"
+    assert posenc.spec(from_hf(to_hf(posenc.parse("rope @ scale(1.0)")))) == "rope"
+    assert (
+        posenc.spec(from_hf(to_hf(posenc.parse("[rope @ scale(4.0) + window(8), nope]")))) == "[pi + window(8), nope]"
+    )
     su = "longrope(long=(2.0, 3.0), short=(1.0, 1.5), original=512, magnitude={})"
     back = from_hf(to_hf(posenc.parse(su.format("'yarn'"))))
     assert posenc.spec(back) == posenc.spec(posenc.parse(su.format(0.1 * np.log(4.0) + 1)))
@@ -202,17 +310,17 @@ def test_the_same_numbers_under_another_name_come_back_as_that():
 
 def test_a_layout_is_said_by_the_model():
     scheme = posenc.parse("rope(layout='interleaved')")
-    assert from_hf(to_hf(scheme, model_type="gptj")) == scheme
+    assert from_hf(to_hf(scheme, model_type="cohere")) == scheme
     with pytest.raises(ValueError, match="'interleaved', which a config does not say.*permute the weights"):
         to_hf(scheme)
     with pytest.raises(ValueError, match="'half', which a config does not say"):
-        to_hf(posenc.parse("rope"), model_type="gptj")
+        to_hf(posenc.parse("rope"), model_type="cohere")
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("ntk", "no word for ntk; it has default, linear.*'rope' with the base that it raises"),
+        ("ntk", "no word for ntk; it has words for rope, pi.*'rope' with the base that it raises"),
         ("hope(trained=64)", "no word for hope.*'rope' with p"),
         ("by_parts(original=64)", "no word for by_parts"),
         ("xpos", "no word for xpos"),
@@ -225,7 +333,13 @@ def test_a_layout_is_said_by_the_model():
         ("longrope(original=64, switch='never')", "switches by length"),
         ("rope(frequencies='learned')", "frequencies are fixed"),
         ("rope(p=0.5, fraction=0.5)", "p or fraction is 1"),
-        ("rope @ random_sorted(2048)", "'scale' alone"),
+        ("rope @ random_sorted(2048)", "'scale' around 'rope' alone, not rope @ random_sorted"),
+        ("yarn(factor=4.0, original=64) @ random_sorted(2048)", "'scale' around 'rope' alone, not yarn"),
+        ("pi(factor=4.0) @ scale(2.0)", "'scale' around 'rope' alone, not pi"),
+        ("llama3(original=64) @ offset", "'scale' around 'rope' alone, not llama3"),
+        ("[rope @ offset, nope]", "'scale' around 'rope' alone"),
+        ("alibi @ scale(2.0)", "no word for alibi @ scale"),
+        ("nope @ scale(2.0)", "no word for nope @ scale"),
         ("nope", "none to write"),
         ("alibi(form='half')", "causal and symmetric"),
         ("t5(bidirectional=True)", "buckets and reach alone"),
@@ -266,9 +380,63 @@ def test_what_hugging_face_cannot_say_is_refused(text, why):
             "no settings for 'full_attention'",
         ),
         ({"rope_scaling": "linear"}, "they are a dict"),
+        ({"rope_scaling": {"rope_type": None}}, "No rope_type is called None. Known: default"),
+        ({"rope_parameters": {"full_attention": 3}}, "of a type of layer are 3; they are a dict, or None"),
+        ({"model_type": "gptj", "rotary_dim": 64}, "a head whose size this config lacks; give head_dim"),
+        ({"model_type": "gptj"}, "give head_dim"),
+        ({"model_type": "falcon", "alibi": True}, "slopes go by the size of a head.*give head_dim"),
+        ({"model_type": "llama4_text", "rope_theta": 5e5}, "'chunked_attention' have no mask here"),
+        ({"rope_theta": 1e4, "num_hidden_layers": 3, "layer_types": ["full_attention"]}, "1 entries for 3 layers"),
+        ({"model_type": "gpt_oss", "rope_theta": 1e4}, "sliding_window is None"),
+        (
+            {"model_type": "qwen2", "rope_theta": 1e4, "layer_types": ["sliding_attention"], "sliding_window": 8},
+            "sliding_window is None; it is a number of keys, with use_sliding_window",
+        ),
+        ({"model_type": "exaone4", "rope_theta": 1e4, "sliding_window_pattern": "LLLG"}, "One layer in 'LLLG'"),
     ],
 )
 def test_a_config_that_has_no_scheme_is_refused(config, why):
+    with pytest.raises(ValueError, match=why):
+        from_hf(config)
+
+
+YARN = {"rope_type": "yarn", "factor": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({"rope_theta": 0}, "base of 'rope' is 0"),
+        ({"rope_parameters": {"rope_type": "default", "rope_theta": 0}, "rope_theta": 1e4}, "base of 'rope' is 0"),
+        ({"model_type": "gpt_neox", "rotary_emb_base": 0}, "base of 'rope' is 0"),
+        ({"rope_theta": 1e4, "partial_rotary_factor": 0}, "'fraction' of 'rope' is 0"),
+        (
+            {"model_type": "phi", "rope_theta": 1e4, "head_dim": 8, "partial_rotary_factor": 0},
+            "'fraction' of 'rope' is 0",
+        ),
+        ({"model_type": "gptj", "rotary_dim": 0, "head_dim": 64}, "'fraction' of 'rope' is 0"),
+        ({"rope_parameters": YARN | {"original_max_position_embeddings": 0}}, "'original' of 'yarn' is 0"),
+        ({"rope_parameters": YARN, "original_max_position_embeddings": 0, "max_position_embeddings": 8}, "'yarn' is 0"),
+        ({"rope_parameters": {"rope_type": "yarn", "factor": 0}, "max_position_embeddings": 8}, "'yarn' is 0"),
+        (
+            {
+                "rope_parameters": {"rope_type": "yarn", "original_max_position_embeddings": 0},
+                "max_position_embeddings": 8,
+            },
+            "'original' of 'yarn' is 0",
+        ),
+        (
+            rope(rope_type="longrope", long_factor=[1.0] * 8, short_factor=[1.0] * 8, factor=0),
+            "'factor' of 'longrope' is 0",
+        ),
+        ({"rope_theta": 1e4, "sliding_window": 0}, "window takes a whole number of keys of at least 1, not 0"),
+        ({"rope_theta": 1e4, "num_hidden_layers": 0}, "has 0 layers"),
+        ({"rope_theta": 1e4, "head_dim": 0}, "has 0 features"),
+        ({"model_type": "smollm3", "rope_theta": 1e4, "no_rope_layer_interval": 0}, "One layer in 0"),
+    ],
+)
+def test_a_zero_is_refused_and_not_replaced(config, why):
+    """R-32: what is given as 0 is not what is left out."""
     with pytest.raises(ValueError, match=why):
         from_hf(config)
 
