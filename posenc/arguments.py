@@ -288,9 +288,10 @@ def check_distances(scheme: Scheme, positions: Any, whole: bool) -> None:
         for s, own in zip(scheme.parts, spread(scheme, positions), strict=True):
             check_distances(s, own, whole)
     elif (
-        scheme.overrides("embed", "value", "output")
+        scheme.positional
+        or scheme.overrides("embed", "value", "output")
         or scheme.reads == "positions"
-        or (scheme.reads == "nothing" and scheme.overrides("query", "key"))
+        or (scheme.reads in ("nothing", "distance") and scheme.overrides("query", "key"))
     ):
         raise ValueError(
             f"{label(scheme)} is told where tokens stand, and drawn distances say only how far apart they are; use"

@@ -14,12 +14,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int, Num
 
 
-POSITIONS = (
-    "A scheme was asked that is told where tokens stand, and drawn distances say only how far apart they are; use"
-    " positions, or a scheme of distances such as 'alibi'."
-)
-
-
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Distances:
@@ -29,18 +23,6 @@ class Distances:
     """Of a key 0, 1, … tokens before the query."""
     future: Num[Array, "*batch L"]
     """Of a key 0, 1, … tokens after it; the first is never read."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self._refuse()
-
-    def _refuse(self, *_: Any) -> Any:
-        """Whoever asks more of distances takes them for positions, and cannot be served."""
-        raise ValueError(POSITIONS)
-
-    __jax_array__ = __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
-    __truediv__ = __floordiv__ = __neg__ = _refuse
 
     def between(self, qi: Int[Array, " Q"], ki: Int[Array, " K"]) -> Num[Array, "Q K"]:
         """The distance of each pair."""

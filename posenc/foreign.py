@@ -100,6 +100,7 @@ def process_heads(
         length, heads, head = query.shape
         if key.shape != query.shape:
             raise ValueError(f"process_heads serves self-attention; keys are {key.shape}, queries {query.shape}.")
+        arguments.check_distances(hooks, positions, True)
         own = _made(hooks, params, heads, head)
         check_params(hooks, own, Sizes(heads=heads, head=head, key_heads=heads))
         given = arguments.tokens("positions", positions, (), length, axes(hooks), False)

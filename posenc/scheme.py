@@ -122,6 +122,9 @@ class Scheme:
     reads: ClassVar[Reads] = "nothing"
     """What `score`, `weigh` and `extra` look at, from least to most. `posenc.check` holds a scheme to it; attention has
     one kernel today and does not look. "distance" means: adds a number that depends on `tile.distance` alone."""
+    positional: ClassVar[bool] = False
+    """Whether `locate`, `query` or `key` look at where a token stands although `reads` says more than "positions"; then
+    drawn distances cannot serve."""
     contextual: ClassVar[bool] = False
     """Whether `locate` reads the features of tokens, so that attention must be given `x`."""
     tied: ClassVar[frozenset[str]] = frozenset()

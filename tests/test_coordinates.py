@@ -226,8 +226,46 @@ def test_what_is_given_holds_the_index_and_a_length_of_its_tokens(text):
     jax.jit(lambda length: posenc.place(scheme, KEY, {"index": index, "length": length}))(7)  # no value to refuse
 
 
-def test_a_direct_draw_is_refused_as_one_that_is_placed():
-    with pytest.raises(ValueError, match="A length of 9 was given with 6 tokens"):
-        coordinates("random_sorted(99)")(KEY, given(6, 9), True)
-    with pytest.raises(ValueError, match="given lacks 'length'"):
-        coordinates("random_sorted(99)")(KEY, {"index": jnp.arange(6)}, True)
+@pytest.mark.parametrize("text", ["rope", "rope @ random_sorted(9)", "rope + window(3)"])
+def test_index_and_length_are_of_the_same_sequences_and_lengths_are_whole(text):
+    scheme, index = posenc.parse(text), np.arange(6)
+    rows = np.broadcast_to(index, (3, 6))
+    for wrong, kind, why in (
+        ({"index": rows, "length": np.array([6, 6])}, ValueError, r"shape \(3, 6\) was given with .* shape \(2,\)"),
+        ({"index": index, "length": np.array([[6]])}, ValueError, r"they are \[L\] or \[batch, L\]"),
+        ({"index": 6, "length": 6}, ValueError, r"An index of the shape \(\)"),
+        ({"index": index, "length": 2.5}, TypeError, "length is float64; it counts tokens, so it is a whole number"),
+    ):
+        with pytest.raises(kind, match=why):
+            posenc.place(scheme, KEY, wrong)
+    for lengths in (6, np.array([6, 2, 4])):
+        posenc.place(scheme, KEY, {"index": rows, "length": lengths})
+    with pytest.raises(TypeError, match="The length is float32"):
+        jax.jit(lambda length: posenc.place(scheme, KEY, {"index": index, "length": length}))(2.5)
+
+
+LARGEST = {
+    "random_sorted(6)": [5] * 6,
+    "offset(5)": [5, 6, 7, 8, 9, 10],
+    "skip(8)": [2, 3, 4, 5, 6, 7],
+    "given('coupled', shift=4)": [0, 5, 5, 6, 6, 0],
+    "axes('coupled', 'coupled', shift=4)": [[n, n] for n in (0, 5, 5, 6, 6, 0)],
+    "segments('inside')": [0, 1, 0, 1, 2, 3],
+}
+
+
+@pytest.mark.parametrize("text", LARGEST)
+def test_the_largest_positions_are_those_that_draws_come_to_and_none_exceeds(text):
+    """Of every token but those that the two draws of `skip` do not move."""
+    one, offered = coordinates(text), given(6, coupled=np.array([0, 1, 1, 2, 2, 0]), separator=np.arange(6) == 1)
+    largest = np.asarray(one.largest(offered, True))
+    np.testing.assert_array_equal(largest, LARGEST[text])
+    drawn = np.asarray(jax.jit(jax.vmap(lambda key: one(key, offered, True)))(jax.random.split(KEY, 200)))
+    assert (drawn <= largest).all() and (drawn.max(0)[-1] == largest[-1]).all()
+    told = np.asarray(one(KEY, offered, False))
+    assert (told <= one.largest(offered, False)).all()
+
+
+def test_where_no_largest_position_is_known_none_is_said():
+    for text in ("random_float(trained=4)", "augment", "index", "random_sorted(9, over='distances')"):
+        assert coordinates(text).largest(given(6), True) is None

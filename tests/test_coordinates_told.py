@@ -124,6 +124,30 @@ def test_one_shift_serves_the_batch_or_each_example_has_its_own():
     assert len(np.unique(shared)) == 1 and len(np.unique(own[:, 0])) > 4
 
 
+@pytest.mark.parametrize(
+    "text", ["given('digit')", "given('digit', shift=3)", "axes('digit', 'digit')", "augment(which=('digit',))"]
+)
+def test_what_is_told_is_a_number_for_each_token_of_these_sequences(text):
+    for told, how in ((np.arange(5), {}), (np.ones((2, 6)), {"length": np.array([6, 6, 6])}), (np.int32(3), {})):
+        with pytest.raises(ValueError, match=r"'digit' has the shape \(.*\); with an index \(6,\) .* for each token"):
+            coordinates(text)(KEY, given(6, digit=told, **how), True)
+
+
+@pytest.mark.parametrize("text", ["given('digit', shift=3)", "axes('digit', 'digit', shift=3)", "segments"])
+def test_what_is_shifted_or_counted_is_whole(text):
+    told = np.array([0.0, 1.0, 0.5], np.float32)
+    with pytest.raises(TypeError, match="is float32; it holds whole numbers here"):
+        coordinates(text)(KEY, given(3, digit=told, separator=told), True)
+    np.testing.assert_array_equal(coordinates("given('digit')")(KEY, given(3, digit=told), True), told)
+
+
+def test_a_skip_is_the_index_in_evaluation_beyond_its_target_too_and_refuses_to_train_there():
+    scheme = posenc.parse("rope @ skip(8)")
+    np.testing.assert_array_equal(posenc.place(scheme, KEY, given(16), train=False), np.arange(16))
+    with pytest.raises(ValueError, match="16 tokens are more than skip's target, 8; raise it"):
+        posenc.place(scheme, KEY, given(16), train=True)
+
+
 def test_axes_are_stacked_and_shifted_one_by_one():
     row, column = np.array([0, 1, 1], np.int32), np.array([0, 1, 2], np.int32)
     np.testing.assert_array_equal(
@@ -146,7 +170,7 @@ def test_a_separator_belongs_to_the_segment_that_it_ends():
     )
     np.testing.assert_array_equal(which, [0, 0, 1, 1, 1, 2, 3])
     np.testing.assert_array_equal(inside, [0, 1, 0, 1, 2, 0, 0])
-    clipped = coordinates("segments('inside', limit=2)")(KEY, given(7, separator=ends), True)
+    clipped = coordinates("segments('inside', cap=2)")(KEY, given(7, separator=ends), True)
     np.testing.assert_array_equal(clipped, [0, 1, 0, 1, 1, 0, 0])
 
 
@@ -178,8 +202,8 @@ def test_bilevel_encoding_is_a_sum_of_two_schemes():
         ("group(0)", "at least 1"),
         ("given('digit', shift=-1)", "at least 0"),
         ("axes(shift=-1)", "at least 0"),
-        ("segments('inside', limit=0)", "at least 1"),
-        ("segments('which', limit=3)", "leave limit out"),
+        ("segments('inside', cap=0)", "at least 1"),
+        ("segments('which', cap=3)", "leave cap out"),
     ],
 )
 def test_settings_without_a_meaning_are_refused(text, why):

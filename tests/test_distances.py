@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import posenc
+import posenc.equinox
+from posenc.compose import axes
 from posenc.distances import Distances
 from posenc.masks import Window
+from posenc.scheme import SCHEMES
 from tests.golden.through import scores
 
 KEY = jax.random.key(0)
@@ -134,14 +137,41 @@ def test_a_scheme_that_is_told_where_tokens_stand_is_refused(text):
             posenc.embed(scheme, params, np.zeros((6, 8), np.float32), positions=draw(DRAWN, 6))
 
 
-@pytest.mark.parametrize("text", ["rerope", "self_extend", "inkling"])
-def test_a_scheme_that_asks_where_tokens_stand_beside_their_distance_is_refused(text):
+SERVED = (
+    "alibi convit cope dape dape_v2 deberta fox grape_a kerple log_cpb music_transformer nope path sandwich shaw"
+    " stick_breaking t5 tapa transformer_xl"
+).split()
+APART = [("kerple", {"kernel": "power", "weight": True}), *(("transformer_xl", own) for own in ({}, {"base": 100.0}))]
+EVERY = [(name, own) for name in posenc.names() for own in ({}, *SCHEMES.find(name).samples)]
+
+
+@pytest.mark.parametrize(("name", "own"), EVERY)
+def test_every_scheme_is_served_or_refused_by_name(name, own):
+    """Nothing is said of a scheme that its hooks belie: one served never asks more of distances than how far."""
     dims = posenc.Dims(width=32, heads=4, head=8, trained=16)
-    scheme = posenc.bind(posenc.parse(f"{text} @ random_sorted(64, over='distances')"), dims)
-    params, q = posenc.init(scheme, jax.random.key(0), dims), jnp.ones((1, 6, 4, 8))
-    positions = posenc.place(scheme, jax.random.key(1), {"index": jnp.arange(6), "length": 6})
-    with pytest.raises(ValueError, match="drawn distances say only how far apart they are"):
-        posenc.attend(scheme, params, q, q, q, x=jnp.ones((1, 6, 32)), positions=positions)
+    scheme = posenc.bind(SCHEMES.find(name)(**own), dims)
+    if axes(scheme) > 1:
+        return  # distances are numbers, and these have two or three
+    q, x, positions = jnp.ones((6, 4, 8)), jnp.ones((6, 32)), Distances(jnp.arange(6), -jnp.arange(6))
+
+    def serve():
+        return posenc.attend(scheme, posenc.init(scheme, KEY, dims), q, q, q, x=x, positions=positions)
+
+    if name in SERVED and (name, own) not in APART:
+        assert jax.eval_shape(serve).shape == q.shape
+    else:
+        with pytest.raises(ValueError, match=f"'{name}' is told where tokens stand, and drawn distances say only how"):
+            jax.eval_shape(serve)
+
+
+def test_heads_processed_for_another_library_are_refused_distances_by_the_same_sentence():
+    process = posenc.equinox.process_heads(posenc.parse("rope"), NONE, positions=draw(DRAWN, 6))
+    with pytest.raises(ValueError, match="'rope' is told where tokens stand"):
+        process(*(a.astype(np.float32) for a in tokens(6, 2, 4)))
+
+
+def test_distances_answer_whether_they_have_an_attribute():
+    assert not hasattr(draw(DRAWN, 6), "shape") and hasattr(draw(DRAWN, 6), "past")
 
 
 def test_drawn_distances_serve_neither_a_cache_nor_two_sequences():

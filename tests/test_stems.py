@@ -130,6 +130,7 @@ def test_two_models_that_differ_in_the_stem_are_never_averaged_as_one():
         ("conv(k=0)", "conv has k taps, which is 0; it is at least 1"),
         ("cnv", "No stem is called 'cnv'. Did you mean 'conv'"),
         ("conv + gru", "is not one stem"),
+        ("none(k=3)", "'none' stands for no stem, so it has no settings"),
         ("conv(size=3)", "'conv' has no setting 'size'; it has k"),
     ],
 )
@@ -138,3 +139,9 @@ def test_what_is_no_stem_is_refused(text, why):
         resolve(Run(stem=text))
     with pytest.raises(ValueError, match="cannot be read"):
         Run(stem="conv(")
+
+
+def test_a_stem_is_final():
+    with pytest.raises(TypeError, match="Wider extends Conv, but stems are final"):
+        type("Wider", (stems.Conv,), {}, name="wider")
+    assert "wider" not in stems.STEMS.names()

@@ -16,7 +16,7 @@ from posenc.lab import disk, words
 from posenc.lab.run import Run
 from posenc.show.style import need_matplotlib
 
-KINDS = ("schemes", "tasks", "models", "experiments", "coordinates")
+KINDS = ("schemes", "tasks", "models", "experiments", "coordinates", "stems")
 Spec = Annotated[Positional[str], arg(metavar="SCHEME")]
 
 
@@ -24,14 +24,14 @@ Spec = Annotated[Positional[str], arg(metavar="SCHEME")]
 class Names:
     """What has a name: schemes, unless another kind is asked for."""
 
-    kind: Annotated[Positional[str], arg(metavar="{schemes,tasks,models,experiments,coordinates}")] = "schemes"
+    kind: Annotated[Positional[str], arg(metavar="{schemes,tasks,models,experiments,coordinates,stems}")] = "schemes"
     """What to list."""
     json: Flag = False
     """Print one JSON array."""
 
     def __call__(self) -> int:
         makers = {"schemes": schemes, "tasks": tasks, "models": models, "experiments": experiments}
-        makers["coordinates"] = coordinates
+        makers |= {"coordinates": coordinates, "stems": stems}
         if self.kind not in makers:
             raise words.unknown("list", self.kind, KINDS)
         rows = makers[self.kind]()
@@ -181,6 +181,14 @@ def coordinates() -> list[dict[str, Any]]:
 
     found = [(name, COORDINATES.find(name)) for name in posenc.names("coordinates")]
     return [{"name": name, "use": f"rope @ {name}", "idea": _idea(cls)} for name, cls in found]
+
+
+def stems() -> list[dict[str, Any]]:
+    """One row per stem, the default included."""
+    from posenc.models.stems import NONE, STEMS
+
+    found = [(name, _idea(STEMS.find(name))) for name in STEMS.names()]
+    return [{"name": name, "use": f"--stem {name}", "idea": idea} for name, idea in [(NONE, "No stem."), *found]]
 
 
 def models() -> list[dict[str, Any]]:

@@ -13,14 +13,14 @@ from typing import Any
 import jax
 from jaxtyping import Array, PRNGKeyArray
 
-from posenc.compose import Chain, Pattern, Placed, Windowed
+from posenc.compose import Chain, Pattern, Placed, Windowed, leaves
 from posenc.coordinates import augmented as _augmented  # noqa: F401
 from posenc.coordinates import drawn as _drawn  # noqa: F401
 from posenc.coordinates import fixed as _fixed  # noqa: F401
 from posenc.coordinates.base import COORDINATES as COORDINATES
 from posenc.coordinates.base import Coordinates as Coordinates
 from posenc.coordinates.base import Given, check_given
-from posenc.scheme import Scheme
+from posenc.scheme import Dims, Scheme
 
 
 def place(scheme: Any, key: PRNGKeyArray, given: Given, *, layer: int | Array = 0, train: bool = False) -> Any:
@@ -30,20 +30,36 @@ def place(scheme: Any, key: PRNGKeyArray, given: Given, *, layer: int | Array = 
     Real tokens come first, padding after them. Returns an array like `index`, or what stands for one where distances
     are drawn, and for a sum a tuple of one for each part. Each part draws with a key of its own, folded by its place in
     the sum and, where it draws anew in each layer, by the layer. A part without coordinates gets the index. Raises
-    `ValueError` where `given` does not serve, and `TypeError` for a list of schemes or what is no scheme.
+    `ValueError` where `given` does not serve, and `TypeError` for numbers of a wrong kind, a list of schemes or what is
+    no scheme.
     """
-    if not isinstance(scheme, Pattern):
-        check_given(given)
+    if isinstance(scheme, Pattern):
+        raise TypeError("A list of schemes is a pattern of layers; place one layer's scheme at a time.")
+    check_given(given)
+    return _place(scheme, key, given, layer, train)
+
+
+def _place(scheme: Any, key: PRNGKeyArray, given: Given, layer: int | Array, train: bool) -> Any:
     if isinstance(scheme, Windowed):
-        return place(scheme.scheme, key, given, layer=layer, train=train)
+        return _place(scheme.scheme, key, given, layer, train)
     if isinstance(scheme, Chain):
         keys = [jax.random.fold_in(key, n) for n in range(len(scheme.parts))]
-        return tuple(place(s, k, given, layer=layer, train=train) for s, k in zip(scheme.parts, keys, strict=True))
+        return tuple(_place(s, k, given, layer, train) for s, k in zip(scheme.parts, keys, strict=True))
     if isinstance(scheme, Placed):
         c = scheme.coordinates
         return c(jax.random.fold_in(key, layer) if c.resample == "layer" else key, given, train)
     if isinstance(scheme, Scheme):
         return given["index"]
-    if isinstance(scheme, Pattern):
-        raise TypeError("A list of schemes is a pattern of layers; place one layer's scheme at a time.")
     raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
+
+
+def check_reach(scheme: Any, dims: Dims, given: Given, train: bool) -> None:
+    """Refuse, by the schemes' own `admit`, the largest positions that coordinates can draw for concrete tokens."""
+    if isinstance(scheme, Placed):
+        largest = scheme.coordinates.largest(given, train)
+        for s in leaves(scheme) if largest is not None else ():
+            s.admit(jax.eval_shape(lambda s=s: s.init(jax.random.key(0), dims)), largest)
+        return
+    inner = {Windowed: lambda s: (s.scheme,), Chain: lambda s: s.parts, Pattern: lambda s: (s.input, *s.layers)}
+    for part in inner.get(type(scheme), lambda s: ())(scheme):
+        check_reach(part, dims, given, train)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.coordinates.base import Coordinates, check_given, offered, sequences, uniforms
+from posenc.coordinates.base import Coordinates, offered, sequences, uniforms
 
 
 class Augment(Coordinates, name="augment"):
@@ -51,7 +51,6 @@ class Augment(Coordinates, name="augment"):
             raise ValueError(f"delta is what neighbours are apart, and is {self.delta}; it is above 0.")
 
     def __call__(self, key, given, train):
-        check_given(given)
         told = [offered(given, name) for name in self.which] or [given["index"]]
         return sequences(self.each, lambda *args: self._one(train, *args), key, given, *told)
 

@@ -48,30 +48,61 @@ class Coordinates:
         return self
 
     def __call__(self, key: PRNGKeyArray, given: Given, train: bool) -> PyTree[Num[Array, "*batch L"]]:
-        """The position of each token, or a `ValueError` where `given` does not serve."""
+        """The position of each token, or a `ValueError` where `given` does not serve; `posenc.place` checked its index
+        and length."""
         raise TypeError(f"{type(self).__name__} does not say which positions it gives.")
+
+    def largest(self, given: Given, train: bool) -> Num[Array, "*batch L"] | None:
+        """The largest position that a draw can give each token, for a scheme to refuse before anything is drawn.
+
+        None where it is not known, or where nothing is drawn. What is given is concrete.
+        """
+        return None
 
 
 def check_given(given: Given) -> None:
-    """Refuse what lacks the index or the length, and a length, where it is concrete, of other than these tokens."""
+    """Refuse what lacks the index or the length, and lengths that are not whole or not of these tokens."""
     if not isinstance(given, Mapping):
         raise TypeError(f"given is of type {type(given).__name__}; it is a dict that holds 'index' and 'length'.")
     if missing := [name for name in ("index", "length") if name not in given]:
         raise ValueError(f"given lacks {' and '.join(map(repr, missing))}; it holds 'index' and the true 'length'.")
-    size, length = jnp.shape(given["index"])[-1], given["length"]
+    index, length = (_array(given[name]) for name in ("index", "length"))
+    if index.ndim not in (1, 2) or length.ndim > 1 or index.ndim + length.ndim == 3 and len(index) != len(length):
+        raise ValueError(
+            f"An index of the shape {index.shape} was given with a length of the shape {length.shape}; they are [L] or"
+            " [batch, L], and [] or [batch]."
+        )
+    if not jnp.issubdtype(length.dtype, jnp.integer):
+        raise TypeError(f"The length is {length.dtype}; it counts tokens, so it is a whole number.")
     if isinstance(length, jax.core.Tracer):
         return
-    wrong = [n for n in np.ravel(np.asarray(length)) if not 0 <= n <= size]
+    wrong = [n for n in np.ravel(length) if not 0 <= n <= index.shape[-1]]
     if wrong:
-        raise ValueError(f"A length of {wrong[0]} was given with {size} tokens; it counts the real ones among them.")
+        raise ValueError(
+            f"A length of {wrong[0]} was given with {index.shape[-1]} tokens; it counts the real ones among them."
+        )
 
 
-def offered(given: Given, name: str) -> Array:
-    """What the task gives under a name."""
+def offered(given: Given, name: str, whole: bool = False) -> Array:
+    """What the task gives under a name, `[L]` or `[batch, L]`: a number for each token, a `whole` one where asked."""
     if name not in given:
         others = ", ".join(repr(n) for n in given if n not in ("index", "length")) or "none"
         raise ValueError(f"The task offers no coordinates called {name!r}; it offers {others}.")
-    return given[name]
+    told, index, length = (_array(given[n]) for n in (name, "index", "length"))
+    told = told.astype(np.int32) if told.dtype == bool else told
+    batch = index.shape[:-1] or length.shape or told.shape[:-1]
+    if told.shape not in (index.shape[-1:], (*batch, index.shape[-1])) or told.ndim > 2:
+        raise ValueError(
+            f"{name!r} has the shape {told.shape}; with an index {index.shape} and a length {length.shape} it is"
+            f" {index.shape[-1:]} or {(*batch, index.shape[-1])}, a number for each token."
+        )
+    if whole and not jnp.issubdtype(told.dtype, jnp.integer):
+        raise TypeError(f"{name!r} is {told.dtype}; it holds whole numbers here.")
+    return told
+
+
+def _array(a: Any) -> Array | np.ndarray:
+    return a if isinstance(a, jax.Array) else np.asarray(a)
 
 
 def sequences(each: str, draw: Callable[..., PyTree], key: PRNGKeyArray, given: Given, *tokens: Array) -> PyTree:

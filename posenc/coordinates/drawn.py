@@ -7,8 +7,9 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from posenc.coordinates.base import Coordinates, check_given, sequences, uniforms
+from posenc.coordinates.base import Coordinates, sequences, uniforms
 from posenc.distances import Distances
 from posenc.registry import later
 
@@ -58,11 +59,13 @@ class RandomSorted(Coordinates, name="random_sorted"):
             raise ValueError(f"{given} is said of distances; write over='distances' beside it, or leave it out.")
 
     def __call__(self, key, given, train):
-        check_given(given)
         index = given["index"]
         if index.shape[-1] > self.limit:
             raise ValueError(f"{index.shape[-1]} tokens need as many numbers, but limit is {self.limit}; raise it.")
         return sequences(self.each, self._positions if self.over == "positions" else self._distances, key, given, index)
+
+    def largest(self, given, train):
+        return np.full_like(given["index"], self.limit - 1) if self.over == "positions" else None
 
     def _positions(self, key, length, index):
         return _several(key, self.limit, length, index.shape[-1])
@@ -124,7 +127,6 @@ class RandomFloat(Coordinates, name="random_float"):
         return self if self.trained else dataclasses.replace(self, trained=dims.trained)
 
     def __call__(self, key, given, train):
-        check_given(given)
         if self.trained is None:
             raise ValueError("'random_float' leaves trained open; call posenc.bind(scheme, dims) first.")
         return sequences(self.each, self._drawn if train else self._even, key, given, given["index"])
@@ -168,6 +170,9 @@ class Offset(Coordinates, name="offset"):
         draw = lambda key, length, index: index + jax.random.randint(key, (), 0, self.limit + 1)  # noqa: E731
         return sequences(self.each, draw, key, given, given["index"])
 
+    def largest(self, given, train):
+        return given["index"] + self.limit if train else self(None, given, train)
+
 
 class Skip(Coordinates, name="skip"):
     """Two pieces of the index with a random gap between them, in training only (PoSE; Zhu et al., 2024, §3.2).
@@ -197,10 +202,14 @@ class Skip(Coordinates, name="skip"):
             raise ValueError(f"skip reaches a length of target, which is {self.target}; it is at least 1.")
 
     def __call__(self, key, given, train):
-        check_given(given)
+        if not train:
+            return given["index"]
         if given["index"].shape[-1] > self.target:
             raise ValueError(f"{given['index'].shape[-1]} tokens are more than skip's target, {self.target}; raise it.")
-        return sequences(self.each, self._drawn, key, given, given["index"]) if train else given["index"]
+        return sequences(self.each, self._drawn, key, given, given["index"])
+
+    def largest(self, given, train):
+        return given["index"] + (self.target - np.asarray(given["length"])[..., None] if train else 0)
 
     def _drawn(self, key, length, index):
         piece, gap = jax.random.split(key)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from posenc.coordinates.base import Coordinates, offered, sequences
 from posenc.registry import later
@@ -102,8 +103,11 @@ class Told(Coordinates, name="given"):
         _check_shift("given", self.shift)
 
     def __call__(self, key, given, train):
-        told = offered(given, self.which)
+        told = offered(given, self.which, self.shift > 0)
         return _shifted(self, key, given, told) if train and self.shift else told
+
+    def largest(self, given, train):
+        return _farthest(self, offered(given, self.which), train)
 
 
 class Axes(Coordinates, name="axes"):
@@ -122,21 +126,30 @@ class Axes(Coordinates, name="axes"):
         _check_shift("axes", self.shift)
 
     def __call__(self, key, given, train):
-        told = [offered(given, name) for name in (self.first, self.second, self.third) if name is not None]
+        told = self._offered(given)
         if train and self.shift:
             told = [_shifted(self, jax.random.fold_in(key, n), given, a) for n, a in enumerate(told)]
         return jnp.stack(jnp.broadcast_arrays(*told), -1)
+
+    def largest(self, given, train):
+        return np.stack(np.broadcast_arrays(*(_farthest(self, a, train) for a in self._offered(given))), -1)
+
+    def _offered(self, given):
+        names = [name for name in (self.first, self.second, self.third) if name is not None]
+        return [offered(given, name, self.shift > 0) for name in names]
 
 
 class Segments(Coordinates, name="segments"):
     """Bilevel positions: a token's place "inside" its segment, or "which" segment it is in (He et al., 2024, §3).
 
-    The task offers "separator", 1 at tokens that end a segment and belong to it. `limit` keeps places below it, the
-    last of them repeated, as the authors' code does beyond the length trained on. BiPE adds a learned or sinusoidal
+    The task offers "separator", 1 at tokens that end a segment and belong to it. BiPE adds a learned or sinusoidal
     embedding of the first to a relative scheme of the second:
 
         learned @ segments("inside") + rope @ segments("which")
         learned @ segments("inside") + alibi(factor=96.0) @ segments("which")
+
+    With `cap`, places are clamped below it: farther tokens share the last, as the authors' code does beyond the length
+    trained on. It is the one clamp of positions, as released and asked for; elsewhere what is out of range is refused.
 
     ```bibtex
     @inproceedings{he2024two,
@@ -151,16 +164,16 @@ class Segments(Coordinates, name="segments"):
     """
 
     part: Literal["inside", "which"] = "inside"
-    limit: int | None = None
+    cap: int | None = None
 
     def validate(self):
-        if self.limit is not None and self.limit < 1:
-            raise ValueError(f"segments keeps places below limit, which is {self.limit}; it is at least 1.")
-        if self.limit is not None and self.part == "which":
-            raise ValueError("limit is of places inside segments, and part is 'which'; leave limit out.")
+        if self.cap is not None and self.cap < 1:
+            raise ValueError(f"segments keeps places below cap, which is {self.cap}; it is at least 1.")
+        if self.cap is not None and self.part == "which":
+            raise ValueError("cap is of places inside segments, and part is 'which'; leave cap out.")
 
     def __call__(self, key, given, train):
-        ends = jnp.asarray(offered(given, "separator"), jnp.int32)
+        ends = jnp.asarray(offered(given, "separator", whole=True), jnp.int32)
         before = jnp.cumsum(ends, -1, dtype=jnp.int32) - ends
         if self.part == "which":
             return before
@@ -168,7 +181,10 @@ class Segments(Coordinates, name="segments"):
         after = jnp.pad(ends[..., :-1], [(0, 0)] * (ends.ndim - 1) + [(1, 0)]) > 0
         start = jnp.where(after, index, index[..., :1])
         inside = index - jax.lax.cummax(start, ends.ndim - 1)
-        return inside if self.limit is None else jnp.minimum(inside, self.limit - 1)
+        return inside if self.cap is None else jnp.minimum(inside, self.cap - 1)
+
+    def largest(self, given, train):
+        return self(None, given, train)
 
 
 def _check_shift(name: str, shift: int) -> None:
@@ -182,3 +198,8 @@ def _shifted(coordinates, key, given, told):
         told > 0, told + jax.random.randint(key, (), 0, coordinates.shift + 1, told.dtype), told
     )
     return sequences(coordinates.each, draw, key, given, told)
+
+
+def _farthest(coordinates, told, train):
+    """The same under the largest draw."""
+    return np.where(told > 0, told + train * coordinates.shift, told)

@@ -8,8 +8,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from posenc.arguments import placed
 from posenc.compose import Chain, Pattern, Placed, Windowed, bare
+from posenc.coordinates import check_reach
 from posenc.lab import store, train
 from posenc.lab.device import memory
 from posenc.lab.experiment import Experiment
@@ -47,6 +50,7 @@ def rehearsed(run: Run, asked: Plan) -> Cell:
         _check_memory(cell, longest)
         for stage, _ in stages(cell, asked.steps):
             jax.eval_shape(lambda stage=stage: _forward(stage, longest))
+            _check_draws(stage, longest)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{run.scheme} on {run.task} cannot run: {error}") from error
     return cell
@@ -68,6 +72,17 @@ def _check_memory(cell: Cell, longest: int) -> None:
                 f"one layer's scores of {rows} sequence{'s' if rows > 1 else ''} of size {n} take "
                 f"{needed / 2**30:,.0f} GiB, and this machine has {here / 2**30:,.0f}; lower the size, batch or heads."
             )
+
+
+def _check_draws(cell: Cell, longest: int) -> None:
+    """Refuse coordinates that may draw, in training or at the largest size evaluated, what a scheme cannot serve."""
+    if not any(map(placed, train.parts(cell.scheme))):
+        return
+    for n, training in ((cell.run.length, True), (longest, False)):
+        batch = cell.task.sample(jax.random.key(0), n, batch=1, n_max=n)
+        index = np.arange(batch.tokens.shape[-1], dtype=np.int32)
+        given = {"index": index, "length": batch.valid.sum(-1)} | batch.coords
+        check_reach(cell.scheme, cell.shape.dims, given, training)
 
 
 def lines(experiment: Experiment, resolved: list[Cell], known: set[str]) -> list[dict[str, Any]]:

@@ -34,6 +34,8 @@ class Stem:
     revision: ClassVar[int] = 1
 
     def __init_subclass__(cls, name: str):
+        if cls.__mro__[1] is not Stem:
+            raise TypeError(f"{cls.__name__} extends {cls.__mro__[1].__name__}, but stems are final.")
         dataclasses.dataclass(frozen=True)(cls)
         jax.tree_util.register_static(cls)
         cls.name = name
@@ -128,7 +130,9 @@ def parse(text: str) -> Stem | None:
     tree = grammar.read(text)
     if not isinstance(tree, grammar.Call):
         raise ValueError(f"{text!r} is not one stem; write one name with settings, for example 'conv(k=4)'.")
-    return None if tree == grammar.Call(NONE) else STEMS.make(tree)
+    if tree.name == NONE and tree != grammar.Call(NONE):
+        raise ValueError(f"{NONE!r} stands for no stem, so it has no settings; leave them out, or name a stem.")
+    return None if tree.name == NONE else STEMS.make(tree)
 
 
 def full(stem: Stem) -> str:

@@ -104,6 +104,7 @@ class GRAPEAP(Scheme, name="grape_ap"):
     family = "context"
     extrapolates = "some (Zhang et al., 2026)"
     reads = "row"
+    positional = True  # its keys are turned
     contextual = True
     causal_only = "its penalties add up from a key to a later query"
     cross = False

@@ -38,6 +38,7 @@ class Inkling(Scheme, name="inkling"):
 
     family = "table"
     reads = "content"
+    positional = True  # its temperature
     contextual = True
     causal_only = "it has no profile for keys that come after the query"
     cross = False

@@ -41,6 +41,7 @@ class ReRoPE(Scheme, name="rerope"):
 
     family = "rotary"
     reads = "content"
+    positional = True
     widens = True  # others may not change q and k once the second rotation was made from them
     causal_only = property(lambda self: "distances ahead are not rectified" * (self.bidirectional is False))
     extrapolates = "without training, loss falls up to 4 times it (Su, 2023)"
@@ -107,6 +108,7 @@ class SelfExtend(Scheme, name="self_extend"):
 
     family = "rotary"
     reads = "content"
+    positional = True
     widens = True  # as above
     causal_only = property(lambda self: "keys ahead are not in groups" * (self.bidirectional is False))
     extrapolates = "extends a trained model without more training (Jin et al., 2024)"

@@ -2,7 +2,8 @@
 
 Each rule is a function of places i in a text and of its lengths, arrays of NumPy or jax, traced or not. `start` is the
 smallest number; a random one is the business of who uses the numbers (`given("coupled", shift=...)`). What no rule
-reaches has 0.
+reaches has 0. Our tasks offer "coupled" by `copied`, and none "digit", "row", "col" or "time": the other rules serve
+tasks of one's own until arithmetic tasks come.
 
 @inproceedings{cho2024position, title={Position Coupling: Improving Length Generalization of Arithmetic Transformers
   Using Task Structure}, author={Cho, Hanseul and Cha, Jaeyoung and others}, booktitle={NeurIPS}, year={2024}}

@@ -121,6 +121,7 @@ READ = [
     ["list", "models"],
     ["list", "experiments"],
     ["list", "coordinates"],
+    ["list", "stems"],
     ["describe", "rope"],
     ["describe", "[rope + window(4), nope @ random_sorted]"],
     ["cite", "rope + t5"],
@@ -142,9 +143,12 @@ def test_json_parses_and_holds_no_nan(posenc, runs, words):
 def test_a_list_names_everything_that_is_registered(posenc):
     import posenc as package
     from posenc import tasks
+    from posenc.models.stems import STEMS
 
     assert [row["name"] for row in json.loads(posenc("list", "--json").out)] == package.names()
     assert [row["name"] for row in json.loads(posenc("list", "tasks", "--json").out)] == tasks.names()
+    found = json.loads(posenc("list", "stems", "--json").out)
+    assert [row["name"] for row in found] == ["none", *STEMS.names()] and found[1]["use"] == "--stem conv"
 
 
 def test_a_comparison_is_paired_and_says_how_many(posenc, runs):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from posenc.lab.experiment import Experiment
+from posenc.lab.plan import rehearsed
 from posenc.lab.run import Plan, Run
 from posenc.lab.sweep import sweep
 from tests.lab.test_sweep import Watch, trials
@@ -28,3 +29,42 @@ def test_a_step_is_trained_and_evaluated(task, scheme, tmp_path):
     assert sweep(Experiment("one", (run,), plan), tmp_path / "one", watch=Watch()) == 0
     (found,) = trials(tmp_path / "one").values()
     assert found["outcome"] == "done" and np.isfinite(found["curve"]["loss"]).all()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "row"),
+    [
+        ("learned @ random_sorted(2048)", "Position 2047 has no row in the table of 'learned'"),
+        ("learned @ given('coupled', shift=1000)", "Position 1040 has no row"),
+        ("rope + learned @ offset(499) + window(3)", "Position 819 has no row"),
+        ("learned @ skip(9999) + [rope, nope]", "Position 9998 has no row"),
+        ("abacus(rows=40) @ given('coupled', shift=9)", "Position 49 has no row in the table of 'abacus'"),
+        ("abacus(rows=20) @ segments('inside')", "The task offers no coordinates called 'separator'"),
+    ],
+)
+def test_positions_that_a_table_does_not_hold_are_refused_before_training(scheme, row):
+    with pytest.raises(ValueError, match=row):
+        rehearsed(Run(scheme=scheme, depth=2), Plan())
+
+
+def test_a_skip_is_evaluated_beyond_its_target():
+    rehearsed(Run(scheme="rope @ skip(100)"), Plan())
+
+
+@pytest.mark.parametrize(
+    ("scheme", "fits"),
+    [
+        ("learned @ random_sorted(320)", True),
+        ("learned @ random_sorted(321)", False),
+        ("learned @ offset(240, evaluate='zero')", True),
+        ("learned @ offset(241, evaluate='zero')", False),
+    ],
+)
+def test_a_table_is_refused_from_the_first_row_that_it_lacks(scheme, fits):
+    """The task has 2 n tokens: 320 in the table, 80 in training."""
+    run = Run(scheme=scheme)
+    if fits:
+        rehearsed(run, Plan())
+    else:
+        with pytest.raises(ValueError, match="Position 320 has no row"):
+            rehearsed(run, Plan())
