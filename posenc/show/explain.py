@@ -18,6 +18,7 @@ import posenc
 from posenc.catalog import SITES
 from posenc.compose import Chain, Pattern, bare
 from posenc.coordinates import place
+from posenc.lab.run import THEN
 from posenc.scheme import Dims
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class _Probe:
             v = jnp.broadcast_to(v, q.shape).astype(q.dtype)
             return posenc.attend(self.scheme, self.params, q, k, v, mask=mask, **about)
 
-        every = jax.jit(lambda: jax.lax.map(one, values) - one(jnp.zeros((1, self.length, HEADS, HEAD))))()
+        every = jax.jit(lambda: jax.lax.map(one, values) - one(0 * values[0])[None])()
         return np.asarray(every).transpose(1, 3, 2, 0, 4), np.asarray(sent)
 
     def _similarity(self) -> np.ndarray:
@@ -178,8 +179,16 @@ def weights(scheme: Any, params: Any, q: Any, k: Any, **about: Any) -> Any:
 
 
 def diagram(text: str) -> str:
-    """The path of a token through attention, with each part of the scheme where it acts."""
-    scheme = bare(posenc.parse(text))
+    """The path of a token through attention, with each part of the scheme where it acts.
+
+    Of a list there is one for what stands before it and for each layer; of schemes in turn, those of the last.
+    """
+    whole = posenc.parse(text.split(THEN)[-1])
+    schemes = [whole.input, *whole.layers] if isinstance(whole, Pattern) else [whole]
+    return "\n\n".join(_diagram(bare(s)) for s in dict.fromkeys(schemes) if s is not None)
+
+
+def _diagram(scheme: Any) -> str:
     parts = scheme.parts if isinstance(scheme, Chain) else (scheme,)
     at = {hook: "".join(f"── {part.name} " for part in map(bare, parts) if part.overrides(hook)) for hook in SITES}
     weigh = "its own weights" if at["weigh"] else "softmax"

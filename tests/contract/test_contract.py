@@ -1,6 +1,7 @@
 """Every scheme holds every property: the registry, its samples, sums of them, and toys for the hooks that few use.
 
-A new scheme is tested by existing. `python -m tests.contract.parameters` writes parameters.json anew.
+Samples, and what is slow, are left to the night (`-m nightly`). A new scheme is tested by existing.
+`python -m tests.contract.parameters` writes parameters.json anew.
 """
 
 import ast
@@ -52,11 +53,26 @@ def case(request):
         return contract.Case(scheme)
 
 
-@pytest.mark.parametrize("holds", contract.PROPERTIES, ids=lambda f: f.__name__)
+SLOW = ("compiled_equals_op_by_op",)
+"""Properties that cost as much as many others together; by day a few schemes stand for all."""
+BY_DAY = ("rope", "fox", "t5", "learned + ssmax + shaw(reach=3)")
+
+
+@pytest.mark.parametrize(
+    "holds",
+    [pytest.param(f, marks=[pytest.mark.nightly] * (f.__name__ in SLOW), id=f.__name__) for f in contract.PROPERTIES],
+)
 def test_it_holds(case, holds, record_property):
     outcome = contract.examine(holds, case)
     record_property("contract", [getattr(case.asked, "name", ""), holds.__name__, outcome.holds, outcome.figure])
     assert outcome.holds is not False, f"{outcome.figure} {outcome.reason}"
+
+
+@pytest.mark.parametrize("text", BY_DAY)
+@pytest.mark.parametrize("holds", SLOW)
+def test_a_few_hold_by_day_what_all_hold_at_night(text, holds):
+    report = posenc.check(posenc.parse(text), only=holds)
+    assert report.ok, str(report)
 
 
 def test_what_does_not_apply_says_why():

@@ -113,10 +113,10 @@ FAULTS = {
         "posenc.cache:last", "(place < length) & (segment > 0)", "(place < length)", "rope", DECODE
     ),
     "gates begin anew after padding": Fault(
-        SCHEMES + "fox:_latest", "jnp.where(b > 0, b, a)", "b", "fox", "padding_inside_is_passed_over"
+        "posenc.running:_documents", "jnp.where(b > 0, b, a)", "b", "fox", "padding_inside_is_passed_over"
     ),
     "distance changes its sign in decoding": Fault(
-        ATTENTION + "_step", "_distance(at.position, position)", "-_distance(at.position, position)",
+        ATTENTION + "_step", "_distance(at.position, position, qi, ki)", "-_distance(at.position, position, qi, ki)",
         "t5(bidirectional=False)", DECODE,
     ),
     "documents are forgotten by the cache": Fault(
@@ -138,14 +138,13 @@ FAULTS = {
         "posenc.compose:Chain.extra", "for n in adds)", "for n in adds[1:])", "shaw", SUMS
     ),
     "locate looks ahead": Fault(
-        SCHEMES + "fox:FoX.locate", "associative_scan(_add, (gate, documents[1:] != documents[:-1]))",
-        "associative_scan(_add, (gate, documents[1:] != documents[:-1]), reverse=True)", "fox", FUTURE,
+        "posenc.running:total", "steps, 0), begins))", "steps, 0), begins), reverse=True)", "fox", FUTURE
     ),
     "locate does not begin anew with a document": Fault(
-        SCHEMES + "fox:_add", "jnp.where(b[1], b[0], a[0] + b[0])", "a[0] + b[0]", "fox", "documents_do_not_leak"
+        "posenc.running:_add", "jnp.where(b[1], b[0], a[0] + b[0])", "a[0] + b[0]", "fox", "documents_do_not_leak"
     ),
     "a chunk forgets the sum so far": Fault(
-        SCHEMES + "fox:FoX.locate", "jnp.where(restarted, c, c + total.astype(exact))", "c", "fox", DECODE
+        "posenc.running:total", "jnp.where(begun, sums, sums + so_far.astype(sums.dtype)[None])", "sums", "fox", DECODE
     ),
     "angles are bfloat16 in a bfloat16 model": Fault(
         SCHEMES + "rope:RoPE._turned", "bias_dtype(x)", "x.dtype", "rope", "queries_and_keys_are_rounded_once"
@@ -199,6 +198,15 @@ FAULTS = {
     "parameters depend on how often they were made": Fault(
         SCHEMES + "learned:Learned.init", "0.02 *", "SEEN.append(1) or len(SEEN) *",
         "learned", "parameters_are_as_declared",
+    ),
+    "a parameter has the type of a number of Python's": Fault(
+        SCHEMES + "fire:FIRE.init", "self.c, jnp.float32", "self.c", "fire", "parameters_are_as_declared"
+    ),
+    "products are left to the device": Fault(
+        "posenc.exact:product", ', precision="highest"', "", "shaw", "products_keep_their_digits"
+    ),
+    "complex products are left to the device": Fault(
+        "posenc.orthogonal:_back", ', precision="highest"', "", "liere", "products_keep_their_digits"
     ),
     "positions of a wrong shape are taken": Fault(
         "posenc.arguments:tokens", "if a.shape not in", "if False and a.shape not in",
