@@ -15,6 +15,7 @@ from posenc.cli.options import File, First, Flag, Settings
 from posenc.cli.output import clean, say, say_json, say_rows
 from posenc.lab import words
 from posenc.lab.experiment import NothingMatches
+from posenc.lab.run import THEN
 from posenc.show.style import need_matplotlib
 
 if TYPE_CHECKING:
@@ -233,11 +234,22 @@ def _chosen(results: Results, texts: tuple[str, ...]) -> Results:
         if name in where:
             raise ValueError(f"--only {name} is given twice; give it once, as {name}=A,B.")
         has = results.choices(name)
-        where[name] = tuple(_choice(name, value, has) for value in words.several(given, name))
+        where[name] = tuple(_choice(name, value, has) for value in _whole(words.several(given, name)))
     kept = results.only(**where)
     if texts and not kept.records and not kept.unfinished:
         raise NothingMatches(f"Nothing has {' and '.join(texts)}; each of them is there, but not together.")
     return kept
+
+
+def _whole(values: list[str]) -> list[str]:
+    """Values cut at commas, with a label that has one whole again: "rope, then nope"."""
+    found: list[str] = []
+    for value in values:
+        if found and value.startswith(THEN.removeprefix(", ")):
+            found[-1] += f", {value}"
+        else:
+            found.append(value)
+    return found
 
 
 def _choice(name: str, text: str, has: list[Any]) -> Any:

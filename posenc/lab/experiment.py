@@ -88,12 +88,12 @@ class Experiment:
             name, given = words.pair(text, "--only")
             if name not in words.fields(Run):
                 raise words.unknown("setting of a run", name, words.fields(Run))
-            has = {_key(getattr(run, name)): getattr(run, name) for run in self.runs}
-            wanted = [_key(words.value(name, v)) for v in words.several(given, name)]
+            has = {_key(name, getattr(run, name)): getattr(run, name) for run in self.runs}
+            wanted = [_key(name, words.value(name, v)) for v in words.several(given, name)]
             for value in wanted:
                 if value not in has:
                     raise NothingMatches(f"No run has {name}={value}; there are {', '.join(map(str, has.values()))}.")
-            runs = tuple(run for run in runs if _key(getattr(run, name)) in wanted)
+            runs = tuple(run for run in runs if _key(name, getattr(run, name)) in wanted)
         if not runs:
             raise NothingMatches(f"No run has {' and '.join(texts)} at once; {len(self.runs)} were looked at.")
         return dataclasses.replace(self, runs=runs)
@@ -224,6 +224,9 @@ def header(doc: str) -> Header:
     return Header(**parts)
 
 
-def _key(value: Any) -> Any:
+def _key(name: str, value: Any) -> Any:
     """A setting in a form in which equal schemes are equal texts, however they are spaced."""
+    if name == "then" and value is not None:
+        share, scheme = Run(then=value).goes_on
+        return f"{share!r} {_key('scheme', scheme)}"
     return grammar.write(grammar.read(value)) if isinstance(value, str) else value

@@ -10,17 +10,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc import registry
 from posenc.arguments import placed
 from posenc.compose import Chain, Pattern, Placed, Windowed, bare
 from posenc.coordinates import check_reach
 from posenc.lab import store, train
 from posenc.lab.device import memory
 from posenc.lab.experiment import Experiment
-from posenc.lab.run import Knobs, Plan, Run
-from posenc.lab.train import Cell, init, resolve, stages
+from posenc.lab.run import THEN, Knobs, Plan, Run
+from posenc.lab.train import Cell, State, init, resolve, stages
 from posenc.models import stems, transformer
 from posenc.naming import full, parse, spec
-from posenc.registry import identity as settings
 from posenc.tasks import spec as task_spec
 from posenc.tasks.measure import full as full_task
 
@@ -40,16 +40,17 @@ def evaluated(cell: Cell, asked: Plan) -> tuple[int, ...]:
 
 
 def rehearsed(run: Run, asked: Plan) -> Cell:
-    """A resolved run whose forward pass has the right shapes at the largest size. Refuses what cannot run."""
+    """A resolved run whose forward passes have the right shapes at the largest size. Refuses what cannot run."""
     try:
         cell = resolve(run)
         sizes = evaluated(cell, asked)
         for n in sizes:
             cell.task.check_size(n)
         longest = max(*sizes, cell.run.length)
-        _check_memory(cell, longest)
+        state = None
         for stage, _ in stages(cell, asked.steps):
-            jax.eval_shape(lambda stage=stage: _forward(stage, longest))
+            _check_memory(stage, longest)
+            state, _ = jax.eval_shape(lambda state, stage=stage: _forward(stage, longest, state), state)
             _check_draws(stage, longest)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{run.scheme} on {run.task} cannot run: {error}") from error
@@ -105,13 +106,13 @@ def identity(cell: Cell, knobs: Knobs, steps: int) -> str:
 
 
 def written(cell: Cell) -> dict[str, Any]:
-    """A run with every setting of its schemes, task and stem written out, and their revisions."""
-    run = settings(cell.run) | {"scheme": full(cell.scheme), "task": full_task(cell.task)}
+    """A run with its schemes, task and stem written out, and their revisions: every setting that identity counts."""
+    run = registry.identity(cell.run) | {"scheme": full(cell.scheme), "task": full_task(cell.task)}
     parts = [*_parts(cell.scheme), cell.task]
     if cell.run.then is not None:
-        later = stages(cell, 2**30)[-1][0].scheme
-        run["then"] = f"{float(cell.run.then.split()[0])!r} {full(later)}"
-        parts += _parts(later)
+        second = stages(cell, 2**30)[-1][0].scheme
+        run["then"] = f"{cell.run.goes_on[0]!r} {full(second)}"
+        parts += _parts(second)
     if cell.shape.stem is not None:
         run["stem"] = stems.full(cell.shape.stem)
         parts.append(cell.shape.stem)
@@ -121,8 +122,12 @@ def written(cell: Cell) -> dict[str, Any]:
 
 def label(run: Run) -> str:
     """What figures and tables call a run's scheme: its shortest text, and that of the one that goes on."""
-    later = run.goes_on(1)[1]
-    return spec(parse(run.scheme)) + (f", then {spec(parse(later))}" if later else "")
+    return shortest(THEN.join(text for text in (run.scheme, run.goes_on[1]) if text))
+
+
+def shortest(text: str) -> str:
+    """The label that a text means, however its schemes are spelled."""
+    return THEN.join(spec(parse(one)) for one in text.split(THEN))
 
 
 def family(scheme: Any) -> str:
@@ -149,7 +154,7 @@ def _parts(scheme: Any) -> list[Any]:
     return _parts(scheme.scheme) if isinstance(scheme, Windowed) else [scheme]
 
 
-def _forward(cell: Cell, size: int) -> Any:
-    state = init(cell, Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:])))
+def _forward(cell: Cell, size: int, before: State | None) -> tuple[State, Any]:
+    state = init(cell, Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:])), before)
     batch = cell.task.sample(jax.random.key(0), size, batch=1, n_max=size)
-    return state.model(batch.tokens, batch.valid, jax.random.key(0), batch.coords)
+    return state, state.model(batch.tokens, batch.valid, jax.random.key(0), batch.coords)

@@ -15,6 +15,8 @@ from typing import Literal, NamedTuple
 from posenc import grammar
 from posenc.registry import convert, later
 
+THEN = ", then "
+"""Stands between two schemes in the label of a run whose second goes on with the parameters of its first."""
 MOST = 2**24
 """The largest number that a size of a run can have; memory ends long before."""
 
@@ -63,7 +65,7 @@ class Run:
     def __post_init__(self):
         convert(self)
         grammar.read(self.task), grammar.read(self.scheme), grammar.read(self.stem)
-        self.goes_on(1)
+        _ = self.goes_on
         for name in ("width", "depth", "heads", "batch", "length", "hidden", "shortest", "longest", "buckets"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= MOST:
@@ -80,10 +82,11 @@ class Run:
         """Whether a token sees only those before it and itself."""
         return self.model == "decoder"
 
-    def goes_on(self, steps: int) -> tuple[int, str]:
-        """The step from which another scheme goes on, and that scheme; the last step and none where there is none."""
+    @property
+    def goes_on(self) -> tuple[float, str]:
+        """The share of the steps after which another scheme goes on, and that scheme; 1 and "" where there is none."""
         if self.then is None:
-            return steps, ""
+            return 1.0, ""
         share, _, scheme = self.then.partition(" ")
         try:
             part = float(share)
@@ -92,7 +95,7 @@ class Run:
         if not (0 < part < 1 and scheme.strip()):
             raise ValueError(f"then is {self.then!r}; it is a share of the steps and a scheme, such as '0.9 nope'.")
         grammar.read(scheme)
-        return round(part * steps), scheme.strip()
+        return part, scheme.strip()
 
     def filled(self, smallest: int) -> Run:
         """The same run with nothing left open, for a task whose smallest legal size is `smallest`."""

@@ -94,7 +94,7 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
         "trials": len(cells) * len(knobs),
         "done": len(cells) * len(knobs) - sum(left),
         "groups": len(waiting),
-        "programs": 3 * sum(len(stages(cell, steps)) for cell, _ in waiting),
+        "programs": sum(2 * len(stages(cell, steps)) + 1 for cell, _ in waiting),  # only the last is evaluated
         "seconds": round(seconds(waiting, experiment.plan)),
         "lanes": str(arrangement()),
     }

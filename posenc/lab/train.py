@@ -1,4 +1,6 @@
-"""Training as three pure functions of one trial, each compiled once per run: `init`, `segment`, `evaluate`.
+"""Training as three pure functions of one trial: `init`, `segment`, `evaluate`.
+
+The first two are compiled once for each stage of a run, of which most have one; the last only for its end.
 
 Trials are lanes of one program (`posenc.lab.lanes`). The step, the total of steps and the sizes are arguments that all
 lanes share; data are made inside the program, keys are folded from seed and step, nothing crosses to the host but sums.
@@ -22,7 +24,7 @@ from posenc.compose import Pattern
 from posenc.lab.lanes import How, lanes
 from posenc.lab.run import Knobs, Run
 from posenc.models import stems
-from posenc.models.transformer import Shape, Transformer
+from posenc.models.transformer import Shape, Transformer, carried
 from posenc.naming import bind, parse
 from posenc.scheme import Dims
 from posenc.tasks import Task
@@ -84,19 +86,13 @@ def resolve(run: Run) -> Cell:
 
 def stages(cell: Cell, steps: int) -> list[tuple[Cell, int]]:
     """What is trained in turn with the same parameters, and where each ends (DroPE without the rest; Gelberg, 2025)."""
-    at, scheme = cell.run.goes_on(steps)
+    share, scheme = cell.run.goes_on
     if not scheme:
         return [(cell, steps)]
+    at = round(share * steps)
     if not 0 < at < steps:
         raise ValueError(f"then is {cell.run.then!r}, which leaves no step of {steps} on one side; train longer.")
     return [(cell, at), (resolve(dataclasses.replace(cell.run, scheme=scheme, then=None)), steps)]
-
-
-def carried(before: State, fresh: State) -> State:
-    """A fresh state with every parameter, and its moments, that the state before has under the same path and shape."""
-    known = dict(jax.tree_util.tree_leaves_with_path(before))
-    keep = lambda path, a: known[path] if path in known and known[path].shape == a.shape else a  # noqa: E731
-    return jax.tree_util.tree_map_with_path(keep, fresh)
 
 
 def edges(run: Run) -> tuple[int, ...]:
@@ -115,10 +111,11 @@ def rounds(cell: Cell, sizes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(kept))
 
 
-def init(cell: Cell, knobs: Knobs) -> State:
-    """A trial before its first step."""
+def init(cell: Cell, knobs: Knobs, before: State | None = None) -> State:
+    """A trial before its first step, or before the first of a stage that goes on from a state."""
     model = Transformer(cell.scheme, cell.shape, key=jax.random.fold_in(jax.random.key(knobs.seed), 0))
-    return State(model, adamw(knobs, 0.0, model).init(model), jnp.int32(-1))
+    fresh = State(model, adamw(knobs, 0.0, model).init(model), jnp.int32(-1))
+    return fresh if before is None else carried(before, fresh)
 
 
 def segment(cell: Cell, stride: int, state: State, knobs: Knobs, first: Array, total: Array) -> tuple[State, Array]:
@@ -167,7 +164,7 @@ def parts(scheme: Any) -> tuple[Any, ...]:
 
 
 class Program(NamedTuple):
-    """The three compiled functions of a run, over lanes."""
+    """The three compiled functions of a stage, over lanes."""
 
     init: Any
     segment: Any

@@ -18,7 +18,8 @@ import jax.numpy as jnp
 from posenc.lab import device, params, store
 from posenc.lab.lanes import How, stack
 from posenc.lab.run import Knobs
-from posenc.lab.train import Cell, carried, program, pure, stages
+from posenc.lab.train import Cell, program, pure, stages
+from posenc.models.transformer import anew
 from posenc.tasks import spec
 from posenc.tasks.floors import floors
 
@@ -82,9 +83,7 @@ class Worker:
                 path = store.write_error(self.folder, group, outcome, traceback.format_exc())
                 self.watch.note(f"{label} {outcome}: {type(error).__name__}: {str(error)[:200]} (see {path.name})")
             seconds = time.monotonic() - began
-            store.log(
-                self.folder, f"{socket.gethostname()}-{os.getpid()}", outcome, group=group, seconds=round(seconds, 3)
-            )
+            self._log(outcome, group=group, seconds=round(seconds, 3))
             self.watch.finished(label, outcome, seconds)
         return True
 
@@ -95,10 +94,13 @@ class Worker:
         clock, stride = _Clock(), math.gcd(self.stride, *(end for _, end in whole))
         lane = stack([Knobs(jnp.uint32(k.seed), *map(jnp.float32, k[1:])) for k in knobs], self.how)
         state, losses, begin = None, [], 0
-        for cell, end in whole:
-            run = program(cell, stride, rows, sizes, self.how)
-            fresh = jax.block_until_ready(run.init(lane))
-            state = fresh if state is None else carried(state, fresh)
+        for stage, end in whole:
+            run, before = program(stage, stride, rows, sizes, self.how), state
+            state = jax.block_until_ready(run.init(lane) if before is None else run.init(lane, before))
+            if before is not None and (parts := anew(before.model, state.model)):
+                self.watch.note(f"{label}: after step {begin}, parameters of {', '.join(parts)} start anew.")
+                self._log("anew", group=lines[0]["group"], step=begin, parts=parts)
+            del before  # two states need not fit beside a step
             for first in range(begin, end, stride):
                 self.check()
                 state, loss = run.segment(state, lane, jnp.int32(first), jnp.int32(steps))
@@ -106,6 +108,7 @@ class Worker:
                 clock.lap("compile" if first == begin else "train")
                 self.watch.step(label, first + stride, steps, float(losses[-1][:, -1].mean()))
             begin = end
+        # evaluated, and kept, is what the last stage left: its program and its state
         trained = [n for n in sizes if cell.run.shortest <= n <= cell.run.length] or [cell.run.length]
         chosen = jnp.arange(len(sizes) + len(trained)) >= len(sizes)
         found = run.evaluate(state, lane, jnp.asarray([*sizes, *trained], jnp.int32), chosen)
@@ -124,6 +127,9 @@ class Worker:
             for n, line in enumerate(lines):
                 params.save(self.folder, line["id"], jax.tree.map(lambda a, n=n: a[n], models))
         return "diverged" if all(t["outcome"] == "diverged" for t in trials) else "done"
+
+    def _log(self, event: str, **said: Any) -> None:
+        store.log(self.folder, f"{socket.gethostname()}-{os.getpid()}", event, **said)
 
     def _task(self, cell: Cell, sizes: tuple[int, ...]) -> dict[str, Any]:
         """What a figure needs of the task: its floors are estimated once in a sweep."""

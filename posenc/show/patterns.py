@@ -9,28 +9,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from einops import rearrange
-from flax import nnx
 
 import posenc
 from posenc.compose import bare
 from posenc.coordinates import place
 from posenc.lab import params, plan, store
 from posenc.lab.train import Cell, stages
-from posenc.models.transformer import Transformer, normalise
+from posenc.models.transformer import Transformer, normalise, word
 from posenc.parameters import join
 from posenc.show.explain import View, weights
 from posenc.tasks.measure import evaluation_key
 
 ROWS = 32
+VALUE = jax.tree_util.GetAttrKey("value")
+"""What a path has for a parameter of Flax and the kept dicts have not."""
 
 
 def trained(run: str, text: str, size: int) -> list[View]:
     """One view per layer and head, of the first trial of that scheme whose parameters were kept."""
     folder = store.find(run)
-    label = posenc.spec(posenc.parse(text))
     kept = set(params.kept(folder))
     lines = [line for line in store.read_plan(folder) if line["id"] in kept]
-    mine = [line for line in lines if line["label"] == label]
+    mine = [line for line in lines if line["label"] == text]
+    if not mine:
+        label = plan.shortest(text)
+        mine = [line for line in lines if line["label"] == label]
     if not mine:
         has = ", ".join(dict.fromkeys(line["label"] for line in lines)) or "none; train with --keep"
         raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
@@ -46,11 +49,17 @@ def trained(run: str, text: str, size: int) -> list[View]:
 
 def restored(cell: Cell, folder: Path, trial: str) -> Transformer:
     """The model of a trial with the parameters that were kept."""
-    model = nnx.eval_shape(lambda: Transformer(cell.scheme, cell.shape, key=jax.random.key(0)))
-    state = nnx.state(model)
-    nnx.replace_by_pure_dict(state, nnx.restore_int_paths(params.restore(folder, trial)))
-    nnx.update(model, state)
-    return model
+    model = jax.eval_shape(lambda: Transformer(cell.scheme, cell.shape, key=jax.random.key(0)))
+    kept = params.restore(folder, trial)
+
+    def at(path: tuple, _: Any) -> Any:
+        found = kept
+        for key in path:
+            if key != VALUE:
+                found = found[str(word(key))]
+        return jnp.asarray(found)
+
+    return jax.tree_util.tree_map_with_path(at, model)
 
 
 def patterns(model: Transformer, cell: Cell, batch: Any) -> list[np.ndarray]:
