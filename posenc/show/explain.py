@@ -120,7 +120,7 @@ class _Probe:
             v = jnp.broadcast_to(v, q.shape).astype(q.dtype)
             return posenc.attend(self.scheme, self.params, q, k, v, mask=mask, **about)
 
-        every = jax.jit(lambda: jax.lax.map(one, values) - one(jnp.zeros((1, self.length, HEADS, HEAD))))()
+        every = jax.jit(lambda: jax.lax.map(one, values) - one(0 * values[0])[None])()
         return np.asarray(every).transpose(1, 3, 2, 0, 4), np.asarray(sent)
 
     def _similarity(self) -> np.ndarray:
