@@ -16,7 +16,7 @@ ROOT = Path(posenc.__file__).parent
 
 # From the ground up; a module may import what stands on a lower line, and packages may import within themselves.
 FLOORS = [
-    "grammar masks rotation scaling orthogonal table bucket running distances slopes lab.disk lab.pyfile lab.lanes models.draws show.style",
+    "grammar masks rotation scaling orthogonal exact table bucket running distances slopes lab.disk lab.pyfile lab.lanes models.draws show.style",
     "registry lab.claims lab.records",
     "scheme lab.run lab.store lab.device lab.params",
     "schemes compose models.stems tasks.task lab.words lab.results",
@@ -38,7 +38,7 @@ FLOORS = [
 LABORATORY = ("cli", "lab", "models", "show", "tasks")
 WITHOUT_JAX = """posenc posenc.grammar posenc.registry posenc.lab.run posenc.lab.store posenc.lab.stats
 posenc.lab.results posenc.lab.toml posenc.show.figures posenc.show.tables posenc.show.captions posenc.show.files
-posenc.cli posenc.cli.read posenc.cli.train posenc.cli.look posenc.cli.machine""".split()
+posenc.cli posenc.cli.read posenc.cli.train posenc.cli.look posenc.cli.machine posenc.cli.extend posenc.cli.listing""".split()
 
 
 def modules():

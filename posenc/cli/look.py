@@ -1,8 +1,7 @@
-"""Commands that show what there is: `list`, `describe`, `cite`, `explain`."""
+"""Commands that show what a scheme is: `describe`, `cite`, `explain`."""
 
 from __future__ import annotations
 
-import ast
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,37 +9,12 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from posenc.cli.options import File, Flag, docs
-from posenc.cli.output import say, say_json, say_rows
-from posenc.lab import disk, words
-from posenc.lab.run import Run
+from posenc.cli.options import File, Flag
+from posenc.cli.output import brief, say, say_json
+from posenc.lab import disk
 from posenc.show.style import need_matplotlib
 
-KINDS = ("schemes", "tasks", "models", "experiments", "coordinates", "stems")
 Spec = Annotated[Positional[str], arg(metavar="SCHEME")]
-
-
-@dataclass(frozen=True)
-class Names:
-    """What has a name: schemes, unless another kind is asked for."""
-
-    kind: Annotated[Positional[str], arg(metavar="{schemes,tasks,models,experiments,coordinates,stems}")] = "schemes"
-    """What to list."""
-    json: Flag = False
-    """Print one JSON array."""
-
-    def __call__(self) -> int:
-        makers = {"schemes": schemes, "tasks": tasks, "models": models, "experiments": experiments}
-        makers |= {"coordinates": coordinates, "stems": stems}
-        if self.kind not in makers:
-            raise words.unknown("list", self.kind, KINDS)
-        rows = makers[self.kind]()
-        if self.json:
-            say_json(rows)
-            return 0
-        columns = list(rows[0]) if rows else ["name"]
-        say_rows(columns, [[_short(row[c]) for c in columns] for row in rows])
-        return 0
 
 
 @dataclass(frozen=True)
@@ -149,82 +123,6 @@ def _page(target: Path | None) -> int:
     return 0
 
 
-def schemes() -> list[dict[str, Any]]:
-    """One row per scheme."""
-    import posenc
-    from posenc.catalog import summary
-
-    return [summary(name) for name in posenc.names()]
-
-
-def tasks() -> list[dict[str, Any]]:
-    """One row per task."""
-    from posenc import tasks
-
-    found = [(name, tasks.parse(name)) for name in tasks.names()]
-    return [
-        {
-            "name": name,
-            "layout": t.layout.value,
-            "metric": t.metric,
-            "directions": sorted(t.directions),
-            "idea": _idea(t),
-        }
-        for name, t in found
-    ]
-
-
-def coordinates() -> list[dict[str, Any]]:
-    """One row per kind of coordinates."""
-    import posenc
-    from posenc.coordinates import COORDINATES
-
-    found = [(name, COORDINATES.find(name)) for name in posenc.names("coordinates")]
-    return [{"name": name, "use": f"rope @ {name}", "idea": _idea(cls)} for name, cls in found]
-
-
-def stems() -> list[dict[str, Any]]:
-    """One row per stem, the default included."""
-    from posenc.models.stems import NONE, STEMS
-
-    found = [(name, _idea(STEMS.find(name))) for name in STEMS.names()]
-    return [{"name": name, "use": f"--stem {name}", "idea": idea} for name, idea in [(NONE, "No stem."), *found]]
-
-
-def models() -> list[dict[str, Any]]:
-    """One row per model, from what `Run` says of them."""
-    said = dict(part.split(": ", 1) for part in docs(Run)["model"].rstrip(".").split("; "))
-    kinds = words.fields(Run)["model"].__args__
-    return [{"name": name, "idea": said.get(name, "")} for name in kinds]
-
-
-def experiments() -> list[dict[str, Any]]:
-    """One row per experiment file, read without running it."""
-    from posenc.cli.read import experiment_folders
-    from posenc.lab.experiment import header
-
-    rows = []
-    for path in sorted(p for folder in experiment_folders() for p in folder.glob("*.py") if p.name[0] != "_"):
-        try:
-            doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        except (SyntaxError, ValueError):
-            doc = "cannot be read"
-        found = header(doc)
-        rows.append({"name": path.stem, "file": str(path), "claim": found.claim, "cost": found.cost})
-    return rows
-
-
-def _idea(thing: Any) -> str:
-    doc = (thing if isinstance(thing, type) else type(thing)).__doc__ or ""
-    return " ".join(doc.strip().split("\n\n")[0].split())
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(map(str, value)) or "-" if isinstance(value, list) else str(value)
-
-
 def _described(found: dict[str, Any]) -> str:
     count = found["parameters"]
     dims = count["dims"]
@@ -244,7 +142,7 @@ def _described(found: dict[str, Any]) -> str:
         facts |= {"settings": told or "none", "family": found["family"], "score reads": found["reads"]}
         facts |= {"beyond L": found["extrapolates"] or "unsaid", "checked": _proven(found["proof"])}
         facts |= {"cite": ", ".join(found["cite"]) or "nothing to cite"}
-    lines += [f"  {name:<12} {_short(value)}" for name, value in facts.items()]
+    lines += [f"  {name:<12} {brief(value)}" for name, value in facts.items()]
     notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in found.get("notes", ()))
     return "\n\n".join(["\n".join(lines), *notes])
 

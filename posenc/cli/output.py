@@ -33,6 +33,13 @@ def say_json(thing: Any) -> None:
     print(json.dumps(plain(thing), indent=1, ensure_ascii=False, allow_nan=False, default=str))
 
 
+def brief(value: Any) -> str:
+    """A plain value as a cell."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) or "-" if isinstance(value, list) else str(value)
+
+
 def say_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Rows under their columns: framed on a terminal, aligned by spaces elsewhere."""
     cells = [[clean(c) for c in row] for row in rows]

@@ -1,0 +1,116 @@
+"""`posenc list`: what has a name, of each kind, and what a stranger's package fails to bring."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from posenc.cli.options import Flag, docs
+from posenc.cli.output import brief, say_json, say_rows
+from posenc.lab import words
+from posenc.lab.run import Run
+
+
+@dataclass(frozen=True)
+class Names:
+    """What has a name: schemes, unless another kind is asked for."""
+
+    kind: Annotated[Positional[str], arg(metavar="{schemes,tasks,models,experiments,coordinates,stems}")] = "schemes"
+    """What to list."""
+    json: Flag = False
+    """Print one JSON array."""
+
+    def __call__(self) -> int:
+        makers = {"schemes": schemes, "tasks": tasks, "models": models, "experiments": experiments}
+        makers |= {"coordinates": coordinates, "stems": stems}
+        if self.kind not in makers:
+            raise words.unknown("list", self.kind, makers)
+        rows = makers[self.kind]()
+        if self.json:
+            say_json(rows)
+            return 0
+        columns = list(rows[0]) if rows else ["name"]
+        say_rows(columns, [[brief(row[c]) for c in columns] for row in rows])
+        return 0
+
+
+def schemes() -> list[dict[str, Any]]:
+    """One row per scheme."""
+    import posenc
+    from posenc.catalog import summary
+    from posenc.scheme import SCHEMES
+
+    return [summary(name) for name in posenc.names()] + _broken(SCHEMES, summary("nope"))
+
+
+def tasks() -> list[dict[str, Any]]:
+    """One row per task."""
+    from posenc import tasks
+    from posenc.tasks.task import TASKS
+
+    found = [(name, tasks.parse(name)) for name in tasks.names()]
+    rows = [
+        {
+            "name": name,
+            "layout": t.layout.value,
+            "metric": t.metric,
+            "directions": sorted(t.directions),
+            "idea": _idea(t),
+        }
+        for name, t in found
+    ]
+    return rows + _broken(TASKS, rows[0])
+
+
+def coordinates() -> list[dict[str, Any]]:
+    """One row per kind of coordinates."""
+    import posenc
+    from posenc.coordinates import COORDINATES
+
+    found = [(name, COORDINATES.find(name)) for name in posenc.names("coordinates")]
+    return [{"name": name, "use": f"rope @ {name}", "idea": _idea(cls)} for name, cls in found]
+
+
+def stems() -> list[dict[str, Any]]:
+    """One row per stem, the default included."""
+    from posenc.models.stems import NONE, STEMS
+
+    found = [(name, _idea(STEMS.find(name))) for name in STEMS.names()]
+    return [{"name": name, "use": f"--stem {name}", "idea": idea} for name, idea in [(NONE, "No stem."), *found]]
+
+
+def models() -> list[dict[str, Any]]:
+    """One row per model, from what `Run` says of them."""
+    said = dict(part.split(": ", 1) for part in docs(Run)["model"].rstrip(".").split("; "))
+    kinds = words.fields(Run)["model"].__args__
+    return [{"name": name, "idea": said.get(name, "")} for name in kinds]
+
+
+def experiments() -> list[dict[str, Any]]:
+    """One row per experiment file, read without running it."""
+    from posenc.cli.read import experiment_folders
+    from posenc.lab.experiment import header
+
+    rows = []
+    for path in sorted(p for folder in experiment_folders() for p in folder.glob("*.py") if p.name[0] != "_"):
+        try:
+            doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        except (SyntaxError, ValueError):
+            doc = "cannot be read"
+        found = header(doc)
+        rows.append({"name": path.stem, "file": str(path), "claim": found.claim, "cost": found.cost})
+    return rows
+
+
+def _idea(thing: Any) -> str:
+    doc = (thing if isinstance(thing, type) else type(thing)).__doc__ or ""
+    return " ".join(doc.strip().split("\n\n")[0].split())
+
+
+def _broken(registry: Any, like: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each name whose package fails to load, empty but for the reason."""
+    empty = {key: type(value)() for key, value in like.items()}
+    return [{**empty, "name": name, "idea": f"broken: {why}"} for name, why in sorted(registry.broken.items())]
