@@ -83,10 +83,13 @@ def process_heads(
     """
     hooks = _hooks(scheme)
     if isinstance(scheme, Windowed):
-        raise ValueError(f"window({scheme.keys}) narrows a mask, which is Equinox's here; give it a mask of that width.")
+        raise ValueError(
+            f"window({scheme.keys}) narrows a mask, which is Equinox's here; give Equinox a mask of that width."
+        )
     if hooks.causal_only and not window(mask).causal:
         raise ValueError(
-            f"{label(hooks)} is causal only: {hooks.causal_only}; give Equinox a causal mask, and say mask='causal' here."
+            f"{label(hooks)} is causal only: {hooks.causal_only}; give Equinox a causal mask, and say so here with"
+            " mask='causal'."
         )
     beyond = ("embed", "locate", "scale", "score", "weigh", "extra", "output")
     if met := [hook for hook in beyond if hooks.overrides(hook)] or ["widens"] * hooks.widens:
