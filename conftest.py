@@ -1,3 +1,3 @@
-"""What pytest needs before it collects: the options `--golden` and `--record`, and this folder on the path for tests to share code."""
+"""What pytest needs before it collects: its options `--golden` and `--record`, and this folder on the path."""
 
 pytest_plugins = ["tests.golden.report", "tests.recording"]
