@@ -61,6 +61,6 @@ def _documents(segment: Int[Array, " L"], before: Int[Array, ""]) -> Int[Array, 
     return jax.lax.associative_scan(lambda a, b: jnp.where(b > 0, b, a), segments)
 
 
-def _add(a: tuple[Array, Bool[Array, "..."]], b: tuple[Array, Bool[Array, "..."]]) -> tuple[Array, Array]:
+def _add(a: tuple[Array, Bool[Array, "*n"]], b: tuple[Array, Bool[Array, "*n"]]) -> tuple[Array, Array]:
     """Two stretches of steps as one: the sum so far, and whether a document began within."""
     return jnp.where(b[1], b[0], a[0] + b[0]), a[1] | b[1]
