@@ -36,7 +36,7 @@ def _turns_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
     half = position[:, None, None] * (values[:, None] - values[None, :])[None] / 2
     mean = _phase(position[:, None, None] * (values[:, None] + values[None, :])[None] / 2)
     divided = mean * _complex(position[:, None, None] * jnp.sinc(half / np.pi))
-    inner = vectors.conj().T @ _complex(change) @ vectors
+    inner = jnp.einsum("ba,bc,cd->ad", vectors.conj(), _complex(change), vectors, precision="highest")
     along = jax.lax.complex(jnp.zeros_like(values), values)[None, :] * phase * _complex(step)[:, None]
     return _back(vectors, _diagonal(phase)), _back(vectors, divided * inner[None] + _diagonal(along))
 

@@ -63,6 +63,7 @@ PROPERTIES: dict[Callable[[Case], Outcome], str] = {
     precision.bfloat16_loses_no_position: "G12",
     precision.queries_and_keys_are_rounded_once: "G12",
     precision.scores_are_single_precision: "G12",
+    precision.products_keep_their_digits: "G12",
 }
 """Every property, and its number among the invariants where it has one."""
 

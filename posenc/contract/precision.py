@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import jaxprs_in_params
+from jaxtyping import Array
 
 from posenc.attention import attend, embed
 from posenc.compose import merge, pick, spread
-from posenc.contract.case import LONGEST, Case, rows
-from posenc.contract.report import Outcome, absent, at_most, error
-from posenc.scheme import At
+from posenc.contract.case import LONGEST, Case, Inputs, rows
+from posenc.contract.report import Outcome, absent, at_most, error, holds_if
+from posenc.scheme import GROUP_AXIS, REPEAT_AXIS, At, Tile
 
 BOUND = 2.0**-7
 FAR = 2003 + 7 * np.arange(LONGEST, dtype=np.int32)
@@ -85,3 +88,55 @@ def scores_are_single_precision(case: Case) -> Outcome:
 
     given = jax.eval_shape(score, case.inputs).dtype
     return Outcome(given == jnp.float32, reason="" if given == jnp.float32 else f"it gives {given}")
+
+
+def products_keep_their_digits(case: Case) -> Outcome:
+    """Hooks ask for float32 products at precision "highest", and so do their gradients: else an accelerator rounds the
+    factors as it rounds features. `extra` is left out, for weights times values may round like attention's own."""
+    given = pick(case.params, "layer"), pick(case.params, "heads"), case.inputs
+
+    def total(layer, heads, a):
+        one = jax.vmap(lambda own: _sum(_heard(case, merge(layer, own), a)), axis_name=REPEAT_AXIS, axis_size=1)
+        every = jax.vmap(one, axis_name=GROUP_AXIS, axis_size=case.dims.heads)
+        return every(jax.tree.map(lambda b: b[:, None], heads)).sum()
+
+    with jax.enable_x64(False):
+        given = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), given)
+        traced = jax.make_jaxpr(jax.value_and_grad(total, (0, 1, 2)))(*given)
+    made = [e for e in _equations(traced.jaxpr) if e.primitive.name in ("dot_general", "conv_general_dilated")]
+    single = jnp.float32, jnp.complex64
+    rough = [e.invars for e in made if e.invars[0].aval.dtype in single and not _highest(e.params["precision"])]
+    return holds_if(not rough, " times ".join(str(a.aval) for a in rough[0]) + " is rounded" if rough else "")
+
+
+def _heard(case: Case, p: Any, a: Inputs) -> Any:
+    """What each hook up to the weights says of one head, attention's own product being exact too."""
+    scheme, index, d = case.scheme, jnp.asarray(case.index), case.dims.head
+    place = spread(scheme, jnp.asarray(case.positions(case.index)))
+    at = At(place, index, jnp.ones_like(index), index + 1, jnp.int32(0), case.dims.heads)
+    x = scheme.embed(p, a.x, at)
+    c, _ = scheme.locate(p, x, at, scheme.carry(case.dims))
+    (q, i), (k, j) = scheme.query(p, a.q[:, 0], c), scheme.key(p, a.k[:, 0], c)
+    raw = jnp.matmul(q, k.T, precision="highest") * scheme.scale(d)
+    distance = jax.tree.map(lambda b: b[:, None] - b[None, :], place)
+    seen = index[None, :] <= index[:, None]
+    tile = Tile(i, j, distance, raw, scheme.scale(d), seen, index, index, jnp.int32(0), case.dims.heads)
+    s = scheme.score(p, raw, tile)
+    return x, s, scheme.weigh(p, s, tile) if scheme.overrides("weigh") else ()
+
+
+def _sum(tree: Any) -> Array:
+    return sum(a.sum() for a in jax.tree.leaves(tree))
+
+
+def _equations(jaxpr: Any) -> Iterator[Any]:
+    """Every equation of a program, and of the programs within it."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for inner in jaxprs_in_params(equation.params):
+            yield from _equations(inner)
+
+
+def _highest(precision: Any) -> bool:
+    both = precision if isinstance(precision, tuple) else (precision, precision)
+    return all(one == jax.lax.Precision.HIGHEST for one in both)

@@ -19,6 +19,7 @@ from posenc.contract.report import Outcome, absent, at_most, error, holds_if
 from posenc.naming import bind, parse, spec
 from posenc.parameters import init
 from posenc.scheme import SCHEMES, At, Dims, Scheme
+from posenc.sides import each_head
 
 LENGTHS = (20, 64, 32, 31, 40)
 
@@ -72,7 +73,7 @@ def _traced(f: Callable, *args: Any) -> tuple[str, list[bytes]]:
 
 
 def parameters_are_as_declared(case: Case) -> Outcome:
-    """Names, shapes and values depend on sizes and the key alone; heads lead; what is shared exists."""
+    """Names, shapes, values and types depend on sizes and the key alone; heads lead; what is shared exists."""
     first, again = (_traced(lambda key: init(case.scheme, key, case.dims), jax.random.key(0)) for _ in range(2))
     if first != again:
         return Outcome(False, reason="the same sizes and key gave other parameters the second time")
@@ -94,6 +95,8 @@ def _undeclared(scheme: Scheme, p: dict, dims: Dims) -> str:
         return "a parameter of heads has no leading head axis"
     if not all(jnp.issubdtype(a.dtype, jnp.floating) for a in jax.tree.leaves(p)):
         return "a parameter is not of a floating type, so it cannot be trained"
+    if any(a.weak_type for a in jax.tree.leaves(p)):
+        return "a parameter is weakly typed, so training would be compiled twice; give its type"
     return ""
 
 
@@ -169,7 +172,7 @@ def its_samples_build(case: Case) -> Outcome:
 
 
 def locate_reads_as_declared(case: Case) -> Outcome:
-    """`contextual` says whether `locate` reads features; where it does not, it tells every head the same."""
+    """`contextual` says whether `locate` reads features; where it does not, only parameters tell heads apart."""
     scheme, index = case.scheme, jnp.arange(len(case.index), dtype=jnp.int32)
     place = spread(scheme, jnp.asarray(case.positions(case.index)))
 
@@ -179,9 +182,9 @@ def locate_reads_as_declared(case: Case) -> Outcome:
         return scheme.locate(p, x, at, scheme.carry(case.dims))[0]
 
     layer, heads = pick(case.params, "layer"), pick(case.params, "heads")
+    p, x = merge(layer, rows(heads, 0)) if each_head(scheme, heads) else layer, case.inputs.x
     if not scheme.contextual:
-        apart = error(told(layer, None, 0), told(layer, None, case.dims.heads - 1))
+        apart = error(told(p, None, 0), told(p, None, case.dims.heads - 1))
         return at_most(apart, 0.0, "" if not apart else "it tells heads apart without being contextual")
-    p, x = merge(layer, rows(heads, 0)), case.inputs.x
     apart = error(told(p, x, 0), told(p, x[::-1] + 1, 0))
     return holds_if(apart > 0, "it is declared contextual, but features change nothing")

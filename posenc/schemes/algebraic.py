@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Num
+from jaxtyping import Array, Float, Int
 
 from posenc.orthogonal import skew, turns
 from posenc.rotation import frequencies
@@ -32,6 +33,10 @@ class Algebraic(Scheme, name="algebraic"):
     which depends on the other nodes of the batch and is not offered. Every W starts as RoPE's rotation, in pairs
     (2i, 2i + 1), one for each head; the authors fit theirs to it by an optimiser, turning the other way, and with
     every second frequency repeated.
+
+    In a sequence or a grid each token costs a matrix for each head, made once and served to query and key alike. In a
+    tree query and key climb all levels that 32 bits hold, and with a decay each pair of tokens takes as many steps as
+    the pair farthest apart.
 
     ```bibtex
     @inproceedings{kogkalidis2024algebraic,
@@ -69,9 +74,7 @@ class Algebraic(Scheme, name="algebraic"):
             raise ValueError(f"Scores of 'algebraic' shrink by decay={self.decay} at a step; it is above 0, at most 1.")
 
     def fit(self, dims):
-        if dims.head < 2 * self.axes or dims.head % self.axes:
-            near = max(dims.head // 2 * 2, 4) if self.structure == "grid" else 2
-            raise ValueError(f"'algebraic' cannot share {dims.head} features of a head among its axes; take {near}.")
+        self._part(dims.head)
         return self
 
     def overrides(self, *hooks):
@@ -88,35 +91,53 @@ class Algebraic(Scheme, name="algebraic"):
             )
 
     def init_head(self, key, dims):
-        size = dims.head // self.axes
+        size = self._part(dims.head)
         first = np.arange(0, size - 1, 2)
         generator = np.zeros((size, size))
         generator[first, first + 1] = -frequencies(2 * len(first), 10000.0)
         steps = self.branching if self.structure == "tree" else self.axes
         return {"step": jnp.asarray(np.stack([generator[np.triu_indices(size, 1)]] * steps), jnp.float32)}
 
+    def locate(self, p, x, at, carry):
+        if self.structure == "tree":
+            return at.position, carry
+        generator = self._generator(p, jnp.result_type(float))  # nobody knows yet of what type queries will be
+        place = at.position.reshape(-1, self.axes).astype(generator.dtype)
+        return jax.vmap(turns, (0, 1), 1)(generator, place), carry
+
     def query(self, p, q, c):
-        return self._mapped(p, q, c), c
+        exact, size = bias_dtype(q), self._part(q.shape[-1])
+        if self.structure == "tree":
+            mapped = _climbed(q.astype(exact), c, self._generator(p, exact)).astype(q.dtype)
+            return mapped, () if self.decay == 1 else c
+        parts = q.reshape(len(q), self.axes, size).astype(exact)
+        mapped = jnp.einsum("labc,lac->lab", c.astype(exact), parts, precision="highest")
+        return mapped.reshape(q.shape).astype(q.dtype), ()
 
     def key(self, p, k, c):
-        return self._mapped(p, k, c), c
+        return self.query(p, k, c)
 
     def score(self, p, s, tile):
+        if self.decay == 1:
+            return s
         if self.structure == "tree":
             steps = _between(tile.i, tile.j, self.branching)
         else:
             steps = jnp.abs(tile.distance).reshape(*s.shape, self.axes).sum(-1)
-        return s * jnp.exp(steps.astype(s.dtype) * np.log(self.decay).astype(s.dtype))
+        lost = jnp.expm1(steps.astype(s.dtype) * np.log(self.decay).astype(s.dtype))
+        return s + tile.raw * lost  # what others added to the score does not shrink
 
-    def _mapped(self, p: dict, x: Array, position: Num[Array, "L ..."]) -> Array:
-        exact, size = bias_dtype(x), x.shape[-1] // self.axes
-        generator = skew(p["step"].astype(exact), size)
-        if self.structure == "tree":
-            return _climbed(x.astype(exact), position, generator).astype(x.dtype)
-        place = position.reshape(len(x), self.axes).astype(exact)
-        maps = jax.vmap(turns, (0, 1), 1)(generator, place)
-        parts = x.reshape(len(x), self.axes, size).astype(exact)
-        return jnp.einsum("labc,lac->lab", maps, parts, precision="highest").reshape(x.shape).astype(x.dtype)
+    def _generator(self, p: dict, dtype: jnp.dtype) -> Float[Array, "steps n n"]:
+        entries = p["step"].shape[-1]
+        size = (1 + math.isqrt(1 + 8 * entries)) // 2  # whose n(n - 1) / 2 entries these are
+        return skew(p["step"].astype(dtype), size)
+
+    def _part(self, head: int) -> int:
+        """The features of a head that belong to an axis; a `ValueError` where they cannot be shared out."""
+        if head < 2 * self.axes or head % self.axes:
+            near = max(head // 2 * 2, 4) if self.structure == "grid" else 2
+            raise ValueError(f"'algebraic' cannot share {head} features of a head among its axes; take {near}.")
+        return head // self.axes
 
 
 def _climbed(x: Float[Array, "L d"], node: Int[Array, " L"], generator: Float[Array, "B d d"]) -> Float[Array, "L d"]:
@@ -139,13 +160,13 @@ def _between(i: Int[Array, " Q"], j: Int[Array, " K"], branching: int) -> Int[Ar
     """The steps between nodes: of two, the one with the larger number never stands above the other, so it moves up."""
     shape = i.shape[0], j.shape[0]
 
-    def up(carry, _):
+    def up(carry):
         a, b, steps = carry
-        above = jnp.where(a > b, _parent(a, branching), a), jnp.where(b > a, _parent(b, branching), b)
-        return (*above, steps + (a != b)), None
+        return jnp.where(a > b, _parent(a, branching), a), jnp.where(b > a, _parent(b, branching), b), steps + (a != b)
 
+    i, j = (jnp.maximum(a, 0) for a in (i, j))  # below 0 there is no node, and no end
     start = jnp.broadcast_to(i[:, None], shape), jnp.broadcast_to(j[None, :], shape), jnp.zeros(shape, jnp.int32)
-    return jax.lax.scan(up, start, None, 2 * _levels(i, branching))[0][2]
+    return jax.lax.while_loop(lambda carry: (carry[0] != carry[1]).any(), up, start)[2]
 
 
 def _parent(node: Int[Array, ...], branching: int) -> Int[Array, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from posenc.exact import product
 from posenc.scheme import Scheme, bias_dtype
 from posenc.table import check_rows, inside
 
@@ -47,6 +48,6 @@ class Binary(Scheme, name="binary"):
     def embed(self, p, x, at):
         exact = bias_dtype(x)
         digit = (at.position[:, None] >> jnp.arange(self.bits, dtype=at.position.dtype)[None, :]) & 1
-        e = (2 * digit - 1).astype(exact) @ p["digits"].astype(exact)
+        e = product((2 * digit - 1).astype(exact), p["digits"])
         e = jnp.where(inside(at.position, 2**self.bits)[:, None], e, jnp.nan)
         return (x.astype(exact) + jnp.where((at.segment > 0)[:, None], e, 0)).astype(x.dtype)

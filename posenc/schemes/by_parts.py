@@ -67,19 +67,16 @@ class ByParts(Scheme, name="by_parts"):
         return scaling.filled(self, dims)
 
     def query(self, p, q, c):
-        return self._turned(q, c), c
-
-    def key(self, p, k, c):
-        return self._turned(k, c), c
-
-    def _turned(self, x, position):
-        width = turned_width("by_parts", self.fraction, x.shape[-1])
+        width = turned_width("by_parts", self.fraction, q.shape[-1])
         scaling.check_exponent("by_parts", width)
         span = partial(scaling.spread, base=self.base, pairs=width // 2, original=self.original)
         kept = self.ntk_factor, self.extrapolation_factor
         frequency = frequencies(width, self.base)
         frequency = scaling.by_parts(frequency, self.factor, span(*self.blend), span(*self.keep), kept)
-        return rotate(x, angles(position, frequency, bias_dtype(x)), self.layout)
+        return rotate(q, angles(c, frequency, bias_dtype(q)), self.layout), c
+
+    def key(self, p, k, c):
+        return self.query(p, k, c)
 
 
 class YaRN(Scheme, name="yarn"):
@@ -157,19 +154,16 @@ class YaRN(Scheme, name="yarn"):
         return scaling.filled(self, dims)
 
     def query(self, p, q, c):
-        return self._turned(q, c), c
-
-    def key(self, p, k, c):
-        return self._turned(k, c), c
-
-    def _turned(self, x, position):
-        width = turned_width("yarn", self.fraction, x.shape[-1])
+        width = turned_width("yarn", self.fraction, q.shape[-1])
         span = scaling.spread(
             self.beta_fast, self.beta_slow, self.base, width // 2, self.original, truncate=self.truncate
         )
         frequency = scaling.yarn(frequencies(width, self.base), self.factor, span, self.extrapolation_factor)
-        angle, m = angles(position, frequency, bias_dtype(x)), self._magnitude()
-        return turn(x, m * jnp.cos(angle), m * jnp.sin(angle), self.layout)
+        angle, m = angles(c, frequency, bias_dtype(q)), self._magnitude()
+        return turn(q, m * jnp.cos(angle), m * jnp.sin(angle), self.layout), c
+
+    def key(self, p, k, c):
+        return self.query(p, k, c)
 
     def _magnitude(self) -> float:
         if self.attention_factor != "log":
@@ -224,13 +218,10 @@ class Llama3(Scheme, name="llama3"):
         return scaling.filled(self, dims)
 
     def query(self, p, q, c):
-        return self._turned(q, c), c
-
-    def key(self, p, k, c):
-        return self._turned(k, c), c
-
-    def _turned(self, x, position):
-        frequency = frequencies(turned_width("llama3", self.fraction, x.shape[-1]), self.base)
+        frequency = frequencies(turned_width("llama3", self.fraction, q.shape[-1]), self.base)
         low_high = self.low_freq_factor, self.high_freq_factor
         frequency = scaling.llama3(frequency, self.factor, *low_high, self.original)
-        return rotate(x, angles(position, frequency, bias_dtype(x)), self.layout)
+        return rotate(q, angles(c, frequency, bias_dtype(q)), self.layout), c
+
+    def key(self, p, k, c):
+        return self.query(p, k, c)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc import running
+from posenc.exact import product
 from posenc.rotation import check_pairs, rotate
 from posenc.scheme import Scheme
 
@@ -65,7 +66,7 @@ class CARoPE(Scheme, name="carope"):
 
     def locate(self, p, x, at, carry):
         exact = jnp.promote_types(x.dtype, jnp.float32)
-        logit = x.astype(exact) @ p["w"].astype(exact) + p["b"].astype(exact)
+        logit = product(x, p["w"]) + p["b"].astype(exact)
         powers = self.first + jnp.arange(carry[0].size, dtype=exact)
         steps = jnp.exp(-jnp.log1p(jax.nn.softplus(logit))[:, None] * powers[None, :])
         return running.total(steps, at.segment, carry)
@@ -75,7 +76,7 @@ class CARoPE(Scheme, name="carope"):
         return rotate(q, c, "half"), ()
 
     def key(self, p, k, c):
-        return rotate(k, c, "half"), ()
+        return self.query(p, k, c)
 
     def _pairs(self, head: int) -> int:
         """The pairs of a head of this width; a `ValueError` where there are none that tokens could choose."""

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from posenc.exact import product
 from posenc.scheme import Dims, Scheme, bias_dtype
 
 
@@ -61,7 +62,7 @@ class ConViT(Scheme, name="convit"):
         exact = bias_dtype(s)
         delta = -(tile.distance if self.axes > 1 else tile.distance[:, :, None]).astype(exact)
         w, b = p["w"][tile.head].astype(exact), p["b"][tile.head].astype(exact)
-        place = delta @ w[:-1] + (delta**2).sum(-1) * w[-1] + b
+        place = product(delta, w[:-1]) + (delta**2).sum(-1) * w[-1] + b
         gate = jax.nn.sigmoid(p["gate"].astype(exact))
         return (1 - gate) * _softmax(s.astype(exact), tile.seen) + gate * _softmax(place, tile.seen)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
+from posenc.exact import product
 from posenc.scheme import Scheme, bias_dtype
 
 
@@ -51,7 +53,7 @@ class CoPE(Scheme, name="cope"):
             raise ValueError(f"'cope' has at least 1 position, not npos={self.npos}.")
 
     def fit(self, dims):
-        return CoPE(dims.trained + 1 if self.npos is None else self.npos, self.gates, self.scaled)
+        return dataclasses.replace(self, npos=dims.trained + 1 if self.npos is None else self.npos)
 
     def init(self, key, dims):
         return {"embedding": jnp.zeros((self.npos, dims.head))}
@@ -66,17 +68,15 @@ class CoPE(Scheme, name="cope"):
     def locate(self, p, x, at, carry):
         if self.gates != "own":
             return (), carry
-        exact = bias_dtype(x)
-        return x.astype(exact) @ p["gate"].astype(exact) + p["gate_bias"].astype(exact)[None, :], carry
+        return product(x, p["gate"]) + p["gate_bias"].astype(bias_dtype(x))[None, :], carry
 
     def query(self, p, q, c):
-        exact = q.astype(bias_dtype(q))
-        return q, (exact @ p["embedding"].astype(exact.dtype).T, exact)  # its word on every whole position
+        return q, (product(q, p["embedding"].T), q.astype(bias_dtype(q)))  # its word on every whole position
 
     def score(self, p, s, tile):
         word, q = tile.i
         told = {"keys": tile.raw, "scores": s}.get(self.gates)
-        gate = jnp.where(tile.seen, jax.nn.sigmoid(q @ tile.j.T * tile.scale if told is None else told), 0)
+        gate = jnp.where(tile.seen, jax.nn.sigmoid(product(q, tile.j.T) * tile.scale if told is None else told), 0)
         place = jnp.minimum(jax.lax.cumsum(gate, 1, reverse=True), self.npos - 1)
         below, above = (jnp.take_along_axis(word, f(place).astype(jnp.int32), 1) for f in (jnp.floor, jnp.ceil))
         share = place - jnp.floor(place)

@@ -58,8 +58,8 @@ class DAPE(Scheme, name="dape"):
 
     def score(self, p, s, tile):
         p = {name: a.astype(bias_dtype(s)) for name, a in p.items()}
-        inner = jnp.einsum("cqk,ch->hqk", _channels(s, tile), p["w1"]) + p["b1"][:, None, None]
-        return s + jnp.einsum("hqk,h->qk", jax.nn.leaky_relu(inner, SLOPE), p["w2"]) + p["b2"]
+        inner = jnp.einsum("cqk,ch->hqk", _channels(s, tile), p["w1"], precision="highest") + p["b1"][:, None, None]
+        return s + jnp.einsum("hqk,h->qk", jax.nn.leaky_relu(inner, SLOPE), p["w2"], precision="highest") + p["b2"]
 
 
 class DAPEv2(Scheme, name="dape_v2"):
@@ -152,7 +152,7 @@ def _drawn(key: PRNGKeyArray, inputs: int, *shapes: tuple[int, ...]) -> list[Arr
 def _convolved(a: Float[Array, "c Q n"], w: Float[Array, "c h kernel"]) -> Float[Array, "h Q m"]:
     """Along the keys, where the whole kernel lies within them."""
     kernel, keys = w.shape[-1], a.shape[-1] - w.shape[-1] + 1
-    return sum(jnp.einsum("cqk,ch->hqk", a[:, :, n : n + keys], w[:, :, n]) for n in range(kernel))
+    return sum(jnp.einsum("cqk,ch->hqk", a[:, :, n : n + keys], w[:, :, n], precision="highest") for n in range(kernel))
 
 
 def _order(seen: Bool[Array, "Q K"]) -> tuple[Int[Array, " K"], Int[Array, " K"]]:

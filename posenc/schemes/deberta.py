@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
 from posenc.bucket import disentangled
+from posenc.exact import product
 from posenc.scheme import Scheme, bias_dtype, check_whole
 
 
@@ -70,7 +72,7 @@ class DeBERTa(Scheme, name="deberta"):
             raise ValueError("'deberta' mirrors distances in the term 'p2c' alone; take another term, or leave it out.")
 
     def fit(self, dims):
-        return DeBERTa(self.terms, self.reach, self.reach if self.buckets is None else self.buckets, self.mirrored)
+        return dataclasses.replace(self, buckets=self.reach if self.buckets is None else self.buckets)
 
     def admit(self, p, position):
         check_whole("deberta", position)
@@ -111,5 +113,5 @@ class DeBERTa(Scheme, name="deberta"):
 def _words(p: dict, name: str, x: jax.Array) -> jax.Array:
     """What each token's content is told by every row of the table, `[L, 2 buckets]`; not rounded as features are."""
     e = bias_dtype(x)
-    made = p["table"].astype(e) @ p[name].astype(e) + p[f"{name}_bias"].astype(e)[None, :]
-    return x.astype(e) @ made.T
+    made = product(p["table"].astype(e), p[name]) + p[f"{name}_bias"].astype(e)[None, :]
+    return product(x, made.T)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 
+from posenc.exact import product
 from posenc.scheme import Scheme, bias_dtype
 
 
@@ -57,11 +60,11 @@ class FIRE(Scheme, name="fire"):
     def fit(self, dims):
         threshold = float(dims.trained) if self.threshold is None else self.threshold
         both = not dims.causal if self.bidirectional is None else self.bidirectional
-        return FIRE(self.hidden, threshold, self.c, self.eps, both)
+        return dataclasses.replace(self, threshold=threshold, bidirectional=both)
 
     def init(self, key, dims):
         inner = jax.random.uniform(key, (2, self.hidden), minval=-1, maxval=1)
-        return {"c": jnp.full((), self.c), "m": jnp.ones(()), "w1": inner[0], "b1": inner[1]}
+        return {"c": jnp.full((), self.c, jnp.float32), "m": jnp.ones(()), "w1": inner[0], "b1": inner[1]}
 
     def init_head(self, key, dims):
         reach = self.hidden**-0.5
@@ -80,4 +83,4 @@ class FIRE(Scheme, name="fire"):
         inner = jax.nn.relu(
             share[:, :, None] * p["w1"][None, None, :] + p["b1"][None, None, :]
         )  # [Q, K, hidden], the same for all heads
-        return s + inner @ p["w2"] + p["b2"]
+        return s + product(inner, p["w2"]) + p["b2"]

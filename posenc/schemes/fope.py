@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Literal
 
@@ -71,7 +72,7 @@ class FoPE(Scheme, name="fope"):
 
     def fit(self, dims):
         length = dims.trained if self.length is None else self.length
-        scheme = FoPE(length, self.form, self.zeros, self.separate, self.shared, self.learned, self.gain, self.base)
+        scheme = dataclasses.replace(self, length=length)
         scheme._series(dims.head)
         return scheme
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 
+from posenc.exact import product
 from posenc.rotation import angles
 from posenc.scheme import Scheme, bias_dtype
 
@@ -54,7 +57,7 @@ class Fourier(Scheme, name="fourier"):
 
     def fit(self, dims):
         features = dims.width + dims.width % 2 if self.features is None else self.features
-        return Fourier(self.axes, features, self.hidden, self.gamma)
+        return dataclasses.replace(self, features=features)
 
     def init(self, key, dims):
         draw = lambda k, n, *shape: n**-0.5 * jax.random.normal(k, shape)  # noqa: E731
@@ -73,5 +76,6 @@ class Fourier(Scheme, name="fourier"):
         position = at.position if self.axes > 1 else at.position[:, None]
         angle = sum(angles(position[:, n], p["frequency"][n], exact) for n in range(self.axes))
         r = jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], -1) / self.features**0.5
-        e = jax.nn.gelu(r @ p["w1"] + p["b1"][None, :], approximate=False) @ p["w2"] + p["b2"][None, :]
+        inner = jax.nn.gelu(product(r, p["w1"]) + p["b1"][None, :], approximate=False)
+        e = product(inner, p["w2"]) + p["b2"][None, :]
         return (x.astype(exact) + e).astype(x.dtype)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc import running
+from posenc.exact import product
 from posenc.scheme import Scheme
 
 
@@ -46,7 +47,7 @@ class FoX(Scheme, name="fox"):
 
     def locate(self, p, x, at, carry):
         exact = jnp.promote_types(x.dtype, jnp.float32)
-        gate = jax.nn.log_sigmoid(x.astype(exact) @ p["w"].astype(exact) + p["b"].astype(exact))
+        gate = jax.nn.log_sigmoid(product(x, p["w"]) + p["b"].astype(exact))
         return running.total(gate, at.segment, carry)
 
     def score(self, p, s, tile):

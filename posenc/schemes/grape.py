@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from posenc.exact import product
 from posenc.rotation import angles, rotate
 from posenc.scheme import Scheme, bias_dtype
 from posenc.slopes import slope
@@ -67,11 +68,10 @@ class GRAPEA(Scheme, name="grape_a"):
         return s - jnp.maximum(tile.distance, 0).astype(exact) * rate * gates
 
     def _gate(self, direction: Float[Array, " d"], x: Float[Array, "L d"]) -> Float[Array, " L"]:
-        exact = bias_dtype(x)
-        direction = direction.astype(exact)
+        direction = direction.astype(bias_dtype(x))
         if self.unit:
             direction = direction * jax.lax.rsqrt(jnp.maximum((direction**2).sum(), 1e-12))
-        return jax.nn.softplus(x.astype(exact) @ direction * direction.size**-0.5)
+        return jax.nn.softplus(product(x, direction) * direction.size**-0.5)
 
 
 class GRAPEAP(Scheme, name="grape_ap"):
@@ -120,8 +120,7 @@ class GRAPEAP(Scheme, name="grape_ap"):
         return {"w": 0.5 * dims.width**-0.5 * jax.random.normal(key, (self.features, dims.width))}
 
     def locate(self, p, x, at, carry):
-        exact = jnp.promote_types(x.dtype, jnp.float32)
-        return (x.astype(exact) @ p["w"].T.astype(exact), at.position), carry
+        return (product(x, p["w"].T), at.position), carry
 
     def query(self, p, q, c):
         return q, c[0]
@@ -132,6 +131,7 @@ class GRAPEAP(Scheme, name="grape_ap"):
         return k, rotate(a, -angles(position, np.ones(self.features // 2), a.dtype), "half")
 
     def score(self, p, s, tile):
-        step = jax.nn.log_sigmoid(tile.i @ tile.j.T / self.features) * slope(tile.head, tile.heads).astype(tile.i.dtype)
+        likeness = product(tile.i, tile.j.T) / self.features
+        step = jax.nn.log_sigmoid(likeness) * slope(tile.head, tile.heads).astype(likeness.dtype)
         step = jnp.where(tile.seen, step, 0)
         return s + (jax.lax.cumsum(step, 1, reverse=True) - step).astype(s.dtype)

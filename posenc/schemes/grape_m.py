@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from posenc import running
+from posenc.exact import product
 from posenc.rotation import angles, check_base, check_pairs, frequencies, rotate
 from posenc.scheme import Scheme, bias_dtype
 
@@ -75,7 +76,7 @@ class GRAPEM(Scheme, name="grape_m"):
         """Those that belong to the layer, or to each head."""
         made = {}
         if self.phase_per_head == per_head:
-            made |= {"w": jnp.zeros(dims.width), "b": jnp.asarray(math.log(math.expm1(1e-3)))}
+            made |= {"w": jnp.zeros(dims.width), "b": jnp.asarray(math.log(math.expm1(1e-3)), jnp.float32)}
         if self.frequencies_per_head == per_head:
             made |= {"log_frequency": jnp.asarray(np.log(frequencies(dims.head, self.base)), jnp.float32)}
         return made
@@ -85,7 +86,7 @@ class GRAPEM(Scheme, name="grape_m"):
 
     def locate(self, p, x, at, carry):
         exact = bias_dtype(x)
-        gate = x.astype(exact) @ p["w"].astype(exact) + p["b"].astype(exact)
+        gate = product(x, p["w"]) + p["b"].astype(exact)
         step = jax.nn.sigmoid(gate / jnp.asarray(self.omega_scale, exact))
         phase, carry = running.total(step, at.segment, carry)
         return phase - step, carry

@@ -52,12 +52,9 @@ class HoPE(Scheme, name="hope"):
         return self if self.trained is not None else dataclasses.replace(self, trained=dims.trained)
 
     def query(self, p, q, c):
-        return self._turned(q, c), c
+        frequency = frequencies(turned_width("hope", self.fraction, q.shape[-1]), self.base)
+        frequency = np.where(2 * np.pi <= self.trained * frequency, frequency, 0.0)
+        return rotate(q, angles(c, frequency, bias_dtype(q)), self.layout), c
 
     def key(self, p, k, c):
-        return self._turned(k, c), c
-
-    def _turned(self, x, position):
-        frequency = frequencies(turned_width("hope", self.fraction, x.shape[-1]), self.base)
-        frequency = np.where(2 * np.pi <= self.trained * frequency, frequency, 0.0)
-        return rotate(x, angles(position, frequency, bias_dtype(x)), self.layout)
+        return self.query(p, k, c)

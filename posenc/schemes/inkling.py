@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from posenc.exact import product
 from posenc.scheme import Scheme, bias_dtype, check_whole
 
 
@@ -64,15 +65,14 @@ class Inkling(Scheme, name="inkling"):
         return {"w": 0.02 * jax.random.normal(key, (self.rank, dims.width))}
 
     def locate(self, p, x, at, carry):
-        exact = jnp.promote_types(x.dtype, jnp.float32)
-        return (at.position, x.astype(exact) @ p["w"].T.astype(exact)), carry
+        return (at.position, product(x, p["w"].T)), carry
 
     def query(self, p, q, c):
         position, r = c
         exact = bias_dtype(q)
         share = jnp.maximum((position + 1).astype(exact) / self.floor, 1)
         temperature = (1 + self.strength * jnp.log(share))[:, None]
-        expected = r.astype(exact) @ p["profiles"].astype(exact) * temperature  # [L, extent]
+        expected = product(r, p["profiles"]) * temperature  # [L, extent]
         return (q.astype(exact) * temperature).astype(q.dtype), expected
 
     def key(self, p, k, c):

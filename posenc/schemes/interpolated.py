@@ -49,14 +49,11 @@ class PI(Scheme, name="pi"):
         return self
 
     def query(self, p, q, c):
-        return self._turned(q, c), c
+        frequency = frequencies(turned_width("pi", self.fraction, q.shape[-1]), self.base) / self.factor
+        return rotate(q, angles(c, frequency, bias_dtype(q)), self.layout), c
 
     def key(self, p, k, c):
-        return self._turned(k, c), c
-
-    def _turned(self, x, position):
-        frequency = frequencies(turned_width("pi", self.fraction, x.shape[-1]), self.base) / self.factor
-        return rotate(x, angles(position, frequency, bias_dtype(x)), self.layout)
+        return self.query(p, k, c)
 
 
 class NTK(Scheme, name="ntk"):
@@ -97,16 +94,13 @@ class NTK(Scheme, name="ntk"):
         return self
 
     def query(self, p, q, c):
-        return self._turned(q, c), c
-
-    def key(self, p, k, c):
-        return self._turned(k, c), c
-
-    def _turned(self, x, position):
-        width = turned_width("ntk", self.fraction, x.shape[-1])
+        width = turned_width("ntk", self.fraction, q.shape[-1])
         scaling.check_exponent("ntk", width)
         frequency = scaling.ntk(frequencies(width, self.base), self.factor)
-        return rotate(x, angles(position, frequency, bias_dtype(x)), self.layout)
+        return rotate(q, angles(c, frequency, bias_dtype(q)), self.layout), c
+
+    def key(self, p, k, c):
+        return self.query(p, k, c)
 
 
 class DynamicNTK(Scheme, name="dynamic_ntk"):
@@ -177,21 +171,19 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
         return asked[0], whole[1].at[rows].get(mode="fill", fill_value=jnp.nan)  # the keys know how long the text is
 
     def query(self, p, q, c):
-        return self._turned(q, *c), c
-
-    def key(self, p, k, c):
-        return self._turned(k, *c), c
-
-    def _turned(self, x, position, length):
-        exact, frequency = bias_dtype(x), frequencies(self._width(x.shape[-1]), self.base)
+        position, length = c
+        exact, frequency = bias_dtype(q), frequencies(self._width(q.shape[-1]), self.base)
         longer = jnp.maximum(length.astype(exact) / self.original, 1)
         slower = self._slower(frequency.astype(exact)[None, :], longer[:, None])
         far = position.astype(exact)[:, None] * slower
         angle = jnp.where((longer <= 1)[:, None], angles(position, frequency, exact), far)
         if self.rule != "yarn":
-            return rotate(x, angle, self.layout)
+            return rotate(q, angle, self.layout), c
         size = (1 + 0.1 * jnp.log(longer))[:, None]
-        return turn(x, size * jnp.cos(angle), size * jnp.sin(angle), self.layout)
+        return turn(q, size * jnp.cos(angle), size * jnp.sin(angle), self.layout), c
+
+    def key(self, p, k, c):
+        return self.query(p, k, c)
 
     def _slower(self, frequency, longer):
         span = partial(scaling.spread, base=self.base, pairs=frequency.shape[-1], original=self.original)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Num
 
 from posenc.orthogonal import skew, turns
 from posenc.scheme import Scheme, bias_dtype
@@ -25,6 +26,9 @@ class LieRE(Scheme, name="liere"):
     Generators of different axes do not commute, so scores depend on both positions, not on their difference alone;
     along one axis they do, and all that can be learned is RoPE with learned frequencies in another basis, as with
     STRING, ComRoPE and commuting GRAPE-M. Blocks of two features are RoPE-Mixed.
+
+    Each token costs an exponential and a matrix for each head and block, made once and served to query and key alike;
+    with one axis the exponentials of all tokens share their eigenvectors.
 
     ```bibtex
     @inproceedings{ostmeier2025liere,
@@ -54,12 +58,9 @@ class LieRE(Scheme, name="liere"):
             raise ValueError(f"'liere' divides positions by extent={self.extent}; it is above 0, such as 1.")
 
     def fit(self, dims):
-        size = dims.head if self.size is None else self.size
-        if size < 2 or dims.head % size:
-            near = ", ".join(str(n) for n in range(2, dims.head + 1) if dims.head % n == 0) or "a wider head"
-            raise ValueError(f"'liere' cuts a head of {dims.head} features into blocks of {size}; take size={near}.")
         side = max(round(dims.trained ** (1 / self.axes)) - 1, 1)
-        return LieRE(self.axes, size, self.shared, float(side) if self.extent is None else self.extent)
+        extent = float(side) if self.extent is None else self.extent
+        return dataclasses.replace(self, size=self._block(dims.head), extent=extent)
 
     def init(self, key, dims):
         return self._generators(key, dims) if self.shared else {}
@@ -71,21 +72,29 @@ class LieRE(Scheme, name="liere"):
         shape = self.axes, dims.head // self.size, self.size * (self.size - 1) // 2
         return {"generator": jax.random.uniform(key, shape, maxval=2 * jnp.pi)}
 
-    def query(self, p, q, c):
-        return self._turned(p, q, c), c
-
-    def key(self, p, k, c):
-        return self._turned(p, k, c), c
-
-    def _turned(self, p: dict, x: Array, position: Num[Array, "L ..."]) -> Array:
-        exact = bias_dtype(x)
-        share = position.reshape(len(x), self.axes).astype(exact) / jnp.asarray(self.extent, exact)
+    def locate(self, p, x, at, carry):
+        exact = jnp.result_type(float)  # nobody knows yet of what type queries will be
+        share = at.position.reshape(-1, self.axes).astype(exact) / jnp.asarray(self.extent, exact)
         generator = skew(p["generator"].astype(exact), self.size)  # [axes, blocks, size, size]
         if self.axes == 1:
-            every = jax.vmap(turns, (0, None), 1)(generator[0], share[:, 0])
-        else:  # the eigenvectors change with the direction of the position
-            one = jnp.ones(1, exact)
-            mixed = jnp.einsum("la,abcd->lbcd", share, generator, precision="highest")
-            every = jax.vmap(jax.vmap(lambda a: turns(a, one)[0]))(mixed)
-        blocks = x.reshape(len(x), -1, self.size).astype(exact)
-        return jnp.einsum("lbcd,lbd->lbc", every, blocks, precision="highest").reshape(x.shape).astype(x.dtype)
+            return jax.vmap(turns, (0, None), 1)(generator[0], share[:, 0]), carry
+        one = jnp.ones(1, exact)  # the eigenvectors change with the direction of the position
+        mixed = jnp.einsum("la,abcd->lbcd", share, generator, precision="highest")
+        return jax.vmap(jax.vmap(lambda a: turns(a, one)[0]))(mixed), carry
+
+    def query(self, p, q, c):
+        exact = bias_dtype(q)
+        blocks = q.reshape(len(q), -1, self._block(q.shape[-1])).astype(exact)
+        turned = jnp.einsum("lbcd,lbd->lbc", c.astype(exact), blocks, precision="highest")
+        return turned.reshape(q.shape).astype(q.dtype), ()
+
+    def key(self, p, k, c):
+        return self.query(p, k, c)
+
+    def _block(self, head: int) -> int:
+        """The width of a block; a `ValueError` where it does not divide a head of this width."""
+        size = head if self.size is None else self.size
+        if size < 2 or head % size:
+            near = ", ".join(str(n) for n in range(2, head + 1) if head % n == 0) or "a wider head"
+            raise ValueError(f"'liere' cuts a head of {head} features into blocks of {size}; take size={near}.")
+        return size

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from typing import Literal
 
 import jax
@@ -9,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from posenc.exact import product
 from posenc.scheme import Scheme, bias_dtype
 
 
@@ -25,6 +28,9 @@ class LogCPB(Scheme, name="log_cpb"):
     `activation` "silu", `depth` hidden layers and `reach` 1 this is the dynamic position bias of x-transformers; its
     logarithm, of 1 + the distance, is `spacing` "log" and `reach` 8, up to the first layer's scale. Weights start as in
     Swin's code. Its cosine attention and learned temperature belong to the model.
+
+    The perceptron runs once for each pair of tokens, one query after another, and again for the gradient, so that it
+    costs an array of `hidden` features for each key and not for each pair.
 
     ```bibtex
     @inproceedings{liu2022swin,
@@ -68,7 +74,7 @@ class LogCPB(Scheme, name="log_cpb"):
     def fit(self, dims):
         side = round(dims.trained ** (1 / self.axes))
         reach = float(max(side - 1, 1)) if self.reach is None else self.reach
-        return LogCPB(self.axes, reach, self.hidden, self.depth, self.activation, self.spacing, self.bounded)
+        return dataclasses.replace(self, reach=reach)
 
     def init(self, key, dims):
         p = {}
@@ -86,13 +92,17 @@ class LogCPB(Scheme, name="log_cpb"):
         exact = bias_dtype(s)
         p = {name: a.astype(exact) for name, a in p.items()}
         distance = tile.distance if self.axes > 1 else tile.distance[:, :, None]
-        t = distance.astype(exact) / np.broadcast_to(np.asarray(self.reach, exact), (1, 1, self.axes))
-        if self.spacing == "log":
-            t = jnp.sign(t) * jnp.log1p(8 * jnp.abs(t)) / np.log(8).astype(exact)
-        for n in range(1, self.depth + 1):
-            t = getattr(jax.nn, self.activation)(t @ p[f"w{n}"] + p[f"b{n}"][None, None, :])  # [Q, K, hidden]
-        f = t @ p["w"]
+        f = jax.lax.map(jax.checkpoint(functools.partial(self._row, p)), distance.astype(exact))
         return s + (16 * jax.nn.sigmoid(f) if self.bounded else f + p["b"])
+
+    def _row(self, p: dict, distance: Float[Array, "K axes"]) -> Float[Array, " K"]:
+        """The perceptron's word on one query's distances."""
+        t = distance / np.broadcast_to(np.asarray(self.reach, distance.dtype), (1, self.axes))
+        if self.spacing == "log":
+            t = jnp.sign(t) * jnp.log1p(8 * jnp.abs(t)) / np.log(8).astype(t.dtype)
+        for n in range(1, self.depth + 1):
+            t = getattr(jax.nn, self.activation)(product(t, p[f"w{n}"]) + p[f"b{n}"][None, :])  # [K, hidden]
+        return product(t, p["w"])
 
 
 def _small(key: PRNGKeyArray, *shape: int) -> Float[Array, ...]:

@@ -107,13 +107,7 @@ class LongRoPE(Scheme, name="longrope"):
         return asked[0], whole[1].at[rows].get(mode="fill", fill_value=jnp.nan)  # the keys know how long the text is
 
     def query(self, p, q, c):
-        return self._turned(q, c), c
-
-    def key(self, p, k, c):
-        return self._turned(k, c), c
-
-    def _turned(self, x, c):
-        exact, (plain, short, long) = bias_dtype(x), self._rates(x.shape[-1])
+        exact, (plain, short, long) = bias_dtype(q), self._rates(q.shape[-1])
         position, length = c if isinstance(c, tuple) else (c, None)
         angle = angles(position, long, exact)
         if self.switch == "length":
@@ -128,7 +122,10 @@ class LongRoPE(Scheme, name="longrope"):
         first, m = (position < self.start)[:, None], self._magnitude()
         if self.start:
             angle, m = jnp.where(first, angles(position, plain, exact), angle), jnp.where(first, 1, m).astype(exact)
-        return turn(x, m * jnp.cos(angle), m * jnp.sin(angle), self.layout)
+        return turn(q, m * jnp.cos(angle), m * jnp.sin(angle), self.layout), c
+
+    def key(self, p, k, c):
+        return self.query(p, k, c)
 
     def _rates(self, head: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The frequencies of RoPE, of short texts and of long ones."""

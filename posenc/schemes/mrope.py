@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Literal
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Num
 
 from posenc.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
 from posenc.scheme import Scheme, bias_dtype
@@ -55,33 +55,17 @@ class MRoPE(Scheme, name="mrope"):
             raise ValueError(f"'mrope' has sections={self.sections}; they count pairs, as (16, 24, 24).")
 
     def fit(self, dims):
-        check_pairs("mrope", dims.head)
-        pairs = dims.head // 2
-        sections = self._proportional(pairs) if self.sections is None else self.sections
-        if sum(sections) != pairs:
-            raise ValueError(
-                f"'mrope' has sections={sections}, {sum(sections)} pairs, and a head of {dims.head} features has"
-                f" {pairs}; make them add up."
-            )
-        room = ((pairs + 1) // 3, pairs // 3) if self.order == "interleaved" else (pairs, pairs)
-        if any(n > most for n, most in zip(sections[1:], room, strict=True)):
-            raise ValueError(
-                f"'mrope' deals out {pairs} pairs in turn, so height has {room[0]} at most and width {room[1]}, not"
-                f" {sections[1:]}; give time more, or take order='chunked'."
-            )
-        return MRoPE(sections, self.order, self.base, self.layout)
+        return dataclasses.replace(self, sections=self._shared(dims.head))
 
     def query(self, p, q, c):
-        return self._turned(q, c), c
+        self._shared(q.shape[-1])
+        frequency, owner = frequencies(q.shape[-1], self.base), self._owners()
+        each = [angles(c[:, a], frequency[owner == a], bias_dtype(q)) for a in range(3)]
+        places = np.argsort(np.argsort(owner, kind="stable"))  # of the pairs among those sorted by axis
+        return rotate(q, jnp.concatenate(each, -1)[:, places], self.layout), c
 
     def key(self, p, k, c):
-        return self._turned(k, c), c
-
-    def _turned(self, x: Array, position: Num[Array, "L 3"]) -> Array:
-        frequency, owner = frequencies(x.shape[-1], self.base), self._owners()
-        each = [angles(position[:, a], frequency[owner == a], bias_dtype(x)) for a in range(3)]
-        places = np.argsort(np.argsort(owner, kind="stable"))  # of the pairs among those sorted by axis
-        return rotate(x, jnp.concatenate(each, -1)[:, places], self.layout)
+        return self.query(p, k, c)
 
     def _owners(self) -> np.ndarray:
         """The axis of each pair."""
@@ -91,6 +75,24 @@ class MRoPE(Scheme, name="mrope"):
         for axis, count in enumerate(self.sections[1:], start=1):
             owner[axis : 3 * count : 3] = axis
         return owner
+
+    def _shared(self, head: int) -> tuple[int, int, int]:
+        """The pairs of each axis; a `ValueError` where a head of this width has others."""
+        check_pairs("mrope", head)
+        pairs = head // 2
+        sections = self._proportional(pairs) if self.sections is None else self.sections
+        if sum(sections) != pairs:
+            raise ValueError(
+                f"'mrope' has sections={sections}, {sum(sections)} pairs, and a head of {head} features has {pairs};"
+                " make them add up."
+            )
+        room = ((pairs + 1) // 3, pairs // 3) if self.order == "interleaved" else (pairs, pairs)
+        if any(n > most for n, most in zip(sections[1:], room, strict=True)):
+            raise ValueError(
+                f"'mrope' deals out {pairs} pairs in turn, so height has {room[0]} at most and width {room[1]}, not"
+                f" {sections[1:]}; give time more, or take order='chunked'."
+            )
+        return sections
 
     def _proportional(self, pairs: int) -> tuple[int, int, int]:
         """As many pairs for height as for width, to the nearest whole number, and the rest for time."""

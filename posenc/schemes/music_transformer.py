@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Num
 
-from posenc.scheme import Scheme, bias_dtype, check_whole
+from posenc.exact import product
+from posenc.scheme import Scheme, check_whole
 
 
 class MusicTransformer(Scheme, name="music_transformer"):
@@ -52,7 +55,7 @@ class MusicTransformer(Scheme, name="music_transformer"):
 
     def fit(self, dims):
         both = not dims.causal if self.bidirectional is None else self.bidirectional
-        return MusicTransformer(dims.trained if self.reach is None else self.reach, self.values, self.shared, both)
+        return dataclasses.replace(self, reach=dims.trained if self.reach is None else self.reach, bidirectional=both)
 
     def admit(self, p, position):
         check_whole("music_transformer", position)
@@ -72,8 +75,7 @@ class MusicTransformer(Scheme, name="music_transformer"):
         return {name: draw(k) for name, k in zip(names, jax.random.split(key, len(names)), strict=True)}
 
     def query(self, p, q, c):
-        e = bias_dtype(q)
-        return q, q.astype(e) @ p["key"].astype(e).T  # its word on every distance
+        return q, product(q, p["key"].T)  # its word on every distance
 
     def score(self, p, s, tile):
         word = (tile.i * tile.scale).astype(s.dtype)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc import running
+from posenc.exact import product
 from posenc.scheme import Scheme, bias_dtype
 
 
@@ -85,14 +86,14 @@ class PaTH(Scheme, name="path"):
     def locate(self, p, x, at, carry):
         x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
         p = {name: a.astype(x.dtype) for name, a in p.items()}
-        near, past = running.recent(x @ p["down"].T @ p["up"].T, at.segment, carry[0])  # [L, kernel, d]
+        near, past = running.recent(product(product(x, p["down"].T), p["up"].T), at.segment, carry[0])  # [L, kernel, d]
         w = (near * p["conv"].T[None]).sum(1)
         w = jax.nn.silu(w) if self.activation == "silu" else w
         w = w * jax.lax.rsqrt((w**2).sum(-1, keepdims=True) + 1e-6)  # that of padding is zero, which changes nothing
-        beta = 2 * jax.nn.sigmoid(x @ p["beta"] + p["beta_bias"])
+        beta = 2 * jax.nn.sigmoid(product(x, p["beta"]) + p["beta_bias"])
         if self.forget == "none":
             return (w, beta, ()), (past, carry[1])
-        gates, so_far = running.total(jax.nn.log_sigmoid(x @ p["gate"] + p["gate_bias"]), at.segment, carry[1])
+        gates, so_far = running.total(jax.nn.log_sigmoid(product(x, p["gate"]) + p["gate_bias"]), at.segment, carry[1])
         return (w, beta, gates), (past, so_far)
 
     def query(self, p, q, c):
@@ -104,11 +105,11 @@ class PaTH(Scheme, name="path"):
     def score(self, p, s, tile):
         (q, asked), (k, w, beta, told) = tile.i, tile.j
         after = tile.ki[:, None] > tile.ki[None, :]
-        on_path = jnp.where(tile.seen, q @ w.T, 0)
-        between = jnp.where(after, beta[:, None] * (w @ w.T), 0)
+        on_path = jnp.where(tile.seen, product(q, w.T), 0)
+        between = jnp.where(after, beta[:, None] * product(w, w.T), 0)
         # z_il = w_l · H_{l+1} … H_i q_i = q_i · w_l - Σ_{m > l} z_im β_m w_m · w_l
         z = jax.lax.linalg.triangular_solve(between, on_path, left_side=False, lower=True, unit_diagonal=True)
-        s = s - z * beta[None, :] @ jnp.where(after, w @ k.T, 0) * tile.scale
+        s = s - product(z * beta[None, :], jnp.where(after, product(w, k.T), 0)) * tile.scale
         if self.forget == "none":
             return s
         return s + (asked[:, None] - told[None, :]) * (tile.scale if self.forget == "scaled" else 1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from posenc.exact import product
 from posenc.rotation import angles, check_base, check_pairs, frequencies, rotate
 from posenc.scheme import Scheme, bias_dtype
 
@@ -61,24 +61,19 @@ class RePo(Scheme, name="repo"):
         return {"w": _draw(key, dims.width if self.mode == "linear" else -(-dims.width // 8))}
 
     def locate(self, p, x, at, carry):
-        x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
-        p = {name: a.astype(x.dtype) for name, a in p.items()}
         if self.mode == "swiglu":
-            x = jax.nn.silu(x @ p["gate"].T) * (x @ p["content"].T)
-        return x @ p["w"], carry
+            x = jax.nn.silu(product(x, p["gate"].T)) * product(x, p["content"].T)
+        return product(x, p["w"]), carry
 
     def lookup(self, asked, whole, rows):
         return asked  # no token before it has a say in it
 
     def query(self, p, q, c):
-        return self._turned(q, c), ()
+        check_pairs(self.name, q.shape[-1])
+        return rotate(q, angles(c, frequencies(q.shape[-1], self.base), bias_dtype(q)), "half"), ()
 
     def key(self, p, k, c):
-        return self._turned(k, c), ()
-
-    def _turned(self, x, position):
-        check_pairs(self.name, x.shape[-1])
-        return rotate(x, angles(position, frequencies(x.shape[-1], self.base), bias_dtype(x)), "half")
+        return self.query(p, k, c)
 
 
 def _draw(key: PRNGKeyArray, *shape: int) -> Float[Array, ...]:

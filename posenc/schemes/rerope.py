@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
@@ -61,7 +63,7 @@ class ReRoPE(Scheme, name="rerope"):
         check_pairs("rerope", dims.head)
         window = max(dims.trained // 8, 1) if self.window is None else self.window
         both = not dims.causal if self.bidirectional is None else self.bidirectional
-        return ReRoPE(window, self.leak, self.base, self.layout, both)
+        return dataclasses.replace(self, window=window, bidirectional=both)
 
     def query(self, p, q, c):
         return _asked(self, q, c, self._rough(q, c), self.window * (1 - self.leak))
@@ -126,7 +128,7 @@ class SelfExtend(Scheme, name="self_extend"):
         check_pairs("self_extend", dims.head)
         window = max(dims.trained // 4, 1) if self.window is None else self.window
         both = not dims.causal if self.bidirectional is None else self.bidirectional
-        return SelfExtend(self.group, window, self.base, self.layout, both)
+        return dataclasses.replace(self, window=window, bidirectional=both)
 
     def query(self, p, q, c):
         return _asked(self, q, c, self._rough(q, c), self.window - self.window / self.group)
@@ -166,13 +168,15 @@ def _told(
     scheme: Rectified, k: Float[Array, "L d"], position: Num[Array, " L"], rough: Float[Array, "L n"]
 ) -> tuple[Float[Array, "L d"], Float[Array, "L d"]]:
     """Keys turned for near queries, and for far ones."""
+    check_pairs(scheme.name, k.shape[-1])
     near = angles(position, frequencies(k.shape[-1], scheme.base), rough.dtype)
     return rotate(k, near, scheme.layout), rotate(k, rough, scheme.layout)
 
 
 def _rectified(s: Float[Array, "Q K"], tile: Tile, window: int) -> Float[Array, "Q K"]:
     """The score with q·k of far pairs in place of that of near ones, what other schemes added being kept."""
-    products = [jnp.einsum("qd,kd->qk", q, tile.j, preferred_element_type=tile.raw.dtype) * tile.scale for q in tile.i]
+    exact = {"preferred_element_type": tile.raw.dtype, "precision": "highest"}
+    products = [jnp.einsum("qd,kd->qk", q, tile.j, **exact) * tile.scale for q in tile.i]
     far, distance = products[0], tile.distance
     if len(products) > 1:
         far, distance = jnp.where(distance > 0, *products), jnp.abs(distance)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Num
 
 from posenc.rotation import Layout, angles, check_base, frequencies, rotate
 from posenc.scheme import Scheme, bias_dtype
@@ -47,13 +47,9 @@ class RoPE2D(Scheme, name="rope_2d"):
             check_base("rope_2d", self.base)
 
     def fit(self, dims):
-        if dims.head % 4:
-            near = " or ".join(str(n) for n in (dims.head // 4 * 4, dims.head // 4 * 4 + 4) if n)
-            raise ValueError(
-                f"'rope_2d' turns as many pairs for x as for y, and a head has {dims.head} features; take {near}."
-            )
+        _check(dims.head)
         base = {"axial": 100.0, "mixed": 10.0}[self.frequencies] if self.base is None else self.base
-        return RoPE2D(self.frequencies, base, self.layout)
+        return dataclasses.replace(self, base=base)
 
     def init_head(self, key, dims):
         if self.frequencies == "axial":
@@ -64,14 +60,19 @@ class RoPE2D(Scheme, name="rope_2d"):
         return {"frequency": jnp.concatenate([way[:, None] * length[None, :] for way in ways], -1)}
 
     def query(self, p, q, c):
-        return self._turned(p, q, c), c
+        _check(q.shape[-1])
+        exact, half = bias_dtype(q), q.shape[-1] // 2
+        each = p["frequency"] if self.frequencies == "mixed" else (frequencies(half, self.base),) * 2
+        along = [angles(c[:, a], each[a], exact) for a in range(2)]
+        angle = along[0] + along[1] if self.frequencies == "mixed" else jnp.concatenate(along, -1)
+        return rotate(q, angle, self.layout), c
 
     def key(self, p, k, c):
-        return self._turned(p, k, c), c
+        return self.query(p, k, c)
 
-    def _turned(self, p: dict, x: Array, position: Num[Array, "L 2"]) -> Array:
-        exact, half = bias_dtype(x), x.shape[-1] // 2
-        each = p["frequency"] if self.frequencies == "mixed" else (frequencies(half, self.base),) * 2
-        along = [angles(position[:, a], each[a], exact) for a in range(2)]
-        angle = along[0] + along[1] if self.frequencies == "mixed" else jnp.concatenate(along, -1)
-        return rotate(x, angle, self.layout)
+
+def _check(head: int) -> None:
+    """Refuse a head whose pairs cannot be halved."""
+    if head % 4:
+        near = " or ".join(str(n) for n in (head // 4 * 4, head // 4 * 4 + 4) if n)
+        raise ValueError(f"'rope_2d' turns as many pairs for x as for y, and a head has {head} features; take {near}.")

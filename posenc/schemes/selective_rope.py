@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from posenc import running
+from posenc.exact import product
 from posenc.rotation import check_base, check_pairs, frequencies, rotate
 from posenc.scheme import Scheme
 
@@ -109,10 +110,10 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
         slices = _unit(x.astype(exact), at.heads)
         unit = slices.reshape(x.shape)
         if self.rank:
-            phase = unit @ p["down"].T @ p["up"].T
+            phase = product(product(unit, p["down"].T), p["up"].T)
         else:
             length = jnp.sqrt(jnp.maximum((p["w"] ** 2).sum(-1), 1e-24))
-            phase = jnp.take(slices, at.head, 1) @ p["w"].T * (p["length"] / length)[None, :]
+            phase = product(jnp.take(slices, at.head, 1), p["w"].T) * (p["length"] / length)[None, :]
         near, past = running.recent(phase, at.segment, carry[0])  # [L, kernel, d/2]
         phase = (near * p["conv"].T[None]).sum(1) if self.kernel else near[:, 1] - near[:, 0]
         if self.activation == "silu":
@@ -120,7 +121,7 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
         if self.bias:
             phase = phase + jnp.exp(p["bias"])[None, :]
         if self.gate:
-            phase = phase * jax.nn.sigmoid(unit @ p["gate"] + p["gate_bias"])[:, None]
+            phase = phase * jax.nn.sigmoid(product(unit, p["gate"]) + p["gate_bias"])[:, None]
         phases, so_far = running.total(phase, at.segment, carry[1])
         return phases, (past, so_far)
 

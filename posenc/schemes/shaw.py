@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Num
 
-from posenc.scheme import Scheme, bias_dtype, check_whole
+from posenc.exact import product
+from posenc.scheme import Scheme, check_whole
 
 
 class Shaw(Scheme, name="shaw"):
@@ -65,8 +66,7 @@ class Shaw(Scheme, name="shaw"):
         return {name: glorot(k, shape) for name, k in zip(names, jax.random.split(key, len(names)), strict=True)}
 
     def query(self, p, q, c):
-        e = bias_dtype(q)  # what is added to scores is not rounded as features are
-        return q, jnp.einsum("qd,rd->qr", q.astype(e), p["key"].astype(e))  # its word on every clipped distance
+        return q, product(q, p["key"].T)  # its word on every clipped distance
 
     def score(self, p, s, tile):
         word = (tile.i * tile.scale).astype(s.dtype)

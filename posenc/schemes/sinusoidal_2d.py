@@ -35,16 +35,21 @@ class Sinusoidal2D(Scheme, name="sinusoidal_2d"):
     axes = 2
 
     def fit(self, dims):
-        if dims.width % 2:
-            raise ValueError(f"'sinusoidal_2d' pairs cosines and sines, so the width is even, not {dims.width}.")
+        _pairs(dims.width)
         return self
 
     def embed(self, p, x, at):
-        exact = bias_dtype(x)
-        n = x.shape[-1] // 2
+        exact, n = bias_dtype(x), _pairs(x.shape[-1])
         c = np.arange(n)
         length = np.pi * 10.0 ** (c / max(n - 1, 1))
         phase = angles(at.position[:, 0], length * np.cos(c), exact) + angles(
             at.position[:, 1], length * np.sin(c), exact
         )
         return (x.astype(exact) + jnp.concatenate([jnp.cos(phase), jnp.sin(phase)], -1)).astype(x.dtype)
+
+
+def _pairs(width: int) -> int:
+    """Half the width; a `ValueError` where cosines and sines cannot share it."""
+    if width % 2:
+        raise ValueError(f"'sinusoidal_2d' pairs cosines and sines, so the width is even, not {width}.")
+    return width // 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 
 from posenc.bucket import bucket
@@ -57,7 +59,7 @@ class T5(Scheme, name="t5"):
 
     def fit(self, dims):
         both = self.bidirectional if self.bidirectional is not None else not dims.causal
-        return T5(self.buckets, self.reach, both)
+        return dataclasses.replace(self, bidirectional=both)
 
     def admit(self, p, position):
         check_whole("t5", position)

@@ -56,7 +56,7 @@ class TAPA(Scheme, name="tapa"):
 
     def score(self, p, s, tile):
         exact = tile.raw.dtype
-        phase = jnp.einsum("qd,kd->qk", tile.i, tile.j, preferred_element_type=exact)
+        phase = jnp.einsum("qd,kd->qk", tile.i, tile.j, preferred_element_type=exact, precision="highest")
         d = jnp.abs(tile.distance).astype(exact)
         grown = jnp.where(d > 0, jnp.where(d > 0, d, 1) ** self.alpha, 0)  # the slope of d^α at 0 is infinite
         turns = grown * phase * (tile.scale * (1 - self.share) ** -0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import jax.numpy as jnp
@@ -41,7 +42,7 @@ class LogN(Scheme, name="log_n"):
             _log_of("log_n", self.trained)
 
     def fit(self, dims):
-        return LogN(dims.trained if self.trained is None else self.trained)
+        return dataclasses.replace(self, trained=dims.trained if self.trained is None else self.trained)
 
     def query(self, p, q, c):
         log = jnp.log1p(jnp.maximum(c, 0).astype(bias_dtype(q)))

@@ -67,7 +67,8 @@ class TransformerXL(Scheme, name="transformer_xl"):
         return {"u": draw(u, dims.head), "v": draw(v, dims.head), "w": draw(w, dims.width, dims.head)}
 
     def query(self, p, q, c):
-        sines, cosines = jnp.split((q + p["v"][None, :].astype(q.dtype)) @ p["w"].T.astype(q.dtype), 2, -1)
+        met = jnp.matmul(q + p["v"][None, :].astype(q.dtype), p["w"].T.astype(q.dtype), precision="highest")
+        sines, cosines = jnp.split(met, 2, -1)
         if self.form == "scored":
             return q + p["u"][None, :].astype(q.dtype), (sines, cosines)
         sin, cos = self._turns(p, c, q)
@@ -87,7 +88,10 @@ class TransformerXL(Scheme, name="transformer_xl"):
         turns = frequencies(p["w"].shape[0], self.base)
         angle = angles(tile.distance.reshape(-1), turns, exact).reshape(*tile.distance.shape, -1)
         sines, cosines = (a.astype(exact) for a in tile.i)
-        met = jnp.einsum("qn,qkn->qk", sines, jnp.sin(angle)) + jnp.einsum("qn,qkn->qk", cosines, jnp.cos(angle))
+        met = sum(
+            jnp.einsum("qn,qkn->qk", part, wave(angle), precision="highest")
+            for part, wave in ((sines, jnp.sin), (cosines, jnp.cos))
+        )
         return s + tile.scale * met.astype(s.dtype)
 
     def _turns(

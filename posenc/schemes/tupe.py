@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from posenc.bucket import bucket
+from posenc.exact import product
 from posenc.scheme import Scheme, bias_dtype
 from posenc.table import check_rows, rows_at
 
@@ -120,4 +121,4 @@ def _project(p: dict, rows: Float[Array, "L D"], side: str) -> Float[Array, "L d
     """Rows of the table after layer norm, projected for the queries' side or the keys'."""
     centred = rows - rows.mean(-1, keepdims=True)
     normal = centred / jnp.sqrt((centred**2).mean(-1, keepdims=True) + EPS)
-    return (normal * p["gain"][None, :] + p["offset"][None, :]) @ p[side] + p[f"{side}_bias"][None, :]
+    return product(normal * p["gain"][None, :] + p["offset"][None, :], p[side]) + p[f"{side}_bias"][None, :]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -57,7 +59,7 @@ class XPos(Scheme, name="xpos"):
     def fit(self, dims):
         check_pairs("xpos", dims.head)
         base = dims.trained / 2 if self.scale_base is None else self.scale_base
-        return XPos(base, self.gamma, self.base, self.layout)
+        return dataclasses.replace(self, scale_base=base)
 
     def admit(self, p, position):
         if isinstance(position, jax.core.Tracer) or not position.size:

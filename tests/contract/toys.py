@@ -3,7 +3,8 @@
 import jax
 import jax.numpy as jnp
 
-from posenc.scheme import Scheme, bias_dtype
+from posenc.exact import product
+from posenc.scheme import Scheme
 
 
 class StickBreaking(Scheme, name=None):
@@ -28,7 +29,8 @@ class Mixed(Scheme, name=None):
 
     def score(self, p, s, tile):
         penalty = 0.1 * jnp.abs(tile.distance).astype(s.dtype)
-        return s + jnp.einsum("h,hqk->qk", p["mix"].astype(s.dtype), tile.gather(s)) - penalty
+        mixed = jnp.einsum("h,hqk->qk", p["mix"].astype(s.dtype), tile.gather(s), precision="highest")
+        return s + mixed - penalty
 
 
 class Turned(Scheme, name=None):
@@ -73,8 +75,7 @@ class Counted(Scheme, name=None):
             total = jnp.where(now == document, total, 0) + jnp.where(segment > 0, gate, 0)
             return (total, now), total
 
-        exact = bias_dtype(x)
-        gate = jax.nn.sigmoid(x.astype(exact) @ p["w"].astype(exact))
+        gate = jax.nn.sigmoid(product(x, p["w"]))
         start = carry[0].astype(gate.dtype), carry[1].astype(at.segment.dtype)
         (total, document), c = jax.lax.scan(step, start, (gate, at.segment))
         return c, (total.astype(carry[0].dtype), document.astype(carry[1].dtype))

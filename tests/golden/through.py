@@ -20,6 +20,13 @@ def scheme(text: str, **dims: Any) -> Any:
     return posenc.bind(posenc.parse(text), posenc.Dims(**sizes))
 
 
+def told(scheme: Any, p: Any, positions: Any) -> Any:
+    """What `locate` tells tokens at these positions, for `query` and `key`."""
+    index = jnp.arange(len(positions), dtype=jnp.int32)
+    at = posenc.At(jnp.asarray(positions), index, jnp.ones_like(index), index + 1, jnp.int32(0), 1)
+    return scheme.locate(p, None, at, ())[0]
+
+
 def scores(
     scheme: Any, params: Any, q: Any, k: Any, *, positions: Any = None, key_positions: Any = None, scale: Any = None
 ) -> jax.Array:
@@ -41,11 +48,11 @@ def _scores(scheme, params, q, k, i, j, scale):
 
     def one(own, head, q, k):
         p = params["layer"] | own
-        q, said = scheme.query(p, q, i)
-        k, told = scheme.key(p, k, j)
+        q, asked = scheme.query(p, q, told(scheme, p, i))
+        k, said = scheme.key(p, k, told(scheme, p, j))
         raw = q @ k.T * scale
         seen = jnp.ones(raw.shape, bool)
-        tile = posenc.Tile(said, told, i[:, None] - j[None, :], raw, scale, seen, qi, ki, head, heads)
+        tile = posenc.Tile(asked, said, i[:, None] - j[None, :], raw, scale, seen, qi, ki, head, heads)
         return scheme.score(p, raw, tile)
 
     return jax.vmap(one, (0, 0, 1, 1))(params["heads"], jnp.arange(heads, dtype=jnp.int32), q, k)

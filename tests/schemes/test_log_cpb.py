@@ -35,6 +35,15 @@ def test_the_bias_lies_between_0_and_16_and_is_8_where_nothing_is_said():
     assert np.abs(bias(*free, np.arange(9) * 1000)).max() > 16
 
 
+def test_no_array_holds_the_hidden_layer_of_all_pairs():
+    scheme, params = made("log_cpb(hidden=256)")
+    n = 96
+    q = jnp.zeros((n, DIMS.heads, DIMS.head))
+    loss = lambda p: (posenc.attend(scheme, p, q, q, q) ** 2).sum()  # noqa: E731
+    memory = jax.jit(jax.grad(loss)).lower(params).compile().memory_analysis()
+    assert memory.temp_size_in_bytes < 4 * n * n * 256 / 2
+
+
 @pytest.mark.parametrize("spacing", ["log", "linear"])
 def test_a_larger_window_stretches_the_same_function(spacing):
     """What lets a model move between windows: distances count as shares of the reach."""

@@ -216,6 +216,10 @@ def test_settings_without_a_meaning_are_refused(text, why):
 def test_an_odd_head_is_refused(name):
     with pytest.raises(ValueError, match=f"'{name}' turns pairs of features, and a head has 7"):
         posenc.bind(posenc.parse(name), posenc.Dims(7, 1, 7, 16))
+    x, c = np.ones((3, 7), np.float32), np.arange(3)
+    for side in ("query", "key"):
+        with pytest.raises(ValueError, match=f"'{name}' turns pairs of features, and a head has 7"):
+            getattr(posenc.parse(f"{name}(window=2, bidirectional=False)"), side)({}, x, c)
 
 
 def tapa(q, k, distance, alpha=0.1, n=2):

@@ -28,7 +28,9 @@ def made(text, dims=DIMS, seed=0):
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def hook(scheme, side, p, x, positions):
     """What "query" or "key" makes of features."""
-    return getattr(scheme, side)(p, x, positions)[0]
+    index = jnp.arange(len(x), dtype=jnp.int32)
+    at = posenc.At(positions, index, jnp.ones_like(index), index + 1, jnp.int32(0), 1)
+    return getattr(scheme, side)(p, x, scheme.locate(p, None, at, ())[0])[0]
 
 
 def asked(scheme, p, x, positions):
@@ -312,8 +314,8 @@ def test_a_tree_of_first_children_alone_is_a_sequence_read_backwards(x64):
 def test_steps_between_nodes_are_those_of_the_tree(branching):
     scheme = posenc.parse(f"algebraic(structure='tree', branching={branching}, decay=0.5)")
     nodes = np.array([0, 1, 2, 3, 6, 7, 22, 100, 5, 5], np.int32)
-    tile = posenc.Tile(jnp.asarray(nodes), jnp.asarray(nodes), *[None] * 8)
-    ours = -np.log2(scheme.score({}, jnp.ones((10, 10)), tile))
+    tile = posenc.Tile(jnp.asarray(nodes), jnp.asarray(nodes), None, jnp.ones((10, 10)), *[None] * 6)
+    ours = -np.log2(scheme.score({}, tile.raw, tile))
     theirs = [[algebraic_oracle.steps(scheme, i, j) for j in nodes] for i in nodes]
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
@@ -333,8 +335,10 @@ def test_nodes_are_whole_numbers_from_0_on():
         posenc.attend(scheme, p, q, q, q, positions=np.arange(3, dtype=np.float32))
     with pytest.raises(ValueError, match="Position -1 is no node of a tree; 'algebraic' counts them from the root, 0"):
         posenc.attend(scheme, p, q, q, q, positions=np.array([0, -1, 2]))
-    inside = jax.jit(lambda at: posenc.attend(scheme, p, q, q, q, positions=at))(np.array([0, -1, 2]))
-    assert np.isfinite(inside[0]).all() and np.isnan(inside[1]).all()
+    counted = posenc.parse("algebraic(structure='tree', decay=0.5)")  # a path from nowhere has an end too
+    for one in (scheme, counted):
+        inside = jax.jit(lambda at, one=one: posenc.attend(one, p, q, q, q, positions=at))(np.array([0, -1, 2]))
+        assert np.isfinite(inside[0]).all() and np.isnan(inside[1]).all()
 
 
 def test_scores_shrink_by_steps_only_where_they_are_told_to():
@@ -342,8 +346,38 @@ def test_scores_shrink_by_steps_only_where_they_are_told_to():
     scheme = posenc.parse("algebraic(structure='grid', decay=0.9)")
     assert scheme.overrides("score") and scheme.reads == "positions"
     distance = jnp.asarray([[[0, 0], [2, -3]], [[-1, 0], [4, 4]]])
-    tile = posenc.Tile(None, None, distance, *[None] * 7)
-    np.testing.assert_allclose(scheme.score({}, jnp.ones((2, 2)), tile), 0.9 ** np.array([[0, 5], [1, 8]]), rtol=1e-6)
+    tile = posenc.Tile(None, None, distance, jnp.ones((2, 2)), *[None] * 6)
+    shrunk = 0.9 ** np.array([[0, 5], [1, 8]])
+    np.testing.assert_allclose(scheme.score({}, tile.raw, tile), shrunk, rtol=1e-6)
+    np.testing.assert_allclose(scheme.score({}, tile.raw - 3, tile), shrunk - 3, rtol=1e-6)  # a bias stays as it was
+
+
+@pytest.mark.parametrize(
+    ("text", "made"), [("liere", 1), ("liere(axes=1)", 1), ("algebraic", 1), ("algebraic(structure='grid')", 1)]
+)
+def test_query_and_key_share_their_matrices(text, made):
+    """Each is an exponential, the dearest of all that is done."""
+    scheme = posenc.bind(posenc.parse(text), DIMS)
+    p = posenc.init(scheme, jax.random.key(0), DIMS)
+    q = jnp.ones((3, 2, D))
+    assert str(jax.make_jaxpr(lambda p, q: posenc.attend(scheme, p, q, q, q))(p, q)).count("eigh[") == made
+
+
+@pytest.mark.parametrize(
+    ("text", "head", "why"),
+    [
+        ("rope_2d(base=10.0)", 6, "a head has 6 features; take 4 or 8"),
+        ("mrope(sections=(1, 1, 2))", 6, "a head of 6 features has 3; make them add up"),
+        ("liere(size=4, extent=1.0)", 6, "a head of 6 features into blocks of 4; take size=2, 3, 6"),
+        ("algebraic(structure='grid')", 7, "cannot share 7 features of a head among its axes; take 6"),
+    ],
+)
+@pytest.mark.parametrize("side", ["query", "key"])
+def test_a_head_that_does_not_fit_is_refused_without_bind_too(text, head, why, side):
+    scheme, p = made(text)
+    x, place = np.ones((3, head), np.float32), np.zeros((3, scheme.axes), np.int32)
+    with pytest.raises(ValueError, match=why):
+        (asked if side == "query" else told)(scheme, p, x, place)
 
 
 def test_a_forgotten_transpose_would_be_noticed(monkeypatch):

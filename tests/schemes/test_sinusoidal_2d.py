@@ -35,3 +35,5 @@ def test_one_axis_and_an_odd_width_are_refused():
         encoded(np.zeros(3, np.float32))
     with pytest.raises(ValueError, match="the width is even, not 7"):
         posenc.bind(posenc.parse("sinusoidal_2d"), posenc.Dims(7, 1, 7, 4))
+    with pytest.raises(ValueError, match="the width is even, not 7"):
+        posenc.embed(posenc.parse("sinusoidal_2d"), {"layer": {}, "heads": {}}, np.zeros((3, 7), np.float32))

@@ -8,7 +8,7 @@ import numpy as np
 
 import posenc
 from tests.golden.case import Case, Check
-from tests.golden.through import run, scores
+from tests.golden.through import run, scores, told
 
 schemes = ("algebraic",)
 
@@ -41,7 +41,8 @@ def compare(case: Case) -> Iterator[Check]:
         yield Check(f"grad_{name}", ours, a[f"grad_{name}"], 1e-4)
     own = steps(jnp.asarray(a["primitives"]))
     unit = lambda c: jnp.broadcast_to(c, (len(positions), d))  # noqa: E731
-    columns = jax.vmap(lambda p: jax.vmap(lambda c: scheme.query({"step": p}, unit(c), positions)[0])(jnp.eye(d)))
+    hear = lambda p, c: scheme.query(p, unit(c), told(scheme, p, positions))[0]  # noqa: E731
+    columns = jax.vmap(lambda p: jax.vmap(lambda c: hear({"step": p}, c))(jnp.eye(d)))
     yield Check("maps", columns(own).transpose(2, 0, 3, 1), a["maps"], 5e-5)
     if kind == "tree":
         yield from _steps(case, positions)

@@ -10,7 +10,7 @@ import numpy as np
 import posenc
 from posenc.orthogonal import skew, turns
 from tests.golden.case import Case, Check
-from tests.golden.through import run
+from tests.golden.through import run, told
 
 schemes = ("rope_2d", "mrope", "liere")
 
@@ -21,7 +21,7 @@ def compare(case: Case) -> Iterator[Check]:
 
 def turned(scheme, side, heads, x, positions):
     """A hook on every head of every sequence: `[batch, heads, length, features]`, positions `[batch, length, axes]`."""
-    one = lambda own, x, at: getattr(scheme, side)(own, x, at)[0]  # noqa: E731
+    one = lambda own, x, at: getattr(scheme, side)(own, x, told(scheme, own, at))[0]  # noqa: E731
     return jax.vmap(jax.vmap(one, (0, 0, None)), (None, 0, 0))(heads, x, positions)
 
 
