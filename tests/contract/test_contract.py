@@ -148,7 +148,6 @@ UNCOMPARED = {
     "binary": "told in tutorials; no authors released code",
     "carope": "published as an equation; no authors' code was found",
     "hope": "published as an equation; no authors' code was found",
-    "log_n": "published as an equation; no authors' code was found",
     "ssmax": "published as an equation; no authors' code was found",
     "tapa": "published as an equation; no authors' code was found",
 }
