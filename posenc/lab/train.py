@@ -196,6 +196,7 @@ def _loss_and_gradient(cell: Cell, n_max: int, model: Transformer, knobs: Knobs,
 
 
 def cross_entropy(model: Transformer, batch: Any, key: Array) -> Float[Array, ""]:
+    """The loss of one batch: cross-entropy of the targets, averaged by the weights that the task gives them."""
     logits = model(batch.tokens, batch.valid, key, batch.coords, train=True)
     losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.targets)
     return (losses * batch.weight).sum() / jnp.maximum(batch.weight.sum(), 1.0)
