@@ -6,7 +6,9 @@ import jax
 import pytest
 
 from posenc.lab import device
+from tests.effort import try_little
 
+try_little()
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 

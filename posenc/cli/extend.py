@@ -56,7 +56,7 @@ class {cls}(Scheme, name="{name}"):
             raise ValueError(f"{name!r} starts from a penalty of at least 0, not {{self.start}}; make it larger.")
 
     def init_head(self, key, dims):
-        return {{"r": jnp.asarray(self.start)}}
+        return {{"r": jnp.asarray(self.start, jnp.float32)}}
 
     def score(self, p, s, tile):
         return s - p["r"].astype(s.dtype) * jnp.abs(tile.distance).astype(s.dtype)

@@ -138,6 +138,10 @@ class Case:
         p, a = self.params if p is None else p, self.inputs if a is None else a
         return jax.device_get(self._given(p, a, positions, segments, mask=mask))
 
+    def implied(self, segments) -> Array:
+        """The causal output with segments, the positions being found."""
+        return jax.device_get(self._given(self.params, self.inputs, None, segments))
+
     def pull(self, weight, a=None, p=None, positions=None, segments=None) -> tuple[Any, Inputs]:
         """The gradients of ⟨weight, output⟩: of the parameters, and of the inputs."""
         p, a = self.params if p is None else p, self.inputs if a is None else a

@@ -14,8 +14,8 @@ from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, restarted
 from posenc.contract.masking import GAPPED
 from posenc.contract.report import Outcome, absent, at_most, error
 
-SCHEDULES = ((3, 1, 2, 5, 1), (1, 2, 5, 3, 1), (1,) * LENGTH)
-"""Prompts of three tokens, of one and of none, then chunks."""
+SCHEDULES = ((4, 1, 1, 4, 1, 1), (1, 4, 1, 4, 1, 1), (1,) * LENGTH)
+"""Prompts of four tokens, of one and of none, then chunks; each size is a program, so there are two."""
 SEGMENTS = np.stack([np.ones(LENGTH, np.int32), DOCUMENTS, PADDED, GAPPED])
 COUNTED = np.stack([restarted(s) for s in SEGMENTS])
 UNORDERED = np.array([7, 3, 3, 11, 0, 5, 5, 2, 9, 1, 4, 8], np.int32)
