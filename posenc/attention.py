@@ -1,4 +1,4 @@
-"""One attention, under any scheme: the dense kernel, which is the only one today, and the input.
+"""One attention, under any scheme and by any kernel, and the input.
 
 Three things are known of each token and never confused: its *index* (its place; masks and windows look at this alone),
 its *segment* (its document; 0 is padding) and its *position* (what the scheme is told: anything).
@@ -10,19 +10,17 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float
 
-from posenc import arguments, sides
+from posenc import arguments, kernels, sides
 from posenc.arguments import Tokens
 from posenc.belongs import Sizes, check_params, plain
 from posenc.cache import Cache, last, write
 from posenc.compose import Windowed, axes, bare, imply, pick, spread
-from posenc.distances import Distances
+from posenc.kernels import Pairs, Side
 from posenc.masks import Mask, Window, sees, since_start, window
 from posenc.parameters import bound
 from posenc.scheme import At, Dims, Scheme
-
-KERNELS = ("auto", "dense")
 
 
 def attend(
@@ -58,8 +56,13 @@ def attend(
 
     `mask` is "causal", "full" or a `posenc.Window` and compares indices. `query_start` is the index of the first query
     among the keys, 0 unless given: where fewer queries than keys are the last of them, the causal mask needs it. A
-    scheme that is undefined between two sequences (`cross`) takes different lengths only with it. `kernel` is "auto" or
-    "dense", today the same. A `cache` is what `posenc.Cache.empty` gives, and q, k, v and `x` are then the new tokens.
+    scheme that is undefined between two sequences (`cross`) takes different lengths only with it. A `cache` is what
+    `posenc.Cache.empty` gives, and q, k, v and `x` are then the new tokens.
+
+    `kernel` says how: "dense" makes all scores of a sequence at once, for any scheme; "tiled" makes them tile by tile,
+    in memory that grows with the length and not its square, and refuses schemes that read whole rows or all heads;
+    "rows" makes a block of queries at a time, for any scheme. "auto" is dense while scores are few. Through tiles
+    there is one gradient and no second one, nor a forward one: ask for "dense" or "rows" there.
 
     Raises `ValueError` or `TypeError` where arguments do not fit. Inside `jit`, where values are unknown, positions
     that a scheme cannot serve and a cache that is full give NaN.
@@ -92,8 +95,6 @@ def prepare(given: Any, params: Any, t: Tokens, query_start: Any, mask: Mask, ke
     arguments.check_scheme(scheme, given, look, t.positions, t.x)
     alone = cache is None and query_start is None and t.key_positions is None and t.q.shape[-3] == t.k.shape[-3]
     arguments.check_distances(scheme, t.positions, alone)
-    if kernel not in KERNELS:
-        raise ValueError(f"kernel is {kernel!r}; it is one of {', '.join(map(repr, KERNELS))}.")
     same = t.q.shape[-3] == t.k.shape[-3] and query_start is None and not any(a is not None for a in t[4::2])
     t = arguments.check_tokens(t, scheme, query_start, cache is not None)
     width = None if t.x is None else t.x.shape[-1]
@@ -101,7 +102,8 @@ def prepare(given: Any, params: Any, t: Tokens, query_start: Any, mask: Mask, ke
     if cache is not None:
         arguments.check_cache(scheme, params, cache, t, look, query_start)
     start = cache.length if cache is not None else 0 if query_start is None else query_start
-    layer = _Layer(scheme, pick(params, "layer"), pick(params, "heads"), look, same)
+    kernel = kernels.choose(scheme, kernel, t.q, t.k.shape[-3] if cache is None else cache.segment.shape[1])
+    layer = _Layer(scheme, pick(params, "layer"), pick(params, "heads"), look, same, kernel)
     arguments.admit(scheme, layer.params, t, start, cache is not None)
     return layer, t, start
 
@@ -150,6 +152,7 @@ class _Layer(NamedTuple):
     look: Window
     same: bool
     """Whether queries and keys are the same tokens."""
+    kernel: str
 
     @property
     def both(self):
@@ -177,9 +180,9 @@ def _full(layer: _Layer, start: Array, t: Tokens) -> Float[Array, "Q H d"]:
     scheme, (queries, heads, d) = layer.scheme, t.q.shape
     t = _silent(t._replace(key_segments=t.segments) if layer.same else t)
     qi, ki = start + jnp.arange(queries, dtype=jnp.int32), jnp.arange(t.k.shape[0], dtype=jnp.int32)
-    seen = sees(layer.look, qi, ki, t.segments, t.key_segments)
-    first = sides.start(scheme, layer.both, _dims(t))
-    at = _at(scheme, qi, t.segments, t.positions, seen.sum(-1, dtype=jnp.int32), heads)
+    rows, first = kernels.block(queries, ki.size), sides.start(scheme, layer.both, _dims(t))
+    count = kernels.visible(layer.look, Side(None, qi, t.segments), Side(None, ki, t.key_segments), rows)
+    at = _at(scheme, qi, t.segments, t.positions, count, heads)
     told, _ = sides.tell(scheme, layer.both, t.x, at, first)
     key_at, key_told = at, told
     if not layer.same:
@@ -187,8 +190,10 @@ def _full(layer: _Layer, start: Array, t: Tokens) -> Float[Array, "Q H d"]:
         key_told, _ = sides.tell(scheme, layer.both, t.key_x, key_at, first)
         told = sides.lookup(scheme, layer.both, told, key_told, qi)
     keys = sides.encode(scheme, layer.both, t.k, t.v, key_told, heads)
-    pairs = sides.Pairs(_distance(at.position, key_at.position, qi, ki), seen, qi, ki, scheme.scale(d), heads)
-    return sides.mix(scheme, layer.both, t.q, keys, told, pairs)
+    query, key = Side(at.position, qi, t.segments), Side(key_at.position, ki, t.key_segments)
+    implied = t.positions is None and (layer.same or t.segments is None)
+    pairs = Pairs(query, key, layer.look, scheme.scale(d), heads, implied)
+    return kernels.mix(layer.kernel, scheme, layer.both, t.q, keys, told, pairs)
 
 
 def _step(layer: _Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"], Cache]:
@@ -205,8 +210,9 @@ def _step(layer: _Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"]
     told, carry = sides.tell(scheme, layer.both, t.x, at, cache.carry)
     keys = sides.encode(scheme, layer.both, t.k, t.v, told, heads)
     keys = sides.Keys(*write((cache.k, cache.v, cache.said), tuple(keys), length, 1))
-    pairs = sides.Pairs(_distance(at.position, position, qi, ki), seen, qi, ki, scheme.scale(d), heads)
-    out = sides.mix(scheme, layer.both, t.q, keys, told, pairs)
+    query, key = Side(at.position, qi, t.segments), Side(position, ki, segment)
+    pairs = Pairs(query, key, layer.look, scheme.scale(d), heads, False)
+    out = kernels.mix(layer.kernel, scheme, layer.both, t.q, keys, told, pairs)
     out = jnp.where(length + new > capacity, jnp.nan, out)
     return out, Cache(*keys, position, segment, carry, length + new)
 
@@ -220,15 +226,6 @@ def _silent(t: Tokens) -> Tokens:
     q, x = hush(t.q, t.segments), hush(t.x, t.segments)
     k, v, key_x = (hush(a, t.key_segments) for a in (t.k, t.v, t.key_x))
     return t._replace(q=q, x=x, k=k, v=v, key_x=key_x)
-
-
-def _distance(i: PyTree, j: PyTree, qi: Array, ki: Array) -> PyTree:
-    """Query position minus key position, for each part of a chain, or the distance that was drawn for the pair."""
-    if isinstance(i, tuple):
-        return tuple(_distance(a, b, qi, ki) for a, b in zip(i, j, strict=True))
-    if isinstance(i, Distances):
-        return i.between(qi, ki)
-    return i[:, None] - j[None, :]
 
 
 def _dims(t: Tokens) -> Dims:

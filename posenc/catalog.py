@@ -17,9 +17,9 @@ import jax
 import jax.numpy as jnp
 
 from posenc import naming
-from posenc.attention import KERNELS
 from posenc.cache import blank
 from posenc.compose import Chain, Pattern, Placed, Windowed
+from posenc.kernels import serves
 from posenc.parameters import init
 from posenc.registry import settings
 from posenc.scheme import Dims, Scheme, check_dims
@@ -116,7 +116,7 @@ def _alone(scheme: Scheme, dims: Dims) -> dict[str, Any]:
         "axes": scheme.axes,
         "extrapolates": scheme.extrapolates,
         "proof": _proof(scheme),
-        "kernels": [kernel for kernel in KERNELS if kernel != "auto"],
+        "kernels": [kernel for kernel, why in serves(fitted).items() if not why],
         "cite": [key for entry in _entries(type(scheme)) for key in re.findall(r"@\w+\{([^,\s]+),", entry)],
     }
 

@@ -1,6 +1,6 @@
-"""The two sides of one sequence's attention: what keys say and store, and what each row of queries makes of it.
+"""The two sides of one sequence's attention: what keys say and store, and what queries ask and receive.
 
-Hooks are called here and in `attention.embed`, nowhere else. Keys of grouped queries stay few unless a scheme makes
+What mixes the two is a kernel's. Keys of grouped queries stay few unless a scheme makes
 them differ per query head; then they are repeated before the hook.
 """
 
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Num, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from posenc.compose import merge
-from posenc.scheme import GROUP_AXIS, REPEAT_AXIS, At, Scheme, Tile
+from posenc.scheme import At, Scheme
 
 
 class Keys(NamedTuple):
@@ -70,59 +70,19 @@ def lookup(scheme: Scheme, params: tuple[Any, Any], asked: PyTree, whole: PyTree
     return jax.vmap(one)(asked, whole) if each_head(scheme, params[1]) else one(asked, whole)
 
 
-class Pairs(NamedTuple):
-    """What all heads of one sequence share about its pairs of tokens."""
-
-    distance: PyTree[Num[Array, "Q K"]]
-    seen: Bool[Array, "Q K"]
-    qi: Array
-    ki: Array
-    scale: float
-    heads: int
-
-
-def mix(
-    scheme: Scheme, params: tuple[Any, Any], q: Float[Array, "Q H d"], keys: Keys, told: PyTree, pairs: Pairs
-) -> Float[Array, "Q H d"]:
-    """The query side: every row of every head, over all keys."""
+def ask(
+    scheme: Scheme, params: tuple[Any, Any], q: Float[Array, "Q H d"], told: PyTree
+) -> tuple[Float[Array, "H Q e"], PyTree]:
+    """The query side before mixing: every query of every head once, through its hook, and what it says, heads first."""
     layer, own = params
-    each = each_head(scheme, own)
-    groups = keys.k.shape[0]
-    nested = lambda a: a.reshape(groups, pairs.heads // groups, *a.shape[1:])  # noqa: E731
-
-    def one(own, head, q, c, keys):
-        return _rows(scheme, merge(layer, own), q, c, keys, head, pairs)
-
-    told_axis = 0 if each else None
-    inner = jax.vmap(one, (0, 0, 0, told_axis, None), axis_name=REPEAT_AXIS)
-    outer = jax.vmap(inner, (0, 0, 0, told_axis, 0), axis_name=GROUP_AXIS)
-    out = outer(
-        jax.tree.map(nested, own),
-        nested(jnp.arange(pairs.heads)),
-        nested(q.swapaxes(0, 1)),
-        jax.tree.map(nested, told) if each else told,
-        keys,
-    )
-    return out.reshape(pairs.heads, *out.shape[2:]).swapaxes(0, 1)
+    one = lambda own, q, c: scheme.query(merge(layer, own), q, c)  # noqa: E731
+    told_axis = 0 if each_head(scheme, own) else None
+    return jax.vmap(one, (0, 0, told_axis))(own, q.swapaxes(0, 1), told)
 
 
-def _rows(scheme: Scheme, p: Any, q: Array, c: PyTree, keys: Keys, head: Array, pairs: Pairs) -> Float[Array, "Q d"]:
-    exact = jnp.promote_types(q.dtype, jnp.float32)
-    q, said = scheme.query(p, q, c)
-    raw = jnp.einsum("qd,kd->qk", q, keys.k, preferred_element_type=exact) * pairs.scale
-    tile = Tile(said, keys.said, pairs.distance, raw, pairs.scale, pairs.seen, pairs.qi, pairs.ki, head, pairs.heads)
-    s = scheme.score(p, raw, tile)
-    a = scheme.weigh(p, s, tile) if scheme.overrides("weigh") else softmax(s, pairs.seen)
-    o = jnp.einsum("qk,kd->qd", a.astype(keys.v.dtype), keys.v, preferred_element_type=exact)
-    if scheme.overrides("extra"):
-        o = o + scheme.extra(p, a, tile)
-    return scheme.output(p, o.astype(keys.v.dtype), c)
-
-
-def softmax(s: Float[Array, "Q K"], seen: Bool[Array, "Q K"]) -> Float[Array, "Q K"]:
-    """Weights of the seen keys; a row that sees nothing is zero, with zero gradient, and never NaN."""
-    s = jnp.where(seen, s, -jnp.inf)
-    top = jax.lax.stop_gradient(s.max(-1, keepdims=True, initial=-jnp.inf))
-    e = jnp.exp(s - jnp.where(top > -jnp.inf, top, 0.0))
-    total = e.sum(-1, keepdims=True)
-    return e / jnp.where(total > 0, total, 1.0)
+def receive(scheme: Scheme, params: tuple[Any, Any], o: Float[Array, "H Q d"], told: PyTree) -> Float[Array, "Q H d"]:
+    """The query side after mixing."""
+    layer, own = params
+    one = lambda own, o, c: scheme.output(merge(layer, own), o, c)  # noqa: E731
+    told_axis = 0 if each_head(scheme, own) else None
+    return jax.vmap(one, (0, 0, told_axis))(own, o, told).swapaxes(0, 1)

@@ -1,0 +1,320 @@
+"""Attention in tiles, in memory that grows with the length and not its square: an online softmax, and one gradient.
+
+Scores are made tile by tile, by the scheme's own `score`, and folded at once into a running maximum, a running sum and
+the weighted values (Milakov & Gimelshein, 2018; Rabe & Staats, 2021; Dao et al., 2022). What is kept for the gradient
+is the output and the logarithm of each row's sum; the backward pass makes each tile anew. With P the weights and o the
+output, the gradient of the scores is
+
+    dS = P ∘ (dO Vᵀ - D),    D = rowsum(dO ∘ o)
+
+and from there it flows through `score` itself, by `jax.vjp` of one tile: no scheme writes a gradient, and every number
+that `score` reads, of the scheme or of a token, receives its own. A tile that the mask empties is not computed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from posenc import sides
+from posenc.compose import merge
+from posenc.kernels.band import band, toeplitz
+from posenc.kernels.pairs import Pairs, Side, apart
+from posenc.kernels.parting import drawn, join, part, varies
+from posenc.masks import Window, sees
+from posenc.scheme import Scheme, Tile
+
+
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """What is static: the scheme and its mask, the true lengths, and the sizes of a tile."""
+
+    scheme: Scheme
+    look: Window
+    scale: float
+    heads: int
+    queries: int
+    keys: int
+    rows: int
+    cols: int
+    banded: bool
+    """Whether all that `score` adds is a band."""
+
+    @property
+    def scores(self) -> bool:
+        return self.scheme.overrides("score")
+
+    @property
+    def adds(self) -> bool:
+        return self.scheme.overrides("extra")
+
+
+class Sides(NamedTuple):
+    """All arrays that attention reads, whole; heads are nested, `[G, R]`: each key head, and each query head of it."""
+
+    layer: PyTree
+    own: PyTree
+    lags: PyTree
+    """Drawn distances, where positions are such."""
+    w: Float[Array, "G R N"] | None
+    q: Float[Array, "G R Q e"]
+    k: Float[Array, "G K e"]
+    v: Float[Array, "G K d"]
+    i: PyTree
+    j: PyTree
+    qp: PyTree
+    kp: PyTree
+    start: Array
+    qs: Array | None
+    ks: Array | None
+
+
+QUERY, KEY = {"q": 2, "i": 2, "qp": 0, "qs": 0}, {"k": 1, "v": 1, "j": 1, "kp": 0, "ks": 0}
+"""What belongs to queries and to keys, and which of its axes counts tokens."""
+
+
+def mix(
+    scheme: Scheme, params: tuple[Any, Any], q: Array, keys: sides.Keys, told: PyTree, pairs: Pairs, block: int
+) -> Float[Array, "Q H d"]:
+    """Every row of every head, over all keys, in tiles of `block` queries and as many keys."""
+    exact = jnp.promote_types(q.dtype, jnp.float32)
+    asked, said = sides.ask(scheme, params, q, told)
+    (heads, queries, _), (groups, count, _) = asked.shape, keys.k.shape
+    nested = lambda a: a.reshape(groups, heads // groups, *a.shape[1:])  # noqa: E731
+    place = pairs.query.position
+    by_gap = pairs.implied or all(map(drawn, jax.tree.leaves(place, is_leaf=drawn)))
+    banded = by_gap and scheme.reads == "distance" and not scheme.overrides("extra")
+    form = Form(scheme, pairs.look, pairs.scale, heads, queries, count, min(block, queries), min(block, count), banded)
+    w, start = None, pairs.query.index[0]
+    if banded:
+        gaps = jnp.arange(_up(queries, form.rows) + _up(count, form.cols) - 1) - (_up(count, form.cols) - 1)
+        gaps = start + jnp.clip(gaps, 1 - count, queries - 1).astype(jnp.int32)
+        w = nested(band(scheme, params, gaps, None if pairs.implied else place, heads, exact))
+    (lags, qp), (_, kp) = (part(side.position, drawn) for side in (pairs.query, pairs.key))
+    layer, own = params
+    whole = Sides(
+        layer, jax.tree.map(nested, own), lags, w, nested(asked), keys.k, keys.v, jax.tree.map(nested, said), keys.said,
+        qp, kp, start, pairs.query.segment, pairs.key.segment,
+    )  # fmt: skip
+    whole = _padded(form, whole)
+    out = _attention(form, *part(whole, varies)).reshape(heads, -1, keys.v.shape[-1])[:, :queries]
+    return sides.receive(scheme, params, out.astype(keys.v.dtype), told)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _attention(form: Form, some: Sides, rest: Sides) -> Float[Array, "G R Q d"]:
+    return _forward(form, some, rest)[0]
+
+
+def _forward(form: Form, some: Sides, rest: Sides):
+    a = join(some, rest)
+    o, lse = jax.lax.map(functools.partial(_row, form, a), jnp.arange(_up(form.queries, form.rows) // form.rows))
+    return _lined(o), (some, rest, _lined(o), _lined(lse))
+
+
+def _row(form: Form, a: Sides, n: Array) -> tuple[Array, Array]:
+    """The rows of one block of queries: their output, and the logarithm of the sum of their exponentials."""
+    mine = _cut(a, QUERY, n * form.rows, form.rows)
+    exact = jnp.promote_types(a.q.dtype, jnp.float32)
+    lead = mine.q.shape[:3]
+    first = jnp.zeros((*lead, a.v.shape[-1]), exact), jnp.full(lead, -jnp.inf, exact), jnp.zeros(lead, exact)
+
+    def step(m: Array, state: tuple, masked: bool) -> tuple:
+        out, top, total = state
+        t = _cut(mine, KEY, m * form.cols, form.cols)
+        tile = _Tile(form, t, n, m, masked)
+        s = tile.hidden(tile.score(tile.read, tile.raw))
+        new = jnp.maximum(top, s.max(-1))
+        safe = jnp.where(new > -jnp.inf, new, 0.0)
+        e, shrink = jnp.exp(s - safe[..., None]), jnp.exp(top - safe)
+        mixed = jnp.einsum("grqk,gkd->grqd", e.astype(t.v.dtype), t.v, preferred_element_type=exact)
+        if form.adds:
+            mixed = mixed + tile.extra(tile.read, e)
+        return out * shrink[..., None] + mixed, new, total * shrink + e.sum(-1)
+
+    out, top, total = _over_keys(form, a, n, step, first)
+    some = total > 0
+    out = out / jnp.where(some, total, 1.0)[..., None]
+    return out, jnp.where(some, jnp.where(some, top, 0.0) + jnp.log(jnp.where(some, total, 1.0)), jnp.inf)
+
+
+def _backward(form: Form, saved: tuple, do: Array) -> tuple[Sides, None]:
+    some, rest, o, lse = saved
+    a = join(some, rest)
+    exact = lse.dtype
+    zeros = lambda tree: jax.tree.map(lambda b: jnp.zeros(b.shape, jnp.promote_types(b.dtype, exact)), tree)  # noqa: E731
+    keep = zeros(some._replace(**dict.fromkeys(QUERY)))  # what all blocks of queries add to
+    given = do.astype(exact), lse, (do.astype(exact) * o).sum(-1)
+
+    def block(keep: Sides, n: Array) -> tuple[Sides, dict[str, PyTree]]:
+        mine, at = _cut(a, QUERY, n * form.rows, form.rows), n * form.rows
+        do, lse, mean = (jax.lax.dynamic_slice_in_dim(b, at, form.rows, 2) for b in given)
+        own = zeros(_cut(some, QUERY, at, form.rows))
+
+        def step(m: Array, sums: Sides, masked: bool) -> Sides:
+            t = _cut(mine, KEY, m * form.cols, form.cols)
+            tile = _Tile(form, t, n, m, masked)
+            s, pull = jax.vjp(tile.score, tile.read, tile.raw)
+            p = jnp.exp(tile.hidden(s) - lse[..., None])
+            dp = jnp.einsum("grqd,gkd->grqk", do.astype(t.v.dtype), t.v, preferred_element_type=exact)
+            if form.adds:
+                added, apart = jax.vjp(tile.extra, tile.read, p)
+                more, extra = apart(do.astype(added.dtype))
+                dp = dp + extra
+            read, raw = pull((p * (dp - mean[..., None])).astype(s.dtype))
+            if form.adds:
+                read = jax.tree.map(jnp.add, read, more)
+            raw = (raw * form.scale).astype(t.k.dtype)
+            grad = read._replace(
+                q=jnp.einsum("grqk,gke->grqe", raw, t.k, preferred_element_type=exact),
+                k=jnp.einsum("grqk,grqe->gke", raw, t.q, preferred_element_type=exact),
+                v=jnp.einsum("grqk,grqd->gkd", p.astype(t.v.dtype), do.astype(t.v.dtype), preferred_element_type=exact),
+            )
+            return _added(form, sums, grad, n, m)
+
+        sums = _over_keys(form, a, n, step, keep._replace(**{name: getattr(own, name) for name in QUERY}))
+        return sums._replace(**dict.fromkeys(QUERY)), {name: getattr(sums, name) for name in QUERY}
+
+    keep, rows = jax.lax.scan(block, keep, jnp.arange(_up(form.queries, form.rows) // form.rows))
+    grad = keep._replace(
+        **{n: jax.tree.map(functools.partial(_lined, axis=axis), rows[n]) for n, axis in QUERY.items()}
+    )
+    return jax.tree.map(lambda g, b: g.astype(b.dtype), grad, some), None
+
+
+_attention.defvjp(_forward, _backward)
+
+
+class _Tile:
+    """One rectangle of scores of all heads, made anew wherever it is needed."""
+
+    def __init__(self, form: Form, t: Sides, n: Array, m: Array, masked: bool):
+        self.form, self.t = form, t
+        exact = jnp.promote_types(t.q.dtype, jnp.float32)
+        self.raw = jnp.einsum("grqe,gke->grqk", t.q, t.k, preferred_element_type=exact) * form.scale
+        self.qi = t.start + n * form.rows + jnp.arange(form.rows, dtype=jnp.int32)
+        self.ki = m * form.cols + jnp.arange(form.cols, dtype=jnp.int32)
+        self.seen = None
+        if masked:
+            self.seen = sees(form.look, self.qi, self.ki, t.qs, t.ks) & (self.ki < form.keys)[None, :]
+        t = t._replace(q=None, k=None, v=None, start=None, qs=None, ks=None)
+        if form.banded:
+            count = form.rows + form.cols - 1
+            t = t._replace(w=jax.lax.dynamic_slice_in_dim(t.w, _corner(form, n, m), count, 2))
+        self.read, self.rest = part(t, varies)
+
+    def hidden(self, s: Array) -> Array:
+        """The scores with those that are not seen at minus infinity."""
+        return s if self.seen is None else jnp.where(self.seen, s, -jnp.inf)
+
+    def score(self, read: Sides, raw: Array) -> Array:
+        """The scheme's own score of this tile."""
+        if self.form.banded:
+            return raw + jax.vmap(functools.partial(toeplitz, rows=self.form.rows))(read.w)
+        if not self.form.scores:
+            return raw
+        return self._each(read, lambda p, s, tile: self.form.scheme.score(p, s, tile), raw, raw)
+
+    def extra(self, read: Sides, a: Array) -> Array:
+        """What the scheme adds to the weighted values."""
+        return self._each(read, lambda p, a, tile: self.form.scheme.extra(p, a, tile), a, self.raw)
+
+    def _each(self, read: Sides, hook: Any, a: Array, raw: Array) -> Array:
+        t, form = join(read, self.rest), self.form
+        distance = apart(Side(join(t.lags, t.qp), self.qi, None), Side(join(t.lags, t.kp), self.ki, None))
+        seen = jnp.ones(a.shape[2:], bool) if self.seen is None else self.seen
+
+        def one(own, head, a, raw, i, j):
+            tile = Tile(i, j, distance, raw, form.scale, seen, self.qi, self.ki, head, form.heads)
+            return hook(merge(t.layer, own), a, tile)
+
+        heads = jnp.arange(form.heads).reshape(a.shape[:2])
+        return jax.vmap(jax.vmap(one, (0, 0, 0, 0, 0, None)))(t.own, heads, a, raw, t.i, t.j)
+
+
+def _over_keys(form: Form, a: Sides, n: Array, step: Any, state: Any) -> Any:
+    """`step` over the blocks of keys that a block of queries may see; the mask is asked only where it cuts a tile."""
+    rows, cols, left, right = form.rows, form.cols, form.look.left, form.look.right
+    count, first = _up(form.keys, cols) // cols, a.start + n * rows
+    low, high = jnp.int32(0), jnp.int32(count)
+    inner, outer = jnp.int32(0), jnp.int32(form.keys // cols)
+    if left is not None:
+        low = jnp.clip((first - left) // cols, 0, count)
+        inner = -((left - first - rows + 1) // cols)
+    if right is not None:
+        high = jnp.clip((first + rows - 1 + right) // cols + 1, 0, count)
+        outer = jnp.minimum((first + right + 1) // cols, outer)
+    if a.qs is not None:
+        return jax.lax.fori_loop(low, high, functools.partial(step, masked=True), state)
+    inner = jnp.clip(inner, low, jnp.maximum(low, high))
+    outer = jnp.clip(outer, inner, jnp.maximum(inner, high))
+    if left is not None:
+        state = jax.lax.fori_loop(low, inner, functools.partial(step, masked=True), state)
+    state = jax.lax.fori_loop(inner, outer, functools.partial(step, masked=False), state)
+    if right is not None or form.keys % cols:
+        state = jax.lax.fori_loop(outer, high, functools.partial(step, masked=True), state)
+    return state
+
+
+def _added(form: Form, sums: Sides, grad: Sides, n: Array, m: Array) -> Sides:
+    """The gradient of one tile, added where it belongs."""
+
+    def put(axis: int | None, at: Any) -> Any:
+        def one(total, part):
+            part = part.astype(total.dtype)
+            if axis is None:
+                return total + part
+            old = jax.lax.dynamic_slice_in_dim(total, at, part.shape[axis], axis)
+            return jax.lax.dynamic_update_slice_in_dim(total, old + part, at, axis)
+
+        return one
+
+    done = {}
+    for name, total in zip(Sides._fields, sums, strict=True):
+        axis, at = KEY.get(name), m * form.cols
+        if name == "w" and total is not None:
+            axis, at = (
+                2,
+                total.shape[-1] - (_up(form.queries, form.rows) + form.cols - 1) + n * form.rows - m * form.cols,
+            )
+        done[name] = jax.tree.map(put(axis, at), total, getattr(grad, name))
+    return Sides(**done)
+
+
+def _corner(form: Form, n: Array, m: Array) -> Array:
+    """Where in the band the diagonals of a tile begin."""
+    return _up(form.keys, form.cols) - form.cols + n * form.rows - m * form.cols
+
+
+def _padded(form: Form, a: Sides) -> Sides:
+    """Tokens up to whole blocks: the last one again, for numbers that hooks know how to read; masks leave them out."""
+
+    def pad(axis: int, count: int, block: int):
+        more = _up(count, block) - count
+        return lambda b: jnp.pad(b, [(0, more if n == axis else 0) for n in range(b.ndim)], mode="edge")
+
+    query = {n: jax.tree.map(pad(axis, form.queries, form.rows), getattr(a, n)) for n, axis in QUERY.items()}
+    key = {n: jax.tree.map(pad(axis, form.keys, form.cols), getattr(a, n)) for n, axis in KEY.items()}
+    return a._replace(**query, **key)
+
+
+def _cut(a: Sides, where: dict[str, int], at: Any, size: int) -> Sides:
+    """Some tokens of a side."""
+    take = lambda axis: lambda b: jax.lax.dynamic_slice_in_dim(b, at, size, axis)  # noqa: E731
+    return a._replace(**{n: jax.tree.map(take(axis), getattr(a, n)) for n, axis in where.items()})
+
+
+def _lined(blocks: Array, axis: int = 2) -> Array:
+    """Blocks of tokens, one after another on their axis."""
+    a = jnp.moveaxis(blocks, 0, axis)
+    return a.reshape(*a.shape[:axis], -1, *a.shape[axis + 2 :])
+
+
+def _up(count: int, block: int) -> int:
+    """The next multiple of a block."""
+    return -(-count // block) * block
