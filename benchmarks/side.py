@@ -15,21 +15,33 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 WIDE = 1.5
 """A row whose slowest round took this many times its fastest is marked, and may not be quoted."""
+NONE: Mapping[str, str] = MappingProxyType({})
+DRIFT = 1.15
+"""A row whose process multiplied matrices this much faster before its rounds than after, or slower, likewise."""
+SIDE = 2048
+"""Rows and columns of the matrices by which a process says how fast it could be."""
 
 
 class Ready(NamedTuple):
-    """A candidate after compilation: `go()` does one round and waits for it; `units` is what a round gets done."""
+    """A candidate after compilation: `go()` does one round and waits for it; `units` is what a round gets done.
+
+    `peak()` is how many operations a second its process reaches in a plain product of matrices, and is asked before the
+    rounds and after them. `probe` is some numbers of the result, by which candidates that should agree are held to it.
+    """
 
     go: Callable[[], None]
     units: float
     compile_s: float
     scratch: int | None = None
+    peak: Callable[[], float] | None = None
+    probe: tuple[float, ...] | None = None
 
 
 class Row(NamedTuple):
@@ -40,6 +52,8 @@ class Row(NamedTuple):
     units: float
     compile_s: float
     scratch: int | None
+    peaks: tuple[float, ...] = ()
+    probe: tuple[float, ...] | None = None
 
     @property
     def speed(self) -> float:
@@ -51,40 +65,99 @@ class Row(NamedTuple):
         """Whether its rounds differ too much to be quoted."""
         return max(self.seconds) > WIDE * min(self.seconds)
 
+    @property
+    def drifted(self) -> bool:
+        """Whether the machine itself was faster before the rounds than after them, or slower."""
+        return bool(self.peaks) and max(self.peaks) > DRIFT * min(self.peaks)
 
-def compare(module: str, names: list[str], rounds: int) -> dict[str, Row]:
-    """Every candidate of a module, compiled one after another, then timed in turn."""
+    @property
+    def efficiency(self) -> float:
+        """Units per second, over the peak of the same process; a share where units are floating-point operations."""
+        return self.speed / statistics.mean(self.peaks)
+
+
+def compare(module: str, names: list[str], rounds: int, pythons: Mapping[str, str] = NONE) -> dict[str, Row]:
+    """Every candidate of a module, compiled one after another, then timed in turn.
+
+    `pythons` are the interpreters of candidates that do not live in ours. Raises `RuntimeError` where one ends early.
+    """
     children: dict[str, subprocess.Popen] = {}
     said: dict[str, dict] = {}
-    for name in names:
-        children[name] = _start(module, name)
-        said[name] = json.loads(children[name].stdout.readline())
-    seconds: dict[str, list[float]] = {name: [] for name in names}
-    for turn in range(rounds + 1):
-        for name, child in children.items():
-            child.stdin.write("go\n")
-            child.stdin.flush()
-            took = json.loads(child.stdout.readline())
-            if turn:  # the first round warms up
-                seconds[name].append(took)
-    for child in children.values():
-        child.stdin.close()
-        child.wait()
-    return {n: Row(n, tuple(seconds[n]), said[n]["units"], said[n]["compile_s"], said[n]["scratch"]) for n in names}
+    try:
+        for name in names:
+            children[name] = _start(module, name, pythons.get(name, sys.executable))
+            said[name] = _hear(children[name], name)
+        peaks = {name: [_ask(children[name], name, "peak")] for name in names if said[name]["peaks"]}
+        seconds: dict[str, list[float]] = {name: [] for name in names}
+        for turn in range(rounds + 1):
+            for name, child in children.items():
+                took = _ask(child, name, "go")
+                if turn:  # the first round warms up
+                    seconds[name].append(took)
+        for name, found in peaks.items():
+            found.append(_ask(children[name], name, "peak"))
+    finally:
+        for child in children.values():
+            child.stdin.close()
+            child.wait()
+    rows = {}
+    for n in names:
+        about = said[n] | {"peaks": tuple(peaks.get(n, ())), "probe": said[n]["probe"] and tuple(said[n]["probe"])}
+        rows[n] = Row(n, tuple(seconds[n]), **about)
+    return rows
 
 
-def _start(module: str, name: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", module, "--candidate", name]
+def _start(module: str, name: str, python: str) -> subprocess.Popen:
+    command = [python, "-m", module, "--candidate", name]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+def _ask(child: subprocess.Popen, name: str, what: str) -> Any:
+    child.stdin.write(what + "\n")
+    child.stdin.flush()
+    return _hear(child, name)
+
+
+def _hear(child: subprocess.Popen, name: str) -> Any:
+    line = child.stdout.readline()
+    if not line:
+        raise RuntimeError(f"The candidate {name!r} ended before it answered; what it said stands above.")
+    return json.loads(line)
+
+
 def serve(ready: Ready) -> None:
-    """The child's side: say that it is ready, then a round for every line."""
-    print(json.dumps({"units": ready.units, "compile_s": ready.compile_s, "scratch": ready.scratch}), flush=True)
-    for _ in sys.stdin:
+    """The child's side: say that it is ready, then a round for every line, or its peak."""
+    said = ready._asdict()
+    del said["go"], said["peak"]
+    print(json.dumps(said | {"peaks": ready.peak is not None}), flush=True)
+    for line in sys.stdin:
+        if line == "peak\n":
+            print(json.dumps(ready.peak()), flush=True)
+            continue
         began = time.perf_counter()
         ready.go()
         print(json.dumps(time.perf_counter() - began), flush=True)
+
+
+def best(multiply: Callable[[], Any], tries: int = 7) -> float:
+    """Operations a second of a product of two square matrices of `SIDE`, at the fastest try."""
+    multiply()
+    took = []
+    for _ in range(tries):
+        began = time.perf_counter()
+        multiply()
+        took.append(time.perf_counter() - began)
+    return 2 * SIDE**3 / min(took)
+
+
+def jax_peak() -> float:
+    """Operations a second that jax reaches here in float32."""
+    import jax
+    import jax.numpy as jnp
+
+    a = jnp.ones((SIDE, SIDE))
+    multiply = jax.jit(jnp.matmul)
+    return best(lambda: jax.block_until_ready(multiply(a, a)))
 
 
 def arguments(doc: str) -> argparse.Namespace:
@@ -128,7 +201,7 @@ def table(rows: dict[str, Row], base: str, unit: str) -> str:
         span = f"{min(row.seconds):.3f} … {max(row.seconds):.3f}"
         scratch = "" if row.scratch is None else f"{row.scratch / 2**20:.0f}"
         ratio = row.speed / rows[base].speed
-        mark = " noisy" if row.noisy else ""
+        mark = " noisy" * row.noisy + " drifted" * row.drifted
         lines.append(
             f"{row.name:42s} {ratio:6.2f} {row.speed:14.1f} {span:>16s} {row.compile_s:10.1f} {scratch:>12s}{mark}"
         )
