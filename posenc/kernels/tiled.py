@@ -25,7 +25,7 @@ from posenc import sides
 from posenc.compose import merge
 from posenc.kernels.band import band, toeplitz
 from posenc.kernels.pairs import Pairs, Side, apart
-from posenc.kernels.parting import drawn, join, part, varies
+from posenc.kernels.parting import drawn, join, lengthened, part, varies, varying
 from posenc.masks import Window, sees
 from posenc.scheme import Scheme, Tile
 
@@ -70,6 +70,8 @@ class Sides(NamedTuple):
     qp: PyTree
     kp: PyTree
     start: Array
+    """The index of the first query, and that of the first key."""
+    begin: Array
     qs: Array | None
     ks: Array | None
 
@@ -82,6 +84,19 @@ def mix(
     scheme: Scheme, params: tuple[Any, Any], q: Array, keys: sides.Keys, told: PyTree, pairs: Pairs, block: int
 ) -> Float[Array, "Q H d"]:
     """Every row of every head, over all keys, in tiles of `block` queries and as many keys."""
+    form, whole = gathered(scheme, params, q, keys, told, pairs, block)
+    out = _attention(form, *part(varying(whole, whole), varies)).reshape(pairs.heads, -1, keys.v.shape[-1])
+    return sides.receive(scheme, params, out[:, : form.queries].astype(keys.v.dtype), told)
+
+
+def gathered(
+    scheme: Scheme, params: tuple[Any, Any], q: Array, keys: sides.Keys, told: PyTree, pairs: Pairs, block: int,
+    parts: int = 1,
+) -> tuple[Form, Sides]:  # fmt: skip
+    """What is static and what is not, up to whole tiles.
+
+    The keys may be one of several equal `parts` of the sequence; then the band is of all.
+    """
     exact = jnp.promote_types(q.dtype, jnp.float32)
     asked, said = sides.ask(scheme, params, q, told)
     (heads, queries, _), (groups, count, _) = asked.shape, keys.k.shape
@@ -92,26 +107,26 @@ def mix(
     form = Form(scheme, pairs.look, pairs.scale, heads, queries, count, min(block, queries), min(block, count), banded)
     w, start = None, pairs.query.index[0]
     if banded:
-        gaps = jnp.arange(_up(queries, form.rows) + _up(count, form.cols) - 1) - (_up(count, form.cols) - 1)
-        gaps = start + jnp.clip(gaps, 1 - count, queries - 1).astype(jnp.int32)
+        past = (parts - 1) * count + _up(count, form.cols) - 1
+        gaps = jnp.arange(past + _up(queries, form.rows)) - past
+        gaps = start + jnp.clip(gaps, 1 - parts * count, queries - 1).astype(jnp.int32)
         w = nested(band(scheme, params, gaps, None if pairs.implied else place, heads, exact))
     (lags, qp), (_, kp) = (part(side.position, drawn) for side in (pairs.query, pairs.key))
     layer, own = params
     whole = Sides(
         layer, jax.tree.map(nested, own), lags, w, nested(asked), keys.k, keys.v, jax.tree.map(nested, said), keys.said,
-        qp, kp, start, pairs.query.segment, pairs.key.segment,
+        qp, kp, start, pairs.key.index[0], pairs.query.segment, pairs.key.segment,
     )  # fmt: skip
-    whole = _padded(form, whole)
-    out = _attention(form, *part(whole, varies)).reshape(heads, -1, keys.v.shape[-1])[:, :queries]
-    return sides.receive(scheme, params, out.astype(keys.v.dtype), told)
+    return form, _padded(form, whole)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _attention(form: Form, some: Sides, rest: Sides) -> Float[Array, "G R Q d"]:
-    return _forward(form, some, rest)[0]
+    return forward(form, some, rest)[0]
 
 
-def _forward(form: Form, some: Sides, rest: Sides):
+def forward(form: Form, some: Sides, rest: Sides) -> tuple[Array, tuple]:
+    """The output, and what its gradient needs: the logarithm of each row's sum, infinite where nothing is seen."""
     a = join(some, rest)
     o, lse = jax.lax.map(functools.partial(_row, form, a), jnp.arange(_up(form.queries, form.rows) // form.rows))
     return _lined(o), (some, rest, _lined(o), _lined(lse))
@@ -123,6 +138,7 @@ def _row(form: Form, a: Sides, n: Array) -> tuple[Array, Array]:
     exact = jnp.promote_types(a.q.dtype, jnp.float32)
     lead = mine.q.shape[:3]
     first = jnp.zeros((*lead, a.v.shape[-1]), exact), jnp.full(lead, -jnp.inf, exact), jnp.zeros(lead, exact)
+    first = varying(first, a)
 
     def step(m: Array, state: tuple, masked: bool) -> tuple:
         out, top, total = state
@@ -144,10 +160,16 @@ def _row(form: Form, a: Sides, n: Array) -> tuple[Array, Array]:
 
 
 def _backward(form: Form, saved: tuple, do: Array) -> tuple[Sides, None]:
+    return jax.tree.map(lambda g, b: g.astype(b.dtype), gradient(form, saved, do), saved[0]), None
+
+
+def gradient(form: Form, saved: tuple, do: Array) -> Sides:
+    """The gradient of all that has one, in float32 at least. The rows that were saved may have seen more keys."""
     some, rest, o, lse = saved
     a = join(some, rest)
     exact = lse.dtype
-    zeros = lambda tree: jax.tree.map(lambda b: jnp.zeros(b.shape, jnp.promote_types(b.dtype, exact)), tree)  # noqa: E731
+    zero = lambda b: jnp.zeros(b.shape, jnp.promote_types(b.dtype, exact))  # noqa: E731
+    zeros = lambda tree: varying(jax.tree.map(zero, tree), a)  # noqa: E731
     keep = zeros(some._replace(**dict.fromkeys(QUERY)))  # what all blocks of queries add to
     given = do.astype(exact), lse, (do.astype(exact) * o).sum(-1)
 
@@ -181,13 +203,12 @@ def _backward(form: Form, saved: tuple, do: Array) -> tuple[Sides, None]:
         return sums._replace(**dict.fromkeys(QUERY)), {name: getattr(sums, name) for name in QUERY}
 
     keep, rows = jax.lax.scan(block, keep, jnp.arange(_up(form.queries, form.rows) // form.rows))
-    grad = keep._replace(
+    return keep._replace(
         **{n: jax.tree.map(functools.partial(_lined, axis=axis), rows[n]) for n, axis in QUERY.items()}
     )
-    return jax.tree.map(lambda g, b: g.astype(b.dtype), grad, some), None
 
 
-_attention.defvjp(_forward, _backward)
+_attention.defvjp(forward, _backward)
 
 
 class _Tile:
@@ -198,11 +219,11 @@ class _Tile:
         exact = jnp.promote_types(t.q.dtype, jnp.float32)
         self.raw = jnp.einsum("grqe,gke->grqk", t.q, t.k, preferred_element_type=exact) * form.scale
         self.qi = t.start + n * form.rows + jnp.arange(form.rows, dtype=jnp.int32)
-        self.ki = m * form.cols + jnp.arange(form.cols, dtype=jnp.int32)
+        self.ki = t.begin + m * form.cols + jnp.arange(form.cols, dtype=jnp.int32)
         self.seen = None
         if masked:
-            self.seen = sees(form.look, self.qi, self.ki, t.qs, t.ks) & (self.ki < form.keys)[None, :]
-        t = t._replace(q=None, k=None, v=None, start=None, qs=None, ks=None)
+            self.seen = sees(form.look, self.qi, self.ki, t.qs, t.ks) & (self.ki - t.begin < form.keys)[None, :]
+        t = t._replace(q=None, k=None, v=None, start=None, begin=None, qs=None, ks=None)
         if form.banded:
             count = form.rows + form.cols - 1
             t = t._replace(w=jax.lax.dynamic_slice_in_dim(t.w, _corner(form, n, m), count, 2))
@@ -240,7 +261,7 @@ class _Tile:
 def _over_keys(form: Form, a: Sides, n: Array, step: Any, state: Any) -> Any:
     """`step` over the blocks of keys that a block of queries may see; the mask is asked only where it cuts a tile."""
     rows, cols, left, right = form.rows, form.cols, form.look.left, form.look.right
-    count, first = _up(form.keys, cols) // cols, a.start + n * rows
+    count, first = _up(form.keys, cols) // cols, a.start - a.begin + n * rows
     low, high = jnp.int32(0), jnp.int32(count)
     inner, outer = jnp.int32(0), jnp.int32(form.keys // cols)
     if left is not None:
@@ -292,14 +313,10 @@ def _corner(form: Form, n: Array, m: Array) -> Array:
 
 
 def _padded(form: Form, a: Sides) -> Sides:
-    """Tokens up to whole blocks: the last one again, for numbers that hooks know how to read; masks leave them out."""
-
-    def pad(axis: int, count: int, block: int):
-        more = _up(count, block) - count
-        return lambda b: jnp.pad(b, [(0, more if n == axis else 0) for n in range(b.ndim)], mode="edge")
-
-    query = {n: jax.tree.map(pad(axis, form.queries, form.rows), getattr(a, n)) for n, axis in QUERY.items()}
-    key = {n: jax.tree.map(pad(axis, form.keys, form.cols), getattr(a, n)) for n, axis in KEY.items()}
+    """Tokens up to whole blocks; masks leave out what was added."""
+    pad = lambda axis, block: lambda b: lengthened(b, axis, block)  # noqa: E731
+    query = {n: jax.tree.map(pad(axis, form.rows), getattr(a, n)) for n, axis in QUERY.items()}
+    key = {n: jax.tree.map(pad(axis, form.cols), getattr(a, n)) for n, axis in KEY.items()}
     return a._replace(**query, **key)
 
 
