@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from posenc.belongs import label
-from posenc.cache import Cache, blank
+from posenc.cache import Cache, blank, check_ring
 from posenc.compose import Chain, Placed, Windowed, axes, imply, pick, spread
 from posenc.distances import Distances, drawn, pasts
 from posenc.masks import Window, documents, since_start
@@ -299,8 +299,13 @@ def check_distances(scheme: Scheme, positions: Any, whole: bool) -> None:
         )
 
 
-def check_cache(scheme: Scheme, params: Any, cache: Cache, t: Tokens, look: Window, query_start: Any) -> None:
-    """Refuse a cache that is full, of another batch, of another scheme or type, or asked to see the future."""
+def check_cache(
+    scheme: Scheme, params: Any, cache: Cache, t: Tokens, look: Window, query_start: Any, kernel: str
+) -> str:
+    """Refuse a cache that is full, of another batch, of another scheme or type, or asked to see the future.
+
+    Returns the kernel to choose from: a ring has one.
+    """
     if not isinstance(cache, Cache):
         raise TypeError(
             f"cache is of type {type(cache).__name__}; make it with posenc.Cache.empty(scheme, params, ...)."
@@ -318,11 +323,17 @@ def check_cache(scheme: Scheme, params: Any, cache: Cache, t: Tokens, look: Wind
         raise TypeError(
             f"Positions are {kinds.pop()}, the cache's are not; make it with posenc.Cache.empty(positions=...)."
         )
+    if cache.index is not None:
+        check_ring(scheme, look, capacity, new)
+        if kernel in ("tiled", "rows"):
+            raise ValueError(f"A ring is computed by kernel='dense', not {kernel!r}: leave kernel out, or ring.")
+        return "dense" if kernel == "auto" else kernel
     length = concrete(cache.length)
     if length is not None and length + new > capacity:
         raise ValueError(
             f"The cache holds {int(length)} of {capacity} places and {new} more were given; make it larger."
         )
+    return kernel
 
 
 def _check_stored(scheme: Scheme, params: Any, cache: Cache, t: Tokens) -> None:

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from posenc import arguments, kernels, sides
 from posenc.arguments import Tokens
 from posenc.belongs import Sizes, check_params, plain
-from posenc.cache import Cache, last, write
+from posenc.cache import Cache, free, last, write
 from posenc.compose import Windowed, axes, bare, imply, pick, spread
 from posenc.kernels import Pairs, Side
 from posenc.masks import Mask, Window, sees, since_start, window
@@ -81,7 +81,7 @@ def attend(
         one = lambda t: _full(layer, jnp.asarray(start, jnp.int32), t)  # noqa: E731
         out = jax.vmap(one, (mapped,))(flat) if lead else one(t)
         return out.reshape(*lead, *out.shape[-3:])
-    rows = Cache(0, 0, 0, 0, 0, 0, None)  # type: ignore[arg-type]
+    rows = Cache(0, 0, 0, 0, 0, 0, 0, 0, None, None)  # type: ignore[arg-type]
     return jax.vmap(lambda t, cache: _step(layer, t, cache), (mapped, rows), (0, rows))(flat, cache)
 
 
@@ -100,7 +100,7 @@ def prepare(given: Any, params: Any, t: Tokens, query_start: Any, mask: Mask, ke
     width = None if t.x is None else t.x.shape[-1]
     check_params(scheme, params, Sizes(width, *t.q.shape[-2:], t.k.shape[-2]))
     if cache is not None:
-        arguments.check_cache(scheme, params, cache, t, look, query_start)
+        kernel = arguments.check_cache(scheme, params, cache, t, look, query_start, kernel)
     start = cache.length if cache is not None else 0 if query_start is None else query_start
     kernel = kernels.choose(scheme, kernel, t.q, t.k.shape[-3] if cache is None else cache.segment.shape[1])
     layer = _Layer(scheme, pick(params, "layer"), pick(params, "heads"), look, same, kernel)
@@ -202,19 +202,22 @@ def _step(layer: _Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"]
     segments = jnp.ones(new, jnp.int32) if t.segments is None else t.segments
     t = _silent(t._replace(segments=segments, key_segments=segments))
     capacity = cache.segment.shape[0]
-    qi, ki = length + jnp.arange(new, dtype=jnp.int32), jnp.arange(capacity, dtype=jnp.int32)
-    segment = write(cache.segment, t.segments, length, 0)
-    seen = sees(layer.look, qi, ki, t.segments, segment)
-    at = _at(scheme, qi, t.segments, t.positions, seen.sum(-1, dtype=jnp.int32), heads, *last(cache.segment, length))
-    position = write(cache.position, at.position, length, 0)
+    qi, places = length + jnp.arange(new, dtype=jnp.int32), free(cache, new)
+    index = None if cache.index is None else write(cache.index, qi, places, 0)
+    ki = jnp.arange(capacity, dtype=jnp.int32) if index is None else index
+    segment = write(cache.segment, t.segments, places, 0)
+    seen = sees(layer.look, qi, ki, t.segments, segment).sum(-1, dtype=jnp.int32)
+    at = _at(scheme, qi, t.segments, t.positions, seen, heads, cache.document, cache.began)
+    position = write(cache.position, at.position, places, 0)
     told, carry = sides.tell(scheme, layer.both, t.x, at, cache.carry)
     keys = sides.encode(scheme, layer.both, t.k, t.v, told, heads)
-    keys = sides.Keys(*write((cache.k, cache.v, cache.said), tuple(keys), length, 1))
+    keys = sides.Keys(*write((cache.k, cache.v, cache.said), tuple(keys), places, 1))
     query, key = Side(at.position, qi, t.segments), Side(position, ki, segment)
     pairs = Pairs(query, key, layer.look, scheme.scale(d), heads, False)
     out = kernels.mix(layer.kernel, scheme, layer.both, t.q, keys, told, pairs)
-    out = jnp.where(length + new > capacity, jnp.nan, out)
-    return out, Cache(*keys, position, segment, carry, length + new)
+    if index is None:
+        out = jnp.where(length + new > capacity, jnp.nan, out)
+    return out, Cache(*keys, position, segment, carry, *last(cache, qi, t.segments), length + new, index)
 
 
 def _silent(t: Tokens) -> Tokens:

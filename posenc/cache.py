@@ -1,6 +1,7 @@
 """The cache of decoding: what keys said once, and what `locate` carries on, so that decoding equals the full forward.
 
-It counts places (where to write, what the mask compares), never positions.
+It counts places (where to write, what the mask compares), never positions. A ring uses its places again, and so keeps
+the index of what stands in each.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, Num, PyTree
 
 from posenc import sides
 from posenc.belongs import Sizes, check_params, label, plain
-from posenc.compose import bare, imply, pick
-from posenc.masks import whole
+from posenc.compose import Windowed, bare, imply, pick
+from posenc.masks import Window, documents, since_start, whole
 from posenc.parameters import bound
 from posenc.scheme import At, Dims, Scheme, check_dims
 
@@ -29,20 +31,40 @@ class Cache(NamedTuple):
     position: PyTree[Num[Array, "B C"]]
     segment: Int[Array, "B C"]
     carry: PyTree
+    document: Int[Array, " B"]
+    """The document of the last token, padding left out; 0 before the first."""
+    began: Int[Array, " B"]
+    """The index at which that document began. Its first token may be overwritten, so this is kept."""
     length: Int[Array, ""]
-    """The next free place."""
+    """The index of the next token, and its place where there is no ring."""
+    index: Int[Array, " C"] | None
+    """The index of what stands in each place of a ring; None where places are never used again."""
 
     @classmethod
     def empty(
-        cls, scheme: Any, params: Any, dims: Dims, *, batch: int, capacity: int, dtype: Any, positions: Any = jnp.int32
+        cls,
+        scheme: Any,
+        params: Any,
+        dims: Dims,
+        *,
+        batch: int,
+        capacity: int,
+        dtype: Any,
+        positions: Any = jnp.int32,
+        ring: bool = False,
     ) -> Cache:
         """A cache with nothing in it: `batch` sequences of at most `capacity` tokens.
 
         `dtype` is that of the queries, keys and values to come, and `positions` that of their positions. `params` are
-        one layer's, whole. Raises `ValueError` where the sizes do not fit or are not causal, and for a scheme whose
-        stored keys would be wrong later (`Scheme.uncached`); `TypeError` for a type that is not floating.
+        one layer's, whole. With `ring`, token n is written to place n mod `capacity`, for as long as decoding goes on;
+        that serves attention in a window only: with `left` neighbours seen before a token, `capacity` is at least
+        `left` and the new tokens of a call.
+
+        Raises `ValueError` where the sizes do not fit or are not causal, for a scheme whose stored keys would be wrong
+        later (`Scheme.uncached`), and for a ring where a scheme reads whole rows; `TypeError` for a type that is not
+        floating, and for a `ring` that is neither True nor False.
         """
-        scheme, params = bound(bare(scheme)), plain(params)
+        given, scheme, params = scheme, bound(bare(scheme)), plain(params)
         check_dims(dims)
         check_params(scheme, params, Sizes(dims.width, dims.heads, dims.head, dims.key_heads))
         dtype, positions = _kind("dtype", dtype, jnp.floating), _kind("positions", positions, jnp.number)
@@ -53,6 +75,12 @@ class Cache(NamedTuple):
         for name, value in (("batch", batch), ("capacity", capacity)):
             if (count := whole(value)) is None or count < 1:
                 raise ValueError(f"{name} is {value!r}; it is a whole number of at least 1.")
+        if not isinstance(ring, bool | np.bool_):
+            raise TypeError(f"ring is {ring!r}; it is True or False.")
+        if ring:
+            causal = Window(None, 0)
+            look = given.narrow(causal) if isinstance(given, Windowed) else Window(0, 0)
+            check_ring(scheme, look, whole(capacity), 1)
         parts = pick(params, "layer"), pick(params, "heads")
         keys, place, _ = jax.eval_shape(lambda: blank(scheme, parts, dims, capacity, dtype, positions))
         zeros = lambda a: jnp.zeros((batch, *a.shape), a.dtype)  # noqa: E731
@@ -62,7 +90,10 @@ class Cache(NamedTuple):
             jax.tree.map(zeros, place),
             zeros(jnp.zeros(capacity, jnp.int32)),
             first,
+            jnp.zeros(batch, jnp.int32),
+            jnp.zeros(batch, jnp.int32),
             jnp.int32(0),
+            jnp.zeros(capacity, jnp.int32) if ring else None,
         )
 
 
@@ -89,22 +120,42 @@ def blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, pos
     return sides.encode(scheme, parts, k, k, told, dims.heads), place, carry
 
 
-def write(stored: PyTree, new: PyTree, length: Array, axis: int) -> PyTree:
-    """Put new entries at the next free places. What does not fit is dropped: the caller says so with NaN."""
+def check_ring(scheme: Scheme, look: Window, capacity: int, new: int) -> None:
+    """Refuse a ring where a query would still need a key that was overwritten."""
+    if scheme.reads in ("row", "heads"):
+        raise ValueError(
+            f"{label(scheme)} reads whole rows of scores, all keys in the order of their indices, and a ring overwrites"
+            " them; leave ring out."
+        )
+    if look.left is None:
+        raise ValueError(
+            "A ring overwrites what no query needs any more, and under this mask each needs all before it; use"
+            " mask=posenc.Window(left, 0), a scheme with window(n), or a cache without ring."
+        )
+    if look.left + new > capacity:
+        raise ValueError(
+            f"A ring of {capacity} places was given {new} new tokens that see {look.left} before them, which takes"
+            f" {look.left + new}; pass fewer tokens at a time, or make it larger."
+        )
+
+
+def free(cache: Cache, new: int) -> Int[Array, " new"]:
+    """The places that new tokens of one sequence are written to."""
+    places = cache.length + jnp.arange(new, dtype=jnp.int32)
+    return places if cache.index is None else places % cache.segment.size
+
+
+def write(stored: PyTree, new: PyTree, places: Int[Array, " new"], axis: int) -> PyTree:
+    """Put new entries at their places. What does not fit is dropped: the caller says so with NaN."""
 
     def put(old, new):
-        places = length + jnp.arange(new.shape[axis])
         return old.at[(slice(None),) * axis + (places,)].set(new.astype(old.dtype), mode="drop")
 
     return jax.tree.map(put, stored, new)
 
 
-def last(segment: Int[Array, " C"], length: Array) -> tuple[Array, Array]:
-    """The document of the last token stored, padding left out, and the index at which it began; 0 and 0 before one."""
-    place = jnp.arange(segment.size)
-    real = (place < length) & (segment > 0)
-    end = jnp.where(real, place, -1).max()
-    now = jnp.where(end < 0, 0, segment[jnp.maximum(end, 0)])
-    other = jnp.where(real & (segment != now), place, -1).max()
-    began = jnp.argmax(real & (place > other))
-    return now, began.astype(length.dtype)
+def last(cache: Cache, index: Int[Array, " new"], segment: Int[Array, " new"]) -> tuple[Array, Array]:
+    """The document of the last of one sequence's new tokens, padding left out, and the index at which it began."""
+    since = since_start(index, segment, cache.document, cache.began)
+    now = documents(jnp.concatenate([cache.document[None], segment.astype(cache.document.dtype)]))[-1]
+    return now, (index - since)[-1].astype(cache.began.dtype)

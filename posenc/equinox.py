@@ -59,12 +59,20 @@ class Attention(equinox.Module):
         return multihead(self.weights, self.position, x, **sizes, **about)
 
     def empty(
-        self, *, batch: int, capacity: int, dtype: Any = jnp.float32, positions: Any = jnp.int32, tied: Any = None
+        self,
+        *,
+        batch: int,
+        capacity: int,
+        dtype: Any = jnp.float32,
+        positions: Any = jnp.int32,
+        ring: bool = False,
+        tied: Any = None,
     ) -> Cache:
         """A cache for this layer: `batch` sequences of at most `capacity` tokens of the type `dtype`, that of `x`.
 
-        `positions` is the type of the positions to come; `tied` is as in a call. Raises as `posenc.Cache.empty` does.
+        `positions` is the type of the positions to come, `tied` is as in a call, and `ring`, for attention in a window,
+        as in `posenc.Cache.empty`, which says what is raised.
         """
         params = self.position if tied is None else join(tied, self.position)
-        about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions}
+        about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions, "ring": ring}
         return Cache.empty(self.scheme, params, self.dims, **about)

@@ -80,17 +80,18 @@ class Attention(linen.Module):
         capacity: int,
         dtype: Any = jnp.float32,
         positions: Any = jnp.int32,
+        ring: bool = False,
         tied: Any = None,
     ) -> Cache:
         """A cache for this layer under the variables that `init` gave: `batch` sequences of at most `capacity` tokens.
 
-        `dtype` is that of `x`, and `positions` that of the positions to come; `tied` is as in a call. Raises as
-        `posenc.Cache.empty` does.
+        `dtype` is that of `x`, `positions` that of the positions to come, `tied` is as in a call, and `ring`, for
+        attention in a window, as in `posenc.Cache.empty`, which says what is raised.
         """
         try:
             own = variables["params"]["position"]
         except (KeyError, TypeError, IndexError):
             raise ValueError("variables hold no params/position; give those that this layer's init gave.") from None
         params = own if tied is None else join(tied, own)
-        about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions}
+        about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions, "ring": ring}
         return Cache.empty(self.scheme, params, self.dims, **about)

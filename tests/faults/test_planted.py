@@ -94,34 +94,35 @@ FAULTS = {
         "rope", "grouped_queries_equal_repeated_keys",
     ),
     "the cache's index does not advance": Fault(
-        ATTENTION + "_step", "carry, length + new)", "carry, length)", "nope", DECODE
+        ATTENTION + "_step", "length + new, index)", "length, index)", "nope", DECODE
     ),
     "the carry is not kept": Fault(
-        ATTENTION + "_step", "carry, length + new)", "cache.carry, length + new)", "fox", DECODE
+        ATTENTION + "_step", "segment, carry, *last", "segment, cache.carry, *last", "fox", DECODE
     ),
     "positions are one too many in decoding": Fault(
         ATTENTION + "_step", "at = _at(scheme, qi,", "at = _at(scheme, qi + 1,", "log_n(trained=4)", DECODE
     ),
     "positions begin anew in each chunk": Fault(
-        ATTENTION + "_step", ", heads, *last(cache.segment, length))", ", heads, 0, length)", "rope", DECODE
+        ATTENTION + "_step", ", heads, cache.document, cache.began)", ", heads, 0, length)", "rope", DECODE
     ),
     "padding ends a document": Fault(
         MASKS + "documents", "return xp.take_along_axis(segment, last, -1)", "return segment",
         "log_n(trained=4)", "padding_ends_no_document",
     ),
     "padding ends a document in the cache": Fault(
-        "posenc.cache:last", "(place < length) & (segment > 0)", "(place < length)", "rope", DECODE
+        "posenc.cache:last", "now = documents(", "now = (", "rope", DECODE
     ),
     "gates begin anew after padding": Fault(
         "posenc.running:_documents", "jnp.where(b > 0, b, a)", "b", "fox", "padding_inside_is_passed_over"
     ),
     "distance changes its sign in decoding": Fault(
-        ATTENTION + "_step", "_distance(at.position, position, qi, ki)", "-_distance(at.position, position, qi, ki)",
+        ATTENTION + "_step", "Side(at.position, qi, t.segments), Side(position, ki, segment)",
+        "Side(-at.position, qi, t.segments), Side(-position, ki, segment)",
         "t5(bidirectional=False)", DECODE,
     ),
     "documents are forgotten by the cache": Fault(
-        ATTENTION + "_step", "write(cache.segment, t.segments, length, 0)",
-        "write(cache.segment, jnp.ones_like(t.segments), length, 0)", "nope", DECODE,
+        ATTENTION + "_step", "write(cache.segment, t.segments, places, 0)",
+        "write(cache.segment, jnp.ones_like(t.segments), places, 0)", "nope", DECODE,
     ),
     "the start of a block of queries is ignored": Fault(
         ATTENTION + "_full", "start + jnp.arange(queries", "0 * start + jnp.arange(queries",

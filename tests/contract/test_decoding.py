@@ -1,0 +1,271 @@
+"""Decoding: rings for windows, prompts of different lengths side by side, whole generations from one compilation.
+
+That a whole cache equals the full forward, for every scheme and schedule, is in the contract (`posenc.check`).
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
+from posenc import Cache, Dims, Window, attend
+from posenc.compose import bare
+from posenc.contract.case import restarted
+
+H, G, D, LONG = 4, 2, 8, 60
+DIMS = Dims(width=H * D, heads=H, head=D, trained=16, longest=64, key_heads=G)
+NONE = {"layer": {}, "heads": {}}
+LOOK, PLACES = Window(4, 0), 8
+"""Four neighbours and chunks of up to four tokens: the smallest ring that may serve them."""
+MIXED = (4, 4, 1, 3, 1, 1, 4, 3, 3, 1)
+ACTING = ("query", "key", "value", "score", "weigh", "extra", "output", "locate")
+
+
+def batch():
+    """A plain, a packed, a left-padded and a gapped example; documents are longer than the ring, and shorter."""
+    packed, padded, gapped = (np.ones(LONG, np.int32) for _ in range(3))
+    packed[3:], packed[30:], packed[31:], packed[57:] = 2, 3, 4, 5
+    padded[:11] = 0
+    gapped[12:], gapped[5:8], gapped[17:20], gapped[33:44] = 2, 0, 0, 0
+    return np.stack([np.ones(LONG, np.int32), packed, padded, gapped])
+
+
+SEGMENTS = batch()
+
+
+def made(text):
+    """A scheme fitted to these sizes, and parameters away from where they start."""
+    scheme = posenc.bind(posenc.parse(text), DIMS)
+    rng = np.random.default_rng(0)
+    params = posenc.init(scheme, jax.random.key(0), DIMS)
+    return scheme, jax.tree.map(lambda a: np.asarray(a) * 1.0 + 0.1 * rng.normal(size=np.shape(a)), params)
+
+
+def drawn(rows, length):
+    rng = np.random.default_rng(1)
+    q, k, v = (rng.normal(size=(rows, length, heads, D)) for heads in (H, G, G))
+    return q, k, v, rng.normal(size=(rows, length, H * D))
+
+
+def empty(scheme, params, rows, capacity, **about):
+    return Cache.empty(scheme, params, DIMS, batch=rows, capacity=capacity, dtype=jnp.float64, **about)
+
+
+def stepper(scheme, params, **about):
+    """One call, compiled once for each size of chunk."""
+    return jax.jit(lambda q, k, v, x, here, cache: attend(scheme, params, q, k, v, x=x, cache=cache, **here, **about))
+
+
+def full(scheme, params, tokens, **about):
+    """All at once, as one program."""
+    run = jax.jit(lambda q, k, v, x: attend(scheme, params, q, k, v, x=x, **about))
+    return run(*tokens)
+
+
+def decode(step, cache, tokens, schedule=MIXED, **here):
+    """What all calls return, one after another, and the last cache; `here` is passed a chunk at a time."""
+    out, start, length, chunks = [], 0, tokens[0].shape[1], list(schedule)
+    while start < length:
+        size = min(chunks[0], length - start)
+        chunks.append(chunks.pop(0))
+        part = slice(start, start := start + size)
+        o, cache = step(*(a[:, part] for a in tokens), {name: a[:, part] for name, a in here.items()}, cache)
+        out.append(np.asarray(o))
+    return np.concatenate(out, 1), cache
+
+
+def same(ours, theirs):
+    np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), atol=1e-11, rtol=0)
+
+
+def refused(match, act, kind=ValueError):
+    with pytest.raises(kind, match=match) as caught:
+        act()
+    said = str(caught.value)
+    assert said.endswith(".") and "\n" not in said
+
+
+def in_a_ring():
+    """Schemes that a ring serves, without those that act on the input alone, which attention does not see."""
+    for name in posenc.names():
+        scheme = bare(posenc.bind(posenc.parse(name), DIMS))
+        if scheme.reads not in ("row", "heads") and not scheme.uncached and scheme.overrides(*ACTING):
+            yield name
+
+
+RINGS = ("nope", *in_a_ring(), "ssmax + shaw(reach=3)", "log_n + rope + fox")
+
+
+@pytest.mark.parametrize("text", RINGS)
+def test_a_ring_equals_the_full_forward_at_every_step(text, x64):
+    """For many times its places, packed, padded and gapped, with chunks that fill it to the last place."""
+    scheme, params = made(text)
+    tokens = drawn(4, LONG)
+    whole = full(scheme, params, tokens, segments=SEGMENTS, mask=LOOK)
+    cache = empty(scheme, params, 4, PLACES, ring=True)
+    out, cache = decode(stepper(scheme, params, mask=LOOK), cache, tokens, (4, 4, 1, 1), segments=SEGMENTS)
+    same(out, whole)
+    assert int(cache.length) == LONG and sorted(np.asarray(cache.index)) == list(range(LONG - PLACES, LONG))
+
+
+def test_a_ring_holds_in_chunks_of_many_sizes(x64):
+    scheme, params = made("t5")
+    tokens = drawn(4, LONG)
+    whole = full(scheme, params, tokens, segments=SEGMENTS, mask=LOOK)
+    for capacity, schedule in ((PLACES, MIXED), (11, (7, 2)), (5, (1,))):
+        cache = empty(scheme, params, 4, capacity, ring=True)
+        same(decode(stepper(scheme, params, mask=LOOK), cache, tokens, schedule, segments=SEGMENTS)[0], whole)
+
+
+def test_a_ring_holds_under_positions_that_are_given(x64):
+    """Repeated, unordered and real ones: a ring counts places, never positions."""
+    scheme, params = made("rope + kerple")
+    tokens = drawn(4, LONG)
+    told = np.random.default_rng(2).integers(0, 20, (4, LONG)) / 2
+    whole = full(scheme, params, tokens, positions=told, mask=LOOK)
+    cache = empty(scheme, params, 4, PLACES, ring=True, positions=jnp.float64)
+    same(decode(stepper(scheme, params, mask=LOOK), cache, tokens, positions=told)[0], whole)
+
+
+def test_the_window_of_a_scheme_is_that_of_its_ring(x64):
+    scheme, params = made("alibi + window(5)")
+    tokens = drawn(4, LONG)
+    ring = empty(scheme, params, 4, PLACES, ring=True)
+    out, _ = decode(stepper(scheme, params), ring, tokens, segments=SEGMENTS)
+    same(out, full(scheme, params, tokens, segments=SEGMENTS, mask=LOOK))
+    refused("4 places was given 1 new tokens that see 4 before them, which takes 5",
+            lambda: empty(scheme, params, 4, 4, ring=True))  # fmt: skip
+
+
+def test_a_document_outlives_its_first_token(x64):
+    """Its positions go on where the ring forgot where it began, and a whole cache of it says the same."""
+    scheme, params = made("sandwich + rope")
+    tokens = drawn(4, LONG)
+    run = stepper(scheme, params, mask=LOOK)
+    ring, ours = decode(run, empty(scheme, params, 4, PLACES, ring=True), tokens, segments=SEGMENTS)
+    whole, theirs = decode(run, empty(scheme, params, 4, LONG), tokens, segments=SEGMENTS)
+    same(ring, whole)
+    for n, segments in enumerate(SEGMENTS):
+        began = LONG - 1 - restarted(segments)[-1]
+        for cache in (ours, theirs):
+            assert (int(cache.document[n]), int(cache.began[n])) == (segments[segments > 0][-1], began)
+    places = np.asarray(ours.index)
+    for stored, all_of_them in zip(ours.position, theirs.position, strict=True):
+        np.testing.assert_array_equal(stored, np.asarray(all_of_them)[:, places])
+
+
+@pytest.mark.parametrize("text", ["rope", "t5", "fox", "selective_rope", "ssmax", "log_n + shaw", "cope"])
+def test_prompts_of_different_lengths_decode_side_by_side(text, x64):
+    """Each row is what its tokens are alone, whichever side was padded: padding takes a place in the cache and,
+    positions being given, none in the text."""
+    scheme, params = made(text)
+    prompts, new = (slice(6), slice(4, 6), slice(2)), 4
+    tokens, total = drawn(3, 6 + new), 6 + new
+    segments, positions = np.zeros((2, 3, total), np.int32)
+    for n, prompt in enumerate(prompts):
+        segments[n, prompt] = segments[n, 6:] = 1
+        positions[n, segments[n] > 0] = np.arange(segments[n].sum())
+    about = {"segments": segments, "positions": positions}
+    out, cache = decode(stepper(scheme, params), empty(scheme, params, 3, total), tokens, (6, 1, 1, 1), **about)
+    assert int(cache.length) == total
+    alone = jax.jit(lambda q, k, v, x: attend(scheme, params, q, k, v, x=x))
+    for n in range(3):
+        real = segments[n] > 0
+        same(out[n, real], alone(*(a[n, real] for a in tokens)))
+        assert not np.any(out[n, ~real])
+
+
+def test_left_padding_takes_no_place_in_the_window_of_a_ring(x64):
+    """What stands before all tokens of a row is in nobody's way; between them, it is, for windows compare indices."""
+    scheme, params = made("rope + t5")
+    tokens = drawn(2, LONG)
+    segments = np.ones((2, LONG), np.int32)
+    segments[1, :9] = 0
+    positions = np.maximum(np.arange(LONG) - np.array([[0], [9]]), 0).astype(np.int32)
+    ring = empty(scheme, params, 2, PLACES, ring=True)
+    out, _ = decode(stepper(scheme, params, mask=LOOK), ring, tokens, segments=segments, positions=positions)
+    for n, first in enumerate((0, 9)):
+        same(out[n, first:], full(scheme, params, [a[n, first:] for a in tokens], mask=LOOK))
+
+
+@pytest.mark.parametrize("ring", [False, True], ids=["whole", "ring"])
+def test_one_compilation_serves_a_whole_generation(ring, x64):
+    scheme, params = made("rope + fox")
+    traces = []
+
+    @jax.jit
+    def step(q, k, v, x, here, cache):
+        traces.append(q.shape)
+        return attend(scheme, params, q, k, v, x=x, mask=LOOK, cache=cache)
+
+    cache = empty(scheme, params, 2, PLACES if ring else LONG, ring=ring)
+    first = jax.tree.map(lambda a: (jnp.shape(a), jnp.result_type(a)), cache)
+    _, cache = decode(step, cache, drawn(2, LONG), (1,))
+    assert len(traces) == 1 and int(cache.length) == LONG
+    assert jax.tree.map(lambda a: (jnp.shape(a), jnp.result_type(a)), cache) == first
+
+
+def test_a_ring_decodes_inside_one_loop(x64):
+    """Its state keeps its types, so that a generation may be one program."""
+    scheme, params = made("alibi")
+    q, k, v, _ = drawn(2, LONG)
+
+    def one(cache, token):
+        o, cache = attend(scheme, params, *(a[:, None] for a in token), mask=LOOK, cache=cache)
+        return cache, o[:, 0]
+
+    by_time = [a.swapaxes(0, 1) for a in (q, k, v)]
+    _, out = jax.lax.scan(one, empty(scheme, params, 2, 5, ring=True), by_time)
+    same(out.swapaxes(0, 1), full(scheme, params, (q, k, v, None), mask=LOOK))
+
+
+@pytest.mark.parametrize("text", ["rope", "t5", "fox", "shaw"])
+def test_a_prompt_through_tiles_is_a_prompt_through_the_square(text, x64):
+    """A long prompt may enter a whole cache by the tiled kernel, packed and padded."""
+    scheme, params = made(text)
+    tokens = drawn(4, LONG)
+    outs = []
+    for kernel in ("dense", "tiled"):
+        run, cache = stepper(scheme, params, kernel=kernel), empty(scheme, params, 4, LONG + 5)
+        outs.append(decode(run, cache, tokens, (40, 20), segments=SEGMENTS))
+    same(outs[1][0], outs[0][0])
+    jax.tree.map(same, outs[1][1], outs[0][1])
+
+
+def test_a_whole_cache_never_overwrites(x64):
+    """Past its end it gives NaN for good, and what is stored stays: on the host it is refused."""
+    scheme, params = made("rope")
+    q, k, v, x = drawn(1, 12)
+    run, cache = stepper(scheme, params, mask=LOOK), empty(scheme, params, 1, 10)
+    _, cache = decode(run, cache, tuple(a[:, :9] for a in (q, k, v, x)), (9,))
+    part = tuple(a[:, 9:11] for a in (q, k, v, x))
+    refused("9 of 10 places and 2 more", lambda: attend(scheme, params, *part[:3], mask=LOOK, cache=cache))
+    out, over = run(*part, {}, cache)
+    assert np.all(np.isnan(out)) and np.all(np.isnan(run(*part, {}, over)[0]))
+    np.testing.assert_array_equal(over.k[:, :, :9], cache.k[:, :, :9])
+
+
+def test_rings_that_cannot_serve_are_refused():
+    alibi, (q, k, v, _) = posenc.parse("alibi"), (a.astype(np.float32) for a in drawn(1, 9))
+    make = lambda scheme=alibi, params=NONE, **about: Cache.empty(  # noqa: E731
+        scheme, params, DIMS, **{"batch": 1, "capacity": PLACES, "dtype": jnp.float32, "ring": True} | about
+    )
+    ring = make()
+
+    def run(new=1, mask=LOOK, **about):
+        return attend(alibi, NONE, *(a[:, :new] for a in (q, k, v)), mask=mask, cache=ring, **about)
+
+    refused("under this mask each needs all before it", lambda: run(mask="causal"))
+    refused("8 places was given 5 new tokens that see 4 before them, which takes 9", lambda: run(5))
+    refused("8 places was given 1 new tokens that see 8 before them, which takes 9", lambda: run(mask=Window(8, 0)))
+    refused("8 places was given 9 new tokens that see 0 before them, which takes 9", lambda: run(9, Window(0, 0)))
+    refused("sees no future", lambda: run(mask=Window(4, 1)))
+    for kernel in ("tiled", "rows"):
+        refused(f"kernel='dense', not '{kernel}'", lambda kernel=kernel: run(kernel=kernel))
+    refused("kernel is 'fast'", lambda: run(kernel="fast"))
+    for text in ("stick_breaking", "cope", "path", "dape", "rope + cope"):
+        refused("reads whole rows .* in the order of their indices", lambda text=text: make(*made(text)))
+    refused("ring is 1; it is True or False", lambda: make(ring=1), TypeError)
+    for kernel in ("auto", "dense"):
+        assert run(4, kernel=kernel)[0].shape == (1, 4, H, D)
