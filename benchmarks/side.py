@@ -8,6 +8,7 @@ answers "go" on a pipe, and reports how long it compiled and how much scratch me
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -15,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -71,6 +72,11 @@ class Row(NamedTuple):
         return bool(self.peaks) and max(self.peaks) > DRIFT * min(self.peaks)
 
     @property
+    def marks(self) -> str:
+        """Why this row may not be quoted, or nothing."""
+        return " ".join(["noisy"] * self.noisy + ["drifted"] * self.drifted)
+
+    @property
     def efficiency(self) -> float:
         """Units per second, over the peak of the same process; a share where units are floating-point operations."""
         return self.speed / statistics.mean(self.peaks)
@@ -98,8 +104,7 @@ def compare(module: str, names: list[str], rounds: int, pythons: Mapping[str, st
             found.append(_ask(children[name], name, "peak"))
     finally:
         for child in children.values():
-            child.stdin.close()
-            child.wait()
+            child.communicate()  # no more lines: it ends
     rows = {}
     for n in names:
         about = said[n] | {"peaks": tuple(peaks.get(n, ())), "probe": said[n]["probe"] and tuple(said[n]["probe"])}
@@ -113,8 +118,9 @@ def _start(module: str, name: str, python: str) -> subprocess.Popen:
 
 
 def _ask(child: subprocess.Popen, name: str, what: str) -> Any:
-    child.stdin.write(what + "\n")
-    child.stdin.flush()
+    with contextlib.suppress(BrokenPipeError):  # it is gone, and hearing says so
+        child.stdin.write(what + "\n")
+        child.stdin.flush()
     return _hear(child, name)
 
 
@@ -200,12 +206,28 @@ def table(rows: dict[str, Row], base: str, unit: str) -> str:
     for row in rows.values():
         span = f"{min(row.seconds):.3f} … {max(row.seconds):.3f}"
         scratch = "" if row.scratch is None else f"{row.scratch / 2**20:.0f}"
-        ratio = row.speed / rows[base].speed
-        mark = " noisy" * row.noisy + " drifted" * row.drifted
+        ratio, mark = row.speed / rows[base].speed, row.marks and f" {row.marks}"
         lines.append(
             f"{row.name:42s} {ratio:6.2f} {row.speed:14.1f} {span:>16s} {row.compile_s:10.1f} {scratch:>12s}{mark}"
         )
     return "\n".join(lines)
+
+
+def aligned(lines: list[list[str]]) -> str:
+    """Cells in columns, the first of each line to the left, the others to the right; lines may end early."""
+    width = [max((len(line[n]) for line in lines if n < len(line)), default=0) for n in range(max(map(len, lines)))]
+    cells = [
+        [a.rjust(w) if n else a.ljust(w) for n, (a, w) in enumerate(zip(line, width, strict=False))] for line in lines
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in cells)
+
+
+def caution(rows: Iterable[Row], quick: bool) -> str:
+    """What forbids to quote the ratios, or nothing."""
+    said = ["What --quick says judges no bar."] * quick
+    if any(row.marks for row in rows):
+        said.append(f"Ratios of marked rows may not be quoted; the load was {os.getloadavg()[0]:.1f}, run again at 0.")
+    return "\n".join(said)
 
 
 def write(path: Path | None, figures: dict[str, Any]) -> None:

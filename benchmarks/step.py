@@ -1,0 +1,172 @@
+"""A decoder's training step, ours against x-transformers': bars C1 and C2.
+
+    PEERS=../peers/bin/python python -m benchmarks.step [--quick] [--rounds 5] [--json figures.json]
+
+6 layers of width 256, 8 heads, 16 sequences of 256 tokens, RoPE, ReLU, Adam, float32, on the CPU: our own model and the
+laboratory's loss against the same sizes in x-transformers, plain and under `torch.compile`. Each side's floating-point
+operations, by one formula, are put over what its own library reaches in a product of matrices in the same process (C1);
+raw speed is C2. `--quick` takes 2 layers and 3 rounds, and judges no bar.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from typing import NamedTuple
+
+from benchmarks import peers, side
+
+OURS, COMPILED, PLAIN = "posenc", "x-transformers, torch.compile", "x-transformers, plain"
+QUICK = 2
+"""Layers of the quick form."""
+
+
+class Size(NamedTuple):
+    """A decoder and its batch."""
+
+    depth: int = 6
+    width: int = 256
+    heads: int = 8
+    hidden: int = 1024
+    vocab: int = 256
+    length: int = 256
+    batch: int = 16
+
+    @property
+    def matrices(self) -> int:
+        """Numbers in the matrices that multiply something: four of attention, two of the feed-forward, the readout."""
+        return self.depth * (4 * self.width**2 + 2 * self.width * self.hidden) + self.width * self.vocab
+
+    @property
+    def operations(self) -> int:
+        """Floating-point operations of a training step: products alone, causal attention halved, backward twice."""
+        by_token = 2 * self.matrices * self.batch * self.length
+        by_pair = self.depth * self.batch * 2 * (2 * self.width * self.length**2) // 2
+        return 3 * (by_token + by_pair)
+
+
+def ours(size: Size) -> side.Ready:
+    """Our Transformer, the loss of the laboratory, and Optax's Adam, in one donated program."""
+    import jax
+    import jax.numpy as jnp
+    import optax
+
+    from posenc.lab.train import cross_entropy
+    from posenc.models.transformer import Shape, Transformer
+    from posenc.naming import bind, parse
+    from posenc.scheme import Dims
+    from posenc.tasks import Batch
+
+    head, tokens = size.width // size.heads, (size.batch, size.length)
+    dims = Dims(width=size.width, heads=size.heads, head=head, trained=size.length, longest=size.length, causal=True)
+    shape = Shape(dims, size.depth, size.hidden, size.vocab, size.vocab)
+    adam = optax.adam(3e-4)
+    drawn = jax.random.randint(jax.random.key(1), (size.batch, size.length + 1), 0, size.vocab, dtype=jnp.int32)
+    every = jnp.ones(tokens, bool)
+    full = jnp.full(size.batch, size.length, jnp.int32)
+    batch = Batch(drawn[:, :-1], drawn[:, 1:], every, every.astype(jnp.float32), every, full, every, {}, {})
+
+    def step(model, moments, batch):
+        loss, gradient = jax.value_and_grad(cross_entropy)(model, batch, jax.random.key(0))
+        update, moments = adam.update(gradient, moments, model)
+        return optax.apply_updates(model, update), moments, loss
+
+    model = jax.jit(lambda key: Transformer(bind(parse("rope"), dims), shape, key=key))(jax.random.key(0))
+    state = model, jax.jit(adam.init)(model)
+    numbers = sum(a.size for a in jax.tree.leaves(model)) - sum(a.size for a in jax.tree.leaves(scales(model)))
+    began = time.perf_counter()
+    go = jax.jit(step, donate_argnums=(0, 1)).lower(*state, batch).compile()
+    took = time.perf_counter() - began
+
+    def once():
+        nonlocal state
+        *state, loss = go(*state, batch)
+        jax.block_until_ready((state, loss))
+
+    scratch = go.memory_analysis().temp_size_in_bytes
+    return side.Ready(once, size.operations, took, scratch, side.jax_peak, (float(numbers),))
+
+
+def scales(model) -> tuple:
+    """What a model holds beside matrices: the scales of its norms."""
+    return tuple(block.scales for block in model.blocks), model.scale
+
+
+def candidate(name: str) -> side.Ready:
+    who, depth = name.split(" | ")
+    size = Size(depth=int(depth))
+    if who != OURS:
+        return peers.decoder(size, size.operations, who == COMPILED)
+    import jax
+
+    jax.config.update("jax_platforms", "cpu")  # the peers' figures are a processor's, so ours must be
+    return ours(size)
+
+
+def agree(rows: dict[str, side.Row]) -> None:
+    """Refuse to compare models of different sizes."""
+    sizes = {name: row.probe[0] for name, row in rows.items()}
+    if len(set(sizes.values())) > 1:
+        raise RuntimeError(f"The models should have as many numbers in their matrices, and have {sizes}.")
+
+
+def table(rows: dict[str, side.Row], missing: list[str]) -> str:
+    """Steps and operations a second, and the latter over the peak of each one's own library."""
+    lines = [["training step", "step s", "min … max s", "GFLOP/s", "own peak", "of its peak", "compile s", "MiB", ""]]
+    for name, row in rows.items():
+        lines.append(
+            [
+                name,
+                f"{statistics.median(row.seconds):.3f}",
+                f"{min(row.seconds):.3f} … {max(row.seconds):.3f}",
+                f"{row.speed / 1e9:.0f}",
+                f"{statistics.mean(row.peaks) / 1e9:.0f}",
+                f"{row.efficiency:.2f}",
+                f"{row.compile_s:.1f}",
+                "?" if row.scratch is None else f"{row.scratch / 2**20:.0f}",
+                row.marks,
+            ]
+        )
+    return side.aligned(lines + [[name, "not installed"] for name in missing])
+
+
+def bars(rows: dict[str, side.Row]) -> dict[str, float]:
+    """C1 and C2, if there is something to compare with."""
+    if COMPILED not in rows:
+        return {}
+    mine, theirs = rows[OURS], rows[COMPILED]
+    return {
+        "C1 efficiency over x-transformers' under torch.compile (bar 0.85)": mine.efficiency / theirs.efficiency,
+        "C2 speed over x-transformers' under torch.compile (bar 0.45)": mine.speed / theirs.speed,
+        "compilation of x-transformers over ours": theirs.compile_s / mine.compile_s,
+    }
+
+
+def main() -> None:
+    asked = side.arguments(__doc__)
+    if asked.candidate:
+        side.serve(candidate(asked.candidate))
+        return
+    rounds, depth = (3, QUICK) if asked.quick else (asked.rounds, Size().depth)
+    installed = peers.versions()
+    absent = isinstance(installed, str)
+    names = [OURS] if absent else [OURS, COMPILED, PLAIN]
+    full = {f"{n} | {depth}": n for n in names}
+    pythons = {long: peers.python() for long, n in full.items() if n != OURS}
+    load = os.getloadavg()[0]
+    rows = {full[n]: row for n, row in side.compare("benchmarks.step", list(full), rounds, pythons).items()}
+    agree(rows)
+    print(table(rows, [COMPILED, PLAIN] if absent else []))
+    print(installed if absent else f"peers: {installed}")
+    ratios = bars(rows)
+    for bar, ratio in ratios.items():
+        print(f"{bar:70s} {ratio:8.2f}")
+    print(side.caution(rows.values(), asked.quick))
+    kept = [row._asdict() | {"name": name} for name, row in rows.items()]
+    size = Size(depth=depth)._asdict()
+    side.write(asked.json, {"peers": installed, "load before": load, "size": size, "rows": kept, "ratios": ratios})
+
+
+if __name__ == "__main__":
+    main()

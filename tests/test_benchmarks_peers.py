@@ -1,0 +1,208 @@
+"""The benchmarks against other libraries: who is asked, how operations are counted, and what is said without them.
+
+Nothing here is timed: what a test of speed says depends on the machine's mood.
+"""
+
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from benchmarks import against, peers, side, step
+
+ROOT = Path(__file__).parent.parent
+TOY = """
+import sys
+from benchmarks import side
+name = sys.argv[-1]
+if name == "broken":
+    raise SystemExit("it broke")
+if name == "dies":
+    print('{"units": 1, "compile_s": 0, "scratch": 0, "probe": null, "peaks": false}', flush=True)
+    raise SystemExit("it died")
+side.serve(side.Ready(lambda: None, 2.0, 0.5, 1024, None if name == "plain" else lambda: 10.0, (3.0, 4.0)))
+"""
+
+
+def row(name, seconds, **more):
+    given = {"units": 1.0, "compile_s": 0.1, "scratch": 2**20, "peaks": (1e9, 1e9), "probe": (1.0, 2.0)}
+    return side.Row(name, seconds, **given | more)
+
+
+def test_what_runs_in_the_peers_python_imports_no_jax_and_no_torch():
+    code = (
+        "import sys, benchmarks.against, benchmarks.step; print({'jax', 'torch', 'posenc', 'numpy'} & {*sys.modules})"
+    )
+    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert said.stdout == "set()\n"
+
+
+def test_peers_that_are_not_installed_are_told_of_with_the_command(monkeypatch, tmp_path):
+    monkeypatch.delenv("PEERS", raising=False)
+    assert peers.versions() == f"PEERS is not set, so the peers are not installed; run: {peers.INSTALL}"
+    monkeypatch.setenv("PEERS", "/no/such/python")
+    assert peers.versions().startswith("PEERS is '/no/such/python', which does not start (No such file or directory);")
+    bare = tmp_path / "python"
+    bare.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'torch'\" >&2\nexit 1\n")
+    bare.chmod(0o755)
+    monkeypatch.setenv("PEERS", str(bare))
+    said = f"PEERS is {str(bare)!r}, which lacks them (ModuleNotFoundError: No module named 'torch');"
+    assert peers.versions() == f"{said} run: {peers.INSTALL}"
+
+
+def test_every_peer_is_pinned_by_name_and_version_alone():
+    lines = [t for t in (ROOT / "benchmarks/peers.txt").read_text().splitlines() if not t.startswith("#")]
+    assert {t.split("==")[0] for t in lines} >= {"torch", "x-transformers"}
+    assert all(re.fullmatch(r"[a-z-]+==[0-9.]+", t) for t in lines), lines
+    assert (ROOT / re.search(r"-r (\S+)", peers.INSTALL)[1]).exists()
+
+
+def test_candidates_alternate_in_processes_of_their_own(monkeypatch, tmp_path):
+    (tmp_path / "toy.py").write_text(TOY)
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{tmp_path}")
+    other = tmp_path / "other"
+    other.write_text(f'#!/bin/sh\necho here > {tmp_path}/used\nexec {sys.executable} "$@"\n')
+    other.chmod(0o755)
+    rows = side.compare("toy", ["one", "plain"], 3, {"plain": str(other)})
+    assert [len(r.seconds) for r in rows.values()] == [3, 3]
+    assert (tmp_path / "used").exists()
+    assert rows["one"].peaks == (10.0, 10.0) and rows["plain"].peaks == ()
+    assert rows["one"][2:5] == (2.0, 0.5, 1024) and rows["one"].probe == (3.0, 4.0)
+    for name in ("broken", "dies"):
+        with pytest.raises(RuntimeError, match=f"The candidate '{name}' ended before it answered"):
+            side.compare("toy", ["one", name], 3)
+
+
+def test_rows_of_a_machine_that_changed_are_marked():
+    assert row("a", (1.0, 1.4)).marks == "" and row("a", (1.0, 1.6)).marks == "noisy"
+    assert row("a", (1.0,), peaks=(1.0, 1.14)).marks == "" and row("a", (1.0,), peaks=(1.16, 1.0)).marks == "drifted"
+    assert row("a", (2.0,), units=6.0, peaks=(5.0, 7.0)).efficiency == 0.5
+    assert "may not be quoted" in side.caution([row("a", (1.0, 1.6))], False)
+    assert side.caution([row("a", (1.0,))], False) == "" and "judges no bar" in side.caution([], True)
+
+
+def test_operations_of_a_step_are_those_counted_by_hand():
+    small = step.Size(depth=1, width=2, heads=1, hidden=3, vocab=5, length=4, batch=1)
+    assert small.matrices == 4 * 2 * 2 + 2 * 2 * 3 + 2 * 5
+    projections, feed, readout = (
+        4 * (4 * 2 * 2 * 2),
+        2 * (4 * 2 * 2 * 3),
+        4 * 2 * 2 * 5,
+    )  # 4 tokens, a sum is 2 for each
+    scores = values = 4 * 4 * 2 * 2 // 2  # every pair of 4 x 4, width 2, half of them seen
+    assert small.operations == 3 * (projections + feed + readout + scores + values)
+
+
+def test_operations_of_a_step_are_those_of_our_models_products():
+    from posenc.models.transformer import Shape, Transformer
+    from posenc.naming import bind, parse
+    from posenc.scheme import Dims
+
+    size = step.Size(depth=2, width=32, heads=2, hidden=48, vocab=11, length=12, batch=3)
+    dims = Dims(width=32, heads=2, head=16, trained=12, longest=12, causal=True)
+    shape = Shape(dims, size.depth, size.hidden, size.vocab, size.vocab)
+    tokens = jnp.zeros((size.batch, size.length), jnp.int32)
+
+    def forward(key):
+        return Transformer(bind(parse("nope"), dims), shape, key=key)(tokens, tokens == 0, key)
+
+    by_pair = size.depth * size.batch * 2 * 2 * size.width * size.length**2  # the dense square, of which half is useful
+    assert products(jax.make_jaxpr(forward)(jax.random.key(0)).jaxpr) == size.operations / 3 + by_pair / 2
+
+
+def products(jaxpr):
+    """Floating-point operations of all products in a program."""
+    total = 0
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general":
+            (contracted, _), _ = equation.params["dimension_numbers"]
+            left = equation.invars[0].aval.shape
+            total += 2 * math.prod(equation.outvars[0].aval.shape) * math.prod(left[n] for n in contracted)
+        inner = [getattr(p, "jaxpr", p) for p in equation.params.values() if hasattr(p, "eqns") or hasattr(p, "jaxpr")]
+        total += equation.params.get("length", 1) * sum(map(products, inner))
+    return total
+
+
+def test_a_step_of_ours_has_as_many_numbers_in_matrices_as_the_peers():
+    size = step.Size(depth=1, width=16, heads=2, hidden=32, vocab=7, length=8, batch=2)
+    ready = step.ours(size)
+    ready.go()
+    ready.go()  # the donated state went round
+    assert ready.probe == (size.matrices + size.vocab * size.width,)  # and the embedding, which multiplies nothing
+    assert ready.units == size.operations
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_ours_in_jax_computes_what_it_is_compared_with(backward):
+    given = against.inputs(24)
+    alibi = {n: against.in_jax(n, backward, given).probe for n in ("posenc alibi", "three lines of einsum, alibi")}
+    assert len(alibi["posenc alibi"]) == (32 if backward else 8)
+    np.testing.assert_allclose(*alibi.values(), rtol=1e-4, atol=1e-5)
+    nothing = against.in_jax("jax.nn, no positions", backward, given).probe
+    assert np.abs(np.subtract(nothing, alibi["posenc alibi"])).max() > 0.01
+
+
+def test_t5_is_compared_with_its_learned_table():
+    given = against.inputs(24)
+    table = given["table"][
+        np.minimum(np.arange(24)[:, None] - np.arange(24), 16)
+    ]  # 16 exact buckets, then by logarithm
+    far = np.arange(24)[:, None] - np.arange(24) > 16
+    buckets = 16 + np.floor(np.log(np.maximum(np.arange(24)[:, None] - np.arange(24), 16) / 16) / np.log(8) * 16)
+    table = np.where(far[:, :, None], given["table"][buckets.astype(int)], table)
+    s = np.einsum("qhd,khd->hqk", given["q"], given["k"]) + table.transpose(2, 0, 1)
+    p = np.exp(np.where(np.tri(24, dtype=bool), s, -np.inf))
+    out = np.einsum("hqk,khd->qhd", p / p.sum(-1, keepdims=True), given["v"])
+    found = against.in_jax("posenc t5", True, given).probe
+    np.testing.assert_allclose(found[:8], out[-1, :, 0], rtol=1e-4, atol=1e-5)
+    assert len(found) == 40 and np.abs(found[32:]).min() > 0  # the last are of the table's gradient
+
+
+def test_candidates_that_differ_where_they_should_agree_are_not_compared():
+    rows = {"posenc alibi": row("a", (1.0,)), "x-transformers alibi": row("b", (1.0,), probe=(1.0, 2.1))}
+    with pytest.raises(RuntimeError, match="x-transformers alibi and posenc alibi should compute the same"):
+        against.agree(rows)
+    against.agree(rows | {"x-transformers alibi": row("b", (1.0,), probe=(1.0, 2.0001))})
+    against.agree({"posenc rope": row("a", (1.0,)), "jax.nn, no positions": row("b", (1.0,), probe=(5.0, 5.0))})
+    with pytest.raises(RuntimeError, match="as many numbers"):
+        step.agree({step.OURS: row("a", (1.0,)), step.PLAIN: row("b", (1.0,), probe=(7.0,))})
+
+
+def test_the_table_says_how_many_times_faster_ours_is_and_who_is_missing():
+    rows = {n: row(n, (1.0, 1.0)) for n in ("posenc rope", "posenc alibi", "posenc t5")}
+    rows["jax.nn, no positions"] = row("jax.nn, no positions", (2.0, 4.0), scratch=3 * 2**20)
+    lines = against.table("forward, 2048", rows, [against.FLEX]).splitlines()
+    assert lines[4].split() == "jax.nn, no positions 3.000 2.000 … 4.000 3.00 3 3.0 0.1 1 noisy".split()
+    assert lines[5].split() == [*against.FLEX.split(), "not", "installed"]
+    assert "?" in against.table(
+        "", rows | {"posenc t5": row("t", (1.0,)), against.PLAIN: row("x", (1.0,), scratch=None)}, []
+    )
+    done = row(step.OURS, (2.0,), units=1e12, peaks=(1e12, 1e12))
+    lines = step.table({step.OURS: done}, [step.COMPILED]).splitlines()
+    assert lines[1].split() == "posenc 2.000 2.000 … 2.000 500 1000 0.50 0.1 1".split()
+    assert lines[2].split()[-2:] == ["not", "installed"]
+
+
+def test_bars_are_ratios_of_the_rows_they_name():
+    rows = {n: row(n, (1.0,), scratch=10) for n in against.WHO}
+    rows[against.PLAIN] = row("", (6.0,), scratch=2000)
+    rows[against.FLEX] = row("", (1.5,))
+    found = against.bars({(against.BOTH, 8192): rows, (against.FORWARD, 2048): rows})
+    assert found == {
+        f"A5 t5 over {against.PLAIN}, 8192 (bar 5)": 6.0,
+        f"A5 memory of {against.PLAIN} over t5, 8192 (bar 100)": 200.0,
+        f"A5 t5 over {against.COMPILED}, 8192 (bar 5)": 1.0,
+        f"A5 memory of {against.COMPILED} over t5, 8192 (bar 100)": 1.0,
+        f"A6 alibi over {against.FLEX}, 2048 (bar 1.2)": 1.5,
+    }
+    alone = {n: r for n, r in rows.items() if not against.WHO[n].torch}
+    assert against.bars({(against.BOTH, 8192): alone, (against.FORWARD, 2048): alone}) == {}
+    mine, theirs = row("", (2.0,), peaks=(2.0, 2.0), compile_s=1.0), row("", (1.0,), peaks=(5.0, 5.0), compile_s=9.0)
+    assert list(step.bars({step.OURS: mine, step.COMPILED: theirs}).values()) == [1.25, 0.5, 9.0]
+    assert step.bars({step.OURS: mine}) == {}
