@@ -18,7 +18,7 @@ from posenc.belongs import Sizes, check_params, plain
 from posenc.cache import Cache, free, last, write
 from posenc.compose import Windowed, axes, bare, imply, pick, spread
 from posenc.kernels import Pairs, Side
-from posenc.masks import Mask, Window, sees, since_start, window
+from posenc.masks import Mask, Window, since_start, window
 from posenc.parameters import bound
 from posenc.scheme import At, Dims, Scheme
 
@@ -206,7 +206,8 @@ def _step(layer: _Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"]
     index = None if cache.index is None else write(cache.index, qi, places, 0)
     ki = jnp.arange(capacity, dtype=jnp.int32) if index is None else index
     segment = write(cache.segment, t.segments, places, 0)
-    seen = sees(layer.look, qi, ki, t.segments, segment).sum(-1, dtype=jnp.int32)
+    rows = kernels.block(new, capacity)
+    seen = kernels.visible(layer.look, Side(None, qi, t.segments), Side(None, ki, segment), rows)
     at = _at(scheme, qi, t.segments, t.positions, seen, heads, cache.document, cache.began)
     position = write(cache.position, at.position, places, 0)
     told, carry = sides.tell(scheme, layer.both, t.x, at, cache.carry)
