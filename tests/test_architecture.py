@@ -26,7 +26,7 @@ FLOORS = [
     "naming cache model_types lab.toml show.files show.captions",
     "arguments kernels layer_types rope_parameters rope_writing show.figures show.tables",
     "attention huggingface",
-    "multihead contract catalog foreign",
+    "multihead contract catalog foreign sharding",
     "nnx linen equinox",
     "models.transformer",
     "lab.train",

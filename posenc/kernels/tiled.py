@@ -128,7 +128,7 @@ def _attention(form: Form, some: Sides, rest: Sides) -> Float[Array, "G R Q d"]:
 def forward(form: Form, some: Sides, rest: Sides) -> tuple[Array, tuple]:
     """The output, and what its gradient needs: the logarithm of each row's sum, infinite where nothing is seen."""
     a = join(some, rest)
-    o, lse = jax.lax.map(functools.partial(_row, form, a), jnp.arange(_up(form.queries, form.rows) // form.rows))
+    o, lse = jax.lax.map(functools.partial(_row, form, a), _blocks(form))
     return _lined(o), (some, rest, _lined(o), _lined(lse))
 
 
@@ -202,7 +202,7 @@ def gradient(form: Form, saved: tuple, do: Array) -> Sides:
         sums = _over_keys(form, a, n, step, keep._replace(**{name: getattr(own, name) for name in QUERY}))
         return sums._replace(**dict.fromkeys(QUERY)), {name: getattr(sums, name) for name in QUERY}
 
-    keep, rows = jax.lax.scan(block, keep, jnp.arange(_up(form.queries, form.rows) // form.rows))
+    keep, rows = jax.lax.scan(block, keep, _blocks(form))
     return keep._replace(
         **{n: jax.tree.map(functools.partial(_lined, axis=axis), rows[n]) for n, axis in QUERY.items()}
     )
@@ -305,6 +305,11 @@ def _added(form: Form, sums: Sides, grad: Sides, n: Array, m: Array) -> Sides:
             )
         done[name] = jax.tree.map(put(axis, at), total, getattr(grad, name))
     return Sides(**done)
+
+
+def _blocks(form: Form) -> Array:
+    """Numbers of the blocks of queries, of 32 bits as indices are."""
+    return jnp.arange(_up(form.queries, form.rows) // form.rows, dtype=jnp.int32)
 
 
 def _corner(form: Form, n: Array, m: Array) -> Array:

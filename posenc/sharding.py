@@ -1,0 +1,214 @@
+"""One attention over several devices, where the compiler alone would not spread the work.
+
+Under `jax.jit`, `posenc.attend` takes arrays that a `jax.sharding.NamedSharding` cuts over batch or heads, with
+`params["heads"]` cut over its first axis, and needs nothing of this file: each device does its share, and heads keep
+their numbers. Cut along the length, whole squares of scores (`kernel="dense"`) are spread alike, but tiles are not: the
+compiler would gather all tokens on every device. Along one axis of the mesh, `queries` keeps whole keys on every
+device, and `ring` keeps only a part of them. Other axes of the mesh, of batch or heads, stay the compiler's.
+
+Axes are `jax.sharding.AxisType.Auto`, as those of `jax.sharding.Mesh` are; `jax.make_mesh` takes `axis_types`. Under
+explicit ones, `jax.sharding.auto_axes` around the call leaves batch and heads to the compiler.
+
+Inside a `jax.shard_map` of your own, leave heads to the compiler too (`axis_names` without their axis): a device that
+holds some heads cannot know which they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import AbstractMesh, AxisType, Mesh
+from jax.sharding import PartitionSpec as P
+from jaxtyping import Array, Float, PyTree
+
+from posenc import arguments, kernels, sides
+from posenc.arguments import Tokens
+from posenc.attention import _at, _dims, _Layer, _silent, attend, prepare
+from posenc.belongs import label
+from posenc.compose import axes, bare, imply
+from posenc.kernels import Pairs, Side
+from posenc.kernels import ring as around
+from posenc.kernels.parting import drawn as whole
+from posenc.masks import Mask, since_start
+
+
+def ring(
+    scheme: Any,
+    params: Any,
+    q: Float[Array, "*batch L H d"],
+    k: Float[Array, "*batch L G d"],
+    v: Float[Array, "*batch L G d"],
+    *,
+    mesh: Any,
+    axis: str,
+    x: Float[Array, "*batch L width"] | None = None,
+    positions: Any = None,
+    mask: Mask = "causal",
+    segments: Any = None,
+) -> Float[Array, "*batch L H d"]:
+    """`posenc.attend` over a sequence longer than one device holds (Liu et al., 2023, Ring Attention).
+
+    The tokens of q, k and v, `[..., L, H, d]`, lie along one `axis` of a `mesh` of devices, and so does what is
+    returned. Each device keeps its queries; keys, values and what keys said go round, and come by once more for the
+    gradient. A device holds tiles and its own tokens; what hooks are told of tokens (`x` of a contextual scheme, the
+    band of a scheme of distances) is all that it may hold of the whole length. Under a causal or windowed mask a device
+    passes on what its queries may not see, without a look; the first devices then wait for the last.
+
+    >>> import jax, numpy as np, posenc
+    >>> from posenc import sharding
+    >>> rope, dims = posenc.parse("rope"), posenc.Dims(width=16, heads=2, head=8, trained=64)
+    >>> params, q = posenc.init(rope, jax.random.key(0), dims), jax.random.normal(jax.random.key(1), (64, 2, 8))
+    >>> mesh = jax.sharding.Mesh(jax.devices(), ("length",))
+    >>> out = sharding.ring(rope, params, q, q, q, mesh=mesh, axis="length")
+    >>> bool(np.allclose(out, posenc.attend(rope, params, q, q, q), atol=1e-5))
+    True
+
+    The numbers are those of `posenc.attend`, for every scheme that tiles serve; the arguments are as there. Raises
+    `ValueError` where the axis is not of the mesh, the length no multiple of its devices, or the scheme reads whole
+    rows or all heads.
+    """
+    count = _devices(mesh, axis, q)
+    given, q, k, v = bare(scheme), *(arguments.array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
+    if kernels.serves(given)["tiled"]:
+        what = "whole rows of scores" if given.reads == "row" else "the scores of all heads at once"
+        raise ValueError(f"{label(given)} reads {what}, which no ring holds; use posenc.sharding.queries.")
+    if q.shape[-3] != k.shape[-3]:
+        raise ValueError(
+            f"A ring holds one sequence, and {q.shape[-3]} queries and {k.shape[-3]} keys were given; use"
+            " posenc.sharding.queries."
+        )
+    layer, t, _ = prepare(
+        scheme, params, Tokens(q, k, v, x, None, positions, None, segments), None, mask, "tiled", None
+    )
+    lead = q.shape[:-3]
+    if 0 in (*lead, q.shape[-3]):
+        return jnp.zeros((*q.shape[:-1], v.shape[-1]), v.dtype)
+    t = jax.tree.map(jnp.asarray, t)
+    flat, mapped = arguments.fold_tokens(t, lead, axes(layer.scheme))
+    if not lead:
+        flat, mapped = jax.tree.map(lambda a: a[None], flat), jax.tree.map(lambda a: 0, flat)
+    both = jax.tree.map(jnp.asarray, layer.both)
+    tokens, place, told = jax.vmap(lambda t: _told(layer, both, t), (mapped,))(flat)
+
+    def here(both, qkv, segments, place, told):
+        one = lambda *a: _part(layer, both, t.positions is None, (axis, count), *a)  # noqa: E731
+        return jax.vmap(one)(qkv, segments, place, told)
+
+    cut, each = P(None, axis), sides.each_head(layer.scheme, both[1])
+    spec = jax.tree.map(lambda a: P() if whole(a) else cut, place, is_leaf=whole)
+    specs = P(), cut, cut, spec, P(None, None, axis) if each else cut
+    spread = jax.shard_map(here, mesh=mesh, in_specs=specs, out_specs=cut, axis_names={axis}, check_vma=False)
+    out = jax.jit(spread)(both, (tokens.q, tokens.k, tokens.v), tokens.segments, place, told)
+    return out.reshape(*lead, *out.shape[-3:])
+
+
+def queries(
+    scheme: Any,
+    params: Any,
+    q: Float[Array, "*batch Q H d"],
+    k: Float[Array, "*batch K G d"],
+    v: Float[Array, "*batch K G d"],
+    *,
+    mesh: Any,
+    axis: str,
+    x: Float[Array, "*batch Q width"] | None = None,
+    key_x: Float[Array, "*batch K width"] | None = None,
+    positions: Any = None,
+    key_positions: Any = None,
+    query_start: Any = None,
+    mask: Mask = "causal",
+    segments: Any = None,
+    key_segments: Any = None,
+    kernel: str = "auto",
+) -> Float[Array, "*batch Q H d"]:
+    """`posenc.attend` with queries along one `axis` of a `mesh` of devices, and whole keys on every device.
+
+    For every scheme and kernel. The arguments are those of `posenc.attend`, and so are the numbers. Raises
+    `ValueError` where the axis is not of the mesh, or the number of queries no multiple of its devices.
+    """
+    count = _devices(mesh, axis, q)
+    q, k, v = (arguments.array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
+    t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
+    layer, t, start = prepare(scheme, params, t, query_start, mask, kernel, None)
+    if layer.same:
+        t = t._replace(key_x=t.x, key_positions=t.positions, key_segments=t.segments)
+    if t.positions is None and t.segments is not None:
+        t = t._replace(**{side + "positions": _counted(layer.scheme, getattr(t, side + "segments")) for side in _SIDES})
+    rows = q.shape[-3] // count
+
+    def here(params, start, t):
+        about = {name: getattr(t, name) for name in Tokens._fields[3:]}
+        start = start + jax.lax.axis_index(axis) * rows
+        return attend(scheme, params, t.q, t.k, t.v, query_start=start, mask=mask, kernel=kernel, **about)
+
+    lead = len(q.shape[:-3])
+    spec = jax.tree.map(lambda a: P(), t)
+    for name, axes_after in {"q": 3, "x": 2, "segments": 1}.items():
+        cut = lambda a, n=axes_after: P(*[None] * (a.ndim - n), axis)  # noqa: E731
+        spec = spec._replace(**{name: jax.tree.map(cut, getattr(t, name))})
+    deep = arguments.ranks(axes(layer.scheme))
+    spec = spec._replace(positions=_along(t.positions, deep, axis))
+    spread = jax.shard_map(here, mesh=mesh, in_specs=(P(), P(), spec), out_specs=P(*[None] * lead, axis),
+                           axis_names={axis}, check_vma=False)  # fmt: skip
+    return jax.jit(spread)(params, jnp.asarray(start, jnp.int32), jax.tree.map(jnp.asarray, t))
+
+
+_SIDES = ("", "key_")
+
+
+def _counted(scheme: Any, segments: Array) -> Any:
+    """The positions that segments imply."""
+    index = jnp.broadcast_to(jnp.arange(segments.shape[-1], dtype=jnp.int32), segments.shape)
+    return imply(scheme, since_start(index, jnp.asarray(segments)))
+
+
+def _along(positions: Any, deep: Any, axis: str) -> Any:
+    """Where the tokens of positions lie, for each part of a sum; `deep` is how many axes one sequence's have."""
+    if positions is None:
+        return None
+    if isinstance(positions, tuple):
+        return tuple(_along(a, n, axis) for a, n in zip(positions, deep, strict=True))
+    return P(*[None] * (positions.ndim - jax.tree.leaves(deep)[0]), axis)
+
+
+def _told(layer: _Layer, both: Any, t: Tokens) -> tuple[Tokens, PyTree, PyTree]:
+    """One whole sequence: its tokens without padding, where they stand, and what they are told; no product of them."""
+    t = _silent(t._replace(key_segments=t.segments))
+    index = jnp.arange(t.q.shape[0], dtype=jnp.int32)
+    side = Side(None, index, t.segments)
+    count = kernels.visible(layer.look, side, side, kernels.block(index.size, index.size))
+    at = _at(layer.scheme, index, t.segments, t.positions, count, t.q.shape[1])
+    told, _ = sides.tell(layer.scheme, both, t.x, at, sides.start(layer.scheme, both, _dims(t)))
+    return t, at.position, told
+
+
+def _part(layer: _Layer, both: Any, implied: bool, ring: around.Ring, qkv, segments, place, told) -> Array:
+    """One sequence's tokens on this device, and the keys of all."""
+    (q, k, v), scheme = qkv, layer.scheme
+    index = jax.lax.axis_index(ring[0]) * q.shape[0] + jnp.arange(q.shape[0], dtype=jnp.int32)
+    side = Side(place, index, segments)
+    keys = sides.encode(scheme, both, k, v, told, q.shape[1])
+    pairs = Pairs(side, side, layer.look, scheme.scale(q.shape[2]), q.shape[1], implied)
+    return around.mix(scheme, both, q, keys, told, pairs, kernels.block(q.shape[0], q.shape[0]), ring)
+
+
+def _devices(mesh: Any, axis: str, q: Any) -> int:
+    """How many devices share the length, which they divide."""
+    if not isinstance(mesh, Mesh | AbstractMesh):
+        raise TypeError(f"mesh is of type {type(mesh).__name__}; make it with jax.sharding.Mesh(devices, names).")
+    if set(mesh.axis_types) - {AxisType.Auto}:
+        raise ValueError(
+            f"The axes {', '.join(map(repr, mesh.shape))} of this mesh are not all the compiler's; make it with"
+            " axis_types=(jax.sharding.AxisType.Auto,) for each."
+        )
+    if axis not in mesh.shape:
+        raise ValueError(f"axis is {axis!r}; the axes of this mesh are {', '.join(map(repr, mesh.shape))}.")
+    count, length = mesh.shape[axis], jnp.shape(q)[-3] if jnp.ndim(q) > 2 else 0
+    if length % count:
+        raise ValueError(
+            f"{length} queries do not divide among the {count} devices of {axis!r}; pad them to a multiple, with"
+            " segments of 0."
+        )
+    return count

@@ -1,0 +1,166 @@
+"""Attention over many devices is that of one, and no device does or holds what is not its own."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AbstractMesh, AxisType, Mesh
+
+import posenc
+from posenc import Dims, kernels, sharding
+from tests.kernels import devices
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory):
+    """What a process with eight devices found; made once, whichever worker is first."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    found = base / "devices.json"
+    with (base / "devices.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not found.exists():
+            run = [sys.executable, "-m", devices.__name__]
+            done = subprocess.run(run, capture_output=True, text=True, timeout=500)
+            assert done.returncode == 0, done.stderr[-2000:]
+            found.write_text(done.stdout)
+    return json.loads(found.read_text())
+
+
+@pytest.mark.parametrize("case", devices.CASES, ids=lambda case: case.name)
+def test_many_devices_are_equal_to_one(case, report):
+    found = report["cases"][case.name]
+    worst = {name: e for name, e in found["apart"].items() if not e < (1e-11 if case.exact else 1e-5)}
+    assert not worst, f"these differ: {worst}"
+    if case.way in ("batch", "heads"):
+        assert found["gathers"] == 0, "a device holds more than its share"
+
+
+@pytest.mark.parametrize("fault", devices.FAULTS)
+def test_a_fault_in_the_ring_is_found(fault, report):
+    assert report["faults"][fault] > 1e-3
+
+
+def test_heads_that_each_device_counts_from_0_are_found(report):
+    """Which is why heads are the compiler's to cut; what has a table for each head does not ask for its number."""
+    assert report["numbered anew"]["alibi"] > 1e-3 and report["numbered anew"]["t5"] < 1e-11
+
+
+def test_devices_pass_on_what_their_queries_cannot_see_without_a_look(report):
+    """Of 8 × 8 meetings, those at or below the diagonal; and each with itself and what is just before."""
+    assert report["looks"] == {"full": 64, "causal": 36, "Window(left=6, right=0)": 15}
+
+
+def made(text, length, key_heads=4):
+    dims = Dims(width=16, heads=4, head=4, trained=length, key_heads=key_heads)
+    scheme = posenc.bind(posenc.parse(text), dims)
+    return scheme, posenc.init(scheme, jax.random.key(0), dims), jnp.ones((length, 4, 4))
+
+
+def arrays(jaxpr):
+    """Every array of a program and of those within it."""
+    for line in jaxpr.eqns:
+        yield from (v.aval for v in line.outvars)
+        for value in jax.tree.leaves(list(line.params.values()), is_leaf=lambda a: hasattr(a, "eqns")):
+            inner = getattr(value, "jaxpr", value)
+            if hasattr(inner, "eqns"):
+                yield from arrays(inner)
+
+
+def devices_own(jaxpr):
+    """The program that each device runs."""
+    for line in jaxpr.eqns:
+        if line.primitive.name == "shard_map":
+            yield line.params["jaxpr"]
+        for value in line.params.values():
+            if hasattr(inner := getattr(value, "jaxpr", value), "eqns"):
+                yield from devices_own(inner)
+
+
+@pytest.mark.parametrize("text", ["rope", "t5", "rope + kerple(weight=True)"])
+def test_no_device_of_a_ring_holds_the_features_of_all_tokens(text, monkeypatch):
+    monkeypatch.setattr(kernels, "block", lambda queries, keys: 16)
+    length, mesh = 4096, AbstractMesh((64,), ("length",), axis_types=(AxisType.Auto,))
+    scheme, params, q = made(text, length)
+    run = jax.grad(lambda *qkv: sharding.ring(scheme, params, *qkv, mesh=mesh, axis="length").sum(), (0, 1, 2))
+    programs = list(devices_own(jax.make_jaxpr(run)(q, q, q).jaxpr))
+    sizes = [a.size for program in programs for a in arrays(program) if hasattr(a, "size")]
+    assert len(programs) >= 2 and len(sizes) > 500
+    assert max(sizes) < length * 4 * 2, "a band has a number for each gap and head, and tokens have four for each"
+
+
+@pytest.mark.parametrize(("text", "kernel"), [("t5", "tiled"), ("cope", "rows"), ("alibi", "dense")])
+def test_batches_go_through_a_shard_map_of_the_users_own(text, kernel):
+    """A loop over tiles begins with constants, which jax takes for the same on all devices."""
+    scheme, params, _ = made(text, 8)
+    q, k, v = np.random.default_rng(0).normal(size=(3, 2, 8, 4, 4)).astype(np.float32)
+    mesh, cut = Mesh(jax.devices()[:2], ("batch",)), jax.sharding.PartitionSpec("batch")
+    call = lambda p, q, k, v: posenc.attend(scheme, p, q, k, v, kernel=kernel)  # noqa: E731
+    specs = (jax.sharding.PartitionSpec(), cut, cut, cut)
+    over = jax.shard_map(call, mesh=mesh, in_specs=specs, out_specs=cut)
+    gradient = lambda f: jax.jit(jax.grad(lambda *a: (f(*a) ** 2).sum(), (0, 1, 2, 3)))(params, q, k, v)  # noqa: E731
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-5), gradient(over), gradient(call))
+
+
+TWO = dict(mesh=AbstractMesh((2,), ("length",), axis_types=(AxisType.Auto,)), axis="length")
+
+
+@pytest.mark.parametrize(
+    ("text", "about", "why"),
+    [
+        ("cope", {}, "'cope' reads whole rows of scores, which no ring holds; use posenc.sharding.queries"),
+        ("dape", {}, "'dape' reads the scores of all heads at once, which no ring holds; use posenc.sharding.queries"),
+        ("rope", {"axis": "long"}, "axis is 'long'; the axes of this mesh are 'length'"),
+        ("rope", {"mesh": 2}, "mesh is of type int; make it with jax.sharding.Mesh"),
+        (
+            "rope",
+            {"mesh": AbstractMesh((2,), ("length",), axis_types=(AxisType.Explicit,))},
+            "are not all the compiler's",
+        ),
+        ("rope", {"mesh": AbstractMesh((3,), ("length",))}, "8 queries do not divide among the 3 devices of 'length'"),
+        ("rope", {"k": jnp.ones((6, 4, 4)), "v": jnp.ones((6, 4, 4))}, "8 queries and 6 keys were given"),
+        ("rope", {"mask": "none"}, "mask is 'none'"),
+        ("fox", {}, "'fox' reads the features of tokens; pass x"),
+    ],
+)
+def test_what_no_ring_can_do_is_refused_in_a_sentence(text, about, why):
+    scheme, params, q = made(text, 8)
+    k, v = about.get("k", q), about.get("v", q)
+    with pytest.raises((ValueError, TypeError), match=why):
+        sharding.ring(scheme, params, q, k, v, **TWO | {n: a for n, a in about.items() if n not in "kv"})
+
+
+@pytest.mark.parametrize(
+    ("about", "why"),
+    [
+        ({"axis": "keys"}, "axis is 'keys'; the axes of this mesh are 'length'"),
+        ({"mesh": AbstractMesh((3,), ("length",))}, "8 queries do not divide among the 3 devices of 'length'"),
+        ({"kernel": "flash"}, "kernel is 'flash'"),
+        ({"positions": np.zeros(3, int)}, "positions has the shape"),
+    ],
+)
+def test_what_queries_cannot_be_given_is_refused_in_a_sentence(about, why):
+    scheme, params, q = made("rope", 8)
+    with pytest.raises((ValueError, TypeError), match=why):
+        sharding.queries(scheme, params, q, q, q, **TWO | about)
+
+
+@pytest.mark.parametrize("call", [sharding.ring, sharding.queries])
+def test_nothing_in_is_nothing_out(call):
+    scheme, params, _ = made("rope", 8)
+    q = jnp.ones((0, 8, 4, 4))
+    assert call(scheme, params, q, q, q, **TWO).shape == q.shape
+
+
+def test_queries_that_are_the_last_of_the_keys_may_lie_on_many_devices():
+    scheme, params, _ = made("t5", 8)
+    q, k, v = np.random.default_rng(0).normal(size=(3, 8, 4, 4)).astype(np.float32)
+    mesh = Mesh(jax.devices()[:2], ("length",))
+    out = sharding.queries(scheme, params, q[4:], k, v, query_start=4, mesh=mesh, axis="length")
+    np.testing.assert_allclose(out, posenc.attend(scheme, params, q, k, v)[4:], atol=1e-6)
