@@ -108,7 +108,9 @@ def test_batches_go_through_a_shard_map_of_the_users_own(text, kernel):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-5), gradient(over), gradient(call))
 
 
-TWO = dict(mesh=AbstractMesh((2,), ("length",), axis_types=(AxisType.Auto,)), axis="length")
+AUTO = (AxisType.Auto,)
+TWO = {"mesh": AbstractMesh((2,), ("length",), axis_types=AUTO), "axis": "length"}
+THREE = AbstractMesh((3,), ("length",), axis_types=AUTO)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,7 @@ TWO = dict(mesh=AbstractMesh((2,), ("length",), axis_types=(AxisType.Auto,)), ax
             {"mesh": AbstractMesh((2,), ("length",), axis_types=(AxisType.Explicit,))},
             "are not all the compiler's",
         ),
-        ("rope", {"mesh": AbstractMesh((3,), ("length",))}, "8 queries do not divide among the 3 devices of 'length'"),
+        ("rope", {"mesh": THREE}, "8 queries do not divide among the 3 devices of 'length'"),
         ("rope", {"k": jnp.ones((6, 4, 4)), "v": jnp.ones((6, 4, 4))}, "8 queries and 6 keys were given"),
         ("rope", {"mask": "none"}, "mask is 'none'"),
         ("fox", {}, "'fox' reads the features of tokens; pass x"),
@@ -140,7 +142,7 @@ def test_what_no_ring_can_do_is_refused_in_a_sentence(text, about, why):
     ("about", "why"),
     [
         ({"axis": "keys"}, "axis is 'keys'; the axes of this mesh are 'length'"),
-        ({"mesh": AbstractMesh((3,), ("length",))}, "8 queries do not divide among the 3 devices of 'length'"),
+        ({"mesh": THREE}, "8 queries do not divide among the 3 devices of 'length'"),
         ({"kernel": "flash"}, "kernel is 'flash'"),
         ({"positions": np.zeros(3, int)}, "positions has the shape"),
     ],
