@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from posenc import arguments, kernels, sides
 from posenc.arguments import Tokens
 from posenc.belongs import Sizes, check_params, plain
-from posenc.cache import Cache, free, last, write
+from posenc.cache import Cache, free, keep, last, write
 from posenc.compose import Windowed, axes, bare, imply, pick, spread
 from posenc.kernels import Pairs, Side
 from posenc.masks import Mask, Window, since_start, window
@@ -211,14 +211,28 @@ def _step(layer: _Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"]
     at = _at(scheme, qi, t.segments, t.positions, seen, heads, cache.document, cache.began)
     position = write(cache.position, at.position, places, 0)
     told, carry = sides.tell(scheme, layer.both, t.x, at, cache.carry)
-    keys = sides.encode(scheme, layer.both, t.k, t.v, told, heads)
-    keys = sides.Keys(*write((cache.k, cache.v, cache.said), tuple(keys), places, 1))
+    stored = keep(scheme, layer.both, t.k, t.v, told, heads)
+    keys = stored = sides.Keys(*write((cache.k, cache.v, cache.said), tuple(stored), places, 1))
     query, key = Side(at.position, qi, t.segments), Side(position, ki, segment)
+    if scheme.retold:
+        told, keys = _anew(layer, heads, told, stored, query, key, carry)
     pairs = Pairs(query, key, layer.look, scheme.scale(d), heads, False)
     out = kernels.mix(layer.kernel, scheme, layer.both, t.q, keys, told, pairs)
     if index is None:
         out = jnp.where(length + new > capacity, jnp.nan, out)
-    return out, Cache(*keys, position, segment, carry, *last(cache, qi, t.segments), length + new, index)
+    return out, Cache(*stored, position, segment, carry, *last(cache, qi, t.segments), length + new, index)
+
+
+def _anew(
+    layer: _Layer, heads: int, told: Any, stored: sides.Keys, query: Side, key: Side, carry: Any
+) -> tuple[Any, sides.Keys]:
+    """What queries are told, and all keys through their hooks, now that the text is longer."""
+    scheme = layer.scheme
+    at = At(key.position, key.index, key.segment, jnp.zeros_like(key.index), jnp.int32(0), heads)
+    whole, _ = sides.tell(scheme, layer.both, None, at, carry)
+    k, v = stored.k.swapaxes(0, 1), stored.v.swapaxes(0, 1)
+    told = sides.lookup(scheme, layer.both, told, whole, query.index)
+    return told, sides.encode(scheme, layer.both, k, v, whole, heads)
 
 
 def _silent(t: Tokens) -> Tokens:

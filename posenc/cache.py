@@ -56,13 +56,16 @@ class Cache(NamedTuple):
         """A cache with nothing in it: `batch` sequences of at most `capacity` tokens.
 
         `dtype` is that of the queries, keys and values to come, and `positions` that of their positions. `params` are
-        one layer's, whole. With `ring`, token n is written to place n mod `capacity`, for as long as decoding goes on;
-        that serves attention in a window only: with `left` neighbours seen before a token, `capacity` is at least
-        `left` and the new tokens of a call.
+        one layer's, whole. Where what keys are told is stale when more tokens come (`Scheme.retold`), keys are stored
+        as they are given, and a call gives what the whole text so far gives its last tokens.
 
-        Raises `ValueError` where the sizes do not fit or are not causal, for a scheme whose stored keys would be wrong
-        later (`Scheme.uncached`), and for a ring where a scheme reads whole rows; `TypeError` for a type that is not
-        floating, and for a `ring` that is neither True nor False.
+        With `ring`, token n is written to place n mod `capacity`, for as long as decoding goes on; that serves
+        attention in a window only: with `left` neighbours seen before a token, `capacity` is at least `left` and the
+        new tokens of a call.
+
+        Raises `ValueError` where the sizes do not fit or are not causal, for a scheme that no cache serves
+        (`Scheme.uncached`), and for a ring where a scheme reads whole rows or is told of the whole text; `TypeError`
+        for a type that is not floating, and for a `ring` that is neither True nor False.
         """
         given, scheme, params = scheme, bound(bare(scheme)), plain(params)
         check_dims(dims)
@@ -117,7 +120,14 @@ def blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, pos
     x = jnp.zeros((capacity, dims.width), dtype)
     told, carry = sides.tell(scheme, parts, x, at, sides.start(scheme, parts, dims))
     k = jnp.zeros((capacity, dims.key_heads or dims.heads, dims.head), dtype)
-    return sides.encode(scheme, parts, k, k, told, dims.heads), place, carry
+    return keep(scheme, parts, k, k, told, dims.heads), place, carry
+
+
+def keep(scheme: Scheme, parts: Any, k: Array, v: Array, told: PyTree, heads: int) -> sides.Keys:
+    """What is stored of new keys: what they say, or, where that is said anew in each call, they themselves."""
+    if scheme.retold:
+        return sides.Keys(k.swapaxes(0, 1), v.swapaxes(0, 1), ())
+    return sides.encode(scheme, parts, k, v, told, heads)
 
 
 def check_ring(scheme: Scheme, look: Window, capacity: int, new: int) -> None:
@@ -126,6 +136,11 @@ def check_ring(scheme: Scheme, look: Window, capacity: int, new: int) -> None:
         raise ValueError(
             f"{label(scheme)} reads whole rows of scores, all keys in the order of their indices, and a ring overwrites"
             " them; leave ring out."
+        )
+    if scheme.retold:
+        raise ValueError(
+            f"{label(scheme)} is told of the whole text in each call, since {scheme.retold}, and a ring overwrites its"
+            " beginning; leave ring out."
         )
     if look.left is None:
         raise ValueError(

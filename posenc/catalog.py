@@ -191,6 +191,8 @@ def _counted(scheme: Scheme, dims: Dims) -> tuple[dict[str, int], str]:
 
 def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> str:
     """What a cache holds beside keys and values that never change."""
+    if scheme.retold:
+        return f"K3: keys and values as they are given, told anew in each call, for each key head: {scheme.retold}"
     both = shapes["layer"], shapes["heads"]
     made = lambda *both: blank(scheme, both, dims, 1, jnp.float32, jnp.int32)  # noqa: E731
     keys, place, carry = jax.eval_shape(made, *both)

@@ -23,7 +23,8 @@ class Chain(Scheme, name=None):
     reads = property(lambda self: max((bare(s).reads for s in self.parts), key=ORDER.index))
     contextual = property(lambda self: any(bare(s).contextual for s in self.parts))
     causal_only = property(lambda self: "; ".join(r for s in self.parts if (r := bare(s).causal_only)))
-    uncached = property(lambda self: "; ".join(r for s in self.parts if (r := bare(s).uncached)))
+    uncached = property(lambda self: "; ".join(r for s in self.parts if (r := bare(s).uncached)) or self._unread())
+    retold = property(lambda self: "; ".join(r for s in self.parts if (r := bare(s).retold)))
     cross = property(lambda self: all(bare(s).cross for s in self.parts))
     temperature = property(lambda self: any(bare(s).temperature for s in self.parts))
     widens = property(lambda self: any(bare(s).widens for s in self.parts))
@@ -50,6 +51,13 @@ class Chain(Scheme, name=None):
                     f"{label[n]!r} gives q and k more features, so {late[0]!r} cannot change them after it; write"
                     f" {label[n]!r} last."
                 )
+
+    def _unread(self) -> str:
+        """Why one part's keys cannot be told anew for another's sake."""
+        if not (self.retold and self.contextual):
+            return ""
+        read = next(_named(s) for s in leaves(self) if s.contextual)
+        return f"{self.retold}, and {read!r} would have to read features again that no cache keeps"
 
     def fit(self, dims: Dims):
         fitted = Chain(tuple(s.fit(dims) for s in self.parts))

@@ -136,7 +136,10 @@ class Scheme:
     cross: ClassVar[bool] = True
     """Whether it is defined between two different sequences."""
     uncached: ClassVar[str] = ""
-    """Why keys stored in a cache would be wrong later, so that decoding has none; empty where one serves."""
+    """Why no cache gives what the full forward gives, so that decoding has none; empty where one serves."""
+    retold: ClassVar[str] = ""
+    """Why what keys were told is stale when more tokens come, so that a cache keeps keys and values as they are given
+    and tells them anew in each call; empty where what was said once stays right."""
     temperature: ClassVar[bool] = False
     """Whether it multiplies the query by a number; then it stands before what it scales."""
     widens: ClassVar[bool] = False

@@ -112,8 +112,9 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
     document, plus one. In a forward over a whole text that is the whole text's, for its first token as for its last,
     as in the released codes; so what a text's beginning gives depends on where it ends, though never on what it says.
     Those codes take the longest text of a batch, and may remember an earlier, longer one; here each document has its
-    own, and nothing is remembered. Keys stored while the text was shorter would be turned by other frequencies than
-    the queries to come, so decoding has no cache. It is defined within one sequence.
+    own, and nothing is remembered. Keys turned while the text was shorter have other frequencies than the queries to
+    come, so a cache keeps them unturned and turns all of them anew in each call: a step then gives what the whole text
+    so far gives its last tokens. It is defined within one sequence.
 
     `rule` says what is stretched: "ntk" as above (Hugging Face's "dynamic" is the same), or, each by the factor L / L0:
     "linear" as in `pi`, "by_parts" as in `by_parts`, and "yarn" as in `yarn`, its attention factor included.
@@ -141,7 +142,7 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
     family = "rotary"
     extrapolates = "some, without fine-tuning (emozilla, 2023)"
     cross = False
-    uncached = scaling.ONE_BY_LENGTH
+    retold = scaling.ONE_BY_LENGTH
     samples = (
         {"factor": 2.0, "original": 4, "layout": "interleaved"},
         {"rule": "linear", "original": 4},

@@ -21,11 +21,12 @@ class LongRoPE(Scheme, name="longrope"):
 
     λ is `short` up to and including the original length L0 and `long` beyond (`switch="length"`): by the current length
     of the token's document, the largest position in it plus one. All tokens of a document take one set, so what a
-    text's beginning gives depends on where it ends, and keys stored before the switch would be stale: decoding has no
-    cache. Hugging Face's code stores them all the same, and takes one length for a whole batch. `switch="never"` takes
-    `long` at any length (the authors' code for models fine-tuned to it); "gradual" goes from 1 at L0 to `long` at
-    factor · L0 in a straight line, 1 + (λ - 1) (L / L0 - 1) / (factor - 1), and on beyond. (The authors' code goes on
-    below L0 as well, under 1; here it is RoPE there.)
+    text's beginning gives depends on where it ends, and keys turned before the switch would be stale: a cache keeps
+    them unturned and turns all of them anew in each call. Hugging Face's code stores them turned all the same, and
+    takes one length for a whole batch. `switch="never"` takes `long` at any length (the authors' code for models
+    fine-tuned to it); "gradual" goes from 1 at L0 to `long` at factor · L0 in a straight line,
+    1 + (λ - 1) (L / L0 - 1) / (factor - 1), and on beyond. (The authors' code goes on below L0 as well, under 1; here
+    it is RoPE there.)
 
     λ has a number for each turned pair. Finding it is not done here: `long` left open is `factor` for every pair, which
     is `pi`, and `short` left open is 1. L0 is `original`, filled from the training length, and `factor` says how many
@@ -58,7 +59,7 @@ class LongRoPE(Scheme, name="longrope"):
     family = "rotary"
     extrapolates = "strongly, with searched factors (Ding et al., 2024)"
     cross = property(lambda self: self.switch == "never")
-    uncached = property(lambda self: scaling.ONE_BY_LENGTH * (self.switch != "never"))
+    retold = property(lambda self: scaling.ONE_BY_LENGTH * (self.switch != "never"))
     samples = (
         {"original": 8, "layout": "interleaved"},
         {"switch": "never", "start": 2, "magnitude": 1.2},

@@ -90,7 +90,11 @@ def in_a_ring():
     """Schemes that a ring serves, without those that act on the input alone, which attention does not see."""
     for name in posenc.names():
         scheme = bare(posenc.bind(posenc.parse(name), DIMS))
-        if scheme.reads not in ("row", "heads") and not scheme.uncached and scheme.overrides(*ACTING):
+        if (
+            scheme.reads not in ("row", "heads")
+            and not (scheme.uncached or scheme.retold)
+            and scheme.overrides(*ACTING)
+        ):
             yield name
 
 

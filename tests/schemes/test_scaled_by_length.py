@@ -87,25 +87,52 @@ def test_ntk_by_the_length_alone_is_ntk_of_that_factor():
     np.testing.assert_allclose(ours, spectrum(made("ntk(factor=3.0)"), 8)[0], rtol=1e-12)
 
 
+@pytest.mark.parametrize("text", [*BOTH, "ssmax + dynamic_ntk(rule='yarn', original=4)"])
+def test_a_cache_turns_all_keys_anew(text):
+    """R-3 and R-8: keys turned while the text was short have other frequencies than those to come, and a prompt in
+    chunks would hold two rotations. Each step is the end of the text so far, before, at and after the border."""
+    scheme, (q, k, v) = made(text), tokens(12)
+    params = posenc.init(scheme, jax.random.key(0), DIMS)
+    run = lambda *qkv, **about: _attend(scheme, params, *qkv, **about)  # noqa: E731
+    early = run(q[:4], k[:4], v[:4])
+    assert np.abs(run(q, k, v)[:4] - early).max() > 1e-3, "the reason holds: a text's beginning changes"
+    cache, start = posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=12, dtype=jnp.float32), 0
+    for size in (3, 1, 1, 1, 3, 3):
+        part = slice(start, start := start + size)
+        out, cache = run(*(a[None, part] for a in (q, k, v)), cache=cache)
+        np.testing.assert_allclose(out[0], run(q[:start], k[:start], v[:start])[part], atol=1e-6)
+    np.testing.assert_array_equal(cache.k[0, 0], k[:, 0], "keys are stored as they were given")
+
+
+def test_each_row_of_a_cache_grows_on_its_own():
+    """A short text beside a long one, and padding on the left: Hugging Face's takes the longest for all."""
+    scheme, (q, k, v) = made("dynamic_ntk(original=4)"), tokens(9)
+    segments = np.array([[1] * 9, [0] * 5 + [1] * 4, [1] * 4 + [2] * 5], np.int32)
+    cache = posenc.Cache.empty(scheme, NONE, DIMS, batch=3, capacity=9, dtype=jnp.float32)
+    for part in (slice(6), slice(6, 9)):
+        given = [np.stack([a[part]] * 3) for a in (q, k, v)]
+        where = np.maximum(np.arange(9) - [[0], [5], [0]], 0).astype(np.int32)
+        where[2, 4:] -= 4
+        out, cache = _attend(scheme, NONE, *given, cache=cache, segments=segments[:, part], positions=where[:, part])
+    for row, first in enumerate((0, 5, 4)):
+        alone = attend(scheme, *(a[first:] for a in (q, k, v)))
+        np.testing.assert_allclose(out[row], alone[-3:], atol=1e-6)
+
+
 @pytest.mark.parametrize("text", BOTH)
-def test_a_cache_is_refused_for_its_keys_would_be_stale(text):
-    """R-3 and R-8: keys stored while the text was short are turned by other frequencies than those to come; a prompt
-    in chunks would hold two rotations."""
-    scheme = made(text)
-    with pytest.raises(
-        ValueError, match="has no cache: its keys are turned by frequencies that change as the sequence"
-    ):
-        posenc.Cache.empty(scheme, NONE, DIMS, batch=1, capacity=8, dtype=jnp.float32)
-    q, k, v = tokens(6)
-    early = attend(scheme, q[:4], k[:4], v[:4])
-    assert np.abs(attend(scheme, q, k, v)[:4] - early).max() > 1e-3, "the reason holds: a text's beginning changes"
-    with pytest.raises(ValueError, match="has no cache"):
-        posenc.Cache.empty(made(f"nope + {text}"), (NONE, NONE), DIMS, batch=1, capacity=8, dtype=jnp.float32)
+def test_what_would_have_to_be_read_again_has_no_cache_and_a_ring_forgets_the_length(text):
+    def refused(match, scheme, **about):
+        params = posenc.init(scheme, jax.random.key(0), DIMS)
+        with pytest.raises(ValueError, match=match):
+            posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=8, dtype=jnp.float32, **about)
+
+    refused("no cache: .* as the sequence grows.*'fox' would have to read features again", made(f"fox + {text}"))
+    refused("told of the whole text in each call.*; leave ring out", made(text), ring=True)
 
 
 def test_long_factors_alone_have_a_cache():
     scheme = made("longrope(switch='never')")
-    assert scheme.cross and not scheme.uncached
+    assert scheme.cross and not scheme.uncached and not scheme.retold
     posenc.Cache.empty(scheme, NONE, DIMS, batch=1, capacity=8, dtype=jnp.float32)
 
 
