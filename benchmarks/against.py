@@ -152,6 +152,17 @@ def candidate(name: str) -> side.Ready:
     return in_jax(who, way == BOTH, given)
 
 
+def measure(names: list[str], way: str, length: int, rounds: int) -> dict[str, side.Row]:
+    """Ours in turn with those beside it: all at once would not fit the memory of a small machine."""
+    rows = {}
+    for base in dict.fromkeys(WHO[n].beside for n in names):
+        full = {f"{n} | {way} | {length}": n for n in names if WHO[n].beside == base}
+        pythons = {long: peers.python() for long, n in full.items() if WHO[n].torch}
+        timed = side.compare("benchmarks.against", list(full), rounds, pythons)
+        rows |= {full[long]: row for long, row in timed.items()}
+    return rows
+
+
 def agree(rows: dict[str, side.Row]) -> None:
     """Refuse to compare those that should compute the same and do not."""
     import numpy as np
@@ -213,10 +224,7 @@ def main() -> None:
         for way in (FORWARD, BOTH):
             able = [n for n, who in WHO.items() if who.backward or way == FORWARD]
             names = [n for n in able if not (absent and WHO[n].torch)]
-            full = {f"{n} | {way} | {length}": n for n in names}
-            pythons = {long: peers.python() for long, n in full.items() if WHO[n].torch}
-            rows = side.compare("benchmarks.against", list(full), rounds, pythons)
-            found[way, length] = rows = {full[long]: row for long, row in rows.items()}
+            rows = found[way, length] = measure(names, way, length, rounds)
             agree(rows)
             print(table(f"{way}, {length}", rows, [n for n in able if n not in names]), flush=True)
             if way == BOTH:
@@ -226,7 +234,7 @@ def main() -> None:
     ratios = bars(found)
     for bar, ratio in ratios.items():
         print(f"{bar:70s} {ratio:8.2f}")
-    print(side.caution((row for rows in found.values() for row in rows.values()), asked.quick))
+    print(side.caution((row for rows in found.values() for row in rows.values()), asked.quick, load))
     kept = [
         r._asdict() | {"name": f"{n} | {way} | {length}"} for (way, length), rs in found.items() for n, r in rs.items()
     ]

@@ -222,11 +222,11 @@ def aligned(lines: list[list[str]]) -> str:
     return "\n".join("  ".join(line).rstrip() for line in cells)
 
 
-def caution(rows: Iterable[Row], quick: bool) -> str:
-    """What forbids to quote the ratios, or nothing."""
+def caution(rows: Iterable[Row], quick: bool, load: float) -> str:
+    """What forbids to quote the ratios, or nothing; `load` is what the machine did before."""
     said = ["What --quick says judges no bar."] * quick
     if any(row.marks for row in rows):
-        said.append(f"Ratios of marked rows may not be quoted; the load was {os.getloadavg()[0]:.1f}, run again at 0.")
+        said.append(f"Ratios of marked rows may not be quoted; the load before was {load:.1f}: run while all is idle.")
     return "\n".join(said)
 
 

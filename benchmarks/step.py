@@ -162,7 +162,7 @@ def main() -> None:
     ratios = bars(rows)
     for bar, ratio in ratios.items():
         print(f"{bar:70s} {ratio:8.2f}")
-    print(side.caution(rows.values(), asked.quick))
+    print(side.caution(rows.values(), asked.quick, load))
     kept = [row._asdict() | {"name": name} for name, row in rows.items()]
     size = Size(depth=depth)._asdict()
     side.write(asked.json, {"peers": installed, "load before": load, "size": size, "rows": kept, "ratios": ratios})

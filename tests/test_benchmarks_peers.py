@@ -83,8 +83,8 @@ def test_rows_of_a_machine_that_changed_are_marked():
     assert row("a", (1.0, 1.4)).marks == "" and row("a", (1.0, 1.6)).marks == "noisy"
     assert row("a", (1.0,), peaks=(1.0, 1.14)).marks == "" and row("a", (1.0,), peaks=(1.16, 1.0)).marks == "drifted"
     assert row("a", (2.0,), units=6.0, peaks=(5.0, 7.0)).efficiency == 0.5
-    assert "may not be quoted" in side.caution([row("a", (1.0, 1.6))], False)
-    assert side.caution([row("a", (1.0,))], False) == "" and "judges no bar" in side.caution([], True)
+    assert "may not be quoted" in side.caution([row("a", (1.0, 1.6))], False, 2.0)
+    assert side.caution([row("a", (1.0,))], False, 2.0) == "" and "judges no bar" in side.caution([], True, 0.0)
 
 
 def test_operations_of_a_step_are_those_counted_by_hand():
