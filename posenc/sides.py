@@ -80,9 +80,10 @@ def ask(
     return jax.vmap(one, (0, 0, told_axis))(own, q.swapaxes(0, 1), told)
 
 
-def receive(scheme: Scheme, params: tuple[Any, Any], o: Float[Array, "H Q d"], told: PyTree) -> Float[Array, "Q H d"]:
+def receive(scheme: Scheme, params: tuple[Any, Any], o: Float[Array, "Q H d"], told: PyTree) -> Float[Array, "Q H d"]:
     """The query side after mixing."""
+    if not scheme.overrides("output"):
+        return o
     layer, own = params
     one = lambda own, o, c: scheme.output(merge(layer, own), o, c)  # noqa: E731
-    told_axis = 0 if each_head(scheme, own) else None
-    return jax.vmap(one, (0, 0, told_axis))(own, o, told).swapaxes(0, 1)
+    return jax.vmap(one, (0, 1, 0 if each_head(scheme, own) else None), 1)(own, o, told)

@@ -19,7 +19,8 @@ def mix(
 ) -> Float[Array, "Q H d"]:
     """Every row of every head, over all keys."""
     asked, said = sides.ask(scheme, params, q, told)
-    return sides.receive(scheme, params, square(scheme, params, asked, said, keys, pairs), told)
+    out = square(scheme, params, asked, said, keys, pairs)
+    return sides.receive(scheme, params, out.swapaxes(0, 1), told)
 
 
 def square(

@@ -39,19 +39,19 @@ def mix(
     form, whole = tiled.gathered(scheme, params, q, keys, told, pairs, block, parts=ring[1])
     if form.banded or not (form.scores or form.adds):  # nobody asks where keys stand, so nobody need pass it on
         whole = whole._replace(**dict.fromkeys(("i", "j", "qp", "kp")))
-    out = _attention(form, ring, *part(varying(whole, whole), varies)).reshape(pairs.heads, -1, keys.v.shape[-1])
-    return sides.receive(scheme, params, out[:, : form.queries].astype(keys.v.dtype), told)
+    out = _attention(form, ring, *part(varying(whole, whole), varies)).astype(keys.v.dtype)
+    return sides.receive(scheme, params, out[: form.queries], told)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _attention(form: Form, ring: Ring, some: Sides, rest: Sides) -> Float[Array, "G R Q d"]:
+def _attention(form: Form, ring: Ring, some: Sides, rest: Sides) -> Float[Array, "Q H d"]:
     return _forward(form, ring, some, rest)[0]
 
 
 def _forward(form: Form, ring: Ring, some: Sides, rest: Sides) -> tuple[Array, tuple]:
     a = join(some, rest)
     exact = jnp.promote_types(a.q.dtype, jnp.float32)
-    out, lse = jnp.zeros((*a.q.shape[:3], a.v.shape[-1]), exact), jnp.full(a.q.shape[:3], -jnp.inf, exact)
+    out, lse = jnp.zeros((*a.q.shape[:2], a.v.shape[-1]), exact), jnp.full(a.q.shape[:2], -jnp.inf, exact)
 
     def fold(n: Array, state: tuple) -> tuple:
         out, lse, keys = state

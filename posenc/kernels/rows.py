@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, PyTree
 from posenc import sides
 from posenc.kernels import dense
 from posenc.kernels.pairs import Pairs
-from posenc.kernels.parting import drawn, join, part
+from posenc.kernels.parting import drawn, join, lengthened, part
 from posenc.scheme import Scheme
 
 
@@ -28,8 +28,7 @@ def mix(
     rows = min(block, count)
 
     def cut(a: Array, axis: int) -> Array:
-        more = [(0, -count % rows if n == axis else 0) for n in range(a.ndim)]
-        a = jnp.pad(a, more, mode="edge")  # the last token again, whose numbers hooks know how to read
+        a = lengthened(a, axis, rows)
         return jnp.moveaxis(a.reshape(*a.shape[:axis], -1, rows, *a.shape[axis + 1 :]), axis, 0)
 
     lags, place = part(pairs.query.position, drawn)
@@ -42,5 +41,5 @@ def mix(
         side = pairs.query._replace(position=join(lags, place), index=index, segment=segment)
         return dense.square(scheme, params, q, said, keys, pairs._replace(query=side))
 
-    out = jnp.moveaxis(jax.lax.map(some, (parts, tokens)), 0, 1)
-    return sides.receive(scheme, params, out.reshape(asked.shape[0], -1, out.shape[-1])[:, :count], told)
+    out = jax.lax.map(some, (parts, tokens)).swapaxes(1, 2)
+    return sides.receive(scheme, params, out.reshape(-1, *out.shape[2:])[:count], told)

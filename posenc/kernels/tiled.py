@@ -55,16 +55,19 @@ class Form:
 
 
 class Sides(NamedTuple):
-    """All arrays that attention reads, whole; heads are nested, `[G, R]`: each key head, and each query head of it."""
+    """All arrays that attention reads, whole. Tokens come first, as in `posenc.attend`: nothing long is transposed.
+
+    Query heads are nested, `[G, R]`, in parameters and in tiles: each key head, and each query head of it.
+    """
 
     layer: PyTree
     own: PyTree
     lags: PyTree
     """Drawn distances, where positions are such."""
     w: Float[Array, "G R N"] | None
-    q: Float[Array, "G R Q e"]
-    k: Float[Array, "G K e"]
-    v: Float[Array, "G K d"]
+    q: Float[Array, "Q H e"]
+    k: Float[Array, "K G e"]
+    v: Float[Array, "K G d"]
     i: PyTree
     j: PyTree
     qp: PyTree
@@ -76,8 +79,8 @@ class Sides(NamedTuple):
     ks: Array | None
 
 
-QUERY, KEY = {"q": 2, "i": 2, "qp": 0, "qs": 0}, {"k": 1, "v": 1, "j": 1, "kp": 0, "ks": 0}
-"""What belongs to queries and to keys, and which of its axes counts tokens."""
+QUERY, KEY = ("q", "i", "qp", "qs"), ("k", "v", "j", "kp", "ks")
+"""What belongs to queries and to keys; the first axis counts tokens."""
 
 
 def mix(
@@ -85,8 +88,8 @@ def mix(
 ) -> Float[Array, "Q H d"]:
     """Every row of every head, over all keys, in tiles of `block` queries and as many keys."""
     form, whole = gathered(scheme, params, q, keys, told, pairs, block)
-    out = _attention(form, *part(varying(whole, whole), varies)).reshape(pairs.heads, -1, keys.v.shape[-1])
-    return sides.receive(scheme, params, out[:, : form.queries].astype(keys.v.dtype), told)
+    out = _attention(form, *part(varying(whole, whole), varies)).astype(keys.v.dtype)
+    return sides.receive(scheme, params, out[: form.queries], told)
 
 
 def gathered(
@@ -101,6 +104,7 @@ def gathered(
     asked, said = sides.ask(scheme, params, q, told)
     (heads, queries, _), (groups, count, _) = asked.shape, keys.k.shape
     nested = lambda a: a.reshape(groups, heads // groups, *a.shape[1:])  # noqa: E731
+    first = lambda tree: jax.tree.map(lambda a: a.swapaxes(0, 1), tree)  # noqa: E731
     place = pairs.query.position
     by_gap = pairs.implied or all(map(drawn, jax.tree.leaves(place, is_leaf=drawn)))
     banded = by_gap and scheme.reads == "distance" and not scheme.overrides("extra")
@@ -114,14 +118,14 @@ def gathered(
     (lags, qp), (_, kp) = (part(side.position, drawn) for side in (pairs.query, pairs.key))
     layer, own = params
     whole = Sides(
-        layer, jax.tree.map(nested, own), lags, w, nested(asked), keys.k, keys.v, jax.tree.map(nested, said), keys.said,
+        layer, jax.tree.map(nested, own), lags, w, first(asked), *first(keys[:2]), first(said), first(keys.said),
         qp, kp, start, pairs.key.index[0], pairs.query.segment, pairs.key.segment,
     )  # fmt: skip
     return form, _padded(form, whole)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _attention(form: Form, some: Sides, rest: Sides) -> Float[Array, "G R Q d"]:
+def _attention(form: Form, some: Sides, rest: Sides) -> Float[Array, "Q H d"]:
     return forward(form, some, rest)[0]
 
 
@@ -134,9 +138,9 @@ def forward(form: Form, some: Sides, rest: Sides) -> tuple[Array, tuple]:
 
 def _row(form: Form, a: Sides, n: Array) -> tuple[Array, Array]:
     """The rows of one block of queries: their output, and the logarithm of the sum of their exponentials."""
-    mine = _cut(a, QUERY, n * form.rows, form.rows)
+    mine = _queries(form, a, n)
     exact = jnp.promote_types(a.q.dtype, jnp.float32)
-    lead = mine.q.shape[:3]
+    lead = *mine.q.shape[1:3], form.rows
     first = jnp.zeros((*lead, a.v.shape[-1]), exact), jnp.full(lead, -jnp.inf, exact), jnp.zeros(lead, exact)
     first = varying(first, a)
 
@@ -148,7 +152,7 @@ def _row(form: Form, a: Sides, n: Array) -> tuple[Array, Array]:
         new = jnp.maximum(top, s.max(-1))
         safe = jnp.where(new > -jnp.inf, new, 0.0)
         e, shrink = jnp.exp(s - safe[..., None]), jnp.exp(top - safe)
-        mixed = jnp.einsum("grqk,gkd->grqd", e.astype(t.v.dtype), t.v, preferred_element_type=exact)
+        mixed = jnp.einsum("grqk,kgd->grqd", e.astype(t.v.dtype), t.v, preferred_element_type=exact)
         if form.adds:
             mixed = mixed + tile.extra(tile.read, e)
         return out * shrink[..., None] + mixed, new, total * shrink + e.sum(-1)
@@ -156,7 +160,8 @@ def _row(form: Form, a: Sides, n: Array) -> tuple[Array, Array]:
     out, top, total = _over_keys(form, a, n, step, first)
     some = total > 0
     out = out / jnp.where(some, total, 1.0)[..., None]
-    return out, jnp.where(some, jnp.where(some, top, 0.0) + jnp.log(jnp.where(some, total, 1.0)), jnp.inf)
+    lse = jnp.where(some, jnp.where(some, top, 0.0) + jnp.log(jnp.where(some, total, 1.0)), jnp.inf)
+    return _flat(jnp.moveaxis(out, 2, 0)), _flat(jnp.moveaxis(lse, 2, 0))
 
 
 def _backward(form: Form, saved: tuple, do: Array) -> tuple[Sides, None]:
@@ -171,41 +176,41 @@ def gradient(form: Form, saved: tuple, do: Array) -> Sides:
     zero = lambda b: jnp.zeros(b.shape, jnp.promote_types(b.dtype, exact))  # noqa: E731
     zeros = lambda tree: varying(jax.tree.map(zero, tree), a)  # noqa: E731
     keep = zeros(some._replace(**dict.fromkeys(QUERY)))  # what all blocks of queries add to
-    given = do.astype(exact), lse, (do.astype(exact) * o).sum(-1)
+    whole, means = do.astype(exact), (do.astype(exact) * o).sum(-1)
 
     def block(keep: Sides, n: Array) -> tuple[Sides, dict[str, PyTree]]:
-        mine, at = _cut(a, QUERY, n * form.rows, form.rows), n * form.rows
-        do, lse, mean = (jax.lax.dynamic_slice_in_dim(b, at, form.rows, 2) for b in given)
-        own = zeros(_cut(some, QUERY, at, form.rows))
+        mine, at = _queries(form, a, n), n * form.rows
+        do, mean, top = (_nested(jax.lax.dynamic_slice_in_dim(b, at, form.rows), a) for b in (whole, means, lse))
+        mean, top = jnp.moveaxis(mean, 0, 2), jnp.moveaxis(top, 0, 2)
+        own = zeros(_queries(form, some, n))
 
         def step(m: Array, sums: Sides, masked: bool) -> Sides:
             t = _cut(mine, KEY, m * form.cols, form.cols)
             tile = _Tile(form, t, n, m, masked)
             s, pull = jax.vjp(tile.score, tile.read, tile.raw)
-            p = jnp.exp(tile.hidden(s) - lse[..., None])
-            dp = jnp.einsum("grqd,gkd->grqk", do.astype(t.v.dtype), t.v, preferred_element_type=exact)
+            p = jnp.exp(tile.hidden(s) - top[..., None])
+            dp = jnp.einsum("qgrd,kgd->grqk", do.astype(t.v.dtype), t.v, preferred_element_type=exact)
             if form.adds:
                 added, apart = jax.vjp(tile.extra, tile.read, p)
-                more, extra = apart(do.astype(added.dtype))
+                more, extra = apart(jnp.moveaxis(do, 0, 2).astype(added.dtype))
                 dp = dp + extra
             read, raw = pull((p * (dp - mean[..., None])).astype(s.dtype))
             if form.adds:
                 read = jax.tree.map(jnp.add, read, more)
             raw = (raw * form.scale).astype(t.k.dtype)
             grad = read._replace(
-                q=jnp.einsum("grqk,gke->grqe", raw, t.k, preferred_element_type=exact),
-                k=jnp.einsum("grqk,grqe->gke", raw, t.q, preferred_element_type=exact),
-                v=jnp.einsum("grqk,grqd->gkd", p.astype(t.v.dtype), do.astype(t.v.dtype), preferred_element_type=exact),
+                q=jnp.einsum("grqk,kge->qgre", raw, t.k, preferred_element_type=exact),
+                k=jnp.einsum("grqk,qgre->kge", raw, t.q, preferred_element_type=exact),
+                v=jnp.einsum("grqk,qgrd->kgd", p.astype(t.v.dtype), do.astype(t.v.dtype), preferred_element_type=exact),
             )
             return _added(form, sums, grad, n, m)
 
         sums = _over_keys(form, a, n, step, keep._replace(**{name: getattr(own, name) for name in QUERY}))
-        return sums._replace(**dict.fromkeys(QUERY)), {name: getattr(sums, name) for name in QUERY}
+        mine = {name: getattr(sums, name) for name in QUERY} | {"q": _flat(sums.q), "i": jax.tree.map(_flat, sums.i)}
+        return sums._replace(**dict.fromkeys(QUERY)), mine
 
     keep, rows = jax.lax.scan(block, keep, _blocks(form))
-    return keep._replace(
-        **{n: jax.tree.map(functools.partial(_lined, axis=axis), rows[n]) for n, axis in QUERY.items()}
-    )
+    return keep._replace(**{name: jax.tree.map(_lined, rows[name]) for name in QUERY})
 
 
 _attention.defvjp(forward, _backward)
@@ -217,7 +222,7 @@ class _Tile:
     def __init__(self, form: Form, t: Sides, n: Array, m: Array, masked: bool):
         self.form, self.t = form, t
         exact = jnp.promote_types(t.q.dtype, jnp.float32)
-        self.raw = jnp.einsum("grqe,gke->grqk", t.q, t.k, preferred_element_type=exact) * form.scale
+        self.raw = jnp.einsum("qgre,kge->grqk", t.q, t.k, preferred_element_type=exact) * form.scale
         self.qi = t.start + n * form.rows + jnp.arange(form.rows, dtype=jnp.int32)
         self.ki = t.begin + m * form.cols + jnp.arange(form.cols, dtype=jnp.int32)
         self.seen = None
@@ -255,7 +260,7 @@ class _Tile:
             return hook(merge(t.layer, own), a, tile)
 
         heads = jnp.arange(form.heads).reshape(a.shape[:2])
-        return jax.vmap(jax.vmap(one, (0, 0, 0, 0, 0, None)))(t.own, heads, a, raw, t.i, t.j)
+        return jax.vmap(jax.vmap(one, (0, 0, 0, 0, 1, None)), (0, 0, 0, 0, 1, 1))(t.own, heads, a, raw, t.i, t.j)
 
 
 def _over_keys(form: Form, a: Sides, n: Array, step: Any, state: Any) -> Any:
@@ -285,25 +290,19 @@ def _over_keys(form: Form, a: Sides, n: Array, step: Any, state: Any) -> Any:
 def _added(form: Form, sums: Sides, grad: Sides, n: Array, m: Array) -> Sides:
     """The gradient of one tile, added where it belongs."""
 
-    def put(axis: int | None, at: Any) -> Any:
-        def one(total, part):
-            part = part.astype(total.dtype)
-            if axis is None:
-                return total + part
-            old = jax.lax.dynamic_slice_in_dim(total, at, part.shape[axis], axis)
-            return jax.lax.dynamic_update_slice_in_dim(total, old + part, at, axis)
-
-        return one
+    def put(total, part, axis, at):
+        part = part.astype(total.dtype)
+        old = jax.lax.dynamic_slice_in_dim(total, at, part.shape[axis], axis)
+        return jax.lax.dynamic_update_slice_in_dim(total, old + part, at, axis)
 
     done = {}
     for name, total in zip(Sides._fields, sums, strict=True):
-        axis, at = KEY.get(name), m * form.cols
-        if name == "w" and total is not None:
-            axis, at = (
-                2,
-                total.shape[-1] - (_up(form.queries, form.rows) + form.cols - 1) + n * form.rows - m * form.cols,
-            )
-        done[name] = jax.tree.map(put(axis, at), total, getattr(grad, name))
+        add: Any = lambda total, part: total + part.astype(total.dtype)  # noqa: E731
+        if name in KEY:
+            add = functools.partial(put, axis=0, at=m * form.cols)
+        if name == "w":
+            add = functools.partial(put, axis=2, at=_corner(form, n, m))
+        done[name] = jax.tree.map(add, total, getattr(grad, name))
     return Sides(**done)
 
 
@@ -319,22 +318,37 @@ def _corner(form: Form, n: Array, m: Array) -> Array:
 
 def _padded(form: Form, a: Sides) -> Sides:
     """Tokens up to whole blocks; masks leave out what was added."""
-    pad = lambda axis, block: lambda b: lengthened(b, axis, block)  # noqa: E731
-    query = {n: jax.tree.map(pad(axis, form.rows), getattr(a, n)) for n, axis in QUERY.items()}
-    key = {n: jax.tree.map(pad(axis, form.cols), getattr(a, n)) for n, axis in KEY.items()}
+    pad = lambda block: lambda b: lengthened(b, 0, block)  # noqa: E731
+    query = {name: jax.tree.map(pad(form.rows), getattr(a, name)) for name in QUERY}
+    key = {name: jax.tree.map(pad(form.cols), getattr(a, name)) for name in KEY}
     return a._replace(**query, **key)
 
 
-def _cut(a: Sides, where: dict[str, int], at: Any, size: int) -> Sides:
+def _cut(a: Sides, names: tuple[str, ...], at: Any, size: int) -> Sides:
     """Some tokens of a side."""
-    take = lambda axis: lambda b: jax.lax.dynamic_slice_in_dim(b, at, size, axis)  # noqa: E731
-    return a._replace(**{n: jax.tree.map(take(axis), getattr(a, n)) for n, axis in where.items()})
+    take = lambda b: jax.lax.dynamic_slice_in_dim(b, at, size)  # noqa: E731
+    return a._replace(**{name: jax.tree.map(take, getattr(a, name)) for name in names})
 
 
-def _lined(blocks: Array, axis: int = 2) -> Array:
-    """Blocks of tokens, one after another on their axis."""
-    a = jnp.moveaxis(blocks, 0, axis)
-    return a.reshape(*a.shape[:axis], -1, *a.shape[axis + 2 :])
+def _queries(form: Form, a: Sides, n: Array) -> Sides:
+    """One block of queries, their heads nested."""
+    mine = _cut(a, QUERY, n * form.rows, form.rows)
+    return mine._replace(q=_nested(mine.q, a), i=jax.tree.map(lambda b: _nested(b, a), mine.i))
+
+
+def _nested(b: Array, a: Sides) -> Array:
+    """Query heads, after tokens, under their key heads."""
+    return b.reshape(b.shape[0], a.k.shape[1], -1, *b.shape[2:])
+
+
+def _flat(b: Array) -> Array:
+    """What `_nested` nested."""
+    return b.reshape(b.shape[0], -1, *b.shape[3:])
+
+
+def _lined(blocks: Array) -> Array:
+    """Blocks of tokens, one after another."""
+    return blocks.reshape(-1, *blocks.shape[2:])
 
 
 def _up(count: int, block: int) -> int:
