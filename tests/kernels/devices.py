@@ -17,12 +17,15 @@ from jax.sharding import PartitionSpec as P
 
 import posenc
 from posenc import Dims, Window, kernels, sharding
+from posenc.distances import Distances
 from posenc.kernels import tiled
 
 B, L, H, D = 2, 48, 8, 4
 PACKED = np.repeat([1, 2, 3, 0], [7, 20, 17, 4]).astype(np.int32)
 RAGGED = np.stack([PACKED, np.repeat([0, 4, 5], [3, 40, 5]).astype(np.int32)])
 FAR = np.sort(np.random.default_rng(5).choice(300, L, replace=False)).astype(np.int32)
+DRAWN = Distances(2 * np.arange(L, dtype=np.int32), -3 * np.arange(L, dtype=np.int32))
+"""Distances in the place of positions: of no token, so that every device holds all."""
 LEARNED = "rope(frequencies='learned')"
 
 
@@ -54,6 +57,7 @@ CASES = [
     Case("ring", LEARNED + " + kerple", 8, exact=False),
     Case("ring", "log_n(trained=4) + alibi", about={"segments": PACKED}),
     Case("ring", "dynamic_ntk(factor=2.0, original=16)"),
+    Case("ring", "kerple", 2, about={"mask": "full", "positions": DRAWN}),
     Case("ring", "fox", 8, about={"segments": PACKED}),
     Case("ring of some heads", "kerple", 8, about={"segments": PACKED}),
     Case("ring of some heads", "alibi", 8),
