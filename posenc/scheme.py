@@ -120,8 +120,8 @@ class Scheme:
     family: ClassVar[str] = "none"
     """Whose colour it takes in figures."""
     reads: ClassVar[Reads] = "nothing"
-    """What `score`, `weigh` and `extra` look at, from least to most. `posenc.check` holds a scheme to it; attention has
-    one kernel today and does not look. "distance" means: adds a number that depends on `tile.distance` alone."""
+    """What `score`, `weigh` and `extra` look at, from least to most: it says which kernels serve, and `posenc.check`
+    holds a scheme to it. "distance" means: adds a number that depends on `tile.distance` alone."""
     positional: ClassVar[bool] = False
     """Whether `locate`, `query` or `key` look at where a token stands although `reads` says more than "positions"; then
     drawn distances cannot serve."""

@@ -7,7 +7,7 @@ from typing import Any
 from jaxtyping import Array, Float, PyTree
 
 from posenc.kernels import dense, rows, tiled
-from posenc.kernels.choose import KERNELS, block, choose, serves
+from posenc.kernels.dispatch import KERNELS, block, choose, serves
 from posenc.kernels.pairs import Pairs, Side, visible
 from posenc.sides import Keys
 

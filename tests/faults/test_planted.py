@@ -3,30 +3,13 @@
 A fault is a piece of source and what replaces it, so that the table reads as the mistakes would in a review.
 """
 
-import __future__
-
-import importlib
-import inspect
-import sys
-import textwrap
-from typing import NamedTuple
-
 import pytest
 
 import posenc
 from posenc import contract  # whole, so that no module is first imported while a fault is planted
 from tests.contract import toys
-
-
-class Fault(NamedTuple):
-    """`old` is replaced by `new` in a function, and `caught` must then fail for this scheme."""
-
-    where: str
-    old: str
-    new: str
-    scheme: str
-    caught: str
-
+from tests.planting import Fault
+from tests.planting import plant as plant  # a fixture
 
 FUTURE, DECODE, ORDER, SUMS = (
     "the_future_is_unseen",
@@ -34,7 +17,8 @@ FUTURE, DECODE, ORDER, SUMS = (
     "hooks_run_once_in_order",
     "sums_run_in_order",
 )
-MASKS, ATTENTION, SIDES, SCHEMES = "posenc.masks:", "posenc.attention:", "posenc.sides:", "posenc.schemes."
+MASKS, ATTENTION, SIDES = "posenc.masks:", "posenc.attention:", "posenc.sides:"
+KERNELS, SCHEMES = "posenc.kernels.", "posenc.schemes."
 
 FAULTS = {
     "the causal mask lets the next token in": Fault(
@@ -50,8 +34,8 @@ FAULTS = {
         MASKS + "sees", " & (ks > 0)[None, :]", "", "shaw", "rows_that_see_nothing_are_zero"
     ),
     "the mask compares positions": Fault(
-        ATTENTION + "_full", "seen = sees(layer.look, qi, ki,",
-        "at_ = qi if t.positions is None else t.positions; seen = sees(layer.look, at_, at_,",
+        ATTENTION + "_full", "Side(at.position, qi, t.segments), Side(key_at.position, ki,",
+        "Side(at.position, at.position, t.segments), Side(key_at.position, key_at.position,",
         "rope", "tokens_stay_where_positions_say",
     ),
     "positions run on through packed documents": Fault(
@@ -62,23 +46,23 @@ FAULTS = {
         ATTENTION + "_silent", "a is None or segments is None", "True", "nope", "nan_in_padding_stays_there"
     ),
     "padding counts among the keys that a query sees": Fault(
-        ATTENTION + "_full", "seen.sum(-1, dtype=jnp.int32)", "qi + 1", "ssmax", "padding_changes_nothing"
+        KERNELS + "pairs:visible", "query.segment is None", "True", "ssmax", "padding_changes_nothing"
     ),
     "a row that sees nothing gets the mean of the values": Fault(
-        SIDES + "softmax", "return e / jnp.where(total > 0, total, 1.0)",
+        KERNELS + "dense:softmax", "return e / jnp.where(total > 0, total, 1.0)",
         "return jnp.where(total > 0, e / jnp.where(total > 0, total, 1.0), 1 / s.shape[-1])",
         "nope", "rows_that_see_nothing_are_zero",
     ),
     "softmax runs over what is not seen": Fault(
-        SIDES + "softmax", "jnp.where(seen, s, -jnp.inf)", "s", "alibi", FUTURE
+        KERNELS + "dense:softmax", "jnp.where(seen, s, -jnp.inf)", "s", "alibi", FUTURE
     ),
     "scores are divided by d, not by its root": Fault("posenc.scheme:Scheme.scale", "d**-0.5", "1 / d", "rope", ORDER),
     "scores are divided by the root of the widened query": Fault(
-        SIDES + "_rows", "* pairs.scale", "* q.shape[-1] ** -0.5", "transformer_xl", ORDER
+        KERNELS + "dense:square", "* pairs.scale", "* q.shape[-1] ** -0.5", "transformer_xl", ORDER
     ),
     "the value hook is left out": Fault(SIDES + "encode", "scheme.value(p, v, c)", "v", "Turned", ORDER),
     "the output hook is left out": Fault(
-        SIDES + "_rows", "scheme.output(p, o.astype(keys.v.dtype), c)", "o.astype(keys.v.dtype)", "Turned", ORDER
+        SIDES + "receive", "scheme.output(merge(layer, own), o, c)", "o", "Turned", ORDER
     ),
     "the input is embedded twice": Fault(
         ATTENTION + "embed", "scheme.embed(p, x, at)", "scheme.embed(p, scheme.embed(p, x, at), at)",
@@ -89,7 +73,7 @@ FAULTS = {
         "fox", "grouped_queries_equal_repeated_keys",
     ),
     "query heads are dealt to key heads in turn": Fault(
-        SIDES + "mix", "a.reshape(groups, pairs.heads // groups, *a.shape[1:])",
+        KERNELS + "dense:square", "a.reshape(groups, pairs.heads // groups, *a.shape[1:])",
         "a.reshape(pairs.heads // groups, groups, *a.shape[1:]).swapaxes(0, 1)",
         "rope", "grouped_queries_equal_repeated_keys",
     ),
@@ -214,32 +198,6 @@ FAULTS = {
         "rope", "wrong_positions_are_refused",
     ),
 }  # fmt: skip
-
-
-@pytest.fixture
-def plant(monkeypatch):
-    """Write a fault into a function, wherever posenc has imported it."""
-
-    def write(fault: Fault):
-        home, _, path = fault.where.partition(":")
-        module = importlib.import_module(home)
-        owner, name = module, path
-        if "." in path:
-            cls, name = path.split(".")
-            owner = getattr(module, cls)
-        right = getattr(owner, name)
-        source = textwrap.dedent(inspect.getsource(right))
-        assert fault.old in source, f"{fault.where} no longer says {fault.old!r}"
-        space = {**vars(module), "SEEN": []}
-        code = compile(source.replace(fault.old, fault.new), fault.where, "exec", __future__.annotations.compiler_flag)
-        exec(code, space)
-        monkeypatch.setattr(owner, name, space[name])
-        if owner is module:
-            for other in [m for n, m in sys.modules.items() if n.startswith("posenc.") and m is not module]:
-                if vars(other).get(name) is right:
-                    monkeypatch.setattr(other, name, space[name])
-
-    return write
 
 
 def scheme(text):
