@@ -104,6 +104,19 @@ def test_a_cache_turns_all_keys_anew(text):
     np.testing.assert_array_equal(cache.k[0, 0], k[:, 0], "keys are stored as they were given")
 
 
+@pytest.mark.parametrize("text", BOTH)
+def test_the_farthest_position_so_far_is_the_length_in_a_cache_too(text):
+    """Positions in no order: a token that is told a small one stands in a long text all the same."""
+    scheme, (q, k, v) = made(text), tokens(6)
+    where = np.array([2, 9, 1, 0, 3, 5], np.int32)
+    cache = posenc.Cache.empty(scheme, NONE, DIMS, batch=1, capacity=6, dtype=jnp.float32)
+    for n in range(6):
+        one = [a[None, n : n + 1] for a in (q, k, v)]
+        out, cache = _attend(scheme, NONE, *one, positions=where[n : n + 1], cache=cache)
+        whole = attend(scheme, *(a[: n + 1] for a in (q, k, v)), positions=where[: n + 1])
+        np.testing.assert_allclose(out[0, 0], whole[n], atol=1e-6)
+
+
 def test_each_row_of_a_cache_grows_on_its_own():
     """A short text beside a long one, and padding on the left: Hugging Face's takes the longest for all."""
     scheme, (q, k, v) = made("dynamic_ntk(original=4)"), tokens(9)
