@@ -1,5 +1,6 @@
 """Strict settings for every test: no silent broadcasting of ranks, and two host devices as a sweep has."""
 
+import gc
 import os
 
 import jax
@@ -9,6 +10,7 @@ from posenc.lab import device
 from tests.effort import try_little
 
 try_little()
+gc.set_threshold(100_000, 20, 100)  # jax keeps much, and by default it is all walked again and again
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 

@@ -40,7 +40,7 @@ BUGS = {
     ),
     3: (
         "dynamic NTK: cached keys turned with an older base",
-        LENGTH + "a_cache_is_refused_for_its_keys_would_be_stale",
+        LENGTH + "a_cache_turns_all_keys_anew",
         "contract::cached_decoding_equals_the_full_forward",
     ),
     4: (
@@ -63,7 +63,7 @@ BUGS = {
         "LongRoPE changes its factors in the middle of a text",
         LENGTH + "long_factors_hold_for_every_token_of_a_longer_text",
         LENGTH + "short_factors_hold_up_to_and_including_the_original_length",
-        LENGTH + "a_cache_is_refused_for_its_keys_would_be_stale",
+        LENGTH + "a_cache_turns_all_keys_anew",
     ),
     9: (
         "dynamic RoPE keeps the long table at exactly the original length",

@@ -37,6 +37,8 @@ class Form:
     scheme: Scheme
     look: Window
     scale: float
+    late: float
+    """What multiplies q·k in the tile: nothing is left to do where the queries could be multiplied without loss."""
     heads: int
     queries: int
     keys: int
@@ -108,7 +110,10 @@ def gathered(
     place = pairs.query.position
     by_gap = pairs.implied or all(map(drawn, jax.tree.leaves(place, is_leaf=drawn)))
     banded = by_gap and scheme.reads == "distance" and not scheme.overrides("extra")
-    form = Form(scheme, pairs.look, pairs.scale, heads, queries, count, min(block, queries), min(block, count), banded)
+    late = pairs.scale if asked.dtype != exact else 1.0
+    asked = asked if asked.dtype != exact else asked * pairs.scale
+    sizes = heads, queries, count, min(block, queries), min(block, count)
+    form = Form(scheme, pairs.look, pairs.scale, late, *sizes, banded)
     w, start = None, pairs.query.index[0]
     if banded:
         past = (parts - 1) * count + _up(count, form.cols) - 1
@@ -197,11 +202,14 @@ def gradient(form: Form, saved: tuple, do: Array) -> Sides:
             read, raw = pull((p * (dp - mean[..., None])).astype(s.dtype))
             if form.adds:
                 read = jax.tree.map(jnp.add, read, more)
-            raw = (raw * form.scale).astype(t.k.dtype)
+            raw = (raw if form.late == 1 else raw * form.late).astype(t.k.dtype)
+            # the tile stays as it lies, and what is transposed is small
             grad = read._replace(
                 q=jnp.einsum("grqk,kge->qgre", raw, t.k, preferred_element_type=exact),
-                k=jnp.einsum("grqk,qgre->kge", raw, t.q, preferred_element_type=exact),
-                v=jnp.einsum("grqk,qgrd->kgd", p.astype(t.v.dtype), do.astype(t.v.dtype), preferred_element_type=exact),
+                k=jnp.einsum("qgre,grqk->gek", t.q, raw, preferred_element_type=exact).transpose(2, 0, 1),
+                v=jnp.einsum(
+                    "qgrd,grqk->gdk", do.astype(t.v.dtype), p.astype(t.v.dtype), preferred_element_type=exact
+                ).transpose(2, 0, 1),
             )
             return _added(form, sums, grad, n, m)
 
@@ -222,7 +230,8 @@ class _Tile:
     def __init__(self, form: Form, t: Sides, n: Array, m: Array, masked: bool):
         self.form, self.t = form, t
         exact = jnp.promote_types(t.q.dtype, jnp.float32)
-        self.raw = jnp.einsum("qgre,kge->grqk", t.q, t.k, preferred_element_type=exact) * form.scale
+        raw = jnp.einsum("qgre,kge->grqk", t.q, t.k, preferred_element_type=exact)
+        self.raw = raw if form.late == 1 else raw * form.late
         self.qi = t.start + n * form.rows + jnp.arange(form.rows, dtype=jnp.int32)
         self.ki = t.begin + m * form.cols + jnp.arange(form.cols, dtype=jnp.int32)
         self.seen = None

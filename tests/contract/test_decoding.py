@@ -98,7 +98,13 @@ def in_a_ring():
             yield name
 
 
-RINGS = ("nope", *in_a_ring(), "ssmax + shaw(reach=3)", "log_n + rope + fox")
+SUMS = ("ssmax + shaw(reach=3)", "log_n + rope + fox")
+BY_DAY = ("nope", "rope", "t5", "fox", "deberta", "selective_rope", "rerope", "vo_rope", *SUMS)
+RINGS = [
+    n if n in BY_DAY else pytest.param(n, marks=pytest.mark.nightly)
+    for n in dict.fromkeys(("nope", *in_a_ring(), *SUMS))
+]
+"""All that a ring serves; some stand for all by day."""
 
 
 @pytest.mark.parametrize("text", RINGS)
