@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
 from posenc.compose import imply, merge, spread
-from posenc.distances import Distances
+from posenc.kernels.parting import drawn
 from posenc.scheme import Scheme, Tile
 
 
@@ -51,5 +51,5 @@ def toeplitz(w: Float[Array, "H N"], rows: int) -> Float[Array, "H rows cols"]:
 def _distances(gaps: Int[Array, " N"], place: PyTree, scheme: Scheme) -> PyTree:
     """The distance at each difference of indices, `[N, 1]` and maybe an axis, for each part of a chain."""
     at = spread(scheme, imply(scheme, gaps) if place is None else place)
-    look = lambda a: a.between(gaps, jnp.zeros(1, gaps.dtype)) if isinstance(a, Distances) else a[:, None]  # noqa: E731
-    return jax.tree.map(look, at, is_leaf=lambda a: isinstance(a, Distances))
+    look = lambda a: a.between(gaps, jnp.zeros(1, gaps.dtype)) if drawn(a) else a[:, None]  # noqa: E731
+    return jax.tree.map(look, at, is_leaf=drawn)

@@ -14,7 +14,7 @@ from posenc.scheme import Scheme
 
 KERNELS = ("auto", "dense", "tiled", "rows")
 CROSSING = {"cpu": 1024 * 1024}
-"""Scores of one head from which tiles beat the whole square, where `benchmarks/attention.py` measured it."""
+"""Scores of one head from which tiles beat the whole square; `benchmarks/attention.py` prints where the two cross."""
 ELSEWHERE = 1024 * 1024
 """The same on devices that nobody measured: where the square begins to cost memory."""
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, Num, PyTree
 
-from posenc.distances import Distances
+from posenc.kernels.parting import drawn
 from posenc.masks import Window, sees
 
 
@@ -45,11 +45,9 @@ def apart(query: Side, key: Side) -> PyTree[Num[Array, "Q K"]]:
     """The distance of each query from each key."""
 
     def one(i: Any, j: Any) -> Any:
-        if isinstance(i, Distances):
-            return i.between(query.index, key.index)
-        return i[:, None] - j[None, :]
+        return i.between(query.index, key.index) if drawn(i) else i[:, None] - j[None, :]
 
-    return jax.tree.map(one, query.position, key.position, is_leaf=lambda a: isinstance(a, Distances))
+    return jax.tree.map(one, query.position, key.position, is_leaf=drawn)
 
 
 def visible(look: Window, query: Side, key: Side, rows: int) -> Int[Array, " Q"]:
@@ -59,11 +57,11 @@ def visible(look: Window, query: Side, key: Side, rows: int) -> Int[Array, " Q"]
         first = 0 if look.left is None else jnp.maximum(query.index - look.left, 0)
         end = key.index.size if look.right is None else jnp.minimum(query.index + look.right + 1, key.index.size)
         return jnp.broadcast_to(jnp.maximum(end - first, 0), (count,)).astype(jnp.int32)
-    if count <= rows:
-        return sees(look, query.index, key.index, query.segment, key.segment).sum(-1, dtype=jnp.int32)
 
     def some(pair: tuple[Array, Array]) -> Array:
         return sees(look, pair[0], key.index, pair[1], key.segment).sum(-1, dtype=jnp.int32)
 
+    if count <= rows:
+        return some((query.index, query.segment))
     cut = lambda a: jnp.pad(a, (0, -count % rows)).reshape(-1, rows)  # noqa: E731
     return jax.lax.map(some, (cut(query.index), cut(query.segment))).reshape(-1)[:count]

@@ -228,7 +228,7 @@ class _Tile:
     """One rectangle of scores of all heads, made anew wherever it is needed."""
 
     def __init__(self, form: Form, t: Sides, n: Array, m: Array, masked: bool):
-        self.form, self.t = form, t
+        self.form = form
         exact = jnp.promote_types(t.q.dtype, jnp.float32)
         raw = jnp.einsum("qgre,kge->grqk", t.q, t.k, preferred_element_type=exact)
         self.raw = raw if form.late == 1 else raw * form.late
