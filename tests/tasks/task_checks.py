@@ -1,7 +1,6 @@
 """One compiled sampler for each task, and what must hold of a batch, as assertions that a planted fault can break."""
 
 import functools
-import itertools
 
 import jax
 import numpy as np
@@ -121,7 +120,3 @@ def p_value(found, law):
         counts[thing] += 1
     expected = np.array(list(law.values())) * len(found)
     return 1.0 if len(law) == 1 else chisquare(list(counts.values()), expected).pvalue
-
-
-def words(symbols, n):
-    return list(itertools.product(range(symbols), repeat=n))

@@ -1,12 +1,12 @@
 """The floors are what can be computed by hand, and they see a target that stands one place off."""
 
 import functools
-import itertools
 import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from facts import FLOOR_SIZES, FLOORS
+from facts.strings import sorted_by_position
 from task_checks import every_text, some_sizes
 
 from posenc import tasks
@@ -16,67 +16,9 @@ from posenc.tasks.task import TASKS
 ROWS = 4096
 
 
-def most_frequent(symbols, n):
-    """E[largest count] / n of n uniform symbols, from the exact law of the largest."""
-    below = [1.0]
-    for top in range(1, n + 1):
-        # n! [z^n] (Σ_{c≤top} z^c / c!)^symbols / symbols^n is P(largest ≤ top); logs keep the factorials in range
-        series = np.zeros(n + 1)
-        series[0] = 1.0
-        one = np.array([1 / math.factorial(c) if c <= top else 0.0 for c in range(n + 1)])
-        for _ in range(symbols):
-            series = np.convolve(series, one)[: n + 1]
-        below.append(series[n] * math.factorial(n) / symbols**n)
-    below[0] = 0.0
-    return sum(1 - p for p in below[:n]) / n
-
-
-def sorted_by_position(n):
-    """Bucket sort: the best symbol at place i, where the sorted symbol is ≤ c if more than i of n draws are."""
-    upto = binom.sf(np.arange(n)[:, None], n, np.arange(6)[None, :] / 5)
-    return np.diff(upto, axis=1).max(axis=1).mean()
-
-
-def arithmetic(n):
-    length, values = n - 1 + n % 2, []
-    signs = [range(5), ("+", "-", "*")]
-    for text in itertools.product(*(signs[at % 2] for at in range(length))):
-        values.append(eval("".join(map(str, text))) % 5)
-    return max(map(values.count, range(5))) / len(values)
-
-
-def walk(n):
-    ends = [sum(steps) % 5 for steps in itertools.product((-1, 0, 1), repeat=n)]
-    return max(map(ends.count, range(5))) / len(ends)
-
-
-def copied(task, n):
-    """One symbol throughout is right where one symbol is all there is; the whole answer, where it is one of few."""
-    one = 1 / task.symbols
-    if task.hints:
-        return 0.0, one**n / (task.hints - n + 1)
-    if task.variant == "random_twice":
-        return 0.0, one if n == 1 else 0.0
-    return (one, one) if n == 1 or task.variant != "random" else (0.0, 0.0)
-
-
-# (task, n) -> prior, position, where they are not the uniform guess
-KNOWN = {
-    "token_at_index": lambda t, n: (most_frequent(t.symbols, n), 1 / t.symbols),
-    "token_k_back": lambda t, n: (None, 1 / t.symbols),  # the row's last k are counted but never asked for
-    "pointer_back": lambda t, n: (most_frequent(t.symbols, n), 1 / t.symbols),
-    "associative_recall": lambda t, n: (most_frequent(t.values, n), 1 / t.values),
-    "bucket_sort": lambda t, n: (0.2, sorted_by_position(n)),
-    "even_pairs": lambda t, n: (1.0, 1.0) if n == 1 else (0.5, 0.5),
-    "modular_arithmetic": lambda t, n: (arithmetic(n), arithmetic(n)) if n < 6 else None,
-    "cycle_navigation": lambda t, n: (walk(n), walk(n)) if n < 9 else (0.2, 0.2),
-    "copy": lambda t, n: copied(t, n),
-}
-
-
 def sizes_of(task):
-    wanted = {"bucket_sort": [1, 2, 40], "modular_arithmetic": [1, 3, 5], "cycle_navigation": [1, 2, 40]}
-    return wanted.get(task.name) or sorted({*some_sizes(task)[:2], min(40, task.sizes.train[1])})
+    usual = sorted({*some_sizes(task)[:2], min(40, task.sizes.train[1])})
+    return FLOOR_SIZES.get(task.name, usual)
 
 
 MORE = [text for text in every_text() if text.startswith(("copy(", "fill_blank(", "flip_flop(noisy"))]
@@ -87,7 +29,7 @@ def test_floors_are_those_computed_by_hand(blind):
     task = tasks.parse(blind)
     sizes = sizes_of(task)
     for n, found in floors(task, sizes, rows=ROWS).items():
-        prior, position = KNOWN.get(task.name, lambda t, n: (1 / t.choices,) * 2)(task, n)
+        prior, position = FLOORS.get(task.name, lambda t, n: (1 / t.choices,) * 2)(task, n)
         for name, expected in {"uniform": 1 / task.choices, "prior": prior, "position": position}.items():
             if expected is None or (name == "uniform" and task.metric == "exact"):
                 continue

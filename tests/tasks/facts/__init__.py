@@ -1,0 +1,26 @@
+"""What is known of tasks, worked out by hand, a file for each family; every check of `tests/tasks` reads it from here.
+
+EXAMPLES     (text, prompt, answer), token ids
+LAWS         text: (size, law, bound): `law(bound)` is the exact distribution of prompts at that size, `bound` the
+             number that an inclusive end would make one larger
+FLOORS       name: f(task, size) -> (prior, position); None where it is not known; left out where both are uniform
+FLOOR_SIZES  name: the sizes at which floors are compared, unless the usual ones
+BROKEN       (text, size, module of posenc.tasks, name in it, what to put there): the oracle must see it
+"""
+
+import importlib
+import pkgutil
+
+FAMILIES = {m.name: importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__)}
+
+
+def _lists(name):
+    return [entry for family in FAMILIES.values() for entry in getattr(family, name, [])]
+
+
+def _dicts(name):
+    return {key: value for family in FAMILIES.values() for key, value in getattr(family, name, {}).items()}
+
+
+EXAMPLES, BROKEN = _lists("EXAMPLES"), _lists("BROKEN")
+LAWS, FLOORS, FLOOR_SIZES = _dicts("LAWS"), _dicts("FLOORS"), _dicts("FLOOR_SIZES")

@@ -1,0 +1,122 @@
+"""Probes of index, distance, order and counting."""
+
+from itertools import permutations, product
+
+import numpy as np
+from law import even, most_frequent, strings, words
+
+a, b, c, M = 0, 1, 2, 3
+
+
+def token_at_index(indices):
+    return even((*x, 2 + k) for x in words(2, 4) for k in range(indices))
+
+
+def index_of_token(indices):
+    return even((*x[:j], 2, *x[j:]) for x in words(2, 3) for j in range(indices))
+
+
+def pointer_back(reach):
+    return even((*x, 2 + k - 1) for x in words(2, 3) for k in range(1, reach + 1))
+
+
+def distance(reach):
+    law = {}
+    for d in range(1, reach + 1):
+        for i in range(4 - d):
+            for noise in words(2, 2):
+                rest = iter(noise)
+                x = tuple(2 if at in (i, i + d) else next(rest) for at in range(4))
+                law[x] = 1 / (reach * (4 - d) * 4)
+    return law
+
+
+def before(n):
+    return even(
+        tuple(2 if at == a else 3 if at == b else next(rest) for at in range(n))
+        for a, b in permutations(range(n), 2)
+        for noise in words(2, n - 2)
+        for rest in [iter(noise)]
+    )
+
+
+def same_order(symbols):
+    law = {}
+    allowed = [x for x in words(symbols, 3) if len(set(x)) > 1]
+    for x in allowed:
+        law[(*x, symbols, *x)] = law.get((*x, symbols, *x), 0) + 1 / (2 * len(allowed))
+        for i in range(3):
+            others = [j for j in range(3) if x[j] != x[i]]
+            for j in others:
+                y = list(x)
+                y[i], y[j] = y[j], y[i]
+                prompt = (*x, symbols, *y)
+                law[prompt] = law.get(prompt, 0) + 1 / (2 * len(allowed) * 3 * len(others))
+    return law
+
+
+def count_symbol(most):
+    law = {}
+    for c in range(most + 1):
+        found = [x for x in words(3, 3) if x.count(2) == c]
+        law |= {x: 1 / ((most + 1) * len(found)) for x in found}
+    return law
+
+
+def fill_blank(apart):
+    """Which of five places are hidden, blanks at least `apart` places from one another, each wish granted with 1/4."""
+    law = {}
+    for wishes in product((False, True), repeat=5):
+        p, hidden, last = 1.0, [], -apart
+        for at, wish in enumerate(wishes):
+            p *= 0.25 if wish else 0.75
+            hidden.append(wish and at - last >= apart)
+            last = at if hidden[-1] else last
+        law[tuple(hidden)] = law.get(tuple(hidden), 0) + p
+    return law
+
+
+EXAMPLES = [
+    ("token_at_index(indices=2, symbols=3)", [c, a, b, b, 3 + 1], [a]),
+    ("index_of_token(indices=3, symbols=3)", [c, a, M, b], [2]),
+    ("token_k_back", [c, a, b], [c, a]),
+    ("token_k_back(k=2)", [c, a, b, b], [c, a]),
+    ("pointer_back(reach=2, symbols=3)", [c, a, b, 3 + 1], [a]),
+    ("distance(reach=3, symbols=3)", [a, M, c, b, M, a], [3 - 1]),
+    ("before(symbols=3)", [c, 4, a, 3], [0]),
+    ("before(symbols=3)", [3, 4, a, c], [1]),
+    ("same_order(symbols=3)", [a, b, c, M, a, c, b], [0]),
+    ("same_order(symbols=3)", [a, b, c, M, a, b, c], [1]),
+    ("fill_blank", [5, 7, 31, 20], [30]),
+    ("fill_blank", [31, 7, 30, 31], [5, 20]),
+    ("count_symbol(symbols=3)", [M, b, M, c], [2]),
+]
+
+LAWS = {
+    "token_at_index(indices=2, symbols=2)": (4, token_at_index, 2),
+    "index_of_token(indices=3, symbols=2)": (4, index_of_token, 3),
+    "token_k_back(symbols=3)": (4, strings(3), 4),
+    "pointer_back(reach=2, symbols=2)": (3, pointer_back, 2),
+    "distance(reach=2, symbols=2)": (4, distance, 2),
+    "before(symbols=2)": (4, before, 4),
+    "same_order(symbols=2)": (3, same_order, 2),
+    "count_symbol(most=2, symbols=2)": (3, count_symbol, 2),
+    "fill_blank(hide=0.25)": (5, fill_blank, 3),
+}
+
+FLOORS = {
+    "token_at_index": lambda t, n: (most_frequent(t.symbols, n), 1 / t.symbols),
+    "token_k_back": lambda t, n: (None, 1 / t.symbols),
+    "pointer_back": lambda t, n: (most_frequent(t.symbols, n), 1 / t.symbols),
+}
+
+
+def exchanged(length):
+    """The recurrence with its coefficients exchanged."""
+    rows = [np.array([1, 0, 0]), np.array([0, 1, 0])]
+    while len(rows) < length:
+        rows.append((3 * rows[-1] + 2 * rows[-2] + np.array([0, 0, 1])) % 31)
+    return np.stack(rows[:length], axis=1)
+
+
+BROKEN = [("fill_blank", 40, "blanks", "_powers", exchanged)]
