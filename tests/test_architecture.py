@@ -17,7 +17,7 @@ ROOT = Path(posenc.__file__).parent
 # From the ground up; a module may import what stands on a lower line, and packages may import within themselves.
 FLOORS = [
     "grammar masks rotation scaling orthogonal exact table bucket running distances slopes"
-    " lab.disk lab.pyfile lab.lanes models.draws show.style",
+    " lab.disk lab.pyfile lab.lanes models.draws models.inputs show.style",
     "registry lab.claims lab.records",
     "scheme lab.run lab.store lab.device lab.params",
     "schemes compose models.stems tasks.task lab.words lab.results",

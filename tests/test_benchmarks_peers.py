@@ -100,6 +100,7 @@ def test_operations_of_a_step_are_those_counted_by_hand():
 
 
 def test_operations_of_a_step_are_those_of_our_models_products():
+    from posenc.models.inputs import Inputs
     from posenc.models.transformer import Shape, Transformer
     from posenc.naming import bind, parse
     from posenc.scheme import Dims
@@ -110,7 +111,7 @@ def test_operations_of_a_step_are_those_of_our_models_products():
     tokens = jnp.zeros((size.batch, size.length), jnp.int32)
 
     def forward(key):
-        return Transformer(bind(parse("nope"), dims), shape, key=key)(tokens, tokens == 0, key)
+        return Transformer(bind(parse("nope"), dims), shape, key)(Inputs(tokens, tokens == 0), key)
 
     by_pair = size.depth * size.batch * 2 * 2 * size.width * size.length**2  # the dense square, of which half is useful
     assert products(jax.make_jaxpr(forward)(jax.random.key(0)).jaxpr) == size.operations / 3 + by_pair / 2

@@ -11,6 +11,7 @@ from posenc.lab.results import Results
 from posenc.lab.run import Knobs, Run
 from posenc.lab.train import resolve
 from posenc.models import stems
+from posenc.models.inputs import Inputs
 from posenc.models.transformer import Shape, Transformer
 from posenc.naming import bind, parse
 from posenc.scheme import Dims
@@ -90,7 +91,7 @@ def test_without_positions_a_stem_is_what_tells_order():
         model = jax.jit(lambda key, shape=shape: Transformer(bind(parse("nope"), dims), shape, key=key))(
             jax.random.key(0)
         )
-        run = jax.jit(lambda t, model=model: model(t, jnp.ones(t.shape, bool), jax.random.key(1)))
+        run = jax.jit(lambda t, model=model: model(Inputs(t, jnp.ones(t.shape, bool)), jax.random.key(1)))
         found[text] = np.abs(run(t)[0, 0] - run(t[:, [0, 3, 1, 4, 2]])[0, 0]).max()
     assert found["none"] < 1e-5 < 1e-3 < found["conv(k=3)"]
 

@@ -20,6 +20,7 @@ from posenc.lab.experiment import Experiment
 from posenc.lab.run import THEN, Knobs, Plan, Run
 from posenc.lab.train import Cell, State, init, resolve, stages
 from posenc.models import stems, transformer
+from posenc.models.inputs import inputs
 from posenc.naming import full, parse, spec
 from posenc.tasks import spec as task_spec
 from posenc.tasks.measure import full as full_task
@@ -157,4 +158,4 @@ def _parts(scheme: Any) -> list[Any]:
 def _forward(cell: Cell, size: int, before: State | None) -> tuple[State, Any]:
     state = init(cell, Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:])), before)
     batch = cell.task.sample(jax.random.key(0), size, batch=1, n_max=size)
-    return state, state.model(batch.tokens, batch.valid, jax.random.key(0), batch.coords)
+    return state, state.model(inputs(batch), jax.random.key(0))

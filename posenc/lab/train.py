@@ -24,6 +24,7 @@ from posenc.compose import Pattern
 from posenc.lab.lanes import How, lanes
 from posenc.lab.run import Knobs, Run
 from posenc.models import stems
+from posenc.models.inputs import inputs
 from posenc.models.transformer import Shape, Transformer, carried
 from posenc.naming import bind, parse
 from posenc.scheme import Dims
@@ -113,7 +114,7 @@ def rounds(cell: Cell, sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 def init(cell: Cell, knobs: Knobs, before: State | None = None) -> State:
     """A trial before its first step, or before the first of a stage that goes on from a state."""
-    model = Transformer(cell.scheme, cell.shape, key=jax.random.fold_in(jax.random.key(knobs.seed), 0))
+    model = Transformer(cell.scheme, cell.shape, jax.random.fold_in(jax.random.key(knobs.seed), 0))
     fresh = State(model, adamw(knobs, 0.0, model).init(model), jnp.int32(-1))
     return fresh if before is None else carried(before, fresh)
 
@@ -197,7 +198,7 @@ def _loss_and_gradient(cell: Cell, n_max: int, model: Transformer, knobs: Knobs,
 
 def cross_entropy(model: Transformer, batch: Any, key: Array) -> Float[Array, ""]:
     """The loss of one batch: cross-entropy of the targets, averaged by the weights that the task gives them."""
-    logits = model(batch.tokens, batch.valid, key, batch.coords, train=True)
+    logits = model(inputs(batch), key, train=True)
     losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.targets)
     return (losses * batch.weight).sum() / jnp.maximum(batch.weight.sum(), 1.0)
 
@@ -211,12 +212,12 @@ def _sums(cell: Cell, rows: int, n_max: int, model: Transformer, seed: Array, n:
     each = max(d for d in range(1, rows + 1) if rows % d == 0 and d <= most)
 
     def some(part: tuple) -> Array:
-        number, tokens, valid, coords = part
+        number, given = part
         own = jax.random.fold_in(positions_key(seed, "evaluation", n), 2 * number + choosing)
-        return model(tokens, valid, own, coords)
+        return model(given, own)
 
-    cut = jax.tree.map(lambda a: a.reshape(-1, each, *a.shape[1:]), (batch.tokens, batch.valid, batch.coords))
-    logits = jax.lax.map(some, (jnp.arange(rows // each, dtype=jnp.int32), *cut))
+    cut = jax.tree.map(lambda a: a.reshape(-1, each, *a.shape[1:]), inputs(batch))
+    logits = jax.lax.map(some, (jnp.arange(rows // each, dtype=jnp.int32), cut))
     return measure(logits.reshape(rows, *logits.shape[2:]), batch)
 
 

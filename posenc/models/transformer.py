@@ -13,12 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from posenc.attention import embed
 from posenc.compose import Chain, Pattern, bare, leaves
 from posenc.coordinates import place
 from posenc.models.draws import cut
+from posenc.models.inputs import Inputs
 from posenc.models.stems import Stem
 from posenc.naming import spec
 from posenc.nnx import Attention
@@ -70,7 +71,7 @@ class Block(nnx.Module):
 class Transformer(nnx.Module):
     """Tokens to logits at every token: `[B, T] -> [B, T, classes]`."""
 
-    def __init__(self, scheme: Any, shape: Shape, *, key: PRNGKeyArray):
+    def __init__(self, scheme: Any, shape: Shape, key: PRNGKeyArray):
         patterned = isinstance(scheme, Pattern)
         self.input = scheme.input if patterned else scheme
         self.layers = scheme.layers if patterned else (scheme,)
@@ -101,18 +102,15 @@ class Transformer(nnx.Module):
 
     def __call__(
         self,
-        tokens: Int[Array, "B T"],
-        valid: Bool[Array, "B T"],
+        inputs: Inputs,
         key: PRNGKeyArray,
-        coords: dict[str, Int[Array, "B T"]] | None = None,
         *,
         train: bool = False,
     ) -> Float[Array, "B T classes"]:
-        """Padding, where `valid` is False, is seen by nobody. `key` draws positions, where coordinates are random."""
-        index = np.arange(tokens.shape[-1], dtype=np.int32)  # known while tracing, so that tables can refuse it
-        given = {"index": index, "length": valid.sum(-1)} | (coords or {})
-        segments, tied = valid.astype(jnp.int32), self.tied.get_value()
-        x = self.enter(tokens, segments, key, given, train)
+        """Padding is seen by nobody. `key` draws positions, where coordinates are random."""
+        given = told(inputs)
+        segments, tied = inputs.valid.astype(jnp.int32), self.tied.get_value()
+        x = self.enter(inputs.tokens, segments, key, given, train)
 
         def period(x, turn):
             n, blocks = turn
@@ -140,6 +138,12 @@ class Transformer(nnx.Module):
             positions = place(self.input, key, given, train=train)
             x = embed(self.input, shared, x, positions=positions, segments=segments)
         return x
+
+
+def told(inputs: Inputs) -> dict[str, Any]:
+    """What coordinates are made from: the index, the length of each sequence, and what the task tells."""
+    index = np.arange(inputs.tokens.shape[-1], dtype=np.int32)  # known while tracing, so that tables can refuse it
+    return {"index": index, "length": inputs.valid.sum(-1)} | inputs.coords
 
 
 def normalise(x: Float[Array, "... width"], scale: Float[Array, " width"]) -> Float[Array, "... width"]:

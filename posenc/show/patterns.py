@@ -15,7 +15,8 @@ from posenc.compose import bare
 from posenc.coordinates import place
 from posenc.lab import params, plan, store
 from posenc.lab.train import Cell, stages
-from posenc.models.transformer import Transformer, normalise, word
+from posenc.models.inputs import inputs
+from posenc.models.transformer import Transformer, normalise, told, word
 from posenc.parameters import join
 from posenc.show.explain import View, weights
 from posenc.tasks.measure import evaluation_key
@@ -65,8 +66,7 @@ def restored(cell: Cell, folder: Path, trial: str) -> Transformer:
 def patterns(model: Transformer, cell: Cell, batch: Any) -> list[np.ndarray]:
     """Per layer the weights of every head, `[H, T, T]`, the mean over the batch."""
     key, segments = jax.random.key(0), batch.valid.astype(jnp.int32)
-    index = np.arange(batch.tokens.shape[-1], dtype=np.int32)
-    given = {"index": index, "length": batch.valid.sum(-1)} | (batch.coords or {})
+    given = told(inputs(batch))
     tied, x = model.tied.get_value(), model.enter(batch.tokens, segments, key, given)
     found = []
     for n in range(cell.shape.depth):

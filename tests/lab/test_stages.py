@@ -15,6 +15,7 @@ from posenc.lab.results import load
 from posenc.lab.run import Knobs, Plan, Run
 from posenc.lab.sweep import rehearse, sweep
 from posenc.lab.train import init, resolve, stages
+from posenc.models.inputs import inputs
 from posenc.models.transformer import anew, carried
 from posenc.show.patterns import restored
 from tests.lab.test_sweep import PLAN, Watch, trials
@@ -101,7 +102,7 @@ def test_one_model_in_two_spellings_goes_on_with_the_same_logits(first, second):
     assert anew(before.model, fresh.model) == ()
     cell = resolved(first, 4)
     batch = cell.task.sample(jax.random.key(0), 8, batch=4, n_max=8)
-    about = (batch.tokens, batch.valid, jax.random.key(0), batch.coords)
+    about = (inputs(batch), jax.random.key(0))
     look = jax.jit(lambda model: model(*about))
     expected = look(before.model)
     np.testing.assert_allclose(look(after.model), expected, rtol=1e-4, atol=1e-5)

@@ -135,9 +135,9 @@ def test_random_positions_are_drawn_for_each_trial_and_part_of_the_examples(monk
     seen = []
     real = train.Transformer.__call__
 
-    def listen(model, tokens, valid, key, coords=None, **more):
+    def listen(model, inputs, key, **more):
         jax.debug.callback(lambda k: seen.append(tuple(np.asarray(k).tolist())), jax.random.key_data(key))
-        return real(model, tokens, valid, key, coords, **more)
+        return real(model, inputs, key, **more)
 
     monkeypatch.setattr(train.Transformer, "__call__", listen)
     cell = resolve(dataclasses.replace(RUN, scheme="rope @ random_sorted(64)", longest=24))

@@ -9,6 +9,7 @@ from posenc.attention import embed
 from posenc.compose import bare
 from posenc.lab.train import pure
 from posenc.models.draws import Cut, cut
+from posenc.models.inputs import Inputs
 from posenc.models.transformer import Shape, Transformer, normalise
 from posenc.naming import bind, parse, spec
 from posenc.scheme import Dims
@@ -27,7 +28,7 @@ def tokens(rows=2, length=8, key=5):
 
 
 def whole(model, t, **more):
-    return jax.jit(lambda m, t: m(t, jnp.ones(t.shape, bool), jax.random.key(1), **more))(model, t)
+    return jax.jit(lambda m, t: m(Inputs(t, jnp.ones(t.shape, bool)), jax.random.key(1), **more))(model, t)
 
 
 def by_hand(model, t):
@@ -65,7 +66,7 @@ def test_the_gradient_of_a_shared_table_is_the_sum_over_layers():
 
     @jax.jit
     def loss(model):
-        return (model(tokens(), jnp.ones((2, 8), bool), jax.random.key(1)) ** 2).mean()
+        return (model(Inputs(tokens(), jnp.ones((2, 8), bool)), jax.random.key(1)) ** 2).mean()
 
     gradient = jax.jit(jax.grad(loss))(model)
     table = jax.tree.leaves(gradient.tied.get_value())[0]
@@ -85,7 +86,7 @@ def test_padding_changes_nothing_and_is_seen_by_nobody(scheme):
     model, t = build(scheme), tokens(length=8)
     valid = jnp.arange(8)[None, :] < jnp.array([[5], [8]])
     key = jax.random.key(1)
-    run = jax.jit(lambda m, t, v: m(t, v, key))
+    run = jax.jit(lambda m, t, v: m(Inputs(t, v), key))
     one, other = run(model, t, valid), run(model, t.at[0, 5:].set(3), valid)
     np.testing.assert_array_equal(one[0, :5], other[0, :5])
     short = run(model, t[:1, :5], valid[:1, :5])
