@@ -65,3 +65,10 @@ def last_true(flags: Bool[Array, "B L"]) -> Int[Array, "B L"]:
 def total(x: Int[Array, "B L"]) -> Int[Array, " B"]:
     """Row sums that stay int32."""
     return jnp.sum(x, axis=1, dtype=INT)
+
+
+def compact(x: Int[Array, "B L"], keep: Bool[Array, "B L"]) -> Int[Array, "B L"]:
+    """What is kept of each row moves to its front, in order; zeros follow. `total(keep)` says how many there are."""
+    slot = jnp.where(keep, jnp.cumsum(keep, axis=1, dtype=INT) - 1, x.shape[1])  # beyond the row for what is dropped
+    row = jnp.arange(x.shape[0], dtype=INT)[:, None]
+    return jnp.zeros_like(x).at[row, slot].set(x, mode="drop")
