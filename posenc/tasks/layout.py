@@ -29,8 +29,12 @@ def slots(
     answer: Int[Array, "B M"],
     m: Int[Array, " B"],
     strata: Strata | None = None,
+    score: Int[Array, " B"] | None = None,
 ) -> Batch:
-    """TAG and CLASSIFY: `p` tokens of the prompt, then `m` empty slots that ask for the answer."""
+    """TAG and CLASSIFY: `p` tokens of the prompt, then `m` empty slots that ask for the answer.
+
+    The loss weighs every slot; the metric counts the first `score` of them, or all.
+    """
     i = jnp.broadcast_to(jnp.arange(length, dtype=INT)[None, :], (n.shape[0], length))
     given, valid = i < p[:, None], i < (p + m)[:, None]
     asked = valid & ~given
@@ -38,7 +42,7 @@ def slots(
     return Batch(
         tokens=jnp.where(given, look(prompt, i), blank).astype(INT),
         targets=jnp.where(asked, look(answer, i - p[:, None]), 0).astype(INT),
-        score=asked,
+        score=asked if score is None else asked & (i < (p + score)[:, None]),
         weight=asked.astype(jnp.float32),
         valid=valid,
         size=n,
@@ -46,6 +50,23 @@ def slots(
         coords={},
         strata=strata or {},
     )
+
+
+def ended(
+    task: Task,
+    n: Int[Array, " B"],
+    length: int,
+    prompt: Int[Array, "B P"],
+    p: Int[Array, " B"],
+    answer: Int[Array, "B M"],
+    k: Int[Array, " B"],
+    m: Int[Array, " B"],
+    strata: Strata | None = None,
+) -> Batch:
+    """TAG: `k` classes, the last class to end them, and 0s up to `m` slots, which the loss weighs but nobody counts."""
+    j, end = jnp.arange(answer.shape[1] + 1, dtype=INT)[None, :], k[:, None]
+    text = jnp.where(j < end, jnp.pad(answer, ((0, 0), (0, 1))), jnp.where(j == end, task.classes - 1, 0))
+    return slots(task, n, length, prompt, p, text, m, strata, k + 1)
 
 
 def one_slot(
