@@ -96,9 +96,10 @@ def is_well_formed(task, batch):
 def does_not_leak(task, batch):
     """No answer stands in the input: slots are empty, blanks are blank, and a language model is asked after its SEP."""
     if task.layout in (Layout.TAG, Layout.CLASSIFY):
-        np.testing.assert_array_equal(batch.tokens == task.special("EMPTY"), batch.score)
-        assert not (batch.prompt & batch.score).any()
-        np.testing.assert_array_equal(batch.valid, batch.prompt | batch.score)
+        asked = batch.weight > 0  # what follows the end of an answer is asked for and not scored
+        np.testing.assert_array_equal(batch.tokens == task.special("EMPTY"), asked)
+        assert not (batch.score & ~asked).any() and not (batch.prompt & asked).any()
+        np.testing.assert_array_equal(batch.valid, batch.prompt | asked)
     if task.layout is Layout.LM:
         asked = batch.score[:, :-1]
         np.testing.assert_array_equal(batch.targets[:, :-1][asked], batch.tokens[:, 1:][asked])
