@@ -1,4 +1,4 @@
-"""Copying after a prompt, as a language model does it (Kazemnejad et al., 2023, §4).
+"""Copying and reversing after a prompt, as a language model does it (Kazemnejad et al., 2023, §4).
 
 Their data pass a natural-language frame through the tokenizer of T5; here the vocabulary is the symbols themselves.
 Their repeat variants list the same strings at every length, in training and in test; here the repeated symbol is drawn.
@@ -127,3 +127,59 @@ class Copy(Task, name="copy"):
         if self.variant == "substitute":
             return [x[1]] * (len(x) - 3) + end
         return x + end
+
+
+class Reverse(Task, name="reverse"):
+    """Say the prompt backwards (Kazemnejad et al., 2023, table 1).
+
+    once           x SEP -> x̄ EOS              twice          x SEP -> x̄ NEXT x̄ EOS
+    then_copy      x SEP -> x̄ NEXT x EOS
+
+    x̄ is x from its end on; NEXT is the token `symbols`. The first offers "coupled": a symbol and its copy share a
+    number.
+    """
+
+    layout = Layout.LM
+    directions = CAUSAL
+    metric = "exact"
+    ability = ("alignment",)
+    suites = ("kazemnejad",)
+    sizes = SIZES
+    least = {"symbols": 2}
+    samples = ({"variant": "twice"}, {"variant": "then_copy"})
+
+    variant: Literal["once", "twice", "then_copy"] = "once"
+    symbols: int = 100
+
+    @property
+    def alphabet(self):
+        return self.symbols + (self.variant != "once")
+
+    @property
+    def choices(self):
+        return self.symbols
+
+    def tokens(self, n):
+        return n + self._answer(n) + 3
+
+    def make(self, key, n, n_max):
+        x, middle = integers(key, n.shape[0], n_max, self.symbols), n[:, None]
+        j = jnp.arange(self._answer(n_max), dtype=INT)[None, :]
+        again = j - middle - 1  # the place in what follows NEXT
+        where = jnp.where(j < middle, middle - 1 - j, again if self.variant == "then_copy" else middle - 1 - again)
+        said = jnp.where(j == middle, self.symbols, look(x, where))  # NEXT, or what stands behind a single answer
+        batch = prompted(self, n, self.tokens(n_max), x, n, said, self._answer(n))
+        if self.variant != "once":
+            return batch
+        i = jnp.arange(batch.tokens.shape[1], dtype=INT)[None, :]
+        coupled = jnp.where((i > 0) & (i < 2 * middle + 2), copied(i - 1, middle, backwards=True), 0)
+        return batch._replace(coords={**batch.coords, "coupled": coupled.astype(INT)})
+
+    def _answer(self, n):
+        return n if self.variant == "once" else 2 * n + 1
+
+    def answer(self, prompt):
+        x, end = prompt[1:-1], [self.special("EOS")]
+        if self.variant == "once":
+            return x[::-1] + end
+        return [*reversed(x), self.symbols, *(x if self.variant == "then_copy" else reversed(x)), *end]

@@ -1,8 +1,10 @@
-"""Copies."""
+"""Copies, forwards and backwards."""
 
 from itertools import permutations
 
 from law import even, words
+
+from posenc.tasks import draw
 
 
 def copy(symbols):
@@ -37,14 +39,24 @@ EXAMPLES = [
     ("copy(variant='repeat')", [102, 9, 9, 9, 101], [9, 9, 9, 103]),
     ("copy(variant='repeat_twice')", [102, 9, 9, 101], [9, 9, 9, 9, 103]),
     ("copy(variant='substitute')", [103, 5, 6, 100, 5, 5, 102], [6, 6, 104]),
+    ("reverse", [102, 1, 2, 3, 101], [3, 2, 1, 103]),
+    ("reverse(variant='twice')", [103, 1, 2, 3, 102], [3, 2, 1, 100, 3, 2, 1, 104]),
+    ("reverse(variant='then_copy')", [103, 1, 2, 3, 102], [3, 2, 1, 100, 1, 2, 3, 104]),
 ]
 
 LAWS = {
     "copy(symbols=5)": (3, copy, 5),
     "copy(variant='substitute', symbols=5)": (2, substitute, 5),
     "copy(hints=5, symbols=2)": (3, hinted, 5),
+    "reverse(symbols=5)": (3, copy, 5),
 }
 
 FLOORS = {
     "copy": lambda t, n: copied(t, n),
+    "reverse": lambda t, n: (1 / t.symbols,) * 2 if n == 1 else (0.0, 0.0),
 }
+
+BROKEN = [
+    (f"reverse(variant='{v}')", 6, "copying", "look", lambda x, where: draw.look(x, where + 1))
+    for v in ("once", "twice", "then_copy")
+]

@@ -1,0 +1,36 @@
+"""Compacting keeps order; numbers of different length are compared as numbers; a wrong range is refused."""
+
+import jax
+import numpy as np
+import pytest
+from task_checks import drawn, rows
+
+from posenc import tasks
+from posenc.tasks.draw import compact
+
+
+def test_compacting_keeps_what_is_kept_in_order_and_zeros_follow():
+    rng = np.random.default_rng(0)
+    x, keep = rng.integers(1, 9, (50, 17), np.int32), rng.random((50, 17)) < 0.4
+    keep[0], keep[1] = False, True
+    for row, kept, found in zip(x, keep, np.asarray(jax.jit(compact)(x, keep)), strict=True):
+        assert found.tolist() == row[kept].tolist() + [0] * int((~kept).sum())
+
+
+def test_the_longest_text_is_as_long_as_stated_and_shorter_ones_occur():
+    task = tasks.parse("sort_multi(smallest=5, largest=12)")
+    lengths = drawn(task, 3, rows=500).valid.sum(axis=1)
+    assert lengths.max() == task.tokens(3) and lengths.min() == 3 + 2 * (3 + 2)
+
+
+def test_numbers_are_ordered_by_size_and_not_as_text():
+    task = tasks.parse("sort_multi(smallest=2, largest=12)")
+    for _, said in rows(drawn(task, 4, rows=300)):
+        numbers = [int(x) for x in "".join("," if t == 10 else str(t) for t in said[:-1]).split(",")]
+        assert all(a <= b for a, b in zip(numbers, numbers[1:], strict=False))
+
+
+@pytest.mark.parametrize("wrong", ["smallest=12, largest=12", "largest=1000000000", "smallest=-1"])
+def test_a_range_without_numbers_to_sort_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"'(smallest|largest)'.*\.$"):
+        tasks.parse(f"sort_multi({wrong})")
