@@ -64,7 +64,7 @@ def _floors(task: Task, key: PRNGKeyArray, sizes: Int[Array, " S"], *, batch: in
 
 def _end(task: Task, batch: Batch):
     """Where the answer's end is asked for; whoever knows its length knows this."""
-    if task.layout is not Layout.LM:
+    if task.layout not in (Layout.LM, Layout.SEQ2SEQ):
         return jnp.zeros_like(batch.score)
     return batch.score & (batch.targets == task.special("EOS"))
 
@@ -104,9 +104,10 @@ def _prior(task: Task, learnt: Batch, judged: Batch):
 def _frequent(task: Task, batch: Batch):
     """Each row's most frequent token of `task.cue`, as a class. Classes are counted from the first such token."""
     words = jnp.arange(task.cue.start, task.cue.stop, dtype=jnp.int32)
-    count = jax.lax.map(lambda w: jnp.sum((batch.tokens == w) & batch.prompt, axis=1, dtype=jnp.int32), words)
+    tokens, told = (batch.tokens, batch.prompt) if batch.source is None else (batch.source, batch.source_valid)
+    count = jax.lax.map(lambda w: jnp.sum((tokens == w) & told, axis=1, dtype=jnp.int32), words)
     best = words[jnp.argmax(count, axis=0)]
-    return (best if task.layout is Layout.LM else best - task.cue.start)[:, None]
+    return (best if task.layout in (Layout.LM, Layout.SEQ2SEQ) else best - task.cue.start)[:, None]
 
 
 def _position(task: Task, learnt: Batch, judged: Batch):

@@ -5,6 +5,8 @@ TAG, CLASSIFY   x₁ … x_p ? … ? . .          m empty slots directly after t
 TOKENS          x₁ … x_n . .                targets at the tokens themselves, not shifted
 LM              BOS x SEP y EOS . .         targets are the tokens one to the left; scored where the target is y or EOS;
                                             offers "separator", 1 at SEP
+SEQ2SEQ         x . . | BOS y . .           an encoder reads x, a decoder BOS y; targets are y EOS, all of them scored;
+                                            both sequences are padded to one length
 
 A prompt or an answer narrower than its length is continued by its last column: one column repeats one symbol.
 """
@@ -145,4 +147,34 @@ def prompted(
         prompt=i <= sep,
         coords={"separator": (i == sep).astype(INT)},
         strata=strata or {},
+    )
+
+
+def translated(
+    task: Task,
+    n: Int[Array, " B"],
+    length: int,
+    source: Int[Array, "B S"],
+    s: Int[Array, " B"],
+    answer: Int[Array, "B M"],
+    m: Int[Array, " B"],
+    strata: Strata | None = None,
+) -> Batch:
+    """SEQ2SEQ: an encoder reads `s` tokens of the source; a decoder BOS and `m` tokens, which it is asked for."""
+    i = jnp.broadcast_to(jnp.arange(length, dtype=INT)[None, :], (n.shape[0], length))
+    read, score, end, pad = i < s[:, None], i <= m[:, None], m[:, None], task.special("PAD")
+    text = jnp.where(i == 0, task.special("BOS"), look(answer, i - 1))
+    asked = jnp.where(i == end, task.special("EOS"), look(answer, i))
+    return Batch(
+        tokens=jnp.where(score, text, pad).astype(INT),
+        targets=jnp.where(score, asked, pad).astype(INT),
+        score=score,
+        weight=score.astype(jnp.float32),
+        valid=score,
+        size=n,
+        prompt=i == 0,
+        coords={},
+        strata=strata or {},
+        source=jnp.where(read, look(source, i), pad).astype(INT),
+        source_valid=read,
     )

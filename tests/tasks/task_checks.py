@@ -62,8 +62,9 @@ def drawn(task, n, *, rows, n_max=None, seed=0):
 
 
 def rows(batch):
-    """The prompt and the scored targets of each row, as Python lists."""
-    for tokens, targets, prompt, score in zip(batch.tokens, batch.targets, batch.prompt, batch.score, strict=True):
+    """The prompt, or the source where there is one, and the scored targets of each row, as Python lists."""
+    told = (batch.tokens, batch.prompt) if batch.source is None else (batch.source, batch.source_valid)
+    for tokens, targets, prompt, score in zip(told[0], batch.targets, told[1], batch.score, strict=True):
         yield tokens[prompt].tolist(), targets[score].tolist()
 
 
@@ -91,10 +92,20 @@ def is_well_formed(task, batch):
         np.testing.assert_array_equal(length, longest)
     if task.layout is Layout.LM:
         np.testing.assert_array_equal(length, batch.prompt.sum(axis=1) + batch.score.sum(axis=1))
+    assert ((batch.source is None), (batch.source_valid is None)) == (task.layout is not Layout.SEQ2SEQ,) * 2
+    if task.layout is Layout.SEQ2SEQ:
+        read = batch.source_valid.sum(axis=1)
+        np.testing.assert_array_equal(batch.source_valid, index < read[:, None])
+        np.testing.assert_array_equal(batch.source == task.special("PAD"), ~batch.source_valid)
+        assert batch.source.min() >= 0 and batch.source[batch.source_valid].max() < task.alphabet
+        assert (read >= 1).all() and (read <= longest).all() and batch.source.shape == batch.tokens.shape
 
 
 def does_not_leak(task, batch):
-    """No answer stands in the input: slots are empty, blanks are blank, and a language model is asked after its SEP."""
+    """No answer stands in the input: slots are empty, blanks are blank, and a language model is asked after its SEP.
+
+    A decoder is asked from its BOS on, and reads at a place what it was asked for at the place before.
+    """
     if task.layout in (Layout.TAG, Layout.CLASSIFY):
         asked = batch.weight > 0  # what follows the end of an answer is asked for and not scored
         np.testing.assert_array_equal(batch.tokens == task.special("EMPTY"), asked)
@@ -105,15 +116,26 @@ def does_not_leak(task, batch):
         np.testing.assert_array_equal(batch.targets[:, :-1][asked], batch.tokens[:, 1:][asked])
         assert not (batch.prompt[:, 1:] & asked).any()
         assert (batch.targets[batch.score] == task.special("EOS")).sum() == len(batch.size)
+    if task.layout is Layout.SEQ2SEQ:
+        np.testing.assert_array_equal(batch.score, batch.valid)
+        np.testing.assert_array_equal(batch.prompt, batch.tokens == task.special("BOS"))
+        assert batch.prompt[:, 0].all() and not batch.prompt[:, 1:].any()
+        told = batch.valid[:, 1:]
+        np.testing.assert_array_equal(batch.tokens[:, 1:][told], batch.targets[:, :-1][told])
+        ends = batch.targets == task.special("EOS")
+        np.testing.assert_array_equal(ends.argmax(axis=1), batch.valid.sum(axis=1) - 1)
+        assert (ends.sum(axis=1) == 1).all() and (batch.tokens != task.special("EOS")).all()
 
 
 def same_examples(short, long):
     """Two paddings of one draw: equal as far as both reach, and nothing but padding beyond."""
     length = short.tokens.shape[1]
-    for name in ("tokens", "targets", "score", "weight", "valid", "prompt"):
+    source = () if short.source is None else ("source", "source_valid")
+    for name in ("tokens", "targets", "score", "weight", "valid", "prompt", *source):
         a, b = getattr(short, name), getattr(long, name)
         np.testing.assert_array_equal(a, b[:, :length], err_msg=name)
     assert not long.valid[:, length:].any() and not long.score[:, length:].any()
+    assert long.source is None or not long.source_valid[:, length:].any()
     for name, stratum in short.strata.items():
         np.testing.assert_array_equal(stratum, long.strata[name], err_msg=name)
 

@@ -55,7 +55,7 @@ def test_types_are_stated_and_do_not_follow_the_64_bit_switch(text, draw):
     for batch in (wide, draw(n)):
         kinds = {name: leaf.dtype for name, leaf in batch._asdict().items() if hasattr(leaf, "dtype")}
         kinds |= {name: leaf.dtype for name, leaf in (batch.coords | batch.strata).items()}
-        flags = dict.fromkeys(("score", "valid", "prompt"), jnp.bool_) | {"weight": jnp.float32}
+        flags = dict.fromkeys(("score", "valid", "prompt", "source_valid"), jnp.bool_) | {"weight": jnp.float32}
         assert kinds == {name: flags.get(name, jnp.int32) for name in kinds}
 
 

@@ -17,7 +17,7 @@ from task_checks import (
 from posenc import tasks
 from posenc.tasks.task import TASKS
 
-SIZES = {"reverse_string": 6, "copy": 6, "token_k_back(k=3)": 12}
+SIZES = {"reverse_string": 6, "copy": 6, "token_k_back(k=3)": 12, "s2s_reverse": 6}
 
 
 def rolled(batch):
@@ -59,6 +59,10 @@ def prompt_too_long(batch):
     return batch._replace(prompt=batch.valid)
 
 
+def source_unpadded(batch):
+    return batch._replace(source_valid=np.ones_like(batch.source_valid))
+
+
 FAULTS = [
     ("token_k_back(k=3)", rolled, agrees_with_its_oracle),
     ("reverse_string", rolled, agrees_with_its_oracle),
@@ -73,6 +77,12 @@ FAULTS = [
     ("reverse_string", padding_shown, is_well_formed),
     ("reverse_string", padding_scored, is_well_formed),
     ("reverse_string", class_out_of_range, is_well_formed),
+    ("s2s_reverse", backwards, agrees_with_its_oracle),
+    ("s2s_reverse", source_unpadded, agrees_with_its_oracle),
+    ("s2s_reverse", source_unpadded, is_well_formed),
+    ("s2s_reverse", rolled, does_not_leak),
+    ("s2s_reverse", told, does_not_leak),
+    ("s2s_reverse", prompt_too_long, does_not_leak),
 ]
 
 

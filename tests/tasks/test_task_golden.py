@@ -15,10 +15,11 @@ from facts import EXAMPLES
 from task_checks import drawn, every_text
 
 from posenc import tasks
-from posenc.tasks.layout import prompted, slots, tagged
+from posenc.tasks.layout import prompted, slots, tagged, translated
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tasks"
 KEPT = ("tokens", "targets", "score", "valid")
+READ = ("source", "source_valid")
 
 
 @pytest.mark.parametrize(("shown", "prompt", "answer"), EXAMPLES)
@@ -64,13 +65,22 @@ def test_the_layout_of_a_language_model():
     assert shown(batch) == (tokens, targets, "---xxx--", "ppppvvv.")
 
 
+def test_the_layout_of_a_source_and_its_translation():
+    task, two, three = tasks.parse("s2s_copy(symbols=5)"), jnp.array([2], jnp.int32), jnp.array([3], jnp.int32)
+    batch = translated(task, two, 5, ints([4, 3]), two, ints([1, 0, 2]), three)
+    pad, bos, eos = 5, 6, 7
+    assert shown(batch) == ([bos, 1, 0, 2, pad], [1, 0, 2, eos, pad], "xxxx-", "pvvv.")
+    assert batch.source.tolist() == [[4, 3, pad, pad, pad]] and batch.source_valid.sum() == 2
+
+
 def fixed(text):
     """Two rows under a fixed key, as they must stay, by the text and the revision of their task."""
     task = tasks.parse(text)
     top = task.sizes.largest or task.sizes.smallest + 9
     n = min(task.sizes.smallest + 8, top)
     batch = drawn(task, n, rows=2, n_max=min(n + 1, top), seed=5)
-    return f"{text} {task.revision}", np.stack([getattr(batch, name) for name in KEPT]).astype(np.int16)
+    kept = KEPT if batch.source is None else KEPT + READ
+    return f"{text} {task.revision}", np.stack([getattr(batch, name) for name in kept]).astype(np.int16)
 
 
 def family(text):

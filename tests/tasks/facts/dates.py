@@ -1,0 +1,40 @@
+"""Dates, by Python's own calendar."""
+
+import datetime
+
+import numpy as np
+from law import even
+
+from posenc.tasks import dates
+
+
+def spelled(text):
+    return [dates.CHARACTERS.index(c) for c in text]
+
+
+def written(years):
+    """Every day of so many years, in the four ways to write it."""
+    day, found = datetime.date(1900, 1, 1), []
+    while day.year < 1900 + years:
+        d, m, y, name = day.day, day.month, day.year, day.strftime("%b").lower()
+        found += [f"{d} {name} {y}", f"{name} {d}, {y}", f"{d}/{m}/{y}", f"{y}.{m:02}.{d:02}"]
+        day += datetime.timedelta(1)
+    return even(tuple(spelled(text)) for text in found)
+
+
+ANSWER = [*spelled("1997-02-03"), dates.DateFormat().special("EOS")]
+
+EXAMPLES = [("date_format", spelled(text), ANSWER) for text in ("3 feb 1997", "feb 3, 1997", "3/2/1997", "1997.02.03")]
+
+LAWS = {"date_format": (3, written, 3)}
+
+VARIED = ["date_format"]
+
+FLOORS = {"date_format": lambda t, n: (0.0, 1 / (datetime.date(1900 + n, 1, 1) - datetime.date(1900, 1, 1)).days)}
+
+FLOOR_SIZES = {"date_format": [1, 3, 200]}
+
+
+DAY_FIRST = np.array([dates.POOL.index(c) for c in "YyXx-dD-mM"], np.int32)
+
+BROKEN = [("date_format", 9, "dates", "ANSWER", DAY_FIRST)]
