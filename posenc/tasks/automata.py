@@ -9,6 +9,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from posenc.registry import later
 from posenc.tasks.draw import INT, integers, pick, total
 from posenc.tasks.layout import one_slot
 from posenc.tasks.task import Layout, Sizes, Task
@@ -107,17 +108,23 @@ class ModularArithmetic(Task, name="modular_arithmetic"):
 
     1 5 2 7 3 ?  ->  2                 1 + 2·3; digits 0–4, 5 is +, 6 is −, 7 is ·, which binds first
 
-    A length is made odd: n even gives the strings of n - 1. Token 8 is reserved by the released code and never drawn;
-    it is kept so that widths agree. The released code multiplies before it reduces, which overflows on rare long
-    products; here every step is reduced.
+    A length is made odd: n even gives the strings of n - 1, so all that is evaluated is odd. Token 8 is reserved by the
+    released code and never drawn; it is kept so that widths agree. The released code multiplies before it reduces,
+    and int32 wraps on rare long products (`as_released`, even sizes evaluated too); here every step is reduced.
     """
 
     layout = Layout.CLASSIFY
     metric = "accuracy"
     ability = ("state",)
     suites = ("chomsky", "state")
+    samples = ({"as_released": True},)
     alphabet, classes = 9, 5
-    sizes = SIZES
+
+    as_released: bool = later(False)
+
+    @property
+    def sizes(self):
+        return SIZES if self.as_released else Sizes(1, (1, 40), tuple(n - 1 + n % 2 for n in EVALUATION))
 
     def tokens(self, n):
         return n + n % 2  # an odd length and a slot
@@ -128,7 +135,8 @@ class ModularArithmetic(Task, name="modular_arithmetic"):
         d = integers(digit, n.shape[0], many, 5)
         after = PLUS + integers(sign, n.shape[0], many, 3)
         text = jnp.stack([d, after], axis=2).reshape(n.shape[0], 2 * many)
-        return one_slot(self, n, self.tokens(n_max), text, length, _value(d, after, (length + 1) // 2))
+        value = _value(d, after, (length + 1) // 2, reduced=not self.as_released)
+        return one_slot(self, n, self.tokens(n_max), text, length, value)
 
     def answer(self, prompt):
         value, term = 0, prompt[0]
@@ -137,20 +145,25 @@ class ModularArithmetic(Task, name="modular_arithmetic"):
                 term *= digit
             else:
                 value, term = value + term, digit if sign == PLUS else -digit
-        return [(value + term) % 5]
+        value += term
+        if self.as_released:
+            value = (value + 2**31) % 2**32 - 2**31
+        return [value % 5]
 
 
-def _value(d, after, many):
+def _value(d, after, many, *, reduced):
     """The value mod 5 of the first `many` digits; `after` holds the sign behind each.
 
     Products of terms are a segmented scan: a term starts where the sign before it is no ·, its last element holds it.
+    Unless `reduced` at every step, products wrap at 2³².
     """
     before = jnp.pad(after, ((0, 0), (1, 0)), constant_values=PLUS)[:, :-1]
     starts = before != TIMES
-    signed = jnp.where(before == MINUS, 4 * d, d) % 5
+    signed = jnp.where(before == MINUS, -d, d)
 
     def merge(left, right):
-        return jnp.where(right[1], right[0], left[0] * right[0] % 5), left[1] | right[1]
+        product = left[0] * right[0]
+        return jnp.where(right[1], right[0], product % 5 if reduced else product), left[1] | right[1]
 
     product, _ = jax.lax.associative_scan(merge, (signed, starts), axis=1)
     j = jnp.arange(d.shape[1], dtype=INT)[None, :]

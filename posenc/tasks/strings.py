@@ -3,7 +3,7 @@
 x₁ … xₙ ? … ?  ->  the answer in the m slots, all scored; not autoregressive. Their evaluation keeps dropout on and
 leaves out the first unseen length; both are the trainer's business, here the data are the same. All lengths that a
 task can have are drawn from what its rule says; where the released code fills a size with a constant, that size is
-illegal here.
+illegal here, unless `as_released`.
 
 @inproceedings{deletang2023neural, title={Neural Networks and the {C}homsky Hierarchy},
   author={Del{\\'e}tang, Gr{\\'e}goire and Ruoss, Anian and others}, booktitle={ICLR}, year={2023}}
@@ -16,6 +16,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from posenc.registry import later
 from posenc.tasks.coupling import copied
 from posenc.tasks.draw import INT, between, integers, look, pick, put
 from posenc.tasks.layout import one_slot, slots
@@ -150,15 +151,21 @@ class MissingDuplicateString(Task, name="missing_duplicate_string"):
 
     0 1 1 0 0 2 1 0 ?  ->  1           2 is the hole; an odd length ends with a filler, 3
 
-    The released code answers 1 for n = 1, where nothing is written twice; here n ≥ 2.
+    The released code gives 1 and answers 1 for n = 1, where nothing is written twice (`as_released`); here n ≥ 2.
     """
 
     layout = Layout.CLASSIFY
     metric = "accuracy"
     ability = ("relative",)
     suites = ("chomsky", "recall")
+    samples = ({"as_released": True},)
     alphabet, classes = 4, 2
-    sizes = Sizes(2, (2, 40), EVALUATION)
+
+    as_released: bool = later(False)
+
+    @property
+    def sizes(self):
+        return SIZES if self.as_released else Sizes(2, (2, 40), EVALUATION)
 
     def tokens(self, n):
         return n + 1
@@ -166,12 +173,17 @@ class MissingDuplicateString(Task, name="missing_duplicate_string"):
     def make(self, key, n, n_max):
         word, place = jax.random.split(key)
         x = integers(word, n.shape[0], n_max, 2)
-        half = n // 2
+        half = jnp.maximum(n // 2, 1)
         twice = look(x, _row(x) % half[:, None])
         hole = between(place, 0, 2 * half - 1)
         holed = put(jnp.where(_row(x) < 2 * half[:, None], twice, 3), hole, 2)
+        if self.as_released:
+            hole = jnp.where(n == 1, 0, hole)
+            holed, twice = (jnp.where((n == 1)[:, None], 1, text) for text in (holed, twice))
         return one_slot(self, n, self.tokens(n_max), holed, n, pick(twice, hole), {"hole": hole})
 
     def answer(self, prompt):
+        if prompt == [1]:
+            return [1]
         half, hole = len(prompt) // 2, prompt.index(2)
         return [prompt[hole + half] if hole < half else prompt[hole - half]]
