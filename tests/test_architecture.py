@@ -20,7 +20,7 @@ FLOORS = [
     " lab.disk lab.pyfile lab.lanes models.draws models.inputs show.style",
     "registry lab.claims lab.records",
     "scheme lab.run lab.store lab.device lab.params",
-    "schemes compose models.stems tasks.task lab.words lab.results",
+    "schemes compose models.stems tasks.task lab.words lab.results lab.presets",
     "coordinates parameters sides tasks lab.experiment lab.stats",
     "belongs",
     "naming cache model_types lab.toml show.files show.captions",

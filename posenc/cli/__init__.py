@@ -27,7 +27,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ("export", "read", "Export", "every number of a run, as CSV or JSON"),
     ),
     "Look": (
-        ("list", "listing", "Names", "schemes, tasks, models, experiments, coordinates, stems"),
+        ("list", "listing", "Names", "schemes, tasks, models, experiments, presets, coordinates, stems"),
         ("describe", "look", "Describe", "what a scheme is, where it enters, what it costs"),
         ("cite", "look", "Cite", 'BibTeX: cite "rope + alibi"'),
         ("explain", "look", "Explain", "where position enters, with numbers: explain rope --len 8"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,28 +12,31 @@ from tyro.conf import Positional, arg
 from posenc.cli.options import Flag, docs
 from posenc.cli.output import brief, say_json, say_rows
 from posenc.lab import words
+from posenc.lab.presets import EVIDENCE, PRESETS
 from posenc.lab.run import Run
+
+KINDS = "{schemes,tasks,models,experiments,presets,coordinates,stems}"
 
 
 @dataclass(frozen=True)
 class Names:
     """What has a name: schemes, unless another kind is asked for."""
 
-    kind: Annotated[Positional[str], arg(metavar="{schemes,tasks,models,experiments,coordinates,stems}")] = "schemes"
+    kind: Annotated[Positional[str], arg(metavar=KINDS)] = "schemes"
     """What to list."""
     json: Flag = False
     """Print one JSON array."""
 
     def __call__(self) -> int:
         makers = {"schemes": schemes, "tasks": tasks, "models": models, "experiments": experiments}
-        makers |= {"coordinates": coordinates, "stems": stems}
+        makers |= {"presets": presets, "coordinates": coordinates, "stems": stems}
         if self.kind not in makers:
             raise words.unknown("list", self.kind, makers)
         rows = makers[self.kind]()
         if self.json:
             say_json(rows)
             return 0
-        columns = list(rows[0]) if rows else ["name"]
+        columns = [name for name, value in rows[0].items() if not isinstance(value, dict)] if rows else ["name"]
         say_rows(columns, [[brief(row[c]) for c in columns] for row in rows])
         return 0
 
@@ -102,6 +106,17 @@ def experiments() -> list[dict[str, Any]]:
             doc = "cannot be read"
         found = header(doc)
         rows.append({"name": path.stem, "file": str(path), "claim": found.claim, "cost": found.cost})
+    return rows
+
+
+def presets() -> list[dict[str, Any]]:
+    """One row per published setting; as JSON with what it sets, and with what is left out of it."""
+    rows = []
+    for preset in PRESETS.values():
+        cell = {"use": f"--preset {preset.name}", "idea": preset.idea, "source": preset.source}
+        known = "; ".join(EVIDENCE[tag] for tag in preset.evidence)
+        said = {"run": dataclasses.asdict(preset.run), "plan": dataclasses.asdict(preset.plan)}
+        rows.append({"name": preset.name, **cell, "known": known, "settings": {**said, "left_out": preset.left_out}})
     return rows
 
 

@@ -47,16 +47,17 @@ def parse(cls: type, args: list[str], prog: str) -> Any:
 def training() -> list[tuple[str, Any, Any]]:
     """A flag for each setting of `Run` and `Plan`, as `dataclasses.make_dataclass` takes them.
 
-    Each is read as text, so that the command line, `--set` and TOML files convert and refuse alike.
+    Each is read as text, so that the command line, `--set` and TOML files convert and refuse alike, and is None where
+    nothing was said, so that a preset fills what is left open.
     """
     made = []
     for cls in (Run, Plan):
         told, hints = docs(cls), words.fields(cls)
         for f in dataclasses.fields(cls):
             usual = f.default if isinstance(f.default, str) or f.default is None else _plain(f.default)
-            hint = None if usual is not None else ""
+            hint = "" if usual is None else f"(default: {usual})"
             arg = tyro.conf.arg(metavar=_metavar(hints[f.name]), help=told.get(f.name), help_behavior_hint=hint)
-            made.append((f.name, Annotated[str | None, arg], dataclasses.field(default=usual)))
+            made.append((f.name, Annotated[str | None, arg], dataclasses.field(default=None)))
     return made
 
 

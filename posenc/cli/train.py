@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import signal
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +18,7 @@ from posenc.cli.output import lasting, say
 from posenc.cli.watch import watching
 from posenc.lab import disk, experiment, words
 from posenc.lab.experiment import Experiment
+from posenc.lab.presets import EVIDENCE, PRESETS
 from posenc.lab.run import Plan, Run
 
 
@@ -34,12 +36,16 @@ class How:
     """Confirm a sweep of more than 100000 trials."""
     dry_run: Flag = False
     """Say what would be trained and how long it would take; train and write nothing."""
+    preset: Name = None
+    """A published setting, `posenc list presets`, for all that is not said beside it."""
 
 
 def _one(self: Any) -> int:
     given = {n: getattr(self, n) for n in (*words.fields(Run), *words.fields(Plan))}
     said = [f"{n}={value}" for n, value in given.items() if value is not None]
-    return carry_out(experiment.from_words([], said, name=self.name, yes=self.yes), self)
+    asked = experiment.from_words([], said, name=self.name, preset=self.preset, yes=self.yes)
+    tell_preset(self.preset)
+    return carry_out(asked, self)
 
 
 _ONE = "Train one scheme on one task, once per seed and learning rate, and tabulate what came out."
@@ -76,11 +82,15 @@ class Sweep(How):
                 raise ValueError(f"{option} is empty; give it a value, or leave it out.")
         if bool(self.file) == bool(self.grid):
             raise ValueError("`posenc sweep` takes an experiment file or --grid NAME=A,B, one of the two.")
+        if self.file and self.preset is not None:
+            raise ValueError(f"--preset fills what --grid leaves open, but {self.file!r} says all; leave it out.")
         if self.file:
             asked = experiment.from_file(self.file, yes=self.yes)
             asked = asked.changed([*self.set, *([f"seeds={self.seeds}"] if self.seeds is not None else [])])
         else:
-            asked = experiment.from_words(self.grid, self.set, name=self.name, seeds=self.seeds, yes=self.yes)
+            said = {"name": self.name, "seeds": self.seeds, "preset": self.preset, "yes": self.yes}
+            asked = experiment.from_words(self.grid, self.set, **said)
+            tell_preset(self.preset)
         asked = dataclasses.replace(asked.only(self.only), name=self.name or asked.name)
         experiment.check_many(asked.trials, self.yes)
         if self.save:
@@ -114,6 +124,14 @@ class QuickStart:
             folder = disk.root() / self.name
             draw(results_of(str(folder)), ("length",), folder)
         return code
+
+
+def tell_preset(name: str | None) -> None:
+    """Say on stderr whose setting is taken, how it is known, and what of it is not done here."""
+    if name is not None:
+        preset = PRESETS[name]
+        known = "; ".join(EVIDENCE[tag] for tag in preset.evidence)
+        print(f"{preset.source} ({known}). Not as there: {'; '.join(preset.left_out)}.", file=sys.stderr)
 
 
 def check_names(asked: Experiment) -> None:

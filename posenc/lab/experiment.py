@@ -26,6 +26,7 @@ from typing import Any
 from posenc import grammar
 from posenc.lab import words
 from posenc.lab.disk import check_name
+from posenc.lab.presets import PRESETS
 from posenc.lab.pyfile import executed, pointing
 from posenc.lab.run import Plan, Run
 
@@ -147,9 +148,16 @@ def from_words(
     *,
     name: str | None = None,
     seeds: str | None = None,
+    preset: str | None = None,
     yes: bool = False,
 ) -> Experiment:
-    """The experiment that `--grid scheme=rope,alibi task=even_pairs --set width=64 --seeds 5 --name mine` asks for."""
+    """The experiment that `--grid scheme=rope,alibi task=even_pairs --set width=64 --seeds 5 --name mine` asks for.
+
+    With a preset, what nothing is said of is as published.
+    """
+    if preset is not None and preset not in PRESETS:
+        raise words.unknown("preset", preset, PRESETS)
+    usual = (Run(), Plan()) if preset is None else (PRESETS[preset].run, PRESETS[preset].plan)
     run, plan = settings([*sets, *([f"seeds={seeds}"] if seeds is not None else [])])
     axes: dict[str, list[Any]] = {}
     for text in grids:
@@ -163,10 +171,11 @@ def from_words(
             plan[key] = words.value(key, given)
         else:
             raise ValueError(f"{key} is one for a whole plan, but --grid gives {len(values)}; sweep once for each.")
-    planned = Plan(**plan)
+    planned = dataclasses.replace(usual[1], **plan)
     check_many(math.prod(map(len, axes.values())) * len(planned.seeds) * len(planned.lr), yes)
-    runs = grid(Run(**run), **axes)
-    asked = [f"--grid {' '.join(grids)}"] * bool(grids) + [f"--set {' '.join(sets)}"] * bool(sets)
+    runs = grid(dataclasses.replace(usual[0], **run), **axes)
+    asked = [f"--preset {preset}"] * bool(preset) + [f"--grid {' '.join(grids)}"] * bool(grids)
+    asked += [f"--set {' '.join(sets)}"] * bool(sets)
     return Experiment(name or suggested(runs), runs, planned, " ".join(asked + [f"--seeds {seeds}"] * bool(seeds)))
 
 

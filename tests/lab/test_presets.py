@@ -1,0 +1,92 @@
+"""Published settings are runs as any other: what is said beside one overrides it, and what it leaves out is told."""
+
+import dataclasses
+import json
+
+import pytest
+
+from posenc.lab.experiment import from_words
+from posenc.lab.presets import EVIDENCE, PRESETS
+from posenc.lab.run import Plan, Run
+from tests.cli.conftest import left as left  # fixtures
+from tests.cli.conftest import posenc as posenc
+
+EVERY = pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+
+
+def test_the_papers_are_those_of_the_laboratory():
+    assert list(PRESETS) == ["ruoss", "kazemnejad", "zhou", "abacus", "coupling", "mqar", "cope", "flipflop"]
+    assert all(name == preset.name for name, preset in PRESETS.items())
+
+
+@EVERY
+def test_a_preset_says_where_it_is_from_how_it_is_known_and_what_it_leaves_out(preset):
+    assert "(20" in preset.source and "arXiv" in preset.source
+    assert preset.evidence and set(preset.evidence) <= set(EVIDENCE)
+    assert preset.left_out and all(text and not text.endswith(".") for text in preset.left_out)
+
+
+def test_numbers_of_a_paper_stand_as_they_were_published():
+    """Read anew from the tables of settings, not from the code."""
+    ruoss, coupling, zoology = PRESETS["ruoss"], PRESETS["coupling"], PRESETS["mqar"]
+    assert (ruoss.run.depth, ruoss.run.width, ruoss.run.heads, ruoss.run.norm) == (5, 64, 8, "post")
+    assert (ruoss.plan.lr, len(ruoss.plan.seeds), ruoss.plan.steps) == ((1e-4, 3e-4, 5e-4), 10, 10**6)
+    assert (coupling.run.depth, coupling.run.heads, coupling.run.batch, coupling.plan.lr) == (1, 4, 1000, (1e-4,))
+    spaced = [10 ** (-4 + 2 * n / 3) for n in range(4)]
+    assert zoology.plan.lr == pytest.approx(spaced, rel=1e-2) and zoology.run.heads == 1
+    assert PRESETS["kazemnejad"].run.width * 4 == PRESETS["kazemnejad"].run.hidden == 3072
+    assert PRESETS["flipflop"].plan.warmup * PRESETS["flipflop"].plan.steps == 50
+
+
+@EVERY
+def test_a_preset_alone_is_its_own_run_and_plan(preset):
+    made = from_words([], preset=preset.name)
+    assert made.runs == (preset.run,) and made.plan == preset.plan and made.source == f"--preset {preset.name}"
+
+
+def test_what_is_said_beside_a_preset_overrides_it_and_all_else_stays():
+    ruoss = PRESETS["ruoss"]
+    made = from_words(["scheme=alibi,nope"], ["width=32", "batch=64"], seeds="2", preset="ruoss")
+    assert made.runs == tuple(dataclasses.replace(ruoss.run, scheme=s, width=32, batch=64) for s in ("alibi", "nope"))
+    assert made.plan == dataclasses.replace(ruoss.plan, seeds=(0, 1))
+
+
+def test_a_setting_given_at_its_usual_value_overrides_a_preset_too():
+    """64 is the default of batch; a preset must not take the place of what somebody typed."""
+    assert Run().batch == 64 != PRESETS["ruoss"].run.batch
+    assert from_words([], ["batch=64", "norm=pre"], preset="ruoss").runs[0].batch == 64
+
+
+def test_the_command_line_takes_a_preset_and_says_what_it_leaves_out(posenc):
+    small = ("--steps", "4", "--seeds", "1", "--lr", "1e-3", "--width", "16", "--heads", "2", "--batch", "2")
+    said = posenc("run", "--preset", "flipflop", *small, "--length", "8", "--sizes", "8", "--dry-run")
+    assert said.code == 0 and "1 trials" in said.out
+    assert said.err.startswith("Liu et al. (2023)") and "from memory of the paper" in said.err
+    assert all(text in said.err for text in PRESETS["flipflop"].left_out)
+
+
+def test_without_a_preset_nothing_changes(posenc):
+    assert from_words([]).runs == (Run(),) and from_words([]).plan == Plan()
+    said = posenc("run", "--dry-run", "--steps", "2", "--width", "16")
+    assert said.code == 0 and said.err == "" and "3 trials" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "--preset", "rouss"), "Did you mean 'ruoss'?"),
+        (("run", "--preset", "ruoss", "--length", "1000"), "tables must hold length"),
+        (("sweep", "some.py", "--preset", "ruoss"), "'some.py' says all; leave it out."),
+    ],
+)
+def test_a_preset_that_cannot_be_is_refused_in_a_sentence(posenc, left, words, said):
+    found = posenc(*words)
+    assert found.code == 2 and said in found.err and found.err.count("\n") == 1 and left() == []
+
+
+def test_presets_are_listed_with_their_settings(posenc):
+    rows = json.loads(posenc("list", "presets", "--json").out)
+    assert [row["name"] for row in rows] == list(PRESETS)
+    assert rows[0]["settings"]["run"]["depth"] == 5 and rows[0]["settings"]["left_out"]
+    table = posenc("list", "presets").out
+    assert table.startswith("name") and "settings" not in table and "--preset ruoss" in table
