@@ -1,0 +1,50 @@
+"""Counting up, and the most frequent symbol."""
+
+from itertools import product
+
+import jax.numpy as jnp
+from law import even, words
+
+
+def runs(symbols):
+    return even((8 + 2, a, a + 3, 8 + 1) for a in range(symbols - 3))
+
+
+def alone(x):
+    return [x.count(s) for s in x].count(max(map(x.count, x))) == max(map(x.count, x))
+
+
+def led(symbols):
+    """Three symbols of so many, and one more anywhere that leaves one alone in front."""
+    law = {}
+    for x in words(symbols, 3):
+        more = [s for s in range(symbols) if alone((*x, s))]
+        for s, at in product(more, range(4)):
+            prompt = (3 + 2, *x[:at], s, *x[at:], 3 + 1)
+            law[prompt] = law.get(prompt, 0) + 1 / (symbols**3 * len(more) * 4)
+    return law
+
+
+def run(task, n):
+    """One number is right if it alone is said; the whole run, where few begin at a number."""
+    return 1 / task.symbols if n == 1 else 0.0, 1 / (task.symbols - n + 1)
+
+
+EXAMPLES = [
+    ("count_up", [130, 3, 6, 129], [3, 4, 5, 6, 131]),
+    ("count_up(symbols=12)", [14, 11, 11, 13], [11, 15]),
+    ("mode", [28, 1, 0, 1, 2, 27], [1, 29]),
+    ("mode(symbols=3)", [5, 2, 0, 2, 0, 2, 1, 4], [2, 6]),
+]
+
+LAWS = {
+    "count_up(symbols=8)": (4, runs, 8),
+    "mode(symbols=3)": (4, led, 3),
+}
+
+FLOORS = {"count_up": run}
+
+BROKEN = [
+    ("mode", 12, "rasp", "_decides", lambda count: count == count),
+    ("mode", 12, "rasp", "_largest", lambda x: jnp.argmin(x, axis=1).astype(jnp.int32)[:, None]),
+]

@@ -1,0 +1,116 @@
+"""Sums, parity, polynomials, chains of signs."""
+
+from itertools import permutations, product
+
+import numpy as np
+from law import even, words
+
+from posenc.tasks import draw
+
+VARIED = ["polynomial"]
+E, P, M, ONE, END = range(26, 31)  # = + - 1 ; behind 26 letters
+
+
+def summands(modulus):
+    return even((4 + 2, *(1 + d for d in x), 4 + 1) for x in words(modulus - 1, 3))
+
+
+def bits(many):
+    return even((6, *x, 5) for x in words(many, 5))
+
+
+def one_term(powers):
+    """x, a factor and a power."""
+    number = lambda c: (10, -c) if c < 0 else (c,)  # noqa: E731
+    return even(
+        (19, 14, 15, *number(x), 16, *number(c), 11, 14, 12, d, 18)
+        for x, c, d in product(range(-2, 3), range(-3, 4), range(powers))
+    )
+
+
+def clauses(letters, signs):
+    """In the order of the chain; ids are those of four letters."""
+    before = (7, *letters[:-1])  # 1 stands before the first
+    return [(v, 4, 5 + s, u, 8) for v, s, u in zip(letters, signs, before, strict=True)]
+
+
+def chains(queries):
+    """Four letters in any order, the last few asked for."""
+    return even(
+        (11, *sum(clauses(v, signs), ()), asked, 10)
+        for v in permutations(range(4))
+        for signs in words(2, 4)
+        for asked in v[4 - queries :]
+    )
+
+
+def shuffled(signs):
+    """Two of four letters, the second asked for, their clauses in either order."""
+    return even(
+        (11, *sum(order, ()), v[1], 10)
+        for v in permutations(range(4), 2)
+        for s in words(signs, 2)
+        for order in permutations(clauses(v, s))
+    )
+
+
+def sums(task, n):
+    one = np.array([0] + [1] * (task.modulus - 1)) / (task.modulus - 1)
+    law = np.array([1.0] + [0.0] * (task.modulus - 1))
+    for _ in range(n):
+        law = sum(p * np.roll(one, r) for r, p in enumerate(law))
+    return (law.max(),) * 2
+
+
+def polynomials(n):
+    """How likely so many signs, which make the text longer, go with a rest."""
+    law = {}
+    for x in range(-2, 3):
+        found = {(int(x < 0), 0): 1 / 5}
+        for _ in range(n):
+            before, found = found, {}
+            for (signs, rest), p in before.items():
+                for c, d in product(range(-3, 4), range(4)):
+                    key = signs + (c < 0), (rest + c * x**d) % 10
+                    found[key] = found.get(key, 0) + p / 28
+        law = {key: law.get(key, 0) + found.get(key, 0) for key in law | found}
+    return law
+
+
+def values(task, n):
+    """12.6 % at n = 8, where x is 0, or even; who knows the index alone does not know where SEP stands."""
+    law = polynomials(n)
+    return max(sum(p for (_, rest), p in law.items() if rest == r) for r in range(10)), max(law.values())
+
+
+EXAMPLES = [
+    ("sum_mod", [12, 9, 4, 2, 8, 11], [3, 13]),
+    ("sum_mod(modulus=3)", [5, 2, 2, 1, 4], [2, 6]),
+    ("parity_lm", [6, 1, 0, 1, 0, 5], [3, 7]),
+    ("parity_lm", [6, 1, 0, 1, 1, 5], [2, 7]),
+    ("polynomial", [19, 14, 15, 2, 16, 3, 11, 14, 12, 1, 13, 10, 1, 11, 14, 12, 2, 18], [2, 20]),
+    ("polynomial", [19, 14, 15, 10, 2, 16, 3, 11, 14, 12, 3, 18], [6, 20]),
+    ("polynomial", [19, 14, 15, 0, 16, 3, 11, 14, 12, 0, 18], [3, 20]),
+    ("lego", [33, 0, E, M, ONE, END, 1, E, M, 0, END, 1, 32], [P, 34]),
+    ("lego", [33, 0, E, P, ONE, END, 1, E, M, 0, END, 1, 32], [M, 34]),
+    ("lego(permute=True)", [33, 2, E, P, 1, END, 1, E, P, 0, END, 0, E, M, ONE, END, 2, 32], [M, 34]),
+]
+
+LAWS = {
+    "sum_mod(modulus=4)": (3, summands, 4),
+    "parity_lm": (5, bits, 2),
+    "polynomial": (1, one_term, 4),
+    "lego(letters=4)": (4, chains, 2),
+    "lego(letters=4, permute=True)": (2, shuffled, 2),
+}
+
+FLOORS = {"sum_mod": sums, "polynomial": values}
+FLOOR_SIZES = {"sum_mod": [1, 2, 8], "polynomial": [1, 4, 8]}
+
+BROKEN = [
+    ("sum_mod", 6, "reasoning", "_rest", lambda x, modulus: (draw.total(x) + 1) % modulus),
+    ("parity_lm", 6, "reasoning", "_rest", lambda x, modulus: draw.total(x) % (modulus + 1) % 2),
+    ("polynomial", 6, "reasoning", "_rest", lambda x, modulus: abs(draw.total(x)) % modulus),
+    ("lego", 6, "reasoning", "_turns", lambda minus, j: draw.total(minus)),
+    ("lego(permute=True)", 6, "reasoning", "_turns", lambda minus, j: draw.pick(minus, j)),
+]

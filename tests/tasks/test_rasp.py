@@ -1,0 +1,24 @@
+"""The winner leads, and by little; too large a count is refused."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from task_checks import drawn, rows
+
+from posenc import tasks
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 40])
+def test_no_two_symbols_are_most_frequent(n):
+    leads = []
+    for prompt, said in rows(drawn(tasks.parse("mode"), n, rows=500)):
+        (first, most), *rest = Counter(prompt[1:-1]).most_common(2)
+        leads.append(most - (rest[0][1] if rest else 0))
+        assert said[0] == first and leads[-1] >= 1
+    assert n < 7 or np.mean(np.array(leads) == 1) > 0.5
+
+
+def test_a_run_that_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="has no size 13; with these settings take 1 to 12"):
+        tasks.parse("count_up(symbols=12)").check_size(13)

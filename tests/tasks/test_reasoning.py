@@ -1,0 +1,44 @@
+"""Floors that are quoted, and what is asked of a chain."""
+
+import numpy as np
+import pytest
+from facts.reasoning import values
+from task_checks import drawn
+
+from posenc import tasks
+
+
+def test_the_best_constant_knows_an_eighth_of_polynomials_of_eight_terms():
+    np.testing.assert_allclose(values(None, 8)[0], 0.126, atol=5e-4)
+
+
+@pytest.mark.parametrize("n", [2, 5, 6])
+def test_a_variable_of_the_second_half_is_asked_for(n):
+    batch = drawn(tasks.parse("lego"), n, rows=200)
+    assert set(batch.strata["query"].tolist()) == set(range(-(-n // 2), n))
+    for tokens, j in zip(batch.tokens, batch.strata["query"], strict=True):
+        assert tokens[1 + 5 * n] == tokens[1 + 5 * j]
+
+
+def test_shuffled_clauses_are_all_there():
+    task = tasks.parse("lego(permute=True)")
+    batch, moved = drawn(task, 6, rows=50), 0
+    for tokens in batch.tokens:
+        told = {tokens[at]: tokens[at + 3] for at in range(1, 31, 5)}
+        chain = [u for u in told if told[u] == 29]
+        while len(chain) < 6:
+            chain += [u for u in told if told[u] == chain[-1]]
+        assert set(chain) == set(told)
+        moved += list(told) != chain
+    assert moved > 45
+
+
+def test_the_longest_polynomial_is_as_long_as_stated():
+    lengths = drawn(tasks.parse("polynomial"), 2, rows=500).valid.sum(axis=1)
+    assert lengths.max() == tasks.parse("polynomial").tokens(2) and lengths.min() == lengths.max() - 3
+
+
+@pytest.mark.parametrize("wrong", ["sum_mod(modulus=1)", "lego(letters=1)"])
+def test_a_setting_without_meaning_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"at least 2, not 1\.$"):
+        tasks.parse(wrong)
