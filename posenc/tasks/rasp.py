@@ -1,7 +1,9 @@
 """Two tasks that short RASP-L programs solve, so that length generalisation is foretold (Zhou et al., 2023, §4).
 
-The authors released programs and no generator of data: layouts follow the paper from memory, laws are ours. BibTeX: see
-`posenc.tasks.copying`.
+The authors released programs and no generator of data: layouts follow the paper from memory, laws are ours.
+
+@inproceedings{zhou2024algorithms, title={What Algorithms can Transformers Learn? A Study in Length Generalization},
+  author={Zhou, Hattie and Bradley, Arwen and others}, booktitle={ICLR}, year={2024}, eprint={2310.16028}}
 """
 
 from __future__ import annotations

@@ -1,7 +1,11 @@
 """One answer from a whole prompt, as a language model gives it (Kazemnejad et al., 2023, §4): sums, values, signs.
 
 Their data pass a natural-language frame through the tokenizer of T5; here the vocabulary is each task's own symbols.
-BibTeX: see `posenc.tasks.copying`.
+
+@inproceedings{kazemnejad2023impact, title={The Impact of Positional Encoding on Length Generalization in Transformers},
+  author={Kazemnejad, Amirhossein and Padhi, Inkit and others}, booktitle={NeurIPS}, year={2023}}
+@misc{zhang2022unveiling, title={Unveiling Transformers with {LEGO}: a synthetic reasoning task},
+  author={Zhang, Yi and Backurs, Arturs and others}, year={2022}, eprint={2206.04301}}
 """
 
 from __future__ import annotations
@@ -138,9 +142,6 @@ class Lego(Task, name="lego"):
     n variables are distinct letters; each is 1 or the one before with a fair sign. One of the second half is asked
     for, uniform from the ⌈n/2⌉th on, counted from 0. `permute` writes the clauses in any order. The released data ask
     for all of these of one and the same clauses; here every row has its own.
-
-    @article{zhang2022unveiling, title={Unveiling Transformers with {LEGO}: a synthetic reasoning task},
-      author={Zhang, Yi and Backurs, Arturs and others}, journal={arXiv:2206.04301}, year={2022}}
     """
 
     layout = Layout.LM

@@ -1,7 +1,10 @@
 """Sorting after a prompt, as a language model does it (Kazemnejad et al., 2023, §4): letters, and numbers.
 
 Their data pass a natural-language frame through the tokenizer of T5; here the vocabulary is symbols, or digits and a
-comma, and nothing frames a list. BibTeX: see `posenc.tasks.copying`.
+comma, and nothing frames a list.
+
+@inproceedings{kazemnejad2023impact, title={The Impact of Positional Encoding on Length Generalization in Transformers},
+  author={Kazemnejad, Amirhossein and Padhi, Inkit and others}, booktitle={NeurIPS}, year={2023}}
 """
 
 from __future__ import annotations
