@@ -41,6 +41,10 @@ class CountUp(Task, name="count_up"):
         return self.symbols
 
     @property
+    def choices(self):
+        return self.symbols
+
+    @property
     def sizes(self):
         beyond = tuple(n for n in BEYOND if n <= self.symbols)
         return Sizes(1, (1, min(40, self.symbols)), beyond, self.symbols)
@@ -81,6 +85,10 @@ class Mode(Task, name="mode"):
 
     @property
     def alphabet(self):
+        return self.symbols
+
+    @property
+    def choices(self):
         return self.symbols
 
     def tokens(self, n):

@@ -39,6 +39,10 @@ class SortSingle(Task, name="sort_single"):
     def alphabet(self):
         return self.symbols
 
+    @property
+    def choices(self):
+        return self.symbols
+
     def tokens(self, n):
         return 2 * n + 3
 
@@ -63,7 +67,7 @@ class SortMulti(Task, name="sort_multi"):
     metric = "exact"
     ability = ("counting", "alignment")
     suites = ("kazemnejad",)
-    alphabet = COMMA + 1
+    alphabet = choices = COMMA + 1
     sizes = SIZES
     least = {"smallest": 0, "largest": 1}
     samples = ({"smallest": 0, "largest": 120},)
