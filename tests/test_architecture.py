@@ -17,30 +17,33 @@ ROOT = Path(posenc.__file__).parent
 # From the ground up; a module may import what stands on a lower line, and packages may import within themselves.
 FLOORS = [
     "grammar masks rotation scaling orthogonal exact table bucket running distances slopes"
-    " lab.disk lab.pyfile lab.lanes models.draws models.inputs show.style",
-    "registry lab.claims lab.records",
+    " lab.disk lab.pyfile lab.lanes models.draws models.inputs show.style"
+    " show.steps show.problem",
+    "registry lab.claims lab.records models.dropout show.worksheet show.page show.paper",
+    "models.kinds",
     "scheme lab.run lab.store lab.device lab.params",
     "schemes compose models.stems tasks.task lab.words lab.results lab.presets",
-    "coordinates parameters sides tasks lab.experiment lab.stats",
-    "belongs",
-    "naming cache model_types lab.toml show.files show.captions",
+    "coordinates parameters sides tasks lab.experiment lab.stats models.attentions models.shape",
+    "belongs models.build",
+    "naming cache model_types lab.toml lab.published show.files show.captions",
     "arguments kernels layer_types rope_parameters rope_writing show.figures show.tables",
     "attention huggingface",
-    "multihead contract catalog foreign sharding",
-    "nnx linen equinox",
-    "models.transformer",
+    "multihead contract catalog foreign sharding models.ends",
+    "nnx linen equinox models.averaging models.recurrent",
+    "models.transformer models.search",
+    "models.convolution models.encoder_decoder",
     "lab.train",
-    "lab.plan lab.worker show.explain",
-    "lab.estimate",
-    "lab.sweep show.patterns show.gallery",
+    "lab.plan lab.worker show.explain show.watched",
+    "lab.estimate lab.bench show.walk",
+    "lab.sweep show.patterns show.gallery show.by_hand",
     "cli",
     "__main__",
 ]
 LABORATORY = ("cli", "lab", "models", "show", "tasks")
-WITHOUT_JAX = """posenc posenc.grammar posenc.registry posenc.lab.run posenc.lab.store posenc.lab.stats
-posenc.lab.results posenc.lab.toml posenc.show.figures posenc.show.tables posenc.show.captions posenc.show.files
-posenc.cli posenc.cli.read posenc.cli.train posenc.cli.look posenc.cli.machine posenc.cli.extend
-posenc.cli.listing""".split()
+WITHOUT_JAX = """posenc posenc.grammar posenc.registry posenc.models.kinds posenc.lab.run posenc.lab.store
+posenc.lab.stats posenc.lab.results posenc.lab.toml posenc.show.figures posenc.show.tables posenc.show.captions
+posenc.show.files posenc.cli posenc.cli.read posenc.cli.train posenc.cli.look posenc.cli.machine posenc.cli.extend
+posenc.cli.listing posenc.cli.reproduce posenc.lab.published posenc.lab.presets""".split()
 
 
 def modules():

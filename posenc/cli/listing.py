@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from posenc.cli.options import Flag, docs
+from posenc.cli.options import Flag
 from posenc.cli.output import brief, say_json, say_rows
 from posenc.lab import words
 from posenc.lab.presets import EVIDENCE, PRESETS
-from posenc.lab.run import Run
+from posenc.models import kinds
 
 KINDS = "{schemes,tasks,models,experiments,presets,coordinates,stems}"
 
@@ -87,10 +87,17 @@ def stems() -> list[dict[str, Any]]:
 
 
 def models() -> list[dict[str, Any]]:
-    """One row per model, from what `Run` says of them."""
-    said = dict(part.split(": ", 1) for part in docs(Run)["model"].rstrip(".").split("; "))
-    kinds = words.fields(Run)["model"].__args__
-    return [{"name": name, "idea": said.get(name, "")} for name in kinds]
+    """One row per model: how to say it, which directions it has, what it reads, and where position can enter."""
+    rows = []
+    for name in kinds.MODELS.names():
+        cls = kinds.MODELS.find(name)
+        told = ", ".join(f"{f.name}={f.default!r}" for f in dataclasses.fields(cls))
+        sees = {True: "causal", False: "bidirectional"}
+        both = [sees[cls(bidirectional=b).causal] for b in (False, True)] if "bidirectional" in told else []
+        cell = {"name": name, "use": f"{name}({told})" if told else name}
+        cell |= {"directions": both or [sees[cls().causal]], "source": cls.source or "none"}
+        rows.append({**cell, "position": "anywhere" if cls().attends else "input", "idea": _idea(cls)})
+    return rows
 
 
 def experiments() -> list[dict[str, Any]]:

@@ -39,7 +39,8 @@ def evaluation(cell: Cell, plan: Plan) -> float:
 def forward(cell: Cell, tokens: float) -> float:
     """Floating-point operations of one sequence: matrix products alone."""
     run = cell.run
-    layer = 4 * run.width**2 + 2 * run.width * run.hidden + 2 * tokens * run.width
+    looked = 2 * tokens * run.width if run.kind.pairs(run) else 0
+    layer = run.kind.weights(run) + looked
     return 2 * tokens * (run.depth * layer + run.width * cell.task.classes)
 
 

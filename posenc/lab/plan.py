@@ -19,7 +19,7 @@ from posenc.lab.device import memory
 from posenc.lab.experiment import Experiment
 from posenc.lab.run import THEN, Knobs, Plan, Run
 from posenc.lab.train import Cell, State, init, resolve, stages
-from posenc.models import stems, transformer
+from posenc.models import attentions, kinds, stems
 from posenc.models.inputs import inputs
 from posenc.naming import full, parse, spec
 from posenc.tasks import spec as task_spec
@@ -61,14 +61,14 @@ def rehearsed(run: Run, asked: Plan) -> Cell:
 def _check_memory(cell: Cell, longest: int) -> None:
     """Refuse weights, and scores that no chunk of rows makes small enough, that the machine cannot hold."""
     run, here = cell.run, memory()
-    weights = 12 * run.depth * (4 * run.width**2 + 2 * run.width * run.hidden)
+    weights = 12 * run.depth * run.kind.weights(run)
     if here and weights > here:
         raise ValueError(
             f"its weights and their moments take {weights / 2**30:,.0f} GiB, and this machine has "
-            f"{here / 2**30:,.0f}; lower width, hidden or depth."
+            f"{here / 2**30:,.0f}; lower {'width, hidden' if run.hidden else 'width'} or depth."
         )
     for n, rows in ((run.length, run.batch), (longest, 1)):
-        needed = 4 * rows * run.heads * cell.task.tokens(n) ** 2
+        needed = 4 * rows * run.kind.pairs(run) * cell.task.tokens(n) ** 2
         if here and needed > here:
             raise ValueError(
                 f"one layer's scores of {rows} sequence{'s' if rows > 1 else ''} of size {n} take "
@@ -109,7 +109,10 @@ def identity(cell: Cell, knobs: Knobs, steps: int) -> str:
 def written(cell: Cell) -> dict[str, Any]:
     """A run with its schemes, task and stem written out, and their revisions: every setting that identity counts."""
     run = registry.identity(cell.run) | {"scheme": full(cell.scheme), "task": full_task(cell.task)}
+    run["model"] = kinds.full(cell.shape.model)
     parts = [*_parts(cell.scheme), cell.task]
+    if cell.run.attention in attentions.PARTS:
+        parts.append(attentions.PARTS[cell.run.attention])
     if cell.run.then is not None:
         second = stages(cell, 2**30)[-1][0].scheme
         run["then"] = f"{cell.run.goes_on[0]!r} {full(second)}"
@@ -118,7 +121,7 @@ def written(cell: Cell) -> dict[str, Any]:
         run["stem"] = stems.full(cell.shape.stem)
         parts.append(cell.shape.stem)
     revisions = {type(part).__name__: part.revision for part in parts}
-    return run | {"revisions": revisions | {"model": transformer.REVISION, "training": train.REVISION}}
+    return run | {"revisions": revisions | {"model": cell.shape.model.revision, "training": train.REVISION}}
 
 
 def label(run: Run) -> str:

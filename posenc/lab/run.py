@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from posenc import grammar
+from posenc.models import kinds
+from posenc.models.kinds import Attention
 from posenc.registry import convert, later
 
 THEN = ", then "
@@ -29,8 +31,8 @@ class Run:
     """What is learned, as a text: "token_k_back(k=3)"; `posenc list tasks`."""
     scheme: str = "rope"
     """Where position enters, as a text: "rope + alibi", "[rope, nope]"; `posenc list`."""
-    model: Literal["encoder", "decoder"] = "encoder"
-    """encoder: every token sees every other; decoder: a token sees those before it and itself."""
+    model: str = "encoder"
+    """What is trained, as a text: "encoder", "decoder", "lstm(bidirectional=True)"; `posenc list models`."""
     width: int = 64
     """Features of the residual stream."""
     depth: int = 2
@@ -61,16 +63,23 @@ class Run:
     """What mixes neighbours before the first layer, as a text: "conv(k=4)", "gru", "shift"; "none" for nothing."""
     then: str | None = later(None)
     """From which share of the steps on another scheme goes on with the same parameters: "0.9 nope" (DroPE)."""
+    attention: Attention = later("scaled_dot")
+    """How scores are made: q·k by the root of the head's width, q·k alone, a layer for each pair, or all alike."""
+    dropout: float = later(0.0)
+    """The share of features left out in training: of embeddings, and of what attention and feed-forward layers give."""
 
     def __post_init__(self):
         convert(self)
         grammar.read(self.task), grammar.read(self.scheme), grammar.read(self.stem)
         _ = self.goes_on
+        kinds.check(self.kind, vars(self))
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout is {self.dropout}; it is a share of features, from 0 up to but not 1.")
         for name in ("width", "depth", "heads", "batch", "length", "hidden", "shortest", "longest", "buckets"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= MOST:
                 raise ValueError(f"{name} is {value}; it is a whole number from 1 to {MOST}.")
-        if self.width % self.heads:
+        if self.kind.attends and self.width % self.heads:
             raise ValueError(f"{self.heads} heads do not divide a width of {self.width}; choose a multiple.")
         if self.shortest is not None and self.shortest > self.length:
             raise ValueError(f"shortest is {self.shortest}, but length, the largest size trained on, is {self.length}.")
@@ -78,9 +87,9 @@ class Run:
             raise ValueError(f"longest is {self.longest}; tables must hold length, which is {self.length}, at least.")
 
     @property
-    def causal(self) -> bool:
-        """Whether a token sees only those before it and itself."""
-        return self.model == "decoder"
+    def kind(self) -> kinds.Model:
+        """What the model is, by its name."""
+        return kinds.parse(self.model)
 
     @property
     def goes_on(self) -> tuple[float, str]:
@@ -101,7 +110,7 @@ class Run:
         """The same run with nothing left open, for a task whose smallest legal size is `smallest`."""
         return dataclasses.replace(
             self,
-            hidden=self.hidden or 4 * self.width,
+            hidden=self.hidden or (4 * self.width if "hidden" in self.kind.reads else None),
             shortest=self.shortest or smallest,
             longest=self.longest or 4 * self.length,
             buckets=self.buckets or (1 if self.length <= 16 else 4),

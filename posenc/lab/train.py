@@ -23,16 +23,22 @@ from posenc.arguments import placed
 from posenc.compose import Pattern
 from posenc.lab.lanes import How, lanes
 from posenc.lab.run import Knobs, Run
-from posenc.models import stems
+from posenc.models import attentions, kinds, stems
+from posenc.models.build import build
 from posenc.models.inputs import inputs
-from posenc.models.transformer import Shape, Transformer, carried
+from posenc.models.shape import Shape
+from posenc.models.transformer import carried
 from posenc.naming import bind, parse
 from posenc.scheme import Dims
-from posenc.tasks import Task
+from posenc.tasks import Layout, Task
 from posenc.tasks import parse as parse_task
 from posenc.tasks.measure import evaluation_key, measure, positions_key, train_key, validation_key
 
-WEIGHTS = ("query", "key_value", "out", "up", "down", "embedding", "readout")
+WEIGHTS = (
+    *("query", "key_value", "out", "up", "down", "embedding", "readout", "kernel", "filters", "inner"),
+    *("from_state", "from_source", "start", "output", *attentions.WEIGHTS),
+)
+"""What decays; the rest are biases, norms, stems and what position has to learn."""
 REVISION = 1
 """Raised when training or evaluation changes its numbers: part of every trial's identity."""
 SCORES = 2**24
@@ -46,7 +52,8 @@ SHORT = 128
 class State(NamedTuple):
     """One trial between two segments."""
 
-    model: Transformer
+    model: PyTree
+    """A model, as `posenc.models.inputs` says what that is."""
     optimiser: PyTree
     diverged: Int[Array, ""]
     """The first step whose loss or update was not finite; -1 while there is none."""
@@ -65,11 +72,7 @@ def resolve(run: Run) -> Cell:
     """The task and scheme of a run, bound to its sizes, and the run with nothing left open. Refuses what cannot be."""
     task = parse_task(run.task)
     run = run.filled(task.sizes.upto(run.length).train[0])
-    direction = "causal" if run.causal else "bidirectional"
-    if direction not in task.directions:
-        raise ValueError(
-            f"The task {run.task!r} is {' or '.join(sorted(task.directions))}, but model={run.model!r} is {direction}."
-        )
+    causal = check_model(run, task)
     for n in (run.shortest, run.length):
         task.check_size(n)
     dims = Dims(
@@ -78,11 +81,33 @@ def resolve(run: Run) -> Cell:
         head=run.width // run.heads,
         trained=task.tokens(run.length),
         longest=task.tokens(run.longest),
-        causal=run.causal,
+        causal=causal,
     )
     scheme, stem = bind(parse(run.scheme), dims), stems.parse(run.stem)
-    shape = Shape(dims, run.depth, run.hidden, task.vocab, task.classes, run.norm, run.dtype, stem)
+    sizes = (dims, run.depth, run.hidden, task.vocab, task.classes)
+    shape = Shape(*sizes, run.norm, run.dtype, stem, run.attention, run.dropout, run.kind)
     return Cell(run, task, scheme, shape)
+
+
+def check_model(run: Run, task: Task) -> bool:
+    """Whether a token sees only what stands before it and itself. Refuses a model that cannot do the task."""
+    kind, source = run.kind, task.layout is Layout.SEQ2SEQ
+    if bool(kind.source) < source or (kind.source == "always") > source:
+        others = ", ".join(name for name in kinds.MODELS.names() if bool(kinds.MODELS.find(name).source) == source)
+        has, reads = ("a", "reads none") if source else ("no", "needs one")
+        raise ValueError(f"The task {run.task!r} has {has} source, but model={run.model!r} {reads}; take {others}.")
+    causal = kind.causal or source  # what is written after a source is written from left to right
+    direction = "causal" if causal else "bidirectional"
+    if direction not in task.directions:
+        raise ValueError(
+            f"The task {run.task!r} is {' or '.join(sorted(task.directions))}, but model={run.model!r} is {direction}."
+        )
+    if run.then is not None and not kind.goes_on:
+        raise ValueError(
+            f"then is {run.then!r}, but no scheme goes on with the parameters of {run.model!r}; leave it out, or take"
+            " encoder or decoder."
+        )
+    return causal
 
 
 def stages(cell: Cell, steps: int) -> list[tuple[Cell, int]]:
@@ -114,7 +139,7 @@ def rounds(cell: Cell, sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 def init(cell: Cell, knobs: Knobs, before: State | None = None) -> State:
     """A trial before its first step, or before the first of a stage that goes on from a state."""
-    model = Transformer(cell.scheme, cell.shape, jax.random.fold_in(jax.random.key(knobs.seed), 0))
+    model = build(cell.scheme, cell.shape, jax.random.fold_in(jax.random.key(knobs.seed), 0))
     fresh = State(model, adamw(knobs, 0.0, model).init(model), jnp.int32(-1))
     return fresh if before is None else carried(before, fresh)
 
@@ -191,22 +216,22 @@ def size_at(cell: Cell, knobs: Knobs, n: Array) -> tuple[Array, Array]:
     return size, jnp.searchsorted(padded, size)
 
 
-def _loss_and_gradient(cell: Cell, n_max: int, model: Transformer, knobs: Knobs, n: Array, size: Array):
+def _loss_and_gradient(cell: Cell, n_max: int, model: PyTree, knobs: Knobs, n: Array, size: Array):
     batch = cell.task.sample(train_key(knobs.seed, n), size, batch=cell.run.batch, n_max=n_max)
     return jax.value_and_grad(cross_entropy)(model, batch, positions_key(knobs.seed, "train", n))
 
 
-def cross_entropy(model: Transformer, batch: Any, key: Array) -> Float[Array, ""]:
+def cross_entropy(model: PyTree, batch: Any, key: Array) -> Float[Array, ""]:
     """The loss of one batch: cross-entropy of the targets, averaged by the weights that the task gives them."""
     logits = model(inputs(batch), key, train=True)
     losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.targets)
     return (losses * batch.weight).sum() / jnp.maximum(batch.weight.sum(), 1.0)
 
 
-def _sums(cell: Cell, rows: int, n_max: int, model: Transformer, seed: Array, n: Array, choosing: Array) -> PyTree:
+def _sums(cell: Cell, rows: int, n_max: int, model: PyTree, seed: Array, n: Array, choosing: Array) -> PyTree:
     key = jnp.where(choosing, validation_key(cell.task, n), evaluation_key(cell.task, n))
     batch = cell.task.sample(key, n, batch=rows, n_max=n_max)
-    most = max(1, SCORES // (cell.run.heads * batch.tokens.shape[1] ** 2))
+    most = max(1, SCORES // max(1, cell.run.kind.pairs(cell.run) * batch.tokens.shape[1] ** 2))
     if any(map(placed, parts(cell.scheme))):
         most = min(most, max(1, rows // DRAWS))
     each = max(d for d in range(1, rows + 1) if rows % d == 0 and d <= most)
@@ -229,7 +254,7 @@ def rate_at(schedule: str, knobs: Knobs, n: Array, total: Array) -> Float[Array,
     return knobs.lr * jnp.minimum((n + 1) / rise, 1.0) * fall
 
 
-def adamw(knobs: Knobs, rate: Any, model: Transformer) -> optax.GradientTransformation:
+def adamw(knobs: Knobs, rate: Any, model: PyTree) -> optax.GradientTransformation:
     """AdamW (Loshchilov and Hutter, 2019) after clipping; only weight matrices decay, positional parameters do not."""
     decays = jax.tree_util.tree_map_with_path(lambda path, _: _name(path) in WEIGHTS, model)
     return optax.chain(
@@ -243,6 +268,6 @@ def _name(path: tuple) -> str:
     return next((w for w in reversed(words) if w in (*WEIGHTS, "position", "tied")), "")
 
 
-def pure(model: Transformer) -> dict:
+def pure(model: PyTree) -> dict:
     """The parameters as nested dicts of arrays, readable without Flax."""
     return nnx.to_pure_dict(nnx.state(model))

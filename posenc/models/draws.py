@@ -6,11 +6,13 @@ The order of the cuts is part of the format: changing it changes every trial.
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 Build = Callable[[Any], Any]
@@ -46,6 +48,13 @@ class _Count(Cut):
     def normal(self, shape):
         self.drawn += math.prod(shape)
         return jnp.zeros(shape)
+
+
+def meant(key: PRNGKeyArray, *words: str | int | Array) -> PRNGKeyArray:
+    """A key for what these words say it draws."""
+    for word in words:  # crc32, since `hash` of a text differs from process to process
+        key = jax.random.fold_in(key, np.uint32(zlib.crc32(word.encode())) if isinstance(word, str) else word)
+    return key
 
 
 def cut(builds: list[tuple[Build, int | None]], key: PRNGKeyArray) -> list[Any]:

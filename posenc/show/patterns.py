@@ -15,6 +15,7 @@ from posenc.compose import bare
 from posenc.coordinates import place
 from posenc.lab import params, plan, store
 from posenc.lab.train import Cell, stages
+from posenc.models.build import build
 from posenc.models.inputs import inputs
 from posenc.models.transformer import Transformer, normalise, told, word
 from posenc.parameters import join
@@ -39,6 +40,8 @@ def trained(run: str, text: str, size: int) -> list[View]:
         has = ", ".join(dict.fromkeys(line["label"] for line in lines)) or "none; train with --keep"
         raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
     cell = stages(plan.read_cell(mine[0]), mine[0]["steps"])[-1][0]
+    if not cell.shape.model.goes_on:
+        raise ValueError(f"{run!r} trained {cell.run.model!r}; patterns are drawn of encoder and decoder alone.")
     batch = cell.task.sample(evaluation_key(cell.task, size), size, batch=ROWS, n_max=size)
     found = patterns(restored(cell, folder, mine[0]["id"]), cell, batch)
     return [
@@ -48,9 +51,9 @@ def trained(run: str, text: str, size: int) -> list[View]:
     ]
 
 
-def restored(cell: Cell, folder: Path, trial: str) -> Transformer:
+def restored(cell: Cell, folder: Path, trial: str) -> Any:
     """The model of a trial with the parameters that were kept."""
-    model = jax.eval_shape(lambda: Transformer(cell.scheme, cell.shape, key=jax.random.key(0)))
+    model = jax.eval_shape(lambda: build(cell.scheme, cell.shape, jax.random.key(0)))
     kept = params.restore(folder, trial)
 
     def at(path: tuple, _: Any) -> Any:

@@ -24,6 +24,7 @@ from posenc.lab.train import (
     rounds,
     segment,
 )
+from posenc.models.transformer import Transformer
 from tests.effort import as_for_users
 
 RUN = Run(task="even_pairs", scheme="t5", width=16, depth=1, heads=2, hidden=16, batch=8, length=6, buckets=2)
@@ -133,13 +134,13 @@ def test_evaluation_does_not_depend_on_the_padded_size():
 def test_random_positions_are_drawn_for_each_trial_and_part_of_the_examples(monkeypatch):
     """One draw for a whole size would decide a score, and every seed would share it."""
     seen = []
-    real = train.Transformer.__call__
+    real = Transformer.__call__
 
     def listen(model, inputs, key, **more):
         jax.debug.callback(lambda k: seen.append(tuple(np.asarray(k).tolist())), jax.random.key_data(key))
         return real(model, inputs, key, **more)
 
-    monkeypatch.setattr(train.Transformer, "__call__", listen)
+    monkeypatch.setattr(Transformer, "__call__", listen)
     cell = resolve(dataclasses.replace(RUN, scheme="rope @ random_sorted(64)", longest=24))
     model = started(cell)
     for seed in (0, 1):
