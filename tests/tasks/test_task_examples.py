@@ -39,7 +39,7 @@ def test_one_compilation_serves_every_size(text, draw):
 
 
 def test_an_example_depends_neither_on_its_padding_nor_on_vmap(text, draw):
-    n = some_sizes(draw.task)[1]
+    n = some_sizes(draw.task)[:3][-1]  # at smaller ones some tasks have one example only
     short = functools.partial(draw.task.sample, batch=draw.rows, n_max=n)
     keys = jax.vmap(jax.random.key)(np.arange(2))
     together = jax.device_get(jax.jit(jax.vmap(short, (0, None)), compiler_options=QUICK)(keys, np.int32(n)))
