@@ -25,6 +25,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ("compare", "read", "Compare", "two schemes, paired by seed: compare runs/mine rope alibi"),
         ("plot", "read", "Plot", "the figures of a run, or of a committed experiment"),
         ("export", "read", "Export", "every number of a run, as CSV or JSON"),
+        ("reproduce", "reproduce", "Reproduce", "published values beside ours, with n, interval and verdict"),
     ),
     "Look": (
         ("list", "listing", "Names", "schemes, tasks, models, experiments, presets, coordinates, stems"),
@@ -35,6 +36,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
     "Extend": (
         ("new", "extend", "New", "a scheme of your own that works, with its test: new scheme mine"),
         ("check", "extend", "Check", "what a scheme holds, ours or yours: check mine:Mine"),
+        ("bench", "bench", "Bench", "the kernels that serve a scheme, timed side by side here"),
         ("doctor", "machine", "Doctor", "versions, devices, folders"),
     ),
 }

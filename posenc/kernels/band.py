@@ -6,6 +6,7 @@ scores of a head are a product plus a matrix that is constant along its diagonal
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -13,8 +14,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
 from posenc.compose import imply, merge, spread
-from posenc.kernels.parting import drawn
+from posenc.kernels.parting import drawn, varying
 from posenc.scheme import Scheme, Tile
+
+STRIP = 16
+"""Lines of a tile that are made, or added up, at once."""
 
 
 def band(
@@ -36,16 +40,56 @@ def band(
     return jax.vmap(one)(own, jnp.arange(heads))
 
 
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
 def toeplitz(w: Float[Array, "H N"], rows: int) -> Float[Array, "H rows cols"]:
     """The tile of `rows` queries whose entry (r, c) is w[r - c + cols - 1]; N = rows + cols - 1.
 
-    A row of n numbers, repeated and cut again at n - 1, shifts by one from line to line. Its gradient is the sum along
-    each diagonal, by the same reshapes read backwards.
+    A row of n numbers, repeated and cut again at n - 1, shifts by one from line to line. That makes a strip of a few
+    lines, as wide as the band; each strip of the tile is a part of it.
     """
+    return _lines(w, rows)
+
+
+def diagonals(s: Float[Array, "H rows cols"]) -> Float[Array, "H N"]:
+    """The sum along each diagonal: the gradient of `toeplitz`, and the same steps in reverse."""
+    heads, rows, cols = s.shape
+    high = _strip(rows)
+
+    def add(n: Array, total: Array) -> Array:
+        at = rows - (n + 1) * high
+        new = jax.lax.dynamic_slice_in_dim(total, at, cols, 2) + jax.lax.dynamic_slice_in_dim(s, n * high, high, 1)
+        return jax.lax.dynamic_update_slice_in_dim(total, new, at, 2)
+
+    strip = varying(jnp.zeros((heads, high, rows - high + cols), s.dtype), s)
+    strip = jax.lax.fori_loop(0, rows // high, add, strip)
+    n = high + strip.shape[-1]
+    lines = jnp.pad(strip[:, :, ::-1], ((0, 0), (0, 0), (0, high))).reshape(heads, high * n)
+    return lines[:, : high * (n - 1)].reshape(heads, high, n - 1).sum(1)
+
+
+def _lines(w: Float[Array, "H N"], rows: int) -> Float[Array, "H rows cols"]:
     heads, count = w.shape
-    n, cols = count + 1, count + 1 - rows
-    u = jnp.roll(jnp.pad(w[:, ::-1], ((0, 0), (0, 1))), 1 - rows, 1)
-    return jnp.tile(u, (1, rows))[:, : rows * (n - 1)].reshape(heads, rows, n - 1)[:, :, :cols]
+    n, cols, high = count + 1, count + 1 - rows, _strip(rows)
+    u = jnp.roll(jnp.pad(w[:, ::-1], ((0, 0), (0, 1))), 1 - high, 1)
+    lines = jnp.broadcast_to(u[:, None], (heads, high, n)).reshape(heads, high * n)
+    strip = lines[:, : high * (n - 1)].reshape(heads, high, n - 1)
+    return jnp.concatenate([strip[:, :, at : at + cols] for at in range(rows - high, -1, -high)], 1)
+
+
+def _strip(rows: int) -> int:
+    """How many lines are made at once: a tile of which they are no part is made whole."""
+    return rows if rows % STRIP else STRIP
+
+
+def _kept(w: Float[Array, "H N"], rows: int) -> tuple[Array, None]:
+    return _lines(w, rows), None
+
+
+def _pulled(rows: int, kept: None, s: Float[Array, "H rows cols"]) -> tuple[Array]:
+    return (diagonals(s),)
+
+
+toeplitz.defvjp(_kept, _pulled)
 
 
 def _distances(gaps: Int[Array, " N"], place: PyTree, scheme: Scheme) -> PyTree:

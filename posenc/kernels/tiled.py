@@ -83,6 +83,8 @@ class Sides(NamedTuple):
 
 QUERY, KEY = ("q", "i", "qp", "qs"), ("k", "v", "j", "kp", "ks")
 """What belongs to queries and to keys; the first axis counts tokens."""
+TURNED = ("k", "v")
+"""Their gradient is gathered with tokens last, `[G, e, K]`: so no product has to be turned, tile by tile."""
 
 
 def mix(
@@ -145,7 +147,7 @@ def _row(form: Form, a: Sides, n: Array) -> tuple[Array, Array]:
     """The rows of one block of queries: their output, and the logarithm of the sum of their exponentials."""
     mine = _queries(form, a, n)
     exact = jnp.promote_types(a.q.dtype, jnp.float32)
-    lead = *mine.q.shape[1:3], form.rows
+    lead = mine.q.shape[:3]
     first = jnp.zeros((*lead, a.v.shape[-1]), exact), jnp.full(lead, -jnp.inf, exact), jnp.zeros(lead, exact)
     first = varying(first, a)
 
@@ -157,7 +159,7 @@ def _row(form: Form, a: Sides, n: Array) -> tuple[Array, Array]:
         new = jnp.maximum(top, s.max(-1))
         safe = jnp.where(new > -jnp.inf, new, 0.0)
         e, shrink = jnp.exp(s - safe[..., None]), jnp.exp(top - safe)
-        mixed = jnp.einsum("grqk,kgd->grqd", e.astype(t.v.dtype), t.v, preferred_element_type=exact)
+        mixed = _mixed(e, t.v, exact)
         if form.adds:
             mixed = mixed + tile.extra(tile.read, e)
         return out * shrink[..., None] + mixed, new, total * shrink + e.sum(-1)
@@ -180,13 +182,14 @@ def gradient(form: Form, saved: tuple, do: Array) -> Sides:
     exact = lse.dtype
     zero = lambda b: jnp.zeros(b.shape, jnp.promote_types(b.dtype, exact))  # noqa: E731
     zeros = lambda tree: varying(jax.tree.map(zero, tree), a)  # noqa: E731
-    keep = zeros(some._replace(**dict.fromkeys(QUERY)))  # what all blocks of queries add to
+    turned = {name: getattr(some, name).transpose(1, 2, 0) for name in TURNED}
+    keep = zeros(some._replace(**dict.fromkeys(QUERY), **turned))  # what all blocks of queries add to
     whole, means = do.astype(exact), (do.astype(exact) * o).sum(-1)
 
     def block(keep: Sides, n: Array) -> tuple[Sides, dict[str, PyTree]]:
         mine, at = _queries(form, a, n), n * form.rows
         do, mean, top = (_nested(jax.lax.dynamic_slice_in_dim(b, at, form.rows), a) for b in (whole, means, lse))
-        mean, top = jnp.moveaxis(mean, 0, 2), jnp.moveaxis(top, 0, 2)
+        do, mean, top = (jnp.moveaxis(b, 0, 2) for b in (do, mean, top))
         own = zeros(_queries(form, some, n))
 
         def step(m: Array, sums: Sides, masked: bool) -> Sides:
@@ -194,31 +197,30 @@ def gradient(form: Form, saved: tuple, do: Array) -> Sides:
             tile = _Tile(form, t, n, m, masked)
             s, pull = jax.vjp(tile.score, tile.read, tile.raw)
             p = jnp.exp(tile.hidden(s) - top[..., None])
-            dp = jnp.einsum("qgrd,kgd->grqk", do.astype(t.v.dtype), t.v, preferred_element_type=exact)
+            dp = _products(do.astype(t.v.dtype), t.v, exact)
             if form.adds:
                 added, apart = jax.vjp(tile.extra, tile.read, p)
-                more, extra = apart(jnp.moveaxis(do, 0, 2).astype(added.dtype))
+                more, extra = apart(do.astype(added.dtype))
                 dp = dp + extra
             read, raw = pull((p * (dp - mean[..., None])).astype(s.dtype))
             if form.adds:
                 read = jax.tree.map(jnp.add, read, more)
             raw = (raw if form.late == 1 else raw * form.late).astype(t.k.dtype)
-            # the tile stays as it lies, and what is transposed is small
             grad = read._replace(
-                q=jnp.einsum("grqk,kge->qgre", raw, t.k, preferred_element_type=exact),
-                k=jnp.einsum("qgre,grqk->gek", t.q, raw, preferred_element_type=exact).transpose(2, 0, 1),
-                v=jnp.einsum(
-                    "qgrd,grqk->gdk", do.astype(t.v.dtype), p.astype(t.v.dtype), preferred_element_type=exact
-                ).transpose(2, 0, 1),
+                q=_mixed(raw, t.k, exact), k=_turned(t.q, raw, exact), v=_turned(do.astype(t.v.dtype), p, exact)
             )
             return _added(form, sums, grad, n, m)
 
         sums = _over_keys(form, a, n, step, keep._replace(**{name: getattr(own, name) for name in QUERY}))
-        mine = {name: getattr(sums, name) for name in QUERY} | {"q": _flat(sums.q), "i": jax.tree.map(_flat, sums.i)}
+        mine = {name: getattr(sums, name) for name in QUERY} | {
+            "q": _flat(jnp.moveaxis(sums.q, 2, 0)),
+            "i": jax.tree.map(_flat, sums.i),
+        }
         return sums._replace(**dict.fromkeys(QUERY)), mine
 
     keep, rows = jax.lax.scan(block, keep, _blocks(form))
-    return keep._replace(**{name: jax.tree.map(_lined, rows[name]) for name in QUERY})
+    back = {name: getattr(keep, name).transpose(2, 0, 1) for name in TURNED}
+    return keep._replace(**{name: jax.tree.map(_lined, rows[name]) for name in QUERY}, **back)
 
 
 _attention.defvjp(forward, _backward)
@@ -230,7 +232,7 @@ class _Tile:
     def __init__(self, form: Form, t: Sides, n: Array, m: Array, masked: bool):
         self.form = form
         exact = jnp.promote_types(t.q.dtype, jnp.float32)
-        raw = jnp.einsum("qgre,kge->grqk", t.q, t.k, preferred_element_type=exact)
+        raw = _products(t.q, t.k, exact)
         self.raw = raw if form.late == 1 else raw * form.late
         self.qi = t.start + n * form.rows + jnp.arange(form.rows, dtype=jnp.int32)
         self.ki = t.begin + m * form.cols + jnp.arange(form.cols, dtype=jnp.int32)
@@ -250,7 +252,7 @@ class _Tile:
     def score(self, read: Sides, raw: Array) -> Array:
         """The scheme's own score of this tile."""
         if self.form.banded:
-            return raw + jax.vmap(functools.partial(toeplitz, rows=self.form.rows))(read.w)
+            return raw + jax.vmap(lambda w: toeplitz(w, self.form.rows))(read.w)
         if not self.form.scores:
             return raw
         return self._each(read, lambda p, s, tile: self.form.scheme.score(p, s, tile), raw, raw)
@@ -309,10 +311,32 @@ def _added(form: Form, sums: Sides, grad: Sides, n: Array, m: Array) -> Sides:
         add: Any = lambda total, part: total + part.astype(total.dtype)  # noqa: E731
         if name in KEY:
             add = functools.partial(put, axis=0, at=m * form.cols)
+        if name in TURNED:
+            add = functools.partial(put, axis=2, at=m * form.cols)
         if name == "w":
             add = functools.partial(put, axis=2, at=_corner(form, n, m))
         done[name] = jax.tree.map(add, total, getattr(grad, name))
     return Sides(**done)
+
+
+def _products(a: Float[Array, "G R Q e"], b: Float[Array, "K G e"], exact: Any) -> Float[Array, "G R Q K"]:
+    """Every row of a times every row of b, the query heads of a key head as one matrix."""
+    rows = a.reshape(a.shape[0], -1, a.shape[-1])
+    found = jax.lax.dot_general(rows, b, (((2,), (2,)), ((0,), (1,))), preferred_element_type=exact)
+    return found.reshape(*a.shape[:3], -1)
+
+
+def _mixed(weights: Float[Array, "G R Q K"], b: Float[Array, "K G e"], exact: Any) -> Float[Array, "G R Q e"]:
+    """Rows of b, mixed by weights."""
+    rows = weights.reshape(weights.shape[0], -1, weights.shape[-1]).astype(b.dtype)
+    found = jax.lax.dot_general(rows, b, (((2,), (0,)), ((0,), (1,))), preferred_element_type=exact)
+    return found.reshape(*weights.shape[:3], -1)
+
+
+def _turned(a: Float[Array, "G R Q e"], weights: Float[Array, "G R Q K"], exact: Any) -> Float[Array, "G e K"]:
+    """Rows of a, mixed by the columns of weights: the gradient of keys and of values."""
+    rows, mix = (b.reshape(b.shape[0], -1, b.shape[-1]) for b in (a, weights.astype(a.dtype)))
+    return jax.lax.dot_general(rows, mix, (((1,), (1,)), ((0,), (0,))), preferred_element_type=exact)
 
 
 def _blocks(form: Form) -> Array:
@@ -340,9 +364,9 @@ def _cut(a: Sides, names: tuple[str, ...], at: Any, size: int) -> Sides:
 
 
 def _queries(form: Form, a: Sides, n: Array) -> Sides:
-    """One block of queries, their heads nested."""
+    """One block of queries, their heads nested, and in front of the tokens for the products: `[G, R, rows, e]`."""
     mine = _cut(a, QUERY, n * form.rows, form.rows)
-    return mine._replace(q=_nested(mine.q, a), i=jax.tree.map(lambda b: _nested(b, a), mine.i))
+    return mine._replace(q=jnp.moveaxis(_nested(mine.q, a), 0, 2), i=jax.tree.map(lambda b: _nested(b, a), mine.i))
 
 
 def _nested(b: Array, a: Sides) -> Array:

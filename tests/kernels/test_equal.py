@@ -27,6 +27,7 @@ TYPICAL = ("rope", "alibi", "t5", "kerple", "fire", "shaw", "transformer_xl", "f
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(kernels, "block", lambda queries, keys: 4)
+    monkeypatch.setattr("posenc.kernels.band.STRIP", 2)
 
 
 def drawn(*shape, seed=0):

@@ -27,7 +27,10 @@ FAULTS = {
         "return (lambda *a: jax.lax.stop_gradient(jax.vmap(one)(*a)))", "t5", "tiled",
     ),
     "the band is a diagonal off": Fault(TILED + "_corner", "n * form.rows -", "n * form.rows + 1 -", "t5", "tiled"),
-    "the rows of a band run backwards": Fault("posenc.kernels.band:toeplitz", "w[:, ::-1]", "w", "t5", "tiled"),
+    "the rows of a band run backwards": Fault("posenc.kernels.band:_lines", "w[:, ::-1]", "w", "t5", "tiled"),
+    "the diagonals of a strip are added where the next one lies": Fault(
+        "posenc.kernels.band:diagonals", "rows - (n + 1) * high", "n * high", "t5", "tiled"
+    ),
     "a key's gradient lands at another tile": Fault(
         TILED + "_added", "at=m * form.cols", "at=n * form.cols", "nope", "tiled"
     ),

@@ -1,0 +1,80 @@
+"""`posenc bench`: the kernels that serve a scheme, timed side by side on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from posenc.cli.options import Flag
+from posenc.cli.output import say, say_json, say_rows
+
+WIDE = 1.5
+"""A row whose slowest round took this many times its fastest is marked."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """How fast each kernel runs a scheme here, against the dense one: `posenc bench t5 --length 512 2048`.
+
+    One causal sequence. Ratios are of medians of rounds taken in turn; a marked row varied too much to be quoted.
+    The full set of comparisons, with other libraries, is `python -m benchmarks.attention` in the repository.
+    """
+
+    schemes: Annotated[Positional[tuple[str, ...]], arg(metavar="SCHEME ...")] = ("rope", "t5")
+    """Schemes: rope, "rope + alibi"."""
+    length: tuple[int, ...] = (512, 2048)
+    """Tokens."""
+    heads: int = 8
+    """Query heads."""
+    head: int = 64
+    """Features of one head."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Of queries, keys and values."""
+    rounds: int = 5
+    """Counted rounds of each candidate."""
+    json: Flag = False
+    """Print JSON."""
+
+    def __call__(self) -> int:
+        for name in ("length", "heads", "head", "rounds"):
+            given = getattr(self, name)
+            if any(n < 1 for n in (given if name == "length" else (given,))):
+                raise ValueError(f"--{name} is {given}; it is a whole number from 1 on.")
+        from posenc.lab import bench, device
+
+        refused = {text: bench.refused(text) for text in self.schemes}  # and what is no scheme, before all else
+        found = [
+            row
+            for text in self.schemes
+            for n in self.length
+            for row in bench.measure(text, n, self.heads, self.head, self.dtype, self.rounds)
+        ]
+        if self.json:
+            rows = [{**row._asdict(), "median": row.median} for row in found]
+            say_json({"machine": device.describe(), "rows": rows, "refused": refused})
+            return 0
+        base = {(r.scheme, r.length, r.passes): r.median for r in found if r.kernel == "dense"}
+        columns = ["scheme", "tokens", "pass", "kernel", "faster", "min … max s", "scratch MiB", "of peak", ""]
+        rows = []
+        for r in found:
+            marks = ["auto"] * r.auto + ["varied"] * (max(r.seconds) > WIDE * min(r.seconds))
+            rows.append(
+                [
+                    r.scheme,
+                    str(r.length),
+                    r.passes,
+                    r.kernel,
+                    f"{base[r.scheme, r.length, r.passes] / r.median:.2f}",
+                    f"{min(r.seconds):.4f} … {max(r.seconds):.4f}",
+                    f"{r.scratch / 2**20:.0f}",
+                    f"{r.of_peak:.2f}",
+                    ", ".join(marks),
+                ]
+            )
+        say_rows(columns, rows)
+        for text, why in refused.items():
+            for kernel, reason in why.items():
+                say(f"\n{text}: {kernel} does not serve it, since it {reason}.")
+        return 0
