@@ -2,8 +2,8 @@
 
 Each rule is a function of places i in a text and of its lengths, arrays of NumPy or jax, traced or not. `start` is the
 smallest number; a random one is the business of who uses the numbers (`given("coupled", shift=...)`). What no rule
-reaches has 0. Our tasks offer "coupled" by `copied`, and none "digit", "row", "col" or "time": the other rules serve
-tasks of one's own until arithmetic tasks come.
+reaches has 0. Our tasks offer "coupled" by `copied`, `sums` and `multiplication`, "row" and "col" by `board`, "digit"
+by `digits` or where they write their numbers; `scratchpad` serves tasks of one's own, and none offers "time".
 
 @inproceedings{cho2024position, title={Position Coupling: Improving Length Generalization of Arithmetic Transformers
   Using Task Structure}, author={Cho, Hanseul and Cha, Jaeyoung and others}, booktitle={NeurIPS}, year={2024}}
@@ -40,14 +40,29 @@ def addition(
     The + has the number before the units', and so has the = where the answer is written from its units on; else the =
     has the number after that of the answer's first digit.
     """
-    plus, equals = a, a + b + 1
-    up = jnp.select(  # how many digits of its number stand before this one, and after it
-        [i < plus, i < equals], [i, i - plus - 1], i - equals - 1
-    )
-    down = jnp.select([i < plus, i < equals], [a, b], answer) - 1 - up
-    weight = jnp.where(jnp.where(i < equals, reverse_input, reverse_output), up, down)
+    return sums(i, (a, b), answer, start=start, reverse_input=reverse_input, reverse_output=reverse_output)
+
+
+def sums(
+    i: Any,
+    numbers: Sequence[Any],
+    answer: Any,
+    *,
+    start: int = 1,
+    reverse_input: bool = False,
+    reverse_output: bool = True,
+) -> Ids:
+    """`a + b + … = answer`, as `addition` numbers two."""
+    begin, sign, weight = 0, False, 0
+    for n, count in enumerate((*numbers, answer)):
+        up = i - begin  # how many digits of its number stand before this one
+        rising = reverse_output if n == len(numbers) else reverse_input
+        weight = jnp.where(up >= 0, up if rising else count - 1 - up, weight)
+        begin = begin + count + 1
+        sign = sign | (i == begin - 1)
+    equals = begin - answer - 2
     last = 0 if reverse_output else answer + 1
-    return start + jnp.select([i == plus, i == equals], [0 * i, last + 0 * i], 1 + weight)
+    return start + jnp.select([i == equals, sign], [last + 0 * i, 0 * i], 1 + weight)
 
 
 def multiplication(i: Any, a: Any, b: Any, answer: Any, *, start: int = 1, reverse_output: bool = True) -> Ids:

@@ -19,6 +19,12 @@ def strings(symbols):
     return lambda n: even(words(symbols, n))
 
 
+def best(chance):
+    """Of a law of places and answers in digits: what one digit throughout gets right, and one answer at one place."""
+    same = [sum(p for (_, answer), p in chance.items() if set(answer) == {digit}) for digit in "0123456789"]
+    return max(same), max(chance.values())
+
+
 def most_frequent(symbols, n):
     """E[largest count] / n of n uniform symbols, from the exact law of the largest."""
     below = [1.0]

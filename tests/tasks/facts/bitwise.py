@@ -1,0 +1,64 @@
+"""Or of bits."""
+
+from collections import Counter
+from itertools import product
+
+from law import even, words
+
+from posenc.tasks import digits
+
+
+def fair(longest):
+    pairs = [pair for pair in product(range(1, longest + 1), repeat=2) if max(pair) == longest]
+    law = {}
+    for i, j in pairs:
+        law |= {(5, *a, 2, *b, 4): 0.5 ** (i + j) / len(pairs) for a in words(2, i) for b in words(2, j)}
+    return law
+
+
+def released(longest):
+    """All triples of two lengths and a place of the one, which the shorter string holds, or either."""
+    found = Counter()
+    for i, j in product(range(1, longest + 1), repeat=2):
+        for one in range(min(i, j)):
+            a, b = ([int(at == one) for at in range(size)] for size in (i, j))
+            if max(i, j) == longest and i <= j:
+                found[(5, *a, 2, *[0] * j, 4)] += 0.5 if i == j else 1
+            if max(i, j) == longest and j <= i:
+                found[(5, *[0] * i, 2, *b, 4)] += 0.5 if i == j else 1
+    return {prompt: count / found.total() for prompt, count in found.items()}
+
+
+def released_at(other):
+    """A first string of 5 bits, a second of so many."""
+    return even((5, *[0] * 5, 2, *(int(at == one) for at in range(other)), 4) for one in range(other))
+
+
+def ones(task, n):
+    """1 throughout: of 3/4 where both strings reach, of half beyond; the place of an answer tells how far that is."""
+    shorter = Counter({j: 2 for j in range(1, n)} | {n: 1})
+    chance = [count * 0.75**j * 0.5 ** (n - j) / shorter.total() for j, count in shorter.items()]
+    return sum(chance), max(chance)
+
+
+EXAMPLES = [
+    ("bitwise_or", [5, 0, 1, 2, 1, 0, 0, 1, 4], [1, 1, 0, 1, 6]),
+    ("bitwise_or(bits='as_released')", [5, 0, 0, 1, 2, 0, 0, 0, 0, 0, 4], [0, 0, 1, 0, 0, 6]),
+]
+
+LAWS = {
+    "bitwise_or": (3, fair, 3),
+    "bitwise_or(bits='as_released')": (4, released, 4),
+    "bitwise_or(bits='as_released', other=3)": (5, released_at, 3),
+}
+
+FLOORS = {"bitwise_or": ones}
+FLOOR_SIZES = {"bitwise_or": [1, 2, 20]}
+VARIED = ["bitwise_or"]
+
+
+def turned(*given, backwards, **more):
+    return digits.spelled(*given, backwards=not backwards, **more)
+
+
+BROKEN = [("bitwise_or", 6, "bitwise", "spelled", turned)]
