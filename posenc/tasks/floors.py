@@ -91,8 +91,12 @@ def _prior(task: Task, learnt: Batch, judged: Batch):
         hit = batch.score & ((batch.targets == guess) | _end(task, batch))
         return jnp.sum(tally(hit, batch)["exact" if exact else "correct"])
 
-    classes = jnp.arange(task.classes, dtype=jnp.int32)
-    each = jax.lax.map(lambda c: got(learnt, c), classes)
+    if exact:
+        each = jax.lax.map(lambda c: got(learnt, c), jnp.arange(task.classes, dtype=jnp.int32))
+    else:
+        asked = (learnt.score & ~_end(task, learnt)).astype(jnp.int32)
+        each = jnp.zeros(task.classes, jnp.int32).at[learnt.targets].add(asked)
+        each += jnp.sum(learnt.score, dtype=jnp.int32) - jnp.sum(asked, dtype=jnp.int32)
     constant = jnp.argmax(each).astype(jnp.int32)
     guess = jnp.full(judged.targets.shape, constant)
     if task.cue is not None:
@@ -103,10 +107,14 @@ def _prior(task: Task, learnt: Batch, judged: Batch):
 
 def _frequent(task: Task, batch: Batch):
     """Each row's most frequent token of `task.cue`, as a class. Classes are counted from the first such token."""
-    words = jnp.arange(task.cue.start, task.cue.stop, dtype=jnp.int32)
     tokens, told = (batch.tokens, batch.prompt) if batch.source is None else (batch.source, batch.source_valid)
-    count = jax.lax.map(lambda w: jnp.sum((tokens == w) & told, axis=1, dtype=jnp.int32), words)
-    best = words[jnp.argmax(count, axis=0)]
+    told &= (tokens >= task.cue.start) & (tokens < task.cue.stop)
+    ordered = jnp.sort(jnp.where(told, tokens, task.cue.stop), axis=1)
+    i = jnp.broadcast_to(jnp.arange(ordered.shape[1], dtype=jnp.int32)[None, :], ordered.shape)
+    begins = jnp.pad(ordered[:, 1:] != ordered[:, :-1], ((0, 0), (1, 0)), constant_values=True)
+    run = jnp.where(ordered < task.cue.stop, i - jax.lax.cummax(jnp.where(begins, i, 0), axis=1) + 1, 0)
+    best = jnp.take_along_axis(ordered, jnp.argmax(run, axis=1)[:, None], axis=1)[:, 0]
+    best = jnp.where(told.any(axis=1), best, task.cue.start)
     return (best if task.layout in (Layout.LM, Layout.SEQ2SEQ) else best - task.cue.start)[:, None]
 
 
@@ -114,9 +122,10 @@ def _position(task: Task, learnt: Batch, judged: Batch):
     """Which scored places the best constant sequence gets right; at one size, that is the best function of index."""
     if task.metric == "exact":
         return judged.score & (judged.targets == learnt.targets[_commonest(learnt)][None, :])
-    classes = jnp.arange(task.classes, dtype=jnp.int32)
-    count = jax.lax.map(lambda c: jnp.sum((learnt.targets == c) & learnt.score, axis=0, dtype=jnp.int32), classes)
-    return judged.score & (judged.targets == jnp.argmax(count, axis=0)[None, :])
+    index = jnp.arange(learnt.targets.shape[1], dtype=jnp.int32)[None, :]
+    count = jnp.zeros((index.shape[1], task.classes), jnp.int32)
+    count = count.at[index, learnt.targets].add(learnt.score.astype(jnp.int32))
+    return judged.score & (judged.targets == jnp.argmax(count, axis=1)[None, :])
 
 
 def _commonest(batch: Batch):

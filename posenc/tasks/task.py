@@ -103,16 +103,16 @@ class Task(ABC):
     """
 
     name: ClassVar[str]
-    layout: ClassVar[Layout]
-    directions: ClassVar[frozenset[str]] = BOTH
-    metric: ClassVar[str] = "token"  # what figures show: token, accuracy, exact, last, error
-    ability: ClassVar[tuple[str, ...]] = ()
     suites: ClassVar[tuple[str, ...]] = ()
-    revision: ClassVar[int] = 1  # raised when the data change
     samples: ClassVar[tuple[dict[str, Any], ...]] = ()  # settings that the tests also run
     least: ClassVar[dict[str, int]] = {}  # the smallest value of a setting
 
-    # Numbers, or properties where settings decide: hence without a type that a checker could hold both to.
+    # Values, or properties where settings decide: hence without a type that a checker could hold both to.
+    layout: Any
+    directions: Any = BOTH
+    metric: Any = "token"  # what figures show: token, accuracy, exact, last, error
+    ability: Any = ()
+    revision: Any = 1  # raised when the data change
     alphabet: Any
     """int: how many tokens the task itself has, without the specials of its layout."""
     sizes: Any

@@ -38,7 +38,7 @@ def small(name):
 
 def test_the_oracle_scores_one_through_the_measure(name):
     task, _, batch = small(name)
-    batch = first(batch)
+    batch = first(batch, 64 if task.classes < 1000 else 4)
     sums = measure(solved(task, batch), batch)
     assert all(value.dtype == jnp.int32 for value in sums.values())
     assert score(sums, task.metric) == (0.0 if task.metric == "error" else 1.0)

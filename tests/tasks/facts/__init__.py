@@ -5,7 +5,7 @@ LAWS         text: (size, law, bound): `law(bound)` is the exact distribution of
              number that an inclusive end would make one larger
 FLOORS       name: f(task, size) -> (prior, position); None where it is not known; left out where both are uniform
 FLOOR_SIZES  name: the sizes at which floors are compared, unless the usual ones
-VARIED       names of tasks whose text varies in length at one size; all others are as long as `tokens` says
+VARIED       names or texts of tasks whose text varies in length at one size; others are as long as `tokens` says
 BROKEN       (text, size, module of posenc.tasks, name in it, what to put there): the oracle must see it
 """
 

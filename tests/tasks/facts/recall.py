@@ -1,7 +1,8 @@
 """Recall by content."""
 
-from itertools import permutations
+from itertools import permutations, product
 
+import jax.numpy as jnp
 from law import even, most_frequent, words
 
 from posenc.tasks import draw
@@ -17,16 +18,74 @@ def associative_recall(keys):
     )
 
 
+def noisy(tokens):
+    """Two keys, two values, and two pairs, of which the one not asked for is noise every other time."""
+    law = {}
+    for (j, k), (u, v), first in product(permutations(range(2)), words(2, 2), (True, False)):
+        one, other, asked = (j, 2 + u), (k, 2 + v), j if first else k
+        pairs = [(0.5, one, other)]
+        for instead in product(range(4, 4 + tokens), repeat=2):
+            pairs.append((0.5 / tokens**2, one, instead) if first else (0.5 / tokens**2, instead, other))
+        for p, left, right in pairs:
+            text = (22, *left, *right, asked, 21)
+            law[text] = law.get(text, 0) + p / 16
+    return law
+
+
+def fuzzy(longest):
+    """One key and its value, each of 1 to so many of two tokens."""
+    law = {}
+    for a, b in product(range(1, longest + 1), repeat=2):
+        for k, v in product(words(2, a), words(2, b)):
+            law[(6, *k, *(2 + x for x in v), *k, 5)] = 1 / (longest**2 * 2 ** (a + b))
+    return law
+
+
+def repeated(keys):
+    """Three pairs with replacement; a third key is none of the tokens."""
+    law = {}
+    for k, v in product(words(keys, 3), words(2, 3)):
+        told, text = {}, []
+        for key, value in zip(k, v, strict=True):
+            text += [[0, 1, 99][key], 2 + told.setdefault(key, value)]
+        law[tuple(text)] = law.get(tuple(text), 0) + 1 / (keys**3 * 8)
+    return law
+
+
 EXAMPLES = [
     ("associative_recall", [82, 5, 70, 9, 66, 5, 81], [70, 83]),
+    ("associative_recall(keys=4, values=2, noise=0.5)", [24, 1, 5, 9, 9, 1, 23], [5, 25]),
+    ("associative_recall(keys=4, values=2, fuzzy=True)", [8, 1, 2, 5, 4, 1, 5, 1, 2, 7], [5, 4, 9]),
+    ("associative_recall(keys=4, values=2, repeat=True)", [1, 5, 2, 4, 1, 5], [1]),
+    ("associative_recall(keys=4, values=2, noise=0.5, repeat=True)", [1, 5, 9, 9, 9, 8, 1, 5], [1]),
 ]
+
+VARIED = ["associative_recall(keys=8, values=8, fuzzy=True)"]
 
 LAWS = {
     "associative_recall(keys=3, values=2)": (2, associative_recall, 3),
+    "associative_recall(keys=2, values=2, noise=0.5)": (2, noisy, 16),
+    "associative_recall(keys=2, values=2, fuzzy=True)": (1, fuzzy, 3),
+    "associative_recall(keys=2, values=2, repeat=True)": (3, repeated, 2),
 }
 
 FLOORS = {
     "associative_recall": lambda t, n: (most_frequent(t.values, n), 1 / t.values),
 }
 
-BROKEN = [("associative_recall", 8, "recall", "pick", lambda x, place: draw.pick(x, place * 0))]
+
+def in_one_place(k, out):
+    """Every key is taken for the first."""
+    return 0 * k[:, :, 0]
+
+
+def apart(k, out):
+    """No key is taken for an earlier one."""
+    return 0 * k[:, :, 0] + jnp.arange(k.shape[1], dtype=jnp.int32)[None, :]
+
+
+BROKEN = [
+    ("associative_recall", 8, "recall", "pick", lambda x, place: draw.pick(x, place * 0)),
+    ("associative_recall(keys=4, repeat=True)", 12, "recall", "_first", in_one_place),
+    ("associative_recall(keys=4, fuzzy=True)", 12, "recall", "_first", apart),
+]

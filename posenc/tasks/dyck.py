@@ -1,0 +1,118 @@
+"""Brackets that close what was opened last, to a bounded depth (Hewitt et al., 2020, §2; Yao et al., 2021, §2).
+
+@inproceedings{hewitt2020rnns, title={{RNN}s can Generate Bounded Hierarchical Languages with Optimal Memory},
+  author={Hewitt, John and Hahn, Michael and Ganguli, Surya and others}, booktitle={EMNLP}, year={2020},
+  eprint={2010.07515}}
+@inproceedings{yao2021self, title={Self-Attention Networks Can Process Bounded Hierarchical Languages},
+  author={Yao, Shunyu and Peng, Binghui and Papadimitriou, Christos and others}, booktitle={ACL}, year={2021},
+  eprint={2105.11115}}
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc.tasks.draw import FLOAT, INT, integers, uniforms
+from posenc.tasks.layout import tagged
+from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+
+
+class Dyck(Task, name="dyck"):
+    """Wherever a bracket closes next, say which kind (Hewitt et al., 2020, §2; Yao et al., 2021, §2).
+
+    ( [ ] )  ->  at [ the kind of ], at ] the kind of )       uniform over all words of n brackets, n even
+
+    The brackets ( [ … are the tokens 0 … kinds-1, those that close them the next `kinds`. Words are never deeper than
+    `depth`, and kinds are uniform. The authors' samplers are not uniform over words; this one is. A size is made even.
+    With `full` the loss is that of every next token and the classes are all brackets; scored are the brackets after
+    which only one is legal, those at the full depth, since whether a whole distribution is legal is no argmax.
+    """
+
+    layout = Layout.TOKENS
+    directions = CAUSAL
+    ability = ("state",)
+    suites = ("state",)
+    least = {"kinds": 1, "depth": 1}
+    samples = ({"kinds": 2, "depth": 3}, {"full": True, "kinds": 2, "depth": 3})
+
+    kinds: int = 8
+    depth: int = 10
+    full: bool = False
+
+    @property
+    def alphabet(self):
+        return 2 * self.kinds
+
+    @property
+    def classes(self):
+        return 2 * self.kinds if self.full else self.kinds
+
+    @property
+    def cue(self):
+        return None if self.full else range(self.kinds)
+
+    @property
+    def sizes(self):
+        least = 2 * self.depth if self.full else 2
+        return Sizes(least, (least, max(64, least)), (66, 96, 128, 192, 256) if least <= 64 else ())
+
+    def tokens(self, n):
+        return n - n % 2
+
+    def make(self, key, n, n_max):
+        shape, kind = jax.random.split(key)
+        length, rows, most = n - n % 2, n.shape[0], n_max - n_max % 2
+        rises = jnp.asarray(_rises(most, self.depth), FLOAT).reshape(-1)
+        u, kinds = uniforms(shape, rows, most), integers(kind, rows, most, self.kinds)
+        level = jnp.arange(self.depth, dtype=INT)[None, :]
+
+        def step(state, now):
+            d, stack = state
+            t, chance, fresh = now
+            left = jnp.maximum(length - t, 0)
+            opens = chance < rises[left * (self.depth + 1) + d]
+            stack = jnp.where(opens[:, None] & (level == d[:, None]), fresh[:, None], stack)
+            d = jnp.where(opens, d + 1, jnp.maximum(d - 1, 0))  # only after the end would it fall below 0
+            top = jnp.sum(jnp.where(level == d[:, None], stack, 0), axis=1, dtype=INT)
+            return (d, stack), (jnp.where(opens, fresh, self.kinds + top), d)
+
+        start = jnp.zeros(rows, INT), jnp.zeros((rows, self.depth), INT)
+        _, (x, d) = jax.lax.scan(step, start, (jnp.arange(most, dtype=INT), u.T, kinds.T))
+        return self._asked(n, x.T, d.T, length)
+
+    def _asked(self, n, x, d, length):
+        """Each bracket's target is the one after it."""
+        following, told = jnp.roll(x, -1, axis=1), jnp.arange(x.shape[1], dtype=INT)[None, :] < length[:, None] - 1
+        deepest = jnp.max(jnp.where(jnp.arange(x.shape[1], dtype=INT)[None, :] < length[:, None], d, 0), axis=1)
+        strata = {"depth": deepest.astype(INT)}
+        if self.full:
+            return tagged(self, n, x, length, following, told & (d == self.depth), told.astype(FLOAT), strata)
+        return tagged(self, n, x, length, following - self.kinds, told & (following >= self.kinds), None, strata)
+
+    def answer(self, prompt):
+        stack, found = [], []
+        for token, after in zip(prompt, prompt[1:], strict=False):
+            if token < self.kinds:
+                stack.append(token)
+            else:
+                stack.pop()
+            if self.full and len(stack) == self.depth:
+                found.append(self.kinds + stack[-1])
+            if not self.full and after >= self.kinds:
+                found.append(stack[-1])
+        return found
+
+
+def _rises(length: int, depth: int) -> np.ndarray:
+    """[length + 1, depth + 1]: how often a uniform word at this depth, so many brackets from its end, opens another.
+
+    The number of ways down to 0 that never leave 0..depth is counted in whole numbers; only their quotient is rounded.
+    """
+    ways, table = [1] + [0] * depth, [[0.0] * (depth + 1)]
+    for _ in range(length):
+        padded = [0, *ways, 0]
+        up, ways = padded[2:], [padded[d] + padded[d + 2] for d in range(depth + 1)]
+        table.append([u / w if w else 0.0 for u, w in zip(up, ways, strict=True)])
+    return np.array(table)

@@ -1,0 +1,57 @@
+"""Recall of several keys in one text."""
+
+from itertools import permutations
+
+from posenc.tasks import draw
+
+
+def mqar(slots):
+    """One pair of six symbols, so two keys and three values, in eight tokens: the key comes again in one slot."""
+    law = {}
+    weights = [(g + 1) ** -0.5 for g in range(slots)]
+    for k in (1, 2):
+        for v in (3, 4, 5):
+            for g, weight in enumerate(weights):
+                text = [k, v] + [0] * 6
+                text[2 + 2 * g : 3 + 2 * g] = [k]
+                text = tuple(text[:8])
+                law[text] = law.get(text, 0) + weight / sum(weights) / 6
+    return law
+
+
+def random_fillers(tokens):
+    """Two pairs, eight tokens; two fillers from what is left of so many symbols when the two keys are taken."""
+    law = {}
+    for a, b in permutations((1, 2)):
+        for u, v in permutations((3, 4, 5), 2):
+            left = [t for t in range(tokens) if t not in (a, b)]
+            for x in left:
+                for y in left:
+                    for first, second in ((a, b), (b, a)):
+                        law[(a, u, b, v, first, x, second, y)] = 1 / (2 * 6 * 2 * len(left) ** 2)
+    return law
+
+
+EXAMPLES = [
+    ("mqar(symbols=12, pairs=2)", [2, 8, 4, 7, 0, 0, 4, 0, 2, 0], [7 - 6, 8 - 6]),
+    ("mqar(symbols=12, pairs=2, random_non_queries=True)", [2, 8, 4, 7, 8, 0, 4, 11, 2, 1], [1, 2]),
+]
+
+LAWS = {
+    "mqar(symbols=6, pairs=1, power=0.5)": (8, mqar, 3),
+    "mqar(symbols=6, pairs=2, power=1.0, random_non_queries=True)": (8, random_fillers, 6),
+}
+
+FLOORS = {
+    "mqar": lambda t, n: (1 / t.pairs, 1 / t.classes),  # each value stands in the text once
+}
+
+FLOOR_SIZES = {"mqar": [16]}
+
+
+def among_all(self, key, k, length):
+    """Fillers that may be one of the row's keys, as in the released code."""
+    return draw.integers(key, k.shape[0], length, self.symbols)
+
+
+BROKEN = [("mqar(symbols=12, pairs=2, random_non_queries=True)", 20, "mqar", "MQAR._fillers", among_all)]

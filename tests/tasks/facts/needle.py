@@ -1,0 +1,61 @@
+"""Needles in a haystack of one kind of filler, 0."""
+
+from itertools import permutations
+
+from law import words
+
+from posenc.tasks import draw
+
+
+def needle(blocks):
+    """Two needles `KEY k VAL v` among ten tokens: two of four blocks; keys 1, 2, values 3, 4; then 5, 6, 7."""
+    law = {}
+    for first, second in permutations(range(blocks), 2):
+        for (a, b), (u, v) in ((k, w) for k in permutations((1, 2)) for w in words(2, 2)):
+            put = {first: (5, a, 6, 3 + u), second: (5, b, 6, 3 + v)}
+            hay = [token for block in range(4) for token in put.get(block, (0,))]
+            for asked in (a, b):
+                text = (10, *hay, 7, asked, 9)
+                law[text] = law.get(text, 0) + 1 / (blocks * (blocks - 1) * 2 * 4 * 2)
+    return law
+
+
+def passkey(starts):
+    """One digit, filler 10, KEY 11, in four tokens."""
+    law = {}
+    for start in range(starts):
+        for digit in range(10):
+            text = [10] * 5
+            text[start : start + 2] = [11, digit]
+            text = (14, *text[:4], 13)
+            law[text] = law.get(text, 0) + 1 / (10 * starts)
+    return law
+
+
+EXAMPLES = [
+    (
+        "needle(fillers=2, keys=3, values=4, width=2)",
+        [14, 0, 1, 9, 3, 10, 6, 8, 0, 11, 3, 13],
+        [6, 8, 15],
+    ),
+    (
+        "needle(fillers=2, keys=3, values=4, needles=2, width=1, queries=2)",
+        [14, 9, 3, 10, 6, 1, 9, 2, 10, 5, 11, 2, 3, 13],
+        [5, 6, 15],
+    ),
+    ("passkey(fillers=2)", [15, 10, 12, 7, 0, 3, 3, 1, 11, 14], [7, 0, 3, 3, 1, 16]),
+]
+
+LAWS = {
+    "needle(fillers=1, keys=2, values=2, needles=2, width=1)": (10, needle, 4),
+    "passkey(fillers=1, digits=1)": (4, passkey, 3),
+}
+
+FLOORS = {
+    "needle": lambda t, n: (t.values**-t.width,) * 2,
+    "passkey": lambda t, n: (10**-t.digits,) * 2,
+}
+
+BROKEN = [
+    ("needle(needles=3)", 40, "needle", "look", lambda x, where: draw.look(x, where * (x.shape[1] != 3))),
+]

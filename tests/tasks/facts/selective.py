@@ -1,0 +1,47 @@
+"""Selective copying and induction."""
+
+from itertools import combinations
+
+from law import most_frequent, words
+
+from posenc.tasks import draw
+
+
+def selective_copy(places):
+    found = []
+    for at in combinations(range(places), 2):
+        for word in words(2, 2):
+            text = dict.fromkeys(range(places), 2) | dict(zip(at, word, strict=True))
+            found.append(tuple(text[i] for i in range(4) if i in text))
+    law = {}
+    for text in found:
+        law[text] = law.get(text, 0) + 1 / len(found)
+    return law
+
+
+def induction(starts):
+    law = {}
+    for j in range(starts):
+        for noise in words(2, 4):
+            text = list(noise)
+            text[j] = text[3] = 2
+            law[tuple(text)] = law.get(tuple(text), 0) + 1 / (starts * 16)
+    return law
+
+
+EXAMPLES = [
+    ("selective_copy(data=2, symbols=4)", [4, 3, 4, 4, 1, 4], [3, 1]),
+    ("induction(symbols=8)", [4, 0, 8, 7, 2, 8], [7]),
+]
+
+LAWS = {
+    "selective_copy(data=2, symbols=2)": (4, selective_copy, 4),
+    "induction(symbols=2)": (4, induction, 2),
+}
+
+FLOORS = {
+    "selective_copy": lambda t, n: (0.0, 0.0),
+    "induction": lambda t, n: (most_frequent(t.symbols, n - 2), 1 / t.symbols),
+}
+
+BROKEN = [("induction", 20, "selective", "pick", lambda x, place: draw.pick(x, place - 1))]

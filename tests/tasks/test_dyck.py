@@ -1,0 +1,45 @@
+"""Words are counted exactly, as deep and as long as they may be."""
+
+import math
+
+import numpy as np
+import pytest
+from facts.dyck import shapes
+from task_checks import drawn
+
+from posenc import tasks
+from posenc.tasks.dyck import _rises
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 5])
+def test_words_that_follow_the_table_are_uniform(depth):
+    """The chances along each word multiply to one over the number of words."""
+    table, every = _rises(10, depth), shapes(10, depth)
+    for shape in every:
+        d, chance = 0, 1.0
+        for t, way in enumerate(shape):
+            up = table[10 - t, d]
+            chance *= up if way > 0 else 1 - up
+            d += way
+        np.testing.assert_allclose(chance * len(every), 1, rtol=1e-12)
+    assert depth < 5 or len(every) == math.comb(10, 5) // 6
+
+
+def test_ten_brackets_three_deep_make_34_words():
+    assert len(shapes(10, 3)) == 34
+
+
+def test_a_long_table_stays_exact():
+    table = _rises(4096, 10)
+    assert np.isfinite(table).all() and table.min() >= 0 and table.max() <= 1
+    assert table[1, 1] == 0 and table[2, 0] == 1 and (table[:, 10] == 0).all()
+
+
+def test_one_class_in_many_is_legal_at_the_full_depth_and_all_tokens_are_learnt():
+    batch = drawn(tasks.parse("dyck(full=True, kinds=2, depth=3)"), 20, rows=200)
+    level = np.where(batch.tokens < 2, 1, -1).cumsum(axis=1)
+    np.testing.assert_array_equal(batch.score[:, :-1], level[:, :-1] == 3)
+    np.testing.assert_array_equal(batch.weight[:, :-1], 1)
+    assert level.min() >= 0 and (level[:, -1] == 0).all() and set(batch.strata["depth"]) <= {1, 2, 3}
+    np.testing.assert_array_equal(batch.strata["depth"], level.max(axis=1))
+    np.testing.assert_array_equal(batch.targets[:, :-1], batch.tokens[:, 1:])

@@ -1,0 +1,113 @@
+"""What the shared checks cannot see: released fillers, keys that come again, noise, depth, counters and their room."""
+
+import math
+
+import numpy as np
+import pytest
+from facts.programs import answers
+from law import most_frequent
+from scipy.stats import chisquare
+from task_checks import drawn
+
+from posenc import tasks
+from posenc.tasks.floors import floors
+
+
+def test_released_fillers_may_be_a_key_of_the_row_and_are_then_not_scored():
+    task = tasks.parse("mqar(symbols=64, random_non_queries=True, as_released=True)")
+    batch = drawn(task, 40, rows=2000)
+    told = batch.tokens[:, :8:2]
+    filler = ~batch.score & (np.arange(40) >= 8)
+    hit = (batch.tokens[:, :, None] == told[:, None, :]).any(axis=2) & filler
+    assert (batch.score.sum(axis=1) == 4).all()
+    np.testing.assert_allclose(hit.sum() / filler.sum(), 4 / 64, atol=4 * math.sqrt(4 / 64 / filler.sum()))
+    honest = drawn(tasks.parse("mqar(symbols=64, random_non_queries=True)"), 40, rows=2000)
+    assert not ((honest.tokens[:, :, None] == honest.tokens[:, None, :8:2]).any(axis=2) & ~honest.score)[:, 8:].any()
+    np.testing.assert_array_equal(honest.tokens[:, :8], batch.tokens[:, :8])
+    np.testing.assert_array_equal(honest.targets, batch.targets)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("mqar(symbols=8)", "4 pairs need 10 symbols"),
+        ("mqar(as_released=True)", "goes with random_non_queries"),
+        ("needle(queries=2)", "no more queries than needles"),
+        ("needle(needles=20)", "nor needles than keys"),
+        ("associative_recall(noise=1.0)", "from 0 to below 1, not 1.0"),
+        ("associative_recall(fuzzy=True, repeat=True)", "exclude one another"),
+        ("word_problem(group='S4')", "'S5'"),
+    ],
+)
+def test_settings_without_meaning_are_refused(wrong, says):
+    with pytest.raises(ValueError) as caught:
+        tasks.parse(wrong)
+    assert says in str(caught.value) and str(caught.value).endswith(".")
+
+
+def test_options_at_their_default_leave_old_results_their_names():
+    from posenc.tasks.measure import full
+
+    assert full(tasks.parse("associative_recall(noise=0.0)")) == "associative_recall(keys=64, values=16)"
+
+
+def test_a_repeated_key_is_scored_as_often_as_it_comes_again():
+    batch = drawn(tasks.parse("associative_recall(keys=8, values=8, repeat=True)"), 32, rows=2000)
+    keys = batch.tokens[:, ::2]
+    again = sum(32 - len(set(row)) for row in keys.tolist())
+    assert batch.score.sum() == again and not batch.score[:, 1::2].any()
+    np.testing.assert_allclose(again / 2000, 32 - 8 * (1 - (7 / 8) ** 32), rtol=0.02)
+
+
+def test_noise_takes_its_share_of_the_pairs_that_are_not_asked_for():
+    batch = drawn(tasks.parse("associative_recall(noise=0.3)"), 41, rows=1000)
+    noise = (batch.tokens[:, 1:83:2] >= 80) & (batch.tokens[:, 1:83:2] < 96)
+    np.testing.assert_allclose(noise.sum() / 40_000, 0.3, atol=4 * math.sqrt(0.21 / 40_000))
+
+
+@pytest.mark.parametrize("shown", ["needle(needles=2)", "passkey"])
+def test_every_tenth_of_the_haystack_is_as_likely(shown):
+    task = tasks.parse(shown)
+    blocks = 100
+    n = blocks + (12 if shown.startswith("needle") else 5)
+    depth = np.bincount(drawn(task, n, rows=20_000).strata["depth"], minlength=10)
+    assert len(depth) == 10 and chisquare(depth).pvalue > 1e-3
+
+
+def test_a_trigger_is_as_far_back_as_its_stratum_says():
+    batch = drawn(tasks.parse("induction"), 30, rows=200)
+    for row, distance in zip(batch.tokens.tolist(), batch.strata["distance"], strict=True):
+        assert [i for i, token in enumerate(row) if token == 15] == [29 - distance, 29]
+
+
+def test_counters_are_printed_as_often_as_their_exact_law_says():
+    """The cap is reached: 10 is the commonest answer, as the published data have it."""
+    batch = drawn(tasks.parse("counting_cope(variables=1)"), 200, rows=20_000)
+    law = np.array(answers(1, 50, 200))
+    found = np.bincount(batch.strata["value"], minlength=11)
+    assert chisquare(found, law * 20_000).pvalue > 1e-3
+    assert law.argmax() == 10 and law.max() > 0.2
+
+
+@pytest.mark.parametrize("shown", ["counting_cope", "counting_cope(variables=5, passes=2)"])
+@pytest.mark.parametrize("n", [1, 2, 10, 40, 512])
+def test_hardly_any_program_needs_more_room_than_it_has(shown, n):
+    """A statement's law lies between that where all may be incremented and that where none may: take the worse."""
+    task = tasks.parse(shown)
+    room = task._room(n)
+    ends = [np.array([task.passes, increments, 0, 1]) / (task.passes + increments + 1) for increments in (0, 7)]
+    beyond = np.zeros(room + 4)  # how often what is left will not fit, by the room that was used
+    beyond[room + 1 :] = 1
+    for _ in range(n):
+        ahead = np.stack([beyond[d : d + room + 1] for d in range(4)])
+        beyond[: room + 1] = np.max([end @ ahead for end in ends], axis=0)
+    assert beyond[0] < 1e-9
+    assert task.tokens(n) == n + task._room(n) + 6
+
+
+def test_the_bag_of_a_text_is_a_floor_of_multi_query_recall():
+    task = tasks.parse("mqar(symbols=12, pairs=2)")
+    found = floors(task, [20], rows=4096)[20]
+    assert found["prior"] == 0.5 and abs(found["position"] - 1 / 6) < 0.03
+    induction = floors(tasks.parse("induction"), [12], rows=4096)[12]
+    assert abs(induction["prior"] - most_frequent(15, 10)) < 0.03
