@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from posenc.cli.options import File, Flag
+from posenc.cli.options import File, Flag, Text
 from posenc.cli.output import brief, say, say_json
 from posenc.lab import disk
 from posenc.show.style import need_matplotlib
@@ -75,16 +75,31 @@ class Explain:
     Scores are shown against that of a token with itself, with parameters as at the start of training. With
     `--trained`, the attention pattern of a trained model instead. `explain all --png FILE` draws every scheme on one
     page.
+
+    `explain attention` computes self-attention by hand, from embeddings to output, with the numbers of introductions;
+    `--scheme rope` sets the same under a scheme beside it, `--blank` prints a worksheet and `--solution` its solution.
     """
 
-    scheme: Spec
-    """A scheme's text: rope, "rope + alibi"."""
-    len: int = 8
-    """How many tokens."""
+    what: Annotated[Positional[str], arg(metavar="{SCHEME,all,attention}")]
+    """A scheme's text: rope, "rope + alibi"; or all schemes; or attention itself, by hand."""
+    len: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
+    """How many tokens, of a scheme; 8 unless given."""
     causal: Flag = False
     """Under a causal mask, also where the scheme is defined in both directions."""
     trained: Annotated[str | None, arg(metavar="RUN", help_behavior_hint="")] = None
     """A run that kept its parameters (`posenc run --keep`)."""
+    form: Annotated[str | None, arg(metavar="{single,multi-head,masked,cross,additive}", help_behavior_hint="")] = None
+    """Of attention: which form; single, unless given."""
+    scheme: Text = None
+    """Of attention: the same under this scheme, with what it changed marked."""
+    blank: Flag = False
+    """Of attention: a worksheet with boxes to fill in."""
+    solution: Flag = False
+    """Of attention: the worksheet solved; with --blank, both."""
+    seed: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
+    """Of attention: small numbers of this seed, and not those of introductions; of a worksheet 0, unless given."""
+    html: File = None
+    """Of attention: write it as a page, for a browser and without a network, in this file too."""
     png: Annotated[File, arg(aliases=["-o"])] = None
     """Draw it in this file too: .png, .svg or .pdf."""
     json: Flag = False
@@ -92,24 +107,57 @@ class Explain:
 
     def __call__(self) -> int:
         target = None if self.png is None else _target(self.png)
-        if self.scheme == "all":
+        if self.what == "attention":
+            return self._attention(target)
+        for option in ("form", "scheme", "blank", "solution", "seed", "html"):
+            if (given := getattr(self, option)) is not None and given is not False:
+                raise ValueError(f"--{option} is of `posenc explain attention`; leave it out for {self.what!r}.")
+        if self.what == "all":
             return _page(target)
         from posenc.show import explain
 
+        length = 8 if self.len is None else self.len
         if self.trained is not None:
             from posenc.show.patterns import trained
 
-            shown, head = trained(self.trained, self.scheme, self.len), f"{self.scheme}, trained in {self.trained}"
+            shown, head = trained(self.trained, self.what, length), f"{self.what}, trained in {self.trained}"
         else:
-            shown, head = explain.views(self.scheme, self.len, self.causal), f"{self.scheme}, {self.len} tokens"
+            shown, head = explain.views(self.what, length, self.causal), f"{self.what}, {length} tokens"
         if self.json:
             matrices = [{"title": v.title, "matrix": v.matrix} for v in shown]
             say_json([{**m, "matrix": [[_finite(x) for x in row] for row in m["matrix"].tolist()]} for m in matrices])
         else:
-            parts = [head, explain.diagram(self.scheme), *map(explain.as_text, shown)]
+            parts = [head, explain.diagram(self.what), *map(explain.as_text, shown)]
             say("\n\n".join(parts if shown else [*parts, "Nothing in the scores depends on position."]))
         if target is not None and shown:
-            _drawn(explain.draw(shown, head), target, head)
+            _drawn(explain.draw(shown, head), target, head, self.json)
+        return 0
+
+    def _attention(self, target: Path | None) -> int:
+        """Attention by hand, as text or JSON, and where asked for as a figure and a page."""
+        from posenc.show import by_hand, page, paper, problem, worksheet
+
+        for option in ("len", "trained"):
+            if getattr(self, option) is not None:
+                raise ValueError(f"--{option} is of a scheme; leave it out for attention, which has tokens of its own.")
+        path = None if self.html is None else _place(self.html, "--html", (".html",))
+        form, paged = self.form or "single", self.blank or self.solution
+        if paged or self.seed is not None:
+            given = problem.drawn(form, self.causal, self.seed or 0)
+        else:
+            given = problem.introduced(form, self.causal)
+        kinds = [True] * self.blank + [False] * (self.solution or not self.blank)
+        sheets = [by_hand.sheet(given, self.scheme, blank=blank) for blank in kinds]
+        if self.json:
+            say_json([worksheet.as_json(one) for one in sheets])
+        else:
+            say("\n\n\n".join(map(worksheet.as_text, sheets)))
+        if target is not None:
+            _drawn(paper.draw(sheets[0]), target, sheets[0].title, self.json)
+        if path is not None:
+            disk.write(path, page.page(sheets).encode())
+            if not self.json:
+                say(f"Written to {path}.")
         return 0
 
 
@@ -161,17 +209,26 @@ def _proven(proof: dict[str, Any]) -> str:
 
 def _target(text: str) -> Path:
     need_matplotlib()
+    return _place(text, "--png", (".png", ".svg", ".pdf"))
+
+
+def _place(text: str, option: str, endings: tuple[str, ...]) -> Path:
+    """Where a file may be written."""
     path = Path(text)
-    if path.suffix not in (".png", ".svg", ".pdf") or path.is_dir() or not path.parent.is_dir():
-        raise ValueError(f"--png {text!r} is no file to draw; give .png, .svg or .pdf, in a folder that exists.")
+    if path.suffix not in endings or path.is_dir() or not path.parent.is_dir():
+        *most, last = endings
+        kinds = f"{', '.join(most)} or {last}" if most else last
+        what = "draw" if most else "write"
+        raise ValueError(f"{option} {text!r} is no file to {what}; give {kinds}, in a folder that exists.")
     return path
 
 
-def _drawn(figure: Any, path: Path, about: str) -> None:
+def _drawn(figure: Any, path: Path, about: str, quiet: bool = False) -> None:
     from posenc.show.files import drawn
 
     disk.write(path, drawn(figure, path.suffix[1:], path.stem, about))
-    say(f"Drawn in {path}.")
+    if not quiet:  # JSON alone is on stdout
+        say(f"Drawn in {path}.")
 
 
 def _finite(value: float) -> float | None:

@@ -1,0 +1,97 @@
+"""What is computed by hand, as a list of steps: each has a name, a sentence, and matrices of numbers with labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+HUGE = 1e6
+"""Numbers from here on are written with an exponent."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Numbers under a label. NaN is what nobody computes, minus infinity what a mask took out."""
+
+    label: str
+    values: np.ndarray
+    rows: tuple[str, ...] = ()
+    """A name for each row, or none at all."""
+    columns: tuple[str, ...] = ()
+    marked: tuple[int, ...] = ()
+    """Rows to look at."""
+    without: np.ndarray | None = None
+    """The same without the scheme, where there is one to compare with."""
+    given: bool = False
+    """Whether a worksheet prints the numbers and not boxes."""
+
+    @property
+    def changed(self) -> np.ndarray:
+        """Where the scheme made a difference."""
+        if self.without is None:
+            return np.zeros(self.values.shape, bool)
+        return ~np.isclose(self.values, self.without, rtol=1e-9, atol=1e-9, equal_nan=True)
+
+    def cells(self) -> list[list[str]]:
+        """Every number as a text: whole ones as such, others with four digits."""
+        return numbers(self.values)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: its name, what is done, and what comes out."""
+
+    name: str
+    title: str
+    matrices: tuple[Matrix, ...]
+    note: str = ""
+    """A sentence that holds for any numbers."""
+    working: tuple[str, ...] = ()
+    """Some of the numbers worked out; a worksheet leaves them to the reader."""
+    by: str = ""
+    """Which schemes act here."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """All steps, under a title."""
+
+    title: str
+    about: str
+    steps: tuple[Step, ...]
+    path: str = ""
+    """Where a scheme enters, drawn in text."""
+    blank: bool = field(default=False, kw_only=True)
+    """Whether the numbers to find are boxes."""
+
+
+def numbers(values: np.ndarray) -> list[list[str]]:
+    """A matrix as texts, alike in all cells: whole numbers, or four digits behind the point."""
+    finite = values[np.isfinite(values)]
+    whole = bool(np.all(np.abs(finite - np.round(finite)) < 1e-9))
+    return [[number(float(value), whole) for value in row] for row in values]
+
+
+def number(value: float, whole: bool = False) -> str:
+    """One number as a text."""
+    if np.isnan(value):
+        return "·"
+    if np.isinf(value):
+        return "−∞" if value < 0 else "∞"
+    shown = f"{value:.0f}" if whole else f"{value:.4f}" if abs(value) < HUGE else f"{value:.3e}"
+    return shown.removeprefix("-") if not float(shown) else shown
+
+
+def indexed(letter: str, count: int) -> tuple[str, ...]:
+    """Names for rows: x₁, x₂, x₃."""
+    return tuple(letter + str(n + 1).translate(DIGITS) for n in range(count))
+
+
+def dotted(left: Sequence[float], right: Sequence[float]) -> str:
+    """A dot product written out: "1·0 + 0·1 + 2·1"."""
+    whole = all(abs(v - round(v)) < 1e-9 for v in (*left, *right))
+    pairs = ((number(a, whole), number(b, whole)) for a, b in zip(left, right, strict=True))
+    return " + ".join("·".join(f"({n})" if n.startswith("-") else n for n in pair) for pair in pairs)

@@ -1,0 +1,74 @@
+"""`posenc explain attention` as typed: its text, files and JSON, and one sentence for what makes no sense."""
+
+import json
+
+import pytest
+
+BAD = {
+    "form": ["explain", "attention", "--form", "sideways"],
+    "scheme": ["explain", "attention", "--scheme", "ropee"],
+    "pattern": ["explain", "attention", "--scheme", "[rope, nope]"],
+    "two sequences": ["explain", "attention", "--form", "cross", "--scheme", "t5"],
+    "no product": ["explain", "attention", "--form", "additive", "--scheme", "rope"],
+    "coordinates of a task": ["explain", "attention", "--scheme", "learned @ given('coupled')"],
+    "coordinates of two": ["explain", "attention", "--form", "cross", "--scheme", "rope @ random_sorted(64)"],
+    "future": ["explain", "attention", "--form", "cross", "--causal"],
+    "seed": ["explain", "attention", "--seed", "-1"],
+    "seed text": ["explain", "attention", "--seed", "one"],
+    "length": ["explain", "attention", "--len", "8"],
+    "trained": ["explain", "attention", "--trained", "mine"],
+    "page": ["explain", "attention", "--html", "x.pdf"],
+    "page nowhere": ["explain", "attention", "--html", "nowhere/x.html"],
+    "figure": ["explain", "attention", "--png", "x.gif"],
+    "blank scheme": ["explain", "rope", "--blank"],
+    "scheme twice": ["explain", "rope", "--scheme", "alibi"],
+    "page of a scheme": ["explain", "rope", "--html", "x.html"],
+    "seed zero of a scheme": ["explain", "rope", "--seed", "0"],
+}
+
+
+@pytest.mark.parametrize("words", BAD.values(), ids=BAD)
+def test_what_makes_no_sense_gets_one_sentence_and_writes_nothing(posenc, left, words):
+    said = posenc(*words)
+    assert said.code == 2 and said.out == "" and left() == []
+    assert len(said.err.strip().splitlines()) == 1 and said.err.rstrip()[-1] in ".?`" and "failed" not in said.err
+
+
+def test_attention_is_explained_with_the_numbers_of_introductions(posenc):
+    said = posenc("explain", "attention")
+    assert said.code == 0 and said.err == ""
+    assert any("0.468" in line for line in said.out.splitlines())
+    for row in ("► q₁  1  0  2", "► x₁   2   4   4", "0.0634  0.4683  0.4683", "1.9366  6.6831  1.5951"):
+        assert row in said.out
+
+
+def test_a_page_and_a_figure_are_written_beside_the_text(posenc, left):
+    said = posenc("explain", "attention", "--scheme", "alibi", "--html", "a.html", "-o", "a.svg")
+    assert said.code == 0 and "Written to a.html." in said.out and "Drawn in a.svg." in said.out
+    assert left() == ["a.html", "a.svg"]
+
+
+def test_a_worksheet_and_its_solution_are_one_problem(posenc, tmp_path):
+    both = posenc("explain", "attention", "--blank", "--solution", "--seed", "4", "--html", "a.html").out
+    blank, solved = both.split("\n\n\n")[:2]
+    assert blank == posenc("explain", "attention", "--blank", "--seed", "4").out.rstrip("\n")
+    assert "[      ]" in blank and "[      ]" not in solved
+    assert (tmp_path / "a.html").read_text(encoding="utf-8").count("<article") == 2
+    assert posenc("explain", "attention", "--seed", "4").out.rstrip("\n") in both
+
+
+def test_json_alone_is_on_stdout_and_has_the_steps_by_name(posenc):
+    (sheet,) = json.loads(posenc("explain", "attention", "--form", "masked", "--json", "--html", "a.html").out)
+    steps = {step["name"]: step for step in sheet["steps"]}
+    assert list(steps)[:4] == ["embeddings", "matrices", "projections", "scores"]
+    assert steps["softmax"]["matrices"][1]["values"][0] == [1, 0, 0]
+    assert steps["mask"]["matrices"][0]["values"][0][1:] == [None, None]
+
+
+def test_a_causal_mask_goes_with_several_heads(posenc):
+    assert "Mask" in posenc("explain", "attention", "--form", "multi-head", "--causal").out
+
+
+def test_a_scheme_that_no_width_of_heads_suits_says_what_would(posenc):
+    assert "length=7" in posenc("explain", "attention", "--scheme", "fope").err
+    assert posenc("explain", "attention", "--scheme", "fope(length=7)").code == 0

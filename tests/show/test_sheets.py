@@ -1,0 +1,125 @@
+"""Sheets of steps as text, as a page, as a figure: nothing of the solution on a worksheet, nothing from elsewhere."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from posenc.show import by_hand, page, paper, worksheet
+from posenc.show.files import drawn as file
+from posenc.show.problem import FORMS, drawn, introduced
+from posenc.show.steps import Matrix, Sheet, Step
+
+ALONE = {"meta", "br", "hr", "img", "link"}
+FETCHES = {"src", "href", "data", "action", "poster", "srcset", "background"}
+EVIL = "<script>alert(1)</script>\"'&"
+
+
+class Page(HTMLParser):
+    """A page as its tags: every one closed in order, and what each says of itself."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.text = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ALONE:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def count(self, tag, **has):
+        return sum(t == tag and all(a.get(k) == v for k, v in has.items()) for t, a in self.tags)
+
+
+def sheets():
+    yield by_hand.sheet(introduced(), "rope + alibi")
+    yield from (by_hand.sheet(drawn(form), blank=True) for form in FORMS)
+
+
+@pytest.fixture(scope="module", params=range(6))
+def sheet(request):
+    return list(sheets())[request.param]
+
+
+def test_a_page_is_whole_and_fetches_nothing(sheet):
+    text = page.page([sheet])
+    found = Page(text)
+    assert not found.open and text.startswith("<!doctype html>")
+    assert found.count("html", lang="en") == found.count("title") == found.count("h1") == 1
+    assert found.count("meta", name="viewport", content="width=device-width, initial-scale=1") == 1
+    assert not [a for _, a in found.tags if FETCHES & set(a)]
+    assert not re.search(r"//|url\(|@import|javascript:", text) and not found.count("script")
+    assert "default-src 'none'" in text
+    assert found.count("section") == len(sheet.steps)
+
+
+def test_a_page_has_a_cell_for_every_number_or_a_box_for_it(sheet):
+    found = Page(page.page([sheet]))
+    asked = [m for step in sheet.steps for m in step.matrices if sheet.blank and not m.given]
+    assert found.count("td", **{"class": "box"}) == sum(m.values.size for m in asked)
+    told = [m for step in sheet.steps for m in step.matrices if not (sheet.blank and not m.given)]
+    without = sum(m.values.size for m in told if m.changed.any())
+    assert found.count("td") == sum(m.values.size for m in [*asked, *told]) + without
+    assert found.count("td", **{"class": "new"}) == sum(int(m.changed.sum()) for m in told)
+    assert found.count("tr", **{"class": "own"}) == sum(len(m.marked) for m in [*asked, *told])
+
+
+def evil():
+    matrix = Matrix(EVIL, np.eye(1), (EVIL,), (EVIL,))
+    step = Step("x", EVIL, (matrix,), EVIL, (EVIL,), EVIL)
+    return Sheet(EVIL, EVIL, (step,), EVIL)
+
+
+def test_whatever_a_scheme_is_called_a_page_shows_it_as_text():
+    found = Page(page.page([evil()]))
+    assert not found.count("script") and "".join(found.text).count(EVIL) == 11
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_worksheet_tells_what_is_given_and_nothing_that_is_asked(form):
+    blank, solved = (by_hand.sheet(drawn(form), blank=b) for b in (True, False))
+    text = worksheet.as_text(blank)
+    asked = [m for step in blank.steps for m in step.matrices if not m.given]
+    assert text.count(worksheet.BOX) == sum(m.values.size for m in asked) > 40
+    root = "1.7321"
+    assert set(re.findall(r"\d+\.\d{4}", text)) <= {root}, "a number of four digits is one that was asked for"
+    for m in (m for step in blank.steps for m in step.matrices if m.given):
+        assert "\n".join(worksheet.block(m, True)) == "\n".join(worksheet.block(m, False))
+    assert worksheet.BOX not in worksheet.as_text(solved)
+    values = json.dumps(worksheet.as_json(blank))
+    assert json.loads(values)["steps"][-1]["matrices"][-1]["values"] is None
+
+
+def test_the_row_that_is_followed_has_an_arrow_and_what_changed_a_star():
+    text = worksheet.as_text(by_hand.sheet(introduced(), "alibi"))
+    assert "► q₁  1  0  2" in text and "without" in text
+    score = text[text.index("Position at the score   ◄ alibi") :]
+    assert re.search(r"► x₁  1\.1547\s+2\.\d{4}\*\s+2\.\d{4}\*", score)
+
+
+def test_lines_of_text_fit_a_terminal():
+    for one in sheets():
+        matrix_lines = [line for line in worksheet.as_text(one).splitlines() if line.startswith("   ")]
+        assert max(map(len, matrix_lines)) <= 124
+
+
+def test_a_figure_has_the_same_bytes_each_time_and_a_panel_for_every_matrix():
+    one = by_hand.sheet(introduced("multi-head"), "alibi")
+    first, second = (file(paper.draw(one), "svg", "attention", one.title) for _ in range(2))
+    assert first == second
+    assert len(paper.draw(one).axes) == sum(len(step.matrices) for step in one.steps)
+
+
+def test_a_worksheet_s_figure_holds_no_number_that_is_asked_for():
+    text = file(paper.draw(by_hand.sheet(drawn(), blank=True)), "svg", "x", "y").decode()
+    assert set(re.findall(r">-?\d+\.\d{4}<", text)) == set()
