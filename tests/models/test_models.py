@@ -1,0 +1,286 @@
+"""What holds for every model: padding is nothing, the future unseen where causal, all is trained, lanes are trials."""
+
+import functools
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc.lab import train
+from posenc.lab.lanes import How, stack
+from posenc.lab.run import Knobs, Plan, Run
+from posenc.models import kinds
+from posenc.models.build import build
+from posenc.naming import bind, parse
+from tests.models.cases import TEXTS, given, logits, made, needs_source, numbers, shaken, shaped
+from tests.oracles import models as oracle
+
+BOTH = [*TEXTS, "rnnsearch with a source"]
+
+
+def case(text, **change):
+    """A model, what it is given, and its name."""
+    name, _, source = text.partition(" with ")
+    change |= {"source": True} if source else {}
+    return made(name, **change), given(name, source=bool(source) or None), name
+
+
+def causal(text):
+    name, _, source = text.partition(" with ")
+    return shaped(name, source=bool(source)).dims.causal
+
+
+def padded(inputs, more, fill=3):
+    """The same sequences with as much padding behind them, of these tokens."""
+    wide = lambda a, value: jnp.pad(a, ((0, 0), (0, more)), constant_values=value)  # noqa: E731
+    inputs = inputs._replace(tokens=wide(inputs.tokens, fill), valid=wide(inputs.valid, False))
+    if inputs.source is None:
+        return inputs
+    return inputs._replace(source=wide(inputs.source, fill), source_valid=wide(inputs.source_valid, False))
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_padding_changes_nothing_and_is_seen_by_nobody(text):
+    model, inputs, _ = case(text)
+    length = inputs.tokens.shape[1]
+    one, other = (logits(model, padded(inputs, 4, fill))[:, :length] for fill in (3, 8))
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_allclose(one, logits(model, inputs), atol=2e-5)
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_rows_of_different_lengths_do_not_meet(text):
+    model, inputs, _ = case(text)
+    short = inputs.valid & (jnp.arange(inputs.valid.shape[1]) < 3)[None]
+    mixed = inputs._replace(valid=jnp.concatenate([short[:1], inputs.valid[1:]]))
+    np.testing.assert_allclose(logits(model, mixed)[1], logits(model, inputs)[1], atol=2e-5)
+    alone = jax.tree.map(lambda a: a[:1, :3] if a.shape == inputs.valid.shape else a[:1], mixed)
+    np.testing.assert_allclose(logits(model, mixed)[0, :3], logits(model, alone)[0], atol=2e-5)
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_a_causal_model_does_not_look_ahead_and_another_does(text):
+    model, inputs, _ = case(text)
+    later = inputs._replace(tokens=inputs.tokens.at[:, 4:].set((inputs.tokens[:, 4:] + 1) % 9))
+    one, other = logits(model, inputs), logits(model, later)
+    if causal(text):
+        np.testing.assert_array_equal(one[:, :4], other[:, :4])
+    else:
+        assert (np.abs(one - other).max((0, 2))[:4].max()) > 1e-4
+    assert np.abs(one - other)[:, 4:].max() > 1e-4
+
+
+@pytest.mark.parametrize("text", [t for t in BOTH if t.endswith(" source") or needs_source(t)])
+def test_a_source_is_looked_at_and_its_padding_is_not(text):
+    model, inputs, _ = case(text)
+    other = inputs._replace(source=(inputs.source + 1) % 9)
+    assert np.abs(logits(model, inputs) - logits(model, other)).max() > 1e-4
+    part = inputs._replace(source_valid=inputs.source_valid.at[:, 5:].set(False))
+    hidden = part._replace(source=part.source.at[:, 5:].set(0))
+    np.testing.assert_array_equal(logits(model, part), logits(model, hidden))
+    assert np.abs(logits(model, part) - logits(model, inputs)).max() > 1e-5
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_every_parameter_has_a_finite_gradient_that_is_not_zero(text):
+    model, inputs, _ = case(text)
+    loss = jax.jit(jax.grad(lambda model: (model(inputs, jax.random.key(1)) ** 2).mean()))
+    for path, a in jax.tree_util.tree_leaves_with_path(loss(shaken(model))):
+        assert np.isfinite(a).all() and (np.abs(a).max(initial=0) > 0 or not a.size), jax.tree_util.keystr(path)
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_activations_of_half_precision_keep_weights_and_logits(text):
+    model, inputs, _ = case(text)
+    rough, *_ = case(text, dtype=jnp.bfloat16)
+    assert {a.dtype for a in jax.tree.leaves(rough)} == {jnp.dtype("float32")}
+    exact, found = logits(model, inputs), logits(rough, inputs)
+    assert found.dtype == np.float32 and 1e-5 < np.abs(found - exact).max() < 0.15
+
+
+@pytest.mark.parametrize("text", BOTH)
+def test_a_depth_of_layers_and_a_seed_are_another_model(text):
+    model, inputs, _ = case(text)
+    deeper, *_ = case(text, depth=3)
+    sizes = [sum(a.size for a in jax.tree.leaves(m)) for m in (model, deeper)]
+    assert sizes[0] < sizes[1]
+    assert np.abs(logits(model, inputs) - logits(case(text, seed=1)[0], inputs)).max() > 1e-4
+
+
+def oracles():
+    for text in BOTH:
+        if (name := kinds.parse(text.partition(" ")[0]).name) in oracle.MODELS:
+            yield name, text
+
+
+def test_every_model_that_is_no_transformer_has_an_oracle():
+    own = {name for name in kinds.MODELS.names() if not kinds.MODELS.find(name)().attends}
+    assert own == set(oracle.MODELS)
+
+
+def exact(text, **change):
+    """Without the cache of float32 models, and away from where it starts."""
+    name, _, source = text.partition(" with ")
+    shape = shaped(name, source=bool(source), dtype=jnp.float64, **change)
+    model = build(bind(parse("nope"), shape.dims), shape, jax.random.key(0))
+    return shaken(jax.tree.map(lambda a: a.astype(jnp.float64), model)), given(name, source=bool(source))
+
+
+@pytest.mark.parametrize(("name", "text"), list(oracles()))
+def test_a_model_equals_its_equations(name, text, x64):
+    model, inputs = exact(text)
+    ours, p = logits(model, inputs), numbers(model)
+    for row in range(2):
+        source = None if inputs.source is None else np.asarray(inputs.source[row])
+        theirs = oracle.MODELS[name](name, p, np.asarray(inputs.tokens[row]), model.shape.dims.causal, source)
+        np.testing.assert_allclose(ours[row], theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("both", [False, True])
+def test_a_convolution_of_any_width_equals_its_equation(k, both, x64):
+    model, inputs = exact(f"convolution(k={k}, bidirectional={both})", depth=1)
+    theirs = oracle.convolution("", numbers(model), np.asarray(inputs.tokens[0]), not both)
+    np.testing.assert_allclose(logits(model, inputs)[0], theirs, rtol=0, atol=1e-12)
+
+
+def test_a_fault_in_a_cell_would_be_noticed(monkeypatch, x64):
+    from flax import nnx
+
+    right = nnx.GRUCell.__call__
+    model, inputs = exact("gru")
+    theirs = oracle.recurrent("gru", numbers(model), np.asarray(inputs.tokens[0]), True)
+    for factor, apart in ((1.0, False), (1 + 1e-6, True)):
+        monkeypatch.setattr(nnx.GRUCell, "__call__", lambda cell, h, x, factor=factor: right(cell, h * factor, x))
+        found = jax.jit(lambda model: model(inputs, jax.random.key(1)))(model)[0]
+        assert (np.abs(found - theirs).max() > 1e-12) == apart
+
+
+def test_convolutions_reach_as_far_as_their_taps_and_no_farther():
+    model, inputs = made("convolution(k=3)"), given("convolution")
+    moved = inputs._replace(tokens=inputs.tokens.at[:, 1].add(1))
+    apart = np.abs(logits(model, inputs) - logits(model, moved)).max((0, 2))
+    assert apart[0] == 0 and (apart[1:6] > 0).all() and apart[6] == 0, "two layers of three taps see four back"
+
+
+def test_a_bag_of_words_knows_no_order():
+    model, inputs = made("averaging(bidirectional=True)"), given("averaging")
+    mixed = inputs._replace(tokens=inputs.tokens[:, np.array([3, 0, 6, 1, 5, 2, 4])])
+    np.testing.assert_allclose(logits(model, mixed), logits(model, inputs), atol=1e-5)
+    assert np.ptp(logits(model, inputs), axis=1).max() < 1e-6, "and says the same everywhere"
+
+
+@functools.cache
+def recurrent_weights(name, **settings):
+    text = f"{name}({', '.join(f'{k}={v!r}' for k, v in settings.items())})"
+    return numbers(made(text))["blocks"][0]["ahead"]
+
+
+def test_recurrent_weights_start_as_rotations_and_the_forget_gate_open():
+    for name, gates in (("rnn", 1), ("gru", 3), ("lstm", 4)):
+        u = recurrent_weights(name)["dense_h"]["kernel"].reshape(8, gates, 8)
+        for gate in range(gates):
+            np.testing.assert_allclose(u[:, gate].T @ u[:, gate], np.eye(8), atol=1e-5)
+    bias = recurrent_weights("lstm")["dense_h"]["bias"].reshape(4, 8)
+    np.testing.assert_array_equal(bias, np.repeat([[0.0], [1.0], [0.0], [0.0]], 8, 1))
+    assert recurrent_weights("lstm", forget=0.0)["dense_h"]["bias"].max() == 0
+
+
+@pytest.mark.parametrize("text", [t for t in TEXTS if not needs_source(t)])
+def test_a_run_is_one_program_and_its_lanes_are_trials(text):
+    kind = kinds.parse(text)
+    task = "even_pairs" if not kind.causal else "flip_flop"
+    run = Run(task=task, scheme="nope", model=text, width=8, depth=1, batch=4, length=8, buckets=2)
+    cell, knobs = train.resolve(run), [Knobs(jnp.uint32(s), *map(jnp.float32, Knobs()[1:])) for s in (0, 1)]
+    found = []
+    for lanes, how in ((knobs, How("vmap", 1)), (knobs[:1], How("map", 1))):
+        program, lane = train.program(cell, 2, 4, (8,), how), stack(lanes, how)
+        state = program.init(lane)
+        for first in (0, 2):
+            state, loss = program.segment(state, lane, jnp.int32(first), jnp.int32(4))
+        assert program.segment._cache_size() == 1
+        found.append(np.asarray(loss))
+    np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-4)
+    assert np.abs(found[0][0] - found[0][1]).max() > 1e-4
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_all_weight_matrices_decay_and_no_bias_norm_or_position_does(text):
+    model = made(text, scheme="learned")
+    knobs = Knobs(weight_decay=0.5)
+    adam, still = train.adamw(knobs, 0.1, model), jax.tree.map(jnp.zeros_like, model)
+    update, _ = jax.jit(adam.update)(still, adam.init(model), model)
+    leaves = [(path, a) for path, a in jax.tree_util.tree_leaves_with_path(update) if a.size]
+    shrunk = {re.sub(r"\W+", " ", jax.tree_util.keystr(path)): bool(np.abs(a).max() > 0) for path, a in leaves}
+    exempt = re.compile(r"bias|scale|tied|position")
+    assert shrunk == {path: not exempt.search(path) for path in shrunk} and True in shrunk.values()
+
+
+def test_stems_stand_before_every_model():
+    from posenc.models import stems
+
+    for text in ("lstm", "averaging", "convolution"):
+        plain, more = made(text), made(text, stem=stems.parse("conv(k=2)"))
+        assert np.abs(logits(plain, given(text)) - logits(more, given(text))).max() > 1e-4, text
+
+
+@pytest.mark.parametrize(
+    ("run", "says"),
+    [
+        ({"model": "lstm"}, "'lstm' has no attention that 'rope' could act in; take scheme=nope"),
+        ({"model": "gru", "scheme": "learned + alibi"}, "'gru' has no attention that 'alibi' could act in"),
+        ({"model": "rnn", "scheme": "nope + window(4)"}, "'rnn' has no attention that a window could act in"),
+        ({"model": "averaging", "scheme": "[nope, nope]"}, "no attention that a list of layers' schemes could act in"),
+        ({"model": "convolution", "scheme": "t5"}, "'convolution' has no attention that 't5'"),
+        ({"model": "convolution(k=0)", "scheme": "nope"}, "convolution has k taps, which is 0"),
+        ({"model": "lstm(True)", "scheme": "nope"}, "is causal, but model='lstm(True)' is bidirectional"),
+        ({"model": "lst", "scheme": "nope"}, "No model is called 'lst'. Did you mean 'lstm'"),
+        ({"model": "lstm + gru", "scheme": "nope"}, "is not one model"),
+        ({"model": "lstm(units=3)", "scheme": "nope"}, "'lstm' has no setting 'units'; it has bidirectional, forget"),
+        ({"model": "lstm", "scheme": "nope", "heads": 2}, "heads is 2, but 'lstm' has no heads; leave it at 4"),
+        ({"model": "lstm", "scheme": "nope", "hidden": 9}, "hidden is 9, but 'lstm' has no hidden; leave it at None"),
+        ({"model": "gru", "scheme": "nope", "norm": "post"}, "norm is 'post', but 'gru' has no norm"),
+        ({"model": "rnnsearch", "scheme": "nope", "attention": "dot"}, "but 'rnnsearch' has no attention; leave it at"),
+        ({"model": "lstm", "scheme": "nope", "then": "0.5 learned"}, "no scheme goes on with the parameters of 'lstm'"),
+        ({"model": "encoder_decoder"}, "has no source, but model='encoder_decoder' needs one; take"),
+        (
+            {"model": "decoder", "task": "s2s_copy"},
+            "a source, but model='decoder' reads none; take encoder_decoder",
+        ),
+        ({"model": "decoder", "dropout": 1.0}, "dropout is 1.0; it is a share of features, from 0 up to but not 1"),
+    ],
+)
+def test_what_a_model_cannot_do_is_refused_in_one_sentence(run, says):
+    from posenc.lab.plan import rehearsed
+
+    with pytest.raises(ValueError) as error:
+        rehearsed(Run(**{"task": "flip_flop", "length": 8, "width": 8, "depth": 1, **run}), Plan(sizes=(8,)))
+    text = str(error.value)
+    assert says in text and text.endswith(".") and "\n" not in text
+
+
+def test_sizes_that_a_model_does_not_read_need_not_fit():
+    assert train.resolve(Run(task="flip_flop", model="gru", scheme="nope", width=10)).run.hidden is None
+    with pytest.raises(ValueError, match="4 heads do not divide a width of 10"):
+        Run(width=10)
+
+
+def test_a_model_is_named_in_one_way_in_identities():
+    from posenc.lab import plan, store
+
+    same = [train.resolve(Run(task="flip_flop", scheme="nope", model=t)) for t in ("lstm", "lstm(forget=1)", "lstm( )")]
+    assert len({plan.identity(cell, Knobs(), 5) for cell in same}) == 1
+    written = plan.written(same[0])
+    assert written["model"] == "lstm(bidirectional=False, forget=1.0)"
+    assert plan.written(train.resolve(Run()))["model"] == "encoder"
+    assert plan.read_cell({"id": "0" * 64, "run": store.plain(written)}).shape == same[0].shape
+    for text in TEXTS:
+        assert kinds.parse(kinds.spec(kinds.parse(text))) == kinds.parse(kinds.full(kinds.parse(text)))
+
+
+def test_a_model_is_final():
+    with pytest.raises(TypeError, match="Wider extends LSTM, but models are final"):
+        type("Wider", (kinds.LSTM,), {}, name="wider")
+    assert "wider" not in kinds.MODELS.names()
