@@ -2,6 +2,9 @@
 
 @article{gu2023mamba, title={Mamba: Linear-Time Sequence Modeling with Selective State Spaces},
   author={Gu, Albert and Dao, Tri}, journal={arXiv:2312.00752}, year={2023}}
+@article{olsson2022context, title={In-context Learning and Induction Heads},
+  author={Olsson, Catherine and Elhage, Nelson and Nanda, Neel and others}, journal={Transformer Circuits Thread},
+  year={2022}}
 """
 
 from __future__ import annotations
@@ -37,6 +40,10 @@ class SelectiveCopy(Task, name="selective_copy"):
     @property
     def alphabet(self):
         return self.symbols + 1
+
+    @property
+    def vocabulary(self):
+        return {self.symbols: "_"}
 
     @property
     def classes(self):
@@ -84,6 +91,10 @@ class Induction(Task, name="induction"):
     @property
     def alphabet(self):
         return self.symbols + 1
+
+    @property
+    def vocabulary(self):
+        return {self.symbols: "T"}
 
     @property
     def classes(self):
