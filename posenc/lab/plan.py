@@ -21,7 +21,7 @@ from posenc.lab.run import THEN, Knobs, Plan, Run
 from posenc.lab.train import Cell, State, init, resolve, stages
 from posenc.models import attentions, kinds, stems
 from posenc.models.inputs import inputs
-from posenc.naming import full, parse, spec
+from posenc.naming import bind, full, parse, spec
 from posenc.tasks import spec as task_spec
 from posenc.tasks.measure import full as full_task
 
@@ -84,7 +84,7 @@ def _check_draws(cell: Cell, longest: int) -> None:
         batch = cell.task.sample(jax.random.key(0), n, batch=1, n_max=n)
         index = np.arange(batch.tokens.shape[-1], dtype=np.int32)
         given = {"index": index, "length": batch.valid.sum(-1)} | batch.coords
-        check_reach(cell.scheme, cell.shape.dims, given, training)
+        check_reach(bind(cell.scheme, cell.shape.dims), cell.shape.dims, given, training)
 
 
 def lines(experiment: Experiment, resolved: list[Cell], known: set[str]) -> list[dict[str, Any]]:

@@ -83,7 +83,8 @@ def resolve(run: Run) -> Cell:
         longest=task.tokens(run.longest),
         causal=causal,
     )
-    scheme, stem = bind(parse(run.scheme), dims), stems.parse(run.stem)
+    scheme, stem = parse(run.scheme), stems.parse(run.stem)
+    scheme = scheme if run.kind.binds else bind(scheme, dims)
     sizes = (dims, run.depth, run.hidden, task.vocab, task.classes)
     shape = Shape(*sizes, run.norm, run.dtype, stem, run.attention, run.dropout, run.kind)
     return Cell(run, task, scheme, shape)

@@ -33,6 +33,8 @@ class Model:
     """The settings of `Run` that it has a use for, of those that not every model has: see `OPTIONAL`."""
     source: ClassVar[str] = ""
     """Whether it reads a source beside its tokens: not, "where there is one", or "always"."""
+    binds: ClassVar[bool] = False
+    """Whether it fills the settings that a scheme leaves open by itself: its attentions see differently far."""
     goes_on: ClassVar[bool] = False
     """Whether another scheme can go on with its parameters."""
     causal: Any = property(lambda self: not self.bidirectional)
@@ -103,9 +105,13 @@ class Decoder(Model, name="decoder"):
 class EncoderDecoder(Model, name="encoder_decoder"):
     """A Transformer that reads a source both ways, and one that looks at it and writes (Vaswani et al., 2017)."""
 
+    cross: Literal["nope", "same"] = "nope"
+    """What the scheme does between the two: nothing, as published, or the same, where it is defined."""
+
     builder = "encoder_decoder.EncoderDecoder"
     reads = tuple(OPTIONAL)
     source = "always"
+    binds = True
     causal = True
     pairs = staticmethod(_scores)
 

@@ -14,19 +14,20 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from posenc.cache import Cache
 from posenc.compose import Chain, Pattern, bare, leaves
 from posenc.coordinates import place
 from posenc.models.attentions import spread, under
+from posenc.models.decoding import empty, part
 from posenc.models.draws import cut
 from posenc.models.dropout import NOTHING, Dropout, dropout
 from posenc.models.ends import Ends
 from posenc.models.ends import told as told
 from posenc.models.inputs import Inputs
+from posenc.models.layers import about, periods, schemes, through
 from posenc.models.shape import Shape as Shape
 from posenc.naming import spec
 from posenc.nnx import Attention
-
-UNROLLED = 8
 
 
 class Block(nnx.Module):
@@ -43,13 +44,29 @@ class Block(nnx.Module):
         self.down = nnx.Param(rngs.params.normal((hidden, width)) * hidden**-0.5)
         self.scales = nnx.Param(jnp.ones((2, width)))
 
-    def __call__(self, x: Float[Array, "B T D"], *, drop: Dropout = NOTHING, **about: Any) -> Float[Array, "B T D"]:
-        first, second = self.scales.get_value()
-        if self.norm == "post":
-            x = normalise(x + drop.at("attention")(self.attention(x, **about)), first)
-            return normalise(x + drop.at("feed")(self._feed(x)), second)
-        x = x + drop.at("attention")(self.attention(normalise(x, first), **about))
-        return x + drop.at("feed")(self._feed(normalise(x, second)))
+    def __call__(
+        self, x: Float[Array, "B T D"], *, drop: Dropout = NOTHING, cache: Cache | None = None, **about: Any
+    ) -> Any:
+        """The tokens after this layer, and with a `cache` that cache with the new tokens in it."""
+        x, kept = self.look(x, drop, cache, **about)
+        x = self.feed(x, drop)
+        return x if cache is None else (x, kept)
+
+    def look(self, x: Float[Array, "B T D"], drop: Dropout, cache: Cache | None, **about: Any) -> Any:
+        """The first half: attention, beside its residual."""
+        mixed = self.attention(self.before(x, 0), cache=cache, **about)
+        mixed, cache = (mixed, None) if cache is None else mixed
+        return self.after(x + drop.at("attention")(mixed), 0), cache
+
+    def feed(self, x: Float[Array, "B T D"], drop: Dropout) -> Float[Array, "B T D"]:
+        """The second half: the feed-forward layer, beside its residual."""
+        return self.after(x + drop.at("feed")(self._feed(self.before(x, 1))), 1)
+
+    def before(self, x, n):
+        return normalise(x, self.scales.get_value()[n]) if self.norm == "pre" else x
+
+    def after(self, x, n):
+        return normalise(x, self.scales.get_value()[n]) if self.norm == "post" else x
 
     def _feed(self, x):
         up, down = self.up.get_value().astype(x.dtype), self.down.get_value().astype(x.dtype)
@@ -60,48 +77,53 @@ class Transformer(Ends):
     """Tokens to logits at every token: `[B, T] -> [B, T, classes]`."""
 
     def __init__(self, scheme: Any, shape: Shape, key: PRNGKeyArray):
-        composed, patterned = under(shape.attention, scheme, shape.dims), isinstance(scheme, Pattern)
-        self.input = composed.input if patterned else composed
-        self.layers = composed.layers if patterned else (composed,)
-        periods, left = divmod(shape.depth, len(self.layers))
-        if left:
-            raise ValueError(
-                f"A depth of {shape.depth} is no multiple of the {len(self.layers)} layers of {spec(scheme)}."
-            )
-        self.shape, self.periods = shape, periods
-        plain = scheme.layers if patterned else (scheme,)
-        blocks = [(lambda rngs, s=s: Block(s, shape, rngs=rngs), periods) for s in plain]
+        composed = under(shape.attention, scheme, shape.dims)
+        self.input = composed.input if isinstance(composed, Pattern) else composed
+        self.layers, self.shape, self.periods = schemes(composed), shape, periods(scheme, shape.depth)
+        blocks = [(lambda rngs, s=s: Block(s, shape, rngs=rngs), self.periods) for s in schemes(scheme)]
         *blocks, outer = cut([*blocks, (lambda rngs: self._outer(rngs, self.layers), None)], key)
         self.blocks = nnx.List(blocks)
         self._keep(*outer)
         self.scale = nnx.Param(jnp.ones(shape.dims.width))
 
-    def __call__(
-        self,
-        inputs: Inputs,
-        key: PRNGKeyArray,
-        *,
-        train: bool = False,
-    ) -> Float[Array, "B T classes"]:
+    def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
         """Padding is seen by nobody. `key` draws positions, where coordinates are random, and what dropout leaves."""
-        given, drop = told(inputs), dropout(self.shape.dropout, key, train)
-        segments, tied = inputs.valid.astype(jnp.int32), self.tied.get_value()
-        x = self.enter(inputs.tokens, segments, key, given, train)
+        given, segments = told(inputs), inputs.valid.astype(jnp.int32)
+        drop = dropout(self.shape.dropout, key, train)
 
-        def period(x, turn):
-            n, blocks = turn
-            for i, (s, block) in enumerate(zip(self.layers, blocks, strict=True)):
-                layer = n * len(self.layers) + i
-                positions = place(s, key, given, layer=layer, train=train)
-                about = {"positions": positions, "segments": segments, "drop": drop.at("layer", layer)}
-                x = block(x, tied=tied[spec(bare(s))], **about)
-            return x, None
+        def layer(x, n, i, block, _):
+            own = about(self.layers[i], n, key, given, segments, train=train)
+            return block(x, drop=drop.at("layer", n), tied=self._shared(i), **own), None
 
-        turns = jnp.arange(self.periods), tuple(self.blocks)
-        x, _ = jax.lax.scan(period, x, turns, unroll=min(self.periods, UNROLLED))
-        if self.shape.norm == "pre":
-            x = normalise(x, self.scale.get_value())
-        return self.leave(x)
+        return self._left(through(layer, self.enter(inputs.tokens, segments, key, given, train), self.blocks)[0])
+
+    def begin(self, inputs: Inputs, key: PRNGKeyArray, most: int) -> tuple[Cache, ...]:
+        """Empty caches, for generation: see `posenc.models.decoding`."""
+        (batch, length), given, kept = inputs.tokens.shape, told(inputs), []
+        for i, (s, block) in enumerate(zip(self.layers, self.blocks, strict=True)):
+            sizes = {"batch": batch, "length": length, "most": most, "dtype": self.shape.dtype}
+            kept.append(empty(s, block.attention, place(s, key, given), tied=self._shared(i), **sizes))
+        return tuple(kept)
+
+    def proceed(
+        self, caches: tuple[Cache, ...], inputs: Inputs, key: PRNGKeyArray, first: Any, new: int
+    ) -> tuple[Float[Array, "B new classes"], tuple[Cache, ...]]:
+        """The logits of `new` tokens from `first` on, and the caches with them."""
+        given, segments = told(inputs), inputs.valid.astype(jnp.int32)
+
+        def layer(x, n, i, block, cache):
+            own = about(self.layers[i], n, key, given, segments, new=(first, new))
+            return block(x, cache=cache, tied=self._shared(i), **own)
+
+        x = part(self.enter(inputs.tokens, segments, key, given), first, new)
+        x, caches = through(layer, x, self.blocks, caches)
+        return self._left(x), caches
+
+    def _shared(self, i: int) -> Any:
+        return self.tied.get_value()[spec(bare(self.layers[i]))]
+
+    def _left(self, x: Float[Array, "B T D"]) -> Float[Array, "B T classes"]:
+        return self.leave(normalise(x, self.scale.get_value()) if self.shape.norm == "pre" else x)
 
 
 def normalise(x: Float[Array, "... width"], scale: Float[Array, " width"]) -> Float[Array, "... width"]:

@@ -1,0 +1,229 @@
+"""The Transformer that reads a source and writes from left to right, looking at it (Vaswani et al., 2017, §3.1).
+
+    reader   m = source; each layer  m ← m + self(m),  m ← m + feed(m)                           both ways
+    writer   y = text;   each layer  y ← y + self(y),  y ← y + across(y, m),  y ← y + feed(y)    causal
+    across   Σ_j softmax_j(W_q y_i · W_k m_j / √d) W_v m_j · W_o     from every token to every token of the source
+
+One scheme acts in both, with parameters of its own in each; open settings are filled for each, so that T5's buckets lie
+both ways in the reader alone. What it does across is the model's setting `cross`. "nope": nothing, as in the original,
+whose sinusoids stand at the two inputs, and as in T5. "same": what it does within a sequence, with the positions that
+both have there; refused where the scheme is undefined between two sequences. A window is left out there.
+
+Norms stand before or after all five branches; before, the source is normalised once more where it was read. The two
+embeddings and the readout are three matrices; the authors' model has one.
+
+@inproceedings{vaswani2017attention, title={Attention is All You Need},
+  author={Vaswani, Ashish and Shazeer, Noam and others}, booktitle={NeurIPS}, year={2017}}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from einops import rearrange
+from flax import nnx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from posenc.attention import attend
+from posenc.belongs import label
+from posenc.cache import Cache
+from posenc.compose import Pattern, Windowed, bare
+from posenc.coordinates import place
+from posenc.models.attentions import spread, under
+from posenc.models.decoding import empty, part
+from posenc.models.draws import Build, cut
+from posenc.models.dropout import NOTHING, Dropout, dropout
+from posenc.models.ends import INSIDE, Ends, told
+from posenc.models.inputs import Inputs
+from posenc.models.layers import about, periods, schemes, through
+from posenc.models.shape import Shape
+from posenc.models.transformer import Block, normalise
+from posenc.multihead import draw
+from posenc.naming import bind, parse, spec
+from posenc.parameters import init, join, split
+from posenc.scheme import Dims
+
+
+class Across(nnx.Module):
+    """Attention from one sequence to another, of several heads (Vaswani et al., 2017, §3.2.3)."""
+
+    def __init__(self, scheme: Any, shape: Shape, dims: Dims, *, rngs: Any):
+        self.scheme, self.head = under(shape.attention, scheme, dims), dims.head
+        query, *others = draw(self.scheme, dims, rngs.params.normal)
+        self.query = nnx.Param(query * spread(scheme, self.scheme, dims))
+        self.key_value, self.out = map(nnx.Param, others)
+        self.position = nnx.Param(split(self.scheme, init(self.scheme, rngs.params(), dims))[1])
+
+    def keys(self, memory: Float[Array, "B S D"]) -> Float[Array, "2 B S G d"]:
+        """Keys and values of the source, which stay as they are while it is looked at."""
+        both = memory @ self.key_value.get_value().astype(memory.dtype)
+        return rearrange(both, "b s (n g d) -> n b s g d", n=2, d=self.head)
+
+    def __call__(self, x: Float[Array, "B T D"], keys: Array, tied: Any, **told: Any) -> Float[Array, "B T D"]:
+        q = rearrange(x @ self.query.get_value().astype(x.dtype), "b t (h d) -> b t h d", d=self.head)
+        params = join(tied, self.position.get_value())
+        mixed = attend(self.scheme, params, q, *keys, x=x, mask="full", **told)
+        return rearrange(mixed, "b t h d -> b t (h d)") @ self.out.get_value().astype(x.dtype)
+
+
+class Layer(nnx.Module):
+    """One layer of the writer: a block with a look at the source in its middle."""
+
+    def __init__(self, scheme: Any, cross: Any, shape: Shape, dims: Dims, *, rngs: Any):
+        self.block = Block(scheme, shape, rngs=rngs)
+        self.across = Across(cross, shape, dims, rngs=rngs)
+        self.scale = nnx.Param(jnp.ones(shape.dims.width))
+
+    def __call__(
+        self, x: Float[Array, "B T D"], keys: Array, across: dict, drop: Dropout, cache: Cache | None, **told: Any
+    ) -> tuple[Float[Array, "B T D"], Cache | None]:
+        before, scale = self.block.norm == "pre", self.scale.get_value()
+        x, cache = self.block.look(x, drop, cache, **told)
+        x = x + drop.at("across")(self.across(normalise(x, scale) if before else x, keys, **across))
+        return self.block.feed(x if before else normalise(x, scale), drop), cache
+
+
+class Side(Ends):
+    """One of the two sequences: its ends and its layers."""
+
+    def __init__(self, scheme: Any, shape: Shape):
+        composed = under(shape.attention, scheme, shape.dims)
+        self.shape, self.plain, self.layers = shape, schemes(scheme), schemes(composed)
+        self.input = composed.input if isinstance(composed, Pattern) else composed
+        self.periods = periods(scheme, shape.depth)
+
+    def builds(self, layer: Callable[[int, Any], Any]) -> list[tuple[Build, int | None]]:
+        """What is to be cut for it from the draw; `layer(i, rngs)` makes the i-th of a period."""
+        made = [(lambda rngs, i=i: layer(i, rngs), self.periods) for i in range(len(self.layers))]
+        return [*made, (lambda rngs: self._outer(rngs, self.layers), None)]
+
+    def take(self, made: list[Any]) -> None:
+        """Keep what was cut."""
+        *blocks, outer = made
+        self.blocks = nnx.List(blocks)
+        self._keep(*outer)
+        self.scale = nnx.Param(jnp.ones(self.shape.dims.width))
+
+    def shared(self, i: int) -> Any:
+        """What layers share of the parameters of the i-th scheme of a period."""
+        return self.tied.get_value()[spec(bare(self.layers[i]))]
+
+    def through(self, layer: Callable[..., Any], x: Float[Array, "B T D"], beside: Any = None) -> tuple[Array, Any]:
+        """All layers, as in `posenc.models.layers`, and the norm after the last."""
+        x, given = through(layer, x, self.blocks, beside)
+        return normalise(x, self.scale.get_value()) if self.shape.norm == "pre" else x, given
+
+
+class EncoderDecoder(nnx.Module):
+    """Text and source to logits at every token of the text: `[B, T]` and `[B, S]` to `[B, T, classes]`."""
+
+    def __init__(self, scheme: Any, shape: Shape, key: PRNGKeyArray):
+        both, own = (dataclasses.replace(shape.dims, causal=causal) for causal in (False, True))
+        reading = bind(scheme, both)
+        self.reader = Side(reading, shape._replace(dims=both, classes=0))
+        self.writer = Side(bind(scheme, own), shape._replace(dims=own))
+        for s in self.reader.plain:
+            if reason := bare(s).causal_only:
+                raise ValueError(f"{label(bare(s))} is causal only: {reason}; the source is read both ways.")
+        plain = tuple(between(s, shape.model.cross) for s in self.reader.plain)
+        self.across = tuple(under(shape.attention, s, both) for s in plain)
+
+        def layer(i: int, rngs: Any) -> Layer:
+            return Layer(self.writer.plain[i], plain[i], self.writer.shape, both, rngs=rngs)
+
+        def shared(rngs: Any) -> dict[str, Any]:
+            every = {spec(bare(s)): bare(s) for s in self.across}
+            return {name: split(s, init(s, rngs.params(), both))[0] for name, s in every.items()}
+
+        reads = self.reader.builds(lambda i, rngs: Block(self.reader.plain[i], self.reader.shape, rngs=rngs))
+        *made, tied = cut([*reads, *self.writer.builds(layer), (shared, None)], key)
+        self.reader.take(made[: len(reads)])
+        self.writer.take(made[len(reads) :])
+        self.tied = nnx.Param(tied)
+
+    def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
+        """Padding is seen by nobody. `key` draws positions, where coordinates are random, and what dropout leaves."""
+        side, memory = self.writer, self.read(inputs, key, train)
+        given, segments = told(inputs), inputs.valid.astype(jnp.int32)
+        drop = dropout(side.shape.dropout, key, train)
+
+        def layer(x, n, i, block, _):
+            own = about(side.layers[i], n, key, given, segments, train=train)
+            across = self._across(i, n, inputs, memory, key, train=train)
+            return block(x, block.across.keys(memory), across, drop.at("layer", n), None, tied=side.shared(i), **own)
+
+        x = side.enter(inputs.tokens, segments, key, given, train)
+        return side.leave(side.through(layer, x)[0])
+
+    def read(self, inputs: Inputs, key: PRNGKeyArray, train: bool = False) -> Float[Array, "B S D"]:
+        """What the writer looks at: the source after the reader's last layer."""
+        side, source, key = self.reader, read_by(inputs), jax.random.fold_in(key, 1)
+        given, segments = told(source), source.valid.astype(jnp.int32)
+        drop = dropout(side.shape.dropout, key, train)
+
+        def layer(x, n, i, block, _):
+            own = about(side.layers[i], n, key, given, segments, train=train)
+            return block(x, drop=drop.at("layer", n), tied=side.shared(i), **own), None
+
+        return side.through(layer, side.enter(source.tokens, segments, key, given, train))[0]
+
+    def begin(self, inputs: Inputs, key: PRNGKeyArray, most: int) -> Any:
+        """What was read, its keys and values in each layer, and empty caches: see `posenc.models.decoding`."""
+        side, memory, given = self.writer, self.read(inputs, key), told(inputs)
+        keys = [jax.vmap(lambda block: block.across.keys(memory))(block) for block in side.blocks]
+        (batch, length), kept = inputs.tokens.shape, []
+        for i, (s, block) in enumerate(zip(side.layers, side.blocks, strict=True)):
+            sizes = {"batch": batch, "length": length, "most": most, "dtype": side.shape.dtype}
+            kept.append(empty(s, block.block.attention, place(s, key, given), tied=side.shared(i), **sizes))
+        return memory, tuple(zip(keys, kept, strict=True))
+
+    def proceed(self, carry: Any, inputs: Inputs, key: PRNGKeyArray, first: Any, new: int) -> tuple[Array, Any]:
+        """The logits of `new` tokens from `first` on, `[B, new, classes]`, and what to carry on."""
+        side, (memory, beside) = self.writer, carry
+        given, segments = told(inputs), inputs.valid.astype(jnp.int32)
+
+        def layer(x, n, i, block, carried):
+            keys, cache = carried
+            own = about(side.layers[i], n, key, given, segments, new=(first, new))
+            across = self._across(i, n, inputs, memory, key, new=(first, new))
+            x, cache = block(x, keys, across, NOTHING, cache, tied=side.shared(i), **own)
+            return x, (keys, cache)
+
+        x, beside = side.through(layer, part(side.enter(inputs.tokens, segments, key, given), first, new), beside)
+        return side.leave(x), (memory, beside)
+
+    def _across(self, i: int, n: Any, inputs: Inputs, memory: Array, key: PRNGKeyArray, **how: Any) -> dict[str, Any]:
+        """What attention across is told in the n-th layer, the i-th of its period."""
+        s, source = self.across[i], read_by(inputs)
+        asked = about(s, n, key, told(inputs), inputs.valid.astype(jnp.int32), **how)
+        train = how.get("train", False)
+        found = about(s, n, jax.random.fold_in(key, 1), told(source), source.valid.astype(jnp.int32), train=train)
+        keys = {f"key_{name}": told for name, told in found.items()}
+        return {"tied": self.tied.get_value()[spec(bare(s))], "key_x": memory, **asked, **keys}
+
+
+def read_by(inputs: Inputs) -> Inputs:
+    """The source as a sequence of its own."""
+    if inputs.source is None or inputs.source_valid is None:
+        raise ValueError("There is no source to read; take a task that has one, such as s2s_copy, or model=decoder.")
+    return Inputs(inputs.source, inputs.source_valid)
+
+
+def between(scheme: Any, cross: str) -> Any:
+    """What a layer's scheme does between two sequences: nothing, or "same" where it is defined there."""
+    scheme = scheme.scheme if isinstance(scheme, Windowed) else scheme
+    plain = bare(scheme)
+    if cross == "nope" or not plain.overrides(*INSIDE):
+        return parse("nope")
+    if not plain.cross:
+        raise ValueError(f"{label(plain)} is undefined between two sequences; take cross='nope', or another scheme.")
+    if plain.overrides("embed"):
+        raise ValueError(
+            f"{label(plain)} acts on the input too, which is the same for all attention; write what acts there before a"
+            " list, such as 'sinusoidal + [rope]', or take cross='nope'."
+        )
+    return scheme

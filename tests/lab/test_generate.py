@@ -1,0 +1,235 @@
+"""Text written token by token: what is written, and that it is what one pass over the true text says of it."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc.lab import generate
+from posenc.lab.generate import exact, free_running, greedy
+from posenc.lab.run import Knobs, Run
+from posenc.lab.train import init, resolve, segment
+from posenc.models import decoding
+from posenc.models.inputs import Inputs, inputs
+from posenc.tasks.measure import measure
+
+KEY = jax.random.key(3)
+SMALL = {"width": 16, "heads": 2, "depth": 2, "batch": 16, "length": 4, "longest": 12}
+CARRIED = ["fox", "selective_rope", "grape_ap"]
+RINGS = ["rope + window(3)", "sinusoidal + [alibi + window(2), nope]", "fox + window(3)"]
+DRAWN = ["rope @ random_sorted(64)", "alibi @ random_sorted(64, resample='layer')"]
+DECODERS = ["nope", "learned", "t5", "cope", "dape", *CARRIED, *RINGS, *DRAWN]
+
+
+def cell(scheme, **change):
+    decoder = {"task": "copy(symbols=3)", "model": "decoder"}
+    return resolve(Run(**({"scheme": scheme} | SMALL | decoder | change)))
+
+
+def knobs(seed=0, lr=3e-3):
+    return Knobs(jnp.uint32(seed), *map(jnp.float32, (lr, 0.0, 0.1, 1.0)))
+
+
+def trained(cell, steps, seed=0):
+    start = jax.jit(lambda k: init(cell, k))(knobs(seed))
+    if not steps:
+        return start.model
+    go = jax.jit(lambda state, k: segment(cell, steps, state, k, jnp.int32(0), jnp.int32(steps)))
+    return go(start, knobs(seed))[0].model
+
+
+def batch_of(cell, n=5, rows=12, n_max=6):
+    """Examples of several sizes, so that prompts and answers differ in length."""
+    sizes = cell.task.sizes.smallest + jnp.arange(rows, dtype=jnp.int32) % n
+    return cell.task.sample(jax.random.key(7), sizes, batch=rows, n_max=n_max)
+
+
+def by_steps(model, given, first, key=KEY):
+    """The logits of a text that is told, read token by token."""
+    carry, length = model.begin(given, key, first), given.tokens.shape[1]
+    start, carry = model.proceed(carry, given, key, 0, first)
+
+    def go(carry, t):
+        logits, carry = model.proceed(carry, given, key, t, 1)
+        return carry, logits[:, 0]
+
+    rest = jax.lax.scan(go, carry, jnp.arange(first, length))[1]
+    return jnp.concatenate([start, rest.swapaxes(0, 1)], 1)
+
+
+def apart(model, given, first=2):
+    """How far the logits of real tokens are from those of one pass over the whole text."""
+    both = jax.jit(lambda model: (by_steps(model, given, first), model(given, KEY)))(model)
+    return float(jnp.where(given.valid[..., None], jnp.abs(both[0] - both[1]), 0).max())
+
+
+@pytest.mark.parametrize("scheme", [*DECODERS, "conv"])
+def test_steps_with_a_cache_are_one_pass(scheme):
+    one = cell("rope", stem="conv") if scheme == "conv" else cell(scheme)
+    assert apart(trained(one, 0), inputs(batch_of(one))) < 2e-5
+
+
+TRANSLATORS = [("nope", "nope"), ("t5", "nope"), ("rope + window(3)", "same"), ("rope @ random_sorted(64)", "same")]
+
+
+def translator(scheme, cross, **change):
+    return cell(scheme, task="s2s_copy(symbols=3)", model=f"encoder_decoder(cross={cross!r})", **change)
+
+
+@pytest.mark.parametrize(("scheme", "cross"), TRANSLATORS)
+def test_steps_after_a_source_are_one_pass(scheme, cross):
+    one = translator(scheme, cross)
+    assert apart(trained(one, 0), inputs(batch_of(one)), first=1) < 2e-5
+
+
+def test_a_window_keeps_no_more_keys_than_it_shows():
+    one = cell("rope + window(3)")
+    (cache,) = trained(one, 0).begin(inputs(batch_of(one)), KEY, 1)
+    assert cache.k.shape[-2] == 3 and cache.index is not None
+
+
+def test_positions_one_place_off_are_caught(monkeypatch):
+    """The comparison with one pass can fail."""
+    sound = decoding.placed
+    monkeypatch.setattr("posenc.models.layers.placed", lambda s, p, first, new: sound(s, p, first - 1, new))
+    one = cell("rope @ random_sorted(64)")
+    assert apart(trained(one, 0), inputs(batch_of(one))) > 1e-3
+
+
+def hits(model, task, batch):
+    """Which rows are right throughout and which places are right, in one pass and when the model writes by itself."""
+    forced = jnp.argmax(model(inputs(batch), KEY), -1)
+    said = greedy(model, inputs(batch), batch.prompt, KEY, end=task.special("EOS"), first=1)
+    places = [np.asarray((a == batch.targets) & batch.score) for a in (forced, said)]
+    return [(a == np.asarray(batch.score)).all(1) for a in places], places
+
+
+@pytest.mark.parametrize("scheme", ["nope", "fox", "rope + window(3)", "rope @ random_sorted(64)"])
+def test_both_exact_matches_agree_for_an_untrained_decoder(scheme):
+    one = cell(scheme, task="copy(symbols=2)")
+    rows, _ = hits(trained(one, 0, seed=2), one.task, batch_of(one, n=1, rows=64))
+    np.testing.assert_array_equal(*rows)
+
+
+PARTLY = [("rope", 60), ("alibi + window(4)", 60), ("rope @ random_sorted(32)", 60)]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "steps"),
+    [PARTLY[0], *(pytest.param(*p, marks=pytest.mark.nightly) for p in [*PARTLY[1:], ("fox", 60), ("t5", 60)])],
+)
+def test_both_exact_matches_agree_for_a_decoder_that_is_sometimes_right(scheme, steps):
+    one = cell(scheme)
+    model, batch = trained(one, steps), batch_of(one, n=4, rows=256)
+    rows, places = hits(model, one.task, batch)
+    np.testing.assert_array_equal(*rows)
+    assert 0.02 < rows[0].mean() < 0.98, f"nothing is compared: {rows[0].mean()}"
+    assert (places[0] != places[1]).any(), "after an error the two read different texts"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("scheme", "cross"), TRANSLATORS)
+def test_both_exact_matches_agree_for_an_encoder_decoder(scheme, cross):
+    one = translator(scheme, cross)
+    rows, _ = hits(trained(one, 200), one.task, batch_of(one, n=4, rows=256))
+    np.testing.assert_array_equal(*rows)
+    assert rows[0].mean() > 0.02
+
+
+def test_the_sums_of_a_model_that_writes_are_those_counted_by_hand():
+    one = cell("rope")
+    model, batch = trained(one, 0), batch_of(one)
+    sums = free_running(model, one.task, batch, KEY)
+    rows, places = hits(model, one.task, batch)
+    assert int(sums["correct"]) == places[1].sum() and int(sums["exact"]) == rows[1].sum()
+    assert int(sums["scored"]) == int(measure(model(inputs(batch), KEY), batch)["scored"])
+
+
+def test_exact_shows_both_ways_at_each_size():
+    one = cell("rope")
+    found = exact(trained(one, 0), one.task, [2, 4], rows=16)
+    assert list(found) == [2, 4]
+    for by_metric in found.values():
+        assert by_metric["exact"]["teacher_forced"] == by_metric["exact"]["free_running"]
+        assert set(by_metric) == {"exact", "token"} and set(by_metric["token"]) == {"teacher_forced", "free_running"}
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Successor:
+    """Says the number after the last one, of nine, and NaN after `broken`."""
+
+    broken: int = -1
+
+    def __call__(self, given, key):
+        said = jax.nn.one_hot((given.tokens + 1) % 9, 9)
+        return jnp.where((given.tokens == self.broken)[..., None], jnp.nan, said)
+
+    def begin(self, given, key, most):
+        return ()
+
+    def proceed(self, carry, given, key, first, new):
+        return self(given._replace(tokens=decoding.part(given.tokens, first, new)), key), carry
+
+
+def said(prompts, room, model=Successor(), valid=None, **how):
+    """What is written after these prompts, with eights, which nobody may read, where the answers would stand."""
+    told = np.full((len(prompts), room), 8, np.int32)
+    prompt = np.zeros(told.shape, bool)
+    for row, text in enumerate(prompts):
+        told[row, : len(text)], prompt[row, : len(text)] = text, True
+    given = Inputs(jnp.asarray(told), jnp.ones(told.shape, bool) if valid is None else jnp.asarray(valid))
+    return greedy(model, given, prompt, KEY, **how).tolist()
+
+
+def test_a_text_goes_on_from_what_was_written():
+    assert said([[5, 2], [1, 7, 0]], 5) == [[6, 3, 4, 5, 6], [2, 8, 1, 2, 3]]
+    assert said([[5, 2], [1, 7, 0]], 5, first=2) == [[6, 3, 4, 5, 6], [2, 8, 1, 2, 3]]
+
+
+def test_writing_stops_when_all_have_said_their_end():
+    assert said([[5, 2], [3, 1, 2]], 7, end=4) == [[6, 3, 4, 5, -1, -1, -1], [4, 2, 3, 4, -1, -1, -1]]
+    assert said([[2], [3]], 4, end=0) == [[3, 4, 5, 6], [4, 5, 6, 7]]
+
+
+def test_writing_stops_where_no_text_may_stand():
+    valid = np.arange(5)[None, :] < np.array([[3], [2]])
+    assert said([[1], [2]], 5, valid=valid) == [[2, 3, 4, -1, -1], [3, 4, 5, -1, -1]]
+
+
+def test_what_is_nan_is_said_by_no_token():
+    assert said([[5]], 4, Successor(broken=7)) == [[6, 7, -1, 1]]
+
+
+def test_prompts_of_other_lengths_are_the_same_program():
+    said([[5, 2], [1, 7, 0]], 6)
+    before = generate._greedy._cache_size()
+    said([[5], [1, 7]], 6)
+    assert generate._greedy._cache_size() == before
+
+
+@pytest.mark.parametrize(
+    ("prompts", "first", "says"),
+    [
+        ([[5], [1, 7]], 2, "first is 2, but the shortest prompt has 1 tokens"),
+        ([[5], []], 1, "of one token at least"),
+        ([[5]], 0, "first is 0"),
+    ],
+)
+def test_prompts_that_do_not_serve_are_refused(prompts, first, says):
+    with pytest.raises(ValueError, match=says):
+        said(prompts, 4, first=first)
+
+
+def test_what_cannot_be_written_is_refused_by_name():
+    one = cell("nope", model="gru", heads=4)
+    with pytest.raises(ValueError, match="'gru' cannot go on token by token; take decoder or encoder_decoder"):
+        free_running(trained(one, 0), one.task, batch_of(one), KEY)
+    slots = cell("rope", task="reverse_string")
+    with pytest.raises(ValueError, match="'reverse_string' is answered in one pass"):
+        free_running(trained(slots, 0), slots.task, batch_of(slots), KEY)
+    stretched = cell("alibi @ random_sorted(64, over='distances')")
+    with pytest.raises(ValueError, match="Drawn distances are those of a whole sequence"):
+        free_running(trained(stretched, 0), stretched.task, batch_of(stretched), KEY)

@@ -1,0 +1,187 @@
+"""The encoder-decoder: the equations in float64 NumPy, what nobody may see, and what is refused."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc.compose import bare
+from posenc.lab.train import WEIGHTS, pure
+from posenc.models import kinds
+from posenc.models.build import build
+from posenc.models.inputs import Inputs
+from posenc.models.shape import Shape
+from posenc.naming import parse
+from posenc.scheme import Dims
+
+DIMS = Dims(width=16, heads=2, head=8, trained=8, longest=32)
+KEY = jax.random.key(1)
+
+
+def made(scheme, cross="nope", depth=2, **change):
+    shape = Shape(DIMS, depth, 12, 9, 7, model=kinds.parse(f"encoder_decoder(cross={cross!r})"))._replace(**change)
+    return jax.jit(lambda key: build(parse(scheme), shape, key))(jax.random.key(0))
+
+
+def given(rows=2, length=6, source=8, lengths=None, sources=None):
+    text, read = (jax.random.randint(jax.random.key(n), (rows, m), 0, 9) for n, m in ((5, length), (6, source)))
+    upto = lambda many, m: jnp.arange(m)[None, :] < jnp.array(many or [m] * rows)[:, None]  # noqa: E731
+    return Inputs(text, upto(lengths, length), {}, read, upto(sources, source))
+
+
+run = jax.jit(lambda model, given: model(given, KEY))
+
+
+def normalised(x, scale):
+    x = x - x.mean(-1, keepdims=True)
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * scale
+
+
+def attention(p, x, m, slopes, causal):
+    """Softmax of q·k / √d less the slope times the distance, by loops over sequences, heads and queries."""
+    out = np.zeros_like(x)
+    for b in range(len(x)):
+        mixed = np.zeros((x.shape[1], 2, 8))
+        k, v = np.split(m[b] @ p["key_value"], 2, axis=1)
+        q = x[b] @ p["query"]
+        for h in range(2):
+            part = slice(8 * h, 8 * h + 8)
+            for i in range(x.shape[1]):
+                seen = range(i + 1 if causal else m.shape[1])
+                s = np.array([q[i, part] @ k[j, part] / np.sqrt(8) - slopes[h] * abs(i - j) for j in seen])
+                a = np.exp(s - s.max())
+                mixed[i, h] = (a / a.sum()) @ v[: len(s), part]
+        out[b] = mixed.reshape(-1, 16) @ p["out"]
+    return out
+
+
+def by_the_equations(model, given, norm, slopes, across):
+    """The reader, then the writer, as they stand in the model's own text."""
+    p = jax.tree.map(lambda a: np.asarray(a, np.float64), pure(model))
+
+    def beside(x, scale, branch):
+        return normalised(x + branch(x), scale) if norm == "post" else x + branch(normalised(x, scale))
+
+    def layer(blocks, n):
+        return jax.tree.map(lambda a: a[n], blocks[0])
+
+    def feed(p):
+        return lambda x: np.maximum(x @ p["up"], 0) @ p["down"]
+
+    m = p["reader"]["embedding"][np.asarray(given.source)]
+    for n in range(2):
+        own = layer(p["reader"]["blocks"], n)
+        m = beside(m, own["scales"][0], lambda x, own=own: attention(own["attention"], x, x, slopes, False))
+        m = beside(m, own["scales"][1], feed(own))
+    m = normalised(m, p["reader"]["scale"]) if norm == "pre" else m
+    y = p["writer"]["embedding"][np.asarray(given.tokens)]
+    for n in range(2):
+        own = layer(p["writer"]["blocks"], n)
+        block = own["block"]
+        y = beside(y, block["scales"][0], lambda x, own=block: attention(own["attention"], x, x, slopes, True))
+        y = beside(y, own["scale"], lambda x, own=own: attention(own["across"], x, m, across, False))
+        y = beside(y, block["scales"][1], feed(block))
+    y = normalised(y, p["writer"]["scale"]) if norm == "pre" else y
+    return y @ p["writer"]["readout"]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize(("scheme", "cross"), [("nope", "nope"), ("alibi", "nope"), ("alibi", "same")])
+def test_the_model_is_its_equations(scheme, cross, norm):
+    model, inputs = made(scheme, cross, norm=norm), given()
+    slopes = (2**-4, 2**-8) if scheme == "alibi" else (0, 0)
+    expected = by_the_equations(model, inputs, norm, slopes, slopes if cross == "same" else (0, 0))
+    np.testing.assert_allclose(run(model, inputs), expected, atol=2e-5)
+    if cross == "same":
+        assert np.abs(expected - by_the_equations(model, inputs, norm, slopes, (0, 0))).max() > 1e-3
+
+
+@pytest.mark.parametrize("scheme", ["t5", "learned", "rope + window(3)", "rope @ random_sorted(64, resample='layer')"])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_padding_of_either_sequence_is_seen_by_nobody(scheme, norm):
+    model, inputs = made(scheme, norm=norm), given(lengths=[4, 6], sources=[5, 8])
+    other = inputs._replace(tokens=inputs.tokens.at[0, 4:].set(3), source=inputs.source.at[0, 5:].set(3))
+    one = run(model, inputs)
+    np.testing.assert_array_equal(one[0, :4], run(model, other)[0, :4])
+    short = Inputs(inputs.tokens[:1, :4], inputs.valid[:1, :4], {}, inputs.source[:1, :5], inputs.source_valid[:1, :5])
+    np.testing.assert_allclose(one[0, :4], run(model, short)[0], atol=2e-5)
+
+
+def test_the_writer_does_not_look_ahead_and_the_reader_looks_both_ways():
+    model, inputs = made("rope"), given()
+    one = run(model, inputs)
+    np.testing.assert_array_equal(one[:, :3], run(model, inputs._replace(tokens=inputs.tokens.at[:, 3:].set(0)))[:, :3])
+    for place in (0, 7):
+        changed = run(model, inputs._replace(source=(inputs.source.at[:, place].add(1) % 9)))
+        assert (np.abs(changed - one).max((1, 2)) > 1e-4).all(), "every token sees every token of the source"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "cross", "moves"),
+    [("nope", "nope", False), ("[nope + window(3), nope]", "same", True), ("rope", "nope", True), ("t5", "nope", True)],
+)
+def test_the_order_of_the_source_counts_with_positions_alone(scheme, cross, moves):
+    model, inputs = made(scheme, cross), given()
+    order = np.array([3, 0, 7, 1, 6, 2, 5, 4])
+    apart = np.abs(run(model, inputs) - run(model, inputs._replace(source=inputs.source[:, order]))).max()
+    assert bool(apart > 1e-4) is moves, apart
+
+
+def test_open_settings_are_filled_for_each_side():
+    model = made("t5")
+    assert bare(model.reader.layers[0]).bidirectional is True and bare(model.writer.layers[0]).bidirectional is False
+    tables = [jax.tree.leaves(side.tied.get_value()) for side in (model.reader, model.writer)]
+    assert [len(leaves) for leaves in tables] == [1, 1] and (tables[0][0] != tables[1][0]).any()
+
+
+def test_what_acts_on_the_input_alone_does_nothing_across():
+    same, nope = (made("sinusoidal", cross) for cross in ("same", "nope"))
+    np.testing.assert_array_equal(run(same, given()), run(nope, given()))
+
+
+@pytest.mark.parametrize("scheme", ["rope", "learned + [kerple, t5]", "learned"])
+def test_every_parameter_has_a_part_in_the_result(scheme):
+    def loss(model):
+        return (model(given(), KEY) ** 2).sum()
+
+    gradient = jax.jit(jax.grad(loss))(made(scheme))
+    for path, leaf in jax.tree_util.tree_leaves_with_path(pure(gradient)):
+        where = jax.tree_util.keystr(path)
+        assert leaf.size == 0 or np.abs(leaf).max() > 0, where
+        if "position" not in where and "tied" not in where and "scale" not in where:
+            assert any(f"'{name}'" in where for name in WEIGHTS), f"{where} would not decay"
+
+
+def test_random_positions_are_those_of_each_sequence_across_too():
+    """With positions drawn anew for each, the two keys differ and one call is one draw."""
+    model, inputs = made("rope @ random_sorted(64)", "same"), given()
+    call = jax.jit(lambda key: model(inputs, key))
+    np.testing.assert_array_equal(call(KEY), call(KEY))
+    assert np.abs(call(KEY) - call(jax.random.key(2))).max() > 1e-4
+
+
+def test_dropout_acts_in_training_alone():
+    model, inputs = made("rope", dropout=0.5), given()
+    call = jax.jit(lambda key, train: model(inputs, key, train=train), static_argnums=1)
+    np.testing.assert_array_equal(call(KEY, False), call(jax.random.key(2), False))
+    assert np.abs(call(KEY, True) - call(jax.random.key(2), True)).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("scheme", "cross", "says"),
+    [
+        ("t5", "same", "'t5' is undefined between two sequences; take cross='nope'"),
+        ("alibi + t5", "same", "'alibi' + 't5' is undefined between two sequences"),
+        ("learned + rope", "same", "before a list, such as 'sinusoidal \\+ \\[rope\\]'"),
+        ("fox", "nope", "'fox' is causal only.*both ways"),
+        ("[rope, nope, nope]", "nope", "A depth of 2 is no multiple of the 3 layers"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(scheme, cross, says):
+    with pytest.raises(ValueError, match=says.replace(" + 't5'", " \\+ 't5'")):
+        made(scheme, cross)
+
+
+def test_a_missing_source_is_refused():
+    with pytest.raises(ValueError, match="There is no source to read; take a task that has one"):
+        made("nope")(given()._replace(source=None), KEY)
