@@ -26,7 +26,7 @@ FLOORS = [
     "coordinates parameters sides tasks lab.experiment lab.stats models.attentions models.shape",
     "belongs models.build",
     "naming cache model_types lab.toml lab.published show.files show.captions show.task_card",
-    "arguments kernels layer_types rope_parameters rope_writing show.figures show.tables models.decoding",
+    "arguments kernels layer_types rope_parameters rope_writing show.figures show.tables show.across models.decoding",
     "attention huggingface models.layers",
     "multihead contract catalog foreign sharding models.ends",
     "nnx linen equinox models.averaging models.recurrent",

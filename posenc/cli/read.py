@@ -130,7 +130,7 @@ class Plot:
         if path.suffix == ".py" and wanted is not None:
             raise ValueError(
                 f"{self.run!r} draws its own figure, without --figure; give its record, "
-                f"{str(_record(path))!r}, for {', '.join(wanted)}."
+                f"{str(record_of(path))!r}, for {', '.join(wanted)}."
             )
         need_matplotlib()
         if path.suffix == ".py":
@@ -184,7 +184,7 @@ def results_of(text: str) -> Results:
     path = Path(text)
     if path.suffix != ".py":
         return load(text)
-    record = _record(path)
+    record = record_of(path)
     if not path.is_file():
         raise ValueError(f"There is no experiment file at {text!r}; `posenc list experiments` names those here.")
     if not record.is_file():
@@ -280,7 +280,7 @@ def _compared(found: tuple[Comparison, ...]) -> str:
     return "\n".join([*lines, *([f"Fewer than 6 seeds{where}: no interval and no test; run more."] if few else [])])
 
 
-def _record(path: Path) -> Path:
+def record_of(path: Path) -> Path:
     """Where the record of an experiment file is committed."""
     return path.parent / "records" / f"{path.stem}.json"
 

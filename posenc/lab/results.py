@@ -10,12 +10,13 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from posenc.lab import disk, records, store
 from posenc.lab.run import Run
+from posenc.models import kinds
 
 COLUMNS = (
     *("task", "scheme", "family", "trial", "seed", "lr", "steps", "outcome"),
@@ -149,7 +150,8 @@ class Results:
         known = [(r, t, r["task"]["label"]) for r in self.records for t in r["trials"]]
         for record, trial, task in known + [(u, u, u["task"]) for u in self.unfinished]:
             for key, value in _settings(record, trial).items():
-                seen.setdefault((key, task, record["label"]), set()).add(records.canonical(value))
+                if value is not None:  # what a model has no use for tells it from no other
+                    seen.setdefault((key, task, record["label"]), set()).add(records.canonical(value))
         return tuple(sorted({key for (key, *_), values in seen.items() if len(values) > 1}))
 
 
@@ -196,7 +198,15 @@ def uniform(task: Mapping[str, Any], size: int) -> float:
 def _settings(record: dict, trial: dict) -> dict[str, Any]:
     knobs = {k: trial["knobs"][k] for k in _KNOBS if k in trial["knobs"]}
     run = {k: v for k, v in record["run"].items() if k not in _FREE}
+    run |= {"model": _shortest(run["model"])} if "model" in run else {}
     return {**_LATER, **run, **knobs, "steps": trial["steps"]}
+
+
+@cache
+def _shortest(model: str) -> str:
+    """A model's text without its defaults; one that is not installed here keeps what was written of it."""
+    name = model.partition("(")[0]
+    return kinds.spec(kinds.parse(model)) if name in kinds.MODELS.names() else model
 
 
 def _sizes(record: dict) -> list[int]:

@@ -1,0 +1,152 @@
+"""`posenc reproduce`: what was published beside what our committed records hold, with n, interval and verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tyro.conf import Positional
+
+from posenc.cli.options import Flag
+from posenc.cli.output import clean, say, say_json, say_rows
+from posenc.cli.read import experiment_folders, record_of
+from posenc.lab import words
+from posenc.lab.experiment import Experiment, from_file
+from posenc.lab.published import ALL, Finding, Order, Published, counted, findings
+from posenc.lab.results import Results, load
+
+COLUMNS = ("task", "scheme", "measure", "published", "ours", "n", "floor", "verdict")
+RULES = """\
+Brackets: the range of our runs below six, from six on the exact 95% interval of the median; of an order, that of the
+paired differences. agrees: the interval, widened by the tolerance (±), meets what was published, or all differences of
+an order lie above the tolerance; differs: it does not, or all lie below its negative; open: an order between the two;
+not run: no record holds it. A verdict is on our setting: where that is smaller, "differs" says that a number does not
+carry over. † marks a published value that a guess without the tokens reaches at our sizes."""
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Every claim of the experiment files: the published value beside ours, with n, interval and verdict.
+
+    Read from the records that are committed; nothing is trained. An experiment without a record is one line, unless it
+    is named.
+    """
+
+    name: Positional[tuple[str, ...]] = ()
+    """Experiments, such as length or experiments/length.py; all of them unless given."""
+    json: Flag = False
+    """Print one JSON object: its experiments, each with a row for all that was published."""
+
+    def __call__(self) -> int:
+        every = known()
+        chosen = {_stem(name, every): None for name in self.name} or dict.fromkeys(every)
+        told = [
+            (experiment, results, findings(experiment.published, results))
+            for experiment, results in _read(every, chosen)
+        ]
+        if self.json:
+            counts = counted(f for *_, found in told for f in found)
+            say_json({"experiments": [_whole(*one) for one in told], "verdicts": counts})
+            return 0
+        for experiment, results, found in told:
+            _block(experiment, results, found, bool(self.name))
+        counts = counted(f for *_, found in told for f in found)
+        said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+        say(f"Claims, in all: {sum(counts.values())}; {said}.\n{RULES}")
+        return 0
+
+
+def known() -> dict[str, Path]:
+    """Experiment to its file, wherever files are looked for."""
+    found = [p for folder in experiment_folders() for p in sorted(folder.glob("*.py")) if p.name[0] != "_"]
+    return {path.stem: path for path in found}
+
+
+def _stem(name: str, every: dict[str, Path]) -> str:
+    stem = Path(name).stem
+    if stem not in every:
+        raise words.unknown("experiment", name, every)
+    return stem
+
+
+def _read(every: dict[str, Path], chosen: dict[str, None]) -> list[tuple[Experiment, Results | None]]:
+    """The experiments that are asked for, with the results that are committed; what cannot be read is said."""
+    found = []
+    for stem in chosen:
+        try:
+            experiment = from_file(every[stem], yes=True)
+            record = record_of(every[stem])
+            results = load(record) if record.is_file() else None
+        except ValueError as error:
+            print(clean(error), file=sys.stderr)
+            continue
+        for problem in results.problems if results else ():
+            print(clean(f"{stem}: {problem}"), file=sys.stderr)
+        found.append((experiment, results))
+    return found
+
+
+def _block(experiment: Experiment, results: Results | None, found: tuple[Finding, ...], whole: bool) -> None:
+    """What stands of one experiment on a page."""
+    head = experiment.header
+    lines = [f"{experiment.name}: {head.claim}", f"Source: {head.source}"]
+    lines += [f"Setting: {head.setting}"] * bool(head.setting)
+    if results is None:
+        lines.append(f"not run: {len(found)} claims; posenc sweep experiments/{experiment.source}. Cost: {head.cost}")
+    elif not found:
+        lines.append("No number and no order of others is held against it.")
+    say("\n".join(textwrap.fill(line, 118, subsequent_indent="  ", break_on_hyphens=False) for line in lines))
+    if found and (results is not None or whole):
+        columns = (*COLUMNS, "source") if whole else COLUMNS
+        say_rows(columns, [[row[c] for c in columns] for row in map(_shown, found)])
+    say("")
+
+
+def _shown(found: Finding) -> dict[str, str]:
+    """A finding as texts."""
+    said, ours = found.said, found.ours
+    row = {"task": said.task, "scheme": _scheme(said), "measure": _measure(said), "n": str(ours.n) if ours.n else "–"}
+    row |= {"verdict": found.verdict, "source": said.source}
+    row["floor"] = "–" if found.floor is None else f"{found.floor:.2f}"
+    if isinstance(said, Order):
+        row["published"] = "above"
+        row["ours"] = f"{ours.median:+.3f} [{ours.low:+.3f}, {ours.high:+.3f}] ±{said.tolerance:g}" if ours.n else "–"
+        return row
+    sign = {"is": "", "at least": "≥ ", "at most": "≤ "}[said.relation]
+    of = f"{said.of} of {said.runs}" if said.runs else said.of
+    row["published"] = f"{sign}{said.value:.3f} ({of}) ±{said.tolerance:g}{' †' if found.explained else ''}"
+    spread = "best" if said.of == "best" else f"[{ours.low:.3f}–{ours.high:.3f}]"
+    row["ours"] = f"{ours.median:.3f} {spread}" if ours.n else "–"
+    return row
+
+
+def _scheme(said: Published | Order) -> str:
+    return f"{said.first} over {said.second}" if isinstance(said, Order) else said.scheme
+
+
+def _measure(said: Published | Order) -> str:
+    what = (
+        "reciprocal rank"
+        if said.task == ALL
+        else {None: "accuracy", "exact": "whole answers"}.get(said.metric, said.metric)
+    )
+    where = said.over if isinstance(said.over, str) else f"size {', '.join(map(str, said.over))}"
+    return f"{what}, {where}"
+
+
+def _whole(experiment: Experiment, results: Results | None, found: tuple[Finding, ...]) -> dict[str, Any]:
+    """One experiment as JSON."""
+    about = dataclasses.asdict(experiment.header)
+    rows = []
+    for one in found:
+        ours = dataclasses.asdict(one.ours)
+        kind = "order" if isinstance(one.said, Order) else "number"
+        rows.append({"kind": kind, **dataclasses.asdict(one.said), "ours": ours if one.ours.n else None})
+        rows[-1] |= {"floor": one.floor, "explained": one.explained, "verdict": one.verdict}
+    run = results is not None
+    code = results.provenance().get("commit", []) if run else []
+    return {"name": experiment.name, **about, "recorded": run, "commit": code, "rows": rows}

@@ -1,0 +1,66 @@
+"""A figure of results against anything but size: how far back, which learning rate, where it was read. No jax."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from posenc.lab.results import Results
+from posenc.lab.stats import cells, summary
+from posenc.show import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TICKS = 7
+"""So many places on an axis are named each; more would touch."""
+Points = Mapping[str, Mapping[float, Sequence[float]]]
+"""Scheme to place on the x axis to one value for each run."""
+
+
+def across(results: Results, points: Points, along: str, up: str, *, floor: float | None = None, log: bool = False):
+    """One panel: a line through medians, a band over the spread, a point for each run, for each scheme."""
+    return panels(results, [("", points, along, up, floor)], log=log)
+
+
+def panels(
+    results: Results, shown: Sequence[tuple[str, Points, str, str, float | None]], *, log: bool = False
+) -> Figure:
+    """Several panels beside each other: title, points, what lies along, what goes up, a floor or none."""
+    style.need_matplotlib()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    families = {c.scheme: c.family for c in cells(results)}
+    looks = style.looks((s, families.get(s, "none")) for _, points, *_ in shown for s in points)
+    if not looks:
+        raise ValueError(f"{results.name!r} holds no finished trial to draw; run it first, or see `posenc status`.")
+    with matplotlib.rc_context(style.RC):
+        columns = max(1, 2 * len(shown))
+        height = 2.7 + 0.22 * -(-len(looks) // columns)
+        figure = Figure(figsize=(3.3 * len(shown) + 0.9, height), layout="constrained")
+        for axes, (title, points, along, up, floor) in zip(
+            figure.subplots(1, len(shown), squeeze=False).flat, shown, strict=True
+        ):
+            for scheme in sorted(points, key=list(looks).index):
+                _line(axes, points[scheme], looks[scheme], scheme)
+            if floor is not None:
+                axes.axhline(floor, color=style.SOFT, linestyle=(0, (1, 1.6)), linewidth=0.9, zorder=1.5)
+            axes.set(xlabel=along, ylabel=up, ylim=(-0.02, 1.02), xscale="log" if log else "linear")
+            axes.set_title(style.plain(title), pad=9)
+            if not log and len(at := sorted({x for of in points.values() for x in of})) <= TICKS:
+                axes.set_xticks(at)
+        handles, names = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, map(style.plain, names), loc="outside lower center", ncols=columns)
+    return figure
+
+
+def _line(axes: Axes, found: Mapping[float, Sequence[float]], look: style.Look, name: str) -> None:
+    at = sorted(found)
+    sums = [summary(found[x]) for x in at]
+    every = [(x, value) for x in at for value in found[x]]
+    axes.fill_between(at, [s.low for s in sums], [s.high for s in sums], color=look.colour, alpha=0.13, linewidth=0)
+    axes.scatter(*zip(*every, strict=True), s=5, color=look.colour, marker=look.marker, alpha=0.35, linewidths=0)
+    line = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": name}
+    axes.plot(at, [s.median for s in sums], **line, linewidth=1.4, markersize=3.6, markeredgewidth=0)

@@ -1,0 +1,180 @@
+"""A verdict is a rule: our interval, the tolerance, and what was published, each moved across the edge by hand."""
+
+import numpy as np
+import pytest
+
+from posenc.lab.published import (
+    AGREES,
+    ALL,
+    DIFFERS,
+    NOT_RUN,
+    OPEN,
+    Order,
+    Published,
+    counted,
+    findings,
+)
+from posenc.lab.results import Results
+from tests.lab import made
+
+FLAT = {8: 1.0, 16: 1.0}
+
+
+def results(**schemes):
+    """Scheme to one value per seed, the same at both sizes beyond the training range."""
+    records = []
+    for name, values in schemes.items():
+        trials = [made.trial(name, "copy", s, FLAT | {24: v, 32: v}) for s, v in enumerate(values)]
+        records.append(made.record(name, "none", "copy", trials))
+    return Results("x", tuple(records))
+
+
+def one(said, found):
+    (only,) = findings([said], found)
+    return only
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"), [(0.38, AGREES), (0.379, DIFFERS), (0.5, AGREES), (0.62, AGREES), (0.621, DIFFERS)]
+)
+def test_a_number_agrees_within_the_range_of_few_runs_widened_by_the_tolerance(value, verdict):
+    found = one(Published("copy", "rope", value, "x", tolerance=0.02), results(rope=(0.4, 0.5, 0.6)))
+    assert (found.verdict, found.ours.n, found.ours.low, found.ours.high) == (verdict, 3, 0.4, 0.6)
+    assert found.ours.kind == "range"
+
+
+def test_from_eight_runs_on_the_interval_of_the_median_leaves_the_ends_out():
+    """Order statistics: the second and the seventh of eight hold the median with 93 %, the ends with 99 %; of nine,
+    the second and the eighth with 96 %."""
+    values = [0.1, *np.linspace(0.4, 0.6, 7), 0.9]
+    found = one(Published("copy", "rope", 0.9, "x", tolerance=0.02), results(rope=values))
+    assert found.verdict == DIFFERS and (found.ours.low, found.ours.high) == (0.4, 0.6)
+    assert one(Published("copy", "rope", 0.9, "x"), results(rope=values[:3] + [0.9])).verdict == AGREES
+
+
+@pytest.mark.parametrize(
+    ("relation", "value", "verdict"),
+    [
+        ("at least", 0.62, AGREES),
+        ("at least", 0.63, DIFFERS),
+        ("at least", 0.1, AGREES),
+        ("at most", 0.38, AGREES),
+        ("at most", 0.37, DIFFERS),
+        ("at most", 0.9, AGREES),
+    ],
+)
+def test_a_bound_agrees_where_the_widened_interval_reaches_it(relation, value, verdict):
+    said = Published("copy", "rope", value, "x", relation=relation)
+    assert one(said, results(rope=(0.4, 0.5, 0.6))).verdict == verdict
+
+
+def test_the_best_of_their_runs_stands_beside_the_best_of_ours_at_every_rate():
+    """The chosen rate is that of the better validation; the best test value is at the other one."""
+    low = [made.trial("rope", "copy", s, FLAT | {24: v, 32: v}, lr=1e-3) for s, v in enumerate((0.2, 0.3))]
+    poor = {8: 0.9, 16: 0.9}
+    high = [made.trial("rope", "copy", s, poor | {24: v, 32: v}, lr=1e-2) for s, v in enumerate((0.7, 0.8))]
+    found = Results("x", (made.record("rope", "rotary", "copy", low + high),))
+    best = one(Published("copy", "rope", 0.8, "x", tolerance=0.0, of="best", runs=30), found)
+    assert best.verdict == AGREES and best.ours.n == 4 and best.ours.median == 0.8
+    assert one(Published("copy", "rope", 0.77, "x", of="best"), found).verdict == DIFFERS
+    median = one(Published("copy", "rope", 0.25, "x", tolerance=0.0), found)
+    assert median.verdict == AGREES and median.ours.n == 2 and median.ours.high == 0.3
+
+
+@pytest.mark.parametrize(
+    ("second", "verdict"),
+    [
+        ((0.3, 0.4, 0.5), AGREES),
+        ((0.5, 0.6, 0.7), DIFFERS),
+        ((0.3, 0.5, 0.7), OPEN),
+        ((0.395, 0.495, 0.595), OPEN),  # by less than the tolerance
+    ],
+)
+def test_an_order_is_paired_by_seed_and_open_where_the_interval_holds_both(second, verdict):
+    """Unpaired, the ranges overlap in all four."""
+    found = one(Order("copy", "rope", "alibi", "x"), results(rope=(0.4, 0.5, 0.6), alibi=second))
+    assert found.verdict == verdict and found.ours.n == 3
+    gaps = np.subtract((0.4, 0.5, 0.6), second)
+    np.testing.assert_allclose((found.ours.low, found.ours.high), (gaps.min(), gaps.max()), atol=1e-12)
+
+
+def test_seeds_that_one_of_two_schemes_lacks_make_no_pair():
+    found = one(Order("copy", "rope", "alibi", "x"), results(rope=(0.9, 0.9, 0.9), alibi=(0.1,)))
+    assert found.ours.n == 1 and found.verdict == AGREES
+
+
+def test_what_no_record_holds_is_not_run():
+    said = [
+        Published("copy", "nope", 0.5, "x"),
+        Order("copy", "rope", "nope", "x"),
+        Published("sort", "rope", 0.5, "x"),
+    ]
+    for found in (None, results(rope=(0.5,))):
+        assert [f.verdict for f in findings(said, found)] == [NOT_RUN] * 3
+    assert counted(findings(said, None)) == {"agrees": 0, "differs": 0, "open": 0, "not run": 3}
+
+
+def test_a_size_that_was_not_measured_is_not_run():
+    assert one(Published("copy", "rope", 0.5, "x", over=(24, 100)), results(rope=(0.5, 0.5))).verdict == NOT_RUN
+    assert one(Published("copy", "rope", 0.5, "x", over=(24,)), results(rope=(0.5, 0.5))).verdict == AGREES
+
+
+def test_sizes_trained_on_and_beyond_are_kept_apart():
+    found = results(rope=(0.5, 0.5))
+    assert one(Published("copy", "rope", 1.0, "x", over="trained"), found).verdict == AGREES
+    assert one(Published("copy", "rope", 1.0, "x", over="beyond"), found).verdict == DIFFERS
+
+
+def test_whole_answers_are_another_measure_than_tokens():
+    """100 rows, of which `exact` are wholly right: here as many as tokens; halved by hand, they differ."""
+    trial = made.trial("rope", "copy", 0, FLAT | {24: 0.8, 32: 0.8})
+    for size in ("24", "32"):
+        trial["evaluations"][size]["exact"] = 40
+    found = Results("x", (made.record("rope", "rotary", "copy", [trial]),))
+    assert one(Published("copy", "rope", 0.4, "x", metric="exact", tolerance=0.0), found).verdict == AGREES
+    assert one(Published("copy", "rope", 0.8, "x", tolerance=0.0), found).verdict == AGREES
+
+
+def test_a_diverged_run_counts_as_a_guess():
+    gone = made.trial("rope", "copy", 0, {}, outcome="diverged", validation={})
+    found = Results("x", (made.record("rope", "rotary", "copy", [gone]),))
+    assert one(Published("copy", "rope", made.FLOORS["uniform"], "x", tolerance=0.0), found).verdict == AGREES
+    assert one(Published("copy", "rope", 0.0, "x", metric="exact", tolerance=0.0), found).verdict == AGREES
+
+
+def test_what_a_guess_without_the_tokens_gets_explains_a_number():
+    """The best floor of the made-up task is that of position, 0.2."""
+    for value, explained in ((0.1, True), (0.22, True), (0.23, False)):
+        assert one(Published("copy", "rope", value, "x"), results(rope=(0.5,))).explained is explained
+    assert not one(Published("copy", "rope", 0.1, "x", relation="at most"), results(rope=(0.5,))).explained
+    assert not one(Published("copy", "rope", 0.1, "x"), None).explained
+
+
+def test_reciprocal_ranks_are_averaged_over_tasks_and_equals_share_theirs():
+    """By hand, seed 0: on copy a, b, c are first, second and third; on sort b is first, a and c share 2 and 3."""
+    values = {"copy": {"a": 0.9, "b": 0.8, "c": 0.1}, "sort": {"a": 0.3, "b": 0.7, "c": 0.3}}
+    records = [
+        made.record(name, "none", task, [made.trial(name, task, 0, FLAT | {24: v, 32: v})])
+        for task, row in values.items()
+        for name, v in row.items()
+    ]
+    expected = {"a": (1 + 1 / 2.5) / 2, "b": (1 / 2 + 1) / 2, "c": (1 / 3 + 1 / 2.5) / 2}
+    for name, rank in expected.items():
+        found = one(Published(ALL, name, round(rank, 4), "x", tolerance=0.0), Results("x", tuple(records)))
+        assert found.ours.median == pytest.approx(rank) and found.ours.n == 1
+    missing = Results("x", tuple(r for r in records if not (r["label"] == "c" and r["task"]["label"] == "sort")))
+    assert one(Published(ALL, "a", 0.7, "x"), missing).verdict == NOT_RUN
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Published("copy", "rope", 93.0, "x"), "shares are from 0 to 1"),
+        (lambda: Published("copy", "rope", 0.5, "x", tolerance=-0.1), "shares are from 0 to 1"),
+        (lambda: Published("copy", "rope", 0.5, "x", of="best", relation="at least"), "a bound"),
+        (lambda: Order("copy", "rope", "rope", "x"), "above itself"),
+    ],
+)
+def test_what_nobody_can_have_published_is_refused(make, said):
+    with pytest.raises(ValueError, match=said):
+        make()
