@@ -15,7 +15,7 @@ from posenc.lab import words
 from posenc.lab.presets import EVIDENCE, PRESETS
 from posenc.models import kinds
 
-KINDS = "{schemes,tasks,models,experiments,presets,coordinates,stems}"
+KINDS = "{schemes,tasks,suites,models,experiments,presets,coordinates,stems}"
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Names:
     """Print one JSON array."""
 
     def __call__(self) -> int:
-        makers = {"schemes": schemes, "tasks": tasks, "models": models, "experiments": experiments}
+        makers = {"schemes": schemes, "tasks": tasks, "suites": suites, "models": models, "experiments": experiments}
         makers |= {"presets": presets, "coordinates": coordinates, "stems": stems}
         if self.kind not in makers:
             raise words.unknown("list", self.kind, makers)
@@ -67,6 +67,13 @@ def tasks() -> list[dict[str, Any]]:
         for name, t in found
     ]
     return rows + _broken(TASKS, rows[0])
+
+
+def suites() -> list[dict[str, Any]]:
+    """One row per suite, with its tasks."""
+    from posenc.tasks import suite, suites
+
+    return [{"name": name, "use": f"task={words.SUITE}{name}", "tasks": list(suite(name))} for name in suites()]
 
 
 def coordinates() -> list[dict[str, Any]]:

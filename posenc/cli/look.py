@@ -1,7 +1,9 @@
-"""Commands that show what a scheme is: `describe`, `cite`, `explain`."""
+"""Commands that show what a scheme, a task, or attention is: `describe`, `cite`, `explain`."""
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,53 +16,80 @@ from posenc.cli.output import brief, say, say_json
 from posenc.lab import disk
 from posenc.show.style import need_matplotlib
 
-Spec = Annotated[Positional[str], arg(metavar="SCHEME")]
+Spec = Annotated[Positional[str], arg(metavar="SCHEME or TASK")]
 
 
 @dataclass(frozen=True)
 class Describe:
-    """What a scheme is: idea, equation, where it enters attention, settings, parameters, sources."""
+    """What a scheme or a task is.
 
-    scheme: Spec
-    """A scheme's text: rope, "rope(base=500000.0) + alibi"."""
+    Of a scheme: idea, equation, where it enters attention, settings, parameters, sources. Of a task: a worked example,
+    what the oracle answers, floors, sizes, settings, what it offers to schemes, sources.
+    """
+
+    what: Spec
+    """A scheme's text, rope or "rope(base=500000.0) + alibi", or a task's: copy, "token_k_back(k=3)"."""
     width: int = 64
-    """Features of the residual stream, for which parameters are counted."""
+    """Of a scheme: features of the residual stream, for which parameters are counted."""
     heads: int = 4
-    """Query heads."""
+    """Of a scheme: query heads."""
     head: int = 16
-    """Features of one head."""
+    """Of a scheme: features of one head."""
     trained: int = 40
-    """The longest sequence trained on."""
+    """Of a scheme: the longest sequence trained on."""
     longest: int = 160
-    """The size of tables."""
+    """Of a scheme: the size of tables."""
+    size: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
+    """Of a task: the size of its example; a small one, unless given."""
     json: Flag = False
     """Print JSON."""
 
     def __call__(self) -> int:
+        if _kind(self.what) == "task":
+            return self._task()
+        if self.size is not None:
+            raise ValueError(f"--size is of a task; leave it out for the scheme {self.what!r}.")
         from posenc.catalog import describe
         from posenc.scheme import Dims
 
-        found = describe(self.scheme, Dims(self.width, self.heads, self.head, self.trained, self.longest))
+        found = describe(self.what, Dims(self.width, self.heads, self.head, self.trained, self.longest))
         if self.json:
             say_json(found)
         else:
             say("\n\n".join(_described(part) for part in [found, *found.get("parts", ())]))
         return 0
 
+    def _task(self) -> int:
+        for f in dataclasses.fields(self):
+            if isinstance(f.default, int) and f.name != "json" and getattr(self, f.name) != f.default:
+                raise ValueError(f"--{f.name} is of a scheme; leave it out for the task {self.what!r}.")
+        from posenc.show import task_card
+
+        found = task_card.card(self.what, self.size)
+        floors = task_card.counted(self.what)
+        if self.json:
+            say_json({**found, "floors": floors})
+        else:
+            say(task_card.as_text(found, floors))
+        return 0
+
 
 @dataclass(frozen=True)
 class Cite:
-    """BibTeX of everything in a scheme."""
+    """BibTeX of everything in a scheme, or of a task."""
 
-    scheme: Spec
-    """A scheme's text: rope, "rope + alibi"."""
+    what: Spec
+    """A scheme's text, rope or "rope + alibi", or a task's: copy."""
     json: Flag = False
     """Print a JSON array of entries."""
 
     def __call__(self) -> int:
-        from posenc.catalog import cite
+        if _kind(self.what) == "task":
+            from posenc.show.task_card import cite
+        else:
+            from posenc.catalog import cite
 
-        found = cite(self.scheme)
+        found = cite(self.what)
         if self.json:
             say_json(found.split("\n\n"))
         else:
@@ -159,6 +188,25 @@ class Explain:
             if not self.json:
                 say(f"Written to {path}.")
         return 0
+
+
+def _kind(text: str) -> str:
+    """Whether a text names a "scheme" or a "task"; of a name that neither has, whichever has the nearest."""
+    from posenc import grammar
+    from posenc.scheme import SCHEMES
+    from posenc.tasks.task import TASKS
+
+    tree = grammar.read(text)
+    if not isinstance(tree, grammar.Call):
+        return "scheme"  # sums, lists and coordinates
+    known = {kind: {*r.names(), *r.broken} for kind, r in (("scheme", SCHEMES), ("task", TASKS))}
+    kinds = [kind for kind, names in known.items() if tree.name in names]
+    if len(kinds) > 1:
+        raise ValueError(f"{tree.name!r} names a scheme and a task; rename the one that your package brings.")
+    if not kinds:
+        near = difflib.get_close_matches(tree.name, sorted(known["scheme"] | known["task"]), 1, 0.5)
+        kinds = [kind for kind, names in known.items() if set(near) & names]
+    return kinds[0] if kinds else "scheme"
 
 
 def _page(target: Path | None) -> int:

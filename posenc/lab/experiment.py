@@ -1,12 +1,10 @@
 """What a sweep asks: a name, runs, a plan. An experiment file, a TOML file and `--grid` all make this one object.
 
-An experiment file is a claim, in Python: a docstring, `runs()`, and where wanted `plan`, `figure(results)`, and what
-was `published`.
+An experiment file is a claim, in Python: a docstring, `runs()`, and where wanted `plan` and `figure(results)`.
 
     \"\"\"ALiBi keeps its accuracy beyond the lengths trained on.
 
     Source: Press et al. (2022), Figure 4.
-    Setting: what is smaller here than there.
     Cost: 2 minutes on 2 cores.
     Command: posenc sweep experiments/first_look.py
     Variation: --only scheme=rope,alibi
@@ -32,7 +30,7 @@ from posenc.lab.presets import PRESETS
 from posenc.lab.pyfile import executed, pointing
 from posenc.lab.run import Plan, Run
 
-_PARTS = ("source", "setting", "cost", "command", "variation", "result")
+_PARTS = ("source", "cost", "command", "variation", "result")
 
 
 class NothingMatches(ValueError):
@@ -49,8 +47,6 @@ class Header:
     command: str = ""
     variation: str = ""
     result: str = ""
-    setting: str = ""
-    """What is smaller than, or other than, where the claim comes from."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +61,6 @@ class Experiment:
     header: Header = Header()
     figure: Callable[[Any], Any] | None = dataclasses.field(default=None, compare=False, repr=False)
     """Draws the experiment's own figure from its results."""
-    published: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False)
-    """What others reported, of `posenc.lab.published`."""
 
     def __post_init__(self):
         check_name(self.name)
@@ -96,10 +90,12 @@ class Experiment:
             if name not in words.fields(Run):
                 raise words.unknown("setting of a run", name, words.fields(Run))
             has = {_key(name, getattr(run, name)): getattr(run, name) for run in self.runs}
-            wanted = [_key(name, words.value(name, v)) for v in words.several(given, name)]
-            for value in wanted:
-                if value not in has:
+            wanted = []
+            for value in words.several(given, name):
+                each = [_key(name, words.value(name, v)) for v in words.expanded(name, [value])]
+                if not set(each) & set(has):
                     raise NothingMatches(f"No run has {name}={value}; there are {', '.join(map(str, has.values()))}.")
+                wanted += each
             runs = tuple(run for run in runs if _key(name, getattr(run, name)) in wanted)
         if not runs:
             raise NothingMatches(f"No run has {' and '.join(texts)} at once; {len(self.runs)} were looked at.")
@@ -108,12 +104,17 @@ class Experiment:
     def changed(self, texts: Sequence[str]) -> Experiment:
         """The same with settings of all runs or of the plan changed: `changed(["steps=200", "width=32"])`."""
         run, plan = settings(texts)
+        if words.is_suite(run.get("task")):
+            raise ValueError(f"task={run['task']} is several tasks, and these runs have theirs; sweep it by --grid.")
         runs = dict.fromkeys(dataclasses.replace(r, **run) for r in self.runs)
         return dataclasses.replace(self, runs=tuple(runs), plan=dataclasses.replace(self.plan, **plan))
 
 
 def grid(base: Run, **axes: Iterable[Any]) -> tuple[Run, ...]:
-    """Every combination of the values given, the first axis outermost: `grid(Run(), scheme=["rope", "alibi"])`."""
+    """Every combination of the values given, the first axis outermost: `grid(Run(), scheme=["rope", "alibi"])`.
+
+    A suite stands for its tasks: `grid(Run(), task="suite:probes")`, or among others in a list.
+    """
     lists = {name: _axis(name, values) for name, values in axes.items()}
     runs = tuple(
         dataclasses.replace(base, **dict(zip(lists, point, strict=True)))
@@ -128,9 +129,11 @@ def grid(base: Run, **axes: Iterable[Any]) -> tuple[Run, ...]:
 def _axis(name: str, values: Iterable[Any]) -> list[Any]:
     if name not in words.fields(Run):
         raise words.unknown("setting of a run", name, words.fields(Run))
+    if name == "task" and words.is_suite(values):
+        values = [values]
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"The axis {name!r} takes a list of values, not {values!r}.")
-    listed = list(values)
+    listed = words.expanded(name, values)
     if not listed:
         raise ValueError(f"The axis {name!r} has no values; give one or more.")
     return listed
@@ -170,13 +173,15 @@ def from_words(
         key, given = words.pair(text, "--grid")
         if key in axes or key in run or key in plan:
             raise ValueError(f"{key} is given twice; give it once, by --grid or by --set.")
-        values = words.several(given, key)
+        values = words.expanded(key, words.several(given, key))
         if words.owner(key) is Run:
             axes[key] = [words.value(key, v) for v in values]
         elif len(values) == 1 or isinstance(getattr(Plan(), key), tuple) or key == "sizes":
             plan[key] = words.value(key, given)
         else:
             raise ValueError(f"{key} is one for a whole plan, but --grid gives {len(values)}; sweep once for each.")
+    if words.is_suite(run.get("task")):
+        axes = {"task": words.expanded("task", words.several(run.pop("task"), "task")), **axes}
     planned = dataclasses.replace(usual[1], **plan)
     check_many(math.prod(map(len, axes.values())) * len(planned.seeds) * len(planned.lr), yes)
     runs = grid(dataclasses.replace(usual[0], **run), **axes)
@@ -220,7 +225,6 @@ def from_file(path: str | Path, yes: bool = False) -> Experiment:
             path.name,
             header(module.__doc__ or ""),
             getattr(module, "figure", None),
-            tuple(getattr(module, "published", ())),
         )
     check_many(made.trials, yes)
     return made

@@ -10,6 +10,8 @@ task = ["even_pairs", "reverse_string"]
 [[exclude]]
 scheme = "alibi"
 task = "even_pairs"
+
+A suite stands for its tasks: `task = "suite:probes"`.
 """
 
 from __future__ import annotations
@@ -75,7 +77,8 @@ def read(path: Path, yes: bool = False) -> Experiment:
 
 def _runs(whole: dict, each: int, yes: bool) -> tuple[Run, ...]:
     base = _values(whole.get("run", {}), Run)
-    axes = [{name: _listed(name, values)} for name, values in whole.get("grid", {}).items()]
+    axes = [{"task": _listed("task", base.pop("task"))}] if words.is_suite(base.get("task")) else []
+    axes += [{name: _listed(name, values)} for name, values in whole.get("grid", {}).items()]
     axes += [{n: _listed(n, v) for n, v in together.items()} for together in whole.get("zip", [])]
     named = [name for axis in axes for name in axis]
     for name in named:
@@ -87,7 +90,7 @@ def _runs(whole: dict, each: int, yes: bool) -> tuple[Run, ...]:
     points = [[dict(zip(axis, p, strict=True)) for p in zip(*axis.values(), strict=True)] for axis in axes]
     check_many(math.prod(map(len, points)) * each, yes)
     every = [{k: v for part in p for k, v in part.items()} for p in itertools.product(*points)]
-    left_out = [{n: _values({n: v}, Run)[n] for n, v in out.items()} for out in whole.get("exclude", [])]
+    left_out = [_values(one, Run) for out in whole.get("exclude", []) for one in _each_task(out)]
     runs = [Run(**{**base, **point}) for point in every]
     return tuple(r for r in runs if not any(_is(r, out) for out in left_out))
 
@@ -96,10 +99,16 @@ def _is(run: Run, out: dict[str, Any]) -> bool:
     return bool(out) and all(getattr(run, name) == value for name, value in out.items())
 
 
+def _each_task(out: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is left out, once for each task of a suite."""
+    return [{**out, "task": task} for task in words.expanded("task", [out["task"]])] if "task" in out else [out]
+
+
 def _listed(name: str, values: Any) -> list[Any]:
+    values = [values] if name == "task" and words.is_suite(values) else values
     if not isinstance(values, list) or not values:
         raise ValueError(f"{name} is {values!r}; [grid] and [[zip]] take a list of one or more values.")
-    return [_values({name: v}, Run)[name] for v in values]
+    return [_values({name: v}, Run)[name] for v in words.expanded(name, values)]
 
 
 def _values(table: dict[str, Any], cls: type) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from typing import Any, Union
 from posenc.lab.run import Plan, Run
 
 MANY = 100_000
+SUITE = "suite:"
+"""Before the name of a suite, where a task is named: `task=suite:probes`."""
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -59,6 +61,33 @@ def several(text: str, name: str) -> list[str]:
         has = "no value" if len(values) == 1 else "an empty value"
         raise ValueError(f"{name}={text} has {has}; write one or more, such as {name}=a,b.")
     return values
+
+
+def is_suite(given: Any) -> bool:
+    """Whether this names a suite in the place of a task."""
+    return isinstance(given, str) and given.strip().startswith(SUITE)
+
+
+def expanded(name: str, values: Iterable[Any]) -> list[Any]:
+    """The values of an axis with the tasks of a suite in its place, each task once: `task=suite:probes,copy`.
+
+    Suites are looked up only where one is named: that needs the tasks, hence jax.
+    """
+    values = list(values)
+    if name != "task" or not any(map(is_suite, values)):
+        return values
+    from posenc import tasks
+
+    known, found = tasks.suites(), []
+    for given in values:
+        if not is_suite(given):
+            found.append(given)
+            continue
+        suite = given.strip().removeprefix(SUITE).strip()
+        if suite not in known:
+            raise unknown("suite", suite, known)
+        found += [task for task in tasks.suite(suite) if task not in [*found, *values]]
+    return found
 
 
 def unknown(kind: str, given: str, known: Iterable[str]) -> ValueError:

@@ -122,6 +122,10 @@ class Addition(Task, name="addition"):
         return MARKERS + self.form.hints
 
     @property
+    def vocabulary(self):
+        return {PLUS: "+"} | {MARKERS + s: f"H{s}" for s in range(self.form.hints)}
+
+    @property
     def choices(self):
         return TEN + self.form.hints
 
@@ -178,6 +182,7 @@ class AdditionMulti(Task, name="addition_multi"):
     least = {"numbers": 2}
     samples = ({"numbers": 4}, {"numbers": 10, "other": 2})
     alphabet, choices = MARKERS, TEN
+    vocabulary = {PLUS: "+"}
     sizes = Sizes(1, (1, 40), (41, 50, 60, 75, 100))
 
     numbers: int = 3

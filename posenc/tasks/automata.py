@@ -87,6 +87,7 @@ class CycleNavigation(Task, name="cycle_navigation"):
     ability = ("counting",)
     suites = ("chomsky", "state")
     alphabet, classes = 3, 5
+    vocabulary = {0: "back", 1: "stay", 2: "on"}
     sizes = SIZES
 
     def tokens(self, n):
@@ -119,6 +120,7 @@ class ModularArithmetic(Task, name="modular_arithmetic"):
     suites = ("chomsky", "state")
     samples = ({"as_released": True},)
     alphabet, classes = 9, 5
+    vocabulary = {PLUS: "+", MINUS: "-", TIMES: "·"}
 
     as_released: bool = later(False)
 

@@ -128,6 +128,7 @@ class BinaryAddition(Task, name="binary_addition"):
     suites = ("chomsky",)
     samples = ({"as_released": True},)
     alphabet = classes = 3
+    vocabulary = {SIGN: "+"}
 
     as_released: bool = False
 
@@ -161,6 +162,7 @@ class BinaryMultiplication(Task, name="binary_multiplication"):
     suites = ("chomsky",)
     samples = ({"as_released": True},)
     alphabet = classes = 3
+    vocabulary = {SIGN: "·"}
 
     as_released: bool = False
 

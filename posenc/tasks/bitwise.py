@@ -41,6 +41,7 @@ class BitwiseOr(Task, name="bitwise_or"):
     suites = ("arithmetic",)
     samples = ({"bits": "as_released"}, {"other": 4}, {"bits": "as_released", "other": 4})
     alphabet, choices = 3, 2
+    vocabulary = {OR: "+"}
     sizes = Sizes(1, (1, 20), (21, 30, 40, 60, 80, 100))
 
     bits: Literal["fair", "as_released"] = "fair"

@@ -37,6 +37,7 @@ class FillBlank(Task, name="fill_blank"):
     suites = ("probes",)
     samples = ({"window": 1, "hide": 0.5},)
     alphabet, classes = MODULUS + 1, MODULUS
+    vocabulary = {BLANK: "_"}
     sizes = Sizes(3, (16, 32), (33, 48, 64, 96, 128))
 
     hide: float = 0.15

@@ -106,6 +106,7 @@ class ModularArithmeticBrackets(Task, name="modular_arithmetic_brackets"):
     ability = ("state",)
     suites = ("chomsky",)
     alphabet, classes = 11, 5
+    vocabulary = {PLUS: "+", MINUS: "-", TIMES: "·", OPEN: "(", CLOSE: ")"}
     sizes = SIZES
 
     def tokens(self, n):
@@ -135,6 +136,7 @@ class SolveEquation(Task, name="solve_equation"):
     suites = ("chomsky",)
     samples = ({"as_released": True},)
     alphabet, classes = 11, 5
+    vocabulary = dict(enumerate("+-()x=", 5))
 
     as_released: bool = False
 

@@ -65,6 +65,11 @@ class Copy(Task, name="copy"):
         return self.symbols + self.hints + (self.variant in ("random_twice", "substitute"))
 
     @property
+    def vocabulary(self):
+        names = {"substitute": {self.symbols: "TO"}, "random_twice": {self.symbols: "NEXT"}}
+        return names.get(self.variant, {self.symbols + s: f"H{s}" for s in range(self.hints)})
+
+    @property
     def choices(self):
         return self.symbols + self.hints
 
@@ -154,6 +159,10 @@ class Reverse(Task, name="reverse"):
     @property
     def alphabet(self):
         return self.symbols + (self.variant != "once")
+
+    @property
+    def vocabulary(self):
+        return {self.symbols: "NEXT"} if self.variant != "once" else {}
 
     @property
     def choices(self):

@@ -33,6 +33,10 @@ class CountSymbol(Task, name="count_symbol"):
         return self.symbols + 1
 
     @property
+    def vocabulary(self):
+        return {self.symbols: "A"}
+
+    @property
     def classes(self):
         return self.most + 1
 

@@ -68,6 +68,7 @@ class DateFormat(Task, name="date_format"):
     ability = ("alignment",)
     suites = ("translation",)
     alphabet = len(CHARACTERS)
+    vocabulary = dict(enumerate(CHARACTERS.replace(" ", "␣")))
     choices = 11
     sizes = Sizes(1, (YEARS, YEARS), (), YEARS)
 

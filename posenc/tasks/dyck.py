@@ -46,6 +46,11 @@ class Dyck(Task, name="dyck"):
         return 2 * self.kinds
 
     @property
+    def vocabulary(self):
+        opened = {kind: f"({kind}" for kind in range(self.kinds)}
+        return opened | {self.kinds + kind: f"{kind})" for kind in range(self.kinds)}
+
+    @property
     def classes(self):
         return 2 * self.kinds if self.full else self.kinds
 

@@ -34,6 +34,7 @@ class FlipFlop(Task, name="flip_flop"):
     suites = ("state", "quick")
     samples = ({"p": 0.1}, {"noisy": True})
     alphabet, choices = 5, 2
+    vocabulary = {WRITE: "w", READ: "r", IGNORE: "i"}
     sizes = Sizes(4, (512, 512), (512, 1024))
 
     p: float = 0.8

@@ -39,6 +39,10 @@ class TokenAtIndex(Task, name="token_at_index"):
         return self.symbols + self.indices
 
     @property
+    def vocabulary(self):
+        return {self.symbols + k: f"I{k}" for k in range(self.indices)}
+
+    @property
     def classes(self):
         return self.symbols
 
@@ -86,6 +90,10 @@ class IndexOfToken(Task, name="index_of_token"):
     @property
     def alphabet(self):
         return self.symbols + 1
+
+    @property
+    def vocabulary(self):
+        return {self.symbols: "M"}
 
     @property
     def classes(self):

@@ -52,6 +52,10 @@ class SortLabels(Task, name="sort_labels"):
         return LABELS + self.labels
 
     @property
+    def vocabulary(self):
+        return {COLON: ":", COMMA: ","} | {LABELS + i: f"L{i}" for i in range(self.labels)}
+
+    @property
     def choices(self):
         return self.labels + 1
 

@@ -41,6 +41,7 @@ class AdditionKazemnejad(Task, name="addition_kazemnejad"):
     ability = ("alignment",)
     suites = ("kazemnejad",)
     alphabet, choices = PLUS + 1, TEN
+    vocabulary = {PLUS: "+"}
     least = {"shortest": 1}
     samples = ({"law": "as_released"}, {"shortest": 1})
 

@@ -61,6 +61,10 @@ class Minesweeper(Task, name="minesweeper"):
         return FREE + 1 + self._ends
 
     @property
+    def vocabulary(self):
+        return dict(enumerate("ME;"[: self.alphabet - MINE], MINE))
+
+    @property
     def _ends(self):
         """How many tokens end a line."""
         return int(self.text == "lines")

@@ -52,6 +52,7 @@ class MultiplyNxM(Task, name="multiply_nxm"):
     least = {"m": 1}
     samples = ({"m": 2},)
     alphabet, choices = TIMES + 1, TEN
+    vocabulary = {TIMES: "*"}
     sizes = Sizes(1, (1, 40), (41, 50, 60, 75, 100))
 
     m: int = 1
@@ -93,6 +94,7 @@ class MultiplicationAbacus(Task, name="multiplication_abacus"):
     suites = ("arithmetic",)
     samples = ({"other": "same"}, {"other": 2})
     alphabet, choices = TIMES + 1, TEN
+    vocabulary = {TIMES: "*"}
     sizes = Sizes(1, (1, 15), (16, 18, 20, 22, 25))
 
     other: Other = "any"

@@ -59,6 +59,12 @@ class Needle(Task, name="needle"):
         return self.fillers + self.keys + self.values + 3
 
     @property
+    def vocabulary(self):
+        groups = ("f", self.fillers), ("k", self.keys), ("v", self.values)
+        names = [f"{letter}{i}" for letter, count in groups for i in range(count)]
+        return dict(enumerate([*names, "KEY", "VAL", "ASK"]))
+
+    @property
     def choices(self):
         return self.values
 
@@ -121,6 +127,10 @@ class Passkey(Task, name="passkey"):
     @property
     def alphabet(self):
         return 10 + self.fillers + 1
+
+    @property
+    def vocabulary(self):
+        return {10 + i: f"f{i}" for i in range(self.fillers)} | {10 + self.fillers: "KEY"}
 
     @property
     def sizes(self):

@@ -83,6 +83,10 @@ class PointerBack(Task, name="pointer_back"):
         return self.symbols + self.reach
 
     @property
+    def vocabulary(self):
+        return {self.symbols + k: f"B{k + 1}" for k in range(self.reach)}
+
+    @property
     def classes(self):
         return self.symbols
 
@@ -131,6 +135,10 @@ class Distance(Task, name="distance"):
     @property
     def alphabet(self):
         return self.symbols + 1
+
+    @property
+    def vocabulary(self):
+        return {self.symbols: "M"}
 
     @property
     def classes(self):

@@ -38,6 +38,10 @@ class Before(Task, name="before"):
         return self.symbols + 2
 
     @property
+    def vocabulary(self):
+        return {self.symbols: "A", self.symbols + 1: "B"}
+
+    @property
     def sizes(self):
         return Sizes(2, (8, 32), (33, 48, 64, 96, 128))
 
@@ -77,6 +81,10 @@ class SameOrder(Task, name="same_order"):
     @property
     def alphabet(self):
         return self.symbols + 1
+
+    @property
+    def vocabulary(self):
+        return {self.symbols: "SEP"}
 
     @property
     def sizes(self):

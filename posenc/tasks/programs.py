@@ -52,6 +52,11 @@ class CountingCope(Task, name="counting_cope"):
     def alphabet(self):
         return MOST + 1 + self.variables + 5
 
+    @property
+    def vocabulary(self):
+        letters = [chr(97 + i) if i < 26 else f"v{i}" for i in range(self.variables)]
+        return dict(enumerate([*letters, "=", ";", "++;", "pass;", "print"], MOST + 1))
+
     def tokens(self, n):
         return n + self._room(n) + 2 + 4
 

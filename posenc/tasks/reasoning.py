@@ -75,6 +75,7 @@ class ParityLM(Task, name="parity_lm"):
     ability = ("counting",)
     suites = ("kazemnejad",)
     alphabet, choices = 4, 2
+    vocabulary = {2: "no", 3: "yes"}
     sizes = Sizes(1, (3, 8), BEYOND)
 
     def tokens(self, n):
@@ -107,6 +108,7 @@ class Polynomial(Task, name="polynomial"):
     ability = ("state",)
     suites = ("kazemnejad",)
     alphabet, choices = COMMA + 1, 10
+    vocabulary = {MINUS: "-", TIMES: "*", POWER: "^", PLUS: "+", X: "x", EQUALS: "=", COMMA: ","}
     sizes = Sizes(1, (4, 8), BEYOND)
 
     def tokens(self, n):
@@ -159,6 +161,11 @@ class Lego(Task, name="lego"):
     @property
     def alphabet(self):
         return self.letters + 5  # = + - 1 ;
+
+    @property
+    def vocabulary(self):
+        names = {i: chr(97 + i) if i < 26 else f"v{i}" for i in range(self.letters)}
+        return names | dict(enumerate("=+-1;", self.letters))
 
     @property
     def sizes(self):

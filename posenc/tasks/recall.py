@@ -74,6 +74,11 @@ class AssociativeRecall(Task, name="associative_recall"):
         return self.keys + self.values + (NOISE if self.noise else 0)
 
     @property
+    def vocabulary(self):
+        keys = {i: f"k{i}" for i in range(self.keys)}
+        return keys | {self.keys + i: f"v{i}" for i in range(self.values)}
+
+    @property
     def classes(self):
         return self.values if self.repeat else self.vocab
 

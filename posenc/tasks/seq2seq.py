@@ -120,6 +120,10 @@ class ToyTranslation(Task, name="toy_translation"):
         return 6 * self.words
 
     @property
+    def vocabulary(self):
+        return dict(enumerate(letter + str(i) for letter in "anvANV" for i in range(self.words)))
+
+    @property
     def choices(self):
         return 3 * self.words
 

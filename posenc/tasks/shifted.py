@@ -57,6 +57,7 @@ class Shifted(Task, name="shifted"):
     ability = property(lambda self: self.inner.ability)
     revision = property(lambda self: self.inner.revision)  # with one of its own, were these data ever to change
     alphabet = property(lambda self: self.inner.alphabet + 1)
+    vocabulary = property(lambda self: self.inner.vocabulary | {self.inner.alphabet: "FILL"})
     classes = property(lambda self: self.vocab if self.layout is Layout.LM else self.inner.classes)
     choices = property(lambda self: self.inner.choices)
     cue = property(lambda self: self.inner.cue)

@@ -68,6 +68,7 @@ class SortMulti(Task, name="sort_multi"):
     ability = ("counting", "alignment")
     suites = ("kazemnejad",)
     alphabet = choices = COMMA + 1
+    vocabulary = {COMMA: ","}
     sizes = SIZES
     least = {"smallest": 0, "largest": 1}
     samples = ({"smallest": 0, "largest": 120},)

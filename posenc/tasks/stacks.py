@@ -32,6 +32,7 @@ class StackManipulation(Task, name="stack_manipulation"):
     ability = ("state",)
     suites = ("chomsky", "state")
     alphabet, classes = 5, 3
+    vocabulary = {POP: "pop", PUSH: "push0", PUSH + 1: "push1"}
     sizes = SIZES
 
     def tokens(self, n):

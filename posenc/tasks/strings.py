@@ -160,6 +160,7 @@ class MissingDuplicateString(Task, name="missing_duplicate_string"):
     suites = ("chomsky", "recall")
     samples = ({"as_released": True},)
     alphabet, classes = 4, 2
+    vocabulary = {2: "_", 3: "."}
 
     as_released: bool = later(False)
 

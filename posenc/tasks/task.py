@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from abc import ABC, abstractmethod
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
 import jax
@@ -115,6 +116,8 @@ class Task(ABC):
     revision: Any = 1  # raised when the data change
     alphabet: Any
     """int: how many tokens the task itself has, without the specials of its layout."""
+    vocabulary: Any = MappingProxyType({})
+    """dict: what the task's own tokens are called, for people, where their number does not say it."""
     sizes: Any
     """Sizes: which are trained on, evaluated, and legal."""
     classes: Any = property(lambda task: task.vocab)
@@ -155,6 +158,12 @@ class Task(ABC):
     def special(self, word: str) -> int:
         """The id of EMPTY, PAD, SEP, BOS or EOS."""
         return self.alphabet + self.layout.specials.index(word)
+
+    def word(self, token: int) -> str:
+        """What a token is called: its name, or its number."""
+        if token >= self.alphabet:
+            return self.layout.specials[token - self.alphabet]
+        return self.vocabulary.get(token, str(token))
 
     @abstractmethod
     def tokens(self, n: int) -> int:

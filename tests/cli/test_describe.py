@@ -1,0 +1,127 @@
+"""`posenc describe` and `cite` of tasks: a worked example that is true, floors, source; names that are one thing."""
+
+import json
+
+import pytest
+
+import posenc as package
+from posenc import tasks
+from posenc.show import task_card
+from posenc.tasks.task import TASKS
+
+OURS = [name for name in tasks.names() if TASKS.find(name).__module__.startswith("posenc.")]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_task_has_a_card_whose_example_its_oracle_answers(name):
+    found = task_card.card(name)
+    task, example = tasks.parse(name), found["example"]
+    assert example["ids"]["targets"] == example["ids"]["answer"] == task.answer(list(example["ids"]["prompt"]))
+    assert [w for w in example["out"] if w is not None] == example["oracle"] != []
+    assert len(example["in"]) == len(example["out"]) <= task.tokens(example["size"])
+    assert found["task"] == name and found["idea"].endswith(".") and found["lines"]
+    text = task_card.as_text(found)
+    assert f"An example of size {example['size']}:" in text and all(line in text for line in found["lines"])
+    assert max(len(line) for line in text.splitlines() if line.startswith("      ")) < 125
+    assert json.loads(json.dumps(found))["sizes"]["smallest"] == task.sizes.smallest
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_task_says_whom_to_cite_or_that_it_is_ours(name):
+    entries, doc = task_card.entries(TASKS.find(name)), TASKS.find(name).__doc__
+    assert entries or "(ours" in doc
+    for entry in entries:
+        assert entry.startswith("@") and entry.count("{") == entry.count("}") and entry.endswith("}")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_names_of_tokens_are_few_short_and_told_apart(name):
+    for settings in ({}, *TASKS.find(name).samples):
+        task = TASKS.find(name)(**settings)
+        assert all(0 <= token < task.alphabet for token in task.vocabulary)
+        words = [task.word(token) for token in range(min(task.vocab, 300))]
+        assert all(words) and not any(c.isspace() for word in words for c in word)
+        assert len(set(words)) == len(words) or name == "lego", "its number 1 and its sign for it are one word"
+        assert [task.word(task.special(word)) for word in task.layout.specials] == list(task.layout.specials)
+
+
+def test_tokens_are_shown_by_their_names():
+    found = task_card.card("modular_arithmetic_brackets", 7)["example"]
+    assert set("".join(found["in"])) <= set("01234+-·()?") and "?" in found["in"]
+    found = task_card.card("copy(symbols=5)", 3)["example"]
+    assert found["in"][0] == "BOS" and found["in"][4] == "SEP" and found["out"][-2] == "EOS"
+    assert found["out"][:4] == [None] * 4, "nothing is asked for in the prompt"
+
+
+def test_an_example_asks_for_something_where_most_rows_do_not():
+    assert task_card.card("fill_blank(hide=0.02)", 8)["example"]["oracle"]
+
+
+@pytest.mark.parametrize("name", ["even_pairs", pytest.param("bucket_sort", marks=pytest.mark.nightly)])
+def test_floors_are_counted_at_two_sizes(name):
+    found = task_card.counted(name)
+    first, last = found["at size"]
+    assert first == 40 and last == 500 and found["rows"] > 1000
+    uniform = 0.5 if name == "even_pairs" else 0.2
+    assert found["at size"][first]["uniform"] == pytest.approx(uniform)
+    if name == "bucket_sort":
+        assert found["at size"][first]["position"] == pytest.approx(0.78, abs=0.02)
+        assert found["at size"][last]["position"] == pytest.approx(0.936, abs=0.02)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", OURS)
+def test_the_floors_of_every_task_can_be_counted(name):
+    found = task_card.counted(name)
+    assert 1 <= len(found["at size"]) <= 2
+    for n, at in found["at size"].items():
+        assert tasks.parse(name).tokens(n) <= task_card.LONGEST or len(found["at size"]) == 1
+        assert all(0 <= value <= 1 for value in at.values())
+
+
+def test_a_task_is_described_as_typed(posenc):
+    said = posenc("describe", "even_pairs", "--size", "5")
+    assert said.code == 0 and said.err == ""
+    for part in ("even_pairs\n", "0 1 0 1 0 0 1 ?  ->  1", "oracle", "Floors, in accuracy", "size 40: uniform 50.0 %"):
+        assert part in said.out
+    found = json.loads(posenc("describe", "even_pairs", "--json").out)
+    assert found["floors"]["at size"]["40"]["uniform"] == 0.5 and found["example"]["size"] == 6
+
+
+def test_a_task_is_cited_as_typed(posenc):
+    said = posenc("cite", "copy(hints=30)")
+    assert said.code == 0 and "kazemnejad2023impact" in said.out and "zhou2024algorithms" in said.out
+    assert posenc("cite", "reverse").out.count("@") == 1, "of its family, what the task itself names"
+    assert posenc("cite", "before").out.startswith("% before: its source names no publication")
+    assert len(json.loads(posenc("cite", "copy", "--json").out)) == 2
+
+
+def test_a_name_is_of_a_scheme_or_of_a_task_and_never_of_both():
+    assert not set(package.names()) & set(tasks.names())
+    assert not {"all", "attention"} & set(package.names())
+
+
+def test_a_name_that_a_stranger_made_ambiguous_is_refused(posenc, monkeypatch):
+    monkeypatch.setitem(TASKS._classes, "rope", TASKS.find("copy"))
+    for command in ("describe", "cite"):
+        said = posenc(command, "rope")
+        assert said.code == 2 and said.out == "" and "'rope' names a scheme and a task" in said.err
+
+
+BAD = {
+    "nearest task": (["describe", "revers_string"], "Did you mean 'reverse_string'?"),
+    "nearest scheme": (["describe", "ropee"], "Did you mean 'rope'?"),
+    "cited": (["cite", "even_pair"], "Did you mean 'even_pairs'?"),
+    "setting": (["describe", "copy(symbol=3)"], "no setting 'symbol'"),
+    "size": (["describe", "token_at_index", "--size", "3"], "no size 3"),
+    "size of a scheme": (["describe", "rope", "--size", "3"], "--size is of a task"),
+    "width of a task": (["describe", "copy", "--width", "32"], "--width is of a scheme"),
+    "two": (["describe", "copy + reverse"], "No scheme is called 'copy'"),
+}
+
+
+@pytest.mark.parametrize(("words", "part"), BAD.values(), ids=BAD)
+def test_what_cannot_be_described_gets_one_sentence(posenc, left, words, part):
+    said = posenc(*words)
+    assert said.code == 2 and said.out == "" and left() == [] and part in said.err
+    assert len(said.err.strip().splitlines()) == 1
