@@ -109,7 +109,7 @@ class Minesweeper(Task, name="minesweeper"):
     def answer(self, prompt):
         cells = [token for token in prompt[1:-1] if token != LINE]
         rows = prompt[1:-1].count(LINE) + 1 if self._ends else math.isqrt(len(cells))
-        width = len(cells) // rows
+        width = len(cells) // rows if self._ends else rows
         if rows * width != len(cells):
             raise ValueError(f"A text of {len(cells)} cells does not say how wide its board is; take other='same'.")
         said = [0] * len(cells)

@@ -1,0 +1,252 @@
+"""Arithmetic: how pairs of sizes are drawn, sums and products of any length, and the coordinates of digits."""
+
+import itertools
+import random
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from task_checks import agrees_with_its_oracle, drawn, is_well_formed, p_value
+
+from posenc import tasks
+from posenc.tasks import digits, minesweeper
+
+ROWS = 20_000
+
+
+def sizes(n, k, least=1):
+    """The law of k sizes of at least so much, uniform and independent, given that the largest is n."""
+    found = [c for c in itertools.product(range(least, n + 1), repeat=k) if max(c) == n]
+    return dict.fromkeys(found, 1 / len(found))
+
+
+@pytest.mark.parametrize(("n", "k", "least"), [(1, 2, 1), (5, 2, 1), (7, 2, 5), (3, 4, 1)])
+def test_sizes_are_those_of_an_independent_draw_whose_largest_is_n(n, k, least):
+    made = digits.counts(jax.random.key(2), jnp.full(ROWS, n, jnp.int32), k, least=least)
+    found = list(zip(*(np.asarray(c).tolist() for c in made), strict=True))
+    assert p_value(found, sizes(n, k, least)) > 1e-3
+    assert n == least or p_value(found, sizes(n, k, least + 1)) < 1e-9 > p_value(found, sizes(n + 1, k, least))
+
+
+@pytest.mark.parametrize(
+    ("named", "names", "least"),
+    [
+        ("addition", "digits_a digits_b", 1),
+        ("addition_multi", "digits_a digits_b digits_c", 1),
+        ("multiplication_abacus", "digits_a digits_b", 1),
+        ("bitwise_or", "bits_a bits_b", 1),
+        ("sort_labels", "length digits", 1),
+        ("minesweeper(shortest=2)", "width height", 2),
+    ],
+)
+def test_strata_are_the_sizes_drawn(named, names, least):
+    strata = drawn(tasks.parse(named), 4, rows=ROWS).strata
+    assert list(strata) == sorted(names.split())
+    found = list(zip(*(strata[name].tolist() for name in names.split()), strict=True))
+    assert p_value(found, sizes(4, len(names.split()), least)) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("named", "names"),
+    [
+        ("addition(format='{f}', other={o})", ("digits_a", "digits_b")),
+        ("addition_multi(other={o})", ("digits_a", "digits_c")),
+        ("multiplication_abacus(other={o})", ("digits_a", "digits_b")),
+        ("bitwise_or(other={o})", ("bits_a", "bits_b")),
+        ("bitwise_or(bits='as_released', other={o})", ("bits_a", "bits_b")),
+        ("sort_labels(other={o})", ("length", "digits")),
+        ("minesweeper(shortest=1, other={o})", ("width", "height")),
+    ],
+)
+def test_a_grid_of_pairs_can_be_evaluated(named, names):
+    """A first size below the second, above it, and as large; the second "same" or a number."""
+    for f, o in [("coupling", "3"), ("plain", "3"), ("abacus", "'same'"), ("zhou2024", "4")]:
+        task = tasks.parse(named.format(f=f, o=o))
+        for n in (2, 5):
+            batch = drawn(task, n, rows=20)
+            second = n if "same" in o else int(o)
+            assert (batch.strata[names[0]] == n).all() and (batch.strata[names[1]] == second).all()
+            is_well_formed(task, batch)
+            agrees_with_its_oracle(task, batch)
+        if "{f}" not in named:
+            break
+
+
+WAYS = list(itertools.product(("plain", "reversed"), ("plain", "reversed"), ("none", "operands", "both"), (30,)))
+WAYS += [("plain", "plain", "operands", 0), ("reversed", "plain", "none", 0)]
+
+
+@pytest.mark.parametrize(("operands", "result", "padded", "hints"), WAYS)
+def test_every_way_to_write_a_sum_is_legal(operands, result, padded, hints):
+    task = tasks.parse(f"addition(operands={operands!r}, result={result!r}, padded={padded!r}, hints={hints})")
+    batch = drawn(task, 12, rows=50, n_max=13)
+    agrees_with_its_oracle(task, batch)
+    is_well_formed(task, batch)
+    _digits_of_equal_weight_share_a_number(task, batch)
+
+
+def _digits_of_equal_weight_share_a_number(task, batch):
+    """By the text alone: the j-th digit of each number from its units has the number 2 + j, and so has its marker."""
+    form, signs = task.form, {10, task.special("SEP"), task.special("EOS")}
+    for tokens, coupled, digit in zip(batch.tokens, batch.coords["coupled"], batch.coords["digit"], strict=True):
+        number, which = [], 0
+        for at, token in enumerate(tokens[1:], start=1):
+            if token not in signs:
+                number.append(at)
+                continue
+            backwards = (form.result if which == 2 else form.operands) == "reversed"
+            each = 2 if form.hints else 1
+            places = [number[at : at + each] for at in range(0, len(number), each)]
+            assert [digit[place[-1]] for place in places] == list(range(1, len(places) + 1))
+            weights = enumerate(places if backwards else places[::-1])
+            assert all((coupled[place] == 2 + weight).all() for weight, place in weights)
+            equals = which == 1 and form.result == "plain"
+            assert token == task.special("EOS") or (coupled[at] == 1) != equals
+            number, which = [], which + 1
+        assert which == 3 and coupled[0] == 0 == digit[0]
+        assert not coupled[tokens == task.special("EOS")].any() and not coupled[tokens == task.special("PAD")].any()
+
+
+def test_the_coordinates_of_published_sums_are_those_of_the_papers():
+    """653 + 49: position coupling in its own format; places of digits in that of Abacus."""
+    batch = drawn(tasks.parse("addition(other=2)"), 3, rows=2)
+    np.testing.assert_array_equal(batch.coords["coupled"][0], [0, 4, 3, 2, 1, 4, 3, 2, 1, 2, 3, 4, 5, 0])
+    batch = drawn(tasks.parse("addition(format='abacus', other=2)"), 3, rows=2)
+    np.testing.assert_array_equal(batch.coords["digit"][0][:11], [0, 1, 2, 3, 0, 1, 2, 0, 1, 2, 3])
+    batch = drawn(tasks.parse("multiply_nxm(m=2)"), 2, rows=2)
+    np.testing.assert_array_equal(batch.coords["coupled"][0], [0, 3, 4, 5, 3, 4, 5, 4, 3, 2, 1, 0])
+    batch = drawn(tasks.parse("addition_multi"), 2, rows=2)
+    np.testing.assert_array_equal(batch.coords["coupled"][0], [0, 3, 2, 1, 3, 2, 1, 3, 2, 1, 2, 3, 4, 0])
+
+
+@pytest.mark.parametrize(
+    "named", ["multiplication_abacus", "bitwise_or", "sort_labels", "addition_multi", "multiply_nxm"]
+)
+def test_a_digit_s_place_is_counted_from_the_sign_before_it(named):
+    task = tasks.parse(named)
+    kinds = 2 if named == "bitwise_or" else 10
+    batch = drawn(task, 6, rows=40, n_max=7)
+    for tokens, digit in zip(batch.tokens, batch.coords["digit"], strict=True):
+        place, told = 0, []
+        for token in tokens:
+            place = place + 1 if token < kinds else 0
+            told.append(place)
+        assert digit.tolist() == told
+
+
+def test_cells_of_a_board_have_their_row_and_column_in_prompt_and_answer():
+    for text, ends in (("lines", 1), ("as_released", 0)):
+        task = tasks.parse(f"minesweeper(shortest=2, text={text!r})")
+        batch = drawn(task, 5, rows=30, n_max=6)
+        sizes_ = zip(batch.strata["width"], batch.strata["height"], strict=True)
+        for (w, h), row, col in zip(sizes_, batch.coords["row"], batch.coords["col"], strict=True):
+            cells = [(2 + r, 2 + c) for r in range(h) for c in range(w)]
+            lines = list(cells)
+            for r in range(h - 1, 0, -1):
+                lines[r * w : r * w] = [(1, 1)] * ends
+            told = [(0, 0), *lines, (1, 1), *cells]
+            assert list(zip(row, col, strict=True)) == told + [(0, 0)] * (len(row) - len(told))
+
+
+def test_the_released_board_says_its_shape_by_coordinates_alone():
+    """The same examples as with line ends; the oracle refuses a board that is no square."""
+    lines, released = (drawn(tasks.parse(f"minesweeper(text='{t}')"), 6, rows=50) for t in ("lines", "as_released"))
+    for a, b, w, h in zip(lines.tokens, released.tokens, lines.strata["width"], lines.strata["height"], strict=True):
+        assert [t for t in a[1 : w * h + h] if t != minesweeper.LINE] == b[1 : w * h + 1].tolist()
+    shapes = {
+        (w * h, w) for w, h in zip(released.strata["width"].tolist(), released.strata["height"].tolist(), strict=True)
+    }
+    assert {(30, 5), (30, 6)} <= shapes
+    task = tasks.parse("minesweeper(text='as_released')")
+    with pytest.raises(ValueError, match="does not say how wide"):
+        task.answer([13, *[10] * 30, 12])
+
+
+def test_a_sum_of_columns_is_carried_to_any_length():
+    rng = random.Random(0)
+    for count, length in [(2, 30), (10, 12), (3, 200)]:
+        numbers = [rng.randrange(10**length) for _ in range(count)]
+        numbers[0] = 10**length - 1  # so that a carry runs through
+        rows = [[int(c) for c in reversed(str(x).zfill(length + 1))] for x in numbers]
+        found = digits.carried(jnp.sum(jnp.array(rows), axis=0, dtype=jnp.int32)[None, :], 9 * count)
+        assert int("".join(map(str, np.asarray(found)[0, ::-1]))) == sum(numbers)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (25, 25), (40, 2), (3, 60)])
+def test_a_product_of_nines_is_exact_at_any_length(a, b):
+    columns = digits.product(jnp.full((1, a), 9), jnp.full((1, b), 9))
+    found = digits.carried(columns, 81 * min(a, b))
+    assert int("".join(map(str, np.asarray(found)[0, ::-1]))) == (10**a - 1) * (10**b - 1)
+
+
+def test_numbers_have_no_zero_in_front_and_may_be_zero_only_when_asked():
+    count = jnp.repeat(jnp.array([1, 2, 3], jnp.int32), ROWS // 2)
+    for zero in (True, False):
+        made = np.asarray(digits.number(jax.random.key(0), count, 4, zero=zero)).reshape(3, -1, 4)
+        law = dict.fromkeys(range(0 if zero else 1, 10), 1 / (10 if zero else 9))
+        assert p_value(made[0, :, 0].tolist(), law) > 1e-3 and not made[0, :, 1:].any()
+        assert p_value((made[1] @ [1, 10, 100, 1000]).tolist(), dict.fromkeys(range(10, 100), 1 / 90)) > 1e-3
+        assert (made[2][:, 2] > 0).all() and not made[2][:, 3].any()
+
+
+def test_numbers_in_a_list_have_any_number_of_digits_up_to_the_largest():
+    task = tasks.parse("sort_labels(other=3)")
+    batch = drawn(task, 4, rows=ROWS // 4)
+    found = []
+    for tokens, prompt in zip(batch.tokens, batch.prompt, strict=True):
+        text = " ".join(map(str, tokens[prompt][1:-1]))
+        found += [len(entry.split()) - 2 for entry in text.split(" 11 ")]
+    assert p_value(found, dict.fromkeys(range(1, 4), 1 / 3)) > 1e-3
+    assert p_value(found, dict.fromkeys(range(1, 5), 1 / 4)) < 1e-9
+
+
+def test_equal_numbers_keep_the_order_of_the_list():
+    task = tasks.parse("sort_labels(other=1)")
+    batch = drawn(task, 30, rows=40)  # nine numbers among thirty entries
+    agrees_with_its_oracle(task, batch)
+
+
+def test_mines_are_as_many_as_the_stated_law_has_and_no_other():
+    counted = {}
+    batch = drawn(tasks.parse("minesweeper(other='same')"), 5, rows=ROWS)
+    mines = ((batch.tokens == minesweeper.MINE) & batch.prompt).sum(axis=1)
+    for high in (0.25, 0.3):
+        ps = np.linspace(0.1, high, 20_001)[:, None]
+        k = np.arange(26)
+        ways = np.array([float(np.prod([(25 - i) / (i + 1) for i in range(j)])) for j in k])
+        law = (ways * ps**k * (1 - ps) ** (25 - k)).mean(axis=0)
+        few = dict(enumerate([*law[:12], law[12:].sum()]))
+        total = sum(few.values())
+        counted[high] = p_value(np.minimum(mines, 12).tolist(), {k: p / total for k, p in few.items()})
+    assert counted[0.25] > 1e-3 and counted[0.3] < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        ("addition(other=0)", "'any', 'same' or 1 digits or more, not 0"),
+        ("addition(other='some')", "takes 'any' or 'same' or a whole number, not 'some'"),
+        ("addition(hints=1)", "hints are 0 or more than the digits of a number, 2 here, not 1"),
+        ("addition(hints=-1)", "hints are 0 or"),
+        ("addition(hints=9, other=9)", "10 here, not 9"),
+        ("addition(format='cho')", "'coupling' or 'abacus'"),
+        ("addition_multi(numbers=11)", "adds 2 to 10 numbers"),
+        ("addition_multi(numbers=1)", "at least 2, not 1"),
+        ("multiply_nxm(m=0)", "at least 1, not 0"),
+        ("bitwise_or(other=0)", "1 bits or more"),
+        ("minesweeper(other=4)", "5 rows or more, not 4"),
+        ("sort_labels(labels=0)", "at least 1, not 0"),
+    ],
+)
+def test_settings_without_meaning_are_refused_in_one_sentence(named, says):
+    with pytest.raises(ValueError) as caught:
+        tasks.parse(named)
+    assert says in str(caught.value) and str(caught.value).endswith(".")
+
+
+def test_sizes_that_labels_or_markers_do_not_reach_are_refused():
+    for text, n in (("addition(hints=9)", 9), ("sort_labels(labels=4)", 5)):
+        with pytest.raises(ValueError, match=f"has no size {n}"):
+            tasks.parse(text).check_size(n)
+        tasks.parse(text).check_size(n - 1)
