@@ -1,10 +1,12 @@
 """What a sweep asks: a name, runs, a plan. An experiment file, a TOML file and `--grid` all make this one object.
 
-An experiment file is a claim, in Python: a docstring, `runs()`, and where wanted `plan` and `figure(results)`.
+An experiment file is a claim, in Python: a docstring, `runs()`, and where wanted `plan`, `figure(results)`, and what
+was `published`.
 
     \"\"\"ALiBi keeps its accuracy beyond the lengths trained on.
 
     Source: Press et al. (2022), Figure 4.
+    Setting: what is smaller here than there.
     Cost: 2 minutes on 2 cores.
     Command: posenc sweep experiments/first_look.py
     Variation: --only scheme=rope,alibi
@@ -30,7 +32,7 @@ from posenc.lab.presets import PRESETS
 from posenc.lab.pyfile import executed, pointing
 from posenc.lab.run import Plan, Run
 
-_PARTS = ("source", "cost", "command", "variation", "result")
+_PARTS = ("source", "setting", "cost", "command", "variation", "result")
 
 
 class NothingMatches(ValueError):
@@ -47,6 +49,8 @@ class Header:
     command: str = ""
     variation: str = ""
     result: str = ""
+    setting: str = ""
+    """What is smaller than, or other than, where the claim comes from."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ class Experiment:
     header: Header = Header()
     figure: Callable[[Any], Any] | None = dataclasses.field(default=None, compare=False, repr=False)
     """Draws the experiment's own figure from its results."""
+    published: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False)
+    """What others reported, of `posenc.lab.published`."""
 
     def __post_init__(self):
         check_name(self.name)
@@ -225,6 +231,7 @@ def from_file(path: str | Path, yes: bool = False) -> Experiment:
             path.name,
             header(module.__doc__ or ""),
             getattr(module, "figure", None),
+            tuple(getattr(module, "published", ())),
         )
     check_many(made.trials, yes)
     return made
