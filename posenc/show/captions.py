@@ -29,7 +29,7 @@ def caption(results: Results, figure: str = "length") -> str:
         _task(tasks[task], [c for c in drawn if (c.task, c.trained) == (task, trained)])
         for task, trained in sorted({(c.task, c.trained) for c in drawn})
     ]
-    return "\n".join([*parts, _marks(found, figure), counts(found, results.unreadable), *_rates(found)])
+    return "\n".join([*parts, _marks(found, figure), *_forced(found), counts(found, results.unreadable), *_rates(found)])
 
 
 def brackets(found: tuple[Cell, ...]) -> str:
@@ -169,6 +169,13 @@ def _rates(found: tuple[Cell, ...]) -> list[str]:
         return []
     rates = ", ".join(f"{r:g}" for r in tried)
     return [f"Of the learning rates {rates}, each scheme's was, per task, {'; '.join(chosen(found))}."]
+
+
+def _forced(found: tuple[Cell, ...]) -> list[str]:
+    """Which token accuracy it is, where that of tokens is shown."""
+    if all(c.metric != "token" for c in found):
+        return []
+    return ["Token accuracy is teacher-forced: each token is asked for with the true ones before it."]
 
 
 def _n(found: list[Cell]) -> str:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from posenc.compose import bare
-from posenc.lab.train import WEIGHTS, pure
+from posenc.lab import plan, store
+from posenc.lab.run import Run
+from posenc.lab.train import WEIGHTS, pure, resolve
 from posenc.models import kinds
 from posenc.models.build import build
 from posenc.models.inputs import Inputs
@@ -132,6 +134,14 @@ def test_open_settings_are_filled_for_each_side():
     assert bare(model.reader.layers[0]).bidirectional is True and bare(model.writer.layers[0]).bidirectional is False
     tables = [jax.tree.leaves(side.tied.get_value()) for side in (model.reader, model.writer)]
     assert [len(leaves) for leaves in tables] == [1, 1] and (tables[0][0] != tables[1][0]).any()
+
+
+def test_a_plan_keeps_open_settings_open():
+    """What is filled for one side, written down and read again, would be given for the other."""
+    cell = resolve(Run(scheme="t5", model="encoder_decoder", task="s2s_copy", length=4))
+    assert "bidirectional=None" in plan.written(cell)["scheme"]
+    again = plan.read_cell({"id": "a", "run": store.plain(plan.written(cell))})
+    assert again.scheme == cell.scheme and again.shape == cell.shape
 
 
 def test_what_acts_on_the_input_alone_does_nothing_across():

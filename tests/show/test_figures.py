@@ -199,6 +199,12 @@ def test_the_caption_says_who_solves_who_stands_apart_and_what_went_wrong():
     assert "Trials: 11 done, 1 diverged (each entering as a uniform guess), 0 failed." in said
 
 
+def test_the_caption_says_which_token_accuracy_it_shows():
+    assert "Token accuracy is teacher-forced:" in figures.caption(results())
+    exact = {**made.rope(), "task": {**made.rope()["task"], "metric": "exact"}}
+    assert "teacher-forced" not in figures.caption(Results("a", (exact,)))
+
+
 def test_the_caption_names_the_interval_when_there_are_six_runs():
     assert "bands the exact 95% interval of the median;" in figures.caption(results(6))
 
