@@ -18,6 +18,11 @@ RUNS = {
         "learned @ segments('inside') + rope @ segments('which')",
         "abacus(rows=40) @ given('coupled', shift=9) + sinusoidal @ augment + rope @ random_float(9.0)",
     ],
+    "addition(other='same')": ["learned @ given('coupled', shift=9, each='example') + rope"],
+    "addition(format='abacus')": ["abacus(rows=40) @ given('digit', shift=9) + alibi"],
+    "minesweeper(shortest=2)": [
+        "learned @ given('row') + learned @ given('col') + rope_2d @ axes('row', 'col', shift=3)"
+    ],
 }
 
 
