@@ -28,10 +28,10 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ("reproduce", "reproduce", "Reproduce", "published values beside ours, with n, interval and verdict"),
     ),
     "Look": (
-        ("list", "listing", "Names", "schemes, tasks, models, experiments, presets, coordinates, stems"),
-        ("describe", "look", "Describe", "what a scheme is, where it enters, what it costs"),
-        ("cite", "look", "Cite", 'BibTeX: cite "rope + alibi"'),
-        ("explain", "look", "Explain", "where position enters, with numbers: explain rope --len 8"),
+        ("list", "listing", "Names", "schemes, tasks, suites, models, experiments, presets, coordinates, stems"),
+        ("describe", "look", "Describe", "what a scheme is, where it enters, what it costs; or what a task asks"),
+        ("cite", "look", "Cite", 'BibTeX: cite "rope + alibi", cite copy'),
+        ("explain", "look", "Explain", "where position enters, in numbers: explain rope; by hand: explain attention"),
     ),
     "Extend": (
         ("new", "extend", "New", "a scheme of your own that works, with its test: new scheme mine"),

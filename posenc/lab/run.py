@@ -28,7 +28,7 @@ class Run:
     """What decides the program: equal runs are one program, and only different ones compile again."""
 
     task: str = "reverse_string"
-    """What is learned, as a text: "token_k_back(k=3)"; `posenc list tasks`."""
+    """What is learned, as a text: "token_k_back(k=3)"; where several may stand, "suite:probes"; `posenc list tasks`."""
     scheme: str = "rope"
     """Where position enters, as a text: "rope + alibi", "[rope, nope]"; `posenc list`."""
     model: str = "encoder"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import textwrap
 import unicodedata
 from typing import Any
 
@@ -26,7 +27,7 @@ LAYOUTS = {
     Layout.LM: "a text: a prompt, SEP, the answer, EOS; each token is asked for at the one before",
     Layout.SEQ2SEQ: "a source that an encoder reads, and an answer that a decoder writes",
 }
-KEY, ROWS, SIZE, SHOWN = 0, 16, 6, 48
+KEY, ROWS, SIZE, SHOWN = 0, 16, 8, 48
 """An example is the first of so many rows that asks for anything; of this size, or one of fewer tokens than shown."""
 LONGEST, WORK = 1024, 2**20
 """Floors are counted at sizes of at most so many tokens, on so many tokens in all."""
@@ -126,7 +127,8 @@ def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
         ]
         parts.append("\n".join(floor))
     parts.append("\n".join(f"  {name:<12} {value}" for name, value in facts.items()))
-    return "\n\n".join([*parts, *(f"  {note}" for note in found["notes"])])
+    notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in found["notes"])
+    return "\n\n".join([*parts, *notes])
 
 
 def _told(cls: type) -> tuple[str, list[str], list[str]]:

@@ -85,7 +85,7 @@ def test_a_task_is_described_as_typed(posenc):
     for part in ("even_pairs\n", "0 1 0 1 0 0 1 ?  ->  1", "oracle", "Floors, in accuracy", "size 40: uniform 50.0 %"):
         assert part in said.out
     found = json.loads(posenc("describe", "even_pairs", "--json").out)
-    assert found["floors"]["at size"]["40"]["uniform"] == 0.5 and found["example"]["size"] == 6
+    assert found["floors"]["at size"]["40"]["uniform"] == 0.5 and found["example"]["size"] == 8
 
 
 def test_a_task_is_cited_as_typed(posenc):
