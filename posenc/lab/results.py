@@ -199,7 +199,8 @@ def _settings(record: dict, trial: dict) -> dict[str, Any]:
     knobs = {k: trial["knobs"][k] for k in _KNOBS if k in trial["knobs"]}
     run = {k: v for k, v in record["run"].items() if k not in _FREE}
     run |= {"model": _shortest(run["model"])} if "model" in run else {}
-    return {**_LATER, **run, **knobs, "steps": trial["steps"]}
+    parts = {f"revision of {part}": n for part, n in run.pop("revisions", {}).items()}  # which there are, others say
+    return {**_LATER, **run, **parts, **knobs, "steps": trial["steps"]}
 
 
 @cache

@@ -1,0 +1,52 @@
+"""Digits of one weight at one position add far beyond the lengths trained on, in a single layer.
+
+Decimal addition of up to 10 digits, asked for up to 66. Position coupling and Abacus are told by the task which digits
+belong together; random positions under FIRE have to find them, by markers in the text.
+
+Source: Cho et al. (2024), Position Coupling, arXiv 2405.20671: 30 digits to 200 by one layer, where no encoding fails;
+McLeish et al. (2024), Transformers Can Do Arithmetic with the Right Embeddings, arXiv 2405.17399: 20 digits to 100;
+Zhou et al. (2024), Transformers Can Achieve Length Generalization But Not Robustly, arXiv 2402.09371: 40 digits to 100
+(from memory, and without released code).
+Setting: width 64 for 512 to 1024, 10 digits for 20 to 40, 4,000 steps of 32 for 50,000 of 128 to 1000; two layers for
+Zhou's 6 and McLeish's 16. Sizes keep the papers' factors: 66 is 6.67 times 10, 50 five times, 25 two and a half.
+Cost: about 35 minutes on 2 cores, estimated and not measured.
+Command: posenc sweep experiments/addition.py
+Variation: posenc run --preset coupling, the published size, on a GPU
+Result: not run.
+"""
+
+import dataclasses
+
+from posenc.lab.experiment import grid
+from posenc.lab.published import Order, Published
+from posenc.lab.run import Plan, Run
+
+COUPLED = "learned @ given(shift=56, each='example')"
+DIGITS = "abacus @ given(which='digit', shift=56)"
+RANDOM = "fire @ random_sorted(limit=512)"
+ONE, ALL_REVERSED, HINTED = "addition", "addition(format='abacus')", "addition(format='zhou2024')"
+
+CHO, MCLEISH, ZHOU = "Cho et al. (2024), figure 1", "McLeish et al. (2024), §4", "Zhou et al. (2024), §4"
+published = [
+    Published(ONE, COUPLED, 0.95, CHO, tolerance=0.05, relation="at least", over=(66,)),
+    Published(ONE, "nope", 0.05, CHO, tolerance=0.05, relation="at most", over=(66,)),
+    Order(ONE, COUPLED, "nope", CHO),
+    Published(ALL_REVERSED, DIGITS, 0.99, MCLEISH, tolerance=0.05, of="best", over=(50,)),
+    Published(HINTED, RANDOM, 0.98, ZHOU, tolerance=0.05, of="best", runs=10, over=(25,)),
+    Order(HINTED, RANDOM, "fire", ZHOU),
+    Order(HINTED, RANDOM, "rope", ZHOU),
+]
+
+plan = Plan(steps=4000, seeds=(0, 1, 2), lr=(1e-3,), sizes=(5, 10, 15, 20, 25, 30, 50, 66), rows=128)
+
+
+def runs():
+    base = Run(
+        model="decoder", width=64, depth=1, heads=4, batch=32, length=10, longest=66, lengths="example", buckets=1
+    )
+    deep = dataclasses.replace(base, depth=2)
+    return [
+        *grid(base, task=[ONE], scheme=[COUPLED, "nope", "rope"]),
+        *grid(deep, task=[ALL_REVERSED], scheme=[DIGITS]),
+        *grid(deep, task=[HINTED], scheme=[RANDOM, "fire", "rope"]),
+    ]

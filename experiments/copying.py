@@ -1,0 +1,47 @@
+"""Without any encoding decoders copy, reverse and add beyond the lengths trained on, better than with most schemes.
+
+Whole answers right, by five schemes on three tasks, and the mean over tasks of one over a scheme's rank. Who wins
+depends on the variant: of the published runs T5's bias copies random tokens farther than no encoding does.
+
+Source: Kazemnejad et al. (2023), The Impact of Positional Encoding on Length Generalization in Transformers, arXiv
+2305.19466: mean reciprocal ranks over ten tasks; numbers by task from the authors' released runs, mean of 3.
+Setting: 3 layers of width 64 for 12 of 768, lengths to 10 for 20, numbers of 4 digits for 8, 20 symbols for some
+thousand, 1,500 steps at 3e-3 for 40,000 at 3e-5; three tasks for ten.
+Cost: about 40 minutes on 2 cores, estimated and not measured.
+Command: posenc sweep experiments/copying.py
+Variation: posenc sweep --preset kazemnejad --grid task=copy,reverse scheme=nope,t5,alibi, the published size, on a GPU
+Result: not run.
+"""
+
+import dataclasses
+
+from posenc.lab.experiment import grid
+from posenc.lab.published import ALL, Order, Published
+from posenc.lab.run import Plan, Run
+
+SCHEMES = ["nope", "t5", "alibi", "rope(fraction=0.25)", "sinusoidal"]
+COPY, REVERSE = "copy(symbols=20)", "reverse(symbols=20)"
+
+RANKS, RELEASED = "Kazemnejad et al. (2023), abstract and §4, ten tasks", "released runs, sizes 21 to 40"
+published = [
+    *(
+        Published(ALL, s, value, RANKS, tolerance=0.15, of="mean", runs=3)
+        for s, value in zip(SCHEMES, (0.69, 0.55, 0.50, 0.33, 0.22), strict=True)
+    ),
+    *(
+        Published(task, s, percent / 100, RELEASED, tolerance=0.1, of="mean", runs=3)
+        for task, row in ((COPY, (30.5, 42.0, 33.1, 1.1, 2.8)), (REVERSE, (23.0, 24.2, 17.1, 7.7, 2.3)))
+        for s, percent in zip(SCHEMES, row, strict=True)
+    ),
+    *(Order(COPY, "nope", s, RELEASED) for s in SCHEMES[3:]),
+    *(Order(REVERSE, "nope", s, RELEASED) for s in SCHEMES[2:]),
+]
+
+plan = Plan(steps=1500, seeds=(0, 1, 2), lr=(3e-3,))
+
+
+def runs():
+    base = Run(model="decoder", width=64, depth=3, heads=4, batch=64, length=10, shortest=2, lengths="example")
+    numbers = dataclasses.replace(base, length=4, shortest=1)
+    texts = grid(base, task=[COPY, REVERSE], scheme=SCHEMES)
+    return [*texts, *grid(numbers, task=["addition_kazemnejad(shortest=1)"], scheme=SCHEMES)]

@@ -1,0 +1,38 @@
+"""One bit to remember: a recurrent network keeps it without error, attention with positions slips now and then.
+
+Reads ask for the bit last written, however many pairs to be ignored lie between. Attention has to look exactly one
+write back; positions that count tokens blur where that is, those that count what matters do not.
+
+Source: Liu et al. (2023), Exposing Attention Glitches with Flip-Flop Language Modeling, arXiv 2306.00946, that an LSTM
+is without error and Transformers are not; Golovneva et al. (2024), arXiv 2405.18719: errors of 6.8 % with absolute
+positions, 1.8 % with RoPE, none with CoPE at the length trained on (both from memory).
+Setting: 2 layers of width 64 for 6 of 512, 64 tokens for 512, evaluated on longer texts; the papers also ask of
+sparser and denser texts than those trained on, which a run of ours cannot.
+Cost: about 30 minutes on 2 cores, estimated and not measured.
+Command: posenc sweep experiments/flipflop.py
+Variation: posenc sweep --preset flipflop --grid scheme=learned,rope,cope, the published size, on a GPU
+Result: not run.
+"""
+
+from posenc.lab.experiment import grid
+from posenc.lab.published import Order, Published
+from posenc.lab.run import Plan, Run
+
+SCHEMES = ["nope", "sinusoidal", "learned", "rope", "alibi", "cope"]
+
+LIU, COPE = "Liu et al. (2023), §4", "Golovneva et al. (2024), §5.1, from memory"
+published = [
+    Published("flip_flop", "nope (model=lstm)", 1.0, LIU, tolerance=0.001, over="trained"),
+    *(
+        Published("flip_flop", f"{scheme} (model=decoder)", 1 - error, COPE, over="trained")
+        for scheme, error in (("learned", 0.068), ("rope", 0.018), ("cope", 0.0))
+    ),
+    *(Order("flip_flop", "cope (model=decoder)", f"{s} (model=decoder)", COPE) for s in ("learned", "rope")),
+]
+
+plan = Plan(steps=1000, seeds=(0, 1, 2, 3), lr=(1e-3,), sizes=(64, 96, 128, 256), rows=1024)
+
+
+def runs():
+    base = Run(task="flip_flop", model="decoder", width=64, depth=2, batch=32, length=64)
+    return [*grid(base, scheme=SCHEMES), *grid(base, scheme=["nope"], model=["lstm"])]

@@ -1,0 +1,130 @@
+"""What is said to depend on distances alone does not notice where a text begins, before training and after.
+
+Two measurements of a whole model, untrained and trained: how much its outputs change when a text is moved further
+along (nobody sees what stands before), and how much its last output changes when a token so many places back is
+another one. And the accuracy of the trained model behind fillers, to offsets never trained on.
+
+Source: Vaswani et al. (2017), Press et al. (2022), Su et al. (2021) and others say which scheme depends on what;
+`posenc list` says it of each. That a function of distances does not change under translation is arithmetic.
+Setting: decoders of two layers and width 64 on a probe of ours, the token three places back, behind 1 to 8 fillers.
+Cost: about 10 minutes on 2 cores, estimated and not measured.
+Command: posenc sweep experiments/invariance.py --keep, then python experiments/invariance.py runs/invariance, which
+writes what it measures beside the record
+Variation: posenc sweep experiments/invariance.py --set steps=2000 --name longer
+Result: not run.
+"""
+
+import csv
+from pathlib import Path
+
+from posenc.lab.experiment import grid
+from posenc.lab.published import Order
+from posenc.lab.run import Plan, Run
+
+SCHEMES = ["nope", "sinusoidal", "learned", "t5", "alibi", "kerple", "fire", "sandwich", "rope", "xpos", "cope", "fox"]
+TASK = "shifted(task='token_k_back(k=3, symbols=16)', size=16)"
+MEASURED = Path(__file__).parent / "records" / "invariance.measured.csv"
+SHIFTS, LENGTH, ROWS = (1, 2, 4, 8, 16, 32, 64, 128), 16, 64
+
+published = [
+    Order(TASK, relative, absolute, "arithmetic: distances do not change under translation")
+    for relative in ("t5", "alibi", "rope")
+    for absolute in ("sinusoidal", "learned")
+]
+
+plan = Plan(steps=600, seeds=(0, 1, 2, 3), lr=(3e-3,), sizes=(1, 4, 8, 12, 16, 32, 64, 128))
+
+
+def runs():
+    base = Run(task=TASK, model="decoder", width=64, depth=2, heads=4, hidden=128, batch=32, length=8, longest=144)
+    return grid(base, scheme=SCHEMES)
+
+
+def figure(results):
+    """Accuracy against offset, then what was measured: change under translation, and influence by distance."""
+    from posenc.lab.stats import cells
+    from posenc.show.across import panels
+
+    shown = {c.scheme: {n: list(v) for n, v in c.values.items()} for c in cells(results) if c.n}
+    parts = [("trained, behind fillers", shown, "fillers", "accuracy", 1 / 16)]
+    for what, along, up in (
+        ("moved", "places moved", "change of outputs (total variation)"),
+        ("influence", "places back", "change by another token there"),
+    ):
+        for state in ("untrained", "trained"):
+            if found := _read(what, state):
+                parts.append((f"{what}, {state}", found, along, up, None))
+    return panels(results, parts)
+
+
+def measure(cell, model):
+    """What a model's outputs do when a text is moved, and when one token of it is another: (what, x, value)."""
+    import jax
+    import jax.numpy as jnp
+
+    from posenc.models.inputs import Inputs
+
+    symbols, total = 16, LENGTH + max(SHIFTS)
+    words, others = jax.random.split(jax.random.key(0))
+    x = jax.random.randint(words, (ROWS, LENGTH), 0, symbols)
+    other = (x + 1 + jax.random.randint(others, x.shape, 0, symbols - 1)) % symbols
+
+    @jax.jit
+    def outputs(text, shift):
+        place = jnp.arange(total) - shift
+        real = jnp.broadcast_to((place >= 0) & (place < LENGTH), (ROWS, total))
+        tokens = jnp.where(real, jnp.take(text, jnp.clip(place, 0, LENGTH - 1), axis=1), 0)
+        said = jax.nn.softmax(model(Inputs(tokens, real), jax.random.key(0)), -1)
+        return jax.lax.dynamic_slice_in_dim(said, shift, LENGTH, 1)
+
+    def change(a, b):
+        return float(0.5 * jnp.abs(a - b).sum(-1).mean())
+
+    plain = outputs(x, 0)
+    found = [("moved", shift, change(outputs(x, shift), plain)) for shift in SHIFTS]
+    for back in range(LENGTH):
+        place = LENGTH - 1 - back
+        moved = outputs(x.at[:, place].set(other[:, place]), 0)
+        found.append(("influence", back, change(moved[:, -1], plain[:, -1])))
+    return found
+
+
+def main(run):
+    """Measure every model that a sweep kept, and the same before its first step; write both as CSV."""
+    import jax
+
+    from posenc.lab import params, plan, store
+    from posenc.models.build import build
+    from posenc.show.patterns import restored
+
+    folder, rows = store.find(run), []
+    kept = set(params.kept(folder))
+    for line in store.read_plan(folder):
+        if line["id"] in kept:
+            cell, seed = plan.read_cell(line), line["knobs"]["seed"]
+            start = build(cell.scheme, cell.shape, jax.random.fold_in(jax.random.key(seed), 0))
+            for state, model in (("untrained", start), ("trained", restored(cell, folder, line["id"]))):
+                for what, x, value in measure(cell, model):
+                    rows.append((line["label"], state, seed, what, x, round(value, 5)))
+    with MEASURED.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("scheme", "state", "seed", "what", "x", "value"))
+        writer.writerows(sorted(rows))
+    print(f"{MEASURED}: {len(rows)} measurements of {len(kept)} trials")
+
+
+def _read(what, state):
+    """Scheme to place to one value for each seed, of what was measured."""
+    points: dict[str, dict[int, list[float]]] = {}
+    if MEASURED.is_file():
+        with MEASURED.open(newline="") as file:
+            for row in csv.DictReader(file):
+                if (row["what"], row["state"]) == (what, state):
+                    points.setdefault(row["scheme"], {}).setdefault(int(row["x"]), []).append(float(row["value"]))
+    return points
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(*sys.argv[1:])

@@ -1,0 +1,55 @@
+"""A recurrent network forgets, a gated one later, a convolution at its edge; attention with positions does not.
+
+At every token the one k places back is to be named, which asks of a state to hold k tokens at once. Each k from 1 to
+24 is trained alone, on about 32 tokens. Two convolutions of four taps see seven tokens, and beyond them nothing.
+
+Source: Hochreiter and Schmidhuber (1997), Long Short-Term Memory, on why plain recurrence forgets; Bai et al. (2018),
+An Empirical Evaluation of Generic Convolutional and Recurrent Networks, arXiv 1803.01271, on a copy memory task.
+Setting: the task is ours, models are two layers of width 64; the order of those papers applies, their numbers do not.
+Cost: about 30 minutes on 2 cores, estimated and not measured.
+Command: posenc sweep experiments/memory.py
+Variation: posenc sweep experiments/memory.py --set width=128 --name wider
+Result: not run.
+"""
+
+from posenc.lab.experiment import grid
+from posenc.lab.published import Order, Published
+from posenc.lab.run import Plan, Run
+
+BACK = (1, 2, 4, 8, 16, 24)
+NETWORKS = ["rnn", "lstm", "gru", "convolution"]
+EDGE = "arithmetic: two convolutions of four taps see six tokens back, so the rest is a guess among 16"
+LONG = "Hochreiter and Schmidhuber (1997), §1: gates carry what plain recurrence loses"
+
+published = [
+    *(Published(f"token_k_back(k={k})", "nope (model=convolution)", 1 / 16, EDGE, over="trained") for k in (8, 16, 24)),
+    *(
+        Order(f"token_k_back(k={k})", f"nope (model={gated})", "nope (model=rnn)", LONG, over="trained")
+        for k in (8, 16)
+        for gated in ("lstm", "gru")
+    ),
+    Order(
+        "token_k_back(k=24)", "rope (model=decoder)", "nope (model=lstm)", "Bai et al. (2018), figure 5", over="trained"
+    ),
+]
+
+plan = Plan(steps=600, seeds=(0, 1, 2, 3), lr=(3e-3,), sizes=(28, 32, 48, 64))
+
+
+def runs():
+    tasks = [f"token_k_back(k={k})" for k in BACK]
+    base = Run(model="decoder", width=64, depth=2, batch=32, length=32, shortest=28, buckets=1)
+    return [*grid(base, task=tasks, scheme=["nope"], model=NETWORKS), *grid(base, task=tasks, scheme=["nope", "rope"])]
+
+
+def figure(results):
+    """Accuracy at the sizes trained on against how far back the token stands."""
+    from posenc.lab.stats import cells
+    from posenc.show.across import across
+
+    far = {("token_k_back" if k == 1 else f"token_k_back(k={k})"): k for k in BACK}
+    points: dict[str, dict[float, list[float]]] = {}
+    for cell in cells(results):
+        if cell.n:
+            points.setdefault(cell.scheme, {})[far[cell.task]] = list(cell.means(cell.inside).values())
+    return across(results, points, "places back", "accuracy at sizes trained on", floor=1 / 16)

@@ -1,0 +1,44 @@
+"""A norm before each branch trains at rates, and without a warm-up, where a norm after each sum does not.
+
+Encoders of two and of eight layers, without any warm-up, at four learning rates. The figure shows every rate; tables
+show the rate that validation chooses, where a small one may save a norm that stands after.
+
+Source: Xiong et al. (2020), On Layer Normalization in the Transformer Architecture, arXiv 2002.04745, on translation
+and language models; norms stand after in 2017, and in the runs of Ruoss et al. (2023).
+Setting: a probe of ours in place of translation, width 64, norms with a scale and no shift.
+Cost: about 10 minutes on 2 cores, estimated and not measured.
+Command: posenc sweep experiments/norms.py
+Variation: posenc sweep experiments/norms.py --set warmup=0.1 --name warmed_up
+Result: not run.
+"""
+
+from posenc.lab.experiment import grid
+from posenc.lab.published import Order
+from posenc.lab.run import Plan, Run
+
+XIONG = "Xiong et al. (2020), §4: without warm-up, pre-norm trains and post-norm fails"
+published = [
+    Order("token_k_back(k=3)", f"rope (depth={n}, norm=pre)", f"rope (depth={n}, norm=post)", XIONG, over="trained")
+    for n in (2, 8)
+]
+
+plan = Plan(steps=600, seeds=(0, 1, 2, 3), lr=(3e-4, 1e-3, 3e-3, 1e-2), sizes=(8, 16, 24, 32), warmup=0.0)
+
+
+def runs():
+    base = Run(task="token_k_back(k=3)", width=64, heads=4, hidden=128, batch=32, length=16, shortest=4)
+    return grid(base, depth=[2, 8], norm=["pre", "post"])
+
+
+def figure(results):
+    """Accuracy at the sizes trained on against the learning rate."""
+    from posenc.show.across import across
+
+    points: dict[str, dict[float, list[float]]] = {}
+    runs: dict[tuple[str, float, str], list[float]] = {}
+    for row in results.rows():
+        if row["trained"]:
+            runs.setdefault((row["scheme"], row["lr"], row["trial"]), []).append(row["value"])
+    for (scheme, rate, _), values in runs.items():
+        points.setdefault(scheme, {}).setdefault(rate, []).append(sum(values) / len(values))
+    return across(results, points, "learning rate", "accuracy at sizes trained on", log=True)

@@ -1,0 +1,37 @@
+"""The same angles at four places: at the input, on queries and keys, in the score, on values.
+
+One geometric series of angles, told to attention in four ways. On queries and keys (RoPE) and in the score (Sandwich)
+it is a distance from the start; at the input (sinusoids) distances have to be learned from products; on values
+(VO-RoPE without its turn of queries and keys) it tells how far away a value was, once it was found by its content.
+
+Source: Vaswani et al. (2017), Su et al. (2021), Chi et al. (2023), Su (2025), one scheme each; the comparison is ours,
+and so are its predictions: what is found by its distance needs distances in the scores.
+Setting: decoders, since Sandwich alone cannot tell left from right; heads of 16 features, so that rope,
+sandwich(dim=16) and vo_rope share eight angles, while sinusoids over a width of 64 have 32, those eight among them.
+Cost: about 10 minutes on 2 cores, estimated and not measured.
+Command: posenc sweep experiments/sites.py
+Variation: posenc sweep experiments/sites.py --set steps=2000 --name longer
+Result: not run.
+"""
+
+from posenc.lab.experiment import grid
+from posenc.lab.published import Order
+from posenc.lab.run import Plan, Run
+
+VALUES = "vo_rope(queries_and_keys=False)"
+SITES = ["nope", "sinusoidal", "rope", "sandwich(dim=16)", VALUES, "vo_rope"]
+BACK = "token_k_back(k=3)"
+
+OURS = "ours: what is found by its distance needs it in the scores"
+published = [
+    *(Order(BACK, "rope", other, OURS) for other in ("nope", "sinusoidal", VALUES)),
+    Order(BACK, "rope", "sandwich(dim=16)", "ours: a sum over heads of the same cosines tells neighbours apart less"),
+    Order("index_of_token(indices=8)", "sinusoidal", "rope", "ours: an index is told at the input alone"),
+]
+
+plan = Plan(steps=600, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 20, 24, 32))
+
+
+def runs():
+    base = Run(model="decoder", width=64, depth=2, heads=4, hidden=128, batch=32, length=16, shortest=8)
+    return grid(base, task=[BACK, "pointer_back(reach=8)", "index_of_token(indices=8)"], scheme=SITES)

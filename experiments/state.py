@@ -1,0 +1,42 @@
+"""Products of permutations: a recurrent layer follows any group, attention of fixed depth only those that commute.
+
+The word problem of two groups of sixty elements: Z60, which commutes, and A5, which is not solvable. At every token the
+product so far is asked for.
+
+Source: Merrill et al. (2024), The Illusion of State in State-Space Models, arXiv 2404.08819, figure 3: one recurrent
+layer does for A5 at every length, Transformers need ever more layers; Yang et al. (2025), PaTH Attention, arXiv
+2505.16381, that a scheme whose positions are products does better (from memory).
+Setting: width 64 for 512, lengths to 16 for 25, 4,000 steps; one layer against one, two and four.
+Cost: about 30 minutes on 2 cores, estimated and not measured.
+Command: posenc sweep experiments/state.py
+Variation: posenc sweep experiments/state.py --set length=8 --name short
+Result: not run.
+"""
+
+from posenc.lab.experiment import grid
+from posenc.lab.published import Order
+from posenc.lab.run import Plan, Run
+
+A5, Z60 = "word_problem", "word_problem(group='Z60')"
+
+MERRILL, PATH = "Merrill et al. (2024), figure 3", "Yang et al. (2025), from memory"
+published = [
+    *(
+        Order(A5, f"nope (depth=1, model={network})", f"rope (depth={n}, model=decoder)", MERRILL, over="trained")
+        for network in ("rnn", "lstm")
+        for n in (1, 2)
+    ),
+    Order(A5, "rope (depth=4, model=decoder)", "rope (depth=1, model=decoder)", MERRILL, over="trained"),
+    Order(A5, "path (depth=2, model=decoder)", "rope (depth=2, model=decoder)", PATH, over="trained"),
+]
+
+plan = Plan(steps=4000, seeds=(0, 1, 2), lr=(3e-3,), sizes=(4, 8, 12, 16, 20, 24, 32))
+
+
+def runs():
+    base = Run(model="decoder", width=64, batch=64, length=16, shortest=2)
+    return [
+        *grid(base, task=[A5, Z60], depth=[1, 2, 4], scheme=["rope"]),
+        *grid(base, task=[A5, Z60], depth=[2], scheme=["path"]),
+        *grid(base, task=[A5, Z60], depth=[1], scheme=["nope"], model=["rnn", "lstm"]),
+    ]
