@@ -62,9 +62,9 @@ class Addition(Task, name="addition"):
 
     The texts of 653 + 49, where SEP is their =:
 
-        coupling   6 5 3 + 0 4 9 SEP 2 0 7 0 EOS                        Cho et al., §4
-        abacus     3 5 6 + 9 4 SEP 2 0 7 EOS                            McLeish et al., §4
-        zhou2024   a 3 b 5 c 6 + a 9 b 4 c 0 SEP a 2 b 0 c 7 EOS        Zhou et al., §3 (from memory: no code is public)
+        coupling   6 5 3 + 0 4 9 SEP 2 0 7 0 EOS                        Cho et al.
+        abacus     3 5 6 + 9 4 SEP 2 0 7 EOS                            McLeish et al.
+        zhou2024   a 3 b 5 c 6 + a 9 b 4 c 0 SEP a 2 b 0 c 7 EOS        Zhou et al. (from memory: no code is public)
         plain      6 5 3 + 4 9 SEP 7 0 2 EOS
 
     The answer and EOS are scored. `format` sets the fields below it, and any of them may be given beside it: `operands`
@@ -163,7 +163,7 @@ class Addition(Task, name="addition"):
 
 
 class AdditionMulti(Task, name="addition_multi"):
-    """Add three numbers or more (Cho et al., 2024, §6.1).
+    """Add three numbers or more (Cho et al., 2024).
 
     1 2 + 0 7 + 9 9 SEP 8 1 1 EOS
 

@@ -20,7 +20,7 @@ OR = 2  # the bits are the tokens 0 and 1
 
 
 class BitwiseOr(Task, name="bitwise_or"):
-    """Or of two strings of bits, aligned at their beginning (McLeish et al., 2024, §5, there "positional or").
+    """Or of two strings of bits, aligned at their beginning (McLeish et al., 2024, there "positional or").
 
     0 1 + 1 0 0 1 SEP 1 1 0 1 EOS
 

@@ -20,7 +20,7 @@ CHUNK = 9  # digits that fit in 31 bits together
 
 
 class SortLabels(Task, name="sort_labels"):
-    """Name labels from the smallest number to the largest (McLeish et al., 2024, §5).
+    """Name labels from the smallest number to the largest (McLeish et al., 2024).
 
     A : 7 3 , B : 5 , C : 0 2 1 SEP B , A , C EOS        the numbers are 37, 5 and 120
 

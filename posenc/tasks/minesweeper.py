@@ -24,14 +24,14 @@ LOW, HIGH = 0.1, 0.25
 
 
 class Minesweeper(Task, name="minesweeper"):
-    """Say how many mines each cell of a board touches (Cho et al., 2024, §7).
+    """Say how many mines each cell of a board touches (Cho et al., 2024).
 
     E M E ; E E M SEP 1 M 2 1 2 M EOS        a board of three columns and two rows; M is 9, E 10, ; 11
 
     Row by row; a mine stays a mine, and the other cells count the mines of their up to eight neighbours. Each cell is
     one with a probability that is uniform on 0.1 … 0.25, one for the board. SEP is their =. Scored are the answer and
     EOS. The paper writes no `;` (`as_released`), so that six rows of five cells and five of six are one text: only
-    coordinates tell them apart, and a scheme without them has no chance beyond squares. The oracle reads squares there.
+    coordinates tell them apart, and who does not see them has to guess. The oracle reads squares there and no others.
 
     n is the longer side; the other is drawn so that all sides from `shortest` on are equally likely, width and height
     independent; both are strata. `other` fixes it: n columns, and as many rows, "same", or so many. The paper trains on

@@ -34,7 +34,7 @@ TIMES = TEN
 
 
 class MultiplyNxM(Task, name="multiply_nxm"):
-    """Multiply a long number by one of m digits (Cho et al., 2024, §6.2).
+    """Multiply a long number by one of m digits (Cho et al., 2024).
 
     1 2 * 0 3 SEP 6 3 0 0 EOS            m = 2
 
@@ -77,7 +77,7 @@ class MultiplyNxM(Task, name="multiply_nxm"):
 
 
 class MultiplicationAbacus(Task, name="multiplication_abacus"):
-    """Multiply two long numbers, units first (McLeish et al., 2024, §5).
+    """Multiply two long numbers, units first (McLeish et al., 2024).
 
     3 5 6 * 9 4 SEP 7 9 9 1 3 EOS        653 · 49 = 31997
 
