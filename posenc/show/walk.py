@@ -79,7 +79,7 @@ class _Walk:
             for h in range(self.heads)
             for name, label in names.items()
         ]
-        if self.additive:
+        if self.problem.vector is not None:
             weights.append(Matrix("v", self.problem.vector[None], given=True))
         yield Step("matrices", "Matrices that training would learn", tuple(weights))
         y = "Y" if self.two else "X"
@@ -222,6 +222,7 @@ class _Walk:
 
     def hooked(self, name: str, label: str, h: int) -> Matrix:
         """The same after the hooks; features that a scheme adds are new everywhere."""
+        assert self.usual is not None, "hooks act only where there is a scheme to compare"
         a, b = self.ours.found[name][h], self.usual.found[name][h]
         without = np.pad(b, ((0, 0), (0, max(a.shape[1] - b.shape[1], 0))), constant_values=np.nan)[:, : a.shape[1]]
         marked = (self.row,) if name == "query" else ()
