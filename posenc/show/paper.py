@@ -40,7 +40,7 @@ def draw(sheet: Sheet) -> Figure:
                 rows, columns = matrix.values.shape
                 upper = top + LINE * (1.8 + bool(matrix.columns))
                 place = [(left + room), tall - upper - LINE * rows, CELL * columns, LINE * rows]
-                sized = [place[0] / ACROSS, place[1] / tall, place[2] / ACROSS, place[3] / tall]
+                sized = (place[0] / ACROSS, place[1] / tall, place[2] / ACROSS, place[3] / tall)
                 _matrix(figure.add_axes(sized), matrix, sheet.blank and not matrix.given)
                 left += room + CELL * columns + 0.3
             top += height

@@ -158,7 +158,7 @@ def _small(task: Task) -> int:
 
 def _sampled(task: Task, n: int) -> Any:
     task.check_size(n)
-    sample = jax.jit(lambda key: task.sample(key, np.int32(n), batch=ROWS, n_max=n))
+    sample = jax.jit(lambda key: task.sample(key, n, batch=ROWS, n_max=n))
     return jax.device_get(sample(jax.random.key(KEY)))
 
 
