@@ -1,8 +1,9 @@
 """One attention against those of other libraries: bars A5 and A6, and a table of all.
 
-    python -m benchmarks.against [--quick] [--rounds 5] [--json figures.json]
+    python -m benchmarks.against [--quick] [--bars] [--rounds 5] [--json figures.json]
 
-One sequence, 8 heads of 64, causal, float32, on the CPU, at 2048 and 8192 tokens; `--quick` leaves out 8192. Peers in
+One sequence, 8 heads of 64, causal, float32, on the CPU, at 2048 and 8192 tokens; `--quick` leaves out 8192, and
+`--bars` all whom no bar names. Peers in
 PyTorch live in a Python of their own, which the environment names as `PEERS`; without it their rows say so.
 
 Everybody gets the same numbers, and those who compute the same function are held to the same result before a ratio is
@@ -25,12 +26,16 @@ HEADS, HEAD = 8, 64
 LENGTHS = (2048, 8192)
 FORWARD, BOTH = "forward", "forward + backward"
 BUCKETS = 32
-T5, PLAIN, COMPILED, FLEX = (
+ALIBI, T5, PLAIN, COMPILED, FLEX = (
+    "posenc alibi",
     "posenc t5",
     "x-transformers t5",
     "x-transformers compiled t5",
     "FlexAttention compiled alibi",
 )
+
+
+BARS = {FORWARD: (ALIBI, FLEX), BOTH: (T5, PLAIN, COMPILED)}
 
 
 class Who(NamedTuple):
@@ -44,15 +49,15 @@ class Who(NamedTuple):
 
 WHO = {
     "posenc rope": Who("rope", "posenc rope"),
-    "posenc alibi": Who("alibi", "posenc alibi"),
+    ALIBI: Who("alibi", ALIBI),
     T5: Who("t5", T5),
-    "three lines of einsum, alibi": Who("alibi", "posenc alibi"),
+    "three lines of einsum, alibi": Who("alibi", ALIBI),
     "jax.nn, no positions": Who("nothing", "posenc rope"),
     "SDPA, no positions": Who("nothing", "posenc rope", True),
-    "SDPA, alibi as a dense bias": Who("alibi", "posenc alibi", True),
-    FLEX: Who("alibi", "posenc alibi", True, backward=False),
-    "x-transformers alibi": Who("alibi", "posenc alibi", True),
-    "x-transformers compiled alibi": Who("alibi", "posenc alibi", True),
+    "SDPA, alibi as a dense bias": Who("alibi", ALIBI, True),
+    FLEX: Who("alibi", ALIBI, True, backward=False),
+    "x-transformers alibi": Who("alibi", ALIBI, True),
+    "x-transformers compiled alibi": Who("alibi", ALIBI, True),
     PLAIN: Who("t5", T5, True),
     COMPILED: Who("t5", T5, True),
 }
@@ -207,12 +212,12 @@ def bars(found: dict[tuple[str, int], dict[str, side.Row]]) -> dict[str, float]:
     for length, least in zip(LENGTHS, (1.2, 1.4), strict=True):
         rows = found.get((FORWARD, length), {})
         if FLEX in rows:
-            ratios[f"A6 alibi over {FLEX}, {length} (bar {least})"] = rows["posenc alibi"].speed / rows[FLEX].speed
+            ratios[f"A6 alibi over {FLEX}, {length} (bar {least})"] = rows[ALIBI].speed / rows[FLEX].speed
     return ratios
 
 
 def main() -> None:
-    asked = side.arguments(__doc__)
+    asked = side.arguments(__doc__, bars="only those whom a bar names")
     if asked.candidate:
         side.serve(candidate(asked.candidate))
         return
@@ -222,12 +227,12 @@ def main() -> None:
     found, load = {}, os.getloadavg()[0]
     for length in lengths:
         for way in (FORWARD, BOTH):
-            able = [n for n, who in WHO.items() if who.backward or way == FORWARD]
+            able = [n for n, who in WHO.items() if (n in BARS[way] if asked.bars else who.backward or way == FORWARD)]
             names = [n for n in able if not (absent and WHO[n].torch)]
             rows = found[way, length] = measure(names, way, length, rounds)
             agree(rows)
             print(table(f"{way}, {length}", rows, [n for n in able if n not in names]), flush=True)
-            if way == BOTH:
+            if way == BOTH and not asked.bars:
                 print(f"{FLEX:32s} has no backward pass on a CPU")
             print()
     print(installed if absent else f"peers: {installed}")

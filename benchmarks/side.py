@@ -166,11 +166,13 @@ def jax_peak() -> float:
     return best(lambda: jax.block_until_ready(multiply(a, a)))
 
 
-def arguments(doc: str) -> argparse.Namespace:
-    """The options that all benchmarks share."""
+def arguments(doc: str, **flags: str) -> argparse.Namespace:
+    """The options that all benchmarks share, and what further flags mean."""
     parser = argparse.ArgumentParser(description=doc.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="counted rounds of each candidate")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    for flag, told in flags.items():
+        parser.add_argument(f"--{flag}", action="store_true", help=told)
     parser.add_argument("--json", type=Path, help="where to write the figures")
     parser.add_argument("--candidate", help=argparse.SUPPRESS)
     return parser.parse_args()

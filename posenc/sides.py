@@ -73,11 +73,40 @@ def lookup(scheme: Scheme, params: tuple[Any, Any], asked: PyTree, whole: PyTree
 def ask(
     scheme: Scheme, params: tuple[Any, Any], q: Float[Array, "Q H d"], told: PyTree
 ) -> tuple[Float[Array, "H Q e"], PyTree]:
-    """The query side before mixing: every query of every head once, through its hook, and what it says, heads first."""
+    """The query side before mixing: every query of every head once, through its hook, and what it says, heads first.
+
+    What all heads say alike, since they only repeat what they were told, has 1 in the place of heads: `by_head` reads
+    it. A scheme whose score works on positions alone is then computed once and not once for each head.
+    """
     layer, own = params
     one = lambda own, q, c: scheme.query(merge(layer, own), q, c)  # noqa: E731
-    told_axis = 0 if each_head(scheme, own) else None
-    return jax.vmap(one, (0, 0, told_axis))(own, q.swapaxes(0, 1), told)
+    q = q.swapaxes(0, 1)
+    if each_head(scheme, own):
+        return jax.vmap(one)(own, q, told)
+    form: list[Any] = []
+
+    def probe(own: PyTree, q: Array, c: PyTree) -> None:
+        repeated = {id(leaf) for leaf in jax.tree.leaves(c)}
+        leaves, tree = jax.tree.flatten(one(own, q, c)[1])
+        form[:] = [None if id(leaf) in repeated else 0 for leaf in leaves], tree
+
+    jax.eval_shape(probe, *jax.tree.map(lambda a: a[0], (own, q)), told)
+    axes, tree = form
+    flat = jax.vmap(lambda *a: _flat(*one(*a)), (0, 0, None), (0, axes))
+    asked, said = flat(own, q, told)
+    return asked, jax.tree.unflatten(
+        tree, [leaf[None] if axis is None else leaf for leaf, axis in zip(said, axes, strict=True)]
+    )
+
+
+def _flat(asked: Array, said: PyTree) -> tuple[Array, list[Array]]:
+    return asked, jax.tree.leaves(said)
+
+
+def by_head(said: PyTree, heads: int) -> tuple[PyTree, PyTree]:
+    """What `ask` says as `jax.vmap` over heads takes it: the same without axes of 1, and where its heads are."""
+    axes = jax.tree.map(lambda a: 0 if a.shape[0] == heads else None, said)
+    return jax.tree.map(lambda a, axis: a[0] if axis is None else a, said, axes), axes
 
 
 def receive(scheme: Scheme, params: tuple[Any, Any], o: Float[Array, "Q H d"], told: PyTree) -> Float[Array, "Q H d"]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
 from posenc.cli.options import Flag
 from posenc.cli.output import say, say_json, say_rows
-
-WIDE = 1.5
-"""A row whose slowest round took this many times its fastest is marked."""
 
 
 @dataclass(frozen=True)
@@ -49,32 +47,32 @@ class Bench:
             row
             for text in self.schemes
             for n in self.length
-            for row in bench.measure(text, n, self.heads, self.head, self.dtype, self.rounds)
+            for row in bench.measure(text, n, self.heads, self.head, dtype=self.dtype, rounds=self.rounds)
         ]
         if self.json:
-            rows = [{**row._asdict(), "median": row.median} for row in found]
+            rows = [{**row._asdict(), "median": row.median if row.seconds else None} for row in found]
             say_json({"machine": device.describe(), "rows": rows, "refused": refused})
             return 0
-        base = {(r.scheme, r.length, r.passes): r.median for r in found if r.kernel == "dense"}
-        columns = ["scheme", "tokens", "pass", "kernel", "faster", "min … max s", "scratch MiB", "of peak", ""]
-        rows = []
-        for r in found:
-            marks = ["auto"] * r.auto + ["varied"] * (max(r.seconds) > WIDE * min(r.seconds))
-            rows.append(
-                [
-                    r.scheme,
-                    str(r.length),
-                    r.passes,
-                    r.kernel,
-                    f"{base[r.scheme, r.length, r.passes] / r.median:.2f}",
-                    f"{min(r.seconds):.4f} … {max(r.seconds):.4f}",
-                    f"{r.scratch / 2**20:.0f}",
-                    f"{r.of_peak:.2f}",
-                    ", ".join(marks),
-                ]
-            )
-        say_rows(columns, rows)
+        say_rows(HEADER, table(found))
         for text, why in refused.items():
             for kernel, reason in why.items():
                 say(f"\n{text}: {kernel} does not serve it, since it {reason}.")
         return 0
+
+
+HEADER = ["scheme", "tokens", "pass", "kernel", "faster", "min … max s", "scratch MiB", "of peak", ""]
+
+
+def table(found: Sequence[Any]) -> list[list[str]]:
+    """A line for each kernel, against the dense one of the same scheme, length and pass."""
+    base = {(r.scheme, r.length, r.passes): r for r in found if r.kernel == "dense"}
+    rows = []
+    for r in found:
+        dense, cells = base.get((r.scheme, r.length, r.passes)), ["", "", "needs too much memory"]
+        if r.seconds:
+            ratio = f"{dense.median / r.median:.2f}" if dense and dense.seconds else ""
+            cells = [ratio, f"{min(r.seconds):.4f} … {max(r.seconds):.4f}", f"{r.of_peak:.2f}"]
+        marks = ["auto"] * r.auto + ["varied"] * bool(r.seconds and r.varied)
+        about = [r.scheme, str(r.length), r.passes, r.kernel]
+        rows.append([*about, *cells[:2], f"{r.scratch / 2**20:.0f}", cells[2], ", ".join(marks)])
+    return rows

@@ -23,6 +23,7 @@ from jaxtyping import Array, Float, PyTree
 
 from posenc import sides
 from posenc.compose import merge
+from posenc.kernels import products
 from posenc.kernels.band import band, toeplitz
 from posenc.kernels.pairs import Pairs, Side, apart
 from posenc.kernels.parting import drawn, join, lengthened, part, varies, varying
@@ -159,7 +160,7 @@ def _row(form: Form, a: Sides, n: Array) -> tuple[Array, Array]:
         new = jnp.maximum(top, s.max(-1))
         safe = jnp.where(new > -jnp.inf, new, 0.0)
         e, shrink = jnp.exp(s - safe[..., None]), jnp.exp(top - safe)
-        mixed = _mixed(e, t.v, exact)
+        mixed = products.mixed(e, _heads_first(t.v), exact)
         if form.adds:
             mixed = mixed + tile.extra(tile.read, e)
         return out * shrink[..., None] + mixed, new, total * shrink + e.sum(-1)
@@ -197,7 +198,7 @@ def gradient(form: Form, saved: tuple, do: Array) -> Sides:
             tile = _Tile(form, t, n, m, masked)
             s, pull = jax.vjp(tile.score, tile.read, tile.raw)
             p = jnp.exp(tile.hidden(s) - top[..., None])
-            dp = _products(do.astype(t.v.dtype), t.v, exact)
+            dp = products.scores(do.astype(t.v.dtype), _heads_first(t.v), exact)
             if form.adds:
                 added, apart = jax.vjp(tile.extra, tile.read, p)
                 more, extra = apart(do.astype(added.dtype))
@@ -207,7 +208,9 @@ def gradient(form: Form, saved: tuple, do: Array) -> Sides:
                 read = jax.tree.map(jnp.add, read, more)
             raw = (raw if form.late == 1 else raw * form.late).astype(t.k.dtype)
             grad = read._replace(
-                q=_mixed(raw, t.k, exact), k=_turned(t.q, raw, exact), v=_turned(do.astype(t.v.dtype), p, exact)
+                q=products.mixed(raw, _heads_first(t.k), exact),
+                k=products.gathered(t.q, raw, exact),
+                v=products.gathered(do.astype(t.v.dtype), p, exact),
             )
             return _added(form, sums, grad, n, m)
 
@@ -232,7 +235,7 @@ class _Tile:
     def __init__(self, form: Form, t: Sides, n: Array, m: Array, masked: bool):
         self.form = form
         exact = jnp.promote_types(t.q.dtype, jnp.float32)
-        raw = _products(t.q, t.k, exact)
+        raw = products.scores(t.q, _heads_first(t.k), exact)
         self.raw = raw if form.late == 1 else raw * form.late
         self.qi = t.start + n * form.rows + jnp.arange(form.rows, dtype=jnp.int32)
         self.ki = t.begin + m * form.cols + jnp.arange(form.cols, dtype=jnp.int32)
@@ -271,7 +274,9 @@ class _Tile:
             return hook(merge(t.layer, own), a, tile)
 
         heads = jnp.arange(form.heads).reshape(a.shape[:2])
-        return jax.vmap(jax.vmap(one, (0, 0, 0, 0, 1, None)), (0, 0, 0, 0, 1, 1))(t.own, heads, a, raw, t.i, t.j)
+        axes = jax.tree.map(lambda b: 1 if b.shape[1:3] == heads.shape else None, t.i)
+        i = jax.tree.map(lambda b, axis: b[:, 0, 0] if axis is None else b, t.i, axes)  # what all heads say alike
+        return jax.vmap(jax.vmap(one, (0, 0, 0, 0, axes, None)), (0, 0, 0, 0, axes, 1))(t.own, heads, a, raw, i, t.j)
 
 
 def _over_keys(form: Form, a: Sides, n: Array, step: Any, state: Any) -> Any:
@@ -319,26 +324,6 @@ def _added(form: Form, sums: Sides, grad: Sides, n: Array, m: Array) -> Sides:
     return Sides(**done)
 
 
-def _products(a: Float[Array, "G R Q e"], b: Float[Array, "K G e"], exact: Any) -> Float[Array, "G R Q K"]:
-    """Every row of a times every row of b, the query heads of a key head as one matrix."""
-    rows = a.reshape(a.shape[0], -1, a.shape[-1])
-    found = jax.lax.dot_general(rows, b, (((2,), (2,)), ((0,), (1,))), preferred_element_type=exact)
-    return found.reshape(*a.shape[:3], -1)
-
-
-def _mixed(weights: Float[Array, "G R Q K"], b: Float[Array, "K G e"], exact: Any) -> Float[Array, "G R Q e"]:
-    """Rows of b, mixed by weights."""
-    rows = weights.reshape(weights.shape[0], -1, weights.shape[-1]).astype(b.dtype)
-    found = jax.lax.dot_general(rows, b, (((2,), (0,)), ((0,), (1,))), preferred_element_type=exact)
-    return found.reshape(*weights.shape[:3], -1)
-
-
-def _turned(a: Float[Array, "G R Q e"], weights: Float[Array, "G R Q K"], exact: Any) -> Float[Array, "G e K"]:
-    """Rows of a, mixed by the columns of weights: the gradient of keys and of values."""
-    rows, mix = (b.reshape(b.shape[0], -1, b.shape[-1]) for b in (a, weights.astype(a.dtype)))
-    return jax.lax.dot_general(rows, mix, (((1,), (1,)), ((0,), (0,))), preferred_element_type=exact)
-
-
 def _blocks(form: Form) -> Array:
     """Numbers of the blocks of queries, of 32 bits as indices are."""
     return jnp.arange(_up(form.queries, form.rows) // form.rows, dtype=jnp.int32)
@@ -370,13 +355,19 @@ def _queries(form: Form, a: Sides, n: Array) -> Sides:
 
 
 def _nested(b: Array, a: Sides) -> Array:
-    """Query heads, after tokens, under their key heads."""
-    return b.reshape(b.shape[0], a.k.shape[1], -1, *b.shape[2:])
+    """Query heads, after tokens, under their key heads; what all say alike has 1 in the place of both."""
+    alike = b.shape[1] == 1
+    return b.reshape(b.shape[0], 1 if alike else a.k.shape[1], -1, *b.shape[2:])
 
 
 def _flat(b: Array) -> Array:
     """What `_nested` nested."""
     return b.reshape(b.shape[0], -1, *b.shape[3:])
+
+
+def _heads_first(b: Float[Array, "K G e"]) -> Float[Array, "G K e"]:
+    """A tile of keys or values as products take it."""
+    return b.swapaxes(0, 1)
 
 
 def _lined(blocks: Array) -> Array:

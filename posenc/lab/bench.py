@@ -15,11 +15,16 @@ import jax
 import jax.numpy as jnp
 
 import posenc
+from posenc.compose import bare
 from posenc.kernels import choose, serves
+from posenc.lab.device import memory
 
 SIDE = 2048
 """Rows of the square matrices whose product says how fast the device could be."""
 PASSES = ("forward", "both")
+KERNELS = ("dense", "tiled", "rows")
+WIDE = 1.5
+"""A row whose slowest round took this many times its fastest is marked."""
 
 
 class Measured(NamedTuple):
@@ -42,35 +47,58 @@ class Measured(NamedTuple):
     def median(self) -> float:
         return statistics.median(self.seconds)
 
+    @property
+    def varied(self) -> bool:
+        """Whether its rounds differ too much to be quoted."""
+        return max(self.seconds) > WIDE * min(self.seconds)
 
-def measure(text: str, length: int, heads: int, head: int, dtype: str, rounds: int) -> list[Measured]:
-    """Each kernel that serves the scheme, on one causal sequence; `refused` names the others."""
-    dims = posenc.Dims(width=heads * head, heads=heads, head=head, trained=length)
-    scheme = posenc.bind(posenc.parse(text), dims)
-    params = posenc.init(scheme, jax.random.key(1), dims)
-    shape = (1, length, heads, head)
-    inputs = [jax.random.normal(key, shape, dtype) for key in jax.random.split(jax.random.key(0), 3)]
-    usual = choose(posenc.compose.bare(scheme), "auto", inputs[0], length)
-    kinds = [k for k, why in serves(posenc.compose.bare(scheme)).items() if not why]
-    asked = [(kernel, passes) for passes in PASSES for kernel in kinds]
+
+def measure(
+    text: str, length: int, heads: int = 8, head: int = 64, *, dtype: str = "float32", rounds: int = 5,
+    passes: Sequence[str] = PASSES, kernels: Sequence[str] = KERNELS,
+) -> list[Measured]:  # fmt: skip
+    """Each of these kernels that serves the scheme, on one causal sequence; `refused` names those that do not.
+
+    A program that takes more than half of the machine's memory is not run, and has no seconds.
+    """
+    scheme, params, inputs = _problem(text, length, heads, head, dtype)
+    usual = choose(bare(scheme), "auto", inputs[0], length)
+    asked = [(kernel, kind) for kind in passes for kernel in kernels if not serves(bare(scheme)).get(kernel, "auto")]
     programs = {key: _compiled(scheme, params, inputs, *key) for key in asked}
+    scratch = {key: program.memory_analysis().temp_size_in_bytes for key, program in programs.items()}
     square = jnp.ones((SIDE, SIDE), dtype)
     product = jax.jit(jnp.matmul).lower(square, square).compile()
-    goes: list[Callable[[], Any]] = [lambda p=p: p(params, *inputs) for p in programs.values()]
+    fit = {key: program for key, program in programs.items() if scratch[key] <= memory() / 2}
+    goes: list[Callable[[], Any]] = [lambda p=p: p(params, *inputs) for p in fit.values()]
     *took, peak = _in_turn([*goes, lambda: product(square, square)], rounds)
-    most = 2 * SIDE**3 / statistics.median(peak)
-    found = []
-    for (kernel, passes), program, seconds in zip(asked, programs.values(), took, strict=True):
-        done = 2 * length**2 * heads * head * (1 if passes == "forward" else 3.5)
-        scratch = program.memory_analysis().temp_size_in_bytes
-        share = done / statistics.median(seconds) / most
-        found.append(Measured(text, length, kernel, passes, kernel == usual, tuple(seconds), scratch, share))
-    return found
+    most, found = 2 * SIDE**3 / statistics.median(peak), dict(zip(fit, took, strict=True))
+    rows = []
+    for kernel, kind in asked:
+        seconds = tuple(found.get((kernel, kind), ()))
+        done = 2 * length**2 * heads * head * (1 if kind == "forward" else 3.5)
+        share = done / statistics.median(seconds) / most if seconds else 0.0
+        rows.append(Measured(text, length, kernel, kind, kernel == usual, seconds, scratch[kernel, kind], share))
+    return rows
+
+
+def scratch(text: str, length: int, kernel: str, passes: str, heads: int = 8, head: int = 64) -> int:
+    """Bytes that a program takes beside what goes in and out, known without running it."""
+    scheme, params, inputs = _problem(text, length, heads, head, "float32", jax.eval_shape)
+    return _compiled(scheme, params, inputs, kernel, passes).memory_analysis().temp_size_in_bytes
 
 
 def refused(text: str) -> dict[str, str]:
     """The kernels that do not serve a scheme, and why."""
-    return {k: why for k, why in serves(posenc.compose.bare(posenc.parse(text))).items() if why}
+    return {k: why for k, why in serves(bare(posenc.parse(text))).items() if why}
+
+
+def _problem(text: str, length: int, heads: int, head: int, dtype: str, make: Any = lambda f: f()) -> tuple:
+    """A scheme bound to its sizes, its parameters, and queries, keys and values."""
+    dims = posenc.Dims(width=heads * head, heads=heads, head=head, trained=length)
+    scheme = posenc.bind(posenc.parse(text), dims)
+    params = posenc.init(scheme, jax.random.key(1), dims)
+    keys, shape = jax.random.split(jax.random.key(0), 3), (1, length, heads, head)
+    return scheme, params, make(lambda: [jax.random.normal(key, shape, dtype) for key in keys])
 
 
 def _compiled(scheme: Any, params: Any, inputs: Sequence[Any], kernel: str, passes: str) -> Any:

@@ -123,6 +123,7 @@ def _square(hooks: Scheme, both: Any, q: Any, said: Any, keys: sides.Keys, pairs
         words = {"dot": dot, "scaled": raw, "score": score, "seen": seen, "weights": a, "mixed": mixed, "extra": extra}
         return words
 
+    said = jax.tree.map(lambda a: jnp.broadcast_to(a, (pairs.heads, *a.shape[1:])), said)  # some say it alike
     each = (both[1], jnp.arange(pairs.heads), q, said, keys)
     nested = jax.tree.map(lambda a: a[:, None], each)
     found = jax.vmap(jax.vmap(one, axis_name=REPEAT_AXIS), axis_name=GROUP_AXIS)(*nested)
