@@ -13,7 +13,7 @@ from posenc.belongs import label
 from posenc.scheme import Scheme
 
 KERNELS = ("auto", "dense", "tiled", "rows")
-CROSSING = {"cpu": 1024 * 1024}
+CROSSING = {"cpu": 640 * 640}
 """Scores of one head from which tiles beat the whole square; `benchmarks/attention.py` prints where the two cross."""
 ELSEWHERE = 1024 * 1024
 """The same on devices that nobody measured: where the square begins to cost memory."""
