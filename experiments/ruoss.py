@@ -57,8 +57,20 @@ TABLE = {
     "compute_sqrt": (50.2, 50.1, 52.4, 50.9, 50.5, 50.2, 52.5, 53.3, 51.2, 52.3, 52.0),
     "bucket_sort": (23.7, 30.1, 91.9, 38.8, 30.6, 25.9, 100, 100, 99.6, 99.6, 99.5),
 }
+# What the best constant or function of index and length gets, over sizes 41 to 500; a nightly test estimates them anew.
+FLOORS = dict.fromkeys(TABLE, 0.5) | {
+    "modular_arithmetic": 0.2,
+    "cycle_navigation": 0.2,
+    "solve_equation": 0.2,
+    "modular_arithmetic_brackets": 0.312,
+    "stack_manipulation": 0.496,
+    "binary_addition": 0.5,
+    "binary_multiplication": 0.503,
+    "compute_sqrt": 0.502,
+    "bucket_sort": 0.901,
+}
 published = [
-    Published(task, scheme, percent / 100, "Table 1", tolerance=0.05, of="best", runs=30)
+    Published(task, scheme, percent / 100, "Table 1", tolerance=0.05, of="best", runs=30, floor=FLOORS[task])
     for task, row in TABLE.items()
     for scheme, percent in zip(SCHEMES, row, strict=True)
 ]

@@ -9,16 +9,20 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from posenc import tasks
 from posenc.cli import main
 from posenc.cli.watch import watching
 from posenc.lab import plan
 from posenc.lab.experiment import from_file
+from posenc.lab.presets import PRESETS
 from posenc.lab.published import ALL, Order, Published
-from posenc.lab.results import Results, load
+from posenc.lab.results import FLOORS, Results, load
 from posenc.lab.sweep import sweep
 from posenc.lab.train import resolve
+from posenc.tasks.floors import floors
 
 FOLDER = Path(__file__).resolve().parent.parent / "experiments"
 EXPERIMENTS = sorted(p for p in FOLDER.glob("*.py") if p.name[0] != "_")
@@ -142,6 +146,18 @@ def test_the_table_of_ruoss_sums_to_what_its_abstract_says():
     assert len(rows) == 165 and Counter(map(len, of.values())) == {2: 15}
     best = [sum(max(halves[random]) for halves in of.values()) / len(of) for random in (True, False)]
     assert best == pytest.approx([0.6697, 0.5502], abs=5e-5) and best[0] - best[1] == pytest.approx(0.12, abs=6e-4)
+
+
+@pytest.mark.nightly  # texts of 500 characters by the thousand, for fifteen tasks
+def test_the_floors_of_ruoss_are_those_of_its_tasks():
+    """The mean over all sizes from 41 to 500, from nine of them by the trapezoid rule."""
+    said = {one.task: one.floor for one in from_file(FOLDER / "ruoss.py", yes=True).published}
+    sizes = PRESETS["ruoss"].plan.sizes
+    for name, floor in said.items():
+        at = floors(tasks.parse(name), sizes)
+        kinds = [k for k in FLOORS if all(at[n].get(k) is not None for n in sizes)]
+        means = [np.trapezoid([at[n][k] for n in sizes], sizes) / (sizes[-1] - sizes[0]) for k in kinds]
+        assert max(means) == pytest.approx(floor, abs=0.01), name
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)

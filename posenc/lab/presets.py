@@ -53,6 +53,7 @@ _EVERY = (
             longest=500,
             lengths="step",
             schedule="constant",
+            dropout=0.1,
         ),
         Plan(
             steps=1_000_000,
@@ -89,6 +90,7 @@ _EVERY = (
             length=20,
             lengths="example",
             schedule="linear",
+            dropout=0.1,
         ),
         Plan(
             steps=40_000,
@@ -174,7 +176,7 @@ _EVERY = (
         "Structure, arXiv 2405.20671",
         Run(
             task="addition(format='coupling')",
-            scheme="learned @ given('coupled')",
+            scheme="learned @ given('coupled', shift=170, each='example')",
             model="decoder",
             width=512,
             depth=1,
@@ -199,6 +201,7 @@ _EVERY = (
             "1 million fixed examples (newer scripts: 100,000), here fresh ones in every step",
             "a gated feed-forward layer, and norms both before and after each branch",
             "moments of AdamW of .9 and .95, here .9 and .999",
+            "positions to 202, as in the paper; newer scripts say 150",
             "8 runs as 4 seeds by 2 sets of data, here 8 seeds",
         ),
     ),
@@ -229,7 +232,7 @@ _EVERY = (
         ),
         ("code",),
         (
-            "no feed-forward layer, here one",
+            "no feed-forward layer, here one; dropout in attention alone, here none",
             "64 epochs of 100,000 fixed examples, here as many steps with fresh ones",
             "a test set that stops training at 99 %",
             "the best rate for each width 64 to 512 reported; set width for the others",
@@ -252,6 +255,7 @@ _EVERY = (
             length=512,
             lengths="example",
             schedule="constant",
+            dropout=0.1,
         ),
         Plan(steps=15_600, seeds=(0, 1, 2), lr=(7e-5,), sizes=(128, 256, 512), rows=1024, warmup=0.0),
         ("code",),

@@ -6,8 +6,10 @@ import json
 import pytest
 
 from posenc.lab.experiment import from_words
+from posenc.lab.plan import rehearsed
 from posenc.lab.presets import EVIDENCE, PRESETS
 from posenc.lab.run import Plan, Run
+from posenc.lab.train import resolve
 from tests.cli.conftest import left as left  # fixtures
 from tests.cli.conftest import posenc as posenc
 
@@ -42,6 +44,20 @@ def test_numbers_of_a_paper_stand_as_they_were_published():
 def test_a_preset_alone_is_its_own_run_and_plan(preset):
     made = from_words([], preset=preset.name)
     assert made.runs == (preset.run,) and made.plan == preset.plan and made.source == f"--preset {preset.name}"
+
+
+@EVERY
+def test_a_preset_names_a_task_a_scheme_and_sizes_that_there_are(preset):
+    cell = resolve(preset.run)
+    for size in preset.plan.sizes:
+        cell.task.check_size(size)
+    assert preset.run.longest is None or max(preset.plan.sizes) <= preset.run.longest
+
+
+@pytest.mark.nightly  # models of the papers' sizes, traced though not run
+@EVERY
+def test_a_preset_can_run(preset):
+    assert rehearsed(preset.run, preset.plan).run.length == preset.run.length
 
 
 def test_what_is_said_beside_a_preset_overrides_it_and_all_else_stays():

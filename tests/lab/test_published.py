@@ -148,6 +148,9 @@ def test_what_a_guess_without_the_tokens_gets_explains_a_number():
         assert one(Published("copy", "rope", value, "x"), results(rope=(0.5,))).explained is explained
     assert not one(Published("copy", "rope", 0.1, "x", relation="at most"), results(rope=(0.5,))).explained
     assert not one(Published("copy", "rope", 0.1, "x"), None).explained
+    for found in (None, results(rope=(0.5,))):  # a floor that is known at their sizes stands for ours
+        assert one(Published("copy", "rope", 0.9, "x", floor=0.9), found).explained
+        assert one(Published("copy", "rope", 0.2, "x", floor=0.1), found).floor == 0.1
 
 
 def test_reciprocal_ranks_are_averaged_over_tasks_and_equals_share_theirs():
