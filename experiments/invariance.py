@@ -57,8 +57,11 @@ def figure(results):
     return panels(results, parts)
 
 
-def measure(cell, model):
-    """What a model's outputs do when a text is moved, and when one token of it is another: (what, x, value)."""
+def meter():
+    """A function of a model: what its outputs do when a text is moved, or one token is another: (what, x, value).
+
+    Models of one scheme share what it compiles.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -70,7 +73,7 @@ def measure(cell, model):
     other = (x + 1 + jax.random.randint(others, x.shape, 0, symbols - 1)) % symbols
 
     @jax.jit
-    def outputs(text, shift):
+    def outputs(model, text, shift):
         place = jnp.arange(total) - shift
         real = jnp.broadcast_to((place >= 0) & (place < LENGTH), (ROWS, total))
         tokens = jnp.where(real, jnp.take(text, jnp.clip(place, 0, LENGTH - 1), axis=1), 0)
@@ -80,13 +83,16 @@ def measure(cell, model):
     def change(a, b):
         return float(0.5 * jnp.abs(a - b).sum(-1).mean())
 
-    plain = outputs(x, 0)
-    found = [("moved", shift, change(outputs(x, shift), plain)) for shift in SHIFTS]
-    for back in range(LENGTH):
-        place = LENGTH - 1 - back
-        moved = outputs(x.at[:, place].set(other[:, place]), 0)
-        found.append(("influence", back, change(moved[:, -1], plain[:, -1])))
-    return found
+    def measure(model):
+        plain = outputs(model, x, 0)
+        found = [("moved", shift, change(outputs(model, x, shift), plain)) for shift in SHIFTS]
+        for back in range(LENGTH):
+            place = LENGTH - 1 - back
+            another = outputs(model, x.at[:, place].set(other[:, place]), 0)
+            found.append(("influence", back, change(another[:, -1], plain[:, -1])))
+        return found
+
+    return measure
 
 
 def main(run):
@@ -97,14 +103,15 @@ def main(run):
     from posenc.models.build import build
     from posenc.show.patterns import restored
 
-    folder, rows = store.find(run), []
+    folder, rows, measure = store.find(run), [], meter()
     kept = set(params.kept(folder))
     for line in store.read_plan(folder):
         if line["id"] in kept:
             cell, seed = plan.read_cell(line), line["knobs"]["seed"]
-            start = build(cell.scheme, cell.shape, jax.random.fold_in(jax.random.key(seed), 0))
+            make = jax.jit(lambda key, cell=cell: build(cell.scheme, cell.shape, key))
+            start = make(jax.random.fold_in(jax.random.key(seed), 0))
             for state, model in (("untrained", start), ("trained", restored(cell, folder, line["id"]))):
-                for what, x, value in measure(cell, model):
+                for what, x, value in measure(model):
                     rows.append((line["label"], state, seed, what, x, round(value, 5)))
     with MEASURED.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -19,6 +19,7 @@ from posenc.lab import plan
 from posenc.lab.experiment import from_file
 from posenc.lab.presets import PRESETS
 from posenc.lab.published import ALL, Order, Published
+from posenc.lab.pyfile import executed
 from posenc.lab.results import FLOORS, Results, load
 from posenc.lab.sweep import sweep
 from posenc.lab.train import resolve
@@ -118,6 +119,26 @@ def test_an_experiment_trains_two_steps_and_its_figure_is_drawn(path, tmp_path):
     assert not results.unfinished and {row["outcome"] for row in results.rows()} == {"done"}
     if made.figure is not None:
         assert made.figure(results).axes
+
+
+@pytest.mark.nightly  # the dearest: two models are trained, kept, built anew and measured
+def test_invariance_is_measured_on_kept_models(tmp_path, monkeypatch):
+    """RoPE does not notice where a text begins, untrained or trained; sinusoids do; all notice another token."""
+    path = FOLDER / "invariance.py"
+    made = from_file(path).changed([*SMALL, *SMALLEST["invariance"]])
+    made = replace(made, runs=tuple(r for r in made.runs if r.scheme in ("rope", "sinusoidal")))
+    with watching() as watch:
+        assert sweep(made, tmp_path / "runs", keep=True, watch=watch) == 0
+    module = executed(path)
+    monkeypatch.setattr(module, "MEASURED", tmp_path / "measured.csv")
+    module.main(str(tmp_path / "runs"))
+    for state in ("untrained", "trained"):
+        moved, influence = module._read("moved", state), module._read("influence", state)
+        assert set(moved) == {"rope", "sinusoidal"} and set(moved["rope"]) == set(module.SHIFTS)
+        assert max(v for values in moved["rope"].values() for v in values) < 1e-4
+        assert max(v for values in moved["sinusoidal"].values() for v in values) > 1e-3
+        assert all(v > 1e-4 for found in influence.values() for v in found[0]), "its own token tells most"
+    assert len(module.figure(load(tmp_path / "runs")).axes) == 5
 
 
 @pytest.mark.nightly  # a program for each run, of which there are hundreds
