@@ -32,8 +32,14 @@ def part(tree: Any, chosen: Any) -> tuple[Any, Any]:
 
 
 def join(some: Any, rest: Any) -> Any:
-    """What `part` parted."""
-    return jax.tree.map(lambda a, b: b if a is None else a, some, rest, is_leaf=lambda a: a is None or drawn(a))
+    """What `part` parted; drawn distances as one leaf, or by what varies of them."""
+
+    def one(a: Any, b: Any) -> Any:
+        if drawn(a) and drawn(b):
+            return Distances(one(a.past, b.past), one(a.future, b.future))
+        return b if a is None else a
+
+    return jax.tree.map(one, some, rest, is_leaf=lambda a: a is None or drawn(a))
 
 
 def varying(tree: Any, of: Any) -> Any:

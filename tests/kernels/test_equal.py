@@ -156,7 +156,10 @@ def test_queries_may_be_some_of_the_keys(mask, queries, keys, start, x64):
 def test_sums_distances_that_were_drawn_and_real_positions(x64):
     for text in ("t5 + alibi", "rope + t5 + shaw", "learned + ssmax + kerple"):
         Problem(text).agrees("tiled")
-    for text in ("alibi @ random_sorted(64, over='distances')", "rope @ augment + kerple @ random_float(9.0)"):
+    gaps = "random_sorted(64, over='distances')"  # by a band, and by a score of its own for each pair
+    for text in (
+        f"alibi @ {gaps}", f"transformer_xl(form='scored') @ {gaps}", "rope @ augment + kerple @ random_float(9.0)"
+    ):  # fmt: skip
         problem = Problem(text)
         given = {"index": np.arange(13, dtype=np.int32), "length": 13}
         told = posenc.place(posenc.bind(posenc.parse(text), Dims(WIDTH, H, D, 16)), jax.random.key(3), given)
