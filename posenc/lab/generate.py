@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from posenc.models.inputs import Inputs, inputs
@@ -39,7 +40,7 @@ def greedy(
     if not hasattr(model, "proceed"):
         name = getattr(getattr(getattr(model, "shape", None), "model", None), "name", type(model).__name__)
         raise ValueError(f"{name!r} cannot go on token by token; take decoder or encoder_decoder.")
-    if not isinstance(prompt, jax.core.Tracer):
+    if not isinstance(prompt, Tracer):
         many, length = np.asarray(prompt).sum(1), prompt.shape[1]
         if not (np.asarray(prompt) == (np.arange(length)[None, :] < many[:, None])).all() or not many.all():
             raise ValueError("A prompt is the beginning of a text, of one token at least, and has no holes.")

@@ -42,10 +42,9 @@ def empty(
     scheme: Any, attention: Any, positions: Any, *, batch: int, length: int, most: int, dtype: Any, tied: Any
 ) -> Cache:
     """Caches of one place in the period, stacked as its layers are: a ring where a window lets keys be forgotten."""
-    look = scheme.narrow(Window(None, 0)) if isinstance(scheme, Windowed) else Window(None, 0)
-    plain = bare(scheme)
-    forgets = look.left is not None and not plain.retold and plain.reads not in ("row", "heads")
-    capacity = min(length, look.left + most) if forgets else length
+    plain, left = bare(scheme), scheme.narrow(Window(None, 0)).left if isinstance(scheme, Windowed) else None
+    keeps = left is None or plain.retold or plain.reads in ("row", "heads")
+    capacity = length if keeps else min(length, left + most)
     kind = jnp.result_type(*jax.tree.leaves(positions)) if jax.tree.leaves(positions) else jnp.int32
     one = jax.tree.map(lambda a: a[0], attention)
     ring = capacity < length

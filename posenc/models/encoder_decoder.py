@@ -129,7 +129,8 @@ class EncoderDecoder(nnx.Module):
         for s in self.reader.plain:
             if reason := bare(s).causal_only:
                 raise ValueError(f"{label(bare(s))} is causal only: {reason}; the source is read both ways.")
-        plain = tuple(between(s, shape.model.cross) for s in self.reader.plain)
+        kind: Any = shape.model
+        plain = tuple(between(s, kind.cross) for s in self.reader.plain)
         self.across = tuple(under(shape.attention, s, both) for s in plain)
 
         def layer(i: int, rngs: Any) -> Layer:
