@@ -141,6 +141,7 @@ def test_invariance_is_measured_on_kept_models(tmp_path, monkeypatch):
     assert len(module.figure(load(tmp_path / "runs")).axes) == 5
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.nightly  # a program for each run, of which there are hundreds
 @EACH
 def test_every_run_of_an_experiment_trains_two_steps(path, tmp_path):
@@ -148,6 +149,7 @@ def test_every_run_of_an_experiment_trains_two_steps(path, tmp_path):
     assert not results.unfinished
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.nightly  # 180 runs of the largest alone
 @EACH
 def test_every_run_of_an_experiment_can_run_at_its_own_size(path):
@@ -169,6 +171,7 @@ def test_the_table_of_ruoss_sums_to_what_its_abstract_says():
     assert best == pytest.approx([0.6697, 0.5502], abs=5e-5) and best[0] - best[1] == pytest.approx(0.12, abs=6e-4)
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.nightly  # texts of 500 characters by the thousand, for fifteen tasks
 def test_the_floors_of_ruoss_are_those_of_its_tasks():
     """The mean over all sizes from 41 to 500, from nine of them by the trapezoid rule."""
