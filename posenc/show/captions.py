@@ -29,7 +29,8 @@ def caption(results: Results, figure: str = "length") -> str:
         _task(tasks[task], [c for c in drawn if (c.task, c.trained) == (task, trained)])
         for task, trained in sorted({(c.task, c.trained) for c in drawn})
     ]
-    return "\n".join([*parts, _marks(found, figure), *_forced(found), counts(found, results.unreadable), *_rates(found)])
+    said = [*parts, _marks(found, figure), *_forced(found), counts(found, results.unreadable), *_rates(found)]
+    return "\n".join(said)
 
 
 def brackets(found: tuple[Cell, ...]) -> str:
