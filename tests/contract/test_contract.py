@@ -55,13 +55,24 @@ def case(request):
 
 SLOW = ("compiled_equals_op_by_op",)
 """Properties that cost as much as many others together; by day a few schemes stand for all."""
+SHARED = (
+    "parameter_sets_stack",
+    "sums_run_in_order",
+    "grouped_queries_equal_repeated_keys",
+    "examples_are_independent",
+    "a_block_of_queries_is_part_of_the_square",
+)
+"""What attention sees to, for one scheme as for the next: likewise, unless `--record` asks for all."""
 BY_DAY = ("rope", "fox", "t5", "learned + ssmax + shaw(reach=3)")
 
 
-@pytest.mark.parametrize(
-    "holds",
-    [pytest.param(f, marks=[pytest.mark.nightly] * (f.__name__ in SLOW), id=f.__name__) for f in contract.PROPERTIES],
-)
+def pytest_generate_tests(metafunc):
+    if metafunc.function is test_it_holds:
+        late = SLOW if metafunc.config.getoption("record") else SLOW + SHARED
+        marks = {f: [pytest.mark.nightly] * (f.__name__ in late) for f in contract.PROPERTIES}
+        metafunc.parametrize("holds", [pytest.param(f, marks=marks[f], id=f.__name__) for f in contract.PROPERTIES])
+
+
 def test_it_holds(case, holds, record_property):
     outcome = contract.examine(holds, case)
     record_property("contract", [getattr(case.asked, "name", ""), holds.__name__, outcome.holds, outcome.figure])
@@ -69,9 +80,8 @@ def test_it_holds(case, holds, record_property):
 
 
 @pytest.mark.parametrize("text", BY_DAY)
-@pytest.mark.parametrize("holds", SLOW)
-def test_a_few_hold_by_day_what_all_hold_at_night(text, holds):
-    report = posenc.check(posenc.parse(text), only=holds)
+def test_a_few_hold_by_day_what_all_hold_at_night(text):
+    report = posenc.check(posenc.parse(text), only=(*SLOW, *SHARED))
     assert report.ok, str(report)
 
 

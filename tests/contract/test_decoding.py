@@ -12,6 +12,7 @@ import posenc
 from posenc import Cache, Dims, Window, attend
 from posenc.compose import bare
 from posenc.contract.case import restarted
+from tests.night import by_day
 
 H, G, D, LONG = 4, 2, 8, 60
 DIMS = Dims(width=H * D, heads=H, head=D, trained=16, longest=64, key_heads=G)
@@ -99,11 +100,8 @@ def in_a_ring():
 
 
 SUMS = ("ssmax + shaw(reach=3)", "log_n + rope + fox")
-BY_DAY = ("nope", "rope", "t5", "fox", "deberta", "selective_rope", "rerope", "vo_rope", *SUMS)
-RINGS = [
-    n if n in BY_DAY else pytest.param(n, marks=pytest.mark.nightly)
-    for n in dict.fromkeys(("nope", *in_a_ring(), *SUMS))
-]
+CHOSEN = ("nope", "rope", "t5", "fox", "deberta", "selective_rope", "rerope", "vo_rope", *SUMS)
+RINGS = by_day(dict.fromkeys(("nope", *in_a_ring(), *SUMS)), CHOSEN)
 """All that a ring serves; some stand for all by day."""
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.golden.case import Arrays, Case, Check, NotCovered, load
 from tests.golden.run import adapter, agree
+from tests.night import by_day
 
 HERE = Path(__file__).parent
 INDEX = json.loads((HERE / "index.json").read_text())
@@ -59,9 +60,11 @@ def test_a_family_kept_here_is_covered(path):
     adapter(path.stem)
 
 
-@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
-def test_numbers_that_are_slightly_off_are_noticed(path):
-    for check in _checks(load(path)[0]):
+@pytest.mark.parametrize(
+    "name", by_day([path.stem for path in KEPT], ("alibi", "attention", "rotary", "cope", "stems"))
+)
+def test_numbers_that_are_slightly_off_are_noticed(name):
+    for check in _checks(load(HERE / f"{name}.npz")[0]):
         wrong = np.array(check.theirs)
         if wrong.size:
             wrong.flat[-1] += max(1, 3 * check.tolerance * np.abs(wrong).max())

@@ -9,6 +9,7 @@ import posenc
 from posenc import Dims, attend, kernels
 from posenc.kernels import dispatch
 from tests.kernels.test_equal import TYPICAL, served
+from tests.night import by_day
 
 DIMS = Dims(width=32, heads=2, head=16, trained=64)
 
@@ -20,10 +21,7 @@ def one(text):
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16], ids=["f32", "bf16"])
-@pytest.mark.parametrize(
-    "text",
-    [t if t in (*TYPICAL, "cope") else pytest.param(t, marks=pytest.mark.nightly) for t in posenc.names()],
-)
+@pytest.mark.parametrize("text", by_day(posenc.names(), (*TYPICAL, "cope")))
 def test_training_and_decoding_lower_for_a_gpu(text, dtype, monkeypatch):
     monkeypatch.setattr(kernels, "block", lambda queries, keys: 32)
     scheme, params = one(text)

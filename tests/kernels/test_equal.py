@@ -17,6 +17,7 @@ from posenc import Dims, Window, attend, kernels
 from posenc.kernels.pairs import Side, visible
 from posenc.masks import sees
 from tests.effort import LITTLE
+from tests.night import by_day
 
 H, D, WIDTH = 4, 8, 32
 SEGMENTS = np.array([0, 0, 1, 1, 1, 0, 1, 2, 2, 3, 3, 3, 0], np.int32)
@@ -64,7 +65,7 @@ class Problem:
 
 BY_DAY = {*TYPICAL, *"cope dape stick_breaking vo_rope selective_rope deberta grape_m rerope sandwich path".split()}
 """One of each way to enter attention; every scheme takes its turn at night."""
-NAMES = [n if n in BY_DAY else pytest.param(n, marks=pytest.mark.nightly) for n in posenc.names()]
+NAMES = by_day(posenc.names(), BY_DAY)
 
 
 def served(text, kernel):
@@ -143,9 +144,12 @@ def test_key_heads_may_be_few(text, groups, x64):
     Problem(text, groups=groups).agrees("tiled")
 
 
-@pytest.mark.parametrize("mask", ["causal", "full", Window(3, 1)], ids=str)
-@pytest.mark.parametrize(("queries", "keys", "start"), [(5, 13, 8), (5, 13, 3), (2, 13, 0)])
-def test_queries_may_be_some_of_the_keys(mask, queries, keys, start, x64):
+PARTS = [(mask, part) for mask in ("causal", "full", Window(3, 1)) for part in ((5, 13, 8), (5, 13, 3), (2, 13, 0))]
+
+
+@pytest.mark.parametrize(("mask", "part"), by_day(PARTS, PARTS[::4]))
+def test_queries_may_be_some_of_the_keys(mask, part, x64):
+    queries, keys, start = part
     for text in ("t5", "rope + kerple"):
         problem = Problem(text, queries, keys, causal=mask == "causal")
         about = {"mask": mask, "query_start": start}

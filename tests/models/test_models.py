@@ -15,6 +15,7 @@ from posenc.models import kinds
 from posenc.models.build import build
 from posenc.naming import bind, parse
 from tests.models.cases import TEXTS, given, logits, made, needs_source, numbers, shaken, shaped
+from tests.night import by_day
 from tests.oracles import models as oracle
 
 BOTH = [*TEXTS, "rnnsearch with a source"]
@@ -188,7 +189,7 @@ def test_recurrent_weights_start_as_rotations_and_the_forget_gate_open():
     assert recurrent_weights("lstm", forget=0.0)["dense_h"]["bias"].max() == 0
 
 
-@pytest.mark.parametrize("text", [t for t in TEXTS if not needs_source(t)])
+@pytest.mark.parametrize("text", by_day([t for t in TEXTS if not needs_source(t)], ("decoder", "lstm", "averaging")))
 def test_a_run_is_one_program_and_its_lanes_are_trials(text):
     kind = kinds.parse(text)
     task = "even_pairs" if not kind.causal else "flip_flop"

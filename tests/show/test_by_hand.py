@@ -12,6 +12,7 @@ from posenc.compose import bare
 from posenc.show import by_hand, watched
 from posenc.show.problem import FORMS, HEAD, TOP, drawn, introduced
 from posenc.show.steps import number, numbers
+from tests.night import by_day
 
 FOUR = 5e-5
 """Numbers of four digits."""
@@ -96,11 +97,9 @@ def test_a_causal_mask_hides_the_future(form):
 
 
 ORACLES = ["rope", "alibi", "shaw", "fox", "vo_rope", "stick_breaking", "dape", "learned", "tupe", "deberta"]
-OTHERS = [name for name in posenc.names() if name not in ORACLES]
-DAILY = [*ORACLES, *(pytest.param(name, marks=pytest.mark.nightly) for name in OTHERS)]
 
 
-@pytest.mark.parametrize("name", DAILY)
+@pytest.mark.parametrize("name", by_day(posenc.names(), ORACLES))
 def test_under_a_scheme_attention_equals_the_scheme_s_oracle(name):
     oracle = importlib.import_module(f"tests.oracles.{name}")
     problem = introduced("multi-head")

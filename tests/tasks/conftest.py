@@ -1,18 +1,21 @@
-"""Every task by its text, with the settings it names in `samples`, and one compiled sampler for each."""
+"""Every task by its text, by night with the settings it names in `samples`, and one compiled sampler for each."""
 
 import pytest
 from task_checks import every_text, sampler
 
 from posenc import tasks
+from tests.night import by_day
 
 
 def pytest_generate_tests(metafunc):
-    if "text" in metafunc.fixturenames:
+    if "draw" in metafunc.fixturenames:  # one after another, since what is compiled for a text serves all its tests
+        metafunc.parametrize("text", by_day(every_text(), tasks.names()), scope="module")
+    elif "text" in metafunc.fixturenames:
         metafunc.parametrize("text", every_text())
     if "name" in metafunc.fixturenames:
         metafunc.parametrize("name", tasks.names())
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def draw(text):
     return sampler(text)

@@ -12,6 +12,7 @@ from task_checks import every_text, some_sizes
 from posenc import tasks
 from posenc.tasks.floors import floors
 from posenc.tasks.task import TASKS
+from tests.night import by_day
 
 ROWS = 4096
 
@@ -24,7 +25,7 @@ def sizes_of(task):
 MORE = [text for text in every_text() if text.startswith(("copy(", "fill_blank(", "flip_flop(noisy"))]
 
 
-@pytest.mark.parametrize("blind", tasks.names() + MORE)
+@pytest.mark.parametrize("blind", by_day(tasks.names() + MORE, tasks.names()))
 def test_floors_are_those_computed_by_hand(blind):
     task = tasks.parse(blind)
     sizes = sizes_of(task)
