@@ -3,8 +3,8 @@
     python -m benchmarks.against [--quick] [--bars] [--rounds 5] [--json figures.json]
 
 One sequence, 8 heads of 64, causal, float32, on the CPU, at 2048 and 8192 tokens; `--quick` leaves out 8192, and
-`--bars` all whom no bar names. Peers in
-PyTorch live in a Python of their own, which the environment names as `PEERS`; without it their rows say so.
+`--bars` all whom no bar names. Peers in PyTorch live in a Python of their own, which the environment names as `PEERS`;
+without it their rows say so.
 
 Everybody gets the same numbers, and those who compute the same function are held to the same result before a ratio is
 printed. Ours is `posenc.attend` as it comes, with `kernel="auto"`; T5's includes the gradient of its table. ALiBi's
@@ -33,8 +33,6 @@ ALIBI, T5, PLAIN, COMPILED, FLEX = (
     "x-transformers compiled t5",
     "FlexAttention compiled alibi",
 )
-
-
 BARS = {FORWARD: (ALIBI, FLEX), BOTH: (T5, PLAIN, COMPILED)}
 
 
@@ -221,7 +219,7 @@ def main() -> None:
     if asked.candidate:
         side.serve(candidate(asked.candidate))
         return
-    rounds, lengths = (3, LENGTHS[:1]) if asked.quick else (asked.rounds, LENGTHS)
+    lengths = LENGTHS[:1] if asked.quick else LENGTHS
     installed = peers.versions()
     absent = isinstance(installed, str)
     found, load = {}, os.getloadavg()[0]
@@ -229,7 +227,7 @@ def main() -> None:
         for way in (FORWARD, BOTH):
             able = [n for n, who in WHO.items() if (n in BARS[way] if asked.bars else who.backward or way == FORWARD)]
             names = [n for n in able if not (absent and WHO[n].torch)]
-            rows = found[way, length] = measure(names, way, length, rounds)
+            rows = found[way, length] = measure(names, way, length, asked.rounds)
             agree(rows)
             print(table(f"{way}, {length}", rows, [n for n in able if n not in names]), flush=True)
             if way == BOTH and not asked.bars:

@@ -4,9 +4,10 @@
 
 One sequence of 8 heads of 64 features, causal, float32. For each scheme, length and pass, the dense kernel and the
 tiled one are compiled, then timed in turn in one process (`posenc.lab.bench`, which `posenc bench` runs too); the
-scratch memory of their programs is exact and needs no run, so that it is said at 32768 tokens as well. Where the two
-cross is what `posenc.kernels.dispatch` should say. `of peak` is operations a second over what the same process reaches
-in a product of matrices. At 8192 tokens only RoPE and T5 are run, where the bars are. `--quick` stops at 2048 tokens.
+scratch memory of their programs is exact and needs no run, so that it is said at 32768 tokens as well, of the square
+where this machine could hold it. Where the two cross is what `posenc.kernels.dispatch` should say. `of peak` is
+operations a second over what the same process reaches in a product of matrices. At 8192 tokens only RoPE and T5 are
+run, where the bars are. `--quick` stops at 2048 tokens.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def line(dense: bench.Measured, tiled: bench.Measured) -> list[str]:
     less = [f"{dense.scratch / tiled.scratch:.0f}", f"{dense.scratch / 2**20:.0f} → {tiled.scratch / 2**20:.0f}"]
     if not dense.seconds:
         return [*about, "", *less, f"{tiled.of_peak:.2f}", "too large to run", span(tiled), ""]
-    marks = "varied" if dense.varied or tiled.varied else ""
+    marks = dense.marks or tiled.marks
     peak = f"{dense.of_peak:.2f} → {tiled.of_peak:.2f}"
     return [*about, f"{dense.median / tiled.median:.2f}", *less, peak, span(dense), span(tiled), marks]
 
@@ -40,17 +41,27 @@ def span(row: bench.Measured) -> str:
     return f"{min(row.seconds):.3f} … {max(row.seconds):.3f}"
 
 
+def far(scheme: str, kernel: str) -> str:
+    """The scratch memory of both passes, in MiB; `attend` refuses a square that no memory here holds."""
+    try:
+        return f"{bench.scratch(scheme, FAR, kernel, 'both') / 2**20:.0f}"
+    except ValueError:
+        if kernel != "dense":
+            raise
+        return "refused"
+
+
 HEADER = ["scheme", "tokens", "pass", "faster", "less memory", "MiB", "of peak", "dense s", "tiled s", ""]
 
 
 def main() -> None:
-    args = side.arguments(__doc__)
+    asked = side.arguments(__doc__, rounds=3, children=False)
     load = os.getloadavg()[0]
-    asked = [(s, n) for n in SHORT for s in SCHEMES] + ([] if args.quick else [(s, LONG) for s in BARRED])
+    shapes = [(s, n) for n in SHORT for s in SCHEMES] + ([] if asked.quick else [(s, LONG) for s in BARRED])
     found, every = {}, []
     print("\t".join(HEADER))
-    for scheme, length in asked:
-        rows = bench.measure(scheme, length, rounds=args.rounds, kernels=KERNELS)
+    for scheme, length in shapes:
+        rows = bench.measure(scheme, length, rounds=asked.rounds, kernels=KERNELS)
         every += rows
         for dense, tiled in zip(rows[::2], rows[1::2], strict=True):
             found[scheme, length, tiled.passes] = dense, tiled
@@ -59,22 +70,20 @@ def main() -> None:
     print("\nWhere they cross, RoPE: tokens, then tiled over dense, forward and both, then the choice of auto over the")
     print("better of the two (A4, ≥ 0.95)")
     for length in CROSSING:
-        rows = bench.measure("rope", length, rounds=3 * args.rounds, kernels=KERNELS)
+        rows = bench.measure("rope", length, rounds=3 * asked.rounds, kernels=KERNELS)
         every += rows
         ratios = [dense.median / tiled.median for dense, tiled in zip(rows[::2], rows[1::2], strict=True)]
         chosen = [r if rows[1].auto else 1.0 for r in ratios]
         share = [c / max(r, 1.0) for c, r in zip(chosen, ratios, strict=True)]
         print("\t".join([str(length), *(f"{r:.2f}" for r in (*ratios, *share))]), flush=True)
 
-    if not args.quick:
+    if not asked.quick:
         print(f"\nScratch memory at {FAR} tokens, both passes, compiled and not run, MiB: scheme, dense, tiled")
         for scheme in SCHEMES:
-            mib = [bench.scratch(scheme, FAR, kernel, "both") / 2**20 for kernel in KERNELS]
-            print("\t".join([scheme, *(f"{n:.0f}" for n in mib)]), flush=True)
+            print("\t".join([scheme, *(far(scheme, kernel) for kernel in KERNELS)]), flush=True)
         judge(found)
-    if any(row.seconds and row.varied for row in every):
-        print(f"Ratios of varied rows may not be quoted; the load before was {load:.1f}: run while all is idle.")
-    side.write(args.json, {"rows": [row._asdict() for row in every]})
+    print(side.caution(every, asked.quick, load))
+    side.write(asked.json, {"rows": [row._asdict() for row in every]})
 
 
 def judge(found: dict) -> None:

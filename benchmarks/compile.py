@@ -1,6 +1,6 @@
 """What a start costs: help without jax, the second start of a sweep, the compilation of init, and how many programs.
 
-    python -m benchmarks.compile [--quick] [--json figures.json]
+    python -m benchmarks.compile [--quick] [--rounds 7] [--json figures.json]
 
 E1: `posenc --help` over a bare interpreter. E2: the first and second start of a sweep of the five-layer model, under
 the compilation cache of the command line: to the first step, as its record says, and from the prompt to the record.
@@ -100,8 +100,8 @@ def counted(folder: Path) -> int:
 
 
 def main() -> None:
-    asked = side.arguments(__doc__)
-    rounds = 3 if asked.quick else 7
+    asked = side.arguments(__doc__, rounds=7, children=False)
+    rounds = asked.rounds
     bare = seconds([sys.executable, "-c", "pass"], rounds)
     helped = seconds([sys.executable, "-m", "posenc", "--help"], rounds)
     jaxed = seconds([sys.executable, "-c", "import jax"], rounds)

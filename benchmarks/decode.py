@@ -1,6 +1,6 @@
 """One token at a time: with a cache against running all tokens again, and a ring against a cache of all of them.
 
-    python -m benchmarks.decode [--quick] [--json figures.json]
+    python -m benchmarks.decode [--quick] [--rounds 5] [--json figures.json]
 
 One attention of 8 heads of 64 features, one sequence, float32. Each round makes the last 16 tokens (4 with `--quick`,
 and 1 where everything is run again) of a text of 512 or 2048. The cache is donated, as whoever decodes would. The ring
@@ -108,7 +108,8 @@ def main() -> None:
         return
     if asked.quick:
         os.environ["POSENC_BENCHMARK_STEPS"] = "4"
-    rows = side.compare("benchmarks.decode", [*AGAIN, *CACHED, *NARROW], 3 if asked.quick else asked.rounds)
+    load = os.getloadavg()[0]
+    rows = side.compare("benchmarks.decode", [*AGAIN, *CACHED, *NARROW], asked.rounds)
     print(side.table(rows, "rope 512 again", "tokens/s"))
     pairs = [(f"{s} {n} cached", f"{s} {n} again") for s, n in TEXTS]
     pairs += [(f"{s} window ring", f"{s} window whole") for s in SCHEMES]
@@ -120,6 +121,7 @@ def main() -> None:
         ratios[f"{ours} / {theirs}"] = rows[ours].speed / rows[theirs].speed
     for what, ratio in ratios.items():
         print(f"{what:42s} {ratio:6.2f}")
+    print(side.caution(rows.values(), asked.quick, load))
     side.write(asked.json, {"rows": [r._asdict() for r in rows.values()], "ratios": ratios})
 
 

@@ -1,14 +1,16 @@
 """Timing side by side: candidates are compiled first, then run in turn (a, b, c, a, b, c), each in its own process.
 
-On a shared machine one program varies by a third within a minute, so only ratios of medians from one run are compared.
 A candidate is a function that returns what one round does; it lives in a child process with its own device settings,
 answers "go" on a pipe, and reports how long it compiled and how much scratch memory its program takes.
+
+The peers' Python reads this file too, so what is of posenc is imported where it is needed, and by our own Python alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import platform
@@ -21,11 +23,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-WIDE = 1.5
-"""A row whose slowest round took this many times its fastest is marked, and may not be quoted."""
 NONE: Mapping[str, str] = MappingProxyType({})
 DRIFT = 1.15
-"""A row whose process multiplied matrices this much faster before its rounds than after, or slower, likewise."""
+"""A row whose process multiplied matrices this much faster before its rounds than after, or slower, is marked."""
+QUICK = 3
+"""Rounds with `--quick`."""
 SIDE = 2048
 """Rows and columns of the matrices by which a process says how fast it could be."""
 
@@ -64,7 +66,9 @@ class Row(NamedTuple):
     @property
     def noisy(self) -> bool:
         """Whether its rounds differ too much to be quoted."""
-        return max(self.seconds) > WIDE * min(self.seconds)
+        from posenc.lab.timing import noisy
+
+        return noisy(self.seconds)
 
     @property
     def drifted(self) -> bool:
@@ -87,6 +91,8 @@ def compare(module: str, names: list[str], rounds: int, pythons: Mapping[str, st
 
     `pythons` are the interpreters of candidates that do not live in ours. Raises `RuntimeError` where one ends early.
     """
+    from posenc.lab.timing import alternated
+
     children: dict[str, subprocess.Popen] = {}
     said: dict[str, dict] = {}
     try:
@@ -94,12 +100,8 @@ def compare(module: str, names: list[str], rounds: int, pythons: Mapping[str, st
             children[name] = _start(module, name, pythons.get(name, sys.executable))
             said[name] = _hear(children[name], name)
         peaks = {name: [_ask(children[name], name, "peak")] for name in names if said[name]["peaks"]}
-        seconds: dict[str, list[float]] = {name: [] for name in names}
-        for turn in range(rounds + 1):
-            for name, child in children.items():
-                took = _ask(child, name, "go")
-                if turn:  # the first round warms up
-                    seconds[name].append(took)
+        goes = [functools.partial(_ask, child, name, "go") for name, child in children.items()]
+        seconds = dict(zip(names, alternated(goes, rounds), strict=True))
         for name, found in peaks.items():
             found.append(_ask(children[name], name, "peak"))
     finally:
@@ -140,42 +142,55 @@ def serve(ready: Ready) -> None:
         if line == "peak\n":
             print(json.dumps(ready.peak()), flush=True)
             continue
-        began = time.perf_counter()
-        ready.go()
-        print(json.dumps(time.perf_counter() - began), flush=True)
+        print(json.dumps(_seconds(ready.go)), flush=True)
 
 
 def best(multiply: Callable[[], Any], tries: int = 7) -> float:
     """Operations a second of a product of two square matrices of `SIDE`, at the fastest try."""
     multiply()
-    took = []
-    for _ in range(tries):
-        began = time.perf_counter()
-        multiply()
-        took.append(time.perf_counter() - began)
-    return 2 * SIDE**3 / min(took)
+    return 2 * SIDE**3 / min(_seconds(multiply) for _ in range(tries))
+
+
+def _seconds(once: Callable[[], Any]) -> float:
+    """How long a call takes."""
+    began = time.perf_counter()
+    once()
+    return time.perf_counter() - began
 
 
 def jax_peak() -> float:
     """Operations a second that jax reaches here in float32."""
     import jax
-    import jax.numpy as jnp
 
-    a = jnp.ones((SIDE, SIDE))
-    multiply = jax.jit(jnp.matmul)
-    return best(lambda: jax.block_until_ready(multiply(a, a)))
+    from posenc.lab.bench import product
+
+    multiply = product(SIDE)
+    return best(lambda: jax.block_until_ready(multiply()))
 
 
-def arguments(doc: str, **flags: str) -> argparse.Namespace:
-    """The options that all benchmarks share, and what further flags mean."""
+def arguments(doc: str, rounds: int = 5, *, children: bool = True, **flags: str) -> argparse.Namespace:
+    """The options that all benchmarks share, and what further flags mean; `rounds` unless others are asked for.
+
+    With `children`, one candidate can be asked for by name: that is what `compare` starts.
+    """
     parser = argparse.ArgumentParser(description=doc.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=5, help="counted rounds of each candidate")
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    told = f"counted rounds of each candidate: {rounds}, or {QUICK} with --quick"
+    parser.add_argument("--rounds", type=_count, help=told)
+    parser.add_argument("--quick", action="store_true", help="less of everything: judges no bar")
     for flag, told in flags.items():
         parser.add_argument(f"--{flag}", action="store_true", help=told)
     parser.add_argument("--json", type=Path, help="where to write the figures")
-    parser.add_argument("--candidate", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    if children:
+        parser.add_argument("--candidate", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    asked.rounds = asked.rounds or (QUICK if asked.quick else rounds)
+    return asked
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rounds; it is a whole number from 1 on.")
+    return int(text)
 
 
 def machine() -> dict[str, Any]:
@@ -224,8 +239,8 @@ def aligned(lines: list[list[str]]) -> str:
     return "\n".join("  ".join(line).rstrip() for line in cells)
 
 
-def caution(rows: Iterable[Row], quick: bool, load: float) -> str:
-    """What forbids to quote the ratios, or nothing; `load` is what the machine did before."""
+def caution(rows: Iterable[Any], quick: bool, load: float) -> str:
+    """What forbids to quote the ratios, or nothing, of rows that say their marks; `load` is what ran before."""
     said = ["What --quick says judges no bar."] * quick
     if any(row.marks for row in rows):
         said.append(f"Ratios of marked rows may not be quoted; the load before was {load:.1f}: run while all is idle.")

@@ -148,14 +148,14 @@ def main() -> None:
     if asked.candidate:
         side.serve(candidate(asked.candidate))
         return
-    rounds, depth = (3, QUICK) if asked.quick else (asked.rounds, Size().depth)
+    depth = QUICK if asked.quick else Size().depth
     installed = peers.versions()
     absent = isinstance(installed, str)
     names = [OURS] if absent else [OURS, COMPILED, PLAIN]
     full = {f"{n} | {depth}": n for n in names}
     pythons = {long: peers.python() for long, n in full.items() if n != OURS}
     load = os.getloadavg()[0]
-    rows = {full[n]: row for n, row in side.compare("benchmarks.step", list(full), rounds, pythons).items()}
+    rows = {full[n]: row for n, row in side.compare("benchmarks.step", list(full), asked.rounds, pythons).items()}
     agree(rows)
     print(table(rows, [COMPILED, PLAIN] if absent else []))
     print(installed if absent else f"peers: {installed}")

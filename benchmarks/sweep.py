@@ -1,6 +1,6 @@
 """Many seeds at once: our arrangement of lanes against the same program in sequence, vmapped, padded, and as a loop.
 
-    python -m benchmarks.sweep [--quick] [--json figures.json]
+    python -m benchmarks.sweep [--quick] [--rounds 5] [--json figures.json]
 
 The model is that of Ruoss et al. (2023): 5 layers, width 64, 8 heads, RoPE, on even_pairs up to length 40.
 S1: 16 trials, batch 32, one padded length. S2: 2 trials, batch 128, four buckets against one. S3: the same against one
@@ -130,8 +130,7 @@ def main() -> None:
     if asked.candidate:
         side.serve(candidate(asked.candidate))
         return
-    rounds = 3 if asked.quick else asked.rounds
-    rows = side.compare("benchmarks.sweep", CANDIDATES, rounds)
+    rows = side.compare("benchmarks.sweep", CANDIDATES, asked.rounds)
     print(side.table(rows, "S1 one program, in sequence", "trial-steps/s"))
     speed = {name: row.speed for name, row in rows.items()}
     ours, looped = rows["S2 ours, four buckets"], rows["S3 loop, exact lengths, host data"]

@@ -6,21 +6,22 @@ its *segment* (its document; 0 is padding) and its *position* (what the scheme i
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc import arguments, kernels, sides
+from posenc import admission, arguments, kernels, sides
 from posenc.arguments import Tokens
 from posenc.belongs import Sizes, check_params, plain
 from posenc.cache import Cache, free, keep, last, write
-from posenc.compose import Windowed, axes, bare, imply, pick, spread
+from posenc.compose import axes, bare, pick
 from posenc.kernels import Pairs, Side
-from posenc.masks import Mask, Window, since_start, window
+from posenc.masks import Mask
 from posenc.parameters import bound
-from posenc.scheme import At, Dims, Scheme
+from posenc.prepared import Layer, known, prepare, silent, sizes
+from posenc.scheme import At
 
 
 def attend(
@@ -85,29 +86,6 @@ def attend(
     return jax.vmap(lambda t, cache: _step(layer, t, cache), (mapped, rows), (0, rows))(flat, cache)
 
 
-def prepare(given: Any, params: Any, t: Tokens, query_start: Any, mask: Mask, kernel: str, cache: Cache | None):
-    """What `attend` computes with: a layer, its tokens in their final types, and the index of the first query.
-
-    All that can be refused is refused here. Of queries, keys and values only shapes and types are looked at.
-    """
-    scheme, look, params = bound(bare(given)), _look(given, mask), plain(params)
-    arguments.check_arrays(t.q, t.k, t.v)
-    arguments.check_scheme(scheme, given, look, t.positions, t.x)
-    alone = cache is None and query_start is None and t.key_positions is None and t.q.shape[-3] == t.k.shape[-3]
-    arguments.check_distances(scheme, t.positions, alone)
-    same = t.q.shape[-3] == t.k.shape[-3] and query_start is None and not any(a is not None for a in t[4::2])
-    t = arguments.check_tokens(t, scheme, query_start, cache is not None)
-    width = None if t.x is None else t.x.shape[-1]
-    check_params(scheme, params, Sizes(width, *t.q.shape[-2:], t.k.shape[-2]))
-    if cache is not None:
-        kernel = arguments.check_cache(scheme, params, cache, t, look, query_start, kernel)
-    start = cache.length if cache is not None else 0 if query_start is None else query_start
-    kernel = kernels.choose(scheme, kernel, t.q, t.k.shape[-3] if cache is None else cache.segment.shape[1])
-    layer = _Layer(scheme, pick(params, "layer"), pick(params, "heads"), look, same, kernel)
-    arguments.admit(scheme, layer.params, t, start, cache is not None)
-    return layer, t, start
-
-
 def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positions: Any = None, segments: Any = None):
     """The input of the first layer under a scheme that acts on it, mostly x + e(position); x itself under the others.
 
@@ -125,15 +103,15 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     if not scheme.overrides("embed") or not x.size:
         return x
     lead, length, p = x.shape[:-2], x.shape[-2], jax.tree.map(jnp.asarray, pick(params, "layer"))
-    arguments.check_distances(scheme, positions, True)
+    admission.check_distances(scheme, positions, True)
     positions = arguments.tokens("positions", positions, lead, length, axes(scheme), False)
     segments = arguments.tokens("segments", segments, lead, length, 1, True)
     index = jnp.arange(length, dtype=jnp.int32)
-    arguments.admit(scheme, p, Tokens(x[..., None], x, x, positions=positions, segments=segments), 0, False)
+    admission.admit(scheme, p, Tokens(x[..., None], x, x, positions=positions, segments=segments), 0, False)
     positions, segments = jax.tree.map(jnp.asarray, (positions, segments))
 
     def one(x, positions, segments):
-        at = _at(scheme, index, segments, positions, index + 1, 1)
+        at = known(scheme, index, segments, positions, index + 1, 1)
         return scheme.embed(p, x, at)
 
     if not lead:
@@ -145,48 +123,18 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     return out.reshape(*lead, *out.shape[-2:])
 
 
-class _Layer(NamedTuple):
-    scheme: Scheme
-    params: Any
-    heads: Any
-    look: Window
-    same: bool
-    """Whether queries and keys are the same tokens."""
-    kernel: str
-
-    @property
-    def both(self):
-        return self.params, self.heads
-
-
-def _look(scheme: Any, mask: Mask) -> Window:
-    look = window(mask)
-    return scheme.narrow(look) if isinstance(scheme, Windowed) else look
-
-
-def _at(scheme: Scheme, index, segment, position, visible, heads, before=0, began=0) -> At:
-    """What is known of each token; a position that was not passed is the index counted from the document's start."""
-    segments = jnp.ones_like(index) if segment is None else segment
-    if position is None:
-        position = index
-        if segment is not None:
-            position = since_start(index, segment, before, jnp.asarray(began, index.dtype))
-        position = imply(scheme, position)
-    return At(spread(scheme, position), index, segments, visible, jnp.int32(0), heads)
-
-
-def _full(layer: _Layer, start: Array, t: Tokens) -> Float[Array, "Q H d"]:
+def _full(layer: Layer, start: Array, t: Tokens) -> Float[Array, "Q H d"]:
     """One sequence, all at once."""
     scheme, (queries, heads, d) = layer.scheme, t.q.shape
-    t = _silent(t._replace(key_segments=t.segments) if layer.same else t)
+    t = silent(t._replace(key_segments=t.segments) if layer.same else t)
     qi, ki = start + jnp.arange(queries, dtype=jnp.int32), jnp.arange(t.k.shape[0], dtype=jnp.int32)
-    rows, first = kernels.block(queries, ki.size), sides.start(scheme, layer.both, _dims(t))
+    rows, first = kernels.block(queries, ki.size), sides.start(scheme, layer.both, sizes(t))
     count = kernels.visible(layer.look, Side(None, qi, t.segments), Side(None, ki, t.key_segments), rows)
-    at = _at(scheme, qi, t.segments, t.positions, count, heads)
+    at = known(scheme, qi, t.segments, t.positions, count, heads)
     told, _ = sides.tell(scheme, layer.both, t.x, at, first)
     key_at, key_told = at, told
     if not layer.same:
-        key_at = _at(scheme, ki, t.key_segments, t.key_positions, jnp.zeros_like(ki), heads)
+        key_at = known(scheme, ki, t.key_segments, t.key_positions, jnp.zeros_like(ki), heads)
         key_told, _ = sides.tell(scheme, layer.both, t.key_x, key_at, first)
         told = sides.lookup(scheme, layer.both, told, key_told, qi)
     keys = sides.encode(scheme, layer.both, t.k, t.v, key_told, heads)
@@ -196,11 +144,11 @@ def _full(layer: _Layer, start: Array, t: Tokens) -> Float[Array, "Q H d"]:
     return kernels.mix(layer.kernel, scheme, layer.both, t.q, keys, told, pairs)
 
 
-def _step(layer: _Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"], Cache]:
+def _step(layer: Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"], Cache]:
     """One sequence's new tokens, after those in its cache."""
     scheme, (new, heads, d), length = layer.scheme, t.q.shape, cache.length
     segments = jnp.ones(new, jnp.int32) if t.segments is None else t.segments
-    t = _silent(t._replace(segments=segments, key_segments=segments))
+    t = silent(t._replace(segments=segments, key_segments=segments))
     capacity = cache.segment.shape[0]
     qi, places = length + jnp.arange(new, dtype=jnp.int32), free(cache, new)
     index = None if cache.index is None else write(cache.index, qi, places, 0)
@@ -208,7 +156,7 @@ def _step(layer: _Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"]
     segment = write(cache.segment, t.segments, places, 0)
     rows = kernels.block(new, capacity)
     seen = kernels.visible(layer.look, Side(None, qi, t.segments), Side(None, ki, segment), rows)
-    at = _at(scheme, qi, t.segments, t.positions, seen, heads, cache.document, cache.began)
+    at = known(scheme, qi, t.segments, t.positions, seen, heads, cache.document, cache.began)
     position = write(cache.position, at.position, places, 0)
     told, carry = sides.tell(scheme, layer.both, t.x, at, cache.carry)
     stored = keep(scheme, layer.both, t.k, t.v, told, heads)
@@ -224,7 +172,7 @@ def _step(layer: _Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"]
 
 
 def _anew(
-    layer: _Layer, heads: int, told: Any, stored: sides.Keys, query: Side, key: Side, carry: Any
+    layer: Layer, heads: int, told: Any, stored: sides.Keys, query: Side, key: Side, carry: Any
 ) -> tuple[Any, sides.Keys]:
     """What queries are told, and all keys through their hooks, now that the text is longer."""
     scheme = layer.scheme
@@ -233,19 +181,3 @@ def _anew(
     k, v = stored.k.swapaxes(0, 1), stored.v.swapaxes(0, 1)
     told = sides.lookup(scheme, layer.both, told, whole, query.index)
     return told, sides.encode(scheme, layer.both, k, v, whole, heads)
-
-
-def _silent(t: Tokens) -> Tokens:
-    """The same tokens with padding set to zero: 0 · NaN is NaN, so what nobody may see must not be there at all."""
-
-    def hush(a, segments):
-        return a if a is None or segments is None else jnp.where((segments > 0).reshape(-1, *[1] * (a.ndim - 1)), a, 0)
-
-    q, x = hush(t.q, t.segments), hush(t.x, t.segments)
-    k, v, key_x = (hush(a, t.key_segments) for a in (t.k, t.v, t.key_x))
-    return t._replace(q=q, x=x, k=k, v=v, key_x=key_x)
-
-
-def _dims(t: Tokens) -> Dims:
-    width = t.q.shape[1] * t.q.shape[2] if t.x is None else t.x.shape[-1]
-    return Dims(width, t.q.shape[1], t.q.shape[2], max(t.k.shape[0], 1), key_heads=t.k.shape[1])

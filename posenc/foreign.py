@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc import arguments, sides
+from posenc import admission, arguments, sides
 from posenc.attention import attend
 from posenc.belongs import Sizes, check_params, label, plain
 from posenc.compose import Windowed, axes, bare, imply, merge, pick, spread
@@ -103,11 +103,11 @@ def process_heads(
         length, heads, head = query.shape
         if key.shape != query.shape:
             raise ValueError(f"process_heads serves self-attention; keys are {key.shape}, queries {query.shape}.")
-        arguments.check_distances(hooks, positions, True)
+        admission.check_distances(hooks, positions, True)
         own = _made(hooks, params, heads, head)
         check_params(hooks, own, Sizes(heads=heads, head=head, key_heads=heads))
         given = arguments.tokens("positions", positions, (), length, axes(hooks), False)
-        arguments.admit(hooks, pick(own, "layer"), arguments.Tokens(query, key, value, positions=given), 0, False)
+        admission.admit(hooks, pick(own, "layer"), arguments.Tokens(query, key, value, positions=given), 0, False)
         return _through(hooks, own, query, key, value, given)
 
     return process

@@ -15,12 +15,13 @@ from einops import rearrange
 from jaxtyping import Array, Float
 
 from posenc import arguments
-from posenc.attention import attend, prepare
+from posenc.attention import attend
 from posenc.belongs import plain
 from posenc.cache import Cache
 from posenc.compose import bare
 from posenc.masks import Mask
 from posenc.parameters import join
+from posenc.prepared import prepare
 from posenc.scheme import Dims, check_dims
 
 

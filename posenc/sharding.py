@@ -25,13 +25,14 @@ from jaxtyping import Array, Float, PyTree
 
 from posenc import arguments, kernels, sides
 from posenc.arguments import Tokens
-from posenc.attention import _at, _dims, _Layer, _silent, attend, prepare
+from posenc.attention import attend
 from posenc.belongs import label
 from posenc.compose import axes, bare, imply
 from posenc.kernels import Pairs, Side
 from posenc.kernels import ring as around
 from posenc.kernels.parting import drawn as whole
 from posenc.masks import Mask, since_start
+from posenc.prepared import Layer, known, prepare, silent, sizes
 
 
 def ring(
@@ -71,9 +72,8 @@ def ring(
     """
     count = _devices(mesh, axis, q)
     given, q, k, v = bare(scheme), *(arguments.array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
-    if kernels.serves(given)["tiled"]:
-        what = "whole rows of scores" if given.reads == "row" else "the scores of all heads at once"
-        raise ValueError(f"{label(given)} reads {what}, which no ring holds; use posenc.sharding.queries.")
+    if why := kernels.serves(given)["tiled"]:
+        raise ValueError(f"{label(given)} {why}, and a ring is made of tiles; use posenc.sharding.queries.")
     if q.shape[-3] != k.shape[-3]:
         raise ValueError(
             f"A ring holds one sequence, and {q.shape[-3]} queries and {k.shape[-3]} keys were given; use"
@@ -135,7 +135,9 @@ def queries(
     if layer.same:
         t = t._replace(key_x=t.x, key_positions=t.positions, key_segments=t.segments)
     if t.positions is None and t.segments is not None:
-        t = t._replace(**{side + "positions": _counted(layer.scheme, getattr(t, side + "segments")) for side in _SIDES})
+        t = t._replace(
+            **{side + "positions": _counted(layer.scheme, getattr(t, side + "segments")) for side in ("", "key_")}
+        )
     rows = q.shape[-3] // count
 
     def here(params, start, t):
@@ -155,9 +157,6 @@ def queries(
     return jax.jit(spread)(params, jnp.asarray(start, jnp.int32), jax.tree.map(jnp.asarray, t))
 
 
-_SIDES = ("", "key_")
-
-
 def _counted(scheme: Any, segments: Array) -> Any:
     """The positions that segments imply."""
     index = jnp.broadcast_to(jnp.arange(segments.shape[-1], dtype=jnp.int32), segments.shape)
@@ -173,18 +172,18 @@ def _along(positions: Any, deep: Any, axis: str) -> Any:
     return P(*[None] * (positions.ndim - jax.tree.leaves(deep)[0]), axis)
 
 
-def _told(layer: _Layer, both: Any, t: Tokens) -> tuple[Tokens, PyTree, PyTree]:
+def _told(layer: Layer, both: Any, t: Tokens) -> tuple[Tokens, PyTree, PyTree]:
     """One whole sequence: its tokens without padding, where they stand, and what they are told; no product of them."""
-    t = _silent(t._replace(key_segments=t.segments))
+    t = silent(t._replace(key_segments=t.segments))
     index = jnp.arange(t.q.shape[0], dtype=jnp.int32)
     side = Side(None, index, t.segments)
     count = kernels.visible(layer.look, side, side, kernels.block(index.size, index.size))
-    at = _at(layer.scheme, index, t.segments, t.positions, count, t.q.shape[1])
-    told, _ = sides.tell(layer.scheme, both, t.x, at, sides.start(layer.scheme, both, _dims(t)))
+    at = known(layer.scheme, index, t.segments, t.positions, count, t.q.shape[1])
+    told, _ = sides.tell(layer.scheme, both, t.x, at, sides.start(layer.scheme, both, sizes(t)))
     return t, at.position, told
 
 
-def _part(layer: _Layer, both: Any, implied: bool, ring: around.Ring, qkv, segments, place, told) -> Array:
+def _part(layer: Layer, both: Any, implied: bool, ring: around.Ring, qkv, segments, place, told) -> Array:
     """One sequence's tokens on this device, and the keys of all."""
     (q, k, v), scheme = qkv, layer.scheme
     index = jax.lax.axis_index(ring[0]) * q.shape[0] + jnp.arange(q.shape[0], dtype=jnp.int32)

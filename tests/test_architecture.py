@@ -19,7 +19,7 @@ FLOORS = [
     "grammar masks rotation scaling orthogonal exact table bucket running distances slopes"
     " lab.disk lab.pyfile lab.lanes models.draws models.inputs show.style"
     " show.steps show.problem",
-    "registry lab.claims lab.records models.dropout show.worksheet show.page show.paper",
+    "registry lab.claims lab.records lab.timing models.dropout show.worksheet show.page show.paper",
     "models.kinds",
     "scheme lab.run lab.store lab.device lab.params",
     "schemes compose models.stems tasks.task lab.words lab.results lab.presets",
@@ -27,6 +27,8 @@ FLOORS = [
     "belongs models.build",
     "naming cache model_types lab.toml lab.published show.files show.captions show.task_card",
     "arguments kernels layer_types rope_parameters rope_writing show.figures show.tables show.across models.decoding",
+    "admission",
+    "prepared",
     "attention huggingface models.layers",
     "multihead contract catalog foreign sharding models.ends",
     "nnx linen equinox models.averaging models.recurrent",

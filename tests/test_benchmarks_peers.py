@@ -87,6 +87,23 @@ def test_rows_of_a_machine_that_changed_are_marked():
     assert side.caution([row("a", (1.0,))], False, 2.0) == "" and "judges no bar" in side.caution([], True, 0.0)
 
 
+def test_a_benchmark_takes_the_options_that_it_heeds(monkeypatch, capsys):
+    def asked(*words, **how):
+        monkeypatch.setattr(sys, "argv", ["benchmark", *words])
+        return side.arguments("What it does.", **how)
+
+    assert asked().rounds == 5 and asked("--quick").rounds == side.QUICK < 5
+    assert asked(rounds=7).rounds == 7 and asked("--quick", "--rounds", "9", rounds=7).rounds == 9
+    assert asked("--candidate", "a").candidate == "a" and asked("--bars", bars="few").bars
+    for words, why in (
+        (["--rounds", "0"], "a whole number from 1 on"),
+        (["--candidate", "a"], "unrecognized arguments"),
+    ):
+        with pytest.raises(SystemExit):
+            asked(*words, children=False)
+        assert why in capsys.readouterr().err
+
+
 def test_operations_of_a_step_are_those_counted_by_hand():
     small = step.Size(depth=1, width=2, heads=1, hidden=3, vocab=5, length=4, batch=1)
     assert small.matrices == 4 * 2 * 2 + 2 * 2 * 3 + 2 * 5

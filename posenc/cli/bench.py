@@ -72,7 +72,7 @@ def table(found: Sequence[Any]) -> list[list[str]]:
         if r.seconds:
             ratio = f"{dense.median / r.median:.2f}" if dense and dense.seconds else ""
             cells = [ratio, f"{min(r.seconds):.4f} … {max(r.seconds):.4f}", f"{r.of_peak:.2f}"]
-        marks = ["auto"] * r.auto + ["varied"] * bool(r.seconds and r.varied)
+        marks = ["auto"] * r.auto + [r.marks] * bool(r.marks)
         about = [r.scheme, str(r.length), r.passes, r.kernel]
         rows.append([*about, *cells[:2], f"{r.scratch / 2**20:.0f}", cells[2], ", ".join(marks)])
     return rows

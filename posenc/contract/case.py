@@ -7,6 +7,7 @@ others. `plain`, `given` and `pull` are compiled once for each case, at little e
 from __future__ import annotations
 
 import functools
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import jax
@@ -20,15 +21,10 @@ from posenc.naming import bind
 from posenc.parameters import init
 from posenc.scheme import At, Dims, Tile
 
-QUICK: tuple[dict[str, Any], ...] = (
-    {
-        "xla_backend_optimization_level": 0,
-        "xla_llvm_disable_expensive_passes": True,
-        "xla_cpu_use_fusion_emitters": False,
-    },
-    {"xla_backend_optimization_level": 0},
-)
-"""Ways to compile with little effort, five times as fast; the first that this jax knows is taken."""
+LITTLE: dict[str, Any] = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""Compilation with little effort, which is five times as fast."""
+if version("jaxlib").startswith("0.10."):  # later ones know no such option
+    LITTLE["xla_cpu_use_fusion_emitters"] = False
 LENGTH = 12
 LONGEST = 64
 DIMS = Dims(width=32, heads=4, head=8, trained=16, longest=LONGEST)
@@ -49,7 +45,7 @@ class Case:
     """A scheme, bound to sizes, with parameters at a generic point."""
 
     def __init__(self, scheme: Any, dims: Dims = DIMS):
-        self.asked, self.dims, self.options = bare(scheme), dims, _quick()
+        self.asked, self.dims, self.options = bare(scheme), dims, _little()
         self.scheme = bind(self.asked, dims)
         self.params = self.parameters(0)
         rng = np.random.default_rng(1)
@@ -179,14 +175,14 @@ class Case:
         return p, Tile(i, j, distance, q @ k.T * scale, scale, seen, index, index, jnp.int32(head), count)
 
 
-def _quick() -> dict[str, Any] | None:
-    for options in QUICK:
-        try:
-            jax.jit(lambda: jnp.zeros(()), compiler_options=options)()
-        except Exception:  # an option that this jax does not know; which error says so differs between generations
-            continue
-        return options
-    return None
+@functools.cache
+def _little() -> dict[str, Any] | None:
+    """`LITTLE`, where this jax knows all of it: what only saves time may not keep a scheme from being examined."""
+    try:
+        jax.jit(lambda: jnp.zeros(()), compiler_options=LITTLE)()
+    except Exception:  # which error says so differs between generations
+        return None
+    return LITTLE
 
 
 def restarted(segments: np.ndarray) -> np.ndarray:

@@ -20,9 +20,9 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 from posenc import sides
 from posenc.kernels import tiled
+from posenc.kernels.layout import KEY, Arrays, Form
 from posenc.kernels.pairs import Pairs
 from posenc.kernels.parting import join, part, varies, varying
-from posenc.kernels.tiled import KEY, Form, Sides
 from posenc.scheme import Scheme
 
 TRAVELS = (*KEY, "begin")
@@ -36,7 +36,7 @@ def mix(
     ring: Ring,
 ) -> Float[Array, "Q H d"]:  # fmt: skip
     """Every row of this device's queries, over the keys of all; to be run inside `jax.shard_map`."""
-    form, whole = tiled.gathered(scheme, params, q, keys, told, pairs, block, parts=ring[1])
+    form, whole = tiled.arranged(scheme, params, q, keys, told, pairs, block, parts=ring[1])
     if form.banded or not (form.scores or form.adds):  # nobody asks where keys stand, so nobody need pass it on
         whole = whole._replace(**dict.fromkeys(("i", "j", "qp", "kp")))
     out = _attention(form, ring, *part(varying(whole, whole), varies)).astype(keys.v.dtype)
@@ -44,11 +44,11 @@ def mix(
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _attention(form: Form, ring: Ring, some: Sides, rest: Sides) -> Float[Array, "Q H d"]:
+def _attention(form: Form, ring: Ring, some: Arrays, rest: Arrays) -> Float[Array, "Q H d"]:
     return _forward(form, ring, some, rest)[0]
 
 
-def _forward(form: Form, ring: Ring, some: Sides, rest: Sides) -> tuple[Array, tuple]:
+def _forward(form: Form, ring: Ring, some: Arrays, rest: Arrays) -> tuple[Array, tuple]:
     a = join(some, rest)
     exact = jnp.promote_types(a.q.dtype, jnp.float32)
     out, lse = jnp.zeros((*a.q.shape[:2], a.v.shape[-1]), exact), jnp.full(a.q.shape[:2], -jnp.inf, exact)
@@ -68,7 +68,7 @@ def _forward(form: Form, ring: Ring, some: Sides, rest: Sides) -> tuple[Array, t
     return out, (some, rest, out, jnp.where(lse > -jnp.inf, lse, jnp.inf))
 
 
-def _backward(form: Form, ring: Ring, saved: tuple, do: Array) -> tuple[Sides, None]:
+def _backward(form: Form, ring: Ring, saved: tuple, do: Array) -> tuple[Arrays, None]:
     some, rest, out, lse = saved
     a = join(some, rest)
     zero = lambda b: jnp.zeros(b.shape, jnp.promote_types(b.dtype, lse.dtype))  # noqa: E731
@@ -101,7 +101,7 @@ def _backward(form: Form, ring: Ring, saved: tuple, do: Array) -> tuple[Sides, N
 _attention.defvjp(_forward, _backward)
 
 
-def _keys(a: Sides) -> dict[str, PyTree]:
+def _keys(a: Arrays) -> dict[str, PyTree]:
     """What a device passes on."""
     return {name: getattr(a, name) for name in TRAVELS}
 
@@ -112,7 +112,7 @@ def _passed(tree: PyTree, ring: Ring) -> PyTree:
     return jax.lax.ppermute(tree, axis, [(n, (n + 1) % count) for n in range(count)])
 
 
-def _met(form: Form, ring: Ring, a: Sides, keys: dict[str, PyTree]) -> Sides:
+def _met(form: Form, ring: Ring, a: Arrays, keys: dict[str, PyTree]) -> Arrays:
     """This device's queries beside some device's keys, and the part of the band that is theirs."""
     met = a._replace(**keys)
     if not form.banded:
@@ -121,12 +121,12 @@ def _met(form: Form, ring: Ring, a: Sides, keys: dict[str, PyTree]) -> Sides:
     return met._replace(w=jax.lax.dynamic_slice_in_dim(a.w, _diagonals(form, ring, met), short, 2))
 
 
-def _diagonals(form: Form, ring: Ring, met: Sides) -> Array:
+def _diagonals(form: Form, ring: Ring, met: Arrays) -> Array:
     """Where in the band of all keys that of these begins."""
     return (ring[1] - 1) * form.keys - met.begin
 
 
-def _seen(form: Form, met: Sides) -> Bool[Array, ""]:
+def _seen(form: Form, met: Arrays) -> Bool[Array, ""]:
     """Whether the window lets any of these queries see any of these keys."""
     left, right, seen = form.look.left, form.look.right, jnp.bool_(True)
     if left is not None:

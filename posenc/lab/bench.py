@@ -1,11 +1,11 @@
 """How fast this machine runs a scheme: every kernel that serves it, timed in turn in one process.
 
-Only ratios of medians are worth comparing: a shared machine varies by a third within a minute, and all candidates meet
-the same minute. Programs are compiled first and run once uncounted; the clock stops when every output is there.
+Programs are compiled first and run once uncounted (`posenc.lab.timing`); the clock stops when every output is there.
 """
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -16,15 +16,13 @@ import jax.numpy as jnp
 
 import posenc
 from posenc.compose import bare
-from posenc.kernels import choose, serves
+from posenc.kernels import KERNELS, choose, serves
 from posenc.lab.device import memory
+from posenc.lab.timing import alternated, noisy
 
 SIDE = 2048
 """Rows of the square matrices whose product says how fast the device could be."""
 PASSES = ("forward", "both")
-KERNELS = ("dense", "tiled", "rows")
-WIDE = 1.5
-"""A row whose slowest round took this many times its fastest is marked."""
 
 
 class Measured(NamedTuple):
@@ -48,9 +46,9 @@ class Measured(NamedTuple):
         return statistics.median(self.seconds)
 
     @property
-    def varied(self) -> bool:
-        """Whether its rounds differ too much to be quoted."""
-        return max(self.seconds) > WIDE * min(self.seconds)
+    def marks(self) -> str:
+        """Why this row may not be quoted, or nothing."""
+        return "noisy" if noisy(self.seconds) else ""
 
 
 def measure(
@@ -63,21 +61,20 @@ def measure(
     """
     scheme, params, inputs = _problem(text, length, heads, head, dtype)
     usual = choose(bare(scheme), "auto", inputs[0], length)
-    asked = [(kernel, kind) for kind in passes for kernel in kernels if not serves(bare(scheme)).get(kernel, "auto")]
+    able, have = serves(bare(scheme)), memory()
+    asked = [(kernel, kind) for kind in passes for kernel in kernels if not able.get(kernel)]
     programs = {key: _compiled(scheme, params, inputs, *key) for key in asked}
-    scratch = {key: program.memory_analysis().temp_size_in_bytes for key, program in programs.items()}
-    square = jnp.ones((SIDE, SIDE), dtype)
-    product = jax.jit(jnp.matmul).lower(square, square).compile()
-    fit = {key: program for key, program in programs.items() if scratch[key] <= memory() / 2}
-    goes: list[Callable[[], Any]] = [lambda p=p: p(params, *inputs) for p in fit.values()]
-    *took, peak = _in_turn([*goes, lambda: product(square, square)], rounds)
+    need = {key: program.memory_analysis().temp_size_in_bytes for key, program in programs.items()}
+    fit = {key: program for key, program in programs.items() if not have or need[key] <= have / 2}
+    goes = [lambda p=p: p(params, *inputs) for p in fit.values()]
+    *took, peak = in_turn([*goes, product(SIDE, dtype)], rounds)
     most, found = 2 * SIDE**3 / statistics.median(peak), dict(zip(fit, took, strict=True))
     rows = []
     for kernel, kind in asked:
         seconds = tuple(found.get((kernel, kind), ()))
         done = 2 * length**2 * heads * head * (1 if kind == "forward" else 3.5)
         share = done / statistics.median(seconds) / most if seconds else 0.0
-        rows.append(Measured(text, length, kernel, kind, kernel == usual, seconds, scratch[kernel, kind], share))
+        rows.append(Measured(text, length, kernel, kind, kernel == usual, seconds, need[kernel, kind], share))
     return rows
 
 
@@ -90,6 +87,18 @@ def scratch(text: str, length: int, kernel: str, passes: str, heads: int = 8, he
 def refused(text: str) -> dict[str, str]:
     """The kernels that do not serve a scheme, and why."""
     return {k: why for k, why in serves(bare(posenc.parse(text))).items() if why}
+
+
+def in_turn(goes: Sequence[Callable[[], Any]], rounds: int) -> list[list[float]]:
+    """Seconds of each until every output is there, round after round."""
+    return alternated([functools.partial(_seconds, go) for go in goes], rounds)
+
+
+def product(side: int, dtype: str = "float32") -> Callable[[], Any]:
+    """A plain product of two square matrices, compiled: what the device could do."""
+    square = jnp.ones((side, side), dtype)
+    multiply = jax.jit(jnp.matmul).lower(square, square).compile()
+    return lambda: multiply(square, square)
 
 
 def _problem(text: str, length: int, heads: int, head: int, dtype: str, make: Any = lambda f: f()) -> tuple:
@@ -110,13 +119,7 @@ def _compiled(scheme: Any, params: Any, inputs: Sequence[Any], kernel: str, pass
     return jax.jit(whole).lower(params, *inputs).compile()
 
 
-def _in_turn(goes: Sequence[Callable[[], Any]], rounds: int) -> list[list[float]]:
-    """Seconds of each, round after round; the first round is not counted."""
-    seconds: list[list[float]] = [[] for _ in goes]
-    for n in range(rounds + 1):
-        for mine, go in zip(seconds, goes, strict=True):
-            began = time.perf_counter()
-            jax.block_until_ready(go())
-            if n:
-                mine.append(time.perf_counter() - began)
-    return seconds
+def _seconds(go: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    jax.block_until_ready(go())
+    return time.perf_counter() - began

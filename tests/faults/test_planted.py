@@ -43,7 +43,7 @@ FAULTS = {
         "log_n(trained=4)", "implied_positions_are_the_index",
     ),
     "padding is not set to zero": Fault(
-        ATTENTION + "_silent", "a is None or segments is None", "True", "nope", "nan_in_padding_stays_there"
+        "posenc.prepared:silent", "a is None or segments is None", "True", "nope", "nan_in_padding_stays_there"
     ),
     "padding counts among the keys that a query sees": Fault(
         KERNELS + "pairs:visible", "query.segment is None", "True", "ssmax", "padding_changes_nothing"
@@ -84,7 +84,7 @@ FAULTS = {
         ATTENTION + "_step", "segment, carry, *last", "segment, cache.carry, *last", "fox", DECODE
     ),
     "positions are one too many in decoding": Fault(
-        ATTENTION + "_step", "at = _at(scheme, qi,", "at = _at(scheme, qi + 1,", "log_n(trained=4)", DECODE
+        ATTENTION + "_step", "at = known(scheme, qi,", "at = known(scheme, qi + 1,", "log_n(trained=4)", DECODE
     ),
     "positions begin anew in each chunk": Fault(
         ATTENTION + "_step", ", heads, cache.document, cache.began)", ", heads, 0, length)", "rope", DECODE

@@ -6,39 +6,39 @@ from tests.kernels.test_equal import Problem, small_blocks  # noqa: F401  # the 
 from tests.planting import Fault
 from tests.planting import plant as plant  # a fixture
 
-TILED = "posenc.kernels.tiled:"
+TILED, LAYOUT = "posenc.kernels.tiled:", "posenc.kernels.layout:"
 
 FAULTS = {
-    "a tile is skipped": Fault(TILED + "_over_keys", "jnp.int32(0), jnp.int32(count)", "jnp.int32(1), jnp.int32(count)",
+    "a tile is skipped": Fault(LAYOUT + "over_keys", "jnp.int32(0), jnp.int32(count)", "jnp.int32(1), jnp.int32(count)",
                                "nope", "tiled"),
-    "what was summed is not rescaled": Fault(TILED + "_row", "out * shrink[..., None]", "out", "nope", "tiled"),
+    "what was summed is not rescaled": Fault(TILED + "_rows", "out * shrink[..., None]", "out", "nope", "tiled"),
     "the maximum is that of the first tile": Fault(
-        TILED + "_row", "new = jnp.maximum(top, s.max(-1))", "new = jnp.where(top > -jnp.inf, top, s.max(-1))",
+        TILED + "_rows", "new = jnp.maximum(top, s.max(-1))", "new = jnp.where(top > -jnp.inf, top, s.max(-1))",
         "nope", "tiled",
     ),
     "the tile on the diagonal is not masked": Fault(
         TILED + "_Tile.hidden", "jnp.where(self.seen, s, -jnp.inf)", "s", "nope", "tiled"
     ),
     "a tile that the mask cuts is taken for an open one": Fault(
-        TILED + "_over_keys", "(first + right + 1) // cols", "(first + rows + right) // cols", "nope", "tiled"
+        LAYOUT + "over_keys", "(first + right + 1) // cols", "(first + rows + right) // cols", "nope", "tiled"
     ),
     "the gradient of the bias is dropped": Fault(
         "posenc.kernels.band:band", "return jax.vmap(one)",
         "return (lambda *a: jax.lax.stop_gradient(jax.vmap(one)(*a)))", "t5", "tiled",
     ),
-    "the band is a diagonal off": Fault(TILED + "_corner", "n * form.rows -", "n * form.rows + 1 -", "t5", "tiled"),
+    "the band is a diagonal off": Fault(LAYOUT + "corner", "n * form.rows -", "n * form.rows + 1 -", "t5", "tiled"),
     "the rows of a band run backwards": Fault("posenc.kernels.band:_lines", "w[:, ::-1]", "w", "t5", "tiled"),
     "the diagonals of a strip are added where the next one lies": Fault(
         "posenc.kernels.band:diagonals", "rows - (n + 1) * high", "n * high", "t5", "tiled"
     ),
     "a key's gradient lands at another tile": Fault(
-        TILED + "_added", "at=m * form.cols", "at=n * form.cols", "nope", "tiled"
+        LAYOUT + "added", "at=m * form.cols", "at=n * form.cols", "nope", "tiled"
     ),
     "softmax's share of the gradient is left out": Fault(
-        TILED + "gradient", "p * (dp - mean[..., None])", "p * dp", "nope", "tiled"
+        TILED + "_pulled", "p * (dp - mean[..., None])", "p * dp", "nope", "tiled"
     ),
     "what is added to values has no gradient": Fault(
-        TILED + "gradient", "read = jax.tree.map(jnp.add, read, more)", "pass", "shaw", "tiled"
+        TILED + "_pulled", "read = jax.tree.map(jnp.add, read, read_more)", "pass", "shaw", "tiled"
     ),
     "heads are numbered from 0 in each group": Fault(
         TILED + "_Tile._each", "jnp.arange(form.heads).reshape(a.shape[:2])",

@@ -116,8 +116,8 @@ THREE = AbstractMesh((3,), ("length",), axis_types=AUTO)
 @pytest.mark.parametrize(
     ("text", "about", "why"),
     [
-        ("cope", {}, "'cope' reads whole rows of scores, which no ring holds; use posenc.sharding.queries"),
-        ("dape", {}, "'dape' reads the scores of all heads at once, which no ring holds; use posenc.sharding.queries"),
+        ("cope", {}, "'cope' reads whole rows of scores, which no tile holds, and a ring is made of tiles; use posenc"),
+        ("dape", {}, "'dape' reads the scores of all heads at once, which no tile holds, and a ring is made of tiles;"),
         ("rope", {"axis": "long"}, "axis is 'long'; the axes of this mesh are 'length'"),
         ("rope", {"mesh": 2}, "mesh is of type int; make it with jax.sharding.Mesh"),
         (
