@@ -53,7 +53,8 @@ def ours(size: Size) -> side.Ready:
     import optax
 
     from posenc.lab.train import cross_entropy
-    from posenc.models.transformer import Shape, Transformer
+    from posenc.models.shape import Shape
+    from posenc.models.transformer import Transformer
     from posenc.naming import bind, parse
     from posenc.scheme import Dims
     from posenc.tasks import Batch

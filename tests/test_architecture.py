@@ -18,7 +18,7 @@ ROOT = Path(posenc.__file__).parent
 FLOORS = [
     "grammar masks rotation scaling orthogonal exact table bucket running distances slopes"
     " lab.disk lab.pyfile lab.lanes models.draws models.inputs show.style"
-    " show.steps show.problem",
+    " show.steps show.problem models.norm",
     "registry lab.claims lab.records lab.timing models.dropout show.worksheet show.page show.paper",
     "models.kinds",
     "scheme lab.run lab.store lab.device lab.params",
@@ -31,9 +31,9 @@ FLOORS = [
     "prepared",
     "attention huggingface models.layers",
     "multihead contract catalog foreign sharding models.ends",
-    "nnx linen equinox models.averaging models.recurrent",
+    "nnx linen equinox models.averaging models.recurrent models.convolution models.stack",
     "models.transformer models.search",
-    "models.convolution models.encoder_decoder",
+    "models.encoder_decoder models.carry",
     "lab.train lab.generate",
     "lab.plan lab.worker show.explain show.watched",
     "lab.estimate lab.bench show.walk",

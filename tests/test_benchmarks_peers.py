@@ -118,7 +118,8 @@ def test_operations_of_a_step_are_those_counted_by_hand():
 
 def test_operations_of_a_step_are_those_of_our_models_products():
     from posenc.models.inputs import Inputs
-    from posenc.models.transformer import Shape, Transformer
+    from posenc.models.shape import Shape
+    from posenc.models.transformer import Transformer
     from posenc.naming import bind, parse
     from posenc.scheme import Dims
 

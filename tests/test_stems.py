@@ -12,7 +12,8 @@ from posenc.lab.run import Knobs, Run
 from posenc.lab.train import resolve
 from posenc.models import stems
 from posenc.models.inputs import Inputs
-from posenc.models.transformer import Shape, Transformer
+from posenc.models.shape import Shape
+from posenc.models.transformer import Transformer
 from posenc.naming import bind, parse
 from posenc.scheme import Dims
 from tests.lab import made

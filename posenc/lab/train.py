@@ -25,9 +25,9 @@ from posenc.lab.lanes import How, lanes
 from posenc.lab.run import Knobs, Run
 from posenc.models import attentions, kinds, stems
 from posenc.models.build import build
+from posenc.models.carry import carried
 from posenc.models.inputs import inputs
 from posenc.models.shape import Shape
-from posenc.models.transformer import carried
 from posenc.naming import bind, parse
 from posenc.scheme import Dims
 from posenc.tasks import Layout, Task

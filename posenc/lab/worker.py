@@ -19,7 +19,7 @@ from posenc.lab import device, params, store
 from posenc.lab.lanes import How, stack
 from posenc.lab.run import Knobs
 from posenc.lab.train import Cell, program, pure, stages
-from posenc.models.transformer import anew
+from posenc.models.carry import anew
 from posenc.tasks import spec
 from posenc.tasks.floors import floors
 

@@ -20,8 +20,8 @@ from posenc.models.draws import cut
 from posenc.models.dropout import NOTHING, Dropout, dropout
 from posenc.models.ends import Ends, only_input, told
 from posenc.models.inputs import Inputs
+from posenc.models.norm import normalise
 from posenc.models.shape import Shape
-from posenc.models.transformer import normalise
 
 
 class Layer(nnx.Module):

@@ -19,7 +19,6 @@ embeddings and the readout are three matrices; the authors' model has one.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -31,19 +30,20 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from posenc.attention import attend
 from posenc.belongs import label
 from posenc.cache import Cache
-from posenc.compose import Pattern, Windowed, bare
-from posenc.coordinates import place
+from posenc.compose import Windowed, bare
 from posenc.models.attentions import spread, under
-from posenc.models.decoding import empty, part
-from posenc.models.draws import Build, cut
-from posenc.models.dropout import NOTHING, Dropout, dropout
-from posenc.models.ends import INSIDE, Ends, told
+from posenc.models.draws import cut
+from posenc.models.dropout import Dropout
+from posenc.models.ends import INSIDE, told
 from posenc.models.inputs import Inputs
-from posenc.models.layers import about, periods, schemes, through
+from posenc.models.layers import about
+from posenc.models.norm import normalise
 from posenc.models.shape import Shape
-from posenc.models.transformer import Block, normalise
+from posenc.models.stack import Stack
+from posenc.models.transformer import Block
 from posenc.multihead import draw
 from posenc.naming import bind, parse, spec
+from posenc.nnx import Attention
 from posenc.parameters import init, join, split
 from posenc.scheme import Dims
 
@@ -78,6 +78,11 @@ class Layer(nnx.Module):
         self.across = Across(cross, shape, dims, rngs=rngs)
         self.scale = nnx.Param(jnp.ones(shape.dims.width))
 
+    @property
+    def attention(self) -> Attention:
+        """That within the sequence, whose keys a cache keeps."""
+        return self.block.attention
+
     def __call__(
         self, x: Float[Array, "B T D"], keys: Array, across: dict, drop: Dropout, cache: Cache | None, **told: Any
     ) -> tuple[Float[Array, "B T D"], Cache | None]:
@@ -87,45 +92,14 @@ class Layer(nnx.Module):
         return self.block.feed(x if before else normalise(x, scale), drop), cache
 
 
-class Side(Ends):
-    """One of the two sequences: its ends and its layers."""
-
-    def __init__(self, scheme: Any, shape: Shape):
-        composed = under(shape.attention, scheme, shape.dims)
-        self.shape, self.plain, self.layers = shape, schemes(scheme), schemes(composed)
-        self.input = composed.input if isinstance(composed, Pattern) else composed
-        self.periods = periods(scheme, shape.depth)
-
-    def builds(self, layer: Callable[[int, Any], Any]) -> list[tuple[Build, int | None]]:
-        """What is to be cut for it from the draw; `layer(i, rngs)` makes the i-th of a period."""
-        made = [(lambda rngs, i=i: layer(i, rngs), self.periods) for i in range(len(self.layers))]
-        return [*made, (lambda rngs: self._outer(rngs, self.layers), None)]
-
-    def take(self, made: list[Any]) -> None:
-        """Keep what was cut."""
-        *blocks, outer = made
-        self.blocks = nnx.List(blocks)
-        self._keep(*outer)
-        self.scale = nnx.Param(jnp.ones(self.shape.dims.width))
-
-    def shared(self, i: int) -> Any:
-        """What layers share of the parameters of the i-th scheme of a period."""
-        return self.tied.get_value()[spec(bare(self.layers[i]))]
-
-    def through(self, layer: Callable[..., Any], x: Float[Array, "B T D"], beside: Any = None) -> tuple[Array, Any]:
-        """All layers, as in `posenc.models.layers`, and the norm after the last."""
-        x, given = through(layer, x, self.blocks, beside)
-        return normalise(x, self.scale.get_value()) if self.shape.norm == "pre" else x, given
-
-
 class EncoderDecoder(nnx.Module):
     """Text and source to logits at every token of the text: `[B, T]` and `[B, S]` to `[B, T, classes]`."""
 
     def __init__(self, scheme: Any, shape: Shape, key: PRNGKeyArray):
         both, own = (dataclasses.replace(shape.dims, causal=causal) for causal in (False, True))
         reading = bind(scheme, both)
-        self.reader = Side(reading, shape._replace(dims=both, classes=0))
-        self.writer = Side(bind(scheme, own), shape._replace(dims=own))
+        self.reader = Stack(reading, shape._replace(dims=both, classes=0))
+        self.writer = Stack(bind(scheme, own), shape._replace(dims=own))
         for s in self.reader.plain:
             if reason := bare(s).causal_only:
                 raise ValueError(f"{label(bare(s))} is causal only: {reason}; the source is read both ways.")
@@ -148,54 +122,36 @@ class EncoderDecoder(nnx.Module):
 
     def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
         """Padding is seen by nobody. `key` draws positions, where coordinates are random, and what dropout leaves."""
-        side, memory = self.writer, self.read(inputs, key, train)
-        given, segments = told(inputs), inputs.valid.astype(jnp.int32)
-        drop = dropout(side.shape.dropout, key, train)
+        memory = self.read(inputs, key, train)
 
-        def layer(x, n, i, block, _):
-            own = about(side.layers[i], n, key, given, segments, train=train)
+        def layer(x, n, i, block, _, **own):
             across = self._across(i, n, inputs, memory, key, train=train)
-            return block(x, block.across.keys(memory), across, drop.at("layer", n), None, tied=side.shared(i), **own)
+            return block(x, block.across.keys(memory), across, cache=None, **own)
 
-        x = side.enter(inputs.tokens, segments, key, given, train)
-        return side.leave(side.through(layer, x)[0])
+        return self.writer.leave(self.writer.states(inputs, key, layer, train=train)[0])
 
     def read(self, inputs: Inputs, key: PRNGKeyArray, train: bool = False) -> Float[Array, "B S D"]:
         """What the writer looks at: the source after the reader's last layer."""
-        side, source, key = self.reader, read_by(inputs), jax.random.fold_in(key, 1)
-        given, segments = told(source), source.valid.astype(jnp.int32)
-        drop = dropout(side.shape.dropout, key, train)
-
-        def layer(x, n, i, block, _):
-            own = about(side.layers[i], n, key, given, segments, train=train)
-            return block(x, drop=drop.at("layer", n), tied=side.shared(i), **own), None
-
-        return side.through(layer, side.enter(source.tokens, segments, key, given, train))[0]
+        return self.reader.states(read_by(inputs), jax.random.fold_in(key, 1), train=train)[0]
 
     def begin(self, inputs: Inputs, key: PRNGKeyArray, most: int) -> Any:
         """What was read, its keys and values in each layer, and empty caches: see `posenc.models.decoding`."""
-        side, memory, given = self.writer, self.read(inputs, key), told(inputs)
-        keys = [jax.vmap(lambda block: block.across.keys(memory))(block) for block in side.blocks]
-        (batch, length), kept = inputs.tokens.shape, []
-        for i, (s, block) in enumerate(zip(side.layers, side.blocks, strict=True)):
-            sizes = {"batch": batch, "length": length, "most": most, "dtype": side.shape.dtype}
-            kept.append(empty(s, block.block.attention, place(s, key, given), tied=side.shared(i), **sizes))
-        return memory, tuple(zip(keys, kept, strict=True))
+        memory = self.read(inputs, key)
+        keys = [jax.vmap(lambda block: block.across.keys(memory))(block) for block in self.writer.blocks]
+        return memory, tuple(zip(keys, self.writer.caches(inputs, key, most), strict=True))
 
     def proceed(self, carry: Any, inputs: Inputs, key: PRNGKeyArray, first: Any, new: int) -> tuple[Array, Any]:
         """The logits of `new` tokens from `first` on, `[B, new, classes]`, and what to carry on."""
-        side, (memory, beside) = self.writer, carry
-        given, segments = told(inputs), inputs.valid.astype(jnp.int32)
+        memory, beside = carry
 
-        def layer(x, n, i, block, carried):
+        def layer(x, n, i, block, carried, **own):
             keys, cache = carried
-            own = about(side.layers[i], n, key, given, segments, new=(first, new))
             across = self._across(i, n, inputs, memory, key, new=(first, new))
-            x, cache = block(x, keys, across, NOTHING, cache, tied=side.shared(i), **own)
+            x, cache = block(x, keys, across, cache=cache, **own)
             return x, (keys, cache)
 
-        x, beside = side.through(layer, part(side.enter(inputs.tokens, segments, key, given), first, new), beside)
-        return side.leave(x), (memory, beside)
+        x, beside = self.writer.states(inputs, key, layer, new=(first, new), beside=beside)
+        return self.writer.leave(x), (memory, beside)
 
     def _across(self, i: int, n: Any, inputs: Inputs, memory: Array, key: PRNGKeyArray, **how: Any) -> dict[str, Any]:
         """What attention across is told in the n-th layer, the i-th of its period."""

@@ -16,8 +16,11 @@ from posenc.coordinates import place
 from posenc.lab import params, plan, store
 from posenc.lab.train import Cell, stages
 from posenc.models.build import build
+from posenc.models.carry import word
+from posenc.models.ends import told
 from posenc.models.inputs import inputs
-from posenc.models.transformer import Transformer, normalise, told, word
+from posenc.models.norm import normalise
+from posenc.models.transformer import Transformer
 from posenc.parameters import join
 from posenc.show.explain import View, weights
 from posenc.tasks.measure import evaluation_key

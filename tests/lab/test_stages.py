@@ -15,8 +15,8 @@ from posenc.lab.results import load
 from posenc.lab.run import Knobs, Plan, Run
 from posenc.lab.sweep import rehearse, sweep
 from posenc.lab.train import init, resolve, stages
+from posenc.models.carry import anew, carried
 from posenc.models.inputs import inputs
-from posenc.models.transformer import anew, carried
 from posenc.show.patterns import restored
 from tests.lab.test_sweep import PLAN, Watch, trials
 

@@ -158,7 +158,7 @@ def test_attention_and_dropout_are_part_of_the_identity_only_where_they_differ()
 
 
 def test_another_scheme_goes_on_on_the_same_attention():
-    from posenc.models.transformer import anew, carried
+    from posenc.models.carry import anew, carried
 
     before, fresh = made("additive", "kerple"), made("additive", "nope")
     after = carried(before, fresh)

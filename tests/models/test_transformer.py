@@ -10,7 +10,9 @@ from posenc.compose import bare
 from posenc.lab.train import pure
 from posenc.models.draws import Cut, cut
 from posenc.models.inputs import Inputs
-from posenc.models.transformer import Shape, Transformer, normalise
+from posenc.models.norm import normalise
+from posenc.models.shape import Shape
+from posenc.models.transformer import Transformer
 from posenc.naming import bind, parse, spec
 from posenc.scheme import Dims
 
