@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from posenc.models.draws import cut
 from posenc.models.dropout import dropout
-from posenc.models.ends import Ends, only_input, told
+from posenc.models.ends import Ends, only_input
 from posenc.models.inputs import Inputs
 from posenc.models.shape import Shape
 from posenc.scheme import bias_dtype
@@ -35,8 +35,8 @@ class Averaging(Ends):
 
     def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
         """Padding counts for nothing. `key` draws positions, where coordinates are random, and what dropout leaves."""
-        segments, drop = inputs.valid.astype(jnp.int32), dropout(self.shape.dropout, key, train)
-        x = self.enter(inputs.tokens, segments, key, told(inputs), train)
+        drop = dropout(self.shape.dropout, key, train)
+        x = self.enter(inputs, key, train)
         x = drop.at("attention")(mean(x, inputs.valid, self.shape.dims.causal))
 
         def layer(x, turn):

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from posenc.models.draws import cut
 from posenc.models.dropout import NOTHING, Dropout, dropout
-from posenc.models.ends import Ends, only_input, told
+from posenc.models.ends import Ends, only_input
 from posenc.models.inputs import Inputs
 from posenc.models.norm import normalise
 from posenc.models.shape import Shape
@@ -55,8 +55,8 @@ class Convolution(Ends):
 
     def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
         """Padding is seen by nobody. `key` draws positions, where coordinates are random, and what dropout leaves."""
-        segments, drop = inputs.valid.astype(jnp.int32), dropout(self.shape.dropout, key, train)
-        x = self.enter(inputs.tokens, segments, key, told(inputs), train)
+        drop = dropout(self.shape.dropout, key, train)
+        x = self.enter(inputs, key, train)
 
         def layer(x, turn):
             n, block = turn

@@ -29,11 +29,11 @@ def placed(scheme: Any, positions: Any, first: int | Int[Array, ""], new: int) -
     if drawn(positions):
         raise ValueError("Drawn distances are those of a whole sequence, so nothing goes on token by token under them.")
 
-    def one(positions, axes):
-        if isinstance(axes, tuple):
-            return tuple(one(p, n) for p, n in zip(positions, axes, strict=True))
-        positions = jnp.asarray(positions)
-        return jax.lax.dynamic_slice_in_dim(positions, first, new, positions.ndim - (1 if axes == 1 else 2))
+    def one(a, many):
+        if isinstance(many, tuple):
+            return tuple(one(*both) for both in zip(a, many, strict=True))
+        a = jnp.asarray(a)
+        return jax.lax.dynamic_slice_in_dim(a, first, new, a.ndim - (1 if many == 1 else 2))
 
     return one(positions, axes(bare(scheme)))
 

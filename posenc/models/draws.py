@@ -59,19 +59,22 @@ def meant(key: PRNGKeyArray, *words: str | int | Array) -> PRNGKeyArray:
 
 def cut(builds: list[tuple[Build, int | None]], key: PRNGKeyArray) -> list[Any]:
     """What each build makes of one shared draw; with a number, that many of it, stacked on a leading axis."""
-    counts = []
-    for build, _ in builds:
-        count = _Count()
-        jax.eval_shape(lambda build=build, count=count: build(count))
-        counts.append(count.drawn)
-    flat = jax.random.normal(key, (sum(n * (times or 1) for n, (_, times) in zip(counts, builds, strict=True)),))
-    made, at = [], 0
-    for place, (n, (build, times)) in enumerate(zip(counts, builds, strict=True)):
-        mine, at = flat[at : at + n * (times or 1)], at + n * (times or 1)
-        own = jax.random.fold_in(key, place)
+    sizes = [_drawn(build) * (times or 1) for build, times in builds]
+    flat = jax.random.normal(key, (sum(sizes),))
+    made = []
+    for place, (build, times) in enumerate(builds):
+        end, own = sum(sizes[: place + 1]), jax.random.fold_in(key, place)
+        mine = flat[end - sizes[place] : end]
         if times is None:
             made.append(build(Cut(mine, own)))
         else:
             stacked = jax.vmap(lambda f, k, build=build: build(Cut(f, k)))
-            made.append(stacked(mine.reshape(times, n), jax.random.split(own, times)))
+            made.append(stacked(mine.reshape(times, -1), jax.random.split(own, times)))
     return made
+
+
+def _drawn(build: Build) -> int:
+    """How many numbers a build draws."""
+    count = _Count()
+    jax.eval_shape(lambda: build(count))
+    return count.drawn

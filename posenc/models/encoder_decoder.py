@@ -34,8 +34,8 @@ from posenc.compose import Windowed, bare
 from posenc.models.attentions import spread, under
 from posenc.models.draws import cut
 from posenc.models.dropout import Dropout
-from posenc.models.ends import INSIDE, told
-from posenc.models.inputs import Inputs
+from posenc.models.ends import INSIDE
+from posenc.models.inputs import Inputs, of_source
 from posenc.models.layers import about
 from posenc.models.norm import normalise
 from posenc.models.shape import Shape
@@ -125,14 +125,14 @@ class EncoderDecoder(nnx.Module):
         memory = self.read(inputs, key, train)
 
         def layer(x, n, i, block, _, **own):
-            across = self._across(i, n, inputs, memory, key, train=train)
+            across = self._across(n, i, inputs, memory, key, train=train)
             return block(x, block.across.keys(memory), across, cache=None, **own)
 
         return self.writer.leave(self.writer.states(inputs, key, layer, train=train)[0])
 
     def read(self, inputs: Inputs, key: PRNGKeyArray, train: bool = False) -> Float[Array, "B S D"]:
         """What the writer looks at: the source after the reader's last layer."""
-        return self.reader.states(read_by(inputs), jax.random.fold_in(key, 1), train=train)[0]
+        return self.reader.states(*of_source(inputs, key), train=train)[0]
 
     def begin(self, inputs: Inputs, key: PRNGKeyArray, most: int) -> Any:
         """What was read, its keys and values in each layer, and empty caches: see `posenc.models.decoding`."""
@@ -146,28 +146,20 @@ class EncoderDecoder(nnx.Module):
 
         def layer(x, n, i, block, carried, **own):
             keys, cache = carried
-            across = self._across(i, n, inputs, memory, key, new=(first, new))
+            across = self._across(n, i, inputs, memory, key, new=(first, new))
             x, cache = block(x, keys, across, cache=cache, **own)
             return x, (keys, cache)
 
         x, beside = self.writer.states(inputs, key, layer, new=(first, new), beside=beside)
         return self.writer.leave(x), (memory, beside)
 
-    def _across(self, i: int, n: Any, inputs: Inputs, memory: Array, key: PRNGKeyArray, **how: Any) -> dict[str, Any]:
+    def _across(self, n: Any, i: int, inputs: Inputs, memory: Array, key: Any, train: bool = False, new: Any = None):
         """What attention across is told in the n-th layer, the i-th of its period."""
-        s, source = self.across[i], read_by(inputs)
-        asked = about(s, n, key, told(inputs), inputs.valid.astype(jnp.int32), **how)
-        train = how.get("train", False)
-        found = about(s, n, jax.random.fold_in(key, 1), told(source), source.valid.astype(jnp.int32), train=train)
+        s = self.across[i]
+        asked = about(s, n, inputs, key, train=train, new=new)
+        found = about(s, n, *of_source(inputs, key), train=train)
         keys = {f"key_{name}": told for name, told in found.items()}
         return {"tied": self.tied.get_value()[spec(bare(s))], "key_x": memory, **asked, **keys}
-
-
-def read_by(inputs: Inputs) -> Inputs:
-    """The source as a sequence of its own."""
-    if inputs.source is None or inputs.source_valid is None:
-        raise ValueError("There is no source to read; take a task that has one, such as s2s_copy, or model=decoder.")
-    return Inputs(inputs.source, inputs.source_valid)
 
 
 def between(scheme: Any, cross: str) -> Any:

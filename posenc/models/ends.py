@@ -6,15 +6,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax import nnx
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from posenc.attention import embed
 from posenc.compose import Pattern, Windowed, bare, leaves
 from posenc.coordinates import place
 from posenc.models.dropout import dropout
-from posenc.models.inputs import Inputs
+from posenc.models.inputs import Inputs, told
 from posenc.models.shape import Shape
 from posenc.naming import spec
 from posenc.parameters import init, split
@@ -47,17 +46,16 @@ class Ends(nnx.Module):
         if stem:
             self.stem = nnx.Param(stem[0])
 
-    def enter(
-        self, tokens: Int[Array, "B T"], segments: Int[Array, "B T"], key: PRNGKeyArray, given: Any, train: bool = False
-    ) -> Float[Array, "B T D"]:
+    def enter(self, inputs: Inputs, key: PRNGKeyArray, train: bool = False) -> Float[Array, "B T D"]:
         """The input of the first layer: the tokens' embedding, through the stem, then what acts on the input."""
-        x = self.embedding.get_value()[tokens].astype(self.shape.dtype)
+        x = self.embedding.get_value()[inputs.tokens].astype(self.shape.dtype)
+        segments = inputs.valid.astype(jnp.int32)
         if self.shape.stem is not None:
             own, causal = self.stem.get_value(), self.shape.dims.causal
             x = jax.vmap(lambda x, s: self.shape.stem(own, x, s, causal))(x, segments)
         if self.input is not None:
             shared = self.tied.get_value()[spec(bare(self.input))]
-            positions = place(self.input, key, given, train=train)
+            positions = place(self.input, key, told(inputs), train=train)
             x = embed(self.input, shared, x, positions=positions, segments=segments)
         return dropout(self.shape.dropout, key, train).at("embedding")(x)
 
@@ -65,12 +63,6 @@ class Ends(nnx.Module):
         """Logits, in float32."""
         logits = x @ self.readout.get_value().astype(x.dtype)
         return logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
-
-
-def told(inputs: Inputs) -> dict[str, Any]:
-    """What coordinates are made from: the index, the length of each sequence, and what the task tells."""
-    index = np.arange(inputs.tokens.shape[-1], dtype=np.int32)  # known while tracing, so that tables can refuse it
-    return {"index": index, "length": inputs.valid.sum(-1)} | inputs.coords
 
 
 def only_input(scheme: Any, shape: Shape) -> Any:

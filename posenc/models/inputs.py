@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from jaxtyping import Array, Bool, Int
+import numpy as np
+from jaxtyping import Array, Bool, Int, PRNGKeyArray
+
+from posenc.models.draws import meant
 
 
 class Inputs(NamedTuple):
@@ -25,3 +28,16 @@ class Inputs(NamedTuple):
 def inputs(batch: Any) -> Inputs:
     """What a model is given of a task's batch."""
     return Inputs(batch.tokens, batch.valid, batch.coords, batch.source, batch.source_valid)
+
+
+def told(inputs: Inputs) -> dict[str, Any]:
+    """What coordinates are made from: the index, the length of each sequence, and what the task tells."""
+    index = np.arange(inputs.tokens.shape[-1], dtype=np.int32)  # known while tracing, so that tables can refuse it
+    return {"index": index, "length": inputs.valid.sum(-1)} | inputs.coords
+
+
+def of_source(inputs: Inputs, key: PRNGKeyArray) -> tuple[Inputs, PRNGKeyArray]:
+    """The source as a sequence of its own, and the key of what is random there."""
+    if inputs.source is None or inputs.source_valid is None:
+        raise ValueError("There is no source to read; take a task that has one, such as s2s_copy, or model=decoder.")
+    return Inputs(inputs.source, inputs.source_valid), meant(key, "source")

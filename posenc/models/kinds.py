@@ -65,7 +65,9 @@ class Model:
 
     def pairs(self, run: Any) -> int:
         """The numbers that one layer makes for each pair of tokens."""
-        return 0
+        if not self.attends:
+            return 0
+        return run.width if run.attention == "additive" else run.heads
 
 
 OPTIONAL = {"heads": 4, "hidden": None, "norm": "pre", "attention": "scaled_dot"}
@@ -76,10 +78,6 @@ def _transformer(run: Any) -> int:
     return 4 * run.width**2 + 2 * run.width * run.hidden
 
 
-def _scores(run: Any) -> int:
-    return run.width if run.attention == "additive" else run.heads
-
-
 class Encoder(Model, name="encoder"):
     """A Transformer in which every token sees every other (Vaswani et al., 2017)."""
 
@@ -88,7 +86,6 @@ class Encoder(Model, name="encoder"):
     goes_on = True
     causal = False
     weights = staticmethod(_transformer)
-    pairs = staticmethod(_scores)
 
 
 class Decoder(Model, name="decoder"):
@@ -99,7 +96,6 @@ class Decoder(Model, name="decoder"):
     goes_on = True
     causal = True
     weights = staticmethod(_transformer)
-    pairs = staticmethod(_scores)
 
 
 class EncoderDecoder(Model, name="encoder_decoder"):
@@ -113,7 +109,6 @@ class EncoderDecoder(Model, name="encoder_decoder"):
     source = "always"
     binds = True
     causal = True
-    pairs = staticmethod(_scores)
 
     def weights(self, run):
         return 2 * _transformer(run) + 4 * run.width**2  # a layer of each, and what looks at the source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from posenc.compose import Pattern
 from posenc.coordinates import place
 from posenc.models.decoding import part, placed
+from posenc.models.inputs import Inputs, told
 from posenc.naming import spec
 
 UNROLLED = 8
@@ -58,16 +59,15 @@ def through(
 def about(
     s: Any,
     n: int | Int[Array, ""],
+    inputs: Inputs,
     key: PRNGKeyArray,
-    given: Mapping[str, Any],
-    segments: Int[Array, "B T"],
     *,
     train: bool = False,
     new: tuple[Any, int] | None = None,
 ) -> dict[str, Any]:
     """What attention under the scheme s is told of a sequence in the n-th layer: of all its tokens, or of `new` ones,
     the first and how many."""
-    positions = place(s, key, given, layer=n, train=train)
+    positions, segments = place(s, key, told(inputs), layer=n, train=train), inputs.valid.astype(jnp.int32)
     if new is not None:
         positions, segments = placed(s, positions, *new), part(segments, *new)
     return {"positions": positions, "segments": segments}

@@ -21,12 +21,12 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from posenc.models import kinds
 from posenc.models.draws import cut
 from posenc.models.dropout import dropout
-from posenc.models.ends import Ends, only_input, told
+from posenc.models.ends import Ends, only_input
 from posenc.models.inputs import Inputs
 from posenc.models.shape import Shape
 from posenc.scheme import bias_dtype
 
-CELLS = {"rnn": nnx.SimpleCell, "lstm": nnx.OptimizedLSTMCell, "gru": nnx.GRUCell}
+CELLS = {"rnn": nnx.SimpleCell, "lstm": nnx.OptimizedLSTMCell, "gru": nnx.GRUCell, "rnnsearch": nnx.GRUCell}
 
 
 class Layer(nnx.Module):
@@ -57,8 +57,8 @@ class Recurrent(Ends):
 
     def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
         """Padding changes no state. `key` draws positions, where coordinates are random, and what dropout leaves."""
-        segments, drop = inputs.valid.astype(jnp.int32), dropout(self.shape.dropout, key, train)
-        x = self.enter(inputs.tokens, segments, key, told(inputs), train)
+        drop = dropout(self.shape.dropout, key, train)
+        x = self.enter(inputs, key, train)
         for n, block in enumerate(self.blocks):
             x = drop.at("layer", n)(block(x, inputs.valid))
         return self.leave(x)
@@ -78,8 +78,7 @@ def cell(model: Any, inputs: int, width: int, rngs: Any) -> Any:
     """A cell of Flax with weights from `rngs.params.normal`."""
     scaled = lambda key, shape, dtype: rngs.params.normal(shape) * shape[0] ** -0.5  # noqa: E731
     rotation = lambda key, shape, dtype: orthogonal(rngs.params.normal, *shape)  # noqa: E731
-    kind = CELLS.get(model.name, nnx.GRUCell)
-    made = kind(inputs, width, dtype=None, kernel_init=scaled, recurrent_kernel_init=rotation, rngs=rngs)
+    made = CELLS[model.name](inputs, width, dtype=None, kernel_init=scaled, recurrent_kernel_init=rotation, rngs=rngs)
     if isinstance(model, kinds.LSTM):
         made.dense_h.bias = nnx.Param(jnp.repeat(jnp.array([0.0, model.forget, 0.0, 0.0]), width))
     return made

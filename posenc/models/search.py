@@ -19,10 +19,10 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from posenc.kernels.dense import softmax
-from posenc.models.draws import cut, meant
+from posenc.models.draws import cut
 from posenc.models.dropout import dropout
-from posenc.models.ends import Ends, only_input, told
-from posenc.models.inputs import Inputs
+from posenc.models.ends import Ends, only_input
+from posenc.models.inputs import Inputs, of_source
 from posenc.models.recurrent import cell, stack
 from posenc.models.shape import Shape
 from posenc.scheme import bias_dtype
@@ -47,7 +47,7 @@ class RNNSearch(Ends):
     def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
         """Padding is seen by nobody. `key` draws positions, where coordinates are random, and what dropout leaves."""
         drop = dropout(self.shape.dropout, key, train)
-        y = self.enter(inputs.tokens, inputs.valid.astype(jnp.int32), key, told(inputs), train)
+        y = self.enter(inputs, key, train)
         h, seen = self.read(inputs, key, train)
         s, c = self.write(y, h, seen)
         z = jnp.concatenate([s, y, c], -1) @ self.output.get_value().astype(y.dtype)
@@ -56,9 +56,8 @@ class RNNSearch(Ends):
     def read(self, inputs: Inputs, key: PRNGKeyArray, train: bool = False) -> tuple[Array, Array]:
         """The annotation of every token of the source, `[B, S, 2 D]`, and which of them are real."""
         if inputs.source is not None:
-            key = meant(key, "source")
-            inputs = Inputs(inputs.source, inputs.source_valid)
-        x = self.enter(inputs.tokens, inputs.valid.astype(jnp.int32), key, told(inputs), train)
+            inputs, key = of_source(inputs, key)
+        x = self.enter(inputs, key, train)
         drop = dropout(self.shape.dropout, key, train)
         for n, block in enumerate(self.blocks):
             x = drop.at("layer", n)(block(x, inputs.valid))

@@ -16,8 +16,8 @@ from posenc.models.attentions import under
 from posenc.models.decoding import empty, part
 from posenc.models.draws import Build
 from posenc.models.dropout import dropout
-from posenc.models.ends import Ends, told
-from posenc.models.inputs import Inputs
+from posenc.models.ends import Ends
+from posenc.models.inputs import Inputs, told
 from posenc.models.layers import about, periods, schemes, through
 from posenc.models.norm import normalise
 from posenc.models.shape import Shape
@@ -80,13 +80,12 @@ class Stack(Ends):
         Layers run and give what is beside x as in `posenc.models.layers`; `layer` is also told what attention is, and
         dropout.
         """
-        given, segments = told(inputs), inputs.valid.astype(jnp.int32)
         drop = dropout(self.shape.dropout, key, train)
 
         def one(x, n, i, block, beside):
-            own = about(self.layers[i], n, key, given, segments, train=train, new=new)
+            own = about(self.layers[i], n, inputs, key, train=train, new=new)
             return layer(x, n, i, block, beside, drop=drop.at("layer", n), tied=self.shared(i), **own)
 
-        x = self.enter(inputs.tokens, segments, key, given, train)
+        x = self.enter(inputs, key, train)
         x, beside = through(one, x if new is None else part(x, *new), self.blocks, beside)
         return normalise(x, self.scale.get_value()) if self.shape.norm == "pre" else x, beside

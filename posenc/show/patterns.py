@@ -10,16 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from einops import rearrange
 
-import posenc
-from posenc.compose import bare
-from posenc.coordinates import place
 from posenc.lab import params, plan, store
 from posenc.lab.train import Cell, stages
 from posenc.models.build import build
 from posenc.models.carry import word
-from posenc.models.ends import told
 from posenc.models.inputs import inputs
-from posenc.models.norm import normalise
+from posenc.models.layers import about
 from posenc.models.transformer import Transformer
 from posenc.parameters import join
 from posenc.show.explain import View, weights
@@ -71,19 +67,14 @@ def restored(cell: Cell, folder: Path, trial: str) -> Any:
 
 def patterns(model: Transformer, cell: Cell, batch: Any) -> list[np.ndarray]:
     """Per layer the weights of every head, `[H, T, T]`, the mean over the batch."""
-    key, segments = jax.random.key(0), batch.valid.astype(jnp.int32)
-    given = told(inputs(batch))
-    tied, x = model.tied.get_value(), model.enter(batch.tokens, segments, key, given)
-    found = []
+    key, given = jax.random.key(0), inputs(batch)
+    x, found = model.enter(given, key), []
     for n in range(cell.shape.depth):
         turn, which = divmod(n, len(model.layers))
-        scheme = model.layers[which]
         block = jax.tree.map(lambda a, turn=turn: a[turn], model.blocks[which])
-        shared = tied[posenc.spec(bare(scheme))]
-        about = {"positions": place(scheme, key, given, layer=n), "segments": segments}
-        inside = normalise(x, block.scales.get_value()[0]) if block.norm == "pre" else x
-        found.append(np.asarray(_weights(block.attention, inside, shared, about)))
-        x = block(x, **about, tied=shared)
+        shared, own = model.shared(which), about(model.layers[which], n, given, key)
+        found.append(np.asarray(_weights(block.attention, block.before(x, 0), shared, own)))
+        x = block(x, **own, tied=shared)
     return found
 
 

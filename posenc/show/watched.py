@@ -19,6 +19,7 @@ from posenc.coordinates import place
 from posenc.kernels import Pairs, Side
 from posenc.kernels.dense import softmax
 from posenc.masks import window
+from posenc.models.attentions import additive
 from posenc.parameters import bound
 from posenc.scheme import GROUP_AXIS, REPEAT_AXIS, At, Dims, Scheme, Tile
 
@@ -43,14 +44,13 @@ class Additive(Scheme, name=None):
         return 1.0
 
     def query(self, p, q, c):
-        return q, (q, c)
+        return q, q
 
     def key(self, p, k, c):
-        return k, (k, c)
+        return k, k
 
     def score(self, p, s, tile):
-        hidden = jnp.tanh(tile.i[0][:, None, :] + tile.j[0][None, :, :])
-        return hidden @ jnp.asarray(self.vector, s.dtype)
+        return additive(tile.i, tile.j, jnp.asarray(self.vector, s.dtype))
 
 
 def positions(scheme: Any, length: int, one: bool = True) -> Any:
