@@ -31,7 +31,7 @@ from posenc.tasks.digits import (
 )
 from posenc.tasks.draw import INT, between
 from posenc.tasks.layout import prompted
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 PLUS, MARKERS = TEN, TEN + 1
 WORDS = "abcdefghij"  # operands, as strata name them
@@ -84,8 +84,6 @@ class Addition(Task, name="addition"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("alignment",)
     suites = ("arithmetic",)
     samples = (
@@ -102,6 +100,10 @@ class Addition(Task, name="addition"):
     zero: bool | None = None
     other: Other = "any"
 
+    alphabet = property(lambda task: MARKERS + task.form.hints)
+    vocabulary = property(lambda task: {PLUS: "+"} | {MARKERS + s: f"H{s}" for s in range(task.form.hints)})
+    choices = property(lambda task: TEN + task.form.hints)
+
     def validate(self):
         super().validate()
         check_other(self, self.other)
@@ -116,18 +118,6 @@ class Addition(Task, name="addition"):
         """The format, with what was given beside it."""
         given = {name: getattr(self, name) for name in ("operands", "result", "padded", "hints", "zero")}
         return FORMS[self.format]._replace(**{name: value for name, value in given.items() if value is not None})
-
-    @property
-    def alphabet(self):
-        return MARKERS + self.form.hints
-
-    @property
-    def vocabulary(self):
-        return {PLUS: "+"} | {MARKERS + s: f"H{s}" for s in range(self.form.hints)}
-
-    @property
-    def choices(self):
-        return TEN + self.form.hints
 
     @property
     def sizes(self):
@@ -175,8 +165,6 @@ class AdditionMulti(Task, name="addition_multi"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("alignment",)
     suites = ("arithmetic",)
     least = {"numbers": 2}

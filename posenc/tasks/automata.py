@@ -10,17 +10,13 @@ import jax
 import jax.numpy as jnp
 
 from posenc.registry import later
-from posenc.tasks.draw import INT, integers, pick, total
+from posenc.tasks.draw import INT, inside, integers, pick, total
 from posenc.tasks.layout import one_slot
 from posenc.tasks.task import Layout, Sizes, Task
 
 EVALUATION = (41, 61, 81, 101, 151, 201, 301, 401, 500)
 SIZES = Sizes(1, (1, 40), EVALUATION)
 PLUS, MINUS, TIMES = 5, 6, 7
-
-
-def _inside(x, n):
-    return jnp.where(jnp.arange(x.shape[1], dtype=INT)[None, :] < n[:, None], x, 0)
 
 
 class EvenPairs(Task, name="even_pairs"):
@@ -32,7 +28,6 @@ class EvenPairs(Task, name="even_pairs"):
     """
 
     layout = Layout.CLASSIFY
-    metric = "accuracy"
     ability = ("absolute",)
     suites = ("chomsky",)
     alphabet = classes = 2
@@ -56,7 +51,6 @@ class ParityCheck(Task, name="parity_check"):
     """
 
     layout = Layout.CLASSIFY
-    metric = "accuracy"
     ability = ("counting",)
     suites = ("chomsky", "state")
     alphabet = classes = 2
@@ -67,7 +61,7 @@ class ParityCheck(Task, name="parity_check"):
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 2)
-        return one_slot(self, n, self.tokens(n_max), x, n, total(_inside(x, n)) % 2)
+        return one_slot(self, n, self.tokens(n_max), x, n, total(inside(x, n)) % 2)
 
     def answer(self, prompt):
         odd = False
@@ -83,7 +77,6 @@ class CycleNavigation(Task, name="cycle_navigation"):
     """
 
     layout = Layout.CLASSIFY
-    metric = "accuracy"
     ability = ("counting",)
     suites = ("chomsky", "state")
     alphabet, classes = 3, 5
@@ -95,7 +88,7 @@ class CycleNavigation(Task, name="cycle_navigation"):
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 3)
-        return one_slot(self, n, self.tokens(n_max), x, n, (total(_inside(x, n)) - n) % 5)
+        return one_slot(self, n, self.tokens(n_max), x, n, (total(inside(x, n)) - n) % 5)
 
     def answer(self, prompt):
         place = 0
@@ -115,7 +108,6 @@ class ModularArithmetic(Task, name="modular_arithmetic"):
     """
 
     layout = Layout.CLASSIFY
-    metric = "accuracy"
     ability = ("state",)
     suites = ("chomsky", "state")
     samples = ({"as_released": True},)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
-from posenc.tasks.draw import INT, between, integers, look
+from posenc.tasks.draw import INT, between, index, integers, look
 from posenc.tasks.layout import ended, slots
 from posenc.tasks.strings import EVALUATION, SIZES
 from posenc.tasks.task import Layout, Sizes, Task
@@ -29,13 +29,9 @@ Bits = Int[Array, "B L"]
 Flags = Bool[Array, "B L"]
 
 
-def _row(x: Bits) -> Bits:
-    return jnp.broadcast_to(jnp.arange(x.shape[1], dtype=INT)[None, :], x.shape)
-
-
 def _length(x: Bits) -> Int[Array, " B"]:
     """Of a number without its high zeros."""
-    return jnp.max(jnp.where(x > 0, _row(x) + 1, 0), axis=1)
+    return jnp.max(jnp.where(x > 0, index(x) + 1, 0), axis=1)
 
 
 def positive(key: PRNGKeyArray, width: Int[Array, " B"], n_max: int) -> Bits:
@@ -46,7 +42,7 @@ def positive(key: PRNGKeyArray, width: Int[Array, " B"], n_max: int) -> Bits:
     """
     fair, again = jax.random.split(key)
     bits = integers(fair, width.shape[0], n_max, 2)
-    i = _row(bits)
+    i = index(bits)
     bits = jnp.where(i < width[:, None], bits, 0)
     other = between(again, 1, jnp.left_shift(1, jnp.minimum(width, DRAWN)) - 1)
     other = jnp.right_shift(other[:, None], jnp.minimum(i, DRAWN)) & 1
@@ -132,9 +128,7 @@ class BinaryAddition(Task, name="binary_addition"):
 
     as_released: bool = False
 
-    @property
-    def sizes(self):
-        return SIZES if self.as_released else Sizes(3, (3, 40), EVALUATION)
+    sizes = property(lambda task: SIZES if task.as_released else Sizes(3, (3, 40), EVALUATION))
 
     def tokens(self, n):
         return 2 * n + 1
@@ -142,7 +136,7 @@ class BinaryAddition(Task, name="binary_addition"):
     def make(self, key, n, n_max):
         text, x, y, strata = _two(key, n, n_max)
         answer = jnp.where((n < 3)[:, None], text, add(x, y))
-        k = jnp.maximum(_length(jnp.where(_row(answer) < n[:, None], answer, 0)), 1)
+        k = jnp.maximum(_length(jnp.where(index(answer) < n[:, None], answer, 0)), 1)
         return ended(self, n, self.tokens(n_max), text, n, answer, k, n + 1, strata)
 
     def answer(self, prompt):
@@ -166,9 +160,7 @@ class BinaryMultiplication(Task, name="binary_multiplication"):
 
     as_released: bool = False
 
-    @property
-    def sizes(self):
-        return SIZES if self.as_released else Sizes(3, (3, 40), EVALUATION)
+    sizes = property(lambda task: SIZES if task.as_released else Sizes(3, (3, 40), EVALUATION))
 
     def tokens(self, n):
         return 2 * n
@@ -196,7 +188,7 @@ def _two(key: PRNGKeyArray, n: Int[Array, " B"], n_max: int):
     b = n - 1 - a
     x, y = positive(first, a, n_max), positive(second, jnp.maximum(b, 1), n_max)
     x = jnp.where(both[:, None], x, 1 - x)
-    i, at = _row(x), a[:, None]
+    i, at = index(x), a[:, None]
     text = jnp.where(i < at, x, jnp.where(i == at, SIGN, look(y, i - at - 1)))
     return text, x, y, {"digits_a": a, "digits_b": jnp.where(both, b, 0)}
 

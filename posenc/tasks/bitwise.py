@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from posenc.tasks.digits import Other, check_other, counts, largest, places, spelled
 from posenc.tasks.draw import INT, between, integers
 from posenc.tasks.layout import prompted
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 OR = 2  # the bits are the tokens 0 and 1
 
@@ -35,8 +35,6 @@ class BitwiseOr(Task, name="bitwise_or"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("alignment",)
     suites = ("arithmetic",)
     samples = ({"bits": "as_released"}, {"other": 4}, {"bits": "as_released", "other": 4})

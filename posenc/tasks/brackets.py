@@ -102,7 +102,6 @@ class ModularArithmeticBrackets(Task, name="modular_arithmetic_brackets"):
     """
 
     layout = Layout.CLASSIFY
-    metric = "accuracy"
     ability = ("state",)
     suites = ("chomsky",)
     alphabet, classes = 11, 5
@@ -131,7 +130,6 @@ class SolveEquation(Task, name="solve_equation"):
     """
 
     layout = Layout.CLASSIFY
-    metric = "accuracy"
     ability = ("state",)
     suites = ("chomsky",)
     samples = ({"as_released": True},)
@@ -140,9 +138,7 @@ class SolveEquation(Task, name="solve_equation"):
 
     as_released: bool = False
 
-    @property
-    def sizes(self):
-        return SIZES if self.as_released else Sizes(3, (3, 40), EVALUATION)
+    sizes = property(lambda task: SIZES if task.as_released else Sizes(3, (3, 40), EVALUATION))
 
     def tokens(self, n):
         return n + 1

@@ -20,7 +20,7 @@ from posenc.registry import later
 from posenc.tasks.coupling import copied
 from posenc.tasks.draw import INT, between, integers, look
 from posenc.tasks.layout import prompted
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 SIZES = Sizes(1, (4, 20), (21, 24, 28, 32, 36, 40))
 
@@ -41,8 +41,6 @@ class Copy(Task, name="copy"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("alignment",)
     suites = ("kazemnejad", "quick")
     least = {"symbols": 2, "hints": 0}
@@ -55,23 +53,18 @@ class Copy(Task, name="copy"):
     symbols: int = 100
     hints: int = later(0)
 
+    alphabet = property(lambda task: task.symbols + task.hints + (task.variant in ("random_twice", "substitute")))
+    choices = property(lambda task: task.symbols + task.hints)
+
     def validate(self):
         super().validate()
         if self.hints and (self.variant != "random" or self.hints < 4):
             raise ValueError(f"hints are 4 or more, for the variant 'random', not {self.hints} for {self.variant!r}.")
 
     @property
-    def alphabet(self):
-        return self.symbols + self.hints + (self.variant in ("random_twice", "substitute"))
-
-    @property
     def vocabulary(self):
         names = {"substitute": {self.symbols: "TO"}, "random_twice": {self.symbols: "NEXT"}}
         return names.get(self.variant, {self.symbols + s: f"H{s}" for s in range(self.hints)})
-
-    @property
-    def choices(self):
-        return self.symbols + self.hints
 
     @property
     def sizes(self):
@@ -145,8 +138,6 @@ class Reverse(Task, name="reverse"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("alignment",)
     suites = ("kazemnejad",)
     sizes = SIZES
@@ -156,17 +147,9 @@ class Reverse(Task, name="reverse"):
     variant: Literal["once", "twice", "then_copy"] = "once"
     symbols: int = 100
 
-    @property
-    def alphabet(self):
-        return self.symbols + (self.variant != "once")
-
-    @property
-    def vocabulary(self):
-        return {self.symbols: "NEXT"} if self.variant != "once" else {}
-
-    @property
-    def choices(self):
-        return self.symbols
+    alphabet = property(lambda task: task.symbols + (task.variant != "once"))
+    vocabulary = property(lambda task: {task.symbols: "NEXT"} if task.variant != "once" else {})
+    choices = property(lambda task: task.symbols)
 
     def tokens(self, n):
         return n + self._answer(n) + 3

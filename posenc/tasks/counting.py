@@ -19,7 +19,6 @@ class CountSymbol(Task, name="count_symbol"):
     """
 
     layout = Layout.CLASSIFY
-    metric = "accuracy"
     ability = ("counting",)
     suites = ("probes",)
     least = {"most": 1, "symbols": 1}
@@ -28,21 +27,10 @@ class CountSymbol(Task, name="count_symbol"):
     most: int = 8
     symbols: int = 16
 
-    @property
-    def alphabet(self):
-        return self.symbols + 1
-
-    @property
-    def vocabulary(self):
-        return {self.symbols: "A"}
-
-    @property
-    def classes(self):
-        return self.most + 1
-
-    @property
-    def sizes(self):
-        return Sizes(self.most, (self.most, max(32, self.most)), (33, 48, 64, 96, 128))
+    alphabet = property(lambda task: task.symbols + 1)
+    vocabulary = property(lambda task: {task.symbols: "A"})
+    classes = property(lambda task: task.most + 1)
+    sizes = property(lambda task: Sizes(task.most, (task.most, max(32, task.most)), (33, 48, 64, 96, 128)))
 
     def tokens(self, n):
         return n + 1

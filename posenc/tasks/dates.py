@@ -16,7 +16,7 @@ import numpy as np
 
 from posenc.tasks.draw import INT, between, look
 from posenc.tasks.layout import translated
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 FIRST, YEARS = 1900, 200
 CHARACTERS = "0123456789 -/,.abcdefgjlmnoprstuvy"
@@ -63,8 +63,6 @@ class DateFormat(Task, name="date_format"):
     """
 
     layout = Layout.SEQ2SEQ
-    directions = CAUSAL
-    metric = "exact"
     ability = ("alignment",)
     suites = ("translation",)
     alphabet = len(CHARACTERS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 INT, FLOAT = jnp.int32, jnp.float32
 
@@ -36,8 +36,8 @@ def distinct(key: PRNGKeyArray, logits: Float[Array, "B S"], k: int) -> Int[Arra
 
 def places(key: PRNGKeyArray, n: Int[Array, " B"], k: int, length: int) -> Int[Array, "B k"]:
     """k distinct places among the first n, in drawing order."""
-    inside = jnp.arange(length, dtype=INT)[None, :] < n[:, None]
-    return distinct(key, jnp.where(inside, 0.0, -jnp.inf).astype(FLOAT), k)
+    within = jnp.arange(length, dtype=INT)[None, :] < n[:, None]
+    return distinct(key, jnp.where(within, 0.0, -jnp.inf).astype(FLOAT), k)
 
 
 def put(x: Int[Array, "B L"], place: Int[Array, " B"], value: int | Int[Array, " B"]) -> Int[Array, "B L"]:
@@ -56,10 +56,19 @@ def look(x: Int[Array, "B L"], where: Int[Array, "B M"]) -> Int[Array, "B M"]:
     return jnp.take_along_axis(x, jnp.clip(where, 0, x.shape[1] - 1), axis=1)
 
 
+def index(x: Shaped[Array, "B L"]) -> Int[Array, "B L"]:
+    """The place of each entry in its row."""
+    return jnp.broadcast_to(jnp.arange(x.shape[1], dtype=INT)[None, :], x.shape)
+
+
+def inside(x: Int[Array, "B L"], n: Int[Array, " B"]) -> Int[Array, "B L"]:
+    """The first n entries of each row; zeros follow."""
+    return jnp.where(jnp.arange(x.shape[1], dtype=INT)[None, :] < n[:, None], x, 0)
+
+
 def last_true(flags: Bool[Array, "B L"]) -> Int[Array, "B L"]:
     """The latest place up to and including each at which the flag was set, -1 before the first."""
-    index = jnp.broadcast_to(jnp.arange(flags.shape[1], dtype=INT)[None, :], flags.shape)
-    return jax.lax.cummax(jnp.where(flags, index, -1), axis=1)
+    return jax.lax.cummax(jnp.where(flags, index(flags), -1), axis=1)
 
 
 def total(x: Int[Array, "B L"]) -> Int[Array, " B"]:

@@ -41,22 +41,14 @@ class Dyck(Task, name="dyck"):
     depth: int = 10
     full: bool = False
 
-    @property
-    def alphabet(self):
-        return 2 * self.kinds
+    alphabet = property(lambda task: 2 * task.kinds)
+    classes = property(lambda task: 2 * task.kinds if task.full else task.kinds)
+    cue = property(lambda task: None if task.full else range(task.kinds))
 
     @property
     def vocabulary(self):
         opened = {kind: f"({kind}" for kind in range(self.kinds)}
         return opened | {self.kinds + kind: f"{kind})" for kind in range(self.kinds)}
-
-    @property
-    def classes(self):
-        return 2 * self.kinds if self.full else self.kinds
-
-    @property
-    def cue(self):
-        return None if self.full else range(self.kinds)
 
     @property
     def sizes(self):

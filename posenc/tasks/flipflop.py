@@ -40,14 +40,12 @@ class FlipFlop(Task, name="flip_flop"):
     p: float = 0.8
     noisy: bool = False
 
+    classes = property(lambda task: 5 if task.noisy else 2)
+
     def validate(self):
         super().validate()
         if not 0 <= self.p <= 1:
             raise ValueError(f"The setting 'p' of 'flip_flop' is a probability, not {self.p}.")
-
-    @property
-    def classes(self):
-        return 5 if self.noisy else 2
 
     def tokens(self, n):
         return n - n % 2

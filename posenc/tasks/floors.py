@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from posenc.tasks.measure import RATIOS, tally
-from posenc.tasks.task import Batch, Layout, Task
+from posenc.tasks.task import Batch, Task
 
 FLOORS = ("uniform", "prior", "position")
 SEED = 20230526
@@ -64,7 +64,7 @@ def _floors(task: Task, key: PRNGKeyArray, sizes: Int[Array, " S"], *, batch: in
 
 def _end(task: Task, batch: Batch):
     """Where the answer's end is asked for; whoever knows its length knows this."""
-    if task.layout not in (Layout.LM, Layout.SEQ2SEQ):
+    if not task.layout.writes:
         return jnp.zeros_like(batch.score)
     return batch.score & (batch.targets == task.special("EOS"))
 
@@ -115,7 +115,7 @@ def _frequent(task: Task, batch: Batch):
     run = jnp.where(ordered < task.cue.stop, i - jax.lax.cummax(jnp.where(begins, i, 0), axis=1) + 1, 0)
     best = jnp.take_along_axis(ordered, jnp.argmax(run, axis=1)[:, None], axis=1)[:, 0]
     best = jnp.where(told.any(axis=1), best, task.cue.start)
-    return (best if task.layout in (Layout.LM, Layout.SEQ2SEQ) else best - task.cue.start)[:, None]
+    return (best if task.layout.writes else best - task.cue.start)[:, None]
 
 
 def _position(task: Task, learnt: Batch, judged: Batch):

@@ -49,13 +49,7 @@ class WordProblem(Task, name="word_problem"):
 
     group: Literal["Z2", "S3", "Z60", "A4xZ5", "A5", "S5"] = "A5"
 
-    @property
-    def alphabet(self):
-        return len(elements(self.group))
-
-    @property
-    def classes(self):
-        return self.alphabet
+    alphabet = classes = property(lambda task: len(elements(task.group)))
 
     def tokens(self, n):
         return n

@@ -25,7 +25,6 @@ class TokenAtIndex(Task, name="token_at_index"):
     """
 
     layout = Layout.CLASSIFY
-    metric = "accuracy"
     ability = ("absolute",)
     suites = ("probes", "quick")
     least = {"indices": 1, "symbols": 2}
@@ -34,25 +33,11 @@ class TokenAtIndex(Task, name="token_at_index"):
     indices: int = 16
     symbols: int = 16
 
-    @property
-    def alphabet(self):
-        return self.symbols + self.indices
-
-    @property
-    def vocabulary(self):
-        return {self.symbols + k: f"I{k}" for k in range(self.indices)}
-
-    @property
-    def classes(self):
-        return self.symbols
-
-    @property
-    def cue(self):
-        return range(self.symbols)
-
-    @property
-    def sizes(self):
-        return Sizes(self.indices, (self.indices, max(32, self.indices)), EVALUATION)
+    alphabet = property(lambda task: task.symbols + task.indices)
+    vocabulary = property(lambda task: {task.symbols + k: f"I{k}" for k in range(task.indices)})
+    classes = property(lambda task: task.symbols)
+    cue = property(lambda task: range(task.symbols))
+    sizes = property(lambda task: Sizes(task.indices, (task.indices, max(32, task.indices)), EVALUATION))
 
     def tokens(self, n):
         return n + 2
@@ -78,7 +63,6 @@ class IndexOfToken(Task, name="index_of_token"):
     """
 
     layout = Layout.CLASSIFY
-    metric = "accuracy"
     ability = ("absolute",)
     suites = ("probes",)
     least = {"indices": 2, "symbols": 1}
@@ -87,21 +71,10 @@ class IndexOfToken(Task, name="index_of_token"):
     indices: int = 16
     symbols: int = 16
 
-    @property
-    def alphabet(self):
-        return self.symbols + 1
-
-    @property
-    def vocabulary(self):
-        return {self.symbols: "M"}
-
-    @property
-    def classes(self):
-        return self.indices
-
-    @property
-    def sizes(self):
-        return Sizes(self.indices, (self.indices, max(32, self.indices)), EVALUATION)
+    alphabet = property(lambda task: task.symbols + 1)
+    vocabulary = property(lambda task: {task.symbols: "M"})
+    classes = property(lambda task: task.indices)
+    sizes = property(lambda task: Sizes(task.indices, (task.indices, max(32, task.indices)), EVALUATION))
 
     def tokens(self, n):
         return n + 1

@@ -13,7 +13,7 @@ from posenc.tasks import coupling
 from posenc.tasks.digits import TEN, Other, check_other, counts, number
 from posenc.tasks.draw import INT, between, look
 from posenc.tasks.layout import prompted
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 COLON, COMMA, LABELS = TEN, TEN + 1, TEN + 2
 CHUNK = 9  # digits that fit in 31 bits together
@@ -33,8 +33,6 @@ class SortLabels(Task, name="sort_labels"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("counting", "recall")
     suites = ("arithmetic",)
     least = {"labels": 1}
@@ -43,21 +41,13 @@ class SortLabels(Task, name="sort_labels"):
     labels: int = 102
     other: Other = "any"
 
+    alphabet = property(lambda task: LABELS + task.labels)
+    vocabulary = property(lambda task: {COLON: ":", COMMA: ","} | {LABELS + i: f"L{i}" for i in range(task.labels)})
+    choices = property(lambda task: task.labels + 1)
+
     def validate(self):
         super().validate()
         check_other(self, self.other)
-
-    @property
-    def alphabet(self):
-        return LABELS + self.labels
-
-    @property
-    def vocabulary(self):
-        return {COLON: ":", COMMA: ","} | {LABELS + i: f"L{i}" for i in range(self.labels)}
-
-    @property
-    def choices(self):
-        return self.labels + 1
 
     @property
     def sizes(self):

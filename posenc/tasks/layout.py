@@ -37,21 +37,13 @@ def slots(
 
     The loss weighs every slot; the metric counts the first `score` of them, or all.
     """
-    i = jnp.broadcast_to(jnp.arange(length, dtype=INT)[None, :], (n.shape[0], length))
+    i = _places(n, length)
     given, valid = i < p[:, None], i < (p + m)[:, None]
     asked = valid & ~given
-    blank = jnp.where(asked, task.special("EMPTY"), task.special("PAD"))
-    return Batch(
-        tokens=jnp.where(given, look(prompt, i), blank).astype(INT),
-        targets=jnp.where(asked, look(answer, i - p[:, None]), 0).astype(INT),
-        score=asked if score is None else asked & (i < (p + score)[:, None]),
-        weight=asked.astype(jnp.float32),
-        valid=valid,
-        size=n,
-        prompt=given,
-        coords={},
-        strata=strata or {},
-    )
+    tokens = jnp.where(given, look(prompt, i), jnp.where(asked, task.special("EMPTY"), task.special("PAD")))
+    targets = jnp.where(asked, look(answer, i - p[:, None]), 0)
+    counted = asked if score is None else asked & (i < (p + score)[:, None])
+    return _batch(n, tokens, targets, counted, asked, valid, given, strata)
 
 
 def ended(
@@ -97,18 +89,9 @@ def tagged(
     """TOKENS: the first `p` tokens of x, a target at each that is scored or weighed."""
     valid = jnp.arange(x.shape[1], dtype=INT)[None, :] < p[:, None]
     score = score & valid
-    weight = score.astype(jnp.float32) if weight is None else jnp.where(valid, weight, 0.0)
-    return Batch(
-        tokens=jnp.where(valid, x, task.special("PAD")).astype(INT),
-        targets=jnp.where(score | (weight > 0), targets, 0).astype(INT),
-        score=score,
-        weight=weight,
-        valid=valid,
-        size=n,
-        prompt=valid,
-        coords={},
-        strata=strata or {},
-    )
+    weight = score if weight is None else jnp.where(valid, weight, 0.0)
+    targets = jnp.where(score | (weight > 0), targets, 0)
+    return _batch(n, jnp.where(valid, x, task.special("PAD")), targets, score, weight, valid, valid, strata)
 
 
 def prompted(
@@ -122,7 +105,7 @@ def prompted(
     strata: Strata | None = None,
 ) -> Batch:
     """LM: BOS, `p` tokens, SEP, `m` tokens, EOS."""
-    i = jnp.broadcast_to(jnp.arange(length + 1, dtype=INT)[None, :], (n.shape[0], length + 1))
+    i = _places(n, length + 1)  # one place more than the longest example, for its padding alone
     sep, eos = p[:, None] + 1, (p + m)[:, None] + 2
     text = jnp.select(
         [i == 0, i < sep, i == sep, i < eos, i == eos],
@@ -134,20 +117,11 @@ def prompted(
             jnp.full_like(i, task.special("EOS")),
         ],
         jnp.full_like(i, task.special("PAD")),
-    ).astype(INT)
+    )
     i = i[:, :length]
     score = (i >= sep) & (i < eos)
-    return Batch(
-        tokens=text[:, :length],
-        targets=text[:, 1:],  # the place after the longest example is there for its padding alone
-        score=score,
-        weight=score.astype(jnp.float32),
-        valid=i <= eos,
-        size=n,
-        prompt=i <= sep,
-        coords={"separator": (i == sep).astype(INT)},
-        strata=strata or {},
-    )
+    batch = _batch(n, text[:, :length], text[:, 1:], score, score, i <= eos, i <= sep, strata)
+    return batch._replace(coords={"separator": (i == sep).astype(INT)})
 
 
 def translated(
@@ -161,20 +135,21 @@ def translated(
     strata: Strata | None = None,
 ) -> Batch:
     """SEQ2SEQ: an encoder reads `s` tokens of the source; a decoder BOS and `m` tokens, which it is asked for."""
-    i = jnp.broadcast_to(jnp.arange(length, dtype=INT)[None, :], (n.shape[0], length))
+    i = _places(n, length)
     read, score, end, pad = i < s[:, None], i <= m[:, None], m[:, None], task.special("PAD")
     text = jnp.where(i == 0, task.special("BOS"), look(answer, i - 1))
     asked = jnp.where(i == end, task.special("EOS"), look(answer, i))
-    return Batch(
-        tokens=jnp.where(score, text, pad).astype(INT),
-        targets=jnp.where(score, asked, pad).astype(INT),
-        score=score,
-        weight=score.astype(jnp.float32),
-        valid=score,
-        size=n,
-        prompt=i == 0,
-        coords={},
-        strata=strata or {},
-        source=jnp.where(read, look(source, i), pad).astype(INT),
-        source_valid=read,
-    )
+    tokens, targets = jnp.where(score, text, pad), jnp.where(score, asked, pad)
+    batch = _batch(n, tokens, targets, score, score, score, i == 0, strata)
+    return batch._replace(source=jnp.where(read, look(source, i), pad).astype(INT), source_valid=read)
+
+
+def _places(n, length):
+    """[B, length]: 0 … length-1 in every row."""
+    return jnp.broadcast_to(jnp.arange(length, dtype=INT)[None, :], (n.shape[0], length))
+
+
+def _batch(n, tokens, targets, score, weight, valid, prompt, strata):
+    """What every layout says, in the dtypes of a batch, without coordinates or a source."""
+    tokens, targets, weight = tokens.astype(INT), targets.astype(INT), weight.astype(jnp.float32)
+    return Batch(tokens, targets, score, weight, valid, n, prompt, {}, strata or {})

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from posenc.tasks.digits import TEN, carried, counts, number, spelled, written
 from posenc.tasks.draw import between
 from posenc.tasks.layout import prompted
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 PLUS, TRAINED = TEN, 8
 
@@ -36,8 +36,6 @@ class AdditionKazemnejad(Task, name="addition_kazemnejad"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("alignment",)
     suites = ("kazemnejad",)
     alphabet, choices = PLUS + 1, TEN

@@ -17,7 +17,7 @@ from posenc.tasks import coupling
 from posenc.tasks.digits import Other, check_other, counts, largest
 from posenc.tasks.draw import INT, look, uniforms
 from posenc.tasks.layout import prompted
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 MINE, FREE, LINE = 9, 10, 11  # the tokens below are numbers of mines
 LOW, HIGH = 0.1, 0.25
@@ -40,8 +40,6 @@ class Minesweeper(Task, name="minesweeper"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("relative", "alignment")
     suites = ("arithmetic",)
     least = {"shortest": 1}
@@ -52,17 +50,12 @@ class Minesweeper(Task, name="minesweeper"):
     shortest: int = 5
     other: Other = "any"
 
+    alphabet = property(lambda task: FREE + 1 + task._ends)
+    vocabulary = property(lambda task: dict(enumerate("ME;"[: task.alphabet - MINE], MINE)))
+
     def validate(self):
         super().validate()
         check_other(self, self.other, least=self.shortest, what="rows")
-
-    @property
-    def alphabet(self):
-        return FREE + 1 + self._ends
-
-    @property
-    def vocabulary(self):
-        return dict(enumerate("ME;"[: self.alphabet - MINE], MINE))
 
     @property
     def _ends(self):

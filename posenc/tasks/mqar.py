@@ -42,6 +42,10 @@ class MQAR(Task, name="mqar"):
     random_non_queries: bool = False
     as_released: bool = False
 
+    alphabet = property(lambda task: task.symbols)
+    classes = property(lambda task: task.symbols - task.symbols // 2)
+    cue = property(lambda task: range(task.symbols // 2, task.symbols))
+
     def validate(self):
         super().validate()
         if self.symbols < 2 * self.pairs + 2:
@@ -50,18 +54,6 @@ class MQAR(Task, name="mqar"):
             )
         if self.as_released and not self.random_non_queries:
             raise ValueError("as_released is a kind of random filler; it goes with random_non_queries=True.")
-
-    @property
-    def alphabet(self):
-        return self.symbols
-
-    @property
-    def classes(self):
-        return self.symbols - self.symbols // 2
-
-    @property
-    def cue(self):
-        return range(self.symbols // 2, self.symbols)
 
     @property
     def sizes(self):

@@ -28,7 +28,7 @@ from posenc.tasks.digits import (
 )
 from posenc.tasks.draw import INT, integers
 from posenc.tasks.layout import prompted
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 TIMES = TEN
 
@@ -45,8 +45,6 @@ class MultiplyNxM(Task, name="multiply_nxm"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("alignment",)
     suites = ("arithmetic",)
     least = {"m": 1}
@@ -88,8 +86,6 @@ class MultiplicationAbacus(Task, name="multiplication_abacus"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("alignment",)
     suites = ("arithmetic",)
     samples = ({"other": "same"}, {"other": 2})

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from posenc.tasks.draw import FLOAT, INT, between, distinct, integers, look, places
 from posenc.tasks.layout import prompted
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 
 class Needle(Task, name="needle"):
@@ -32,8 +32,6 @@ class Needle(Task, name="needle"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("recall",)
     suites = ("recall",)
     least = {"fillers": 1, "keys": 1, "values": 2, "needles": 1, "width": 1, "queries": 1}
@@ -46,6 +44,10 @@ class Needle(Task, name="needle"):
     width: int = 4
     queries: int = 1
 
+    alphabet = property(lambda task: task.fillers + task.keys + task.values + 3)
+    choices = property(lambda task: task.values)
+    sizes = property(lambda task: _sizes(task.needles * (3 + task.width)))
+
     def validate(self):
         super().validate()
         if not self.queries <= self.needles <= self.keys:
@@ -55,22 +57,10 @@ class Needle(Task, name="needle"):
             )
 
     @property
-    def alphabet(self):
-        return self.fillers + self.keys + self.values + 3
-
-    @property
     def vocabulary(self):
         groups = ("f", self.fillers), ("k", self.keys), ("v", self.values)
         names = [f"{letter}{i}" for letter, count in groups for i in range(count)]
         return dict(enumerate([*names, "KEY", "VAL", "ASK"]))
-
-    @property
-    def choices(self):
-        return self.values
-
-    @property
-    def sizes(self):
-        return _sizes(self.needles * (3 + self.width))
 
     def tokens(self, n):
         return n + 1 + self.queries + self.queries * self.width + 3
@@ -113,8 +103,6 @@ class Passkey(Task, name="passkey"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("recall",)
     suites = ("recall",)
     choices = 10
@@ -124,17 +112,9 @@ class Passkey(Task, name="passkey"):
     fillers: int = 16
     digits: int = 5
 
-    @property
-    def alphabet(self):
-        return 10 + self.fillers + 1
-
-    @property
-    def vocabulary(self):
-        return {10 + i: f"f{i}" for i in range(self.fillers)} | {10 + self.fillers: "KEY"}
-
-    @property
-    def sizes(self):
-        return _sizes(1 + self.digits)
+    alphabet = property(lambda task: 10 + task.fillers + 1)
+    vocabulary = property(lambda task: {10 + i: f"f{i}" for i in range(task.fillers)} | {10 + task.fillers: "KEY"})
+    sizes = property(lambda task: _sizes(1 + task.digits))
 
     def tokens(self, n):
         return n + self.digits + 3

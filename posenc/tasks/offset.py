@@ -8,7 +8,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.tasks.draw import INT, between, integers, look, pick, put
+from posenc.tasks.draw import between, index, integers, look, pick, put
 from posenc.tasks.layout import one_slot, tagged
 from posenc.tasks.task import Layout, Sizes, Task
 
@@ -32,28 +32,16 @@ class TokenKBack(Task, name="token_k_back"):
     k: int = 1
     symbols: int = 16
 
-    @property
-    def alphabet(self):
-        return self.symbols
-
-    @property
-    def classes(self):
-        return self.symbols
-
-    @property
-    def cue(self):
-        return range(self.symbols)
-
-    @property
-    def sizes(self):
-        return Sizes(self.k + 1, (self.k + 1, max(32, self.k + 1)), EVALUATION)
+    alphabet = classes = property(lambda task: task.symbols)
+    cue = property(lambda task: range(task.symbols))
+    sizes = property(lambda task: Sizes(task.k + 1, (task.k + 1, max(32, task.k + 1)), EVALUATION))
 
     def tokens(self, n):
         return n
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, self.symbols)
-        i = jnp.broadcast_to(jnp.arange(n_max, dtype=INT)[None, :], x.shape)
+        i = index(x)
         return tagged(self, n, x, n, look(x, i - self.k), i >= self.k)
 
     def answer(self, prompt):
@@ -69,7 +57,6 @@ class PointerBack(Task, name="pointer_back"):
     """
 
     layout = Layout.CLASSIFY
-    metric = "accuracy"
     ability = ("relative",)
     suites = ("probes",)
     least = {"reach": 1, "symbols": 2}
@@ -78,25 +65,11 @@ class PointerBack(Task, name="pointer_back"):
     reach: int = 16
     symbols: int = 16
 
-    @property
-    def alphabet(self):
-        return self.symbols + self.reach
-
-    @property
-    def vocabulary(self):
-        return {self.symbols + k: f"B{k + 1}" for k in range(self.reach)}
-
-    @property
-    def classes(self):
-        return self.symbols
-
-    @property
-    def cue(self):
-        return range(self.symbols)
-
-    @property
-    def sizes(self):
-        return Sizes(self.reach, (self.reach, max(32, self.reach)), EVALUATION)
+    alphabet = property(lambda task: task.symbols + task.reach)
+    vocabulary = property(lambda task: {task.symbols + k: f"B{k + 1}" for k in range(task.reach)})
+    classes = property(lambda task: task.symbols)
+    cue = property(lambda task: range(task.symbols))
+    sizes = property(lambda task: Sizes(task.reach, (task.reach, max(32, task.reach)), EVALUATION))
 
     def tokens(self, n):
         return n + 2
@@ -123,7 +96,6 @@ class Distance(Task, name="distance"):
     """
 
     layout = Layout.CLASSIFY
-    metric = "accuracy"
     ability = ("relative",)
     suites = ("probes",)
     least = {"reach": 2, "symbols": 1}
@@ -132,21 +104,10 @@ class Distance(Task, name="distance"):
     reach: int = 16
     symbols: int = 16
 
-    @property
-    def alphabet(self):
-        return self.symbols + 1
-
-    @property
-    def vocabulary(self):
-        return {self.symbols: "M"}
-
-    @property
-    def classes(self):
-        return self.reach
-
-    @property
-    def sizes(self):
-        return Sizes(self.reach + 1, (self.reach + 1, max(32, self.reach + 1)), EVALUATION)
+    alphabet = property(lambda task: task.symbols + 1)
+    vocabulary = property(lambda task: {task.symbols: "M"})
+    classes = property(lambda task: task.reach)
+    sizes = property(lambda task: Sizes(task.reach + 1, (task.reach + 1, max(32, task.reach + 1)), EVALUATION))
 
     def tokens(self, n):
         return n + 1

@@ -24,26 +24,17 @@ class Before(Task, name="before"):
 
     layout = Layout.CLASSIFY
     directions = BIDIRECTIONAL
-    metric = "accuracy"
     ability = ("order",)
     suites = ("probes",)
     least = {"symbols": 1}
     samples = ({"symbols": 2},)
     classes = 2
+    sizes = Sizes(2, (8, 32), (33, 48, 64, 96, 128))
 
     symbols: int = 16
 
-    @property
-    def alphabet(self):
-        return self.symbols + 2
-
-    @property
-    def vocabulary(self):
-        return {self.symbols: "A", self.symbols + 1: "B"}
-
-    @property
-    def sizes(self):
-        return Sizes(2, (8, 32), (33, 48, 64, 96, 128))
+    alphabet = property(lambda task: task.symbols + 2)
+    vocabulary = property(lambda task: {task.symbols: "A", task.symbols + 1: "B"})
 
     def tokens(self, n):
         return n + 1
@@ -69,26 +60,17 @@ class SameOrder(Task, name="same_order"):
 
     layout = Layout.CLASSIFY
     directions = BIDIRECTIONAL
-    metric = "accuracy"
     ability = ("order",)
     suites = ("probes",)
     least = {"symbols": 2}
     samples = ({"symbols": 2},)
     classes = 2
+    sizes = Sizes(2, (8, 16), (17, 24, 32, 48, 64))
 
     symbols: int = 16
 
-    @property
-    def alphabet(self):
-        return self.symbols + 1
-
-    @property
-    def vocabulary(self):
-        return {self.symbols: "SEP"}
-
-    @property
-    def sizes(self):
-        return Sizes(2, (8, 16), (17, 24, 32, 48, 64))
+    alphabet = property(lambda task: task.symbols + 1)
+    vocabulary = property(lambda task: {task.symbols: "SEP"})
 
     def tokens(self, n):
         return 2 * n + 2

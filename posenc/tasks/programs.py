@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from posenc.tasks.draw import FLOAT, INT, compact, look, total, uniforms
 from posenc.tasks.layout import prompted
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 MOST = 10
 SETS, INCREMENTS = 1, 7  # how often, to `passes` of those that do nothing
@@ -36,8 +36,6 @@ class CountingCope(Task, name="counting_cope"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("counting", "state")
     suites = ("state",)
     choices = MOST + 1
@@ -48,9 +46,7 @@ class CountingCope(Task, name="counting_cope"):
     variables: int = 3
     passes: int = 50
 
-    @property
-    def alphabet(self):
-        return MOST + 1 + self.variables + 5
+    alphabet = property(lambda task: MOST + 1 + task.variables + 5)
 
     @property
     def vocabulary(self):

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from posenc.tasks.draw import INT, between, integers, look, uniforms
 from posenc.tasks.layout import prompted
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 BEYOND = (41, 50, 60, 70, 80, 90, 100)
 
@@ -27,8 +27,6 @@ class CountUp(Task, name="count_up"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("counting",)
     suites = ("kazemnejad",)
     least = {"symbols": 2}
@@ -36,13 +34,7 @@ class CountUp(Task, name="count_up"):
 
     symbols: int = 128
 
-    @property
-    def alphabet(self):
-        return self.symbols
-
-    @property
-    def choices(self):
-        return self.symbols
+    alphabet = property(lambda task: task.symbols)
 
     @property
     def sizes(self):
@@ -73,8 +65,6 @@ class Mode(Task, name="mode"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("counting",)
     suites = ("kazemnejad",)
     sizes = Sizes(1, (1, 40), BEYOND)
@@ -83,13 +73,7 @@ class Mode(Task, name="mode"):
 
     symbols: int = 26
 
-    @property
-    def alphabet(self):
-        return self.symbols
-
-    @property
-    def choices(self):
-        return self.symbols
+    alphabet = property(lambda task: task.symbols)
 
     def tokens(self, n):
         return n + 4

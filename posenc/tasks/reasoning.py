@@ -13,17 +13,13 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.tasks.draw import FLOAT, INT, between, compact, distinct, integers, look, pick, places, put, total
+from posenc.tasks.draw import FLOAT, INT, between, compact, distinct, inside, integers, look, pick, places, put, total
 from posenc.tasks.layout import prompted
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 BEYOND = tuple(range(9, 17))
 MINUS, TIMES, POWER, PLUS, X, EQUALS, COMMA = range(10, 17)
 """What a polynomial is written with, behind its digits."""
-
-
-def _inside(x, n):
-    return jnp.where(jnp.arange(x.shape[1], dtype=INT)[None, :] < n[:, None], x, 0)
 
 
 class SumMod(Task, name="sum_mod"):
@@ -33,8 +29,6 @@ class SumMod(Task, name="sum_mod"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("counting",)
     suites = ("kazemnejad",)
     sizes = Sizes(1, (4, 8), BEYOND)
@@ -43,20 +37,14 @@ class SumMod(Task, name="sum_mod"):
 
     modulus: int = 10
 
-    @property
-    def alphabet(self):
-        return self.modulus
-
-    @property
-    def choices(self):
-        return self.modulus
+    alphabet = property(lambda task: task.modulus)
 
     def tokens(self, n):
         return n + 4
 
     def make(self, key, n, n_max):
         x = 1 + integers(key, n.shape[0], n_max, self.modulus - 1)
-        rest = _rest(_inside(x, n), self.modulus)
+        rest = _rest(inside(x, n), self.modulus)
         return prompted(self, n, self.tokens(n_max), x, n, rest[:, None], jnp.ones_like(n))
 
     def answer(self, prompt):
@@ -70,8 +58,6 @@ class ParityLM(Task, name="parity_lm"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("counting",)
     suites = ("kazemnejad",)
     alphabet, choices = 4, 2
@@ -83,7 +69,7 @@ class ParityLM(Task, name="parity_lm"):
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 2)
-        said = 3 - _rest(_inside(x, n), 2)
+        said = 3 - _rest(inside(x, n), 2)
         return prompted(self, n, self.tokens(n_max), x, n, said[:, None], jnp.ones_like(n))
 
     def answer(self, prompt):
@@ -103,8 +89,6 @@ class Polynomial(Task, name="polynomial"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("state",)
     suites = ("kazemnejad",)
     alphabet, choices = COMMA + 1, 10
@@ -147,8 +131,6 @@ class Lego(Task, name="lego"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("state",)
     suites = ("kazemnejad", "state")
     choices = 2

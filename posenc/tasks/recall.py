@@ -37,6 +37,7 @@ class AssociativeRecall(Task, name="associative_recall"):
     next token and tests on the answers; here both are the answers.
     """
 
+    layout = property(lambda task: Layout.TOKENS if task.repeat else Layout.LM)
     directions = CAUSAL
     ability = ("recall",)
     suites = ("quick", "recall")
@@ -54,6 +55,11 @@ class AssociativeRecall(Task, name="associative_recall"):
     fuzzy: bool = later(False)
     repeat: bool = later(False)
 
+    alphabet = property(lambda task: task.keys + task.values + (NOISE if task.noise else 0))
+    classes = property(lambda task: task.values if task.repeat else task.vocab)
+    choices = property(lambda task: task.values)
+    cue = property(lambda task: range(task.keys, task.keys + task.values))
+
     def validate(self):
         super().validate()
         if not 0 <= self.noise < 1:
@@ -62,33 +68,9 @@ class AssociativeRecall(Task, name="associative_recall"):
             raise ValueError("fuzzy=True and repeat=True of 'associative_recall' exclude one another; choose one.")
 
     @property
-    def layout(self):
-        return Layout.TOKENS if self.repeat else Layout.LM
-
-    @property
-    def metric(self):
-        return "token" if self.repeat else "exact"
-
-    @property
-    def alphabet(self):
-        return self.keys + self.values + (NOISE if self.noise else 0)
-
-    @property
     def vocabulary(self):
         keys = {i: f"k{i}" for i in range(self.keys)}
         return keys | {self.keys + i: f"v{i}" for i in range(self.values)}
-
-    @property
-    def classes(self):
-        return self.values if self.repeat else self.vocab
-
-    @property
-    def choices(self):
-        return self.values
-
-    @property
-    def cue(self):
-        return range(self.keys, self.keys + self.values)
 
     @property
     def sizes(self):

@@ -37,17 +37,9 @@ class SelectiveCopy(Task, name="selective_copy"):
     data: int = 16
     symbols: int = 15
 
-    @property
-    def alphabet(self):
-        return self.symbols + 1
-
-    @property
-    def vocabulary(self):
-        return {self.symbols: "_"}
-
-    @property
-    def classes(self):
-        return self.symbols
+    alphabet = property(lambda task: task.symbols + 1)
+    vocabulary = property(lambda task: {task.symbols: "_"})
+    classes = property(lambda task: task.symbols)
 
     @property
     def sizes(self):
@@ -88,21 +80,10 @@ class Induction(Task, name="induction"):
 
     symbols: int = 15
 
-    @property
-    def alphabet(self):
-        return self.symbols + 1
-
-    @property
-    def vocabulary(self):
-        return {self.symbols: "T"}
-
-    @property
-    def classes(self):
-        return self.symbols
-
-    @property
-    def cue(self):
-        return range(self.symbols)
+    alphabet = property(lambda task: task.symbols + 1)
+    vocabulary = property(lambda task: {task.symbols: "T"})
+    classes = property(lambda task: task.symbols)
+    cue = property(lambda task: range(task.symbols))
 
     def tokens(self, n):
         return n

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from posenc.tasks.draw import INT, between, integers, look
 from posenc.tasks.layout import translated
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 EVALUATION = (21, 24, 28, 32, 36, 40)
 SUITE = ("translation",)
@@ -29,8 +29,6 @@ class S2SCopy(Task, name="s2s_copy"):
     """
 
     layout = Layout.SEQ2SEQ
-    directions = CAUSAL
-    metric = "exact"
     ability = ("alignment",)
     suites = SUITE
     least = {"symbols": 2}
@@ -38,13 +36,7 @@ class S2SCopy(Task, name="s2s_copy"):
 
     symbols: int = 32
 
-    @property
-    def alphabet(self):
-        return self.symbols
-
-    @property
-    def choices(self):
-        return self.symbols
+    alphabet = property(lambda task: task.symbols)
 
     def tokens(self, n):
         return n + 1
@@ -64,8 +56,6 @@ class S2SReverse(Task, name="s2s_reverse"):
     """
 
     layout = Layout.SEQ2SEQ
-    directions = CAUSAL
-    metric = "exact"
     ability = ("alignment",)
     suites = SUITE
     least = {"symbols": 2}
@@ -73,13 +63,7 @@ class S2SReverse(Task, name="s2s_reverse"):
 
     symbols: int = 32
 
-    @property
-    def alphabet(self):
-        return self.symbols
-
-    @property
-    def choices(self):
-        return self.symbols
+    alphabet = property(lambda task: task.symbols)
 
     def tokens(self, n):
         return n + 1
@@ -105,8 +89,6 @@ class ToyTranslation(Task, name="toy_translation"):
     """
 
     layout = Layout.SEQ2SEQ
-    directions = CAUSAL
-    metric = "exact"
     ability = ("alignment",)
     suites = SUITE
     least = {"words": 1}
@@ -115,17 +97,12 @@ class ToyTranslation(Task, name="toy_translation"):
 
     words: int = 10
 
-    @property
-    def alphabet(self):
-        return 6 * self.words
+    alphabet = property(lambda task: 6 * task.words)
+    choices = property(lambda task: 3 * task.words)
 
     @property
     def vocabulary(self):
         return dict(enumerate(letter + str(i) for letter in "anvANV" for i in range(self.words)))
-
-    @property
-    def choices(self):
-        return 3 * self.words
 
     def tokens(self, n):
         return n + 1

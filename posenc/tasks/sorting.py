@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from posenc.tasks.draw import INT, compact, integers, total
 from posenc.tasks.layout import prompted
-from posenc.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.tasks.task import Layout, Sizes, Task
 
 SIZES = Sizes(1, (4, 8), tuple(range(9, 17)))
 COMMA = 10
@@ -26,8 +26,6 @@ class SortSingle(Task, name="sort_single"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("counting",)
     suites = ("kazemnejad",)
     sizes = SIZES
@@ -35,13 +33,7 @@ class SortSingle(Task, name="sort_single"):
 
     symbols: int = 50
 
-    @property
-    def alphabet(self):
-        return self.symbols
-
-    @property
-    def choices(self):
-        return self.symbols
+    alphabet = property(lambda task: task.symbols)
 
     def tokens(self, n):
         return 2 * n + 3
@@ -63,11 +55,9 @@ class SortMulti(Task, name="sort_multi"):
     """
 
     layout = Layout.LM
-    directions = CAUSAL
-    metric = "exact"
     ability = ("counting", "alignment")
     suites = ("kazemnejad",)
-    alphabet = choices = COMMA + 1
+    alphabet = COMMA + 1
     vocabulary = {COMMA: ","}
     sizes = SIZES
     least = {"smallest": 0, "largest": 1}

@@ -18,16 +18,12 @@ import jax.numpy as jnp
 
 from posenc.registry import later
 from posenc.tasks.coupling import copied
-from posenc.tasks.draw import INT, between, integers, look, pick, put
+from posenc.tasks.draw import INT, between, index, integers, look, pick, put
 from posenc.tasks.layout import one_slot, slots
 from posenc.tasks.task import Layout, Sizes, Task
 
 EVALUATION = (41, 61, 81, 101, 151, 201, 301, 401, 500)
 SIZES = Sizes(1, (1, 40), EVALUATION)
-
-
-def _row(x):
-    return jnp.broadcast_to(jnp.arange(x.shape[1], dtype=INT)[None, :], x.shape)
 
 
 def _coupled(batch, ids):
@@ -52,8 +48,8 @@ class ReverseString(Task, name="reverse_string"):
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 2)
-        batch = slots(self, n, self.tokens(n_max), x, n, look(x, n[:, None] - 1 - _row(x)), n)
-        i, middle = _row(batch.tokens), n[:, None]
+        batch = slots(self, n, self.tokens(n_max), x, n, look(x, n[:, None] - 1 - index(x)), n)
+        i, middle = index(batch.tokens), n[:, None]
         return _coupled(batch, copied(i + (i >= middle), middle, backwards=True))  # no = stands in the middle
 
     def answer(self, prompt):
@@ -79,7 +75,7 @@ class DuplicateString(Task, name="duplicate_string"):
         x = integers(key, n.shape[0], n_max, 2)
         j = jnp.arange(2 * n_max, dtype=INT)[None, :] % n[:, None]
         batch = slots(self, n, self.tokens(n_max), x, n, look(x, j), 2 * n)
-        return _coupled(batch, copied(_row(batch.tokens) % n[:, None], n[:, None], start=0))
+        return _coupled(batch, copied(index(batch.tokens) % n[:, None], n[:, None], start=0))
 
     def answer(self, prompt):
         return prompt + prompt
@@ -110,7 +106,7 @@ class OddsFirst(Task, name="odds_first"):
         x = integers(key, n.shape[0], n_max, 2)
         start = 1 if self.order == "as_released" else 0
         first = (n[:, None] + 1 - start) // 2
-        i = _row(x)
+        i = index(x)
         where = jnp.where(i < first, 2 * i + start, 2 * (i - first) + 1 - start)
         return slots(self, n, self.tokens(n_max), x, n, look(x, where), n)
 
@@ -139,7 +135,7 @@ class BucketSort(Task, name="bucket_sort"):
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 5)
-        ordered = jnp.sort(jnp.where(_row(x) < n[:, None], x, 5), axis=1)
+        ordered = jnp.sort(jnp.where(index(x) < n[:, None], x, 5), axis=1)
         return slots(self, n, self.tokens(n_max), x, n, ordered, n)
 
     def answer(self, prompt):
@@ -155,7 +151,6 @@ class MissingDuplicateString(Task, name="missing_duplicate_string"):
     """
 
     layout = Layout.CLASSIFY
-    metric = "accuracy"
     ability = ("relative",)
     suites = ("chomsky", "recall")
     samples = ({"as_released": True},)
@@ -164,9 +159,7 @@ class MissingDuplicateString(Task, name="missing_duplicate_string"):
 
     as_released: bool = later(False)
 
-    @property
-    def sizes(self):
-        return SIZES if self.as_released else Sizes(2, (2, 40), EVALUATION)
+    sizes = property(lambda task: SIZES if task.as_released else Sizes(2, (2, 40), EVALUATION))
 
     def tokens(self, n):
         return n + 1
@@ -175,9 +168,9 @@ class MissingDuplicateString(Task, name="missing_duplicate_string"):
         word, place = jax.random.split(key)
         x = integers(word, n.shape[0], n_max, 2)
         half = jnp.maximum(n // 2, 1)
-        twice = look(x, _row(x) % half[:, None])
+        twice = look(x, index(x) % half[:, None])
         hole = between(place, 0, 2 * half - 1)
-        holed = put(jnp.where(_row(x) < 2 * half[:, None], twice, 3), hole, 2)
+        holed = put(jnp.where(index(x) < 2 * half[:, None], twice, 3), hole, 2)
         if self.as_released:
             hole = jnp.where(n == 1, 0, hole)
             holed, twice = (jnp.where((n == 1)[:, None], 1, text) for text in (holed, twice))

@@ -27,7 +27,10 @@ BIDIRECTIONAL = frozenset({"bidirectional"})
 
 
 class Layout(enum.Enum):
-    """Where the answer stands: in empty slots, in one slot, at each token, after a prompt, in a decoder."""
+    """Where the answer stands: in empty slots, in one slot, at each token, after a prompt, in a decoder.
+
+    What follows from that, unless a task says otherwise: a text is written from left to right and counts as a whole.
+    """
 
     TAG = "tag"
     CLASSIFY = "classify"
@@ -47,6 +50,16 @@ class Layout(enum.Enum):
                 return ("PAD", "SEP", "BOS", "EOS")
             case Layout.SEQ2SEQ:
                 return ("PAD", "BOS", "EOS")
+
+    @property
+    def writes(self) -> bool:
+        """Whether the answer is a text of the task's own tokens, ended by EOS."""
+        return "EOS" in self.specials
+
+    @property
+    def metric(self) -> str:
+        """What figures show."""
+        return "exact" if self.writes else "accuracy" if self is Layout.CLASSIFY else "token"
 
 
 class Batch(NamedTuple):
@@ -110,8 +123,9 @@ class Task(ABC):
 
     # Values, or properties where settings decide: hence without a type that a checker could hold both to.
     layout: Any
-    directions: Any = BOTH
-    metric: Any = "token"  # what figures show: token, accuracy, exact, last, error
+    directions: Any = property(lambda task: CAUSAL if task.layout.writes else BOTH)
+    metric: Any = property(lambda task: task.layout.metric)
+    """str: what figures show: token, accuracy, exact, last, error."""
     ability: Any = ()
     revision: Any = 1  # raised when the data change
     alphabet: Any
@@ -122,7 +136,7 @@ class Task(ABC):
     """Sizes: which are trained on, evaluated, and legal."""
     classes: Any = property(lambda task: task.vocab)
     """int: how many outputs there are; a language model's are its tokens."""
-    choices: Any = property(lambda task: task.classes)
+    choices: Any = property(lambda task: task.alphabet if task.layout.writes else task.classes)
     """int: what a uniform guess of one answer token chooses among."""
     cue: Any = None
     """range: tokens among which a row's most frequent is a guess without order; None where that is senseless."""
