@@ -76,11 +76,13 @@ class Addition(Task, name="addition"):
     n is the number of digits of the longer operand, the other number is drawn as in the papers, where all pairs are
     equally likely; both are strata. `other` fixes it: the first operand has n digits, the second "same" or so many.
 
-    Offers "coupled" (digits of equal weight, and their markers, share a number) and "digit" (a digit's place in its
-    number as written, which is its weight where numbers are reversed). BOS, EOS and padding have 0, as have the two
-    signs in "digit". The papers draw a shift in training: `given("coupled", shift=…)`. Cho et al.'s BOS and EOS are one
-    token; here they are two. The released generator of McLeish et al. writes no examples with hints, and with both its
-    flags for reversing writes the answer plainly: `addition(format="abacus", result="plain")`.
+    Offers "digit" (a digit's place in its number as written, which is its weight where numbers are reversed) and
+    "coupled" (digits of equal weight, and their markers, share a number). BOS, EOS and padding have 0, as have the two
+    signs in "digit". The papers draw a shift in training: `given("coupled", shift=…)`. An answer that is written from
+    its highest digit on, and not padded, offers no "coupled": the number at SEP would tell how long it is, and so
+    whether the highest digits carry. The released code of Cho et al. numbers these too, but its settings reverse every
+    sum; its BOS and EOS are one token, here two. The released generator of McLeish et al. writes no examples with
+    hints, and with both its flags for reversing writes the answer plainly: `addition(format="abacus", result="plain")`.
     """
 
     layout = Layout.LM
@@ -232,6 +234,9 @@ def _sums(task, key, n, n_max, k, form, other):
     batch = prompted(task, n, length, prompt, p, answer, each * total, strata)
     i = jnp.arange(length, dtype=INT)[None, :] - 1
     index, digit = places(i, [*lengths, total], each)
+    batch = batch._replace(coords=batch.coords | {"digit": digit})
+    if form.result == "plain" and form.padded != "both":
+        return batch
     coupled = coupling.sums(
         index,
         [c[:, None] for c in lengths],
@@ -240,4 +245,4 @@ def _sums(task, key, n, n_max, k, form, other):
         reverse_output=form.result == "reversed",
     )
     inside = (i >= 0) & (i < (p + 1 + each * total)[:, None])
-    return batch._replace(coords=batch.coords | {"coupled": jnp.where(inside, coupled, 0), "digit": digit})
+    return batch._replace(coords=batch.coords | {"coupled": jnp.where(inside, coupled, 0)})

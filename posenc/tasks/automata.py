@@ -102,9 +102,10 @@ class ModularArithmetic(Task, name="modular_arithmetic"):
 
     1 5 2 7 3 ?  ->  2                 1 + 2·3; digits 0–4, 5 is +, 6 is −, 7 is ·, which binds first
 
-    A length is made odd: n even gives the strings of n - 1, so all that is evaluated is odd. Token 8 is reserved by the
-    released code and never drawn; it is kept so that widths agree. The released code multiplies before it reduces,
-    and int32 wraps on rare long products (`as_released`, even sizes evaluated too); here every step is reduced.
+    A length is made odd: n even gives the strings of n - 1, so all that is evaluated is odd (499 for 500). Token 8 is
+    reserved by the released code and never drawn; it is kept so that widths agree. The released code multiplies before
+    it reduces, and int32 wraps on rare long products (`as_released`, even sizes evaluated too); here every step is
+    reduced.
     """
 
     layout = Layout.CLASSIFY

@@ -22,8 +22,9 @@ class SelectiveCopy(Task, name="selective_copy"):
 
     _ 3 _ _ 1 _ ? ?  ->  3 1           `data` symbols at uniform places among n, then as many slots
 
-    Blank is the token `symbols`. MAD's version draws the places from another generator than its seed's, never leaves a
-    blank after the last symbol, and is not uniform; this one is.
+    The slots are the paper's markers: it asks for the data there, after the blanks, without a SEP or what was copied so
+    far. Blank is the token `symbols`. MAD's version draws the places from another generator than its seed's, never
+    leaves a blank after the last symbol, and is not uniform; this one is.
     """
 
     layout = Layout.TAG
@@ -66,7 +67,9 @@ class Induction(Task, name="induction"):
 
     4 0 T 7 2 … T  ->  7 at the last token       T once at a uniform place before, the others noise, n ≥ 3
 
-    T is the token `symbols`. The stratum "distance" is how far back T stood.
+    It is asked at the last T itself, as in the paper, since what an induction head does is to follow what is there: a
+    SEP between T and its answer would make it another task. T is the token `symbols`. The stratum "distance" is how far
+    back T stood.
     """
 
     layout = Layout.TOKENS

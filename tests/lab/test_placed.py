@@ -52,6 +52,15 @@ def test_positions_that_a_table_does_not_hold_are_refused_before_training(scheme
         rehearsed(Run(scheme=scheme, depth=2), Plan())
 
 
+def test_a_sum_that_carries_has_its_row_though_others_do_not_carry():
+    """A sum of two numbers of four digits has four or five."""
+    run = {"task": "addition(format='abacus', other='same')", "model": "decoder", "length": 4, "buckets": 1}
+    plan = Plan(sizes=(4,))
+    rehearsed(Run(scheme="abacus(rows=6) @ given('digit')", **run), plan)
+    with pytest.raises(ValueError, match="Position 5 has no row in the table of 'abacus'"):
+        rehearsed(Run(scheme="abacus(rows=5) @ given('digit')", **run), plan)
+
+
 def test_a_skip_is_evaluated_beyond_its_target():
     rehearsed(Run(scheme="rope @ skip(100)"), Plan())
 

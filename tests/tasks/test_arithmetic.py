@@ -84,29 +84,49 @@ def test_every_way_to_write_a_sum_is_legal(operands, result, padded, hints):
     batch = drawn(task, 12, rows=50, n_max=13)
     agrees_with_its_oracle(task, batch)
     is_well_formed(task, batch)
-    _digits_of_equal_weight_share_a_number(task, batch)
+    assert ("coupled" in batch.coords) == (result == "reversed" or padded == "both")
+    for row, tokens in enumerate(batch.tokens):
+        numbers = list(_numbers(task, tokens))
+        _digits_are_counted_from_the_sign_before(numbers, batch.coords["digit"][row])
+        if "coupled" in batch.coords:
+            _digits_of_equal_weight_share_a_number(task, numbers, tokens, batch.coords["coupled"][row])
 
 
-def _digits_of_equal_weight_share_a_number(task, batch):
+@pytest.mark.parametrize("written", ["coupling", "abacus", "zhou2024", "plain"])
+def test_no_coordinate_of_a_prompt_tells_whether_the_highest_digits_carry(written):
+    batch = drawn(tasks.parse(f"addition(format={written!r}, other='same')"), 3, rows=50)
+    told = batch.prompt[0]
+    assert (batch.prompt == told).all() and len(set(batch.score.sum(axis=1))) == (1 if written == "coupling" else 2)
+    for ids in batch.coords.values():
+        assert (ids[:, told] == ids[0, told]).all()
+
+
+def _numbers(task, tokens):
+    """Where the digits of each number stand, with their markers, and where the sign behind it."""
+    signs, each, number = {10, task.special("SEP"), task.special("EOS")}, 2 if task.form.hints else 1, []
+    for at, token in enumerate(tokens[1:], start=1):
+        if token in signs:
+            yield [number[n : n + each] for n in range(0, len(number), each)], at
+            number = []
+        else:
+            number.append(at)
+
+
+def _digits_are_counted_from_the_sign_before(numbers, digit):
+    assert len(numbers) == 3 and digit[0] == 0
+    for places, _ in numbers:
+        assert [digit[place[-1]] for place in places] == list(range(1, len(places) + 1))
+
+
+def _digits_of_equal_weight_share_a_number(task, numbers, tokens, coupled):
     """By the text alone: the j-th digit of each number from its units has the number 2 + j, and so has its marker."""
-    form, signs = task.form, {10, task.special("SEP"), task.special("EOS")}
-    for tokens, coupled, digit in zip(batch.tokens, batch.coords["coupled"], batch.coords["digit"], strict=True):
-        number, which = [], 0
-        for at, token in enumerate(tokens[1:], start=1):
-            if token not in signs:
-                number.append(at)
-                continue
-            backwards = (form.result if which == 2 else form.operands) == "reversed"
-            each = 2 if form.hints else 1
-            places = [number[at : at + each] for at in range(0, len(number), each)]
-            assert [digit[place[-1]] for place in places] == list(range(1, len(places) + 1))
-            weights = enumerate(places if backwards else places[::-1])
-            assert all((coupled[place] == 2 + weight).all() for weight, place in weights)
-            equals = which == 1 and form.result == "plain"
-            assert token == task.special("EOS") or (coupled[at] == 1) != equals
-            number, which = [], which + 1
-        assert which == 3 and coupled[0] == 0 == digit[0]
-        assert not coupled[tokens == task.special("EOS")].any() and not coupled[tokens == task.special("PAD")].any()
+    for which, (places, sign) in enumerate(numbers):
+        backwards = (task.form.result if which == 2 else task.form.operands) == "reversed"
+        weights = enumerate(places if backwards else places[::-1])
+        assert all((coupled[place] == 2 + weight).all() for weight, place in weights)
+        assert which == 2 or (coupled[sign] == 1) == (which == 0 or task.form.result == "reversed")
+    nothing = (tokens == task.special("BOS")) | (tokens == task.special("EOS")) | (tokens == task.special("PAD"))
+    assert not coupled[nothing].any()
 
 
 def test_the_coordinates_of_published_sums_are_those_of_the_papers():
