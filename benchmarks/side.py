@@ -168,17 +168,23 @@ def jax_peak() -> float:
     return best(lambda: jax.block_until_ready(multiply()))
 
 
-def arguments(doc: str, rounds: int = 5, *, children: bool = True, **flags: str) -> argparse.Namespace:
-    """The options that all benchmarks share, and what further flags mean; `rounds` unless others are asked for.
+def arguments(
+    doc: str, rounds: int = 5, *, children: bool = True, **further: str | tuple[str, Sequence[str]]
+) -> argparse.Namespace:
+    """The options that all benchmarks share, and what further ones mean: flags, or with their choices.
 
-    With `children`, one candidate can be asked for by name: that is what `compare` starts.
+    `rounds` is what is asked for unless others are. With `children`, one candidate can be asked for by name: that is
+    what `compare` starts.
     """
     parser = argparse.ArgumentParser(description=doc.split("\n")[0])
     told = f"counted rounds of each candidate: {rounds}, or {QUICK} with --quick"
     parser.add_argument("--rounds", type=_count, help=told)
     parser.add_argument("--quick", action="store_true", help="less of everything: judges no bar")
-    for flag, told in flags.items():
-        parser.add_argument(f"--{flag}", action="store_true", help=told)
+    for name, told in further.items():
+        if isinstance(told, str):
+            parser.add_argument(f"--{name}", action="store_true", help=told)
+        else:
+            parser.add_argument(f"--{name}", help=told[0], choices=told[1])
     parser.add_argument("--json", type=Path, help="where to write the figures")
     if children:
         parser.add_argument("--candidate", help=argparse.SUPPRESS)

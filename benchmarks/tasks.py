@@ -1,0 +1,150 @@
+"""What a batch costs: sampling each task, as a share of the training step that it feeds (bar: under 5 %).
+
+    python -m benchmarks.tasks [--quick] [--suite probes] [--rounds 5] [--json figures.json]
+
+A run of the laboratory by default, on each task and the lengths that it was published with: 64 sequences, two layers of
+width 64, an encoder, or a decoder where the task needs one. But all lengths are padded to the longest: one program to
+compile for a task, not four. One lane of the laboratory's own program trains; the other program draws batches as
+training does, and keeps what training reads of them. Both are compiled first, then timed in turn in one process. The
+step holds its own sampling. `--quick` is the suite of that name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from benchmarks import side
+from posenc import tasks
+from posenc.lab.bench import in_turn
+from posenc.lab.lanes import How, stack
+from posenc.lab.run import Knobs, Run
+from posenc.lab.train import Cell, program, resolve, size_at
+from posenc.models.inputs import Inputs, inputs
+from posenc.tasks.measure import train_key
+
+BAR = 0.05
+"""Sampling takes less than this share of a step."""
+STEPS, BATCHES = 2, 32
+"""Training steps of a round, and batches: one batch would be too short for a clock."""
+
+
+class Cost(NamedTuple):
+    """One task: what draws its batches, and what trains on them."""
+
+    sampling: side.Row
+    step: side.Row
+    tokens: int
+
+    @property
+    def share(self) -> float:
+        """Sampling over the step, medians both."""
+        return self.step.speed / self.sampling.speed
+
+    @property
+    def marks(self) -> str:
+        """Why the share may not be quoted, or nothing."""
+        return self.sampling.marks or self.step.marks
+
+
+def cell(text: str, **settings: Any) -> Cell:
+    """The default run of a task: of the models, the one that can do it; of the lengths, those it was published with."""
+    task = tasks.parse(text)
+    alone = "encoder" if "bidirectional" in task.directions else "decoder"
+    model = "encoder_decoder" if task.layout is tasks.Layout.SEQ2SEQ else alone
+    return resolve(Run(task=text, model=model, length=task.sizes.train[1], buckets=1, **settings))
+
+
+def drawn(cell: Cell, seed: Array, n: Array) -> tuple[Inputs, Array, Array]:
+    """What training reads of the batch of step `n`, drawn as it does."""
+    size, _ = size_at(cell, Knobs(seed), n)
+    batch = cell.task.sample(train_key(seed, n), size, batch=cell.run.batch, n_max=cell.run.length)
+    return inputs(batch), batch.targets, batch.weight
+
+
+def measure(cell: Cell, rounds: int) -> Cost:
+    """Both programs of one task, in turn."""
+    how = How("map", 1)
+    lane = stack([Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:]))], how)
+    whole = program(cell, STEPS, 1, (cell.run.length,), how)
+    seed, steps, span = lane.seed[0], jnp.arange(BATCHES, dtype=jnp.int32), (jnp.int32(0), jnp.int32(100))
+    state = whole.init(lane)
+    train, training = compiled(whole.segment, state, lane, *span)
+    sample, sampling = compiled(jax.jit(lambda seed, n: jax.lax.map(partial(drawn, cell, seed), n)), seed, steps)
+
+    def trained() -> Any:
+        nonlocal state
+        state, loss = train(state, lane, *span)
+        return state, loss
+
+    sampled, stepped = map(tuple, in_turn([lambda: sample(seed, steps), trained], rounds))
+    name = cell.run.task
+    return Cost(
+        side.Row(name, sampled, BATCHES, sampling, scratch(sample)),
+        side.Row(name, stepped, STEPS, training, scratch(train)),
+        cell.task.tokens(cell.run.length),
+    )
+
+
+def compiled(program: Callable, *args: Any) -> tuple[Any, float]:
+    """A program ready to run, and the seconds that this took."""
+    began = time.perf_counter()
+    return program.lower(*args).compile(), time.perf_counter() - began
+
+
+def scratch(program: Any) -> int:
+    return program.memory_analysis().temp_size_in_bytes
+
+
+def table(costs: list[Cost]) -> str:
+    """The dearest first."""
+    lines = [["task", "tokens", "batch ms", "step ms", "share %", "compile s", ""]]
+    for cost in sorted(costs, key=lambda c: -c.share):
+        lines.append(
+            [
+                cost.step.name,
+                str(cost.tokens),
+                f"{1e3 / cost.sampling.speed:.3f}",
+                f"{1e3 / cost.step.speed:.1f}",
+                f"{100 * cost.share:.2f}",
+                f"{cost.sampling.compile_s:.1f} + {cost.step.compile_s:.1f}",
+                cost.marks,
+            ]
+        )
+    return side.aligned(lines)
+
+
+def verdict(costs: list[Cost]) -> str:
+    """How many miss the bar, and which."""
+    over = [cost.step.name for cost in costs if cost.share >= BAR]
+    return f"{len(over)} of {len(costs)} tasks take {BAR:.0%} of a step or more{': ' * bool(over)}{', '.join(over)}."
+
+
+def main() -> None:
+    parser = side.parser(__doc__)
+    parser.add_argument("--suite", choices=tasks.suites(), help="the tasks of this suite alone")
+    asked = parser.parse_args()
+    suite = asked.suite or ("quick" if asked.quick else None)
+    load, costs = os.getloadavg()[0], []
+    for name in tasks.suite(suite) if suite else tasks.names():
+        print(name, file=sys.stderr, flush=True)  # minutes pass until the table
+        costs.append(measure(cell(name), 3 if asked.quick else asked.rounds))
+    print(table(costs))
+    print(verdict(costs))
+    print(side.caution([row for cost in costs for row in (cost.sampling, cost.step)], asked.quick, load))
+    rows = [{"task": c.step.name, "tokens": c.tokens, "share": c.share, "marks": c.marks} for c in costs]
+    both = [{"sampling": c.sampling._asdict(), "step": c.step._asdict()} for c in costs]
+    kept = [row | more for row, more in zip(rows, both, strict=True)]
+    side.write(asked.json, {"load before": load, "bar": BAR, "rows": kept})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""The benchmark of sampling: which runs it takes, what it draws, what it says. No clock judges here."""
+
+import json
+import sys
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from benchmarks import side
+from benchmarks import tasks as benchmark
+from posenc import tasks
+from posenc.lab import train
+from posenc.lab.run import Knobs
+from posenc.models.inputs import inputs
+
+TINY = {"width": 8, "heads": 2, "depth": 1, "batch": 4}
+
+
+def cost(name, batch, step, slowest=1.0):
+    """A task whose batch and step take so many seconds; the slowest round of its batches took so many times as long."""
+    drawn = side.Row(name, (10 * batch, 10 * batch, 10 * batch * slowest), 10, 0.1, 2**20)
+    return benchmark.Cost(drawn, side.Row(name, (2 * step,) * 3, 2, 3.0, 2**20), 7)
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_every_task_has_a_run_of_its_published_lengths(name):
+    run = benchmark.cell(name).run
+    assert (run.shortest, run.length) == tasks.parse(name).sizes.train
+    assert (run.width, run.depth, run.batch, run.buckets) == (64, 2, 64, 1)
+
+
+@pytest.mark.parametrize("name", ["even_pairs", "sum_mod"])
+def test_both_programs_of_a_task_are_timed(name):
+    cell = benchmark.cell(name, **TINY)
+    found = benchmark.measure(cell, 2)
+    assert found.sampling.name == found.step.name == name and found.tokens == cell.task.tokens(cell.run.length)
+    assert [len(row.seconds) for row in (found.sampling, found.step)] == [2, 2]
+    assert found.share > 0
+
+
+@pytest.mark.parametrize("name", ["sum_mod", "s2s_copy"])
+def test_what_is_drawn_is_what_training_reads(name, monkeypatch):
+    cell, knobs, given = benchmark.cell(name, **TINY), Knobs(jnp.uint32(5)), []
+    monkeypatch.setattr(train, "cross_entropy", lambda model, batch, key: given.append(batch) or model.sum())
+
+    @jax.jit
+    def read(n):
+        train._loss_and_gradient(cell, cell.run.length, jnp.ones(1), knobs, n, train.size_at(cell, knobs, n)[0])
+        return inputs(given[0]), given[0].targets, given[0].weight
+
+    drawn = jax.jit(partial(benchmark.drawn, cell, knobs.seed))
+    for n in map(jnp.int32, range(3)):
+        jax.tree.map(np.testing.assert_array_equal, drawn(n), read(n))
+
+
+def test_the_dearest_task_stands_first_and_those_that_miss_the_bar_are_named():
+    costs = [cost("a", 0.001, 0.1), cost("b", 0.006, 0.1, slowest=1.6), cost("c", 0.05, 1.0)]
+    lines = benchmark.table(costs).splitlines()
+    assert lines[1].split() == "b 7 6.000 100.0 6.00 0.1 + 3.0 noisy".split()
+    assert [line.split()[0] for line in lines[2:]] == ["c", "a"]
+    assert benchmark.verdict(costs) == "2 of 3 tasks take 5% of a step or more: b, c."
+    assert benchmark.verdict(costs[:1]) == "0 of 1 tasks take 5% of a step or more."
+
+
+def test_a_suite_is_measured_and_kept(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(benchmark, "measure", lambda cell, rounds: cost(cell.run.task, 0.001, 0.1 / rounds))
+    monkeypatch.setattr(sys, "argv", ["tasks", "--suite", "translation", "--rounds", "2", "--json", f"{tmp_path}/a"])
+    benchmark.main()
+    kept = json.loads((tmp_path / "a").read_text())
+    assert [row["task"] for row in kept["rows"]] == list(tasks.suite("translation"))
+    assert {row["share"] for row in kept["rows"]} == {0.02} and kept["machine"]["jax"] == jax.__version__
+    monkeypatch.setattr(sys, "argv", ["tasks", "--quick"])
+    benchmark.main()
+    said = capsys.readouterr().out
+    assert f"0 of {len(tasks.suite('quick'))} tasks" in said and "--quick says judges no bar" in said
+    monkeypatch.setattr(sys, "argv", ["tasks", "--suite", "nosuch"])
+    with pytest.raises(SystemExit):
+        benchmark.main()
+    assert "invalid choice: 'nosuch'" in capsys.readouterr().err
