@@ -59,10 +59,12 @@ def test_what_is_drawn_is_what_training_reads(name, monkeypatch):
 def test_the_dearest_task_stands_first_and_those_that_miss_the_bar_are_named():
     costs = [cost("a", 0.001, 0.1), cost("b", 0.006, 0.1, slowest=1.6), cost("c", 0.05, 1.0)]
     lines = benchmark.table(costs).splitlines()
-    assert lines[1].split() == "b 7 6.000 100.0 6.00 0.1 + 3.0 noisy".split()
+    assert lines[1].split() == "b 7 6.000 100.0 6.00 9.60 0.1 + 3.0 noisy".split()
     assert [line.split()[0] for line in lines[2:]] == ["c", "a"]
-    assert benchmark.verdict(costs) == "2 of 3 tasks take 5% of a step or more: b, c."
-    assert benchmark.verdict(costs[:1]) == "0 of 1 tasks take 5% of a step or more."
+    over, worst = benchmark.verdict(costs).split(" No round of batches ")
+    assert over == "2 of 3 tasks take 5% of a step or more: b, c."
+    assert worst == "took more than 9.60% of a step, and that was of b."
+    assert benchmark.verdict(costs[:1]).startswith("0 of 1 tasks take 5% of a step or more. No round of batches took")
 
 
 def test_a_suite_is_measured_and_kept(monkeypatch, tmp_path, capsys):
