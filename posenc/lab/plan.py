@@ -62,21 +62,36 @@ def rehearsed(run: Run, asked: Plan) -> Cell:
 
 
 def _check_memory(cell: Cell, longest: int) -> None:
-    """Refuse weights, and scores that no chunk of rows makes small enough, that the machine cannot hold."""
-    run, here = cell.run, memory()
+    """Refuse what the machine cannot hold: weights, logits, and scores that no chunk of rows makes small enough."""
+    run, task, here = cell.run, cell.task, memory()
     weights = 12 * run.depth * run.kind.weights(run)
     if here and weights > here:
         raise ValueError(
-            f"its weights and their moments take {weights / 2**30:,.0f} GiB, and this machine has "
-            f"{here / 2**30:,.0f}; lower {'width, hidden' if run.hidden else 'width'} or depth."
+            f"its weights and their moments take {_gib(weights)}, and this machine has {_gib(here)}; lower"
+            f" {'width, hidden' if run.hidden else 'width'} or depth."
+        )
+    tables = 12 * run.width * (task.vocab + task.classes)
+    if here and weights + tables > here:
+        raise ValueError(
+            f"the embedding of {task.vocab} tokens, the readout of {task.classes} and their moments take"
+            f" {_gib(tables)}, and this machine has {_gib(here)}; lower the number of symbols or width."
         )
     for n, rows in ((run.length, run.batch), (longest, 1)):
-        needed = 4 * rows * run.kind.pairs(run) * cell.task.tokens(n) ** 2
-        if here and needed > here:
+        tokens, many = task.tokens(n), f"{rows} sequence{'s' if rows > 1 else ''} of size {n}"
+        if here and (needed := 4 * rows * run.kind.pairs(run) * tokens**2) > here:
             raise ValueError(
-                f"one layer's scores of {rows} sequence{'s' if rows > 1 else ''} of size {n} take "
-                f"{needed / 2**30:,.0f} GiB, and this machine has {here / 2**30:,.0f}; lower the size, batch or heads."
+                f"one layer's scores of {many} take {_gib(needed)}, and this machine has {_gib(here)}; lower the size,"
+                " batch or heads."
             )
+        if here and (needed := 4 * rows * tokens * task.classes) > here:
+            raise ValueError(
+                f"the logits of {many}, {task.classes} for each token, take {_gib(needed)}, and this machine has"
+                f" {_gib(here)}; lower the number of symbols, the size or batch."
+            )
+
+
+def _gib(size: float) -> str:
+    return f"{size / 2**30:,.0f} GiB"
 
 
 def _check_draws(cell: Cell, longest: int) -> None:

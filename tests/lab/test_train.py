@@ -277,6 +277,8 @@ def test_an_arrangement_that_cannot_be_is_refused(asked, says):
         ({"length": 1, "task": "token_at_index(indices=8)"}, "take at least 8"),
         ({"scheme": "fox"}, "causal"),
         ({"length": 10**6}, "take .* GiB, and this machine has"),
+        ({"task": f"token_k_back(symbols={2**24})", "width": 4096}, "embedding of 16777217 tokens, .* GiB, and this"),
+        ({"task": f"token_k_back(symbols={2**20})", "batch": 2**16}, "1048576 for each token, take .* GiB, and this"),
     ],
 )
 def test_a_cell_that_cannot_run_is_refused_before_anything_trains(change, says):
