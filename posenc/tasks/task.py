@@ -24,6 +24,8 @@ TASKS = Registry("task", "posenc.tasks", "posenc.tasks")
 BOTH = frozenset({"causal", "bidirectional"})
 CAUSAL = frozenset({"causal"})
 BIDIRECTIONAL = frozenset({"bidirectional"})
+MOST = 2**24
+"""The largest whole number that a setting takes; memory ends long before, and int32 soon after."""
 
 
 class Layout(enum.Enum):
@@ -163,6 +165,10 @@ class Task(ABC):
             given = getattr(self, setting)
             if given < bound:
                 raise ValueError(f"The setting {setting!r} of {self.name!r} is at least {bound}, not {given}.")
+        for field in dataclasses.fields(self):
+            given = getattr(self, field.name)
+            if isinstance(given, int) and given > MOST:
+                raise ValueError(f"The setting {field.name!r} of {self.name!r} is at most {MOST}, not {given}.")
 
     @property
     def vocab(self) -> int:
