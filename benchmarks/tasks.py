@@ -138,14 +138,12 @@ def verdict(costs: list[Cost]) -> str:
 
 
 def main() -> None:
-    parser = side.parser(__doc__)
-    parser.add_argument("--suite", choices=tasks.suites(), help="the tasks of this suite alone")
-    asked = parser.parse_args()
+    asked = side.arguments(__doc__, children=False, suite=("the tasks of this suite alone", tasks.suites()))
     suite = asked.suite or ("quick" if asked.quick else None)
     load, costs = os.getloadavg()[0], []
     for name in tasks.suite(suite) if suite else tasks.names():
         print(name, file=sys.stderr, flush=True)  # minutes pass until the table
-        costs.append(measure(cell(name), 3 if asked.quick else asked.rounds))
+        costs.append(measure(cell(name), asked.rounds))
     print(table(costs))
     print(verdict(costs))
     print(side.caution([row for cost in costs for row in (cost.sampling, cost.step)], asked.quick, load))
