@@ -85,7 +85,9 @@ class Encoder(Model, name="encoder"):
     reads = tuple(OPTIONAL)
     goes_on = True
     causal = False
-    weights = staticmethod(_transformer)
+
+    def weights(self, run):
+        return _transformer(run)
 
 
 class Decoder(Model, name="decoder"):
@@ -95,7 +97,9 @@ class Decoder(Model, name="decoder"):
     reads = tuple(OPTIONAL)
     goes_on = True
     causal = True
-    weights = staticmethod(_transformer)
+
+    def weights(self, run):
+        return _transformer(run)
 
 
 class EncoderDecoder(Model, name="encoder_decoder"):

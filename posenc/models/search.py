@@ -78,4 +78,5 @@ class RNNSearch(Ends):
 
         first = jnp.tanh(h[:, 0, h.shape[-1] // 2 :] @ start)
         found = jax.lax.scan(step, first, y.astype(exact).swapaxes(0, 1))[1]
-        return tuple(a.swapaxes(0, 1).astype(y.dtype) for a in found)
+        s, c = (a.swapaxes(0, 1).astype(y.dtype) for a in found)
+        return s, c

@@ -75,10 +75,10 @@ class Stack(Ends):
         new: tuple[Any, int] | None = None,
         beside: Any = None,
     ) -> tuple[Float[Array, "B T D"], tuple[Any, ...]]:
-        """The tokens after the last layer and its norm, all or the `new` ones, the first and how many.
+        """The tokens after the last layer and its norm, and what the layers give beside them.
 
-        Layers run and give what is beside x as in `posenc.models.layers`; `layer` is also told what attention is, and
-        dropout.
+        `new` says the first and how many, else it is all of them. A `layer` is that of `posenc.models.layers.through`,
+        and is told besides what attention is told, and where it drops out.
         """
         drop = dropout(self.shape.dropout, key, train)
 
