@@ -67,6 +67,8 @@ def check_arrays(q: Array, k: Array, v: Array) -> None:
         raise ValueError(f"Queries, keys and values are [..., length, heads, features] alike; given were {shown}.")
     if not (q.dtype == k.dtype == v.dtype and jnp.issubdtype(q.dtype, jnp.floating)):
         raise TypeError(f"Queries, keys and values share one floating type; given were {shown}.")
+    if q.dtype.itemsize < 2:
+        raise TypeError(f"Queries, keys and values have 16 bits or more; given were {shown}; widen them by astype.")
     if q.shape[:-3] != k.shape[:-3] or k.shape[:-1] != v.shape[:-1] or q.shape[-1] != k.shape[-1]:
         raise ValueError(
             f"Batch, key length, key heads and features of queries and keys must agree; given were {shown}."

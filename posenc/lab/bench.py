@@ -106,7 +106,7 @@ def _problem(text: str, length: int, heads: int, head: int, dtype: str, make: An
     dims = posenc.Dims(width=heads * head, heads=heads, head=head, trained=length)
     scheme = posenc.bind(posenc.parse(text), dims)
     params = posenc.init(scheme, jax.random.key(1), dims)
-    keys, shape = jax.random.split(jax.random.key(0), 3), (1, length, heads, head)
+    keys, shape = list(jax.random.split(jax.random.key(0), 3)), (1, length, heads, head)
     return scheme, params, make(lambda: [jax.random.normal(key, shape, dtype) for key in keys])
 
 

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from posenc.lab import bench
+
 
 def test_every_kernel_that_serves_is_timed_and_the_choice_of_auto_is_marked(posenc):
     said = posenc(
@@ -17,6 +19,16 @@ def test_every_kernel_that_serves_is_timed_and_the_choice_of_auto_is_marked(pose
     assert all(len(r["seconds"]) == 2 and r["median"] > 0 and r["of_peak"] > 0 for r in found["rows"])
     assert list(found["refused"]["stick_breaking"]) == ["tiled"] and not found["refused"]["rope"]
     assert "jax" in found["machine"]
+
+
+def test_memory_is_known_without_a_run():
+    (row,) = bench.measure("rope", 16, 2, 4, rounds=1, passes=["both"], kernels=["tiled"])
+    assert bench.scratch("rope", 16, "tiled", "both", 2, 4) == row.scratch > 0
+
+
+def test_rounds_that_differ_by_half_are_marked():
+    row = bench.Measured("rope", 16, "dense", "both", True, (1.0, 1.4), 0, 0.5)
+    assert [row._replace(seconds=s).marks for s in ((), (1.0, 1.4), (1.0, 1.6))] == ["", "", "noisy"]
 
 
 @pytest.mark.parametrize(

@@ -244,6 +244,11 @@ ACT = {
     "types": (TypeError, "share one floating type; given were .*bfloat16", {"q": Q.astype(jnp.bfloat16)}),
     "integers": (TypeError, "floating type", {n: a.astype(np.int32) for n, a in zip("qkv", (Q, K, V), strict=True)}),
     "float64": (TypeError, "q is float64", {"q": Q.astype(np.float64)}),
+    "8 bits": (
+        TypeError,
+        "have 16 bits or more; given were q .* float8_e4m3fn",
+        {n: a.astype(jnp.float8_e4m3fn) for n, a in zip("qkv", (Q, K, V), strict=True)},
+    ),
     "key length": (ValueError, "key length", {"v": V[:5]}),
     "features": (ValueError, "features", {"k": K[..., :4]}),
     "key heads": (ValueError, "3 key heads do not divide 4", {"k": K[:, :3], "v": V[:, :3]}),
