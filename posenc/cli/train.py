@@ -44,7 +44,7 @@ def _one(self: Any) -> int:
     given = {n: getattr(self, n) for n in (*words.fields(Run), *words.fields(Plan))}
     said = [f"{n}={value}" for n, value in given.items() if value is not None]
     asked = experiment.from_words([], said, name=self.name, preset=self.preset, yes=self.yes)
-    tell_preset(self.preset)
+    tell_preset(asked.preset)
     return carry_out(asked, self)
 
 
@@ -90,7 +90,7 @@ class Sweep(How):
         else:
             said = {"name": self.name, "seeds": self.seeds, "preset": self.preset, "yes": self.yes}
             asked = experiment.from_words(self.grid, self.set, **said)
-            tell_preset(self.preset)
+        tell_preset(asked.preset)
         asked = dataclasses.replace(asked.only(self.only), name=self.name or asked.name)
         experiment.check_many(asked.trials, self.yes)
         if self.save:

@@ -67,6 +67,8 @@ class Experiment:
     """Draws the experiment's own figure from its results."""
     published: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False)
     """What others reported, of `posenc.lab.published`."""
+    preset: str | None = dataclasses.field(default=None, compare=False)
+    """The published setting that it started from, where it says so."""
 
     def __post_init__(self):
         check_name(self.name)
@@ -157,6 +159,15 @@ def settings(texts: Sequence[str], option: str = "--set") -> tuple[dict[str, Any
     return found[Run], found[Plan]
 
 
+def starting(preset: str | None) -> tuple[Run, Plan]:
+    """What holds where nothing else is said: as published under this name, or the usual run and plan."""
+    if preset is None:
+        return Run(), Plan()
+    if preset not in PRESETS:
+        raise words.unknown("preset", preset, PRESETS)
+    return PRESETS[preset].run, PRESETS[preset].plan
+
+
 def from_words(
     grids: Sequence[str],
     sets: Sequence[str] = (),
@@ -170,9 +181,7 @@ def from_words(
 
     With a preset, what nothing is said of is as published.
     """
-    if preset is not None and preset not in PRESETS:
-        raise words.unknown("preset", preset, PRESETS)
-    usual = (Run(), Plan()) if preset is None else (PRESETS[preset].run, PRESETS[preset].plan)
+    usual = starting(preset)
     run, plan = settings([*sets, *([f"seeds={seeds}"] if seeds is not None else [])])
     axes: dict[str, list[Any]] = {}
     for text in grids:
@@ -193,7 +202,8 @@ def from_words(
     runs = grid(dataclasses.replace(usual[0], **run), **axes)
     asked = [f"--preset {preset}"] * bool(preset) + [f"--grid {' '.join(grids)}"] * bool(grids)
     asked += [f"--set {' '.join(sets)}"] * bool(sets)
-    return Experiment(name or suggested(runs), runs, planned, " ".join(asked + [f"--seeds {seeds}"] * bool(seeds)))
+    source = " ".join(asked + [f"--seeds {seeds}"] * bool(seeds))
+    return Experiment(name or suggested(runs), runs, planned, source, preset=preset)
 
 
 def check_many(trials: int, yes: bool) -> None:
@@ -223,6 +233,10 @@ def from_file(path: str | Path, yes: bool = False) -> Experiment:
     module = executed(path)
     if not callable(getattr(module, "runs", None)):
         raise ValueError(f"{str(path)!r} has no function runs(); an experiment file returns its runs from one.")
+    if hasattr(module, "preset"):
+        raise ValueError(
+            f"{str(path)!r} says preset, which only .toml files may; in Python start from `posenc.lab.presets.PRESETS`."
+        )
     with pointing(path):
         made = Experiment(
             path.stem,

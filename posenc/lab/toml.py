@@ -11,7 +11,8 @@ task = ["even_pairs", "reverse_string"]
 scheme = "alibi"
 task = "even_pairs"
 
-A suite stands for its tasks: `task = "suite:probes"`.
+A suite stands for its tasks: `task = "suite:probes"`. With `preset = "ruoss"` at the top, what nothing is said of is as
+published.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from posenc.lab import words
-from posenc.lab.experiment import Experiment, Header, check_many
+from posenc.lab.experiment import Experiment, Header, check_many, starting
 from posenc.lab.run import Plan, Run
 
-_TABLES = ("name", "source", "header", "plan", "run", "grid", "zip", "exclude")
+_TEXTS = ("name", "source", "preset")
+_TABLES = (*_TEXTS, "header", "plan", "run", "grid", "zip", "exclude")
 
 
 def to_toml(experiment: Experiment) -> str:
@@ -56,7 +58,7 @@ def from_toml(text: str, name: str = "sweep", yes: bool = False) -> Experiment:
     for key, value in whole.items():
         if key not in _TABLES:
             raise words.unknown("part of an experiment", key, _TABLES)
-        kind = {"name": str, "source": str, "zip": list, "exclude": list}.get(key, dict)
+        kind = str if key in _TEXTS else list if key in ("zip", "exclude") else dict
         if not isinstance(value, kind) or kind is list and not all(isinstance(v, dict) for v in value):
             raise ValueError(f"{key!r} is written {_form(key)} in an experiment file, not {value!r}.")
     said = whole.get("header", {})
@@ -65,9 +67,11 @@ def from_toml(text: str, name: str = "sweep", yes: bool = False) -> Experiment:
             raise words.unknown("part of a header", key, words.fields(Header))
         if not isinstance(said[key], str):
             raise ValueError(f"{key} of [header] is a text, not {said[key]!r}.")
-    plan = Plan(**_values(whole.get("plan", {}), Plan))
-    runs = _runs(whole, len(plan.seeds) * len(plan.lr), yes)
-    return Experiment(whole.get("name", name), runs, plan, whole.get("source", ""), Header(**said))
+    preset = whole.get("preset")
+    usual, plan = starting(preset)
+    plan = dataclasses.replace(plan, **_values(whole.get("plan", {}), Plan))
+    runs = _runs(whole, usual, len(plan.seeds) * len(plan.lr), yes)
+    return Experiment(whole.get("name", name), runs, plan, whole.get("source", ""), Header(**said), preset=preset)
 
 
 def read(path: Path, yes: bool = False) -> Experiment:
@@ -75,7 +79,7 @@ def read(path: Path, yes: bool = False) -> Experiment:
     return from_toml(path.read_text(encoding="utf-8", errors="replace"), path.stem, yes)
 
 
-def _runs(whole: dict, each: int, yes: bool) -> tuple[Run, ...]:
+def _runs(whole: dict, usual: Run, each: int, yes: bool) -> tuple[Run, ...]:
     base = _values(whole.get("run", {}), Run)
     axes = [{"task": _listed("task", base.pop("task"))}] if words.is_suite(base.get("task")) else []
     axes += [{name: _listed(name, values)} for name, values in whole.get("grid", {}).items()]
@@ -90,8 +94,14 @@ def _runs(whole: dict, each: int, yes: bool) -> tuple[Run, ...]:
     points = [[dict(zip(axis, p, strict=True)) for p in zip(*axis.values(), strict=True)] for axis in axes]
     check_many(math.prod(map(len, points)) * each, yes)
     every = [{k: v for part in p for k, v in part.items()} for p in itertools.product(*points)]
-    left_out = [_values(one, Run) for out in whole.get("exclude", []) for one in _each_task(out)]
-    runs = [Run(**{**base, **point}) for point in every]
+    runs = [dataclasses.replace(usual, **{**base, **point}) for point in every]
+    left_out = []
+    for out in whole.get("exclude", []):
+        each_task = [_values(one, Run) for one in _each_task(out)]
+        if not any(_is(run, one) for run in runs for one in each_task):
+            said = " and ".join(f"{n}={v}" for n, v in out.items()) or "nothing"
+            raise ValueError(f"[[exclude]] says {said}, but no run has that; write it as the runs do, or leave it out.")
+        left_out += each_task
     return tuple(r for r in runs if not any(_is(r, out) for out in left_out))
 
 
@@ -144,6 +154,6 @@ def _text(value: Any) -> str:
 
 
 def _form(key: str) -> str:
-    if key in ("name", "source"):
+    if key in _TEXTS:
         return f'{key} = "..."'
     return f"[[{key}]]" if key in ("zip", "exclude") else f"[{key}]"

@@ -5,10 +5,11 @@ import json
 
 import pytest
 
-from posenc.lab.experiment import from_words
+from posenc.lab.experiment import from_file, from_words
 from posenc.lab.plan import rehearsed
 from posenc.lab.presets import EVIDENCE, PRESETS
 from posenc.lab.run import Plan, Run
+from posenc.lab.toml import from_toml, to_toml
 from posenc.lab.train import resolve
 from tests.cli.conftest import left as left  # fixtures
 from tests.cli.conftest import posenc as posenc
@@ -79,6 +80,25 @@ def test_the_command_line_takes_a_preset_and_says_what_it_leaves_out(posenc):
     assert said.code == 0 and "1 trials" in said.out
     assert said.err.startswith("Liu et al. (2023)") and "from memory of the paper" in said.err
     assert all(text in said.err for text in PRESETS["flipflop"].left_out)
+
+
+def test_a_toml_file_may_start_from_a_preset(posenc, tmp_path):
+    text = 'preset = "ruoss"\n[run]\nwidth = 32\n[plan]\nseeds = 2\n[grid]\ntask = "suite:chomsky"\nscheme = ["nope"]\n'
+    made = from_toml(text)
+    words = from_words(["task=suite:chomsky", "scheme=nope"], ["width=32"], seeds="2", preset="ruoss")
+    assert made.runs == words.runs and made.plan == words.plan and len(made.runs) == 15
+    assert from_toml(to_toml(made)).runs == made.runs, "written out, it needs no preset"
+    small = "[run]\nwidth = 16\ndepth = 1\nheads = 2\nlength = 4\nlongest = 8\n[plan]\nsizes = [5]\n"
+    (tmp_path / "small.toml").write_text(f'preset = "ruoss"\n{small}')
+    said = posenc("sweep", "small.toml", "--dry-run")
+    assert said.code == 0 and all(text in said.err for text in PRESETS["ruoss"].left_out)
+
+
+def test_a_python_file_that_says_preset_is_told_how_to_start_from_one(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("from posenc.lab.run import Run\npreset = 'ruoss'\ndef runs():\n    return [Run()]\n")
+    with pytest.raises(ValueError, match="start from `posenc.lab.presets.PRESETS`"):
+        from_file(path)
 
 
 def test_without_a_preset_nothing_changes(posenc):
