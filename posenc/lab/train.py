@@ -20,7 +20,8 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from posenc.arguments import placed
-from posenc.compose import Pattern
+from posenc.belongs import label
+from posenc.compose import Pattern, bare
 from posenc.lab.lanes import How, lanes
 from posenc.lab.run import Knobs, Run
 from posenc.models import attentions, kinds, stems
@@ -85,6 +86,8 @@ def resolve(run: Run) -> Cell:
     )
     scheme, stem = parse(run.scheme), stems.parse(run.stem)
     scheme = scheme if run.kind.binds else bind(scheme, dims)
+    if run.kind.attends and not causal:
+        _check_direction(scheme, run)
     sizes = (dims, run.depth, run.hidden, task.vocab, task.classes)
     shape = Shape(*sizes, run.norm, run.dtype, stem, run.attention, run.dropout, run.kind)
     return Cell(run, task, scheme, shape)
@@ -101,7 +104,8 @@ def check_model(run: Run, task: Task) -> bool:
     direction = "causal" if causal else "bidirectional"
     if direction not in task.directions:
         raise ValueError(
-            f"The task {run.task!r} is {' or '.join(sorted(task.directions))}, but model={run.model!r} is {direction}."
+            f"The task {run.task!r} is {' or '.join(sorted(task.directions))}, but model={run.model!r} is {direction};"
+            f" take {_models(not causal)}."
         )
     if run.then is not None and not kind.goes_on:
         raise ValueError(
@@ -109,6 +113,23 @@ def check_model(run: Run, task: Task) -> bool:
             " encoder or decoder."
         )
     return causal
+
+
+def _check_direction(scheme: Any, run: Run) -> None:
+    """Refuse a scheme that cannot see the future where a model shows it."""
+    for one in (bare(layer) for layer in parts(scheme)):
+        if one.causal_only:
+            raise ValueError(
+                f"{label(one)} is causal only: {one.causal_only}; but model={run.model!r} is bidirectional; take"
+                " model=decoder, or another scheme."
+            )
+
+
+def _models(causal: bool) -> str:
+    """The models that see only what stands before, or those that see both ways, of those that need no source."""
+    kept = (name for name in kinds.MODELS.names() if kinds.MODELS.find(name).source != "always")
+    texts = (f"{n}(bidirectional={not causal})" if "bidirectional" in vars(kinds.parse(n)) else n for n in kept)
+    return ", ".join(kinds.spec(model) for model in map(kinds.parse, texts) if model.causal == causal)
 
 
 def stages(cell: Cell, steps: int) -> list[tuple[Cell, int]]:
