@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 from typing import Any
 
@@ -22,6 +23,7 @@ from posenc.lab.train import Cell, State, init, resolve, stages
 from posenc.models import attentions, kinds, stems
 from posenc.models.inputs import inputs
 from posenc.naming import bind, full, parse, spec
+from posenc.tasks import Task
 from posenc.tasks import spec as task_spec
 from posenc.tasks.measure import full as full_task
 
@@ -103,10 +105,15 @@ def _check_draws(cell: Cell, longest: int) -> None:
         return
     scheme = bind(cell.scheme, cell.shape.dims)  # a model that binds its own schemes leaves this one open
     for n, training in ((cell.run.length, True), (longest, False)):
-        batch = cell.task.sample(jax.random.key(0), n, batch=ROWS, n_max=n)
-        index = np.arange(batch.tokens.shape[-1], dtype=np.int32)
-        given = {"index": index, "length": batch.valid.sum(-1)} | batch.coords
-        check_reach(scheme, cell.shape.dims, given, training)
+        check_reach(scheme, cell.shape.dims, _told(cell.task, n), training)
+
+
+@functools.lru_cache(maxsize=64)
+def _told(task: Task, n: int) -> dict[str, Any]:
+    """What examples of a size tell coordinates; the schemes of a sweep share it, as to compile it takes seconds."""
+    batch = jax.jit(functools.partial(task.sample, n=n, batch=ROWS, n_max=n))(jax.random.key(0))
+    index = np.arange(batch.tokens.shape[-1], dtype=np.int32)
+    return {"index": index, "length": batch.valid.sum(-1)} | batch.coords
 
 
 def lines(experiment: Experiment, resolved: list[Cell], known: set[str]) -> list[dict[str, Any]]:
