@@ -61,21 +61,22 @@ class Dyck(Task, name="dyck"):
     def make(self, key, n, n_max):
         shape, kind = jax.random.split(key)
         length, rows, most = n - n % 2, n.shape[0], n_max - n_max % 2
-        rises = jnp.asarray(_rises(most, self.depth), FLOAT).reshape(-1)
+        deepest = min(self.depth, most // 2)  # where every bracket opens first
+        rises = jnp.asarray(_rises(most, deepest), FLOAT).reshape(-1)
         u, kinds = uniforms(shape, rows, most), integers(kind, rows, most, self.kinds)
-        level = jnp.arange(self.depth, dtype=INT)[None, :]
+        level = jnp.arange(deepest, dtype=INT)[None, :]
 
         def step(state, now):
             d, stack = state
             t, chance, fresh = now
             left = jnp.maximum(length - t, 0)
-            opens = chance < rises[left * (self.depth + 1) + d]
+            opens = chance < rises[left * (deepest + 1) + d]
             stack = jnp.where(opens[:, None] & (level == d[:, None]), fresh[:, None], stack)
             d = jnp.where(opens, d + 1, jnp.maximum(d - 1, 0))  # only after the end would it fall below 0
             top = jnp.sum(jnp.where(level == d[:, None], stack, 0), axis=1, dtype=INT)
             return (d, stack), (jnp.where(opens, fresh, self.kinds + top), d)
 
-        start = jnp.zeros(rows, INT), jnp.zeros((rows, self.depth), INT)
+        start = jnp.zeros(rows, INT), jnp.zeros((rows, deepest), INT)
         _, (x, d) = jax.lax.scan(step, start, (jnp.arange(most, dtype=INT), u.T, kinds.T))
         return self._asked(n, x.T, d.T, length)
 

@@ -43,3 +43,11 @@ def test_one_class_in_many_is_legal_at_the_full_depth_and_all_tokens_are_learnt(
     assert level.min() >= 0 and (level[:, -1] == 0).all() and set(batch.strata["depth"]) <= {1, 2, 3}
     np.testing.assert_array_equal(batch.strata["depth"], level.max(axis=1))
     np.testing.assert_array_equal(batch.targets[:, :-1], batch.tokens[:, 1:])
+
+
+def test_a_depth_that_no_word_reaches_changes_nothing_and_takes_no_memory():
+    every = [drawn(tasks.parse(f"dyck(kinds=2, depth={depth})"), 8, rows=200) for depth in (4, 5, 2**24)]
+    for name in ("tokens", "targets", "score"):
+        np.testing.assert_array_equal(getattr(every[0], name), getattr(every[1], name))
+        np.testing.assert_array_equal(getattr(every[1], name), getattr(every[2], name))
+    assert every[0].strata["depth"].max() == 4
