@@ -43,7 +43,7 @@ WEIGHTS = (
 REVISION = 1
 """Raised when training or evaluation changes its numbers: part of every trial's identity."""
 SCORES = 2**24
-"""Scores of one layer evaluated at once: more would not fit a small machine."""
+"""Scores of one layer, or logits, evaluated at once: more would not fit a small machine."""
 DRAWS = 16
 """Draws of random positions over which the sequences of one size are evaluated."""
 SHORT = 128
@@ -253,19 +253,20 @@ def cross_entropy(model: PyTree, batch: Any, key: Array) -> Float[Array, ""]:
 def _sums(cell: Cell, rows: int, n_max: int, model: PyTree, seed: Array, n: Array, choosing: Array) -> PyTree:
     key = jnp.where(choosing, validation_key(cell.task, n), evaluation_key(cell.task, n))
     batch = cell.task.sample(key, n, batch=rows, n_max=n_max)
-    most = max(1, SCORES // max(1, cell.run.kind.pairs(cell.run) * batch.tokens.shape[1] ** 2))
+    length = batch.tokens.shape[1]
+    most = max(1, SCORES // (length * max(cell.run.kind.pairs(cell.run) * length, cell.task.classes)))
     if any(map(placed, parts(cell.scheme))):
         most = min(most, max(1, rows // DRAWS))
     each = max(d for d in range(1, rows + 1) if rows % d == 0 and d <= most)
 
-    def some(part: tuple) -> Array:
+    def some(part: tuple) -> dict[str, Array]:
         number, given = part
         own = jax.random.fold_in(positions_key(seed, "evaluation", n), 2 * number + choosing)
-        return model(given, own)
+        return measure(model(inputs(given), own), given)
 
-    cut = jax.tree.map(lambda a: a.reshape(-1, each, *a.shape[1:]), inputs(batch))
-    logits = jax.lax.map(some, (jnp.arange(rows // each, dtype=jnp.int32), cut))
-    return measure(logits.reshape(rows, *logits.shape[2:]), batch)
+    cut = jax.tree.map(lambda a: a.reshape(-1, each, *a.shape[1:]), batch)
+    sums = jax.lax.map(some, (jnp.arange(rows // each, dtype=jnp.int32), cut))
+    return jax.tree.map(lambda a: a.sum(0, dtype=a.dtype), sums)
 
 
 def rate_at(schedule: str, knobs: Knobs, n: Array, total: Array) -> Float[Array, ""]:
