@@ -7,9 +7,10 @@ import jax
 import pytest
 
 from posenc.lab import device
-from tests.effort import try_little
+from tests.effort import share_contexts, try_little
 
 try_little()
+share_contexts()
 gc.set_threshold(100_000, 20, 100)  # jax keeps much, and by default it is all walked again and again
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")

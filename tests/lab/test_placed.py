@@ -8,6 +8,7 @@ from posenc.lab.plan import rehearsed
 from posenc.lab.run import Plan, Run
 from posenc.lab.sweep import sweep
 from tests.lab.test_sweep import Watch, trials
+from tests.night import by_day
 
 RUNS = {
     "reverse_string": [
@@ -26,7 +27,10 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize(("task", "scheme"), [(task, scheme) for task, schemes in RUNS.items() for scheme in schemes])
+EVERY = [(task, scheme) for task, schemes in RUNS.items() for scheme in schemes]
+
+
+@pytest.mark.parametrize(("task", "scheme"), by_day(EVERY, EVERY[::3]))
 def test_a_step_is_trained_and_evaluated(task, scheme, tmp_path):
     model = "encoder" if task == "reverse_string" else "decoder"
     run = Run(task=task, scheme=scheme, model=model, width=8, depth=2, heads=2, hidden=8, batch=4, length=4, buckets=1)

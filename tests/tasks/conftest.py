@@ -12,10 +12,14 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("text", by_day(every_text(), tasks.names()), scope="module")
     elif "text" in metafunc.fixturenames:
         metafunc.parametrize("text", every_text())
+    if "sampled" in metafunc.fixturenames:
+        metafunc.parametrize("sampled", by_day(every_text(), tasks.names()))
     if "name" in metafunc.fixturenames:
         metafunc.parametrize("name", tasks.names())
 
 
 @pytest.fixture(scope="module")
 def draw(text):
-    return sampler(text)
+    found = sampler(text)
+    yield found
+    found.kept.clear()

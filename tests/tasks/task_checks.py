@@ -38,7 +38,7 @@ class Sampler:
     """`task.sample` compiled for rows of any size; it counts how often it was traced."""
 
     def __init__(self, text, rows=ROWS):
-        self.task, self.rows, self.traces = tasks.parse(text), rows, 0
+        self.task, self.rows, self.traces, self.kept = tasks.parse(text), rows, 0, {}
         self.n_max = max(some_sizes(self.task))
         self._sample = jax.jit(self.traced, compiler_options=QUICK)
 
@@ -47,7 +47,9 @@ class Sampler:
         return self.task.sample(key, n, batch=self.rows, n_max=self.n_max)
 
     def __call__(self, n, seed=0):
-        return jax.device_get(self._sample(jax.random.key(seed), np.int32(n)))
+        if (n, seed) not in self.kept:
+            self.kept[n, seed] = jax.device_get(self._sample(jax.random.key(seed), np.int32(n)))
+        return self.kept[n, seed]
 
 
 @functools.cache

@@ -18,14 +18,14 @@ ROWS = 4096
 
 
 def sizes_of(task):
-    usual = sorted({*some_sizes(task)[:2], min(40, task.sizes.train[1])})
+    usual = sorted({*some_sizes(task)[:2], min(16, task.sizes.train[1])})
     return FLOOR_SIZES.get(task.name, usual)
 
 
 MORE = [text for text in every_text() if text.startswith(("copy(", "fill_blank(", "flip_flop(noisy"))]
 
 
-@pytest.mark.parametrize("blind", by_day(tasks.names() + MORE, tasks.names()))
+@pytest.mark.parametrize("blind", by_day(tasks.names() + MORE, FLOORS))
 def test_floors_are_those_computed_by_hand(blind):
     task = tasks.parse(blind)
     sizes = sizes_of(task)
