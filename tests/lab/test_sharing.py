@@ -8,6 +8,7 @@ import pytest
 from posenc.lab import train
 from posenc.lab.run import Knobs, Run
 from posenc.lab.train import resolve
+from posenc.tasks.task import Task
 
 SCHEMES = ("nope", "rope", "learned @ random_sorted(32)", "fox", "[alibi, t5]")
 
@@ -15,13 +16,15 @@ SCHEMES = ("nope", "rope", "learned @ random_sorted(32)", "fox", "[alibi, t5]")
 @pytest.fixture
 def met(monkeypatch):
     """`met(scheme, seed)`: the batches that a trial is evaluated on, chosen by, and trained on, as bytes."""
-    seen = []
+    seen, real = [], Task.sample
 
-    def leaves(batch):
-        return tuple(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(batch))
+    def sample(*args, **how):
+        batch = real(*args, **how)
+        seen.append(tuple(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(batch)))
+        return batch
 
-    monkeypatch.setattr(train, "measure", lambda logits, batch: seen.append(leaves(batch)))
-    monkeypatch.setattr(train, "cross_entropy", lambda model, batch, key: seen.append(leaves(batch)) or model)
+    monkeypatch.setattr(Task, "sample", sample)
+    monkeypatch.setattr(train, "cross_entropy", lambda model, batch, key: model)
 
     def batches(scheme, seed):
         run = Run(task="copy(symbols=3)", scheme=scheme, model="decoder", width=8, depth=2, heads=2, batch=4, length=4)
