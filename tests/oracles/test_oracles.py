@@ -25,11 +25,19 @@ def oracle(name):
     return importlib.import_module(f"tests.oracles.{name}")
 
 
-def settings():
+def settings(late):
+    """Every scheme as it stands, and its samples with these marks."""
     for name in posenc.names():
         cls = SCHEMES.find(name)
         if cls.__module__.startswith("posenc."):
-            yield from (pytest.param(cls, given, id=f"{name}-{n}") for n, given in enumerate(({}, *cls.samples)))
+            for n, given in enumerate(({}, *cls.samples)):
+                yield pytest.param(cls, given, id=f"{name}-{n}", marks=late if n else ())
+
+
+def pytest_generate_tests(metafunc):
+    if metafunc.function is test_a_scheme_equals_its_equation:
+        late = () if metafunc.config.getoption("record") else pytest.mark.nightly
+        metafunc.parametrize(("cls", "given"), list(settings(late)))
 
 
 def shaken(params, seed):
@@ -45,7 +53,6 @@ def tokens(seed, axes=1):
     return q, k, v, rng.normal(size=(LENGTH, WIDTH)), pos.astype(np.int32)
 
 
-@pytest.mark.parametrize(("cls", "given"), list(settings()))
 def test_a_scheme_equals_its_equation(cls, given, x64, record_property):
     module, apart = oracle(cls.name), []
 
