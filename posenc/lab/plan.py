@@ -9,7 +9,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from posenc import registry
 from posenc.arguments import placed
@@ -21,7 +20,7 @@ from posenc.lab.experiment import Experiment
 from posenc.lab.run import THEN, Knobs, Plan, Run
 from posenc.lab.train import Cell, State, init, resolve, stages
 from posenc.models import attentions, kinds, stems
-from posenc.models.inputs import inputs
+from posenc.models.inputs import inputs, told
 from posenc.naming import bind, full, parse, spec
 from posenc.tasks import Task
 from posenc.tasks import spec as task_spec
@@ -66,30 +65,20 @@ def rehearsed(run: Run, asked: Plan) -> Cell:
 def _check_memory(cell: Cell, longest: int) -> None:
     """Refuse what the machine cannot hold: weights, logits, and scores that no chunk of rows makes small enough."""
     run, task, here = cell.run, cell.task, memory()
-    weights = 12 * run.depth * run.kind.weights(run)
-    if here and weights > here:
-        raise ValueError(
-            f"its weights and their moments take {_gib(weights)}, and this machine has {_gib(here)}; lower"
-            f" {'width, hidden' if run.hidden else 'width'} or depth."
-        )
-    tables = 12 * run.width * (task.vocab + task.classes)
-    if here and weights + tables > here:
-        raise ValueError(
-            f"the embedding of {task.vocab} tokens, the readout of {task.classes} and their moments take"
-            f" {_gib(tables)}, and this machine has {_gib(here)}; lower the number of symbols or width."
-        )
+
+    def hold(needed: float, what: str, lower: str, beside: float = 0) -> None:
+        if here and beside + needed > here:
+            raise ValueError(f"{what} take {_gib(needed)}, and this machine has {_gib(here)}; lower {lower}.")
+
+    weights, tables = 12 * run.depth * run.kind.weights(run), 12 * run.width * (task.vocab + task.classes)
+    hold(weights, "its weights and their moments", f"{'width, hidden' if run.hidden else 'width'} or depth")
+    ends = f"the embedding of {task.vocab} tokens, the readout of {task.classes} and their moments"
+    hold(tables, ends, "the number of symbols or width", beside=weights)
     for n, rows in ((run.length, run.batch), (longest, 1)):
         tokens, many = task.tokens(n), f"{rows} sequence{'s' if rows > 1 else ''} of size {n}"
-        if here and (needed := 4 * rows * run.kind.pairs(run) * tokens**2) > here:
-            raise ValueError(
-                f"one layer's scores of {many} take {_gib(needed)}, and this machine has {_gib(here)}; lower the size,"
-                " batch or heads."
-            )
-        if here and (needed := 4 * rows * tokens * task.classes) > here:
-            raise ValueError(
-                f"the logits of {many}, {task.classes} for each token, take {_gib(needed)}, and this machine has"
-                f" {_gib(here)}; lower the number of symbols, the size or batch."
-            )
+        hold(4 * rows * run.kind.pairs(run) * tokens**2, f"one layer's scores of {many}", "the size, batch or heads")
+        logits = f"the logits of {many}, {task.classes} for each token,"
+        hold(4 * rows * tokens * task.classes, logits, "the number of symbols, the size or batch")
 
 
 def _gib(size: float) -> str:
@@ -112,8 +101,7 @@ def _check_draws(cell: Cell, longest: int) -> None:
 def _told(task: Task, n: int) -> dict[str, Any]:
     """What examples of a size tell coordinates; the schemes of a sweep share it, as to compile it takes seconds."""
     batch = jax.jit(functools.partial(task.sample, n=n, batch=ROWS, n_max=n))(jax.random.key(0))
-    index = np.arange(batch.tokens.shape[-1], dtype=np.int32)
-    return {"index": index, "length": batch.valid.sum(-1)} | batch.coords
+    return told(inputs(batch))
 
 
 def lines(experiment: Experiment, resolved: list[Cell], known: set[str]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from posenc.lab.train import init, resolve, segment
 from posenc.models import decoding
 from posenc.models.inputs import Inputs, inputs
 from posenc.tasks.measure import measure
+from tests.night import by_day
 
 KEY = jax.random.key(3)
 SMALL = {"width": 16, "heads": 2, "depth": 2, "batch": 16, "length": 4, "longest": 12}
@@ -66,11 +67,7 @@ def apart(model, given, first=2):
     return float(jnp.where(given.valid[..., None], jnp.abs(both[0] - both[1]), 0).max())
 
 
-def nightly(*cases):
-    return [pytest.param(*case, marks=pytest.mark.nightly) for case in cases]
-
-
-@pytest.mark.parametrize("scheme", [*DAILY, "conv", *nightly(*((s,) for s in NIGHTLY))])
+@pytest.mark.parametrize("scheme", by_day([*DAILY, "conv", *NIGHTLY], [*DAILY, "conv"]))
 def test_steps_with_a_cache_are_one_pass(scheme):
     one = cell("rope", stem="conv") if scheme == "conv" else cell(scheme)
     assert apart(trained(one, 0), inputs(batch_of(one))) < 2e-5
@@ -83,7 +80,7 @@ def translator(scheme, cross, **change):
     return cell(scheme, task="s2s_copy(symbols=3)", model=f"encoder_decoder(cross={cross!r})", **change)
 
 
-@pytest.mark.parametrize(("scheme", "cross"), [*nightly(*TRANSLATORS[:3]), TRANSLATORS[3]])
+@pytest.mark.parametrize(("scheme", "cross"), by_day(TRANSLATORS, TRANSLATORS[3:]))
 def test_steps_after_a_source_are_one_pass(scheme, cross):
     one = translator(scheme, cross)
     assert apart(trained(one, 0), inputs(batch_of(one)), first=1) < 2e-5
@@ -122,7 +119,7 @@ def agree(model, task, batch):
     return whole[0].mean(), right
 
 
-@pytest.mark.parametrize("scheme", ["fox", *nightly(("nope",), ("rope + window(3)",), ("rope @ random_sorted(64)",))])
+@pytest.mark.parametrize("scheme", by_day(["fox", "nope", "rope + window(3)", "rope @ random_sorted(64)"], ["fox"]))
 def test_both_exact_matches_agree_for_an_untrained_decoder(scheme):
     one = cell(scheme)
     agree(trained(one, 0), one.task, batch_of(one, rows=64))
@@ -133,7 +130,7 @@ PARTLY = [(s, 400) for s in ("alibi + window(4)", "rope @ random_sorted(32)", "f
 
 @pytest.mark.parametrize(
     ("scheme", "steps"),
-    [("rope", 60), *nightly(*PARTLY)],
+    by_day([("rope", 60), *PARTLY], [("rope", 60)]),
 )
 def test_both_exact_matches_agree_for_a_decoder_that_is_sometimes_right(scheme, steps):
     one = cell(scheme)

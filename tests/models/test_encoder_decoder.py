@@ -15,6 +15,7 @@ from posenc.models.inputs import Inputs
 from posenc.models.shape import Shape
 from posenc.naming import parse
 from posenc.scheme import Dims
+from tests.night import by_day
 
 DIMS = Dims(width=16, heads=2, head=8, trained=8, longest=32)
 KEY = jax.random.key(1)
@@ -98,15 +99,15 @@ def test_the_model_is_its_equations(scheme, cross, norm):
         assert np.abs(expected - by_the_equations(model, inputs, norm, slopes, (0, 0))).max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    ("scheme", "norm"),
-    [
-        ("t5", "pre"),
-        ("rope @ random_sorted(64, resample='layer')", "post"),
-        pytest.param("learned", "post", marks=pytest.mark.nightly),
-        pytest.param("rope + window(3)", "pre", marks=pytest.mark.nightly),
-    ],
-)
+PADDED = [
+    ("t5", "pre"),
+    ("rope @ random_sorted(64, resample='layer')", "post"),
+    ("learned", "post"),
+    ("rope + window(3)", "pre"),
+]
+
+
+@pytest.mark.parametrize(("scheme", "norm"), by_day(PADDED, PADDED[:2]))
 def test_padding_of_either_sequence_is_seen_by_nobody(scheme, norm):
     model, inputs = made(scheme, norm=norm), given(lengths=[4, 6], sources=[5, 8])
     other = inputs._replace(tokens=inputs.tokens.at[0, 4:].set(3), source=inputs.source.at[0, 5:].set(3))
