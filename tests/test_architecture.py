@@ -23,6 +23,7 @@ FLOORS = [
     "models.kinds",
     "scheme lab.run lab.store lab.device lab.params",
     "schemes compose models.stems tasks.task lab.words lab.results lab.presets",
+    "lab.suites",
     "coordinates parameters sides tasks lab.experiment lab.stats models.attentions models.shape",
     "belongs models.build",
     "naming cache model_types lab.toml lab.published show.files show.captions show.task_card",
@@ -36,7 +37,7 @@ FLOORS = [
     "models.encoder_decoder models.carry",
     "lab.train lab.generate",
     "lab.plan lab.worker show.explain show.watched",
-    "lab.estimate lab.bench show.walk",
+    "lab.estimate lab.bench show.walk show.suite_card",
     "lab.sweep show.patterns show.gallery show.by_hand",
     "cli",
     "__main__",
@@ -45,7 +46,8 @@ LABORATORY = ("cli", "lab", "models", "show", "tasks")
 WITHOUT_JAX = """posenc posenc.grammar posenc.registry posenc.models.kinds posenc.lab.run posenc.lab.store
 posenc.lab.stats posenc.lab.results posenc.lab.toml posenc.show.figures posenc.show.tables posenc.show.captions
 posenc.show.files posenc.cli posenc.cli.read posenc.cli.train posenc.cli.look posenc.cli.machine posenc.cli.extend
-posenc.cli.listing posenc.cli.reproduce posenc.lab.published posenc.lab.presets""".split()
+posenc.cli.listing posenc.cli.reproduce posenc.lab.published posenc.lab.presets
+posenc.lab.suites""".split()
 
 
 def modules():

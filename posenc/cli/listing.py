@@ -13,6 +13,8 @@ from posenc.cli.options import Flag
 from posenc.cli.output import brief, say_json, say_rows
 from posenc.lab import words
 from posenc.lab.presets import EVIDENCE, PRESETS
+from posenc.lab.run import Run
+from posenc.lab.suites import named
 from posenc.models import kinds
 
 KINDS = "{schemes,tasks,suites,models,experiments,presets,coordinates,stems}"
@@ -70,10 +72,16 @@ def tasks() -> list[dict[str, Any]]:
 
 
 def suites() -> list[dict[str, Any]]:
-    """One row per suite, with its tasks."""
-    from posenc.tasks import suite, suites
+    """One row per suite, with its tasks, and in their order the largest size that each trains on."""
+    from posenc.tasks import suites
 
-    return [{"name": name, "use": f"task={words.SUITE}{name}", "tasks": list(suite(name))} for name in suites()]
+    rows = []
+    for suite in named(words.SUITE + name for name in suites()):
+        runs = [Run(**{"task": task, **suite.of(task)}) for task in suite.tasks]
+        cell = {"name": suite.name, "use": f"task={words.SUITE}{suite.name}", "idea": suite.idea}
+        cell |= {"model": sorted({run.model for run in runs}), "presets": list(suite.presets)}
+        rows.append({**cell, "tasks": list(suite.tasks), "lengths": [run.length for run in runs]})
+    return rows
 
 
 def coordinates() -> list[dict[str, Any]]:

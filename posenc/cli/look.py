@@ -13,22 +13,24 @@ from tyro.conf import Positional, arg
 
 from posenc.cli.options import File, Flag, Text
 from posenc.cli.output import brief, say, say_json
-from posenc.lab import disk
+from posenc.lab import disk, words
 from posenc.show.style import need_matplotlib
 
 Spec = Annotated[Positional[str], arg(metavar="SCHEME or TASK")]
+Described = Annotated[Positional[str], arg(metavar="SCHEME, TASK or SUITE")]
 
 
 @dataclass(frozen=True)
 class Describe:
-    """What a scheme or a task is.
+    """What a scheme, a task or a suite is.
 
     Of a scheme: idea, equation, where it enters attention, settings, parameters, sources. Of a task: a worked example,
-    what the oracle answers, floors, sizes, settings, what it offers to schemes, sources.
+    what the oracle answers, floors, sizes, settings, what it offers to schemes, sources. Of a suite: how its tasks
+    train unless you say otherwise.
     """
 
-    what: Spec
-    """A scheme's text, rope or "rope(base=500000.0) + alibi", or a task's: copy, "token_k_back(k=3)"."""
+    what: Described
+    """A scheme's text, rope or "rope(base=500000.0) + alibi", a task's, copy or "token_k_back(k=3)", or suite:quick."""
     width: int = 64
     """Of a scheme: features of the residual stream, for which parameters are counted."""
     heads: int = 4
@@ -45,6 +47,8 @@ class Describe:
     """Print JSON."""
 
     def __call__(self) -> int:
+        if words.is_suite(self.what):
+            return self._suite()
         if _kind(self.what) == "task":
             return self._task()
         if self.size is not None:
@@ -59,10 +63,27 @@ class Describe:
             say("\n\n".join(_described(part) for part in [found, *found.get("parts", ())]))
         return 0
 
-    def _task(self) -> int:
+    def _suite(self) -> int:
+        self._no_scheme("suite")
+        if self.size is not None:
+            raise ValueError(f"--size is of a task; leave it out for the suite {self.what!r}.")
+        from posenc.show import suite_card
+
+        found = suite_card.card(self.what)
+        if self.json:
+            say_json(found)
+        else:
+            say(suite_card.as_text(found))
+        return 0
+
+    def _no_scheme(self, kind: str) -> None:
+        """Refuse what is of schemes alone."""
         for f in dataclasses.fields(self):
             if isinstance(f.default, int) and f.name != "json" and getattr(self, f.name) != f.default:
-                raise ValueError(f"--{f.name} is of a scheme; leave it out for the task {self.what!r}.")
+                raise ValueError(f"--{f.name} is of a scheme; leave it out for the {kind} {self.what!r}.")
+
+    def _task(self) -> int:
+        self._no_scheme("task")
         from posenc.show import task_card
 
         found = task_card.card(self.what, self.size)

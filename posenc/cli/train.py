@@ -7,14 +7,14 @@ import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TextIO
 
 from tyro.conf import Positional, arg
 
 from posenc.cli import FAILED, OK, Preempted
 from posenc.cli.machine import start
 from posenc.cli.options import File, Flag, Name, Settings, Text, training
-from posenc.cli.output import lasting, say
+from posenc.cli.output import clean, lasting, say
 from posenc.cli.watch import watching
 from posenc.lab import disk, experiment, words
 from posenc.lab.experiment import Experiment
@@ -134,6 +134,21 @@ def tell_preset(name: str | None) -> None:
         print(f"{preset.source} ({known}). Not as there: {'; '.join(preset.left_out)}.", file=sys.stderr)
 
 
+def tell_suites(asked: Experiment, stream: TextIO) -> None:
+    """Say how each task of a suite trains, as nobody has said all of it."""
+    if not asked.suites:
+        return
+    together: dict[str, dict[str, None]] = {}
+    for run in asked.runs:
+        together.setdefault(f"{run.model}, length {run.length}", {})[run.task] = None
+    has = {n: dict.fromkeys(str(getattr(run, n)) for run in asked.runs) for n in ("batch", "width", "depth", "heads")}
+    plan = {"steps": asked.plan.steps, "lr": ",".join(map(str, asked.plan.lr)), "seeds": len(asked.plan.seeds)}
+    shared = ", ".join(f"{n}={v}" for n, v in {**plan, **{n: ",".join(values) for n, values in has.items()}}.items())
+    lines = [f"{' and '.join(words.SUITE + name for name in asked.suites)}: {shared}"]
+    lines += [f"  {how}: {', '.join(tasks)}" for how, tasks in together.items()]
+    print("\n".join(map(clean, lines)), file=stream)
+
+
 def check_names(asked: Experiment) -> None:
     """Refuse unknown schemes and tasks, and impossible settings of theirs, before anything is written."""
     import posenc
@@ -151,6 +166,7 @@ def carry_out(asked: Experiment, how: How) -> int:
     try:
         start()
         check_names(asked)
+        tell_suites(asked, sys.stdout if how.dry_run else sys.stderr)
         from posenc.lab.sweep import rehearse, sweep
 
         folder = disk.root() / disk.check_name(asked.name)

@@ -20,7 +20,7 @@ import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from posenc.lab.disk import check_name
 from posenc.lab.presets import PRESETS
 from posenc.lab.pyfile import executed, pointing
 from posenc.lab.run import Plan, Run
+from posenc.lab.suites import Usual, named
 
 _PARTS = ("source", "setting", "cost", "command", "variation", "result")
 
@@ -69,6 +70,8 @@ class Experiment:
     """What others reported, of `posenc.lab.published`."""
     preset: str | None = dataclasses.field(default=None, compare=False)
     """The published setting that it started from, where it says so."""
+    suites: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    """The suites that it asked for: they say what nobody else does."""
 
     def __post_init__(self):
         check_name(self.name)
@@ -121,13 +124,17 @@ class Experiment:
 def grid(base: Run, **axes: Iterable[Any]) -> tuple[Run, ...]:
     """Every combination of the values given, the first axis outermost: `grid(Run(), scheme=["rope", "alibi"])`.
 
-    A suite stands for its tasks: `grid(Run(), task="suite:probes")`, or among others in a list.
+    A suite stands for its tasks: `grid(Run(), task="suite:probes")`, or among others in a list. What `base` says holds
+    for all of them; `from_words(["task=suite:probes"]).runs` trains each as its suite says.
     """
+    return _crossed(Usual(base, Plan()), {}, axes)
+
+
+def _crossed(usual: Usual, said: dict[str, Any], axes: Mapping[str, Iterable[Any]]) -> tuple[Run, ...]:
+    """The same, of which some is said and the rest is as usual."""
     lists = {name: _axis(name, values) for name, values in axes.items()}
-    runs = tuple(
-        dataclasses.replace(base, **dict(zip(lists, point, strict=True)))
-        for point in itertools.product(*lists.values())
-    )
+    points = [dict(zip(lists, point, strict=True)) for point in itertools.product(*lists.values())]
+    runs = tuple(usual.filled({**said, **point}) for point in points)
     for name, values in lists.items():
         if len({getattr(run, name) for run in runs}) < len(values):
             raise ValueError(f"{name} is given one value twice: {', '.join(map(str, values))}.")
@@ -179,13 +186,12 @@ def from_words(
 ) -> Experiment:
     """The experiment that `--grid scheme=rope,alibi task=even_pairs --set width=64 --seeds 5 --name mine` asks for.
 
-    With a preset, what nothing is said of is as published.
+    With a preset, what nothing is said of is as published; else the tasks of a suite are as that says.
     """
-    usual = starting(preset)
     run, plan = settings([*sets, *([f"seeds={seeds}"] if seeds is not None else [])])
     axes: dict[str, list[Any]] = {}
-    for text in grids:
-        key, given = words.pair(text, "--grid")
+    pairs = [words.pair(text, "--grid") for text in grids]
+    for key, given in pairs:
         if key in axes or key in run or key in plan:
             raise ValueError(f"{key} is given twice; give it once, by --grid or by --set.")
         values = words.expanded(key, words.several(given, key))
@@ -196,14 +202,18 @@ def from_words(
         else:
             raise ValueError(f"{key} is one for a whole plan, but --grid gives {len(values)}; sweep once for each.")
     if words.is_suite(run.get("task")):
-        axes = {"task": words.expanded("task", words.several(run.pop("task"), "task")), **axes}
-    planned = dataclasses.replace(usual[1], **plan)
+        pairs.append(("task", run.pop("task")))
+        axes = {"task": words.expanded("task", words.several(pairs[-1][1], "task")), **axes}
+    suites = named(value for key, given in pairs if key == "task" for value in words.several(given, key))
+    usual = Usual(*starting(preset), preset, suites)
+    planned = usual.planned(plan, axes.get("task", [run.get("task", usual.run.task)]), {*run, *axes})
     check_many(math.prod(map(len, axes.values())) * len(planned.seeds) * len(planned.lr), yes)
-    runs = grid(dataclasses.replace(usual[0], **run), **axes)
+    runs = _crossed(usual, run, axes)
     asked = [f"--preset {preset}"] * bool(preset) + [f"--grid {' '.join(grids)}"] * bool(grids)
     asked += [f"--set {' '.join(sets)}"] * bool(sets)
     source = " ".join(asked + [f"--seeds {seeds}"] * bool(seeds))
-    return Experiment(name or suggested(runs), runs, planned, source, preset=preset)
+    about = {"preset": preset, "suites": tuple(suite.name for suite in suites)}
+    return Experiment(name or suggested(runs), runs, planned, source, **about)
 
 
 def check_many(trials: int, yes: bool) -> None:

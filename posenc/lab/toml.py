@@ -11,8 +11,8 @@ task = ["even_pairs", "reverse_string"]
 scheme = "alibi"
 task = "even_pairs"
 
-A suite stands for its tasks: `task = "suite:probes"`. With `preset = "ruoss"` at the top, what nothing is said of is as
-published.
+A suite stands for its tasks: `task = "suite:probes"`, which train as it says where the file does not. With `preset =
+"ruoss"` at the top, what nothing is said of is as published.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any
 from posenc.lab import words
 from posenc.lab.experiment import Experiment, Header, check_many, starting
 from posenc.lab.run import Plan, Run
+from posenc.lab.suites import Usual, named
 
 _TEXTS = ("name", "source", "preset")
 _TABLES = (*_TEXTS, "header", "plan", "run", "grid", "zip", "exclude")
@@ -68,10 +69,16 @@ def from_toml(text: str, name: str = "sweep", yes: bool = False) -> Experiment:
         if not isinstance(said[key], str):
             raise ValueError(f"{key} of [header] is a text, not {said[key]!r}.")
     preset = whole.get("preset")
-    usual, plan = starting(preset)
-    plan = dataclasses.replace(plan, **_values(whole.get("plan", {}), Plan))
-    runs = _runs(whole, usual, len(plan.seeds) * len(plan.lr), yes)
-    return Experiment(whole.get("name", name), runs, plan, whole.get("source", ""), Header(**said), preset=preset)
+    base, axes = _said(whole)
+    usual = Usual(*starting(preset), preset, named(_in_place_of_tasks(whole)))
+    tasks = next((axis["task"] for axis in axes if "task" in axis), [base.get("task", usual.run.task)])
+    plan = usual.planned(_values(whole.get("plan", {}), Plan), tasks, {*base, *(n for axis in axes for n in axis)})
+    points = [[dict(zip(axis, p, strict=True)) for p in zip(*axis.values(), strict=True)] for axis in axes]
+    check_many(math.prod(map(len, points)) * len(plan.seeds) * len(plan.lr), yes)
+    every = [{k: v for part in p for k, v in part.items()} for p in itertools.product(*points)]
+    runs = _without(whole.get("exclude", []), [usual.filled({**base, **point}) for point in every])
+    about = {"preset": preset, "suites": tuple(suite.name for suite in usual.suites)}
+    return Experiment(whole.get("name", name), runs, plan, whole.get("source", ""), Header(**said), **about)
 
 
 def read(path: Path, yes: bool = False) -> Experiment:
@@ -79,24 +86,32 @@ def read(path: Path, yes: bool = False) -> Experiment:
     return from_toml(path.read_text(encoding="utf-8", errors="replace"), path.stem, yes)
 
 
-def _runs(whole: dict, usual: Run, each: int, yes: bool) -> tuple[Run, ...]:
+def _said(whole: dict) -> tuple[dict[str, Any], list[dict[str, list[Any]]]]:
+    """What all runs share, and in what they differ: a list for each setting, those of one table in step."""
     base = _values(whole.get("run", {}), Run)
     axes = [{"task": _listed("task", base.pop("task"))}] if words.is_suite(base.get("task")) else []
     axes += [{name: _listed(name, values)} for name, values in whole.get("grid", {}).items()]
     axes += [{n: _listed(n, v) for n, v in together.items()} for together in whole.get("zip", [])]
-    named = [name for axis in axes for name in axis]
-    for name in named:
-        if named.count(name) > 1 or name in base:
+    names = [name for axis in axes for name in axis]
+    for name in names:
+        if names.count(name) > 1 or name in base:
             raise ValueError(f"{name} is given twice, in [run], [grid] or [[zip]]; give it once.")
     for axis in axes:
         if len(lengths := {len(v) for v in axis.values()}) > 1:
             raise ValueError(f"{' and '.join(axis)} share a [[zip]], but have {sorted(lengths)} values; pair them.")
-    points = [[dict(zip(axis, p, strict=True)) for p in zip(*axis.values(), strict=True)] for axis in axes]
-    check_many(math.prod(map(len, points)) * each, yes)
-    every = [{k: v for part in p for k, v in part.items()} for p in itertools.product(*points)]
-    runs = [dataclasses.replace(usual, **{**base, **point}) for point in every]
+    return base, axes
+
+
+def _in_place_of_tasks(whole: dict) -> list[Any]:
+    """What stands for tasks, suites not yet replaced by theirs."""
+    tables = [whole.get("run", {}), whole.get("grid", {}), *whole.get("zip", [])]
+    given = [table["task"] for table in tables if "task" in table]
+    return [value for one in given for value in (one if isinstance(one, list) else [one])]
+
+
+def _without(excluded: list[dict[str, Any]], runs: list[Run]) -> tuple[Run, ...]:
     left_out = []
-    for out in whole.get("exclude", []):
+    for out in excluded:
         each_task = [_values(one, Run) for one in _each_task(out)]
         if not any(_is(run, one) for run in runs for one in each_task):
             said = " and ".join(f"{n}={v}" for n, v in out.items()) or "nothing"

@@ -89,6 +89,17 @@ def test_a_task_is_described_as_typed(posenc):
     assert found["floors"]["at size"]["40"]["uniform"] == 0.5 and found["example"]["size"] == 8
 
 
+def test_a_suite_is_described_as_typed(posenc):
+    said = posenc("describe", "suite:kazemnejad")
+    assert said.code == 0 and said.err == "" and said.out.startswith("task=suite:kazemnejad\n  A prompt and its answer")
+    copy = next(line.split() for line in said.out.splitlines() if line.startswith("  copy "))
+    assert copy == "copy decoder 4 to 20 43 10, 20, 25, 30, 40, 60, 80".split()
+    assert "published    --preset kazemnejad" in said.out
+    found = json.loads(posenc("describe", "suite:quick", "--json").out)
+    assert [row["task"] for row in found["tasks"]] == list(tasks.suite("quick")) and found["settings"]["batch"] == 128
+    assert found["tasks"][2]["trained on"] == [32] and found["presets"] == []
+
+
 def test_a_task_is_cited_as_typed(posenc):
     said = posenc("cite", "copy(hints=30)")
     assert said.code == 0 and "kazemnejad2023impact" in said.out and "zhou2024algorithms" in said.out
@@ -117,6 +128,13 @@ BAD = {
     "size": (["describe", "token_at_index", "--size", "3"], "no size 3"),
     "size of a scheme": (["describe", "rope", "--size", "3"], "--size is of a task"),
     "width of a task": (["describe", "copy", "--width", "32"], "--width is of a scheme"),
+    "suite": (["describe", "suite:quik"], "No suite is called 'quik'. Did you mean 'quick'?"),
+    "no suite": (["describe", "suite:"], "No suite is called ''."),
+    "width of a suite": (
+        ["describe", "suite:quick", "--width", "32"],
+        "--width is of a scheme; leave it out for the suite",
+    ),
+    "size of a suite": (["describe", "suite:quick", "--size", "3"], "--size is of a task; leave it out for the suite"),
     "two": (["describe", "copy + reverse"], "No scheme is called 'copy'"),
 }
 
