@@ -27,8 +27,20 @@ def pytest_generate_tests(metafunc):
         files = sorted(Path(asked).glob("*.npz")) if asked else KEPT
         if not files:
             raise pytest.UsageError(f"There are no golden files, *.npz, in {asked}.")
-        cases = [case for path in files for case in load(path)]
-        metafunc.parametrize("case", cases, ids=[f"{c.family}-{c.id}" for c in cases])
+        families = [load(path) for path in files]
+        every = asked or metafunc.config.getoption("record")
+        metafunc.parametrize(
+            "case",
+            [one for family in families for one in (family if every else early(family))],
+            ids=lambda case: f"{case.family}-{case.id}",
+        )
+
+
+def early(family):
+    """Eight cases of a family by day, spread over all, and the rest at night."""
+    day = {len(family) * i // 8 for i in range(8)}
+    late = pytest.mark.nightly
+    return [case if at in day else pytest.param(case, marks=late) for at, case in enumerate(family)]
 
 
 def test_posenc_agrees_with_the_reference(case, record_property, request):
