@@ -29,9 +29,9 @@ published = [
     Order("index_of_token(indices=8)", "sinusoidal", "rope", "ours: an index is told at the input alone"),
 ]
 
-plan = Plan(steps=600, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 20, 24, 32))
+plan = Plan(steps=800, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 20, 24, 32))
 
 
 def runs():
     base = Run(model="decoder", width=64, depth=2, heads=4, hidden=128, batch=32, length=16, shortest=8)
-    return grid(base, task=[BACK, "pointer_back(reach=8)", "index_of_token(indices=8)"], scheme=SITES)
+    return grid(base, task=[BACK, "pointer_back(reach=4)", "index_of_token(indices=8)"], scheme=SITES)
