@@ -4,6 +4,7 @@ By day the first run of each file trains two steps at the smallest sizes; the ot
 their own sizes, are nightly: hundreds of programs.
 """
 
+import itertools
 import re
 from collections import Counter
 from dataclasses import replace
@@ -23,6 +24,7 @@ from posenc.lab.pyfile import executed
 from posenc.lab.results import FLOORS, Results, load
 from posenc.lab.sweep import sweep
 from posenc.lab.train import resolve
+from posenc.show.figures import length_curve
 from posenc.tasks.floors import floors
 
 FOLDER = Path(__file__).resolve().parent.parent / "experiments"
@@ -207,6 +209,19 @@ def test_a_committed_figure_is_drawn_again(path, tmp_path, capsys):
     for ending in ("csv", "caption.txt", "svg"):
         name = f"{path.stem}.{ending}"
         assert (tmp_path / name).read_bytes() == (FOLDER / "figures" / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
+def test_nothing_of_a_figure_is_cut_off_or_lies_on_a_title(path):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure = length_curve(load(path))
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    whole, drawn = figure.get_size_inches(), figure.get_tightbbox(canvas.get_renderer())
+    assert drawn.x0 > -0.05 and drawn.y0 > -0.05 and drawn.x1 < whole[0] + 0.05 and drawn.y1 < whole[1] + 0.05
+    titles = [axes._left_title.get_window_extent() for axes in figure.axes]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(titles, 2))
 
 
 def test_a_file_says_its_result_on_the_page():

@@ -37,9 +37,8 @@ def panels(
     if not looks:
         raise ValueError(f"{results.name!r} holds no finished trial to draw; run it first, or see `posenc status`.")
     with matplotlib.rc_context(style.RC):
-        columns = max(1, 2 * len(shown))
-        height = 2.7 + 0.22 * -(-len(looks) // columns)
-        figure = Figure(figsize=(3.3 * len(shown) + 0.9, height), layout="constrained")
+        wide = 3.3 * len(shown) + 0.9
+        figure = Figure(figsize=(wide, 2.7 + 0.22 * style.lines(looks, wide)), layout="constrained")
         for axes, (title, points, along, up, floor) in zip(
             figure.subplots(1, len(shown), squeeze=False).flat, shown, strict=True
         ):
@@ -48,11 +47,10 @@ def panels(
             if floor is not None:
                 axes.axhline(floor, color=style.SOFT, linestyle=(0, (1, 1.6)), linewidth=0.9, zorder=1.5)
             axes.set(xlabel=along, ylabel=up, ylim=(-0.02, 1.02), xscale="log" if log else "linear")
-            axes.set_title(style.plain(title), pad=9)
+            axes.set_title(style.title(title), pad=9)
             if not log and len(at := sorted({x for of in points.values() for x in of})) <= TICKS:
                 axes.set_xticks(at)
-        handles, names = figure.axes[0].get_legend_handles_labels()
-        figure.legend(handles, map(style.plain, names), loc="outside lower center", ncols=columns)
+        style.legend(figure, looks)
     return figure
 
 

@@ -37,17 +37,15 @@ def length_curve(results: Results) -> Figure:
     columns = min(COLUMNS, len(names))
     rows = math.ceil(len(names) / columns)
     with matplotlib.rc_context(style.RC):
-        lines = math.ceil(len(looks) / (2 * columns + 1))  # of the legend
         wide = 3.1 * columns + (1.7 if columns == 1 else 0.4)
-        figure = Figure(figsize=(wide, 2.5 * rows + 0.22 * lines + 0.2), layout="constrained")
+        figure = Figure(figsize=(wide, 2.5 * rows + 0.22 * style.lines(looks, wide) + 0.2), layout="constrained")
         panels = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
         for axes, (task, trained) in zip(panels, names, strict=False):
             _panel(axes, [c for c in found if (c.task, c.trained) == (task, trained)], tasks[task], looks)
         for axes in panels[len(names) :]:
             axes.remove()
         figure.supylabel("accuracy", fontsize=8.5, color=style.INK)
-        handles, labels = _legend(looks)
-        figure.legend(handles, labels, loc="outside lower center", ncols=math.ceil(len(looks) / lines))
+        style.legend(figure, looks)
     return figure
 
 
@@ -144,7 +142,7 @@ def _panel(axes: Axes, found: list[Cell], task: dict, looks: dict[str, style.Loo
     _floors(axes, floors(task), sizes, next((n for n in sizes if n >= high), sizes[0]))
     for cell in sorted(found, key=lambda c: list(looks).index(c.scheme)):
         _line(axes, cell, looks[cell.scheme])
-    axes.set_title(style.plain(task["label"]), pad=9)
+    axes.set_title(style.title(task["label"]), pad=9)
     axes.set(xlim=(left, right), ylim=(-0.02, 1.02), xlabel="size", yticks=[0, 0.25, 0.5, 0.75, 1])
     axes.set_yticklabels(["0", ".25", ".5", ".75", "1"])
     axes.set_xticks(_spaced(sizes, span))
@@ -191,15 +189,3 @@ def _spaced(sizes: list[int], span: float) -> list[int]:
         if not ticks or size - ticks[-1] >= 0.09 * span:
             ticks.append(size)
     return ticks
-
-
-def _legend(looks: dict[str, style.Look]) -> tuple[list, list[str]]:
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D(
-            [], [], color=k.colour, marker=k.marker, linestyle=k.dash, linewidth=1.4, markersize=4, markeredgewidth=0
-        )
-        for k in looks.values()
-    ]
-    return handles, [style.plain(scheme) for scheme in looks]

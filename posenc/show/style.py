@@ -1,5 +1,7 @@
 """How results look, everywhere the same: hue by family, marker and dash by variant, so that colour is never alone.
 
+Where all are of one family, as when one scheme stands in several models, hues tell variants apart.
+
 The hues are Okabe and Ito's (2008), which stay apart for all common kinds of colour blindness; their yellow, which
 vanishes on paper, gives way to Tol's wine (2021).
 """
@@ -7,9 +9,14 @@ vanishes on paper, gives way to Tol's wine (2021).
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable
+import math
+import textwrap
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 INK, SOFT, BAND = "#222222", "#767676", "#efefec"
 HUES = {
@@ -68,15 +75,42 @@ class Look:
 def looks(schemes: Iterable[tuple[str, str]]) -> dict[str, Look]:
     """Scheme to its look, for pairs of scheme and family; a family's shortest name comes first, in full line."""
     known = dict(schemes)
-    hues = _hues(set(known.values()))
+    families = set(known.values())
+    hues = _hues(families)
+    apart = [*hues.values(), *(h for h in HUES.values() if h not in hues.values())] if len(families) == 1 else []
     counts: dict[str, int] = {}
     chosen = {}
     for scheme in sorted(known, key=lambda s: (known[s], len(s), s)):
         colour = hues[known[scheme]]
         k = counts.get(colour, 0)
         counts[colour] = k + 1
+        if apart:
+            colour = apart[k % len(apart)]
         chosen[scheme] = Look(colour, MARKERS[k % len(MARKERS)], DASHES[k % len(DASHES)])
     return chosen
+
+
+def legend(figure: Figure, shown: Mapping[str, Look]) -> None:
+    """A legend below all panels, in as few lines as its width allows."""
+    from matplotlib.lines import Line2D
+
+    def line(k: Look) -> Line2D:
+        how = {"color": k.colour, "marker": k.marker, "linestyle": k.dash}
+        return Line2D([], [], **how, linewidth=1.4, markersize=4, markeredgewidth=0)
+
+    across = math.ceil(len(shown) / lines(shown, figure.get_figwidth()))
+    figure.legend(list(map(line, shown.values())), list(map(plain, shown)), loc="outside lower center", ncols=across)
+
+
+def lines(names: Collection[str], wide: float) -> int:
+    """How many lines a legend of these needs in a figure so many inches wide."""
+    widest = 0.55 + 0.062 * max(map(len, names))  # a line and its gap, then letters
+    return math.ceil(len(names) / max(1, int(wide / widest)))
+
+
+def title(text: str) -> str:
+    """The name of a panel, in lines that fit above it."""
+    return textwrap.fill(plain(text), 36, break_long_words=False, break_on_hyphens=False)
 
 
 def need_matplotlib() -> None:
