@@ -36,12 +36,15 @@ def cells(experiment: Experiment) -> list[Cell]:
 
 
 def evaluated(cell: Cell, asked: Plan) -> tuple[int, ...]:
-    """The sizes evaluated: those asked for, or multiples of the largest trained on, as far as the task has them."""
+    """The sizes evaluated: those asked for, or multiples of the largest trained on, as far as the task has them.
+
+    A multiple between two sizes of the task's stands for the lower.
+    """
     if asked.sizes is not None:
         return asked.sizes
-    bounds = cell.task.sizes
-    fits = (n for n in asked.around(cell.run.length) if bounds.smallest <= n <= (bounds.largest or n))
-    return tuple(fits)
+    sizes = cell.task.sizes
+    near = dict.fromkeys(sizes.below(n) for n in asked.around(cell.run.length))
+    return tuple(n for n in near if sizes.has(n))
 
 
 def rehearsed(run: Run, asked: Plan) -> Cell:

@@ -72,7 +72,7 @@ class Cell(NamedTuple):
 def resolve(run: Run) -> Cell:
     """The task and scheme of a run, bound to its sizes, and the run with nothing left open. Refuses what cannot be."""
     task = parse_task(run.task)
-    run = run.filled(task.sizes.upto(run.length).train[0])
+    run = run.filled(task.sizes.upto(run.length, run.shortest).train[0])
     causal = check_model(run, task)
     for n in (run.shortest, run.length):
         task.check_size(n)
@@ -143,10 +143,11 @@ def stages(cell: Cell, steps: int) -> list[tuple[Cell, int]]:
     return [(cell, at), (resolve(dataclasses.replace(cell.run, scheme=scheme, then=None)), steps)]
 
 
-def edges(run: Run) -> tuple[int, ...]:
+def edges(cell: Cell) -> tuple[int, ...]:
     """The padded sizes that sizes trained on fall into, the largest of each bucket."""
+    run, below = cell.run, cell.task.sizes.below
     span, n = run.length - run.shortest + 1, run.buckets
-    return tuple(sorted({run.shortest - 1 + -(-span * (i + 1) // n) for i in range(n)}))
+    return tuple(sorted({below(run.shortest - 1 + -(-span * (i + 1) // n)) for i in range(n)}))
 
 
 def rounds(cell: Cell, sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -171,7 +172,7 @@ def segment(cell: Cell, stride: int, state: State, knobs: Knobs, first: Array, t
 
     def step(state: State, n: Array) -> tuple[State, Array]:
         size, bucket = size_at(cell, knobs, n)
-        branches = [functools.partial(_loss_and_gradient, cell, edge) for edge in edges(cell.run)]
+        branches = [functools.partial(_loss_and_gradient, cell, edge) for edge in edges(cell)]
         loss, gradient = jax.lax.switch(bucket, branches, state.model, knobs, n, size)
         optimiser = adamw(knobs, rate_at(cell.run.schedule, knobs, n, total), state.model)
         update, moments = optimiser.update(gradient, state.optimiser, state.model)
@@ -228,13 +229,17 @@ def program(cell: Cell, stride: int, rows: int, sizes: tuple[int, ...], how: How
 
 
 def size_at(cell: Cell, knobs: Knobs, n: Array) -> tuple[Array, Array]:
-    """The size of a step, drawn from the step alone: trials that meet the same lengths differ by less noise."""
-    run, padded = cell.run, jnp.asarray(edges(cell.run))
+    """The size of a step, drawn from the step alone: trials that meet the same lengths differ by less noise.
+
+    A number that is no size of the task's stands for the size below it.
+    """
+    run, padded, below = cell.run, jnp.asarray(edges(cell)), cell.task.sizes.below
     key = jax.random.fold_in(jax.random.key(run.length), n)
     if run.lengths == "example":
         key = jax.random.fold_in(key, knobs.seed)
-        return jax.random.randint(key, (run.batch,), run.shortest, run.length + 1), jnp.int32(len(padded) - 1)
-    size = jax.random.randint(key, (), run.shortest, run.length + 1)
+        sizes = below(jax.random.randint(key, (run.batch,), run.shortest, run.length + 1))
+        return sizes, jnp.int32(len(padded) - 1)
+    size = below(jax.random.randint(key, (), run.shortest, run.length + 1))
     return size, jnp.searchsorted(padded, size)
 
 

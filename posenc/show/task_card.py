@@ -55,6 +55,7 @@ def card(text: str, size: int | None = None) -> dict[str, Any]:
         "sizes": {
             "smallest": sizes.smallest,
             "largest": sizes.largest,
+            "step": sizes.step,
             "trained on": list(sizes.train),
             "evaluated": list(sizes.evaluation),
             "tokens at the largest trained on": task.tokens(sizes.train[1]),
@@ -102,6 +103,7 @@ def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
     first, last = sizes["trained on"]
     beyond = ", ".join(map(str, sizes["evaluated"])) or "none"
     bounds = f"from {sizes['smallest']}" + (f" to {sizes['largest']}" if sizes["largest"] is not None else "")
+    bounds += f" in steps of {sizes['step']}" * (sizes["step"] > 1)
     facts = {
         "layout": f"{found['layout']['name']}: {found['layout']['is']}",
         "direction": " and ".join(found["directions"]),
@@ -153,7 +155,7 @@ def _small(task: Task) -> int:
     """A size whose example fits a few lines, if there is one."""
     low, high = task.sizes.smallest, task.sizes.largest
     wanted = max(low, SIZE if high is None else min(SIZE, high))
-    return next((n for n in range(wanted, low, -1) if task.tokens(n) <= SHOWN), low)
+    return next((n for n in range(wanted, low, -1) if task.sizes.has(n) and task.tokens(n) <= SHOWN), low)
 
 
 def _sampled(task: Task, n: int) -> Any:

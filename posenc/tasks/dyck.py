@@ -25,7 +25,7 @@ class Dyck(Task, name="dyck"):
     ( [ ] )  ->  at [ the kind of ], at ] the kind of )       uniform over all words of n brackets, n even
 
     The brackets ( [ … are the tokens 0 … kinds-1, those that close them the next `kinds`. Words are never deeper than
-    `depth`, and kinds are uniform. The authors' samplers are not uniform over words; this one is. A size is made even.
+    `depth`, and kinds are uniform. The authors' samplers are not uniform over words; this one is. A size is even.
     With `full` the loss is that of every next token and the classes are all brackets; scored are the brackets after
     which only one is legal, those at the full depth, since whether a whole distribution is legal is no argmax.
     """
@@ -53,23 +53,22 @@ class Dyck(Task, name="dyck"):
     @property
     def sizes(self):
         least = 2 * self.depth if self.full else 2
-        return Sizes(least, (least, max(64, least)), (66, 96, 128, 192, 256) if least <= 64 else ())
+        return Sizes(least, (least, max(64, least)), (66, 96, 128, 192, 256) if least <= 64 else (), step=2)
 
     def tokens(self, n):
-        return n - n % 2
+        return n
 
     def make(self, key, n, n_max):
         shape, kind = jax.random.split(key)
-        length, rows, most = n - n % 2, n.shape[0], n_max - n_max % 2
-        deepest = min(self.depth, most // 2)  # where every bracket opens first
-        rises = jnp.asarray(_rises(most, deepest), FLOAT).reshape(-1)
-        u, kinds = uniforms(shape, rows, most), integers(kind, rows, most, self.kinds)
+        rows, deepest = n.shape[0], min(self.depth, n_max // 2)  # where every bracket opens first
+        rises = jnp.asarray(_rises(n_max, deepest), FLOAT).reshape(-1)
+        u, kinds = uniforms(shape, rows, n_max), integers(kind, rows, n_max, self.kinds)
         level = jnp.arange(deepest, dtype=INT)[None, :]
 
         def step(state, now):
             d, stack = state
             t, chance, fresh = now
-            left = jnp.maximum(length - t, 0)
+            left = jnp.maximum(n - t, 0)
             opens = chance < rises[left * (deepest + 1) + d]
             stack = jnp.where(opens[:, None] & (level == d[:, None]), fresh[:, None], stack)
             d = jnp.where(opens, d + 1, jnp.maximum(d - 1, 0))  # only after the end would it fall below 0
@@ -77,17 +76,17 @@ class Dyck(Task, name="dyck"):
             return (d, stack), (jnp.where(opens, fresh, self.kinds + top), d)
 
         start = jnp.zeros(rows, INT), jnp.zeros((rows, deepest), INT)
-        _, (x, d) = jax.lax.scan(step, start, (jnp.arange(most, dtype=INT), u.T, kinds.T))
-        return self._asked(n, x.T, d.T, length)
+        _, (x, d) = jax.lax.scan(step, start, (jnp.arange(n_max, dtype=INT), u.T, kinds.T))
+        return self._asked(n, x.T, d.T)
 
-    def _asked(self, n, x, d, length):
+    def _asked(self, n, x, d):
         """Each bracket's target is the one after it."""
-        following, told = jnp.roll(x, -1, axis=1), jnp.arange(x.shape[1], dtype=INT)[None, :] < length[:, None] - 1
-        deepest = jnp.max(jnp.where(jnp.arange(x.shape[1], dtype=INT)[None, :] < length[:, None], d, 0), axis=1)
+        following, told = jnp.roll(x, -1, axis=1), jnp.arange(x.shape[1], dtype=INT)[None, :] < n[:, None] - 1
+        deepest = jnp.max(jnp.where(jnp.arange(x.shape[1], dtype=INT)[None, :] < n[:, None], d, 0), axis=1)
         strata = {"depth": deepest.astype(INT)}
         if self.full:
-            return tagged(self, n, x, length, following, told & (d == self.depth), told.astype(FLOAT), strata)
-        return tagged(self, n, x, length, following - self.kinds, told & (following >= self.kinds), None, strata)
+            return tagged(self, n, x, n, following, told & (d == self.depth), told.astype(FLOAT), strata)
+        return tagged(self, n, x, n, following - self.kinds, told & (following >= self.kinds), None, strata)
 
     def answer(self, prompt):
         stack, found = [], []

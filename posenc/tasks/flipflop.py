@@ -19,12 +19,12 @@ WRITE, READ, IGNORE = 2, 3, 4  # the bits are the tokens 0 and 1
 class FlipFlop(Task, name="flip_flop"):
     """At each read, name the bit that was last written (Liu et al., 2023, definition 1).
 
-    w 1 i 0 r 1 i 1 w 0 r 0  ->  1 at the first r, 0 at the second       n ≥ 4
+    w 1 i 0 r 1 i 1 w 0 r 0  ->  1 at the first r, 0 at the second       n even
 
     Pairs of an instruction and a bit: the first writes, the last reads, the others ignore with probability p and write
     or read with (1-p)/2 each. Bits are uniform except after a read. The paper's size is 512, trained with p = 0.8 and
-    evaluated also with 0.98 and 0.1. A size is made even: n odd gives the strings of n - 1. With `noisy` the loss is
-    that of every next token; without, of the bits read. Scored are the bits read, always.
+    evaluated also with 0.98 and 0.1. A size counts tokens, so it is even, and 4 or more. With `noisy` the loss is that
+    of every next token; without, of the bits read. Scored are the bits read, always.
     """
 
     layout = Layout.TOKENS
@@ -35,7 +35,7 @@ class FlipFlop(Task, name="flip_flop"):
     samples = ({"p": 0.1}, {"noisy": True})
     alphabet, choices = 5, 2
     vocabulary = {WRITE: "w", READ: "r", IGNORE: "i"}
-    sizes = Sizes(4, (512, 512), (512, 1024))
+    sizes = Sizes(4, (512, 512), (512, 1024), step=2)
 
     p: float = 0.8
     noisy: bool = False
@@ -48,7 +48,7 @@ class FlipFlop(Task, name="flip_flop"):
             raise ValueError(f"The setting 'p' of 'flip_flop' is a probability, not {self.p}.")
 
     def tokens(self, n):
-        return n - n % 2
+        return n
 
     def make(self, key, n, n_max):
         which, bits = jax.random.split(key)
@@ -59,11 +59,10 @@ class FlipFlop(Task, name="flip_flop"):
         what = jnp.where(j == 0, WRITE, jnp.where(j == n[:, None] // 2 - 1, READ, what))
         bit = jnp.where(what == READ, look(bit, last_true(what == WRITE)), bit)
         x = jnp.stack([what, bit], axis=2).reshape(n.shape[0], 2 * pairs)
-        length = n - n % 2
         following = jnp.roll(x, -1, axis=1)
-        told = jnp.arange(2 * pairs, dtype=INT)[None, :] < length[:, None] - 1
+        told = jnp.arange(2 * pairs, dtype=INT)[None, :] < n[:, None] - 1
         weight = told.astype(jnp.float32) if self.noisy else None
-        return tagged(self, n, x, length, following, x == READ, weight)
+        return tagged(self, n, x, n, following, x == READ, weight)
 
     def answer(self, prompt):
         memory, read = None, []

@@ -23,7 +23,7 @@ class MQAR(Task, name="mqar"):
     Keys are drawn from 1 … symbols/2 - 1, values from the rest, without replacement; each key comes again once, an even
     number 2g of tokens after the pairs, g drawn without replacement with weight (g + 1)^(power-1): power 1 is uniform.
     All else is 0 or, with `random_non_queries`, any token but the row's keys; in the released code also those, which
-    then look like queries that nobody scores: `as_released`. n counts tokens, is made even, and is at least 4 · pairs.
+    then look like queries that nobody scores: `as_released`. n counts tokens, is even, and is at least 4 · pairs.
 
     Classes are values, counted from the first; the authors' model chooses among all tokens. They also ask for more
     symbols than tokens, which nothing here needs. Who knows which values a text holds is right once in `pairs`.
@@ -59,26 +59,25 @@ class MQAR(Task, name="mqar"):
     def sizes(self):
         least = 4 * self.pairs
         low, high = max(64, least), max(256, least)
-        return Sizes(least, (low, high), tuple(n for n in (512, 1024) if n > high))
+        return Sizes(least, (low, high), tuple(n for n in (512, 1024) if n > high), step=2)
 
     def tokens(self, n):
-        return n - n % 2
+        return n
 
     def make(self, key, n, n_max):
         keys, values, gaps, fillers = jax.random.split(key, 4)
-        rows, told, half, longest = n.shape[0], 2 * self.pairs, self.symbols // 2, self.tokens(n_max)
-        length = n - n % 2
+        rows, told, half = n.shape[0], 2 * self.pairs, self.symbols // 2
         k = 1 + distinct(keys, jnp.zeros((rows, half - 1), FLOAT), self.pairs)
         v = distinct(values, jnp.zeros((rows, self.classes), FLOAT), self.pairs)
-        g = jnp.arange((longest - told) // 2, dtype=INT)[None, :]
+        g = jnp.arange((n_max - told) // 2, dtype=INT)[None, :]
         weight = (self.power - 1) * jnp.log(g.astype(FLOAT) + 1)
-        gap = distinct(gaps, jnp.where(g < (length[:, None] - told) // 2, weight, -jnp.inf), self.pairs)
+        gap = distinct(gaps, jnp.where(g < (n[:, None] - told) // 2, weight, -jnp.inf), self.pairs)
         row, asked = jnp.arange(rows, dtype=INT)[:, None], told + 2 * gap
-        score = jnp.zeros((rows, longest), bool).at[row, asked].set(True)
-        x = self._fillers(fillers, k, longest) if self.random_non_queries else jnp.zeros((rows, longest), INT)
+        score = jnp.zeros((rows, n_max), bool).at[row, asked].set(True)
+        x = self._fillers(fillers, k, n_max) if self.random_non_queries else jnp.zeros((rows, n_max), INT)
         x = x.at[:, :told].set(jnp.stack([k, half + v], axis=2).reshape(rows, told)).at[row, asked].set(k)
-        targets = jnp.zeros((rows, longest), INT).at[row, asked].set(v)
-        return tagged(self, n, x, length, targets, score, None, {"pairs": jnp.full_like(n, self.pairs)})
+        targets = jnp.zeros((rows, n_max), INT).at[row, asked].set(v)
+        return tagged(self, n, x, n, targets, score, None, {"pairs": jnp.full_like(n, self.pairs)})
 
     def _fillers(self, key, k, length):
         """Uniform over all tokens but these: the r-th of those that are left."""

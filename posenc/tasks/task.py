@@ -93,20 +93,41 @@ class Sizes:
     """Sizes beyond training, by default."""
     largest: int | None = None
     """The largest legal one, where settings bound it."""
+    step: int = 1
+    """From one legal size to the next: 2 where a size counts tokens that come in pairs."""
 
     @property
     def validation(self) -> tuple[int, ...]:
         """Sizes inside the training range, on which a learning rate may be chosen: the range's quarters."""
         low, high = self.train
-        return tuple(sorted({high - (high - low) * quarter // 4 for quarter in range(4)}))
+        return tuple(sorted({self.below(high - (high - low) * quarter // 4) for quarter in range(4)}))
 
-    def upto(self, length: int) -> Sizes:
-        """These sizes when the longest trained on is `length`; a task trained at one size stays at one."""
+    def below(self, n: Any) -> Any:
+        """The largest legal size up to n, a number or an array; n is the smallest or more."""
+        return n if self.step == 1 else n - (n - self.smallest) % self.step
+
+    def has(self, n: int, largest: int | None = None) -> bool:
+        """Whether a size is legal, and no larger than `largest`, or else than the largest."""
+        top = self.largest if largest is None else largest
+        return n >= self.smallest and (top is None or n <= top) and self.below(n) == n
+
+    def legal(self, largest: int | None = None, smallest: int | None = None) -> str:
+        """The sizes that `has` admits, from `smallest` on, in words: what a refusal says to take."""
+        low, high = smallest or self.smallest, self.largest if largest is None else largest
+        high = high if high is None else max(low, self.below(high))
+        if low == high:
+            return f"only {low}"
+        every = "" if self.step == 1 else f", in steps of {self.step}"
+        return (f"at least {low}" if high is None else f"{low} to {high}") + every
+
+    def upto(self, length: int, shortest: int | None = None) -> Sizes:
+        """These sizes when those trained on are `shortest` to `length`; a task trained at one size stays at one."""
         low, high = self.train
-        first = length if low == high else low
-        if length < max(first, self.smallest) or (self.largest is not None and length > self.largest):
-            bound = max(self.smallest, min(low, first))
-            raise ValueError(f"The longest size trained on is {length}; take {_range(bound, self.largest)}.")
+        first = shortest or (length if low == high else low)
+        if not self.has(length) or length < first:
+            bound = max(self.smallest, shortest or (self.smallest if low == high else low))
+            also = f", or give shortest too, from {self.smallest} on" if self.has(length) and not shortest else ""
+            raise ValueError(f"The longest size trained on is {length}; take {self.legal(smallest=bound)}{also}.")
         beyond = tuple(n for n in self.evaluation if n > length)
         return dataclasses.replace(self, train=(first, length), evaluation=beyond)
 
@@ -218,11 +239,6 @@ class Task(ABC):
         """Refuse a size that is not legal here. A traced size cannot be looked at: its caller checks the range."""
         if isinstance(n, bool) or not isinstance(n, int | np.integer):
             raise TypeError(f"A size is a whole number; {self.name!r} was given {n!r}.")
-        top = self.sizes.largest if longest is None else longest
-        if n < self.sizes.smallest or (top is not None and n > top):
-            legal = _range(self.sizes.smallest, top)
+        if not self.sizes.has(n, longest):
+            legal = self.sizes.legal(longest)
             raise ValueError(f"{self.name!r} has no size {n}; with these settings take {legal}.")
-
-
-def _range(low: int, high: int | None) -> str:
-    return f"at least {low}" if high is None else f"{low} to {high}"

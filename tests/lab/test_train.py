@@ -9,6 +9,7 @@ import pytest
 
 from posenc.lab import train
 from posenc.lab.lanes import How, arrangement, stack
+from posenc.lab.plan import evaluated
 from posenc.lab.run import Knobs, Plan, Run
 from posenc.lab.train import (
     SHORT,
@@ -23,6 +24,7 @@ from posenc.lab.train import (
     resolve,
     rounds,
     segment,
+    size_at,
 )
 from posenc.models.transformer import Transformer
 from tests.effort import as_for_users
@@ -235,10 +237,27 @@ def test_a_transformer_trains_as_before_there_were_other_models(change, losses):
 
 
 def test_buckets_cover_the_sizes_trained_on():
-    for length, shortest, buckets in ((40, 1, 5), (16, 4, 1), (7, 3, 3), (5, 5, 5), (40, 8, 64)):
-        run = Run(length=length, shortest=shortest, buckets=buckets)
-        found = edges(run)
+    wanted = [("even_pairs", *one) for one in ((40, 1, 5), (16, 4, 1), (7, 3, 3), (5, 5, 5), (40, 8, 64))]
+    for task, length, shortest, buckets in [*wanted, ("dyck", 40, 2, 4), ("dyck", 40, 8, 64)]:
+        cell = resolve(Run(task=task, model="decoder", length=length, shortest=shortest, buckets=buckets))
+        found = edges(cell)
         assert found[-1] == length and found[0] >= shortest and len(found) <= buckets and list(found) == sorted(found)
+        assert all(map(cell.task.sizes.has, found))
+
+
+@pytest.mark.parametrize("lengths", ["step", "example"])
+def test_sizes_trained_on_are_those_of_the_task(lengths):
+    cell = resolve(Run(task="dyck", model="decoder", lengths=lengths, batch=4, length=10, buckets=3))
+    drawn = jax.jit(jax.vmap(lambda n: size_at(cell, lane(), n)))
+    sizes, buckets = drawn(jnp.arange(200))
+    assert set(np.ravel(sizes).tolist()) == {2, 4, 6, 8, 10}
+    padded = np.array(edges(cell))[buckets]
+    assert (padded >= sizes.reshape(200, -1).max(1)).all()
+
+
+def test_sizes_evaluated_are_those_of_the_task():
+    cell = resolve(Run(task="flip_flop", model="decoder", length=10))
+    assert evaluated(cell, Plan()) == (4, 10, 12, 14, 20, 30, 40), "where others have 5, 13 and 15"
 
 
 def test_few_evaluation_programs_serve_all_sizes():

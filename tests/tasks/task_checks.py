@@ -26,12 +26,11 @@ def every_text():
 
 
 def some_sizes(task):
-    """Smallest, one odd and one even above it, the largest trained on, twice that, and the edge of a bucket."""
+    """Of these the legal: smallest, odd and even above it, the largest trained on, twice that, the edge of a bucket."""
     low, high = task.sizes.smallest, task.sizes.train[1]
     edge = 64 if task.tokens(64) <= 4096 else 16  # a text may grow with the square of its size
     wanted = {low, low + 1 + low % 2, low + 2 + low % 2, high, 2 * high, max(low, edge)}
-    top = task.sizes.largest or max(wanted)
-    return sorted(n for n in wanted if n <= top)
+    return sorted(filter(task.sizes.has, wanted))
 
 
 class Sampler:

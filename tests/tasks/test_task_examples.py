@@ -56,6 +56,14 @@ def test_an_example_depends_neither_on_its_padding_nor_on_vmap(text, draw):
     assert (together.tokens[0] != together.tokens[1]).any(), "the keys made no difference"
 
 
+def test_neighbouring_sizes_are_two_sizes(text, draw):
+    """What is asked for at a size is of that size, not of one made even: `modular_arithmetic` alone is made odd."""
+    smallest, step = draw.task.sizes.smallest, draw.task.sizes.step
+    low, high = (min(smallest + n * step, draw.n_max) for n in (2, 3))
+    alike = (draw(low).tokens == draw(high).tokens).all() and (draw(low).targets == draw(high).targets).all()
+    assert alike == (draw.task.name == "modular_arithmetic")
+
+
 def test_types_are_stated_and_do_not_follow_the_64_bit_switch(text, draw):
     n = draw.task.sizes.smallest
     with jax.enable_x64(True):
@@ -70,8 +78,8 @@ def test_types_are_stated_and_do_not_follow_the_64_bit_switch(text, draw):
 @pytest.mark.parametrize("mixed", ["token_at_index(indices=3)", "copy(variant='random_twice')", "flip_flop"])
 def test_sizes_may_differ_from_row_to_row(mixed):
     task = tasks.parse(mixed)
-    n = task.sizes.smallest + np.arange(40, dtype=np.int32) % 9
-    batch = jax.device_get(task.sample(jax.random.key(1), n, batch=40, n_max=task.sizes.smallest + 9))
+    n = task.sizes.below(task.sizes.smallest + np.arange(40, dtype=np.int32) % 9)
+    batch = jax.device_get(task.sample(jax.random.key(1), n, batch=40, n_max=task.sizes.smallest + 10))
     is_well_formed(task, batch)
     agrees_with_its_oracle(task, batch)
     np.testing.assert_array_equal(batch.size, n)
@@ -82,6 +90,7 @@ def test_what_a_task_declares_is_consistent(text):
     low, high = task.sizes.train
     assert task.sizes.smallest <= low <= high and task.sizes.validation[-1] == high
     assert all(low <= n <= high for n in task.sizes.validation)
+    assert all(map(task.sizes.has, (low, high, *task.sizes.validation, *task.sizes.evaluation)))
     assert all(n >= high for n in task.sizes.evaluation)
     assert [task.tokens(n) for n in (low, high)] == sorted(task.tokens(n) for n in (low, high))
     assert task.directions <= {"causal", "bidirectional"} and task.directions
@@ -95,3 +104,5 @@ def test_sizes_up_to_a_length():
     assert sizes.upto(64).evaluation == (96, 128, 256, 512)
     assert tasks.parse("token_at_index(indices=8)").sizes.upto(16).train == (8, 16)
     assert tasks.parse("flip_flop").sizes.upto(64).train == (64, 64)
+    assert tasks.parse("before").sizes.upto(7, 4).train == (4, 7), "below the sizes published, but legal"
+    assert tasks.parse("dyck").sizes.upto(40).validation == (12, 20, 30, 40), "21 and 31 are no sizes of it"

@@ -78,7 +78,7 @@ def fixed(text):
     task = tasks.parse(text)
     top = task.sizes.largest or task.sizes.smallest + 9
     n = min(task.sizes.smallest + 8, top)
-    batch = drawn(task, n, rows=2, n_max=min(n + 1, top), seed=5)
+    batch = drawn(task, n, rows=2, n_max=task.sizes.below(min(n + 1, top)), seed=5)
     kept = KEPT if batch.source is None else KEPT + READ
     return f"{text} {task.revision}", np.stack([getattr(batch, name) for name in kept]).astype(np.int16)
 

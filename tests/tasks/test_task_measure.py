@@ -32,7 +32,8 @@ def first(batch, count=64):
 
 def small(name):
     draw = sampler(name)
-    n = draw.task.sizes.smallest + (3 if draw.task.name != "flip_flop" else 20)
+    sizes = draw.task.sizes
+    n = sizes.below(sizes.smallest + (3 if draw.task.name != "flip_flop" else 20))
     return draw.task, n, draw(n)
 
 

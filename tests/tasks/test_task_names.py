@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import pytest
 
 from posenc import tasks
-from posenc.tasks.task import TASKS, Layout, Task
+from posenc.tasks.task import TASKS, Layout, Sizes, Task
 
 
 def test_a_task_and_its_text_are_one(text):
@@ -92,6 +92,36 @@ def test_a_length_that_cannot_be_trained_on_is_refused():
         tasks.parse("token_k_back(k=3)").sizes.upto(3)
     with pytest.raises(ValueError, match="is 9; take 4 to 8"):
         tasks.parse("associative_recall(keys=8)").sizes.upto(9)
+    with pytest.raises(ValueError, match="is 7; take at least 8, or give shortest too, from 2 on"):
+        tasks.parse("before").sizes.upto(7)
+    with pytest.raises(ValueError, match="is 1; take at least 2[.]"):
+        tasks.parse("before").sizes.upto(1, 1)
+    with pytest.raises(ValueError, match="is 201; take 1 to 200[.]"):
+        tasks.parse("date_format").sizes.upto(201)
+    with pytest.raises(ValueError, match="is 41; take at least 2, in steps of 2[.]"):
+        tasks.parse("dyck").sizes.upto(41)
+
+
+@pytest.mark.parametrize(
+    ("task", "size", "legal"),
+    [
+        ("dyck", 41, "at least 2, in steps of 2"),
+        ("dyck(full=True, depth=3)", 4, "at least 6, in steps of 2"),
+        ("flip_flop", 65, "at least 4, in steps of 2"),
+        ("mqar", 65, "at least 16, in steps of 2"),
+        ("copy(hints=4)", 5, "1 to 4"),
+        ("shifted(task='dyck', size=8)", -1, "at least 0"),
+    ],
+)
+def test_a_size_that_a_task_has_not_is_refused_and_never_made_another(task, size, legal):
+    with pytest.raises(ValueError, match=f"has no size {size}; with these settings take {legal}[.]"):
+        tasks.parse(task).check_size(size)
+
+
+@pytest.mark.parametrize("only", [Sizes(5, (5, 5), (), 5), Sizes(5, (5, 5), (), 6, step=2)])
+def test_a_task_of_one_size_says_so(only):
+    with pytest.raises(ValueError, match="is 6; take only 5[.]"):
+        only.upto(6)
 
 
 def test_suites_hold_tasks_that_parse():
