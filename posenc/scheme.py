@@ -150,6 +150,8 @@ class Scheme:
     """Whether it puts a score of its own in place of q·k."""
     axes: ClassVar[int] = 1
     """How many numbers a position has."""
+    coordinate: ClassVar[str] = ""
+    """What its positions are, by the name under which tasks tell it; empty where the index will do."""
     revision: ClassVar[int] = 1
     """Raised when its numbers change, so that old results are not taken for new ones."""
     samples: ClassVar[tuple[dict[str, Any], ...]] = ()

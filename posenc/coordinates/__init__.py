@@ -60,6 +60,22 @@ def check_reach(scheme: Any, dims: Dims, given: Given, train: bool) -> None:
         for s in leaves(scheme) if largest is not None else ():
             s.admit(jax.eval_shape(lambda s=s: s.init(jax.random.key(0), dims)), largest)
         return
-    inner = {Windowed: lambda s: (s.scheme,), Chain: lambda s: s.parts, Pattern: lambda s: (s.input, *s.layers)}
-    for part in inner.get(type(scheme), lambda s: ())(scheme):
+    for part in _inside(scheme):
         check_reach(part, dims, given, train)
+
+
+def check_told(scheme: Any) -> None:
+    """Refuse a scheme that was left to the index although its positions are something that tasks tell."""
+    if isinstance(scheme, Scheme) and not isinstance(scheme, Chain) and scheme.coordinate:
+        raise ValueError(
+            f"{scheme.name!r} reads what a task tells as {scheme.coordinate!r}, and the index is something else; write"
+            f" {scheme.name} @ given({scheme.coordinate!r})."
+        )
+    for part in _inside(scheme):
+        check_told(part)
+
+
+def _inside(scheme: Any) -> tuple[Any, ...]:
+    """What a sum, a window or a pattern holds; of coordinates nothing, since they serve all under them."""
+    inner = {Windowed: lambda s: (s.scheme,), Chain: lambda s: s.parts, Pattern: lambda s: (s.input, *s.layers)}
+    return inner.get(type(scheme), lambda s: ())(scheme)

@@ -22,6 +22,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from posenc.arguments import placed
 from posenc.belongs import label
 from posenc.compose import Pattern, bare
+from posenc.coordinates import check_told
 from posenc.lab.lanes import How, lanes
 from posenc.lab.run import Knobs, Run
 from posenc.models import attentions, kinds, stems
@@ -85,6 +86,7 @@ def resolve(run: Run) -> Cell:
         causal=causal,
     )
     scheme, stem = parse(run.scheme), stems.parse(run.stem)
+    check_told(scheme)
     scheme = scheme if run.kind.binds else bind(scheme, dims)
     if run.kind.attends and not causal:
         _check_direction(scheme, run)

@@ -16,10 +16,10 @@ class Abacus(Scheme, name="abacus"):
 
     Positions are what a task gives: a digit's place in its number counted from 1, and 0 for what is no digit, which has
     a row of its own. `abacus @ given("digit", shift=99)` is the paper's: in training all places of a batch move on by
-    one draw, so that rows beyond the longest number are trained. Places align digits of equal weight where numbers are
-    written with the least significant digit first. It is `learned` but for its size and initial values. These are N(0,
-    1), as in the authors' module; the training code around it draws them anew with the variance of tokens, 1 / D.
-    Nothing is added to padding.
+    one draw, so that rows beyond the longest number are trained. The laboratory trains it under coordinates alone: at
+    the index it would be an absolute table. Places align digits of equal weight where numbers begin with the least
+    significant one. It is `learned` but for its size and initial values. These are N(0, 1), as in the authors'
+    module; the training code around it draws them anew with the variance of tokens, 1 / D. Nothing is added to padding.
 
     ```bibtex
     @inproceedings{mcleish2024transformers,
@@ -39,6 +39,7 @@ class Abacus(Scheme, name="abacus"):
 
     family = "absolute"
     tied = frozenset({"table"})
+    coordinate = "digit"
     extrapolates = "additions of 20 digits to 120, where digits align and places are shifted (McLeish et al., 2024)"
     samples = ({"rows": 70},)
 

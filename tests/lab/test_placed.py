@@ -1,5 +1,7 @@
 """Coordinates of tasks and of distances reach training: one step of each, in a sweep of its own."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,20 @@ def test_a_sum_that_carries_has_its_row_though_others_do_not_carry():
     rehearsed(Run(scheme="abacus(rows=6) @ given('digit')", **run), plan)
     with pytest.raises(ValueError, match="Position 5 has no row in the table of 'abacus'"):
         rehearsed(Run(scheme="abacus(rows=5) @ given('digit')", **run), plan)
+
+
+@pytest.mark.parametrize("scheme", ["abacus", "rope + abacus(rows=40) + window(3)", "abacus + [rope, nope]"])
+@pytest.mark.parametrize("task", ["addition", "copy(symbols=5)"])
+def test_a_scheme_of_what_a_task_tells_does_not_train_on_the_index(scheme, task):
+    said = "'abacus' reads what a task tells as 'digit', and the index is something else; write abacus @ given('digit')"
+    with pytest.raises(ValueError, match=re.escape(said)):
+        rehearsed(Run(scheme=scheme, task=task, model="decoder", depth=2), Plan())
+    with pytest.raises(ValueError, match=re.escape(said)):
+        rehearsed(Run(scheme="rope", then=f"0.5 {scheme}", task=task, model="decoder", depth=2), Plan())
+
+
+def test_who_wants_the_index_says_so():
+    rehearsed(Run(scheme="(rope + abacus(rows=400)) @ index", task="copy(symbols=5)", model="decoder"), Plan())
 
 
 def test_a_skip_is_evaluated_beyond_its_target():
