@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Num
 
-LARGER = "make the table larger with Dims(longest=...)"
+LARGER = "give a larger longest, the size of tables"
+"""What `posenc.Dims`, a run and the command line call by one name."""
 
 
 def check_rows(name: str, position: Num[Array, " *any"], rows: int, hint: str = LARGER) -> None:

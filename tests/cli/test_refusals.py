@@ -145,6 +145,12 @@ def test_a_setting_of_another_scheme_names_who_has_it(posenc):
     assert re.search(r"'base' is a setting of .*\brope\b", posenc("describe", "alibi(base=3.0)").err)
 
 
+def test_a_table_that_is_too_small_is_told_of_by_a_name_that_all_know(posenc):
+    """`posenc.Dims`, `Run` and the command line have it; whoever typed a flag knows no class."""
+    said = posenc("run", "--scheme", "learned", "--length", "5", "--longest", "5", "--sizes", "9", "--dry-run").err
+    assert "has no row" in said and said.endswith("give a larger longest, the size of tables.\n") and "Dims" not in said
+
+
 def test_an_output_path_that_is_a_file_is_refused_before_training(posenc, tmp_path):
     (tmp_path / "runs").write_text("")
     said = posenc("run", "--scheme", "nope", "--length", "4", "--name", "x")
