@@ -30,7 +30,7 @@ def swept(posenc, monkeypatch):
         return asked.code
 
     def rehearse(experiment, folder):
-        return {"trials": experiment.trials, "done": 2, "programs": 9, "seconds": 125.0}
+        return {"trials": experiment.trials, "done": 2, "programs": 9, "seconds": 125.0, "device": "cpu x2"}
 
     monkeypatch.setattr("posenc.lab.sweep.sweep", sweep)
     monkeypatch.setattr("posenc.lab.sweep.rehearse", rehearse)
@@ -92,7 +92,7 @@ def test_a_dry_run_says_how_much_and_writes_nothing(posenc, swept, left):
     said = posenc("run", "--dry-run")
     assert said.code == 0 and not swept and left() == []
     assert said.out == (
-        "3 trials in 9 programs, 2 done, about 2 min 05 s on this machine; "
+        "3 trials in 9 programs, 2 done, about 2 min 05 s by matrix products timed just now on cpu x2; "
         "results would go to runs/rope-reverse_string.\n"
     )
 

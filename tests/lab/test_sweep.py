@@ -5,11 +5,13 @@ import dataclasses
 import json
 import os
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from posenc.lab import params, plan, store, worker
+from posenc.lab import estimate, params, plan, store, worker
+from posenc.lab.device import describe
 from posenc.lab.experiment import Experiment, grid
 from posenc.lab.results import load
 from posenc.lab.run import Plan, Run
@@ -143,9 +145,17 @@ def test_what_cannot_run_is_refused_before_anything_is_written(tmp_path):
 def test_a_rehearsal_counts_and_writes_nothing(whole, tmp_path):
     said = rehearse(experiment(seeds=(0, 1, 2)), tmp_path / "x")
     assert (said["trials"], said["done"], said["programs"]) == (6, 0, 6) and said["seconds"] > 0
+    assert said["device"] == describe()["device"]
     assert not (tmp_path / "x").exists()
     said = rehearse(experiment(seeds=(0, 1, 2)), whole)
     assert (said["trials"], said["done"], said["programs"]) == (6, 4, 6)
+
+
+def test_an_estimate_is_not_slower_for_what_others_do_at_times(monkeypatch):
+    """All products but one wait for another program; 1024 times 1024 is 2³¹ operations, here in a second."""
+    clock = iter(np.cumsum([0, 9, 1, 5] + [0, 1] + [3, 7] * 6).tolist())
+    monkeypatch.setattr(estimate, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    assert estimate.peak() == 2**31
 
 
 def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(whole):
