@@ -7,7 +7,8 @@ this floor explains are no sign of learning, such as 0.919 for relative encoding
 
 Source: Ruoss et al. (2023), Randomized Positional Encodings Boost Length Generalization of Transformers, Table 1 (from
 memory; the means of its halves agree with the abstract). Setting of `posenc list presets`: ruoss.
-Setting: 20,000 steps for 1 or 2 million, 3 seeds at one rate for 10 at three, batches of 64 for 128; else as published.
+Setting: 20,000 steps for 1 or 2 million, 3 seeds at one rate for 10 at three, batches of 64 for 128; no dropout in
+evaluation and sizes from 41 on, where the released code keeps it and starts at 42; else as published.
 Cost: hours on one GPU, not measured; far too long for 2 cores, where --dry-run says how long.
 Command: posenc sweep experiments/ruoss.py
 Variation: posenc sweep experiments/ruoss.py --only task=bucket_sort,reverse_string --set lr=1e-4,3e-4,5e-4 --seeds 10

@@ -18,7 +18,7 @@ EVERY = pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
 
 
 def test_the_papers_are_those_of_the_laboratory():
-    assert list(PRESETS) == ["ruoss", "kazemnejad", "zhou", "abacus", "coupling", "mqar", "cope", "flipflop"]
+    assert list(PRESETS) == ["ruoss", "kazemnejad", "zhou", "abacus", "coupling", "mqar", "based", "cope", "flipflop"]
     assert all(name == preset.name for name, preset in PRESETS.items())
 
 
@@ -37,8 +37,17 @@ def test_numbers_of_a_paper_stand_as_they_were_published():
     assert (coupling.run.depth, coupling.run.heads, coupling.run.batch, coupling.plan.lr) == (1, 4, 1000, (1e-4,))
     spaced = [10 ** (-4 + 2 * n / 3) for n in range(4)]
     assert zoology.plan.lr == pytest.approx(spaced, rel=1e-2) and zoology.run.heads == 1
+    based = PRESETS["based"]
+    assert based.plan.lr == pytest.approx([10 ** (-3 + n / 2) for n in range(4)], rel=1e-2)
+    assert based.plan.steps * based.run.batch == 32 * 180_000 and (based.run.width, based.run.heads) == (64, 1)
     assert PRESETS["kazemnejad"].run.width * 4 == PRESETS["kazemnejad"].run.hidden == 3072
     assert PRESETS["flipflop"].plan.warmup * PRESETS["flipflop"].plan.steps == 50
+
+
+def test_what_the_released_evaluation_of_ruoss_does_otherwise_is_told():
+    """Traps of their example, of which no setting of ours follows either: what it scores, and with what."""
+    told = " ".join(PRESETS["ruoss"].left_out)
+    assert "dropout left on in evaluation" in told and "from size 42 on" in told
 
 
 @EVERY
