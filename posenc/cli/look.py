@@ -1,9 +1,9 @@
-"""Commands that show what a scheme, a task, or attention is: `describe`, `cite`, `explain`."""
+"""Commands that show what a scheme, a task, a model or attention is: `describe`, `cite`, `explain`."""
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
+import shlex
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,26 +11,29 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from posenc.cli import cards
 from posenc.cli.options import File, Flag, Text
 from posenc.cli.output import brief, say, say_json
-from posenc.lab import disk, words
+from posenc.lab import disk
 from posenc.show.style import need_matplotlib
 
 Spec = Annotated[Positional[str], arg(metavar="SCHEME or TASK")]
-Described = Annotated[Positional[str], arg(metavar="SCHEME, TASK or SUITE")]
+Described = Annotated[Positional[str], arg(metavar="{SCHEME,TASK,SUITE,MODEL,PRESET}")]
 
 
 @dataclass(frozen=True)
 class Describe:
-    """What a scheme, a task or a suite is.
+    """What a scheme, a task, a suite, a model or a published setting is.
 
     Of a scheme: idea, equation, where it enters attention, settings, parameters, sources. Of a task: a worked example,
     what the oracle answers, floors, sizes, settings, what it offers to schemes, sources. Of a suite: how its tasks
-    train unless you say otherwise.
+    train unless you say otherwise. Of a model: idea and source, settings, what it reads, where position may enter. Of
+    a preset: source, settings, what it leaves out.
     """
 
     what: Described
-    """A scheme's text, rope or "rope(base=500000.0) + alibi", a task's, copy or "token_k_back(k=3)", or suite:quick."""
+    """A scheme's text, rope or "rope(base=500000.0) + alibi", a task's, "token_k_back(k=3)", suite:quick, a model's,
+    lstm, or the name of a preset, ruoss; preset:mqar where a scheme or a task has that name too."""
     width: int = 64
     """Of a scheme: features of the residual stream, for which parameters are counted."""
     heads: int = 4
@@ -47,12 +50,12 @@ class Describe:
     """Print JSON."""
 
     def __call__(self) -> int:
-        if words.is_suite(self.what):
-            return self._suite()
-        if _kind(self.what) == "task":
+        kind = cards.kind_of(self.what)
+        self._check(kind)
+        if kind == "task":
             return self._task()
-        if self.size is not None:
-            raise ValueError(f"--size is of a task; leave it out for the scheme {self.what!r}.")
+        if kind != "scheme":
+            return self._card(kind)
         from posenc.catalog import describe
         from posenc.scheme import Dims
 
@@ -63,27 +66,23 @@ class Describe:
             say("\n\n".join(_described(part) for part in [found, *found.get("parts", ())]))
         return 0
 
-    def _suite(self) -> int:
-        self._no_scheme("suite")
-        if self.size is not None:
-            raise ValueError(f"--size is of a task; leave it out for the suite {self.what!r}.")
-        from posenc.show import suite_card
+    def _check(self, kind: str) -> None:
+        """Refuse options that are of another kind of thing."""
+        for f in dataclasses.fields(self)[1:]:
+            whose = {"size": "task", "json": kind}.get(f.name, "scheme")
+            if whose != kind and getattr(self, f.name) != f.default:
+                raise ValueError(f"--{f.name} is of a {whose}; leave it out for the {kind} {self.what!r}.")
 
-        found = suite_card.card(self.what)
+    def _card(self, kind: str) -> int:
+        card, as_text = cards.makers(kind)
+        found = card(self.what)
         if self.json:
             say_json(found)
         else:
-            say(suite_card.as_text(found))
+            say(as_text(found))
         return 0
 
-    def _no_scheme(self, kind: str) -> None:
-        """Refuse what is of schemes alone."""
-        for f in dataclasses.fields(self):
-            if isinstance(f.default, int) and f.name != "json" and getattr(self, f.name) != f.default:
-                raise ValueError(f"--{f.name} is of a scheme; leave it out for the {kind} {self.what!r}.")
-
     def _task(self) -> int:
-        self._no_scheme("task")
         from posenc.show import task_card
 
         found = task_card.card(self.what, self.size)
@@ -105,7 +104,11 @@ class Cite:
     """Print a JSON array of entries."""
 
     def __call__(self) -> int:
-        if _kind(self.what) == "task":
+        kind = cards.kind_of(self.what)
+        if kind not in ("scheme", "task"):
+            said = f"posenc describe {shlex.quote(self.what)}"
+            raise ValueError(f"{self.what!r} is a {kind}, of which no BibTeX is kept; `{said}` names its source.")
+        if kind == "task":
             from posenc.show.task_card import cite
         else:
             from posenc.catalog import cite
@@ -209,25 +212,6 @@ class Explain:
             if not self.json:
                 say(f"Written to {path}.")
         return 0
-
-
-def _kind(text: str) -> str:
-    """Whether a text names a "scheme" or a "task"; of a name that neither has, whichever has the nearest."""
-    from posenc import grammar
-    from posenc.scheme import SCHEMES
-    from posenc.tasks.task import TASKS
-
-    tree = grammar.read(text)
-    if not isinstance(tree, grammar.Call):
-        return "scheme"  # sums, lists and coordinates
-    known = {kind: {*r.names(), *r.broken} for kind, r in (("scheme", SCHEMES), ("task", TASKS))}
-    kinds = [kind for kind, names in known.items() if tree.name in names]
-    if len(kinds) > 1:
-        raise ValueError(f"{tree.name!r} names a scheme and a task; rename the one that your package brings.")
-    if not kinds:
-        near = difflib.get_close_matches(tree.name, sorted(known["scheme"] | known["task"]), 1, 0.5)
-        kinds = [kind for kind, names in known.items() if set(near) & names]
-    return kinds[0] if kinds else "scheme"
 
 
 def _page(target: Path | None) -> int:

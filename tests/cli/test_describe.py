@@ -1,11 +1,16 @@
-"""`posenc describe` and `cite` of tasks: a worked example that is true, floors, source; names that are one thing."""
+"""`posenc describe` and `cite` of tasks, models and presets: what they show is true, and a name is one thing."""
 
+import dataclasses
 import json
 
 import pytest
 
 import posenc as package
 from posenc import tasks
+from posenc.cli import listing
+from posenc.lab.presets import PRESETS
+from posenc.lab.run import Run
+from posenc.models import kinds
 from posenc.show import task_card
 from posenc.tasks.task import TASKS
 from tests.night import by_day
@@ -108,8 +113,47 @@ def test_a_task_is_cited_as_typed(posenc):
     assert len(json.loads(posenc("cite", "copy", "--json").out)) == 2
 
 
+@pytest.mark.parametrize("name", kinds.MODELS.names())
+def test_every_model_has_a_card(posenc, name):
+    row = next(row for row in listing.models() if row["name"] == name)
+    found = json.loads(posenc("describe", name, "--json").out)
+    assert found["idea"] == row["idea"] and found["source"] == row["source"] and found["model"] == name
+    assert found["position enters"] == ["input", "query and key", "score", "value"] or row["position"] == "input"
+    assert list(found["settings"]) == [f.name for f in dataclasses.fields(kinds.MODELS.find(name))]
+    run = Run(model=name, width=64, hidden=256 if "hidden" in found["reads of a run"] else None)
+    assert found["weights"]["each layer"] == kinds.parse(name).weights(run)
+    said = posenc("describe", name)
+    assert said.code == 0 and said.out.startswith(f"{name}\n  {row['idea']}\n")
+    assert all(setting in said.out for setting in (*found["settings"], *found["reads of a run"]))
+    assert f"posenc run --model {name}\n" in said.out
+
+
+def test_a_model_is_described_with_the_settings_typed(posenc):
+    said = posenc("describe", "lstm(bidirectional=True)").out
+    assert said.startswith("lstm(bidirectional=True)\n") and "bidirectional; causal or bidirectional by its" in said
+    assert "forget=1.0 (What the forget gate's bias starts at" in said and "98304 in the matrices of a layer" in said
+    assert "--model 'lstm(bidirectional=True)'\n" in said and "at input: schemes that act on the input alone" in said
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_has_a_card(posenc, name):
+    said, preset = " ".join(posenc("describe", f"preset:{name}").out.split()), PRESETS[name]
+    assert said.startswith(f"{name} {preset.idea} source {preset.source} (")
+    for told in (f"task={preset.run.task}", f"scheme={preset.run.scheme}", f"steps={preset.plan.steps}"):
+        assert told in said
+    assert said.endswith(f"posenc run --preset {name} not as there {' '.join(preset.left_out)}")
+
+
+def test_a_preset_needs_no_mark_where_nothing_else_has_its_name(posenc):
+    assert posenc("describe", "ruoss").out == posenc("describe", "preset:ruoss").out
+    assert "enters at" in posenc("describe", "cope").out, "a scheme, unless marked"
+    found = json.loads(posenc("describe", "ruoss", "--json").out)
+    assert found["settings"]["left_out"] == list(PRESETS["ruoss"].left_out)
+
+
 def test_a_name_is_of_a_scheme_or_of_a_task_and_never_of_both():
     assert not set(package.names()) & set(tasks.names())
+    assert not {*package.names(), *tasks.names()} & set(kinds.MODELS.names())
     assert not {"all", "attention"} & set(package.names())
 
 
@@ -136,6 +180,14 @@ BAD = {
     ),
     "size of a suite": (["describe", "suite:quick", "--size", "3"], "--size is of a task; leave it out for the suite"),
     "two": (["describe", "copy + reverse"], "No scheme is called 'copy'"),
+    "nearest model": (["describe", "decodr"], "Did you mean 'decoder'?"),
+    "nearest preset": (["describe", "rouss"], "Did you mean 'ruoss'?"),
+    "marked": (["describe", "preset:mqa"], "No preset is called 'mqa'. Did you mean 'mqar'?"),
+    "setting of a preset": (["describe", "ruoss(width=3)"], "No preset is called 'ruoss(width=3)'."),
+    "setting of a model": (["describe", "lstm(bidirectionl=True)"], "no setting 'bidirectionl'"),
+    "width of a model": (["describe", "lstm", "--width", "32"], "--width is of a scheme; leave it out for the model"),
+    "size of a preset": (["describe", "ruoss", "--size", "32"], "--size is of a task; leave it out for the preset"),
+    "cited model": (["cite", "lstm"], "'lstm' is a model, of which no BibTeX is kept; `posenc describe lstm` names"),
 }
 
 
