@@ -35,7 +35,7 @@ FLOORS = [
     "nnx linen equinox models.averaging models.recurrent models.convolution models.stack",
     "models.transformer models.search",
     "models.encoder_decoder models.carry",
-    "lab.train lab.generate",
+    "lab.train lab.generate lab.experiment_file",
     "lab.plan lab.worker show.explain show.watched",
     "lab.estimate lab.bench show.walk show.suite_card",
     "lab.sweep show.patterns show.gallery show.by_hand",

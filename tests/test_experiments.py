@@ -17,7 +17,7 @@ from posenc import tasks
 from posenc.cli import main
 from posenc.cli.watch import watching
 from posenc.lab import plan
-from posenc.lab.experiment import from_file
+from posenc.lab.experiment_file import from_file
 from posenc.lab.presets import PRESETS
 from posenc.lab.published import ALL, Order, Published
 from posenc.lab.pyfile import executed

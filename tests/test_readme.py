@@ -18,7 +18,7 @@ from posenc.catalog import summary
 from posenc.cli import _GROUPS, listing
 from posenc.cli.read import record_of
 from posenc.lab import generate, run
-from posenc.lab.experiment import from_file
+from posenc.lab.experiment_file import from_file
 from posenc.lab.presets import PRESETS
 from posenc.lab.published import counted, findings
 from posenc.lab.results import load

@@ -118,7 +118,7 @@ def models() -> list[dict[str, Any]]:
 def experiments() -> list[dict[str, Any]]:
     """One row per experiment file, read without running it."""
     from posenc.cli.read import experiment_folders
-    from posenc.lab.experiment import header
+    from posenc.lab.experiment_file import header
 
     rows = []
     for path in sorted(p for folder in experiment_folders() for p in folder.glob("*.py") if p.name[0] != "_"):

@@ -204,7 +204,7 @@ def draw(results: Results, wanted: tuple[str, ...], folder: Path) -> None:
 
 def draw_experiment(path: Path, folder: Path) -> None:
     """Draw an experiment's own figure from its committed record."""
-    from posenc.lab.experiment import from_file
+    from posenc.lab.experiment_file import from_file
     from posenc.show import figures
 
     results, made = results_of(str(path)), from_file(path, yes=True)

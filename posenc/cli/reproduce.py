@@ -15,7 +15,8 @@ from posenc.cli.options import Flag
 from posenc.cli.output import clean, say, say_json, say_rows
 from posenc.cli.read import experiment_folders, record_of
 from posenc.lab import words
-from posenc.lab.experiment import Experiment, from_file
+from posenc.lab.experiment import Experiment
+from posenc.lab.experiment_file import from_file
 from posenc.lab.published import ALL, Finding, Order, Published, counted, findings
 from posenc.lab.results import Results, load
 

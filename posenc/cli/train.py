@@ -18,6 +18,7 @@ from posenc.cli.output import clean, lasting, say
 from posenc.cli.watch import watching
 from posenc.lab import disk, experiment, words
 from posenc.lab.experiment import Experiment
+from posenc.lab.experiment_file import from_file
 from posenc.lab.presets import EVIDENCE, PRESETS
 from posenc.lab.run import Plan, Run
 
@@ -85,7 +86,7 @@ class Sweep(How):
         if self.file and self.preset is not None:
             raise ValueError(f"--preset fills what --grid leaves open, but {self.file!r} says all; leave it out.")
         if self.file:
-            asked = experiment.from_file(self.file, yes=self.yes)
+            asked = from_file(self.file, yes=self.yes)
             asked = asked.changed([*self.set, *([f"seeds={self.seeds}"] if self.seeds is not None else [])])
         else:
             said = {"name": self.name, "seeds": self.seeds, "preset": self.preset, "yes": self.yes}
@@ -113,7 +114,7 @@ class QuickStart:
         need_matplotlib()
         for folder in experiment_folders():
             if (folder / "first_look.py").is_file():
-                asked = experiment.from_file(folder / "first_look.py")
+                asked = from_file(folder / "first_look.py")
                 break
         else:
             raise ValueError(

@@ -1,18 +1,4 @@
-"""What a sweep asks: a name, runs, a plan. An experiment file, a TOML file and `--grid` all make this one object.
-
-An experiment file is a claim, in Python: a docstring, `runs()`, and where wanted `plan`, `figure(results)`, and what
-was `published`.
-
-    \"\"\"ALiBi keeps its accuracy beyond the lengths trained on.
-
-    Source: Press et al. (2022), Figure 4.
-    Setting: what is smaller here than there.
-    Cost: 2 minutes on 2 cores.
-    Command: posenc sweep experiments/first_look.py
-    Variation: --only scheme=rope,alibi
-    Result: what the last recorded run showed.
-    \"\"\"
-"""
+"""What a sweep asks: a name, runs, a plan. An experiment file, a TOML file and `--grid` all make this one object."""
 
 from __future__ import annotations
 
@@ -22,18 +8,14 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from posenc import grammar
 from posenc.lab import words
 from posenc.lab.disk import check_name
 from posenc.lab.presets import PRESETS
-from posenc.lab.pyfile import executed, pointing
 from posenc.lab.run import Plan, Run
 from posenc.lab.suites import Usual, named
-
-_PARTS = ("source", "setting", "cost", "command", "variation", "result")
 
 
 class NothingMatches(ValueError):
@@ -227,52 +209,6 @@ def suggested(runs: Sequence[Run]) -> str:
     parts = {n: sorted({getattr(r, n) for r in runs}) for n in ("scheme", "task")}
     said = "-".join(v[0] if len(v) == 1 else f"{len(v)}_{n}s" for n, v in parts.items())
     return re.sub(r"[^A-Za-z0-9._-]+", "_", said).strip("_.-")[:60] or "sweep"
-
-
-def from_file(path: str | Path, yes: bool = False) -> Experiment:
-    """The experiment in a `.py` or `.toml` file. Python in it is run, so it is as trusted as any program."""
-    path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"There is no experiment file at {str(path)!r}; `posenc list experiments` names those here.")
-    if path.suffix == ".toml":
-        from posenc.lab.toml import read
-
-        return read(path, yes)
-    if path.suffix != ".py":
-        raise ValueError(f"{str(path)!r} is no experiment file; it ends in .py or .toml.")
-    module = executed(path)
-    if not callable(getattr(module, "runs", None)):
-        raise ValueError(f"{str(path)!r} has no function runs(); an experiment file returns its runs from one.")
-    if hasattr(module, "preset"):
-        raise ValueError(
-            f"{str(path)!r} says preset, which only .toml files may; in Python start from `posenc.lab.presets.PRESETS`."
-        )
-    with pointing(path):
-        made = Experiment(
-            path.stem,
-            tuple(module.runs()),
-            getattr(module, "plan", Plan()),
-            path.name,
-            header(module.__doc__ or ""),
-            getattr(module, "figure", None),
-            tuple(getattr(module, "published", ())),
-        )
-    check_many(made.trials, yes)
-    return made
-
-
-def header(doc: str) -> Header:
-    """The parts of an experiment file's docstring: the claim first, then `Source:`, `Cost:` and so on."""
-    parts, at = {"claim": ""}, "claim"
-    for line in doc.strip().splitlines():
-        label, colon, rest = line.strip().partition(":")
-        if colon and label.lower() in _PARTS:
-            at, line = label.lower(), rest
-        elif not line.strip():
-            at = "" if parts["claim"] else at
-        if at:
-            parts[at] = f"{parts.get(at, '')} {line.strip()}".strip()
-    return Header(**parts)
 
 
 def _key(name: str, value: Any) -> Any:

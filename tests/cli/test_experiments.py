@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posenc.lab import words
-from posenc.lab.experiment import Experiment, Header, NothingMatches, from_file, from_words, grid, header
+from posenc.lab.experiment import Experiment, Header, NothingMatches, from_words, grid
+from posenc.lab.experiment_file import from_file, header
 from posenc.lab.run import Plan, Run
 from posenc.lab.toml import from_toml, to_toml
 

@@ -8,7 +8,7 @@ import pytest
 from posenc.cli import main
 from posenc.cli.watch import Bar, Watch
 from posenc.lab.disk import DiskError
-from posenc.lab.experiment import from_file
+from posenc.lab.experiment_file import from_file
 from posenc.lab.run import Plan, Run
 from tests.lab import made
 

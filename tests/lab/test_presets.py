@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from posenc.lab.experiment import from_file, from_words
+from posenc.lab.experiment import from_words
+from posenc.lab.experiment_file import from_file
 from posenc.lab.plan import rehearsed
 from posenc.lab.presets import EVIDENCE, PRESETS
 from posenc.lab.run import Plan, Run
