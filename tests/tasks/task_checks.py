@@ -4,7 +4,8 @@ import functools
 
 import jax
 import numpy as np
-from facts import VARIED
+from facts import FLOOR_SIZES, FLOORS, VARIED
+from moves import MOVES
 from scipy.stats import chisquare
 
 from posenc import tasks
@@ -31,6 +32,17 @@ def some_sizes(task):
     edge = 64 if task.tokens(64) <= 4096 else 16  # a text may grow with the square of its size
     wanted = {low, low + 1 + low % 2, low + 2 + low % 2, high, 2 * high, max(low, edge)}
     return sorted(filter(task.sizes.has, wanted))
+
+
+def floor_sizes(task):
+    """Where floors are known by hand."""
+    usual = sorted({*some_sizes(task)[:2], min(16, task.sizes.train[1])})
+    return FLOOR_SIZES.get(task.name, usual)
+
+
+def by_hand(task, n):
+    """The floors `prior` and `position`, worked out; None where one is not known."""
+    return FLOORS.get(task.name, lambda t, n: (1 / t.choices,) * 2)(task, n)
 
 
 class Sampler:
@@ -73,6 +85,16 @@ def rows(batch):
 def agrees_with_its_oracle(task, batch):
     for prompt, scored in rows(batch):
         assert task.answer(prompt) == scored, prompt
+
+
+def moves_without_a_change(task, batch):
+    """What is told otherwise and means the same has the same answers; how many prompts this rearranged."""
+    rng, moved = np.random.default_rng(7), 0
+    for prompt, scored in rows(batch):
+        other = MOVES[task.name](rng, task, prompt)
+        assert task.answer(other) == scored, (prompt, other)
+        moved += other != prompt
+    return moved
 
 
 def is_well_formed(task, batch):

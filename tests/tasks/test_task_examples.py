@@ -6,20 +6,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from moves import FIXED, MOVES
 from task_checks import (
     QUICK,
     ROWS,
     agrees_with_its_oracle,
     does_not_leak,
     is_well_formed,
+    moves_without_a_change,
+    rows,
     same_examples,
     some_sizes,
 )
 
 from posenc import tasks
 from posenc.registry import settings
+from posenc.tasks.task import Layout
+from tests.night import by_day
 
 SAMPLES = 3000
+SOME = 50  # by day, where every row is asked about again
 
 
 def test_targets_are_what_an_independent_oracle_says(text, draw):
@@ -38,6 +44,49 @@ def test_batches_are_well_formed_and_leak_nothing(text, draw):
     for n in some_sizes(draw.task):
         is_well_formed(draw.task, draw(n))
         does_not_leak(draw.task, draw(n))
+
+
+MANY = pytest.mark.parametrize("many", by_day([SOME, SAMPLES], [SOME]))
+
+
+def at_training(draw, many):
+    """Batches of the largest size trained on that have so many rows together."""
+    for seed in range(-(-many // ROWS)):
+        yield jax.tree.map(lambda leaf: leaf[:many], draw(draw.task.sizes.train[1], seed))
+
+
+@MANY
+def test_moving_what_does_not_matter_changes_no_answer(text, draw, many):
+    if draw.task.name in FIXED:
+        pytest.skip(FIXED[draw.task.name])
+    moved = sum(moves_without_a_change(draw.task, batch) for batch in at_training(draw, many))
+    assert moved > many / 5, "hardly any prompt was rearranged"
+
+
+def test_every_task_says_what_may_be_moved_or_why_nothing_may(name):
+    assert (name in MOVES) != (name in FIXED)
+    assert name not in FIXED or FIXED[name].endswith(".")
+
+
+@MANY
+def test_what_decides_an_answer_was_read_before_it(text, draw, many):
+    """Also where answers stand among the tokens: a prompt that ends with the token after the one that asks, since that
+    may be part of the question, has the same answers so far."""
+    if "causal" not in draw.task.directions:
+        pytest.skip("It is read in both directions.")
+    rng = np.random.default_rng(8)
+    for batch in at_training(draw, many):
+        if draw.task.layout is not Layout.TOKENS:
+            index = np.arange(batch.score.shape[1])[None, :]
+            assert (np.where(batch.prompt, index, -1).max(axis=1) <= batch.score.argmax(axis=1)).all()
+            continue
+        asked = batch.score.any(axis=1)  # some words of `dyck(full=True)` are never deep enough to ask anything
+        batch = jax.tree.map(lambda leaf, asked=asked: leaf[asked], batch)
+        assert asked.mean() > 0.5
+        for (prompt, scored), score in zip(rows(batch), batch.score, strict=True):
+            seen = rng.integers(len(scored)) + 1
+            last = np.flatnonzero(score)[seen - 1]
+            assert draw.task.answer(prompt[: last + 2])[:seen] == scored[:seen], (prompt, last)
 
 
 def test_one_compilation_serves_every_size(text, draw):

@@ -4,12 +4,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from facts import BROKEN
+from facts import BROKEN, LAWS, PLANTED
 from task_checks import (
     agrees_with_its_oracle,
     does_not_leak,
     drawn,
     is_well_formed,
+    moves_without_a_change,
+    p_value,
+    rows,
     same_examples,
     sampler,
 )
@@ -17,6 +20,8 @@ from task_checks import (
 from posenc import tasks
 from posenc.tasks.task import TASKS
 from tests.night import by_day
+from tests.planting import Fault
+from tests.planting import plant as plant  # a fixture
 
 SIZES = {"reverse_string": 6, "copy": 6, "token_k_back(k=3)": 12, "s2s_reverse": 6}
 
@@ -143,3 +148,49 @@ def test_a_broken_helper_is_caught_by_the_oracle(monkeypatch, planted, n, module
     batch = drawn(task, n, rows=200)
     with pytest.raises(AssertionError):
         agrees_with_its_oracle(task, batch)
+
+
+def test_a_rule_that_reads_what_does_not_matter_is_caught(plant, monkeypatch):
+    """Examples and oracle agree, and both read the second symbol for the first."""
+    plant(Fault("posenc.tasks.automata:EvenPairs.make", "x[:, 0]", "x[:, 1]", "even_pairs", "moves_without_a_change"))
+    monkeypatch.setattr(TASKS.find("even_pairs"), "answer", lambda self, prompt: [int(prompt[1] != prompt[-1])])
+    task = tasks.parse("even_pairs")
+    batch = drawn(task, 12, rows=50)
+    agrees_with_its_oracle(task, batch)
+    with pytest.raises(AssertionError):
+        moves_without_a_change(task, batch)
+
+
+def follows_its_law(text):
+    n, law, bound = LAWS[text]
+    batch = drawn(tasks.parse(text), n, rows=20_000, seed=11)
+    assert p_value([tuple(prompt) for prompt, _ in rows(batch)], law(bound)) > 1e-9
+
+
+def holds(text, check):
+    """One check, at a size with some room behind it."""
+    if check == "law":
+        return follows_its_law(text)
+    task = tasks.parse(text)
+    n = task.sizes.smallest + 8
+    see = {"oracle": agrees_with_its_oracle, "leak": does_not_leak, "form": is_well_formed}[check]
+    see(task, drawn(task, n, rows=200, n_max=n + 3))
+
+
+FIRST = list({tasks.parse(fault[0]).name: fault for fault in reversed(PLANTED)}.values())
+
+
+@pytest.mark.parametrize(("planted", "where", "old", "new", "check"), by_day(PLANTED, FIRST))
+def test_a_fault_in_a_task_is_caught(plant, planted, where, old, new, check):
+    plant(Fault(where, old, new, planted, check))
+    with pytest.raises(AssertionError):
+        holds(planted, check)
+
+
+@pytest.mark.parametrize(("planted", "check"), by_day(sorted({(text, check) for text, *_, check in PLANTED}), []))
+def test_without_the_fault_the_same_check_holds(planted, check):
+    holds(planted, check)
+
+
+def test_every_task_has_a_fault_of_its_own(name):
+    assert any(tasks.parse(text).name == name for text, *_ in BROKEN + PLANTED)

@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from facts import FLOOR_SIZES, FLOORS
+from facts import FLOORS
 from facts.strings import sorted_by_position
-from task_checks import every_text, some_sizes
+from task_checks import by_hand, every_text, floor_sizes
 
 from posenc import tasks
 from posenc.tasks.floors import floors
@@ -17,20 +17,14 @@ from tests.night import by_day
 ROWS = 4096
 
 
-def sizes_of(task):
-    usual = sorted({*some_sizes(task)[:2], min(16, task.sizes.train[1])})
-    return FLOOR_SIZES.get(task.name, usual)
-
-
 MORE = [text for text in every_text() if text.startswith(("copy(", "fill_blank(", "flip_flop(noisy"))]
 
 
 @pytest.mark.parametrize("blind", by_day(tasks.names() + MORE, list(FLOORS)[::2]))
 def test_floors_are_those_computed_by_hand(blind):
     task = tasks.parse(blind)
-    sizes = sizes_of(task)
-    for n, found in floors(task, sizes, rows=ROWS).items():
-        prior, position = FLOORS.get(task.name, lambda t, n: (1 / t.choices,) * 2)(task, n)
+    for n, found in floors(task, floor_sizes(task), rows=ROWS).items():
+        prior, position = by_hand(task, n)
         for name, expected in {"uniform": 1 / task.choices, "prior": prior, "position": position}.items():
             if expected is None or (name == "uniform" and task.metric == "exact"):
                 continue

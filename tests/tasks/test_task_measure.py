@@ -2,20 +2,24 @@
 
 import subprocess
 import sys
+from collections import Counter
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from task_checks import rows, sampler
+from scipy.stats import binom
+from task_checks import QUICK, by_hand, floor_sizes, rows, sampler
 
 from posenc import tasks
 from posenc.tasks.floors import floors
 from posenc.tasks.measure import evaluation_key, full, measure, score, train_key, validation_key
 
+counted = jax.jit(measure, compiler_options=QUICK)  # where it is asked of many shapes
+
 
 def logits(batch, guess, classes):
-    return jnp.asarray(np.eye(classes, dtype=np.float32)[guess])
+    return jnp.asarray((guess[..., None] == np.arange(classes)).astype(np.float32))
 
 
 def solved(task, batch):
@@ -37,13 +41,47 @@ def small(name):
     return draw.task, n, draw(n)
 
 
-def test_the_oracle_scores_one_through_the_measure(name):
+def best_constant(task, batch):
+    """The class that alone is right most often, and where an answer ends, which it is told."""
+    ends = task.special("EOS") if task.layout.writes else -1
+    right = np.zeros(task.classes)
+    for targets, asked in zip(batch.targets, batch.score, strict=True):
+        said = targets[asked & (targets != ends)]
+        if task.metric != "exact" or len(set(said)) == 1:
+            np.add.at(right, said, 1 if task.metric != "exact" else 1 / len(said))
+    return right.argmax(), ends
+
+
+def constant_score(task, batch, step):
+    """On half of the rows, the best constant of the other half."""
+    learnt, judged = (
+        jax.tree.map(lambda leaf, half=half: leaf[half], batch) for half in (slice(256, None), slice(256))
+    )
+    constant, ends = best_constant(task, learnt)
+    whole = Counter()
+    for at in range(0, min(256, 4 * step), step):
+        some = jax.tree.map(lambda leaf, at=at: leaf[at : at + step], judged)
+        guess = np.where(some.targets == ends, ends, constant)
+        whole.update({key: int(count) for key, count in counted(logits(some, guess, task.classes), some).items()})
+    return score(whole, task.metric), whole["rows"]
+
+
+def test_the_oracle_scores_one_and_a_constant_the_floor_through_the_measure(name):
+    """In one test, since what is compiled serves both. Where tokens are alike (`cue`), a constant is a uniform guess:
+    what the row's own tokens tell is another floor."""
     task, _, batch = small(name)
-    batch = first(batch, 64 if task.classes < 1000 else 4)
-    sums = measure(solved(task, batch), batch)
+    step = 64 if task.classes < 1000 else 4
+    batch = first(batch, step)
+    sums = counted(solved(task, batch), batch)
     assert all(value.dtype == jnp.int32 for value in sums.values())
     assert score(sums, task.metric) == (0.0 if task.metric == "error" else 1.0)
     assert [score(sums, metric) for metric in ("token", "accuracy", "exact", "last", "error")] == [1, 1, 1, 1, 0]
+    for n in floor_sizes(task):
+        found, asked = constant_score(task, sampler(name)(n), step)
+        floor = 1 / task.choices if task.cue is not None else by_hand(task, n)[0]
+        low, high = (x / asked for x in binom.interval(1 - 1e-6, asked, floor))
+        found = 1 - found if task.metric == "error" else found
+        assert low - 1e-6 <= found <= high + 1e-6, (n, found, floor)
 
 
 def test_a_constant_scores_the_floor():

@@ -7,6 +7,8 @@ FLOORS       name: f(task, size) -> (prior, position); None where it is not know
 FLOOR_SIZES  name: the sizes at which floors are compared, unless the usual ones
 VARIED       names or texts of tasks whose text varies in length at one size; others are as long as `tokens` says
 BROKEN       (text, size, module of posenc.tasks, name in it, what to put there): the oracle must see it
+PLANTED      (text, function, a piece of its source, what replaces it, which check must see it), as in `tests.planting`:
+             "oracle"; "law", which is that text's of LAWS; "leak"; or "form", of a batch
 """
 
 import importlib
@@ -23,5 +25,6 @@ def _dicts(name):
     return {key: value for family in FAMILIES.values() for key, value in getattr(family, name, {}).items()}
 
 
-EXAMPLES, BROKEN, VARIED = _lists("EXAMPLES"), _lists("BROKEN"), _lists("VARIED")
+EXAMPLES, VARIED = _lists("EXAMPLES"), _lists("VARIED")
+BROKEN, PLANTED = _lists("BROKEN"), _lists("PLANTED")
 LAWS, FLOORS, FLOOR_SIZES = _dicts("LAWS"), _dicts("FLOORS"), _dicts("FLOOR_SIZES")

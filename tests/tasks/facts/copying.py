@@ -60,3 +60,13 @@ BROKEN = [
     (f"reverse(variant='{v}')", 6, "copying", "look", lambda x, where: draw.look(x, where + 1))
     for v in ("once", "twice", "then_copy")
 ]
+
+COPY = "posenc.tasks.copying:Copy."
+
+PLANTED = [
+    ("copy", "posenc.tasks.layout:prompted", "(i < eos)", "(i < eos - 1)", "oracle"),  # EOS is not scored
+    ("copy", "posenc.tasks.layout:prompted", "i <= sep, strata", "i <= sep + 1, strata", "leak"),
+    ("copy(variant='random_twice')", COPY + "_text", "j - middle - 1", "j - middle", "oracle"),
+    ("copy(variant='repeat_twice')", COPY + "_answer", "2 * n}", "2 * n + 1}", "oracle"),
+    ("copy(variant='substitute', symbols=5)", COPY + "_text", "(a + 1 + ", "(a + ", "law"),  # by itself, at times
+]

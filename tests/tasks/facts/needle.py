@@ -59,3 +59,10 @@ FLOORS = {
 BROKEN = [
     ("needle(needles=3)", 40, "needle", "look", lambda x, where: draw.look(x, where * (x.shape[1] != 3))),
 ]
+
+PASSKEY = "posenc.tasks.needle:Passkey.make"
+
+PLANTED = [
+    ("passkey", PASSKEY, "n - 1 - self.digits", "n - self.digits", "oracle"),  # the last digit stands behind the end
+    ("passkey(fillers=1, digits=1)", PASSKEY, "between(where, 0,", "between(where, 1,", "law"),
+]

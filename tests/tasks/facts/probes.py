@@ -120,3 +120,36 @@ def exchanged(length):
 
 
 BROKEN = [("fill_blank", 40, "blanks", "_powers", exchanged)]
+
+INDEX, OFFSET, ORDER = "posenc.tasks.index:", "posenc.tasks.offset:", "posenc.tasks.order:"
+
+PLANTED = [
+    ("token_at_index", INDEX + "TokenAtIndex.make", "pick(x, k)", "pick(x, k + 1)", "oracle"),
+    ("token_at_index(indices=2, symbols=2)", INDEX + "TokenAtIndex.make", "indices - 1", "indices - 2", "law"),
+    ("index_of_token", INDEX + "IndexOfToken.make", "x, n, j, {", "x, n, j + 1, {", "oracle"),
+    ("index_of_token(indices=3, symbols=2)", INDEX + "IndexOfToken.make", "indices - 1", "indices", "law"),
+    ("token_k_back", OFFSET + "TokenKBack.make", "look(x, i - self.k)", "look(x, i - self.k + 1)", "oracle"),
+    ("token_k_back", OFFSET + "TokenKBack.make", "i >= self.k", "i > self.k", "oracle"),
+    ("pointer_back", OFFSET + "PointerBack.make", "pick(x, n - k)", "pick(x, n - k - 1)", "oracle"),
+    ("pointer_back(reach=2, symbols=2)", OFFSET + "PointerBack.make", "between(place, 1,", "between(place, 0,", "law"),
+    ("distance", OFFSET + "Distance.make", "x, n, d - 1,", "x, n, d,", "oracle"),
+    ("distance(reach=2, symbols=2)", OFFSET + "Distance.make", "n - 1 - d)", "n - 2 - d)", "law"),
+    ("before", ORDER + "Before.make", "(a < b)", "(b < a)", "oracle"),
+    (
+        "before(symbols=2)",
+        ORDER + "Before.make",
+        "places(place, n, 2, n_max).T",
+        "jnp.sort(places(place, n, 2, n_max)).T",
+        "law",
+    ),
+    ("same_order", ORDER + "SameOrder.make", "same[:, None], x, swapped", "same[:, None], swapped, x", "oracle"),
+    # half an exchange is another bag of tokens, which tells the answer without order
+    (
+        "same_order(symbols=2)",
+        ORDER + "SameOrder.make",
+        "put(put(x, i, pick(x, j)), j, pick(x, i))",
+        "put(x, i, pick(x, j))",
+        "law",
+    ),
+    ("count_symbol", "posenc.tasks.counting:CountSymbol.make", "< count[:, None]", "<= count[:, None]", "oracle"),
+]

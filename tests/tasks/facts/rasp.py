@@ -48,3 +48,8 @@ BROKEN = [
     ("mode", 12, "rasp", "_decides", lambda count: count == count),
     ("mode", 12, "rasp", "_largest", lambda x: jnp.argmin(x, axis=1).astype(jnp.int32)[:, None]),
 ]
+
+PLANTED = [
+    ("count_up", "posenc.tasks.rasp:CountUp.make", "first + n - 1", "first + n", "oracle"),
+    ("count_up(symbols=8)", "posenc.tasks.rasp:CountUp.make", "symbols - n)", "symbols - n - 1)", "law"),
+]

@@ -45,3 +45,17 @@ FLOORS = {
 }
 
 BROKEN = [("induction", 20, "selective", "pick", lambda x, place: draw.pick(x, place - 1))]
+
+COPY = "posenc.tasks.selective:SelectiveCopy.make"
+
+PLANTED = [
+    (
+        "selective_copy",
+        COPY,
+        "jnp.sort(places(where, n, self.data, n_max), axis=1)",
+        "places(where, n, self.data, n_max)",
+        "oracle",
+    ),
+    # the last place is blank
+    ("selective_copy(data=2, symbols=2)", COPY, "places(where, n,", "places(where, n - 1,", "law"),
+]

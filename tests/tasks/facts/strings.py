@@ -93,3 +93,25 @@ BROKEN = [
     ("modular_arithmetic", 8, "automata", "_value", without_minus),
     ("missing_duplicate_string", 8, "strings", "pick", lambda x, place: draw.pick(x, (place + 1) % 4)),
 ]
+
+STRINGS, AUTOMATA = "posenc.tasks.strings:", "posenc.tasks.automata:"
+
+PLANTED = [
+    ("even_pairs", AUTOMATA + "EvenPairs.make", "pick(x, n - 1)", "pick(x, n - 2)", "oracle"),
+    ("parity_check", AUTOMATA + "ParityCheck.make", "total(inside(x, n))", "total(x)", "oracle"),
+    ("cycle_navigation", AUTOMATA + "CycleNavigation.make", "- n) % 5", "- n) % 4", "oracle"),
+    (
+        "cycle_navigation",
+        AUTOMATA + "CycleNavigation.make",
+        "(total(inside(x, n)) - n)",
+        "total(inside(x, n))",
+        "oracle",
+    ),
+    ("reverse_string", STRINGS + "ReverseString.make", "n[:, None] - 1 - index(x)", "n[:, None] - index(x)", "oracle"),
+    ("duplicate_string", STRINGS + "DuplicateString.make", "[None, :] % n[:, None]", "[None, :] % n_max", "oracle"),
+    ("duplicate_string", STRINGS + "DuplicateString.make", "look(x, j), 2 * n", "look(x, j), 2 * n - 1", "form"),
+    ("odds_first", STRINGS + "OddsFirst.make", "n[:, None] + 1 - start", "n[:, None] + start", "oracle"),
+    ("bucket_sort", STRINGS + "BucketSort.make", "n[:, None], x, 5)", "n[:, None], x, 0)", "oracle"),
+    ("bucket_sort", STRINGS + "BucketSort.make", "n_max, 5)", "n_max, 4)", "law"),
+    ("bucket_sort", "posenc.tasks.layout:slots", 'task.special("EMPTY")', "look(answer, i - p[:, None])", "leak"),
+]
