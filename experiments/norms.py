@@ -6,10 +6,12 @@ show the rate that validation chooses, where a small one may save a norm that st
 Source: Xiong et al. (2020), On Layer Normalization in the Transformer Architecture, arXiv 2002.04745, on translation
 and language models; norms stand after in 2017, and in the runs of Ruoss et al. (2023).
 Setting: a probe of ours in place of translation, width 64, norms with a scale and no shift.
-Cost: about 10 minutes on 2 cores, estimated and not measured.
+Cost: about 20 minutes on one core.
 Command: posenc sweep experiments/norms.py
 Variation: posenc sweep experiments/norms.py --set warmup=0.1 --name warmed_up
-Result: not run.
+Result: eight layers with norms after each sum learn nothing at the largest rate, 0.07 where a guess has 0.06, in any of
+four runs; with norms before each branch, or two layers, all rates solve the lengths trained on. So validation chooses a
+rate at which both are at 1.00, and the order is left open.
 """
 
 from posenc.lab.experiment import grid

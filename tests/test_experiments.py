@@ -215,7 +215,8 @@ def test_a_committed_figure_is_drawn_again(path, tmp_path, capsys):
 def test_nothing_of_a_figure_is_cut_off_or_lies_on_a_title(path):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    figure = length_curve(load(path))
+    draw = from_file(FOLDER / f"{path.stem}.py", yes=True).figure or length_curve
+    figure = draw(load(path))
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     whole, drawn = figure.get_size_inches(), figure.get_tightbbox(canvas.get_renderer())

@@ -48,8 +48,9 @@ def panels(
                 axes.axhline(floor, color=style.SOFT, linestyle=(0, (1, 1.6)), linewidth=0.9, zorder=1.5)
             axes.set(xlabel=along, ylabel=up, ylim=(-0.02, 1.02), xscale="log" if log else "linear")
             axes.set_title(style.title(title), pad=9)
-            if not log and len(at := sorted({x for of in points.values() for x in of})) <= TICKS:
-                axes.set_xticks(at)
+            if len(at := sorted({x for of in points.values() for x in of})) <= TICKS:
+                axes.set_xticks(at, [f"{x:g}" for x in at])
+                axes.set_xticks([], minor=True)
         style.legend(figure, looks)
     return figure
 

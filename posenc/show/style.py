@@ -104,7 +104,7 @@ def legend(figure: Figure, shown: Mapping[str, Look]) -> None:
 
 def lines(names: Collection[str], wide: float) -> int:
     """How many lines a legend of these needs in a figure so many inches wide."""
-    widest = 0.55 + 0.062 * max(map(len, names))  # a line and its gap, then letters
+    widest = 0.7 + 0.068 * max(map(len, names))  # a line and gaps, then letters
     return math.ceil(len(names) / max(1, int(wide / widest)))
 
 
