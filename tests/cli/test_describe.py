@@ -101,7 +101,7 @@ def test_a_suite_is_described_as_typed(posenc):
     assert copy == "copy decoder 4 to 20 43 10, 20, 25, 30, 40, 60, 80".split()
     assert "published    --preset kazemnejad" in said.out
     found = json.loads(posenc("describe", "suite:quick", "--json").out)
-    assert [row["task"] for row in found["tasks"]] == list(tasks.suite("quick")) and found["settings"]["batch"] == 128
+    assert [row["task"] for row in found["tasks"]] == list(tasks.suite("quick")) and found["settings"]["batch"] == 32
     assert found["tasks"][2]["trained on"] == [32] and found["presets"] == []
 
 

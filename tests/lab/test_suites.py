@@ -212,7 +212,7 @@ def test_quick_is_small():
     made = from_words(["task=suite:quick"])
     assert made.plan == Plan(steps=1500, lr=(3e-4, 1e-3, 3e-3))
     for run in made.runs:
-        assert (run.depth, run.width, run.heads, run.batch) == (2, 64, 4, 128)
+        assert (run.depth, run.width, run.heads, run.batch) == (2, 64, 4, 32)
         assert tasks.parse(run.task).tokens(run.length) <= 64
 
 
@@ -223,7 +223,7 @@ def test_what_is_typed_wins_over_a_suite_also_at_its_usual_value():
     assert {(run.length, run.model, run.batch) for run in made.runs} == {(40, "decoder", 64)}
     assert made.plan == Plan()
     crossed = from_words(["task=suite:quick", "length=24,32", "model=decoder"])
-    assert {(run.length, run.model, run.batch) for run in crossed.runs} == {(24, "decoder", 128), (32, "decoder", 128)}
+    assert {(run.length, run.model, run.batch) for run in crossed.runs} == {(24, "decoder", 32), (32, "decoder", 32)}
     assert from_words(["task=suite:state"], ["shortest=4", "longest=600"]).runs[0].length == 512
     with pytest.raises(
         ValueError, match="The task 'associative_recall' is causal, but model='encoder' is bidirectional"
@@ -242,7 +242,7 @@ def test_toml_says_a_suite_as_words_do():
 def test_a_task_beside_a_suite_is_as_usual_unless_the_suite_has_it():
     made = from_words(["task=copy,even_pairs,suite:quick"])
     copy, even, *_ = made.runs
-    assert copy.length == 20 and copy.batch == 128 and even == Run(task="even_pairs")
+    assert copy.length == 20 and copy.batch == 32 and even == Run(task="even_pairs")
     assert made.plan == Plan(), "there is one plan for all, and no suite has them all"
     first = {run.task: run.length for run in from_words(["task=suite:quick,suite:state"]).runs}
     assert first["flip_flop"] == 32 and first["dyck"] == 64
@@ -267,7 +267,7 @@ def test_a_dry_run_shows_what_a_suite_chose(posenc, left):
     said = posenc("run", "--task", "suite:quick", "--model", "decoder", "--steps", "4", "--seeds", "1", "--dry-run")
     first, *rest = said.out.splitlines()
     assert said.code == 0 and said.err == "" and left() == []
-    assert first.startswith("suite:quick: steps=4, lr=0.0003,0.001,0.003, seeds=1, batch=128")
+    assert first.startswith("suite:quick: steps=4, lr=0.0003,0.001,0.003, seeds=1, batch=32")
     assert (
         "  decoder, length 20: copy" in rest and "  decoder, length 32: flip_flop, token_at_index, token_k_back" in rest
     )
