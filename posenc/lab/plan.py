@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from posenc import registry
 from posenc.arguments import placed
@@ -97,12 +99,34 @@ def _check_draws(cell: Cell, longest: int) -> None:
         return
     scheme = bind(cell.scheme, cell.shape.dims)  # a model that binds its own schemes leaves this one open
     for n, training in ((cell.run.length, True), (longest, False)):
-        check_reach(scheme, cell.shape.dims, _told(cell.task, n), training)
+        check_reach(scheme, cell.shape.dims, _Examples(cell.task, n), training)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Examples(Mapping[str, Any]):
+    """What examples of a size tell coordinates. They are drawn once more than the index is asked for, as that takes
+    seconds to compile and most coordinates need no more."""
+
+    task: Task
+    n: int
+
+    def __getitem__(self, name: str) -> Any:
+        return np.arange(self.task.tokens(self.n), dtype=np.int32) if name == "index" else self._drawn[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._drawn)
+
+    def __len__(self) -> int:
+        return len(self._drawn)
+
+    @property
+    def _drawn(self) -> dict[str, Any]:
+        return _told(self.task, self.n)
 
 
 @functools.lru_cache(maxsize=64)
 def _told(task: Task, n: int) -> dict[str, Any]:
-    """What examples of a size tell coordinates; the schemes of a sweep share it, as to compile it takes seconds."""
+    """Of many examples; the schemes of a sweep share them."""
     batch = jax.jit(functools.partial(task.sample, n=n, batch=ROWS, n_max=n))(jax.random.key(0))
     return told(inputs(batch))
 
