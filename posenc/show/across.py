@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+COLUMNS = 3
 TICKS = 7
 """So many places on an axis are named each; more would touch."""
 Points = Mapping[str, Mapping[float, Sequence[float]]]
@@ -37,11 +38,13 @@ def panels(
     if not looks:
         raise ValueError(f"{results.name!r} holds no finished trial to draw; run it first, or see `posenc status`.")
     with matplotlib.rc_context(style.RC):
-        wide = 3.3 * len(shown) + 0.9
-        figure = Figure(figsize=(wide, 2.7 + 0.22 * style.lines(looks, wide)), layout="constrained")
-        for axes, (title, points, along, up, floor) in zip(
-            figure.subplots(1, len(shown), squeeze=False).flat, shown, strict=True
-        ):
+        columns = min(COLUMNS, len(shown))
+        rows, wide = -(-len(shown) // columns), 3.3 * columns + 0.9
+        figure = Figure(figsize=(wide, 2.7 * rows + 0.22 * style.lines(looks, wide)), layout="constrained")
+        places = list(figure.subplots(rows, columns, squeeze=False).flat)
+        for axes in places[len(shown) :]:
+            axes.remove()
+        for axes, (title, points, along, up, floor) in zip(places, shown, strict=False):
             for scheme in sorted(points, key=list(looks).index):
                 _line(axes, points[scheme], looks[scheme], scheme)
             if floor is not None:
