@@ -15,7 +15,8 @@ Result: moved by 128 places, no output of t5, alibi, kerple, sandwich, rope, xpo
 before training or after; trained, those of learned change by 0.64, of fire by 0.68, of sinusoids by 0.79 (total
 variation). After training the token three places back decides all under learned, sinusoids, rope, xpos, t5 and cope,
 and most under fire, sandwich and fox, where an untrained model looks at itself most. ALiBi and KERPLE learn the task in
-part only, 0.65 and 0.69 where trained, and yet lose less behind fillers than sinusoids and learned positions, which solve it.
+part only, 0.65 and 0.69 where trained, and yet lose less behind fillers than sinusoids and learned positions do, which
+solve it.
 """
 
 import csv
