@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from posenc.lab import plan
 from posenc.lab.experiment import Experiment
 from posenc.lab.plan import rehearsed
 from posenc.lab.run import Plan, Run
@@ -36,8 +37,8 @@ EVERY = [(task, scheme) for task, schemes in RUNS.items() for scheme in schemes]
 def test_a_step_is_trained_and_evaluated(task, scheme, tmp_path):
     model = "encoder" if task == "reverse_string" else "decoder"
     run = Run(task=task, scheme=scheme, model=model, width=8, depth=2, heads=2, hidden=8, batch=4, length=4, buckets=1)
-    plan = Plan(steps=2, seeds=(0,), sizes=(4, 6), rows=8)
-    assert sweep(Experiment("one", (run,), plan), tmp_path / "one", watch=Watch()) == 0
+    two = Plan(steps=2, seeds=(0,), sizes=(4, 6), rows=8)
+    assert sweep(Experiment("one", (run,), two), tmp_path / "one", watch=Watch()) == 0
     (found,) = trials(tmp_path / "one").values()
     assert found["outcome"] == "done" and np.isfinite(found["curve"]["loss"]).all()
 
@@ -102,3 +103,13 @@ def test_a_table_is_refused_from_the_first_row_that_it_lacks(scheme, fits):
     else:
         with pytest.raises(ValueError, match="Position 320 has no row"):
             rehearsed(run, Plan())
+
+
+@pytest.mark.parametrize(
+    ("scheme", "drawn"), [("rope @ random_sorted(2048)", 0), ("learned @ given('coupled', shift=9) + rope", 2)]
+)
+def test_examples_are_drawn_only_for_coordinates_that_read_them(scheme, drawn, monkeypatch):
+    asked, draw = [], plan._told
+    monkeypatch.setattr(plan, "_told", lambda task, n: asked.append(n) or draw(task, n))
+    rehearsed(Run(scheme=scheme, length=4), Plan(sizes=(8,)))
+    assert sorted(set(asked)) == [4, 8][:drawn]

@@ -80,6 +80,11 @@ def test_families_share_a_hue_and_variants_differ_in_marker_and_dash():
     assert looks["rope"].dash == "-", "the shortest name of a family is its full line"
 
 
+def test_variants_of_one_family_alone_have_a_hue_each():
+    looks = style.looks([(f"rope (norm={norm})", "rotary") for norm in ("pre", "post")])
+    assert len({k.colour for k in looks.values()}) == 2
+
+
 def test_no_two_schemes_look_alike_even_when_hues_run_out():
     pairs = [(f"s{k}", f"family{k}") for k in range(25)]
     looks = style.looks(pairs)
