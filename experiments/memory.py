@@ -6,10 +6,14 @@ At every token the one k places back is to be named, which asks of a state to ho
 Source: Hochreiter and Schmidhuber (1997), Long Short-Term Memory, on why plain recurrence forgets; Bai et al. (2018),
 An Empirical Evaluation of Generic Convolutional and Recurrent Networks, arXiv 1803.01271, on a copy memory task.
 Setting: the task is ours, models are two layers of width 64; the order of those papers applies, their numbers do not.
-Cost: about 30 minutes on 2 cores, estimated and not measured.
+Cost: about 30 minutes on one core.
 Command: posenc sweep experiments/memory.py
 Variation: posenc sweep experiments/memory.py --set width=128 --name wider
-Result: not run.
+Result: attention with rope finds every token to 24 places back, 1.00, and two convolutions none beyond six. But the
+plain recurrent network remembers longest, 1.00 at 16 places and 0.88 at 24, where an LSTM has 0.34 and 0.29 and a GRU
+0.32 and 0.06. Our reason: to hand on all of the last k tokens takes a delay line, which orthogonal weights nearly are
+at the start, and gates let a part of the state go at each step. A few things kept among many, which gates are for, this
+task does not ask. Attention without an encoding finds the token one place back, 0.95, and 0.54 of those two back.
 """
 
 from posenc.lab.experiment import grid
