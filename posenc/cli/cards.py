@@ -25,7 +25,7 @@ PRESET = "preset:"
 """Marks a preset whose name is a scheme's or a task's too: preset:mqar."""
 EVERYWHERE = ["input", "query and key", "score", "value"]
 ALWAYS = ("task", "scheme", "model", "steps")
-SOURCE = {"": "none is read", "where there is one": "read where a task has one", "always": "a task must have one"}
+SOURCE = {"none": "none is read", "where there is one": "read where a task has one", "always": "a task must have one"}
 
 
 def kind_of(text: str) -> str:
@@ -97,7 +97,7 @@ def model_as_text(found: dict[str, Any]) -> str:
     facts = {
         "settings": "; ".join(given) or "none",
         "direction": found["direction"] + both,
-        "source": SOURCE[found["source"].removeprefix("none")],
+        "source": SOURCE[found["source"]],
         "position": f"may enter at {', '.join(found['position enters'])}: {allowed}",
         "of a run": f"reads {', '.join(found['reads of a run'])}",
         "weights": f"{weights['each layer']} in the matrices of a layer ({sizes})",

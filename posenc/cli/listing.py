@@ -13,7 +13,6 @@ from posenc.cli.options import Flag
 from posenc.cli.output import brief, say_json, say_rows
 from posenc.lab import words
 from posenc.lab.presets import EVIDENCE, PRESETS
-from posenc.lab.run import Run
 from posenc.lab.suites import named
 from posenc.models import kinds
 
@@ -77,10 +76,10 @@ def suites() -> list[dict[str, Any]]:
 
     rows = []
     for suite in named(words.SUITE + name for name in suites()):
-        runs = [Run(**{"task": task, **suite.of(task)}) for task in suite.tasks]
+        runs = suite.runs
         cell = {"name": suite.name, "use": f"task={words.SUITE}{suite.name}", "idea": suite.idea}
         cell |= {"model": sorted({run.model for run in runs}), "presets": list(suite.presets)}
-        rows.append({**cell, "tasks": list(suite.tasks), "lengths": [run.length for run in runs]})
+        rows.append({**cell, "tasks": [run.task for run in runs], "lengths": [run.length for run in runs]})
     return rows
 
 

@@ -54,20 +54,27 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "posenc" / "xla"
 
 
+def named() -> str:
+    """The devices in words: "cpu x2"."""
+    import jax
+
+    found = jax.devices()
+    return f"{found[0].device_kind} x{len(found)}"
+
+
 def describe() -> dict[str, Any]:
     """Versions and devices, as records keep them."""
     import flax
     import jax
 
-    found = jax.devices()
     return {
         "posenc": __version__,
         "commit": commit(),
         "python": platform.python_version(),
         "jax": jax.__version__,
         "flax": flax.__version__,
-        "device": f"{found[0].device_kind} x{len(found)}",
-        "platform": found[0].platform,
+        "device": named(),
+        "platform": jax.devices()[0].platform,
     }
 
 

@@ -46,6 +46,11 @@ class Suite:
 
         return tasks.suite(self.name)
 
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """A run of each of its tasks, where nobody says more."""
+        return tuple(Run(**{"task": task, **self.of(task)}) for task in self.tasks)
+
     def of(self, task: str) -> dict[str, Any]:
         """What it says of a run of one of its tasks: the length with which that was published, and its own."""
         from posenc import tasks

@@ -7,8 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from posenc.lab import disk, params, plan, store
-from posenc.lab.device import describe
+from posenc.lab import device, disk, params, plan, store
 from posenc.lab.estimate import seconds
 from posenc.lab.experiment import Experiment
 from posenc.lab.lanes import arrangement
@@ -97,7 +96,7 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
         "groups": len(waiting),
         "programs": sum(2 * len(stages(cell, steps)) + 1 for cell, _ in waiting),  # only the last is evaluated
         "seconds": round(seconds(waiting, experiment.plan)),
-        "device": describe()["device"],
+        "device": device.named(),
         "lanes": str(arrangement()),
     }
 

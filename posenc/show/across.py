@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from posenc.lab.results import Results
-from posenc.lab.stats import cells, summary
+from posenc.lab.stats import cells
 from posenc.show import style
+from posenc.show.panels import line, places, shape
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLUMNS = 3
 TICKS = 7
 """So many places on an axis are named each; more would touch."""
 Points = Mapping[str, Mapping[float, Sequence[float]]]
@@ -38,15 +37,12 @@ def panels(
     if not looks:
         raise ValueError(f"{results.name!r} holds no finished trial to draw; run it first, or see `posenc status`.")
     with matplotlib.rc_context(style.RC):
-        columns = min(COLUMNS, len(shown))
-        rows, wide = -(-len(shown) // columns), 3.3 * columns + 0.9
+        rows, columns = shape(len(shown))
+        wide = 3.3 * columns + 0.9
         figure = Figure(figsize=(wide, 2.7 * rows + 0.22 * style.lines(looks, wide)), layout="constrained")
-        places = list(figure.subplots(rows, columns, squeeze=False).flat)
-        for axes in places[len(shown) :]:
-            axes.remove()
-        for axes, (title, points, along, up, floor) in zip(places, shown, strict=False):
+        for axes, (title, points, along, up, floor) in zip(places(figure, len(shown)), shown, strict=True):
             for scheme in sorted(points, key=list(looks).index):
-                _line(axes, points[scheme], looks[scheme], scheme)
+                line(axes, points[scheme], looks[scheme], scheme)
             if floor is not None:
                 axes.axhline(floor, color=style.SOFT, linestyle=(0, (1, 1.6)), linewidth=0.9, zorder=1.5)
             axes.set(xlabel=along, ylabel=up, ylim=(-0.02, 1.02), xscale="log" if log else "linear")
@@ -56,13 +52,3 @@ def panels(
                 axes.set_xticks([], minor=True)
         style.legend(figure, looks)
     return figure
-
-
-def _line(axes: Axes, found: Mapping[float, Sequence[float]], look: style.Look, name: str) -> None:
-    at = sorted(found)
-    sums = [summary(found[x]) for x in at]
-    every = [(x, value) for x in at for value in found[x]]
-    axes.fill_between(at, [s.low for s in sums], [s.high for s in sums], color=look.colour, alpha=0.13, linewidth=0)
-    axes.scatter(*zip(*every, strict=True), s=5, color=look.colour, marker=look.marker, alpha=0.35, linewidths=0)
-    line = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": name}
-    axes.plot(at, [s.median for s in sums], **line, linewidth=1.4, markersize=3.6, markeredgewidth=0)

@@ -7,7 +7,6 @@ matplotlib is imported by the functions that draw.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from posenc.lab.results import Results, best_floor, floors
@@ -15,13 +14,13 @@ from posenc.lab.stats import Cell, Summary, cells, summary
 from posenc.show import style
 from posenc.show.captions import caption as caption
 from posenc.show.files import save as save
+from posenc.show.panels import line, places, shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FLOORS = {"uniform": "guess", "prior": "constant", "position": "position only"}
-COLUMNS = 3
 
 
 def length_curve(results: Results) -> Figure:
@@ -34,16 +33,12 @@ def length_curve(results: Results) -> Figure:
     tasks = results.tasks()
     names = sorted({(c.task, c.trained) for c in found})
     looks = style.looks((c.scheme, c.family) for c in found)
-    columns = min(COLUMNS, len(names))
-    rows = math.ceil(len(names) / columns)
+    rows, columns = shape(len(names))
     with matplotlib.rc_context(style.RC):
         wide = 3.1 * columns + (1.7 if columns == 1 else 0.4)
         figure = Figure(figsize=(wide, 2.5 * rows + 0.22 * style.lines(looks, wide) + 0.2), layout="constrained")
-        panels = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
-        for axes, (task, trained) in zip(panels, names, strict=False):
+        for axes, (task, trained) in zip(places(figure, len(names), sharey=True), names, strict=True):
             _panel(axes, [c for c in found if (c.task, c.trained) == (task, trained)], tasks[task], looks)
-        for axes in panels[len(names) :]:
-            axes.remove()
         figure.supylabel("accuracy", fontsize=8.5, color=style.INK)
         style.legend(figure, looks)
     return figure
@@ -141,22 +136,12 @@ def _panel(axes: Axes, found: list[Cell], task: dict, looks: dict[str, style.Loo
     )
     _floors(axes, floors(task), sizes, next((n for n in sizes if n >= high), sizes[0]))
     for cell in sorted(found, key=lambda c: list(looks).index(c.scheme)):
-        _line(axes, cell, looks[cell.scheme])
+        line(axes, cell.values, looks[cell.scheme], cell.scheme, clip_on=False)
     axes.set_title(style.title(task["label"]), pad=9)
     axes.set(xlim=(left, right), ylim=(-0.02, 1.02), xlabel="size", yticks=[0, 0.25, 0.5, 0.75, 1])
     axes.set_yticklabels(["0", ".25", ".5", ".75", "1"])
     axes.set_xticks(_spaced(sizes, span))
     axes.tick_params(length=2.5)
-
-
-def _line(axes: Axes, cell: Cell, look: style.Look) -> None:
-    sizes = sorted(cell.values)
-    sums = [summary(cell.values[n]) for n in sizes]
-    points = [(n, v) for n in sizes for v in cell.values[n]]
-    axes.fill_between(sizes, [s.low for s in sums], [s.high for s in sums], color=look.colour, alpha=0.13, linewidth=0)
-    axes.scatter(*zip(*points, strict=True), s=5, color=look.colour, marker=look.marker, alpha=0.35, linewidths=0)
-    line = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": cell.scheme}
-    axes.plot(sizes, [s.median for s in sums], **line, linewidth=1.4, markersize=3.6, markeredgewidth=0, clip_on=False)
 
 
 def _floors(axes: Axes, known: dict[int, dict[str, float]], sizes: list[int], start: int) -> None:

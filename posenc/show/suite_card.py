@@ -22,7 +22,7 @@ def card(text: str) -> dict[str, Any]:
         "idea": suite.idea,
         "presets": list(suite.presets),
         "settings": {name: value for name, value in {**suite.run, **suite.plan}.items() if name != "model"},
-        "tasks": [_row(Run(**{"task": task, **suite.of(task)}), Plan(**suite.plan)) for task in suite.tasks],
+        "tasks": [_row(run, Plan(**suite.plan)) for run in suite.runs],
     }
 
 

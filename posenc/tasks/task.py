@@ -106,15 +106,14 @@ class Sizes:
         """The largest legal size up to n, a number or an array; n is the smallest or more."""
         return n if self.step == 1 else n - (n - self.smallest) % self.step
 
-    def has(self, n: int, largest: int | None = None) -> bool:
-        """Whether a size is legal, and no larger than `largest`, or else than the largest."""
-        top = self.largest if largest is None else largest
-        return n >= self.smallest and (top is None or n <= top) and self.below(n) == n
+    def has(self, n: int) -> bool:
+        """Whether a size is legal."""
+        return n >= self.smallest and (self.largest is None or n <= self.largest) and self.below(n) == n
 
-    def legal(self, largest: int | None = None, smallest: int | None = None) -> str:
+    def legal(self, smallest: int | None = None) -> str:
         """The sizes that `has` admits, from `smallest` on, in words: what a refusal says to take."""
-        low, high = smallest or self.smallest, self.largest if largest is None else largest
-        high = high if high is None else max(low, self.below(high))
+        low = smallest or self.smallest
+        high = self.largest if self.largest is None else max(low, self.below(self.largest))
         if low == high:
             return f"only {low}"
         every = "" if self.step == 1 else f", in steps of {self.step}"
@@ -127,7 +126,7 @@ class Sizes:
         if not self.has(length) or length < first:
             bound = max(self.smallest, shortest or (self.smallest if low == high else low))
             also = f", or give shortest too, from {self.smallest} on" if self.has(length) and not shortest else ""
-            raise ValueError(f"The longest size trained on is {length}; take {self.legal(smallest=bound)}{also}.")
+            raise ValueError(f"The longest size trained on is {length}; take {self.legal(bound)}{also}.")
         beyond = tuple(n for n in self.evaluation if n > length)
         return dataclasses.replace(self, train=(first, length), evaluation=beyond)
 
@@ -239,6 +238,6 @@ class Task(ABC):
         """Refuse a size that is not legal here. A traced size cannot be looked at: its caller checks the range."""
         if isinstance(n, bool) or not isinstance(n, int | np.integer):
             raise TypeError(f"A size is a whole number; {self.name!r} was given {n!r}.")
-        if not self.sizes.has(n, longest):
-            legal = self.sizes.legal(longest)
-            raise ValueError(f"{self.name!r} has no size {n}; with these settings take {legal}.")
+        sizes = self.sizes if longest is None else dataclasses.replace(self.sizes, largest=longest)
+        if not sizes.has(n):
+            raise ValueError(f"{self.name!r} has no size {n}; with these settings take {sizes.legal()}.")
