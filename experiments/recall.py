@@ -7,7 +7,9 @@ Source: Arora et al. (2024), Zoology, arXiv 2312.04927, figure 2: attention solv
 convolutions only where they are wide; Gu and Dao (2024), Mamba, arXiv 2312.00752, table 1: convolutions that are the
 same at every token fail at selective copying.
 Setting: width 64, 64 symbols for 8192, 8 pairs in 64 tokens for 4 to 64 in up to 256; 4 symbols to copy out of
-64 tokens for 16 out of 4096. Recurrent networks and a convolution stand for theirs.
+64 tokens for 16 out of 4096. Recurrent networks and a convolution stand for theirs. Before every model stands a
+convolution of two taps, which puts a key and its value into one token: what attention needs its first layer for
+(`--set stem=none --name bare` leaves it out).
 Cost: about 30 minutes on 2 cores, estimated and not measured.
 Command: posenc sweep experiments/recall.py
 Variation: posenc sweep --preset mqar --grid scheme=learned,nope,rope width=64,128,256,512
@@ -32,10 +34,10 @@ published = [
     Order(COPY, "nope (model=lstm)", "nope (model=convolution)", MAMBA, over="trained"),
 ]
 
-plan = Plan(steps=1000, seeds=(0, 1, 2), lr=(3e-3,), sizes=(64, 96, 128))
+plan = Plan(steps=1500, seeds=(0, 1, 2), lr=(3e-3,), sizes=(64, 96, 128))
 
 
 def runs():
-    base = Run(model="decoder", width=64, depth=2, batch=32, length=64, shortest=64, buckets=1)
+    base = Run(model="decoder", width=64, depth=2, batch=32, length=64, shortest=64, buckets=1, stem="conv(k=2)")
     tasks = [MQAR, COPY]
     return [*grid(base, task=tasks, scheme=SCHEMES), *grid(base, task=tasks, scheme=["nope"], model=NETWORKS)]
