@@ -8,10 +8,14 @@ is without error and Transformers are not; Golovneva et al. (2024), arXiv 2405.1
 positions, 1.8 % with RoPE, none with CoPE at the length trained on (both from memory).
 Setting: 2 layers of width 64 for 6 of 512, 64 tokens for 512, evaluated on longer texts; the papers also ask of
 sparser and denser texts than those trained on, which a run of ours cannot.
-Cost: about 30 minutes on 2 cores, estimated and not measured.
+Cost: about 45 minutes on one core.
 Command: posenc sweep experiments/flipflop.py
 Variation: posenc sweep --preset flipflop --grid scheme=learned,rope,cope, the published size, on a GPU
-Result: not run.
+Result: the LSTM makes no error in 1,024 texts of any length to 256. At 64 tokens, where all were trained, ALiBi and
+RoPE err in under 1 %, learned and sinusoidal positions in one seed of four in 13 % and 4 %. Farther out ALiBi alone
+keeps the bit, 0.99 at 256; RoPE falls to 0.78, positions at the input to 0.65, near the half of a guess. CoPE differs
+from what was published: 0.85 where it was trained. It had 1,000 steps of 32 texts; the variation says whether more
+would do.
 """
 
 from posenc.lab.experiment import grid
