@@ -67,9 +67,10 @@ def check_reach(scheme: Any, dims: Dims, given: Given, train: bool) -> None:
 def check_told(scheme: Any) -> None:
     """Refuse a scheme that was left to the index although its positions are something that tasks tell."""
     if isinstance(scheme, Scheme) and not isinstance(scheme, Chain) and scheme.coordinate:
+        told = f"given({scheme.coordinate!r})" if scheme.axes == 1 else f"axes('index', {scheme.coordinate!r})"
         raise ValueError(
-            f"{scheme.name!r} reads what a task tells as {scheme.coordinate!r}, and the index is something else; write"
-            f" {scheme.name} @ given({scheme.coordinate!r})."
+            f"{scheme.name!r} reads what a task tells as {scheme.coordinate!r}, and the index is something else;"
+            f" put @ {told} behind it."
         )
     for part in _inside(scheme):
         check_told(part)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
@@ -31,9 +32,11 @@ def inputs(batch: Any) -> Inputs:
 
 
 def told(inputs: Inputs) -> dict[str, Any]:
-    """What coordinates are made from: the index, the length of each sequence, and what the task tells."""
+    """What coordinates are made from: the index, the length of each sequence, each token's own number, 0 in padding,
+    and what the task tells."""
     index = np.arange(inputs.tokens.shape[-1], dtype=np.int32)  # known while tracing, so that tables can refuse it
-    return {"index": index, "length": inputs.valid.sum(-1)} | inputs.coords
+    token = jnp.where(inputs.valid, inputs.tokens, 0)
+    return {"index": index, "length": inputs.valid.sum(-1), "token": token} | inputs.coords
 
 
 def of_source(inputs: Inputs, key: PRNGKeyArray) -> tuple[Inputs, PRNGKeyArray]:

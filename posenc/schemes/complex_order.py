@@ -24,7 +24,8 @@ class ComplexOrder(Scheme, name="complex_order"):
     `words` above 0 each of so many words has its own, as in the paper: then a position has two numbers, the position
     itself and the number of the word. The table starts as the released one, word · base^(-2k / K) for K dimensions:
     frequencies grow with the number of the word, and the turns of late words are as good as random. A word without a
-    row is refused, and NaN inside jit. Pass positions then: the index alone would be taken for the word's number too.
+    row is refused, and NaN inside jit. Pass both as positions then, in the laboratory with
+    `complex_order(words=64) @ axes("index", "token")`: the index alone would be taken for the word's number too.
 
     ```bibtex
     @inproceedings{wang2020encoding,
@@ -43,6 +44,7 @@ class ComplexOrder(Scheme, name="complex_order"):
 
     family = "absolute"
     axes = property(lambda self: 2 if self.words else 1)
+    coordinate = property(lambda self: "token" if self.words else "")
     tied = frozenset({"frequency"})
     samples = ({"words": 64}, {"base": 100.0})
 

@@ -146,6 +146,16 @@ def test_both_exact_matches_agree_for_an_encoder_decoder(scheme, cross):
     assert agree(trained(one, 200), one.task, batch_of(one, n=4, rows=256))[0] > 0.02
 
 
+def test_a_scheme_of_words_is_told_those_that_were_written():
+    """And not those of the true answer, which stand behind the prompt."""
+    one = cell("complex_order(words=99) @ axes('index', 'token')")
+    model, batch = trained(one, 0), batch_of(one)
+    assert apart(model, inputs(batch)) < 2e-5
+    unseen = inputs(batch)._replace(tokens=jnp.where(batch.prompt, batch.tokens, 0))
+    wrote = [np.asarray(greedy(model, given, batch.prompt, KEY)) for given in (inputs(batch), unseen)]
+    assert (wrote[0] == wrote[1]).all() and (wrote[0] > 0).any()
+
+
 def test_the_sums_of_a_model_that_writes_are_those_counted_by_hand():
     one = cell("rope")
     model, batch = trained(one, 0), batch_of(one)

@@ -2,6 +2,7 @@
 
 import re
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -10,6 +11,7 @@ from posenc.lab.experiment import Experiment
 from posenc.lab.plan import rehearsed
 from posenc.lab.run import Plan, Run
 from posenc.lab.sweep import sweep
+from posenc.models import inputs
 from tests.lab.test_sweep import Watch, trials
 from tests.night import by_day
 
@@ -21,6 +23,7 @@ RUNS = {
     "copy(symbols=5)": [
         "learned @ segments('inside') + rope @ segments('which')",
         "abacus(rows=40) @ given('coupled', shift=9) + sinusoidal @ augment + rope @ random_float(9.0)",
+        "complex_order(words=9) @ axes('index', 'token')",
     ],
     "addition(other='same')": ["learned @ given('coupled', shift=9, each='example') + rope"],
     "addition(format='abacus')": ["abacus(rows=40) @ given('digit', shift=9) + alibi"],
@@ -71,11 +74,27 @@ def test_a_sum_that_carries_has_its_row_though_others_do_not_carry():
 @pytest.mark.parametrize("scheme", ["abacus", "rope + abacus(rows=40) + window(3)", "abacus + [rope, nope]"])
 @pytest.mark.parametrize("task", ["addition", "copy(symbols=5)"])
 def test_a_scheme_of_what_a_task_tells_does_not_train_on_the_index(scheme, task):
-    said = "'abacus' reads what a task tells as 'digit', and the index is something else; write abacus @ given('digit')"
+    said = "'abacus' reads what a task tells as 'digit', and the index is something else; put @ given('digit') behind"
     with pytest.raises(ValueError, match=re.escape(said)):
         rehearsed(Run(scheme=scheme, task=task, model="decoder", depth=2), Plan())
     with pytest.raises(ValueError, match=re.escape(said)):
         rehearsed(Run(scheme="rope", then=f"0.5 {scheme}", task=task, model="decoder", depth=2), Plan())
+
+
+def test_a_scheme_of_words_is_told_the_tokens():
+    run = {"task": "copy(symbols=5)", "model": "decoder"}
+    with pytest.raises(ValueError, match=re.escape("put @ axes('index', 'token') behind it")):
+        rehearsed(Run(scheme="complex_order(words=9)", **run), Plan())
+    told = "complex_order(words={}) @ axes('index', 'token')"
+    rehearsed(Run(scheme=told.format(9), **run), Plan())
+    with pytest.raises(ValueError, match="Position 8 has no row in the table of 'complex_order', whose 8 rows"):
+        rehearsed(Run(scheme=told.format(8), **run), Plan())
+    rehearsed(Run(scheme="complex_order", **run), Plan())
+
+
+def test_padding_is_no_token():
+    told = inputs.told(inputs.Inputs(jnp.array([[4, 7, 9]]), jnp.array([[True, True, False]])))
+    assert told["token"].tolist() == [[4, 7, 0]] and told["index"].tolist() == [0, 1, 2]
 
 
 def test_who_wants_the_index_says_so():
