@@ -6,10 +6,10 @@ product so far is asked for.
 Source: Merrill et al. (2024), The Illusion of State in State-Space Models, arXiv 2404.08819, figure 3: one recurrent
 layer does for A5 at every length, Transformers need ever more layers; Yang et al. (2025), PaTH Attention, arXiv
 2505.16381, that a scheme whose positions are products does better (from memory).
-Setting: width 64 for 512, lengths to 16 for 25, 4,000 steps; one layer against one, two and four.
+Setting: width 64 for 512, lengths to 8 for 25, 8,000 steps; one layer against one, two and four.
 Cost: about 30 minutes on 2 cores, estimated and not measured.
 Command: posenc sweep experiments/state.py
-Variation: posenc sweep experiments/state.py --set length=8 --name short
+Variation: posenc sweep experiments/state.py --set width=128 length=16 --name wider
 Result: not run.
 """
 
@@ -30,13 +30,14 @@ published = [
     Order(A5, "path (depth=2, model=decoder)", "rope (depth=2, model=decoder)", PATH, over="trained"),
 ]
 
-plan = Plan(steps=4000, seeds=(0, 1, 2), lr=(3e-3,), sizes=(4, 8, 12, 16, 20, 24, 32))
+plan = Plan(steps=8000, seeds=(0, 1, 2), lr=(3e-3,), sizes=(2, 4, 8, 12, 16, 24, 32))
 
 
 def runs():
-    base = Run(model="decoder", width=64, batch=64, length=16, shortest=2)
+    base = Run(model="decoder", width=64, batch=64, length=8, shortest=2)
     return [
-        *grid(base, task=[A5, Z60], depth=[1, 2, 4], scheme=["rope"]),
-        *grid(base, task=[A5, Z60], depth=[2], scheme=["path"]),
+        *grid(base, task=[A5], depth=[1, 2, 4], scheme=["rope"]),
+        *grid(base, task=[Z60], depth=[1, 2], scheme=["rope"]),
+        *grid(base, task=[A5], depth=[2], scheme=["path"]),
         *grid(base, task=[A5, Z60], depth=[1], scheme=["nope"], model=["rnn", "lstm"]),
     ]
