@@ -10,10 +10,15 @@ Setting: width 64, 64 symbols for 8192, 8 pairs in 64 tokens for 4 to 64 in up t
 64 tokens for 16 out of 4096. Recurrent networks and a convolution stand for theirs. Before every model stands a
 convolution of two taps, which puts a key and its value into one token: what attention needs its first layer for
 (`--set stem=none --name bare` leaves it out).
-Cost: about 30 minutes on 2 cores, estimated and not measured.
+Cost: about 37 minutes on one core.
 Command: posenc sweep experiments/recall.py
 Variation: posenc sweep --preset mqar --grid scheme=learned,nope,rope width=64,128,256,512
-Result: not run.
+Result: attention finds every value, with positions or without, at once and a half and twice the length trained on too,
+0.99 with rope. GRU and LSTM stay at what knowing the text's eight values gives, 0.14 for 0.125, and a fixed convolution
+at a guess; whether their states are too small or these steps too few, this does not tell. What a state is good at is
+the other task: GRU and LSTM copy four symbols out of 64 tokens, and out of twice as many, GRU 1.00 and LSTM 0.95, where
+attention that learned it, rope 1.00 and learned 0.98, has 0.06 and 0.02. Without positions it had 0.71 after these
+steps.
 """
 
 from posenc.lab.experiment import grid
