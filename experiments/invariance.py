@@ -105,8 +105,8 @@ def main(run):
     import jax
 
     from posenc.lab import params, plan, store
+    from posenc.lab.kept import restored
     from posenc.models.build import build
-    from posenc.show.patterns import restored
 
     folder, rows, measure = store.find(run), [], meter()
     kept = set(params.kept(folder))

@@ -27,7 +27,7 @@ FLOORS = [
     "coordinates parameters sides tasks lab.experiment lab.stats models.attentions models.shape",
     "belongs models.build",
     "naming cache model_types lab.toml lab.published show.files show.captions show.task_card show.panels",
-    "arguments kernels layer_types rope_parameters rope_writing show.figures show.tables show.across models.decoding",
+    "arguments kernels layer_types rope_parameters rope_writing show.figures show.tables show.across show.grouped models.decoding",
     "admission",
     "prepared",
     "attention huggingface models.layers",
@@ -36,8 +36,8 @@ FLOORS = [
     "models.transformer models.search",
     "models.encoder_decoder models.carry",
     "lab.train lab.generate lab.experiment_file",
-    "lab.plan lab.worker show.explain show.watched",
-    "lab.estimate lab.bench show.walk show.suite_card",
+    "lab.plan lab.worker lab.kept show.explain show.watched",
+    "lab.estimate lab.bench lab.evaluate show.walk show.suite_card",
     "lab.sweep show.patterns show.gallery show.by_hand",
     "cli",
     "__main__",
@@ -46,7 +46,7 @@ LABORATORY = ("cli", "lab", "models", "show", "tasks")
 WITHOUT_JAX = """posenc posenc.grammar posenc.registry posenc.models.kinds posenc.lab.run posenc.lab.store
 posenc.lab.stats posenc.lab.results posenc.lab.toml posenc.show.figures posenc.show.tables posenc.show.captions
 posenc.show.files posenc.cli posenc.cli.read posenc.cli.train posenc.cli.look posenc.cli.machine posenc.cli.extend
-posenc.cli.listing posenc.cli.reproduce posenc.lab.published posenc.lab.presets
+posenc.cli.listing posenc.cli.evaluate posenc.cli.reproduce posenc.lab.published posenc.lab.presets
 posenc.lab.suites""".split()
 
 

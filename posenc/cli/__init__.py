@@ -25,6 +25,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ("compare", "read", "Compare", "two schemes, paired by seed: compare runs/mine rope alibi"),
         ("plot", "read", "Plot", "the figures of a run, or of a committed experiment"),
         ("export", "read", "Export", "every number of a run, as CSV or JSON"),
+        ("evaluate", "evaluate", "Evaluate", "kept models asked anew: other sizes, another task, group by group"),
         ("reproduce", "reproduce", "Reproduce", "published values beside ours, with n, interval and verdict"),
     ),
     "Look": (

@@ -159,7 +159,7 @@ class Explain:
     """Print JSON."""
 
     def __call__(self) -> int:
-        target = None if self.png is None else _target(self.png)
+        target = None if self.png is None else target_of(self.png)
         if self.what == "attention":
             return self._attention(target)
         for option in ("form", "scheme", "blank", "solution", "seed", "html"):
@@ -183,7 +183,7 @@ class Explain:
             parts = [head, explain.diagram(self.what), *map(explain.as_text, shown)]
             say("\n\n".join(parts if shown else [*parts, "Nothing in the scores depends on position."]))
         if target is not None and shown:
-            _drawn(explain.draw(shown, head), target, head, self.json)
+            draw_in(explain.draw(shown, head), target, head, self.json)
         return 0
 
     def _attention(self, target: Path | None) -> int:
@@ -193,7 +193,7 @@ class Explain:
         for option in ("len", "trained"):
             if getattr(self, option) is not None:
                 raise ValueError(f"--{option} is of a scheme; leave it out for attention, which has tokens of its own.")
-        path = None if self.html is None else _place(self.html, "--html", (".html",))
+        path = None if self.html is None else place(self.html, "--html", (".html",))
         form, paged = self.form or "single", self.blank or self.solution
         if paged or self.seed is not None:
             given = problem.drawn(form, self.causal, self.seed or 0)
@@ -206,7 +206,7 @@ class Explain:
         else:
             say("\n\n\n".join(map(worksheet.as_text, sheets)))
         if target is not None:
-            _drawn(paper.draw(sheets[0]), target, sheets[0].title, self.json)
+            draw_in(paper.draw(sheets[0]), target, sheets[0].title, self.json)
         if path is not None:
             disk.write(path, page.page(sheets).encode())
             if not self.json:
@@ -220,7 +220,7 @@ def _page(target: Path | None) -> int:
         raise ValueError("Every scheme on a page is a figure; say where with --png FILE.")
     from posenc.show import gallery
 
-    _drawn(gallery.draw(gallery.panels()), target, gallery.ABOUT)
+    draw_in(gallery.draw(gallery.panels()), target, gallery.ABOUT)
     return 0
 
 
@@ -260,12 +260,12 @@ def _proven(proof: dict[str, Any]) -> str:
     return "; ".join(said) or "nothing is recorded"
 
 
-def _target(text: str) -> Path:
+def target_of(text: str) -> Path:
     need_matplotlib()
-    return _place(text, "--png", (".png", ".svg", ".pdf"))
+    return place(text, "--png", (".png", ".svg", ".pdf"))
 
 
-def _place(text: str, option: str, endings: tuple[str, ...]) -> Path:
+def place(text: str, option: str, endings: tuple[str, ...]) -> Path:
     """Where a file may be written."""
     path = Path(text)
     if path.suffix not in endings or path.is_dir() or not path.parent.is_dir():
@@ -276,7 +276,7 @@ def _place(text: str, option: str, endings: tuple[str, ...]) -> Path:
     return path
 
 
-def _drawn(figure: Any, path: Path, about: str, quiet: bool = False) -> None:
+def draw_in(figure: Any, path: Path, about: str, quiet: bool = False) -> None:
     from posenc.show.files import drawn
 
     disk.write(path, drawn(figure, path.suffix[1:], path.stem, about))

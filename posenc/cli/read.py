@@ -69,7 +69,7 @@ class Tabulate:
     def __call__(self) -> int:
         from posenc.show.tables import table
 
-        results = _chosen(results_of(self.run), self.only)
+        results = chosen(results_of(self.run), self.only)
         sys.stdout.write(table(results, "json" if self.json else self.format).rstrip("\n") + "\n")
         _report(results.problems)
         return 0
@@ -222,7 +222,7 @@ def experiment_folders() -> list[Path]:
     return found[1:] if len(found) == 2 and found[0].samefile(found[1]) else found
 
 
-def _chosen(results: Results, texts: tuple[str, ...]) -> Results:
+def chosen(results: Results, texts: tuple[str, ...]) -> Results:
     """Only some tasks, schemes or seeds. A value that nothing has is refused, and so is what leaves nothing."""
     from posenc.lab.results import CHOICES
 

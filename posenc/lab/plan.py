@@ -59,12 +59,18 @@ def rehearsed(run: Run, asked: Plan) -> Cell:
         longest = max(*sizes, cell.run.length)
         state = None
         for stage, _ in stages(cell, asked.steps):
-            _check_memory(stage, longest)
-            state, _ = jax.eval_shape(lambda state, stage=stage: _forward(stage, longest, state), state)
-            _check_draws(stage, longest)
+            state = fits(stage, longest, state)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{run.scheme} on {run.task} cannot run: {error}") from error
     return cell
+
+
+def fits(cell: Cell, longest: int, before: Any = None) -> Any:
+    """The state of a cell in the abstract. Refuses what cannot run at the longest size."""
+    _check_memory(cell, longest)
+    state, _ = jax.eval_shape(lambda before: _forward(cell, longest, before), before)
+    _check_draws(cell, longest)
+    return state
 
 
 def _check_memory(cell: Cell, longest: int) -> None:

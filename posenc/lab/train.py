@@ -34,7 +34,7 @@ from posenc.naming import bind, parse
 from posenc.scheme import Dims
 from posenc.tasks import Layout, Task
 from posenc.tasks import parse as parse_task
-from posenc.tasks.measure import evaluation_key, measure, positions_key, train_key, validation_key
+from posenc.tasks.measure import by_row, evaluation_key, hits, positions_key, train_key, validation_key
 
 WEIGHTS = (
     *("query", "key_value", "out", "up", "down", "embedding", "readout", "kernel", "filters", "inner"),
@@ -258,6 +258,12 @@ def cross_entropy(model: PyTree, batch: Any, key: Array) -> Float[Array, ""]:
 
 
 def _sums(cell: Cell, rows: int, n_max: int, model: PyTree, seed: Array, n: Array, choosing: Array) -> PyTree:
+    counted, _ = examined(cell, rows, n_max, model, seed, n, choosing)
+    return jax.tree.map(lambda a: a.sum(dtype=a.dtype), counted)
+
+
+def examined(cell: Cell, rows: int, n_max: int, model: PyTree, seed: Array, n: Array, choosing: Array) -> PyTree:
+    """What was counted in each row of the examples of one size, and by what the task groups them, both `[rows]`."""
     key = jnp.where(choosing, validation_key(cell.task, n), evaluation_key(cell.task, n))
     batch = cell.task.sample(key, n, batch=rows, n_max=n_max)
     length = batch.tokens.shape[1]
@@ -269,11 +275,11 @@ def _sums(cell: Cell, rows: int, n_max: int, model: PyTree, seed: Array, n: Arra
     def some(part: tuple) -> dict[str, Array]:
         number, given = part
         own = jax.random.fold_in(positions_key(seed, "evaluation", n), 2 * number + choosing)
-        return measure(model(inputs(given), own), given)
+        return by_row(hits(model(inputs(given), own), given), given)
 
     cut = jax.tree.map(lambda a: a.reshape(-1, each, *a.shape[1:]), batch)
-    sums = jax.lax.map(some, (jnp.arange(rows // each, dtype=jnp.int32), cut))
-    return jax.tree.map(lambda a: a.sum(0, dtype=a.dtype), sums)
+    counted = jax.lax.map(some, (jnp.arange(rows // each, dtype=jnp.int32), cut))
+    return jax.tree.map(jnp.ravel, counted), batch.strata
 
 
 def rate_at(schedule: str, knobs: Knobs, n: Array, total: Array) -> Float[Array, ""]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from einops import rearrange
 
 from posenc.lab import params, plan, store
+from posenc.lab.kept import restored
 from posenc.lab.train import Cell, stages
-from posenc.models.build import build
-from posenc.models.carry import word
 from posenc.models.inputs import inputs
 from posenc.models.layers import about
 from posenc.models.transformer import Transformer
@@ -22,8 +19,6 @@ from posenc.show.explain import View, weights
 from posenc.tasks.measure import evaluation_key
 
 ROWS = 32
-VALUE = jax.tree_util.GetAttrKey("value")
-"""What a path has for a parameter of Flax and the kept dicts have not."""
 
 
 def trained(run: str, text: str, size: int) -> list[View]:
@@ -48,21 +43,6 @@ def trained(run: str, text: str, size: int) -> list[View]:
         for layer, heads in enumerate(found)
         for head, a in enumerate(heads)
     ]
-
-
-def restored(cell: Cell, folder: Path, trial: str) -> Any:
-    """The model of a trial with the parameters that were kept."""
-    model = jax.eval_shape(lambda: build(cell.scheme, cell.shape, jax.random.key(0)))
-    kept = params.restore(folder, trial)
-
-    def at(path: tuple, _: Any) -> Any:
-        found = kept
-        for key in path:
-            if key != VALUE:
-                found = found[str(word(key))]
-        return jnp.asarray(found)
-
-    return jax.tree_util.tree_map_with_path(at, model)
 
 
 def patterns(model: Transformer, cell: Cell, batch: Any) -> list[np.ndarray]:

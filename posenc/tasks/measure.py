@@ -11,7 +11,7 @@ import zlib
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from posenc import grammar
 from posenc.registry import identity
@@ -32,23 +32,32 @@ def measure(logits: Float[Array, "B T C"], batch: Batch) -> dict[str, Int[Array,
     `exact` counts rows with every scored place right, `last` those right at their last scored place. A row with
     nothing to score is no row. Logits that are NaN are wrong, whatever `argmax` makes of them.
     """
-    hit = (jnp.argmax(logits, axis=-1) == batch.targets) & ~jnp.isnan(logits).any(axis=-1) & batch.score
-    return tally(hit, batch)
+    return tally(hits(logits, batch), batch)
+
+
+def hits(logits: Float[Array, "B T C"], batch: Batch) -> Bool[Array, "B T"]:
+    """Which scored places are right."""
+    return (jnp.argmax(logits, axis=-1) == batch.targets) & ~jnp.isnan(logits).any(axis=-1) & batch.score
 
 
 def tally(hit: Array, batch: Batch) -> dict[str, Int[Array, ""]]:
     """The same sums where it is already known which scored places are right."""
+    return {name: jnp.sum(counts, dtype=jnp.int32) for name, counts in by_row(hit, batch).items()}
+
+
+def by_row(hit: Array, batch: Batch) -> dict[str, Int[Array, " B"]]:
+    """The same counts of every row by itself."""
     asked = batch.score.any(axis=1)
     index = jnp.arange(batch.score.shape[1], dtype=jnp.int32)[None, :]
     last = jnp.max(jnp.where(batch.score, index, -1), axis=1)
     counted = {
-        "correct": hit,
-        "scored": batch.score,
+        "correct": hit.sum(axis=1),
+        "scored": batch.score.sum(axis=1),
         "exact": asked & (hit == batch.score).all(axis=1),
         "last": (hit & (index == last[:, None])).any(axis=1),
         "rows": asked,
     }
-    return {name: jnp.sum(flags, dtype=jnp.int32) for name, flags in counted.items()}
+    return {name: counts.astype(jnp.int32) for name, counts in counted.items()}
 
 
 def score(sums: dict[str, Int[Array, ""]], metric: str) -> float:

@@ -1,0 +1,80 @@
+"""`posenc evaluate` as typed: what it passes on, prints and writes, and what it refuses."""
+
+import json
+
+import pytest
+
+from posenc.lab import evaluate
+from posenc.lab.results import load
+from posenc.tasks import spec
+from tests.show.test_grouped import depths
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What the two functions are asked; they answer with what was recorded, and with groups by depth."""
+    heard = []
+
+    def ask(results, **how):
+        heard.append(how)
+        return results
+
+    def groups(results, by, **how):
+        heard.append({"by": by, **how})
+        return depths()
+
+    monkeypatch.setattr(evaluate, "ask", ask)
+    monkeypatch.setattr(evaluate, "groups", groups)
+    return heard
+
+
+def test_whole_sizes_are_a_table_and_a_bundle(posenc, runs, asked):
+    said = posenc(
+        "evaluate", "mine", "--task", "copy(symbols=3)", "--sizes", "8,20:22", "--rows", "64", "--bundle", "b.json"
+    )
+    assert said.code == 0 and said.err == ""
+    table = posenc("table", "mine").out
+    assert said.out == f"{table}Written to b.json.\n" and posenc("table", "b.json").out == table
+    (how,) = asked
+    assert spec(how.pop("task")) == "copy(symbols=3)" and how == {"sizes": (8, 20, 21), "rows": 64}
+    assert json.loads(posenc("evaluate", "mine", "--json").out)["rows"]
+    assert asked[-1] == {"task": None, "sizes": None, "rows": None}
+
+
+def test_only_some_models_are_asked(posenc, runs, monkeypatch):
+    kept = []
+    monkeypatch.setattr(evaluate, "ask", lambda results, **how: kept.append(results) or results)
+    assert posenc("evaluate", "mine", "--only", "scheme=rope", "seed=1").code == 0
+    assert {(r["scheme"], r["seed"]) for r in kept[0].rows()} == {("rope", 1)} and len(load("mine").rows()) > 4
+
+
+def test_groups_are_text_json_table_and_figure(posenc, runs, asked):
+    said = posenc("evaluate", "mine", "--by", "depth", "--csv", "d.csv", "--png", "d.svg")
+    assert said.code == 0 and "depth 5: 0.60" in said.out and said.out.endswith("Written to d.csv, d.svg.\n")
+    assert asked[0]["by"] == ["depth"]
+    with open("d.csv") as file:
+        assert len(file.readlines()) == 1 + len(depths())
+    with open("d.svg") as file:
+        assert "run mine by depth" in file.read()
+    told = json.loads(posenc("evaluate", "mine", "--by", "depth", "--json").out)
+    assert told["by"] == ["depth"] and len(told["rows"]) == len(depths()) and told["diverged"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--csv", "a.csv"], "--csv is of groups of examples; say which with --by, or leave it out."),
+        (["--png", "a.png"], "--png is of groups of examples; say which with --by, or leave it out."),
+        (["--by", "size", "--bundle", "b"], "--bundle holds whole sizes, and --by asks for groups; take --csv"),
+        (["--by", "size", "--png", "a.gif"], "--png 'a.gif' is no file to draw; give .png, .svg or .pdf"),
+        (["--by", "size,"], "--by=size, has an empty value"),
+        (["--task", "kopy"], "No task is called 'kopy'. Did you mean 'copy'?"),
+        (["--sizes", "a"], "sizes takes a whole number, not 'a'"),
+        ([], "18 of 18 trials of 'mine' kept no parameters; give its sweep --keep"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_sentence(posenc, runs, left, words, says):
+    before = left()
+    said = posenc("evaluate", "mine", *words)
+    assert said.code == 2 and said.out == "" and says in said.err and len(said.err.splitlines()) == 1
+    assert left() == before

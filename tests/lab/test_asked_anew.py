@@ -1,0 +1,168 @@
+"""Models asked anew: what was asked before is answered as before, groups add up, other tasks are counted."""
+
+import dataclasses
+import json
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc.lab import evaluate, kept, plan, records, store
+from posenc.lab.evaluate import ask, groups
+from posenc.lab.experiment import Experiment, grid
+from posenc.lab.results import load
+from posenc.lab.run import Plan, Run
+from posenc.lab.stats import cells
+from posenc.lab.sweep import sweep
+from posenc.models.inputs import inputs
+from posenc.tasks import parse
+from posenc.tasks.floors import floors
+from posenc.tasks.measure import evaluation_key, positions_key
+from tests.lab.test_sweep import Watch
+from tests.planting import Fault
+from tests.planting import plant as plant
+
+TASK = "copy(symbols=2)"
+BASE = Run(task=TASK, model="decoder", width=16, depth=1, heads=2, batch=16, length=4, shortest=1, longest=8, buckets=1)
+PLAN = Plan(steps=40, seeds=(0, 1), lr=(1e-3, 1e-2), sizes=(2, 4, 6), rows=48)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two schemes, of which one draws its positions, at two rates, kept."""
+    folder = tmp_path_factory.mktemp("runs") / "kept"
+    made = Experiment("kept", grid(BASE, scheme=["learned", "rope @ random_sorted(32)"]), PLAN)
+    assert sweep(made, folder, keep=True, watch=Watch()) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sums(tmp_path_factory):
+    """A sum, whose digits group its examples."""
+    folder = tmp_path_factory.mktemp("runs") / "sums"
+    run = dataclasses.replace(BASE, task="addition_kazemnejad(shortest=1)", scheme="rope", length=3, longest=4)
+    once = dataclasses.replace(PLAN, lr=(1e-2,), sizes=(2, 3))
+    assert sweep(Experiment("sums", (run,), once), folder, keep=True, watch=Watch()) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def again(folder):
+    """What was asked in training, asked once more."""
+    return ask(load(folder))
+
+
+def recorded(folder):
+    return {t["id"]: t["evaluations"] for r in store.read_records(folder).records for t in r["trials"]}
+
+
+def test_what_was_asked_in_training_is_answered_as_it_was(folder, again):
+    told = [t["evaluations"] for r in again.records for t in r["trials"]]
+    assert told == [t["evaluations"] for r in load(folder).records for t in r["trials"]] and len(told) == 8
+    assert len({json.dumps(t) for t in told}) > 4, "models that answer alike say nothing"
+    assert not set(again.trials()) & set(recorded(folder)), "another question has another name"
+
+
+def test_another_task_is_asked_of_models_as_they_are_by_hand(folder):
+    other = parse("copy(symbols=2, variant='repeat')")
+    results = load(folder).only(scheme="learned", lr=1e-2, seed=1)
+    found = ask(results, task=other, sizes=(3, 5), rows=32)
+    (record,) = found.records
+    assert record["task"]["label"] == "copy(variant='repeat', symbols=2), trained on copy(symbols=2)"
+    assert record["task"]["floors"] == {str(n): at for n, at in floors(other, (3, 5)).items()}
+    (line,) = [x for x in store.read_plan(folder) if x["id"] in results.trials()]
+    model = kept.restored(plan.read_cell(line), folder, line["id"])
+    for n in (3, 5):
+        batch = other.sample(evaluation_key(other, n), n, batch=32, n_max=5)
+        said = jnp.argmax(model(inputs(batch), positions_key(1, "evaluation", n)), -1)
+        right = np.asarray((said == batch.targets) | ~batch.score).all(1)
+        assert record["trials"][0]["evaluations"][str(n)]["exact"] == right.sum()
+
+
+def test_answers_are_results_like_any_other(again, tmp_path):
+    path = records.write_bundle(tmp_path / "again.json", again.name, again.records, [])
+    found, known = load(path), floors(parse(TASK), PLAN.sizes)
+    assert len(found.rows()) == 2 * 2 * 2 * 3 and not found.problems
+    assert all(r["floor"] == known[r["size"]]["uniform"] for r in found.rows())
+
+
+def test_groups_by_size_are_the_whole(folder):
+    every = recorded(folder)
+    found = groups(load(folder), ["size"])
+    chosen = {(c.scheme, c.rate) for c in cells(load(folder))}
+    assert {(row["scheme"], row["lr"]) for row in found} == chosen, "of several rates it is the one chosen"
+    for row in found:
+        sums = every[row["trial"]][str(row["size"])]
+        assert {name: row[name] for name in sums} == sums
+        assert row["value"] == sums["exact"] / sums["rows"]
+    assert len(found) == 2 * 2 * 3, "two schemes, two seeds at the chosen rate, three sizes"
+
+
+def test_groups_are_those_that_the_examples_tell_of(sums):
+    results = load(sums)
+    found = groups(results, ["digits_a", "digits_b"], sizes=(2, 3), rows=64)
+    task = parse("addition_kazemnejad(shortest=1)")
+    count = {}
+    for n in (2, 3):
+        batch = task.sample(evaluation_key(task, n), n, batch=64, n_max=3)
+        for pair in zip(*(np.asarray(batch.strata[s]).tolist() for s in ("digits_a", "digits_b")), strict=True):
+            count[pair] = count.get(pair, 0) + 1
+    trial = results.trials()[0]
+    assert {(r["digits_a"], r["digits_b"]): r["rows"] for r in found if r["trial"] == trial} == count
+    whole = ask(results, sizes=(2, 3), rows=64).records[0]["trials"]
+    for name in ("correct", "scored", "exact", "rows"):
+        by_group = sum(r[name] for r in found)
+        assert by_group == sum(at[name] for t in whole for at in t["evaluations"].values()), name
+    assert sum(r["correct"] for r in found) > 0
+
+
+def test_rows_counted_for_another_group_are_noticed(sums, plant):
+    where = "posenc.lab.evaluate:_add"
+    plant(Fault(where, "(told == group).all(1)", "(told != group).any(1)", "rope", "groups"))
+    with pytest.raises(AssertionError):
+        test_groups_are_those_that_the_examples_tell_of(sums)
+
+
+def test_a_diverged_trial_is_told_and_not_asked(folder, monkeypatch):
+    results = load(folder)
+    first = results.records[0]
+    lost = {**first["trials"][0], "outcome": "diverged", "evaluations": {}, "validation": {}}
+    changed = dataclasses.replace(results, records=({**first, "trials": [lost, *first["trials"][1:]]},))
+    found = ask(changed, sizes=(3,), rows=8)
+    assert sum(t["outcome"] == "diverged" for r in found.records for t in r["trials"]) == 1
+    floor = floors(parse(TASK), (3,))[3]["uniform"]
+    assert [r["value"] for r in found.rows() if r["outcome"] == "diverged"] == [floor]
+    assert lost["id"] not in {row["trial"] for row in groups(changed, ["size"])}
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"task": "even_pairs"}, r"even_pairs \(classify, 4 tokens, 2 classes\) cannot be asked of models trained on"),
+        ({"task": "copy(symbols=3)"}, r"copy\(symbols=3\) \(lm, 7 tokens, 7 classes\) cannot be asked"),
+        ({"sizes": (0,)}, "'copy' has no size 0"),
+        ({"sizes": (9,)}, "Position 20 has no row in the table of 'learned'"),
+        ({"rows": 0}, "rows is 0; it counts examples of each size, so it is at least 1"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_any_model_is(folder, how, says, monkeypatch):
+    monkeypatch.setattr(evaluate, "restored", None)
+    how = {**how, **({"task": parse(how["task"])} if "task" in how else {})}
+    with pytest.raises(ValueError, match=says):
+        ask(load(folder), **how)
+
+
+def test_examples_are_grouped_by_what_they_tell_alone(folder):
+    with pytest.raises(ValueError, match=r"copy\(symbols=2\) cannot be grouped by 'digits_a'; take size"):
+        groups(load(folder), ["digits_a"])
+
+
+def test_models_that_were_not_kept_are_refused(folder, tmp_path):
+    bare = tmp_path / "bare"
+    one = Experiment("bare", (dataclasses.replace(BASE, scheme="nope"),), dataclasses.replace(PLAN, steps=2))
+    assert sweep(one, bare, watch=Watch()) == 0
+    with pytest.raises(ValueError, match="4 of 4 trials of 'bare' kept no parameters; give its sweep --keep"):
+        ask(load(bare))
+    path = store.bundle(folder, tmp_path / "kept.json")
+    with pytest.raises(ValueError, match="The bundle 'kept' holds no parameters"):
+        ask(load(path))

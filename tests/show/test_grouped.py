@@ -1,0 +1,77 @@
+"""Groups of examples as text, table and figure: medians over runs, their number, and every trial in the table."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from posenc.show import grouped
+
+PAIRS = {(1, 1): (1.0, 0.8, 0.9), (1, 2): (0.5, 0.5, 0.2), (2, 1): (0.0, 0.25, 0.125)}
+
+
+def row(scheme, seed, value, **group):
+    counted = {"correct": round(200 * value), "scored": 200, "exact": round(100 * value), "last": 0, "rows": 100}
+    about = {"task": "addition", "scheme": scheme, "family": scheme, "trial": f"{scheme}{seed}", "seed": seed}
+    return {**about, "lr": 0.01, "metric": "exact", **group, **counted, "value": value}
+
+
+def pairs(scheme="rope"):
+    return [
+        row(scheme, seed, value, digits_a=a, digits_b=b)
+        for (a, b), each in PAIRS.items()
+        for seed, value in enumerate(each)
+    ]
+
+
+def depths():
+    return [
+        row(s, seed, d / 10 + up, depth=d) for s, up in (("rope", 0), ("t5", 0.1)) for d in (0, 5) for seed in (0, 1)
+    ]
+
+
+def test_two_groupings_are_a_grid_of_medians():
+    text = grouped.as_text(pairs(), ["digits_a", "digits_b"], 0)
+    assert text.splitlines()[:4] == [
+        "rope · addition",
+        "digits_a \\ digits_b     1     2",
+        "                  1  0.90  0.50",
+        "                  2  0.12     ·",
+    ]
+    assert "Median of runs (3 of each scheme)" in text and "Diverged trials left out: 0." in text
+
+
+def test_one_grouping_is_a_line_for_each_value_with_its_spread_and_number():
+    text = grouped.as_text(depths(), ["depth"], 2)
+    assert "  depth 5: 0.60 [0.60–0.60], n = 2" in text.splitlines() and "left out: 2." in text
+
+
+def test_the_table_holds_every_trial_in_every_group():
+    found = list(csv.DictReader(io.StringIO(grouped.as_csv(pairs(), ["digits_a", "digits_b"]))))
+    assert len(found) == 9 and {r["trial"] for r in found} == {"rope0", "rope1", "rope2"}
+    assert found[0] | {"digits_a": "1", "digits_b": "1", "exact": "100", "value": "1.0"} == found[0]
+
+
+def test_a_heat_map_shows_the_medians_and_leaves_what_was_not_drawn_empty():
+    figure = grouped.draw([*pairs(), *pairs("t5")], ["digits_a", "digits_b"])
+    panels = [a for a in figure.axes if a.images]
+    assert [a.get_title(loc="left") for a in panels] == ["rope · addition", "t5 · addition"]
+    shown = panels[0].images[0].get_array()
+    np.testing.assert_allclose(shown.filled(-1), [[0.9, 0.5], [0.125, -1]])
+    assert panels[0].get_ylabel() == "digits_a" and panels[0].get_xlabel() == "digits_b"
+
+
+def test_one_grouping_is_drawn_as_a_line_for_each_scheme_with_every_run():
+    figure = grouped.draw(depths(), ["depth"])
+    (axes,) = figure.axes
+    assert [list(line.get_ydata()) for line in axes.lines] == [[0.0, 0.5], [0.1, 0.6]]
+    assert [len(points.get_offsets()) for points in axes.collections[1::2]] == [4, 4]
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["rope", "t5"]
+
+
+def test_three_groupings_are_text_alone():
+    rows = [row("rope", 0, 0.5, a=1, b=2, c=3)]
+    assert "  a 1, b 2, c 3: 0.50 [0.50–0.50], n = 1" in grouped.as_text(rows, ["a", "b", "c"], 0).splitlines()
+    with pytest.raises(ValueError, match="A figure shows one grouping or two, and a, b, c are 3; leave some out"):
+        grouped.draw(rows, ["a", "b", "c"])
