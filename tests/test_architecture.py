@@ -17,7 +17,7 @@ ROOT = Path(posenc.__file__).parent
 # From the ground up; a module may import what stands on a lower line, and packages may import within themselves.
 FLOORS = [
     "grammar masks rotation scaling orthogonal exact table bucket running distances slopes"
-    " lab.disk lab.pyfile lab.lanes models.draws show.style"
+    " lab.disk lab.pyfile lab.lanes lab.quadrature models.draws show.style"
     " show.steps show.problem models.norm",
     "registry lab.claims lab.records lab.timing models.dropout models.inputs show.worksheet show.page show.paper",
     "models.kinds",

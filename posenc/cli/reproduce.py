@@ -25,8 +25,11 @@ RULES = """\
 Brackets: the range of our runs below six, from six on the exact 95% interval of the median; of an order, that of the
 paired differences. agrees: the interval, widened by the tolerance (±), meets what was published, or all differences of
 an order lie above the tolerance; differs: it does not, or all lie below its negative; open: an order between the two;
-not run: no record holds it. A verdict is on our setting: where that is smaller, "differs" says that a number does not
-carry over. † marks a published value that a guess without the tokens (floor) gets, or within 0.02."""
+not run: no record holds it. A published best of several runs is held against the best of all of ours at every learning
+rate; median, brackets and n are of the chosen rate. trapezoid: theirs is a mean over every size of a range, so the
+sizes evaluated are weighted by the trapezoid rule, in floors too; else each counts alike. A verdict is on our setting:
+where that is smaller, "differs" says that a number does not carry over. † marks a published value that a guess without
+the tokens (floor) gets, or within 0.02."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +124,8 @@ def _shown(found: Finding) -> dict[str, str]:
     sign = {"is": "", "at least": "≥ ", "at most": "≤ "}[said.relation]
     of = f"{said.of} of {said.runs}" if said.runs else said.of
     row["published"] = f"{sign}{said.value:.3f} ({of}) ±{said.tolerance:g}{' †' if found.explained else ''}"
-    spread = "best" if said.of == "best" else f"[{ours.low:.3f}–{ours.high:.3f}]"
-    row["ours"] = f"{ours.median:.3f} {spread}" if ours.n else "–"
+    best = "" if found.best is None else f", best of {found.best_of}: {found.best:.3f}"
+    row["ours"] = f"{ours.median:.3f} [{ours.low:.3f}–{ours.high:.3f}]{best}" if ours.n else "–"
     return row
 
 
@@ -137,7 +140,7 @@ def _measure(said: Published | Order) -> str:
         else {None: "accuracy", "exact": "whole answers"}.get(said.metric, said.metric)
     )
     where = said.over if isinstance(said.over, str) else f"size {', '.join(map(str, said.over))}"
-    return f"{what}, {where}"
+    return f"{what}, {where}" + (f", {said.weights}" if said.weights != "equal" else "")
 
 
 def _whole(experiment: Experiment, results: Results | None, found: tuple[Finding, ...]) -> dict[str, Any]:
@@ -145,7 +148,7 @@ def _whole(experiment: Experiment, results: Results | None, found: tuple[Finding
     about = dataclasses.asdict(experiment.header)
     rows = []
     for one in found:
-        ours = dataclasses.asdict(one.ours)
+        ours = {**dataclasses.asdict(one.ours), "best": one.best, "best_of": one.best_of}
         kind = "order" if isinstance(one.said, Order) else "number"
         rows.append({"kind": kind, **dataclasses.asdict(one.said), "ours": ours if one.ours.n else None})
         rows[-1] |= {"floor": one.floor, "explained": one.explained, "verdict": one.verdict}

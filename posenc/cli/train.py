@@ -213,6 +213,7 @@ def _preempted(number: int, frame: Any) -> None:
 def _tell(found: dict[str, Any], folder: Path) -> int:
     """What a sweep would do, as `rehearse` found it."""
     count = f"{found['trials']} trials in {found['programs']} programs, {found['done']} done"
+    todo = f"{found['operations']:.1e} floating-point operations"
     timed = f"by matrix products timed just now on {found['device']}"
-    say(f"{count}, about {lasting(found['seconds'])} {timed}; results would go to {folder}.")
+    say(f"{count}, {todo}, about {lasting(found['seconds'])} {timed}; results would go to {folder}.")
     return 0

@@ -21,8 +21,12 @@ def seconds(cells: list[tuple[Cell, int]], plan: Plan) -> float:
     """An estimate for so many trials of each cell; right within a factor of two on the machines it was tried on."""
     if not cells:
         return 0.0
-    rate = SHARE * peak()
-    return sum(COMPILE + trials * (training(c) * plan.steps + evaluation(c, plan)) / rate for c, trials in cells)
+    return COMPILE * len(cells) + operations(cells, plan) / (SHARE * peak())
+
+
+def operations(cells: list[tuple[Cell, int]], plan: Plan) -> float:
+    """Floating-point operations of so many trials of each cell, whatever the machine."""
+    return sum(trials * (training(c) * plan.steps + evaluation(c, plan)) for c, trials in cells)
 
 
 def training(cell: Cell) -> float:

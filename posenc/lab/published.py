@@ -9,22 +9,24 @@ An experiment file holds `published = [Published(...), Order(...)]`. A verdict i
     not run    no committed record holds it
 
 Our interval is that of `posenc.lab.stats.summary`: the range below six runs, the exact 95 % interval of the median
-from six on, at the learning rate chosen on validation examples. Against the best of several runs, which no interval
-bounds, stands the best of all our runs at all rates, and n says of how many. A verdict is on our setting: where that is
-smaller than the published one, "differs" says that the number does not carry over, and not that it was wrong.
+from six on, at the learning rate chosen on validation examples. A published best of several runs, which no interval
+bounds, is held against the best of all our runs at all rates; median and interval stand beside it. A verdict is on our
+setting: where that is smaller than the published one, "differs" says that the number does not carry over, and not that
+it was wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from posenc.lab import records
+from posenc.lab import quadrature, records
+from posenc.lab.quadrature import Rule, average
 from posenc.lab.results import Results, best_floor, uniform
-from posenc.lab.stats import RANGE, Summary, cells, summary
+from posenc.lab.stats import Summary, cells, summary
 
 AGREES, DIFFERS, OPEN, NOT_RUN = "agrees", "differs", "open", "not run"
 VERDICTS = (AGREES, DIFFERS, OPEN, NOT_RUN)
@@ -54,11 +56,15 @@ class Published:
     """How many runs theirs rests on, where that is known."""
     over: Over = "beyond"
     """Averaged over the sizes longer than any trained on, over those within the range, or over these."""
+    weights: Rule = "equal"
+    """How these sizes enter the average, of ours and of floors: "trapezoid" where theirs is over every size of a range,
+    of which ours evaluates a few."""
     relation: Literal["is", "at least", "at most"] = "is"
     floor: float | None = None
     """What the best guess without the tokens gets right at the sizes of theirs; that of ours unless given."""
 
     def __post_init__(self):
+        quadrature.check(self.weights)
         if not (0 <= self.value <= 1 and 0 <= self.tolerance <= 1):
             raise ValueError(f"{self.value} with a tolerance of {self.tolerance} was given; shares are from 0 to 1.")
         if self.relation != "is" and self.of == "best":
@@ -76,8 +82,10 @@ class Order:
     metric: str | None = None
     tolerance: float = 0.01
     over: Over = "beyond"
+    weights: Rule = "equal"
 
     def __post_init__(self):
+        quadrature.check(self.weights)
         if self.first == self.second:
             raise ValueError(f"{self.first!r} is said to be above itself; give two schemes.")
 
@@ -88,10 +96,14 @@ class Finding:
 
     said: Published | Order
     ours: Summary
-    """Of our runs, or of their paired differences; n is 0 where nothing was run."""
+    """Of our runs at the chosen rate, or of their paired differences; n is 0 where nothing was run."""
     floor: float | None
     """What the best guess without the tokens gets right, by the task's own metric: at their sizes if known, or ours."""
     verdict: str
+    best: float | None = None
+    """Of all our runs, at every rate: what is held against a published best."""
+    best_of: int | None = None
+    """Of how many runs that is the best."""
 
     @property
     def explained(self) -> bool:
@@ -113,25 +125,26 @@ def _finding(said: Published | Order, results: Results | None, rates: dict) -> F
     if isinstance(said, Order):
         ours = summary(_differences(said, results, rates))
         return Finding(said, ours, None, _order(ours, said.tolerance))
+    floor = _floor(said, results)
     if said.task == ALL:
-        values: Iterable[float] = _ranks(said, results, rates).values()
+        chosen: Collection[float] = _ranks(said, results, rates).values()
     else:
-        rate = None if said.of == "best" else rates.get((said.task, said.scheme))
-        values = _measured(results, said.task, said.scheme, said.metric, said.over, rate).values()
-    ours = summary(values)
-    if said.of == "best" and ours.n:
-        best = max(values)
-        ours = Summary(ours.n, best, ours.mean, best, best, "best of all runs")
-    return Finding(said, ours, _floor(said, results), _number(ours, said))
+        chosen = _measured(said, results, said.scheme, rates.get((said.task, said.scheme))).values()
+    ours = summary(chosen)
+    if said.of != "best" or not ours.n:
+        return Finding(said, ours, floor, _number(ours.n, ours.low, ours.high, said))
+    every = chosen if said.task == ALL else _measured(said, results, said.scheme, None).values()
+    best = max(every)
+    return Finding(said, ours, floor, _number(ours.n, best, best, said), best, len(every))
 
 
-def _number(ours: Summary, said: Published) -> str:
-    if not ours.n:
+def _number(n: int, least: float, most: float, said: Published) -> str:
+    if not n:
         return NOT_RUN
     low = 0.0 if said.relation == "at most" else said.value
     high = 1.0 if said.relation == "at least" else said.value
     slack = said.tolerance + 1e-9  # 0.52 - 0.5 is more than 0.02 in floating point
-    return AGREES if ours.low - slack <= high and low <= ours.high + slack else DIFFERS
+    return AGREES if least - slack <= high and low <= most + slack else DIFFERS
 
 
 def _order(gaps: Summary, tolerance: float) -> str:
@@ -145,28 +158,28 @@ def _differences(said: Order, results: Results, rates: dict) -> list[float]:
     a, b = (
         {seed: value for (_, seed), value in found.items()}
         for found in (
-            _measured(results, said.task, scheme, said.metric, said.over, rates.get((said.task, scheme)))
-            for scheme in (said.first, said.second)
+            _measured(said, results, scheme, rates.get((said.task, scheme))) for scheme in (said.first, said.second)
         )
     )
     return [a[seed] - b[seed] for seed in sorted(a.keys() & b.keys())]
 
 
 def _measured(
-    results: Results, task: str, scheme: str, metric: str | None, over: Over, rate: float | None
+    said: Published | Order, results: Results, scheme: str, rate: float | None, task: str | None = None
 ) -> dict[tuple[float, int], float]:
     """Learning rate and seed to the mean over the sizes asked for; without a rate, at every rate.
 
     A diverged run enters as a uniform guess, and without any whole answer.
     """
     found = {}
+    task, metric = task or said.task, said.metric
     for record in results.records:
         about = record["task"]
+        sizes = _sizes(about, said.over)
         for trial in record["trials"]:
             key = trial["knobs"]["lr"], trial["knobs"]["seed"]
             if about["label"] != task or results.label(record, trial) != scheme or rate not in (None, key[0]):
                 continue
-            sizes = _sizes(about, over)
             if trial["outcome"] == "diverged":
                 own = metric in (None, about["metric"])
                 values = [uniform(about, n) if own else 0.0 for n in sizes]
@@ -175,7 +188,7 @@ def _measured(
             else:
                 values = []
             if values:
-                found[key] = float(np.mean(values))
+                found[key] = average(values, sizes, said.weights)
     return found
 
 
@@ -183,7 +196,7 @@ def _sizes(task: dict[str, Any], over: Over) -> list[int]:
     low, high = task["trained"]
     sizes = sorted(int(n) for n in task["floors"])
     if isinstance(over, tuple):
-        return list(over)
+        return sorted(set(over))
     return [n for n in sizes if n > high] if over == "beyond" else [n for n in sizes if low <= n <= high]
 
 
@@ -192,7 +205,7 @@ def _ranks(said: Published, results: Results, rates: dict) -> dict[int, float]:
     tasks, schemes = sorted({t for t, _ in rates}), sorted({s for _, s in rates})
     of: dict[int, list[float]] = {}
     for task in tasks:
-        every = [_measured(results, task, s, said.metric, said.over, rates.get((task, s))) for s in schemes]
+        every = [_measured(said, results, s, rates.get((task, s)), task) for s in schemes]
         by_seed = [{seed: value for (_, seed), value in found.items()} for found in every]
         for seed in set.intersection(*map(set, by_seed)) if said.scheme in schemes else ():
             values = [found[seed] for found in by_seed]
@@ -208,7 +221,7 @@ def _floor(said: Published, results: Results) -> float | None:
     task = next((r["task"] for r in results.records if r["task"]["label"] == said.task), None)
     if task is None or said.metric not in (None, task["metric"]):
         return None
-    best = best_floor(task, _sizes(task, said.over))
+    best = best_floor(task, _sizes(task, said.over), said.weights)
     return best[1] if best else None
 
 
@@ -216,8 +229,3 @@ def counted(found: Iterable[Finding]) -> dict[str, int]:
     """How often each verdict was given."""
     given = [one.verdict for one in found]
     return {verdict: given.count(verdict) for verdict in VERDICTS}
-
-
-def interval(ours: Summary) -> str:
-    """What the brackets of a finding are."""
-    return "" if not ours.n else "range" if ours.kind == RANGE else ours.kind

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from posenc.lab import disk, records, store
+from posenc.lab.quadrature import Rule, average
 from posenc.lab.run import Run
 from posenc.models import kinds
 
@@ -182,11 +183,11 @@ def floors(task: Mapping[str, Any]) -> dict[int, dict[str, float]]:
     return {n: {k: turn(v) for k, v in known[n].items()} for n in sorted(known)}
 
 
-def best_floor(task: Mapping[str, Any], sizes: Iterable[int]) -> tuple[str, float] | None:
+def best_floor(task: Mapping[str, Any], sizes: Sequence[int], rule: Rule = "equal") -> tuple[str, float] | None:
     """The floor that is highest on average over some sizes, and that mean; of equals the simplest."""
     at = [floors(task).get(n, {}) for n in sizes]
     names = [name for name in FLOORS if at and all(name in known for known in at)]
-    means = {name: sum(known[name] for known in at) / len(at) for name in names}
+    means = {name: average([known[name] for known in at], sizes, rule) for name in names}
     return max(means.items(), key=lambda item: item[1], default=None)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc.lab import device, disk, params, plan, store
-from posenc.lab.estimate import seconds
+from posenc.lab.estimate import operations, seconds
 from posenc.lab.experiment import Experiment
 from posenc.lab.lanes import arrangement
 from posenc.lab.toml import to_toml
@@ -85,7 +85,7 @@ def sweep(experiment: Experiment, folder: Path, *, keep: bool = False, lanes: st
 
 
 def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
-    """What a sweep would do: its trials, those done, the programs to compile, and an estimate of the seconds."""
+    """What a sweep would do: its trials, those done, the programs to compile, and estimates of the rest's cost."""
     cells, knobs, steps = plan.cells(experiment), experiment.plan.knobs(), experiment.plan.steps
     outcomes = store.status(folder).outcomes if (folder / "plan.jsonl").exists() else {}
     left = [sum(outcomes.get(plan.identity(c, k, steps)) not in RESULTS for k in knobs) for c in cells]
@@ -95,6 +95,7 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
         "done": len(cells) * len(knobs) - sum(left),
         "groups": len(waiting),
         "programs": sum(2 * len(stages(cell, steps)) + 1 for cell, _ in waiting),  # only the last is evaluated
+        "operations": operations(waiting, experiment.plan),
         "seconds": round(seconds(waiting, experiment.plan)),
         "device": device.named(),
         "lanes": str(arrangement()),

@@ -60,6 +60,7 @@ def test_each_claim_has_a_value_of_ours_an_n_and_a_verdict(posenc, carried):
     assert (first["ours"]["low"], first["ours"]["median"], first["ours"]["high"]) == pytest.approx((0.73, 0.74, 0.75))
     assert second["verdict"] == "differs" and second["ours"]["median"] == pytest.approx(0.54)
     assert third["verdict"] == "not run" and third["ours"] is None
+    assert first["ours"]["best"] is first["ours"]["best_of"] is None, "nobody spoke of a best"
     assert (order["kind"], order["verdict"]) == ("order", "agrees")
     assert order["ours"]["median"] == pytest.approx(0.2)
 
@@ -71,6 +72,20 @@ def test_the_page_shows_the_same(posenc, carried):
     assert "rope over alibi" in said.out and "their text" in said.out and "Setting: smaller." in said.out
     assert "Claims, in all: 4; 2 agrees, 1 differs, 0 open, 1 not run. No more than a floor (†): 0." in said.out
     assert "agrees: the interval, widened by the tolerance" in said.out.replace("\n", " ")
+
+
+def test_a_best_of_several_runs_stands_beside_our_median_range_and_best(posenc, carried):
+    """Of two sizes both rules give the plain mean: 0.75, 0.74, 0.73."""
+    old, new = 'Published("copy", "alibi", 0.9, "their table")', '{}, of="best", runs=30, weights="trapezoid")'
+    (carried / "carried.py").write_text(FILE.replace(old, new.format('Published("copy", "rope", 0.76, "their best"')))
+    row = rows(posenc("reproduce", "carried", "--json"))[1]
+    assert (row["of"], row["runs"], row["weights"], row["verdict"]) == ("best", 30, "trapezoid", "agrees")
+    ours = row["ours"]
+    assert (ours["low"], ours["median"], ours["high"], ours["best"]) == pytest.approx((0.73, 0.74, 0.75, 0.75))
+    assert (ours["n"], ours["best_of"], ours["kind"]) == (3, 3, "range")
+    page = posenc("reproduce", "carried").out
+    assert "0.740 [0.730–0.750], best of 3: 0.750" in page and "0.760 (best of 30) ±0.02" in page
+    assert "accuracy, beyond, trapezoid" in page and "weighted by the trapezoid rule" in page
 
 
 def test_an_experiment_without_a_record_is_one_line_unless_it_is_named(posenc, carried):

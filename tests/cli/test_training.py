@@ -12,6 +12,8 @@ from posenc.lab.experiment_file import from_file
 from posenc.lab.run import Plan, Run
 from tests.lab import made
 
+TIMED = {"seconds": 125.0, "device": "cpu x2"}
+
 
 @pytest.fixture
 def swept(posenc, monkeypatch):
@@ -30,7 +32,7 @@ def swept(posenc, monkeypatch):
         return asked.code
 
     def rehearse(experiment, folder):
-        return {"trials": experiment.trials, "done": 2, "programs": 9, "seconds": 125.0, "device": "cpu x2"}
+        return {"trials": experiment.trials, "done": 2, "programs": 9, "operations": 3.21e15, **TIMED}
 
     monkeypatch.setattr("posenc.lab.sweep.sweep", sweep)
     monkeypatch.setattr("posenc.lab.sweep.rehearse", rehearse)
@@ -92,8 +94,8 @@ def test_a_dry_run_says_how_much_and_writes_nothing(posenc, swept, left):
     said = posenc("run", "--dry-run")
     assert said.code == 0 and not swept and left() == []
     assert said.out == (
-        "3 trials in 9 programs, 2 done, about 2 min 05 s by matrix products timed just now on cpu x2; "
-        "results would go to runs/rope-reverse_string.\n"
+        "3 trials in 9 programs, 2 done, 3.2e+15 floating-point operations, about 2 min 05 s by matrix products timed "
+        "just now on cpu x2; results would go to runs/rope-reverse_string.\n"
     )
 
 

@@ -15,6 +15,7 @@ from posenc.lab.published import (
     findings,
 )
 from posenc.lab.results import Results
+from posenc.lab.stats import summary
 from tests.lab import made
 
 FLAT = {8: 1.0, 16: 1.0}
@@ -68,17 +69,61 @@ def test_a_bound_agrees_where_the_widened_interval_reaches_it(relation, value, v
     assert one(said, results(rope=(0.4, 0.5, 0.6))).verdict == verdict
 
 
-def test_the_best_of_their_runs_stands_beside_the_best_of_ours_at_every_rate():
+def test_the_best_of_their_runs_is_held_against_the_best_of_ours_at_every_rate_beside_our_median():
     """The chosen rate is that of the better validation; the best test value is at the other one."""
     low = [made.trial("rope", "copy", s, FLAT | {24: v, 32: v}, lr=1e-3) for s, v in enumerate((0.2, 0.3))]
     poor = {8: 0.9, 16: 0.9}
     high = [made.trial("rope", "copy", s, poor | {24: v, 32: v}, lr=1e-2) for s, v in enumerate((0.7, 0.8))]
     found = Results("x", (made.record("rope", "rotary", "copy", low + high),))
     best = one(Published("copy", "rope", 0.8, "x", tolerance=0.0, of="best", runs=30), found)
-    assert best.verdict == AGREES and best.ours.n == 4 and best.ours.median == 0.8
+    assert best.verdict == AGREES and (best.best, best.best_of) == (pytest.approx(0.8), 4)
+    assert best.ours == summary((0.2, 0.3)) and best.ours.kind == "range", "median, range and n of the chosen rate"
+    assert one(Published("copy", "rope", 0.25, "x", tolerance=0.0, of="best"), found).verdict == DIFFERS
     assert one(Published("copy", "rope", 0.77, "x", of="best"), found).verdict == DIFFERS
     median = one(Published("copy", "rope", 0.25, "x", tolerance=0.0), found)
-    assert median.verdict == AGREES and median.ours.n == 2 and median.ours.high == 0.3
+    assert median.verdict == AGREES and median.ours == best.ours and median.best is median.best_of is None
+
+
+UNEVEN = {20: 0.9, 24: 0.5, 64: 0.1}
+"""By the trapezoid rule (4 · 0.7 + 40 · 0.3) / 44 = 0.336…, where the plain mean is 0.5."""
+
+
+def uneven(**drops):
+    """Scheme to results at three uneven sizes beyond training, with floors that fall from 0.6 to 0.2 between them."""
+    made_of = []
+    for name, drop in drops.items():
+        curve = FLAT | {n: v - drop for n, v in UNEVEN.items()}
+        made_of.append(made.record(name, "none", "copy", [made.trial(name, "copy", 0, curve)], sizes=curve))
+        for n, floor in {20: 0.6, 24: 0.6, 64: 0.2}.items():
+            made_of[-1]["task"]["floors"][str(n)] = {"uniform": 0.1, "prior": 0.1, "position": floor}
+    return Results("x", tuple(made_of))
+
+
+def test_a_mean_over_every_size_is_held_against_the_trapezoid_rule_over_those_evaluated():
+    """Each value by hand; the floor, (4 · 0.6 + 40 · 0.4) / 44, by the rule of its row."""
+    found = uneven(rope=0.0)
+    for over in ("beyond", (64, 20, 24)):
+        whole = one(Published("copy", "rope", 0.34, "x", weights="trapezoid", over=over), found)
+        plain = one(Published("copy", "rope", 0.34, "x", over=over), found)
+        assert whole.ours.median == pytest.approx(14.8 / 44) and whole.floor == pytest.approx(18.4 / 44)
+        assert plain.ours.median == pytest.approx(0.5) and plain.floor == pytest.approx(1.4 / 3)
+        assert (whole.verdict, plain.verdict) == (AGREES, DIFFERS)
+
+
+def test_of_one_size_every_rule_gives_the_value():
+    for rule in ("equal", "trapezoid"):
+        found = one(Published("copy", "rope", 0.5, "x", over=(24,), weights=rule), uneven(rope=0.0))
+        assert found.ours.median == pytest.approx(0.5)
+
+
+def test_an_order_is_by_the_rule_that_it_names():
+    """Alibi gains at 20 and loses less at 64: below rope in the mean over every size, above in the plain one."""
+    found = uneven(rope=0.0, alibi=0.0)
+    (trial,) = found.records[1]["trials"]
+    for n, value in ((20, 1.0), (64, 0.04)):
+        trial["evaluations"][str(n)]["correct"] = round(1000 * value)
+    assert one(Order("copy", "rope", "alibi", "x", weights="trapezoid"), found).verdict == AGREES
+    assert one(Order("copy", "rope", "alibi", "x"), found).verdict == DIFFERS
 
 
 @pytest.mark.parametrize(
@@ -175,7 +220,9 @@ def test_reciprocal_ranks_are_averaged_over_tasks_and_equals_share_theirs():
         (lambda: Published("copy", "rope", 93.0, "x"), "shares are from 0 to 1"),
         (lambda: Published("copy", "rope", 0.5, "x", tolerance=-0.1), "shares are from 0 to 1"),
         (lambda: Published("copy", "rope", 0.5, "x", of="best", relation="at least"), "a bound"),
+        (lambda: Published("copy", "rope", 0.5, "x", weights="simpson"), "'simpson' weights no sizes"),
         (lambda: Order("copy", "rope", "rope", "x"), "above itself"),
+        (lambda: Order("copy", "rope", "alibi", "x", weights="simpson"), "give 'equal' or 'trapezoid'"),
     ],
 )
 def test_what_nobody_can_have_published_is_refused(make, said):
