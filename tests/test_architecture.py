@@ -27,7 +27,8 @@ FLOORS = [
     "coordinates parameters sides tasks lab.experiment lab.stats models.attentions models.shape",
     "belongs models.build",
     "naming cache model_types lab.toml lab.published show.files show.captions show.task_card show.panels",
-    "arguments kernels layer_types rope_parameters rope_writing show.figures show.tables show.across show.grouped models.decoding",
+    "arguments kernels layer_types rope_parameters rope_writing show.figures show.tables show.across show.grouped"
+    " models.decoding",
     "admission",
     "prepared",
     "attention huggingface models.layers",

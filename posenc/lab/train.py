@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from posenc.arguments import placed
 from posenc.belongs import label
-from posenc.compose import Pattern, bare
+from posenc.compose import Pattern, bare, leaves
 from posenc.coordinates import check_told
 from posenc.lab.lanes import How, lanes
 from posenc.lab.run import Knobs, Run
@@ -88,8 +88,8 @@ def resolve(run: Run) -> Cell:
     scheme, stem = parse(run.scheme), stems.parse(run.stem)
     check_told(scheme)
     scheme = scheme if run.kind.binds else bind(scheme, dims)
-    if run.kind.attends and not causal:
-        _check_direction(scheme, run)
+    if run.kind.attends:
+        (_check_behind if causal else _check_direction)(scheme, run)
     sizes = (dims, run.depth, run.hidden, task.vocab, task.classes)
     shape = Shape(*sizes, run.norm, run.dtype, stem, run.attention, run.dropout, run.kind)
     return Cell(run, task, scheme, shape)
@@ -124,6 +124,16 @@ def _check_direction(scheme: Any, run: Run) -> None:
             raise ValueError(
                 f"{label(one)} is causal only: {one.causal_only}; but model={run.model!r} is bidirectional; take"
                 " model=decoder, or another scheme."
+            )
+
+
+def _check_behind(scheme: Any, run: Run) -> None:
+    """Refuse parameters for keys that a model never shows: nobody would train them."""
+    for one in (leaf for layer in parts(scheme) for leaf in leaves(layer)):
+        if getattr(one, "bidirectional", None):
+            raise ValueError(
+                f"{label(one)} has bidirectional=True, for keys after the query too, but model={run.model!r} shows"
+                " none; leave bidirectional out, or take model=encoder."
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import jax
@@ -20,6 +21,8 @@ from posenc.show.watched import Additive, positions, watch
 
 WIDTHS = (3, 4, 6, 8, 12, 16)
 """Widths of a head, tried in turn until one suits a scheme: those that turn features need them in pairs."""
+LONGER = 8
+"""What a scheme is bound to as trained on, where half of the tokens leaves it nothing."""
 MOVED = 0.5
 TITLES = {
     "single": "Self-attention",
@@ -28,6 +31,7 @@ TITLES = {
     "cross": "Cross-attention",
     "additive": "Additive attention",
 }
+ONE = "take --form single, multi-head or masked, or another scheme"
 ABOUT = {
     "single": "Every token asks all tokens and takes from each as much as its key answers the query.",
     "multi-head": "Each head asks in its own way; what they take stands side by side and is mixed.",
@@ -56,6 +60,8 @@ def sheet(problem: Problem, text: str | None = None, *, blank: bool = False) -> 
             about.append("At the start its parameters change nothing, so they are moved from there at random.")
         if (wide := ours.problem.query.shape[-1]) != problem.query.shape[-1]:
             about.append(f"The scheme asks for heads of {wide} features; those that are new are zero.")
+        if ours.problem.trained:
+            about.append(f"It is bound as trained on {ours.problem.trained} tokens, as fewer leave it nothing.")
         if ours.problem.causal and not problem.causal:
             about.append("The scheme is causal only, so a query sees what stands before it and itself.")
         if not _differ(ours, usual):
@@ -91,12 +97,13 @@ def _suited(problem: Problem, text: str) -> Solved:
     scheme = posenc.parse(text)
     if isinstance(scheme, Pattern):
         raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
+    _check(problem, text, bare(scheme))
     if bare(scheme).causal_only and problem.memory is None:
         problem = dataclasses.replace(problem, causal=True)
     own = problem.query.shape[-1]
     refused: ValueError | None = None
-    for width in (w for w in WIDTHS if w >= own):
-        wide = problem.wide(width)
+    for trained, width in itertools.product((None, LONGER), (w for w in WIDTHS if w >= own)):
+        wide = dataclasses.replace(problem.wide(width), trained=trained)
         try:
             whole = scheme if wide.vector is None else add(_form(wide), scheme)
             return solve(wide, posenc.bind(whole, _dims(wide)))
@@ -106,11 +113,20 @@ def _suited(problem: Problem, text: str) -> Solved:
     raise refused
 
 
+def _check(problem: Problem, text: str, plain: Any) -> None:
+    """Refuse a scheme that this form has no place for."""
+    if problem.memory is not None and not plain.cross:
+        raise ValueError(f"{text} is undefined between two sequences, which --form {problem.form} has; {ONE}.")
+    if problem.vector is not None and (plain.replaces or plain.overrides("query", "key")):
+        raise ValueError(f"{text} acts on q·k, which --form additive does without; {ONE}.")
+
+
 def _dims(problem: Problem) -> Dims:
     """Its sizes; half of its tokens were trained on, so that what schemes do beyond shows too."""
     heads, width, head = problem.query.shape
     count = max(len(problem.x), len(problem.sources))
-    return Dims(width, heads, head, trained=max(2, count // 2), longest=count, causal=problem.causal)
+    trained = problem.trained or max(2, count // 2)
+    return Dims(width, heads, head, trained=trained, longest=max(count, trained), causal=problem.causal)
 
 
 def _moved(params: Any) -> Any:

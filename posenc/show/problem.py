@@ -37,6 +37,7 @@ class Problem:
     vector: np.ndarray | None = None  # what additive attention weighs the hidden features by
     causal: bool = False
     seed: int | None = None
+    trained: int | None = None  # the length that a scheme is bound to, where half of the tokens leaves it nothing
 
     @property
     def sources(self) -> np.ndarray:

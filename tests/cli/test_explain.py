@@ -69,6 +69,20 @@ def test_a_causal_mask_goes_with_several_heads(posenc):
     assert "Mask" in posenc("explain", "attention", "--form", "multi-head", "--causal").out
 
 
-def test_a_scheme_that_no_width_of_heads_suits_says_what_would(posenc):
-    assert "length=7" in posenc("explain", "attention", "--scheme", "fope").err
-    assert posenc("explain", "attention", "--scheme", "fope(length=7)").code == 0
+def test_a_scheme_that_few_tokens_leave_nothing_is_shown_as_trained_on_more(posenc):
+    said = posenc("explain", "attention", "--scheme", "fope")
+    assert said.code == 0 and "bound as trained on 8 tokens, as fewer leave it nothing" in " ".join(said.out.split())
+    assert "trained on" not in posenc("explain", "attention", "--scheme", "fope(length=7)").out
+
+
+@pytest.mark.parametrize(
+    ("form", "scheme", "says"),
+    [
+        ("cross", "t5", "t5 is undefined between two sequences, which --form cross has; take --form single"),
+        ("additive", "rope + learned", "rope + learned acts on q·k, which --form additive does without; take"),
+        ("additive", "path", "path is undefined between two sequences, which --form additive has"),
+    ],
+)
+def test_a_form_that_has_no_place_for_a_scheme_says_which_forms_have(posenc, form, scheme, says):
+    said = posenc("explain", "attention", "--form", form, "--scheme", scheme)
+    assert said.code == 2 and says in said.err and "query_start" not in said.err

@@ -244,6 +244,10 @@ def test_stems_stand_before_every_model():
             {"task": "even_pairs", "model": "encoder", "scheme": "[rope, cope + window(3)]", "depth": 2},
             "'cope' is causal only: its positions count from a key to a later query; but model='encoder'",
         ),
+        (
+            {"model": "decoder", "scheme": "rope + t5(bidirectional=True) + window(3)"},
+            "'t5' has bidirectional=True, for keys after the query too, but model='decoder' shows none; leave",
+        ),
         ({"model": "lst", "scheme": "nope"}, "No model is called 'lst'. Did you mean 'lstm'"),
         ({"model": "lstm + gru", "scheme": "nope"}, "is not one model"),
         ({"model": "lstm(units=3)", "scheme": "nope"}, "'lstm' has no setting 'units'; it has bidirectional, forget"),
