@@ -9,7 +9,8 @@ Zhou et al. (2024), Transformers Can Achieve Length Generalization But Not Robus
 (from memory, and without released code).
 Setting: width 64 for 512 to 1024, 10 digits for 20 to 30 and 6 for Zhou's 40, 6,000 steps of 32 for 50,000 of 128 to
 1000; two layers for Zhou's 6 and McLeish's 16. Sizes keep the papers' factors: 66 is 6.67 times 10, 50 five times, 15
-two and a half times 6.
+two and a half times 6. Numbers of digits are uniform for the longer operand, where the papers draw both (`--set
+uniform=numbers --name both`).
 Cost: about 35 minutes on 2 cores, estimated and not measured.
 Command: posenc sweep experiments/addition.py
 Variation: posenc run --preset coupling, the published size, on a GPU

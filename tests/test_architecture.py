@@ -26,7 +26,7 @@ FLOORS = [
     "lab.suites",
     "coordinates parameters sides tasks lab.experiment lab.stats models.attentions models.shape",
     "belongs models.build",
-    "naming cache model_types lab.toml lab.published show.files show.captions show.task_card show.panels",
+    "naming cache model_types lab.toml lab.draws lab.published show.files show.captions show.task_card show.panels",
     "arguments kernels layer_types rope_parameters rope_writing show.figures show.tables show.across show.grouped"
     " models.decoding",
     "admission",

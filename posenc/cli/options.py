@@ -117,8 +117,9 @@ def _plain(value: Any) -> str:
 
 def _metavar(hint: Any) -> str:
     said = str(hint)
-    if "Literal" in said:
-        return "{" + ",".join(re.findall(r"'(\w+)'", said)) + "}"
+    named = re.findall(r"'(\w+)'", said)
     if "tuple" in said:
-        return "INT,..." if "int" in said else "FLOAT,..."
+        return "|".join(["INT,..." if "int" in said else "FLOAT,...", *named])
+    if "Literal" in said:
+        return "{" + ",".join(named) + "}"
     return next((kind.upper() for kind in ("int", "float") if kind in said), "TEXT")

@@ -45,7 +45,7 @@ def _one(self: Any) -> int:
     given = {n: getattr(self, n) for n in (*words.fields(Run), *words.fields(Plan))}
     said = [f"{n}={value}" for n, value in given.items() if value is not None]
     asked = experiment.from_words([], said, name=self.name, preset=self.preset, yes=self.yes)
-    tell_preset(asked.preset)
+    tell_preset(asked)
     return carry_out(asked, self)
 
 
@@ -91,7 +91,7 @@ class Sweep(How):
         else:
             said = {"name": self.name, "seeds": self.seeds, "preset": self.preset, "yes": self.yes}
             asked = experiment.from_words(self.grid, self.set, **said)
-        tell_preset(asked.preset)
+        tell_preset(asked)
         asked = dataclasses.replace(asked.only(self.only), name=self.name or asked.name)
         experiment.check_many(asked.trials, self.yes)
         if self.save:
@@ -127,12 +127,16 @@ class QuickStart:
         return code
 
 
-def tell_preset(name: str | None) -> None:
+def tell_preset(asked: Experiment) -> None:
     """Say on stderr whose setting is taken, how it is known, and what of it is not done here."""
-    if name is not None:
-        preset = PRESETS[name]
-        known = "; ".join(EVIDENCE[tag] for tag in preset.evidence)
-        print(f"{preset.source} ({known}). Not as there: {'; '.join(preset.left_out)}.", file=sys.stderr)
+    if asked.preset is None:
+        return
+    preset = PRESETS[asked.preset]
+    known, length = "; ".join(EVIDENCE[tag] for tag in preset.evidence), preset.run.length
+    print(f"{preset.source} ({known}). Not as there: {'; '.join(preset.left_out)}.", file=sys.stderr)
+    moved = dict.fromkeys(f"{run.task} trains to {run.length}" for run in asked.runs if run.length != length)
+    if moved and not asked.suites:  # a suite tells all its lengths
+        print(clean(f"{', '.join(moved)}, not to the preset's {length}."), file=sys.stderr)
 
 
 def tell_suites(asked: Experiment, stream: TextIO) -> None:

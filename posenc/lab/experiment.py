@@ -188,7 +188,7 @@ def from_words(
         axes = {"task": words.expanded("task", words.several(pairs[-1][1], "task")), **axes}
     suites = named(value for key, given in pairs if key == "task" for value in words.several(given, key))
     usual = Usual(*starting(preset), preset, suites)
-    planned = usual.planned(plan, axes.get("task", [run.get("task", usual.run.task)]), {*run, *axes})
+    planned = usual.planned(plan, axes.get("task", [run.get("task", usual.run.task)]))
     check_many(math.prod(map(len, axes.values())) * len(planned.seeds) * len(planned.lr), yes)
     runs = _crossed(usual, run, axes)
     asked = [f"--preset {preset}"] * bool(preset) + [f"--grid {' '.join(grids)}"] * bool(grids)

@@ -40,11 +40,18 @@ def cells(experiment: Experiment) -> list[Cell]:
 def evaluated(cell: Cell, asked: Plan) -> tuple[int, ...]:
     """The sizes evaluated: those asked for, or multiples of the largest trained on, as far as the task has them.
 
-    A multiple between two sizes of the task's stands for the lower.
+    A multiple between two sizes of the task's stands for the lower. Refuses "all" where none lies beyond training.
     """
+    sizes = cell.task.sizes
+    if asked.sizes == "all":
+        first, last = cell.run.length + 1, max(sizes.evaluation, default=0)
+        if every := tuple(n for n in range(first, last + 1) if sizes.has(n)):
+            return every
+        raise ValueError(
+            f"sizes are 'all' from {first} on, but {cell.run.task!r} is evaluated to {last}; give numbers."
+        )
     if asked.sizes is not None:
         return asked.sizes
-    sizes = cell.task.sizes
     near = dict.fromkeys(sizes.below(n) for n in asked.around(cell.run.length))
     return tuple(n for n in near if sizes.has(n))
 
@@ -104,7 +111,7 @@ def _check_draws(cell: Cell, longest: int) -> None:
     if not any(map(placed, train.parts(cell.scheme))):
         return
     scheme = bind(cell.scheme, cell.shape.dims)  # a model that binds its own schemes leaves this one open
-    for n, training in ((cell.run.length, True), (longest, False)):
+    for n, training in ((cell.run.length, True), (longest, cell.run.evaluation == "as_trained")):
         check_reach(scheme, cell.shape.dims, _Examples(cell.task, n), training)
 
 

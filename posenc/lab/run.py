@@ -67,6 +67,12 @@ class Run:
     """How scores are made: q·k by the root of the head's width, q·k alone, a layer for each pair, or all alike."""
     dropout: float = later(0.0)
     """The share of features left out in training: of embeddings, and of what attention and feed-forward layers give."""
+    dataset: int | None = later(None)
+    """How many examples there are, seen again in turn and other ones for each seed; fresh ones unless given."""
+    uniform: Literal["sizes", "numbers"] = later("sizes")
+    """What is drawn uniformly: sizes, or each of the numbers whose largest is the size, as papers draw operands."""
+    evaluation: Literal["plain", "as_trained"] = later("plain")
+    """Whether evaluation leaves out dropout and shifts, or keeps both as in training, as Ruoss et al. released it."""
 
     def __post_init__(self):
         convert(self)
@@ -79,6 +85,9 @@ class Run:
             value = getattr(self, name)
             if value is not None and not 1 <= value <= MOST:
                 raise ValueError(f"{name} is {value}; it is a whole number from 1 to {MOST}.")
+        if self.dataset is not None and not (self.dataset % self.batch == 0 < self.dataset <= self.batch * MOST):
+            near = self.batch * min(max(self.dataset // self.batch, 1), MOST)
+            raise ValueError(f"dataset is {self.dataset}; it is a multiple of the batch, {self.batch}, such as {near}.")
         if self.kind.attends and self.width % self.heads:
             raise ValueError(f"{self.heads} heads do not divide a width of {self.width}; choose a multiple.")
         if self.shortest is not None and self.shortest > self.length:
@@ -137,8 +146,9 @@ class Plan:
     """One trial each; `--seeds 5` on the command line means 0 to 4."""
     lr: tuple[float, ...] = (1e-3,)
     """Learning rates, each tried with every seed; the best is chosen on the sizes trained on."""
-    sizes: tuple[int, ...] | None = None
-    """Sizes evaluated; unless given, 0.5, 1, 1.25, 1.5, 2, 3 and 4 times the largest trained on, where they exist."""
+    sizes: tuple[int, ...] | Literal["all"] | None = None
+    """Sizes evaluated, "all" from the first beyond training to the largest that the task is evaluated at; unless given,
+    0.5, 1, 1.25, 1.5, 2, 3 and 4 times the largest trained on, where they exist."""
     rows: int = 256
     """Sequences evaluated at each size."""
     weight_decay: float = 0.0
@@ -163,7 +173,7 @@ class Plan:
             raise ValueError(f"seeds are {self.seeds}; at least one is needed, each once, from 0 to 4294967295.")
         if not self.lr or len(set(self.lr)) < len(self.lr) or not all(math.isfinite(r) and r >= 0 for r in self.lr):
             raise ValueError(f"lr is {self.lr}; at least one rate is needed, each once, finite and not negative.")
-        if self.sizes is not None:
+        if isinstance(self.sizes, tuple):
             object.__setattr__(self, "sizes", tuple(sorted(set(self.sizes))))
             if not self.sizes or not 1 <= self.sizes[0] <= self.sizes[-1] <= MOST:
                 raise ValueError(f"sizes are {self.sizes}; at least one is needed, each from 1 to {MOST}.")

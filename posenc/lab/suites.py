@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import tomllib
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ class Usual:
     """What holds where nothing is said: the usual run and plan or those of a preset, and what suites say of theirs.
 
     A preset comes before a suite, as it was asked for by its name. But it is one cell of its paper, with the length and
-    the sizes of one task: in the suite of that paper each task keeps its own.
+    the sizes of one task: any other task of that paper keeps its own, alone as in its suite.
     """
 
     run: Run
@@ -86,29 +86,30 @@ class Usual:
         return {task: suite for suite in reversed(self.suites) for task in suite.tasks}
 
     def of(self, task: str) -> dict[str, Any]:
-        """What the first suite that has this task says of its run."""
-        lent = self._has.get(task)
-        if lent is None or self.preset is None:
-            return lent.of(task) if lent else {}
-        return {"length": lent.of(task)["length"]} if self.preset in lent.presets else {}
+        """What the first suite that has this task says of its run; beside a preset, in which sizes it was published."""
+        if self.preset is None:
+            return self._has[task].of(task) if task in self._has else {}
+        if task == self.run.task:
+            return {"length": self.run.length}
+        name = task.partition("(")[0].strip()
+        papers = (suite for suite in SUITES.values() if self.preset in suite.presets and name in suite.tasks)
+        return next(({"length": suite.of(task)["length"], "shortest": None} for suite in papers), {})
 
     def filled(self, said: Mapping[str, Any]) -> Run:
         """The run of which this is said."""
         return dataclasses.replace(self.run, **{**self.of(said.get("task", self.run.task)), **said})
 
-    def planned(self, said: Mapping[str, Any], tasks: Iterable[str], of_runs: Container[str]) -> Plan:
-        """The plan of which this is said, for runs of these tasks, with those settings given by somebody.
+    def planned(self, said: Mapping[str, Any], tasks: Iterable[str]) -> Plan:
+        """The plan of which this is said, for runs of these tasks.
 
-        As there is one plan for all, suites say something of it only where all tasks are theirs and they agree.
+        As there is one plan for all, suites say something of it only where all tasks are theirs and they agree, and the
+        sizes of a preset hold only where none of its paper's tasks was published with another length.
         """
         lent, plans = [self.of(task) for task in tasks], [suite.plan for suite in self.suites]
-        if not all(lent):
-            told = {}
-        elif self.preset is None:
-            told = plans[0] if all(plan == plans[0] for plan in plans) else {}
+        if self.preset is not None:
+            told = {"sizes": None} if any(one.get("length", self.run.length) != self.run.length for one in lent) else {}
         else:
-            moved = "length" not in of_runs and any(one["length"] != self.run.length for one in lent)
-            told = {"sizes": None} if moved else {}
+            told = plans[0] if all(lent) and all(plan == plans[0] for plan in plans) else {}
         return dataclasses.replace(self.plan, **{**told, **said})
 
 

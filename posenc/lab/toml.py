@@ -72,7 +72,7 @@ def from_toml(text: str, name: str = "sweep", yes: bool = False) -> Experiment:
     base, axes = _said(whole)
     usual = Usual(*starting(preset), preset, named(_in_place_of_tasks(whole)))
     tasks = next((axis["task"] for axis in axes if "task" in axis), [base.get("task", usual.run.task)])
-    plan = usual.planned(_values(whole.get("plan", {}), Plan), tasks, {*base, *(n for axis in axes for n in axis)})
+    plan = usual.planned(_values(whole.get("plan", {}), Plan), tasks)
     points = [[dict(zip(axis, p, strict=True)) for p in zip(*axis.values(), strict=True)] for axis in axes]
     check_many(math.prod(map(len, points)) * len(plan.seeds) * len(plan.lr), yes)
     every = [{k: v for part in p for k, v in part.items()} for p in itertools.product(*points)]

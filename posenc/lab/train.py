@@ -23,6 +23,7 @@ from posenc.arguments import placed
 from posenc.belongs import label
 from posenc.compose import Pattern, bare, leaves
 from posenc.coordinates import check_told
+from posenc.lab import draws
 from posenc.lab.lanes import How, lanes
 from posenc.lab.run import Knobs, Run
 from posenc.models import attentions, kinds, stems
@@ -241,22 +242,19 @@ def program(cell: Cell, stride: int, rows: int, sizes: tuple[int, ...], how: How
 
 
 def size_at(cell: Cell, knobs: Knobs, n: Array) -> tuple[Array, Array]:
-    """The size of a step, drawn from the step alone: trials that meet the same lengths differ by less noise.
-
-    A number that is no size of the task's stands for the size below it.
-    """
-    run, padded, below = cell.run, jnp.asarray(edges(cell)), cell.task.sizes.below
-    key = jax.random.fold_in(jax.random.key(run.length), n)
+    """The size of a step, drawn from the step alone: trials that meet the same lengths differ by less noise."""
+    run, padded = cell.run, jnp.asarray(edges(cell))
+    key = jax.random.fold_in(jax.random.key(run.length), draws.turn(run, n))
     if run.lengths == "example":
         key = jax.random.fold_in(key, knobs.seed)
-        sizes = below(jax.random.randint(key, (run.batch,), run.shortest, run.length + 1))
-        return sizes, jnp.int32(len(padded) - 1)
-    size = below(jax.random.randint(key, (), run.shortest, run.length + 1))
+        return draws.sizes(run, cell.task, key, (run.batch,)), jnp.int32(len(padded) - 1)
+    size = draws.sizes(run, cell.task, key, ())
     return size, jnp.searchsorted(padded, size)
 
 
 def _loss_and_gradient(cell: Cell, n_max: int, model: PyTree, knobs: Knobs, n: Array, size: Array):
-    batch = cell.task.sample(train_key(knobs.seed, n), size, batch=cell.run.batch, n_max=n_max)
+    key = train_key(knobs.seed, draws.turn(cell.run, n))
+    batch = cell.task.sample(key, size, batch=cell.run.batch, n_max=n_max)
     return jax.value_and_grad(cross_entropy)(model, batch, positions_key(knobs.seed, "train", n))
 
 
@@ -285,7 +283,8 @@ def examined(cell: Cell, rows: int, n_max: int, model: PyTree, seed: Array, n: A
     def some(part: tuple) -> dict[str, Array]:
         number, given = part
         own = jax.random.fold_in(positions_key(seed, "evaluation", n), 2 * number + choosing)
-        return by_row(hits(model(inputs(given), own), given), given)
+        training = cell.run.evaluation == "as_trained"
+        return by_row(hits(model(inputs(given), own, train=training), given), given)
 
     cut = jax.tree.map(lambda a: a.reshape(-1, each, *a.shape[1:]), batch)
     counted = jax.lax.map(some, (jnp.arange(rows // each, dtype=jnp.int32), cut))

@@ -11,7 +11,7 @@ import difflib
 import types
 import typing
 from collections.abc import Iterable
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 from posenc.lab.run import Plan, Run
 
@@ -125,6 +125,8 @@ def value(name: str, given: Any) -> Any:
         return (given,) if any(typing.get_origin(k) is tuple for k in kinds) and given is not None else given
     if types.NoneType in kinds and given in ("None", "none"):
         return None
+    if any(given in typing.get_args(kind) for kind in kinds if typing.get_origin(kind) is Literal):
+        return given
     return _read(name, given, kinds[0])
 
 

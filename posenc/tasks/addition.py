@@ -27,6 +27,7 @@ from posenc.tasks.digits import (
     number,
     places,
     spelled,
+    ways,
     written,
 )
 from posenc.tasks.draw import INT, between
@@ -74,7 +75,8 @@ class Addition(Task, name="addition"):
     an operand of one digit. Digits are the tokens 0 … 9, then + and the markers.
 
     n is the number of digits of the longer operand, the other number is drawn as in the papers, where all pairs are
-    equally likely; both are strata. `other` fixes it: the first operand has n digits, the second "same" or so many.
+    equally likely; both are strata. Over n that law is 2n - 1, which a run has with `uniform="numbers"`; else all n are
+    equally likely. `other` fixes the pair: the first operand has n digits, the second "same" or so many.
 
     Offers "digit" (a digit's place in its number as written, which is its weight where numbers are reversed) and
     "coupled" (digits of equal weight, and their markers, share a number). BOS, EOS and padding have 0, as have the two
@@ -129,6 +131,9 @@ class Addition(Task, name="addition"):
         top = form.hints - 1  # an answer has one digit more
         beyond = tuple(n for n in form.sizes.evaluation if n <= top)
         return Sizes(1, (1, min(form.sizes.train[1], top)), beyond, top)
+
+    def ways(self, n):
+        return ways(n, 2, self.other)
 
     def tokens(self, n):
         return _length(n, 2, self.form, self.other)
@@ -185,6 +190,9 @@ class AdditionMulti(Task, name="addition_multi"):
             raise ValueError(
                 f"'addition_multi' adds 2 to {TEN} numbers, whose sum has one digit more, not {self.numbers}."
             )
+
+    def ways(self, n):
+        return ways(n, self.numbers, self.other)
 
     def tokens(self, n):
         return _length(n, self.numbers, FORMS["coupling"], self.other)

@@ -11,7 +11,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc.tasks.digits import Other, check_other, counts, largest, places, spelled
+from posenc.tasks.digits import Other, check_other, counts, largest, places, spelled, ways
 from posenc.tasks.draw import INT, between, integers
 from posenc.tasks.layout import prompted
 from posenc.tasks.task import Layout, Sizes, Task
@@ -48,6 +48,9 @@ class BitwiseOr(Task, name="bitwise_or"):
     def validate(self):
         super().validate()
         check_other(self, self.other, what="bits")
+
+    def ways(self, n):
+        return n * n if self.bits == "as_released" and self.other == "any" else ways(n, 2, self.other)
 
     def tokens(self, n):
         return n + 2 * largest(n, self.other) + (min(n, self.other) if isinstance(self.other, int) else n) + 4

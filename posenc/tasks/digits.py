@@ -1,8 +1,9 @@
 """Numbers as rows of digits, the units first, so that none is too large; how many they have, and how they are written.
 
 A pair of sizes is one size here: n is the larger of them. Papers draw both uniformly and independently; given that the
-larger is n, `counts` draws the rest of that law exactly. A size is uniform in our training, where the larger of an
-independent pair is large more often than small. `other` fixes the rest, so that a grid of pairs can be evaluated.
+larger is n, `counts` draws the rest of that law exactly. The larger of an independent pair is large more often than
+small, as `ways` counts; a run draws sizes so where its `uniform` is "numbers", and else all alike. `other` fixes the
+rest, so that a grid of pairs can be evaluated.
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ def check_other(task: Task, other: Other, *, least: int = 1, what: str = "digits
 def largest(n: int, other: Other) -> int:
     """The larger size of a pair, on the host."""
     return max(n, other) if isinstance(other, int) else n
+
+
+def ways(n: int, k: int, other: Other = "any", *, least: int = 1) -> int:
+    """How many lists of k sizes from `least` on have the largest n; 1 where `other` fixes them."""
+    return (n - least + 1) ** k - (n - least) ** k if other == "any" else 1
 
 
 def counts(key: PRNGKeyArray, n: Rows, k: int, other: Other = "any", *, least: int = 1) -> list[Rows]:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc.tasks import coupling
-from posenc.tasks.digits import TEN, Other, check_other, counts, number
+from posenc.tasks.digits import TEN, Other, check_other, counts, number, ways
 from posenc.tasks.draw import INT, between, look
 from posenc.tasks.layout import prompted
 from posenc.tasks.task import Layout, Sizes, Task
@@ -53,6 +53,9 @@ class SortLabels(Task, name="sort_labels"):
     def sizes(self):
         beyond = tuple(n for n in (11, 15, 20, 25, 30) if n <= self.labels)
         return Sizes(1, (1, min(10, self.labels)), beyond, self.labels)
+
+    def ways(self, n):
+        return ways(n, 2, self.other)
 
     def tokens(self, n):
         return n * (3 + self._digits(n)) - 1 + 2 * n - 1 + 3

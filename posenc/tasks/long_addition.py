@@ -13,7 +13,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc.tasks.digits import TEN, carried, counts, number, spelled, written
+from posenc.tasks.digits import TEN, carried, counts, number, spelled, ways, written
 from posenc.tasks.draw import between
 from posenc.tasks.layout import prompted
 from posenc.tasks.task import Layout, Sizes, Task
@@ -31,8 +31,9 @@ class AdditionKazemnejad(Task, name="addition_kazemnejad"):
     4 … 8 and independent; `law="as_released"` is that at n = 8, the one size it trains on (at any size to 8, both are
     uniform on `shortest` … n), and the test set beyond. So most of what it tests has one operand of a trained length:
     look at the strata. A number of one digit may be 0, others begin with 1 … 9. The released code has equally many
-    examples for each pair, so that its mean weighs size n by 2(n - 4) + 1. No "coupled" is offered: where the answer is
-    not padded, the number at SEP would tell how long it is.
+    examples for each pair, so that its mean weighs size n by 2(n - 4) + 1, as a run trains with
+    `uniform="numbers"`. No "coupled" is offered: where the answer is not padded, the number at SEP would tell how long
+    it is.
     """
 
     layout = Layout.LM
@@ -51,6 +52,9 @@ class AdditionKazemnejad(Task, name="addition_kazemnejad"):
         top = max(TRAINED, self.shortest)
         beyond = tuple(n for n in range(9, 17) if n > top)
         return Sizes(self.shortest, (top if self.law == "as_released" else self.shortest, top), beyond)
+
+    def ways(self, n):
+        return ways(n, 2, least=self.shortest) if self.law == "longest" else 1
 
     def tokens(self, n):
         return 3 * n + 5

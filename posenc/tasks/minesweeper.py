@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc.tasks import coupling
-from posenc.tasks.digits import Other, check_other, counts, largest
+from posenc.tasks.digits import Other, check_other, counts, largest, ways
 from posenc.tasks.draw import INT, look, uniforms
 from posenc.tasks.layout import prompted
 from posenc.tasks.task import Layout, Sizes, Task
@@ -66,6 +66,9 @@ class Minesweeper(Task, name="minesweeper"):
     def sizes(self):
         low = self.shortest
         return Sizes(low, (low, max(9, low)), tuple(n for n in (10, 11, 12) if n > low))
+
+    def ways(self, n):
+        return ways(n, 2, self.other, least=self.shortest)
 
     def tokens(self, n):
         rows = self.other if isinstance(self.other, int) else n

@@ -24,6 +24,7 @@ from posenc.tasks.digits import (
     places,
     product,
     spelled,
+    ways,
     written,
 )
 from posenc.tasks.draw import INT, integers
@@ -98,6 +99,9 @@ class MultiplicationAbacus(Task, name="multiplication_abacus"):
     def validate(self):
         super().validate()
         check_other(self, self.other)
+
+    def ways(self, n):
+        return ways(n, 2, self.other)
 
     def tokens(self, n):
         return 2 * (n + (self.other if isinstance(self.other, int) else n)) + 4

@@ -190,6 +190,11 @@ class Task(ABC):
             if isinstance(given, int) and given > MOST:
                 raise ValueError(f"The setting {field.name!r} of {self.name!r} is at most {MOST}, not {given}.")
 
+    def ways(self, n: int) -> int:
+        """In how many ways a size comes about, which its paper draws equally often: pairs of numbers of which n is the
+        larger. 1 where n itself is drawn."""
+        return 1
+
     @property
     def vocab(self) -> int:
         """All input tokens are below this."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 
@@ -12,6 +13,7 @@ from posenc.lab.presets import EVIDENCE, PRESETS
 from posenc.lab.run import Plan, Run
 from posenc.lab.toml import from_toml, to_toml
 from posenc.lab.train import resolve
+from posenc.tasks import parse
 from tests.cli.conftest import left as left  # fixtures
 from tests.cli.conftest import posenc as posenc
 
@@ -41,14 +43,39 @@ def test_numbers_of_a_paper_stand_as_they_were_published():
     based = PRESETS["based"]
     assert based.plan.lr == pytest.approx([10 ** (-3 + n / 2) for n in range(4)], rel=1e-2)
     assert based.plan.steps * based.run.batch == 32 * 180_000 and (based.run.width, based.run.heads) == (64, 1)
+    assert [parse(preset.run.task).pairs for preset in (zoology, based)] == [16, 64], "the hardest of each"
+    for preset, sizes in ((zoology, (256,)), (based, (256, 512, 1024))):
+        assert (resolve(preset.run).run.shortest, preset.run.length, preset.plan.sizes) == (256, 256, sizes)
+    assert zoology.plan.steps * zoology.run.batch == 64 * 100_000 and zoology.plan.rows == 3000
     assert PRESETS["kazemnejad"].run.width * 4 == PRESETS["kazemnejad"].run.hidden == 3072
     assert PRESETS["flipflop"].plan.warmup * PRESETS["flipflop"].plan.steps == 50
 
 
-def test_what_the_released_evaluation_of_ruoss_does_otherwise_is_told():
-    """Traps of their example, of which no setting of ours follows either: what it scores, and with what."""
+def test_a_paper_that_trains_on_so_many_examples_does_so_here_but_for_what_fills_no_batch():
+    """Read anew from the tables of settings; the others draw fresh examples in every step."""
+    few = {"kazemnejad": 10**5, "zhou": 3 * 10**7, "abacus": 2 * 10**7, "coupling": 10**6, "mqar": 10**5}
+    few |= {"based": 180_000, "cope": 10**4}
+    for name, preset in PRESETS.items():
+        assert (preset.run.dataset is None) == (name not in few), name
+        assert name not in few or 0 <= few[name] - preset.run.dataset < preset.run.batch, name
+        assert "fresh" not in " ".join(preset.left_out)
+
+
+def test_papers_that_draw_both_numbers_alike_do_so_here():
+    assert {name for name, preset in PRESETS.items() if preset.run.uniform == "numbers"} == {
+        *("kazemnejad", "abacus", "coupling"),
+    }
+
+
+def test_what_the_released_evaluation_of_ruoss_does_otherwise_is_told_and_can_be_asked_for():
+    """Traps of their example: what it scores, and with what."""
     told = " ".join(PRESETS["ruoss"].left_out)
     assert "dropout left on in evaluation" in told and "from size 42 on" in told
+    words = [f"{name}={value}" for name, value in re.findall(r"--(\w+) ([\w:]+)", told)]
+    assert sorted(words) == ["evaluation=as_trained", "sizes=42:501", "sizes=all"]
+    made = from_words([], words[1:], preset="ruoss")
+    assert made.runs[0].evaluation == "as_trained" and made.plan.sizes == tuple(range(42, 501))
+    assert PRESETS["ruoss"].run.evaluation == "plain" and 42 not in PRESETS["ruoss"].plan.sizes
 
 
 @EVERY

@@ -29,7 +29,7 @@ def met(monkeypatch):
     def batches(scheme, seed):
         run = Run(task="copy(symbols=3)", scheme=scheme, model="decoder", width=8, depth=2, heads=2, batch=4, length=4)
         cell, n = resolve(run), jnp.int32(4)
-        nothing = lambda given, key: jnp.zeros((*given.tokens.shape, cell.task.classes))  # noqa: E731
+        nothing = lambda given, key, train: jnp.zeros((*given.tokens.shape, cell.task.classes))  # noqa: E731
         seen.clear()
         for choosing in (False, True):
             train._sums(cell, 8, 6, nothing, jnp.uint32(seed), n, jnp.bool_(choosing))

@@ -177,6 +177,41 @@ def test_a_suite_trains_in_each_setting_that_its_tasks_were_published_in(preset,
     can_train(made)
 
 
+@pytest.mark.parametrize(("preset", "name"), [(p, suite.name) for suite in TOLD.values() for p in suite.presets])
+def test_a_task_alone_beside_a_preset_trains_as_in_the_suite_of_its_paper(preset, name):
+    of_suite = from_words([f"task=suite:{name}", "scheme=nope"], preset=preset)
+    for run in of_suite.runs:
+        alone = from_words([], [f"task={run.task}", "scheme=nope"], preset=preset)
+        assert alone.runs == (run,)
+        moved = run.length != PRESETS[preset].run.length
+        assert alone.plan == (dataclasses.replace(PRESETS[preset].plan, sizes=None) if moved else PRESETS[preset].plan)
+        toml = from_toml(f'preset = "{preset}"\n[run]\ntask = "{run.task}"\nscheme = "nope"\n')
+        assert (toml.runs, toml.plan) == (alone.runs, alone.plan)
+        if moved:
+            can_train(alone)
+
+
+def test_settings_of_a_task_leave_it_one_of_its_paper_and_what_is_typed_wins():
+    permuted = from_words([], ["task=lego(permute=True)"], preset="kazemnejad")
+    assert permuted.runs[0].length == 8 and permuted.plan.sizes is None
+    typed = from_words(["task=lego,copy"], ["length=10", "shortest=5"], preset="kazemnejad")
+    assert {(run.length, run.shortest) for run in typed.runs} == {(10, 5)}
+    can_train(typed)
+    assert from_words([], ["task=lego", "sizes=9:17"], preset="kazemnejad").plan.sizes == tuple(range(9, 17))
+    other = from_words([], ["task=even_pairs"], preset="kazemnejad")
+    assert other.runs[0].length == 20 and other.plan == PRESETS["kazemnejad"].plan, "no task of that paper"
+    mixed = from_words(["task=lego,even_pairs"], ["model=decoder"], preset="kazemnejad")
+    assert [run.length for run in mixed.runs] == [8, 20] and mixed.plan.sizes is None
+    assert from_words([], ["task=mqar"], preset="mqar").runs[0].shortest is None, "256 is of the preset's own task"
+
+
+def test_a_dry_run_beside_a_preset_says_which_length_a_task_takes(posenc, left):
+    small = ("--width", "16", "--heads", "2", "--hidden", "16", "--depth", "1", "--seeds", "1", "--steps", "2")
+    said = posenc("run", "--preset", "kazemnejad", "--task", "lego", *small, "--dry-run")
+    assert said.code == 0 and said.err.endswith("lego trains to 8, not to the preset's 20.\n") and left() == []
+    assert posenc("run", "--preset", "kazemnejad", *small, "--dry-run").err.count("\n") == 1
+
+
 def test_sizes_of_a_preset_hold_where_all_tasks_train_at_its_length():
     assert from_words(["task=suite:chomsky"], preset="ruoss").plan.sizes == PRESETS["ruoss"].plan.sizes
     assert from_words(["task=suite:kazemnejad"], preset="kazemnejad").plan.sizes is None
