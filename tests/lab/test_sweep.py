@@ -284,8 +284,11 @@ def test_a_trial_is_named_by_everything_that_decides_its_result():
         dataclasses.replace(BASE, width=16),
         dataclasses.replace(BASE, task="parity_check"),
         dataclasses.replace(BASE, length=5),
+        dataclasses.replace(BASE, dataset=8),
+        dataclasses.replace(BASE, uniform="numbers"),
+        dataclasses.replace(BASE, evaluation="as_trained"),
     ]
-    assert len({base, name(BASE, seed=1), name(BASE, steps=5), *map(name, changed)}) == 7
+    assert len({base, name(BASE, seed=1), name(BASE, steps=5), *map(name, changed)}) == 10
 
 
 def test_a_new_revision_is_a_new_trial(monkeypatch):
