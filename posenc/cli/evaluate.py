@@ -30,8 +30,8 @@ class Evaluate:
     """A run's name, or its folder."""
     task: Text = None
     """Another task, whose tokens and layout are those trained on."""
-    sizes: Annotated[str | None, arg(metavar="INT,...", help_behavior_hint="")] = None
-    """Sizes: 512,1024, or 41:501 for all from 41 to 500."""
+    sizes: Annotated[str | None, arg(metavar="INT,...|all", help_behavior_hint="")] = None
+    """Sizes: 512,1024, or 41:501 for all from 41 to 500, or all that the task is evaluated at beyond training."""
     rows: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
     """Examples of each size."""
     by: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ import numpy as np
 from posenc.lab import params, plan, records, store, train
 from posenc.lab.kept import restored
 from posenc.lab.results import Results
-from posenc.lab.run import Knobs
+from posenc.lab.run import Knobs, Plan
 from posenc.lab.stats import cells
 from posenc.lab.train import Cell, State
 from posenc.tasks import Task, spec
@@ -43,7 +43,11 @@ class Asked:
 
 
 def ask(
-    results: Results, *, task: Task | None = None, sizes: Sequence[int] | None = None, rows: int | None = None
+    results: Results,
+    *,
+    task: Task | None = None,
+    sizes: tuple[int, ...] | Literal["all"] | None = None,
+    rows: int | None = None,
 ) -> Results:
     """The results of the same trained models on another task, at other sizes, or on more examples.
 
@@ -74,7 +78,7 @@ def groups(
     by: Sequence[str],
     *,
     task: Task | None = None,
-    sizes: Sequence[int] | None = None,
+    sizes: tuple[int, ...] | Literal["all"] | None = None,
     rows: int | None = None,
 ) -> list[dict[str, Any]]:
     """One dict for each trial and group of examples: its values of `by`, what was counted there, and the share right.
@@ -109,7 +113,9 @@ def groups(
     return found
 
 
-def _asked(results: Results, task: Task | None, sizes: Sequence[int] | None, rows: int | None) -> Iterator[Asked]:
+def _asked(
+    results: Results, task: Task | None, sizes: tuple[int, ...] | Literal["all"] | None, rows: int | None
+) -> Iterator[Asked]:
     """What is asked of each record, all of it looked at before the first model is."""
     if results.folder is None:
         raise ValueError(f"The bundle {results.name!r} holds no parameters; name the folder of a run with --keep.")
@@ -131,10 +137,10 @@ def _asked(results: Results, task: Task | None, sizes: Sequence[int] | None, row
         cell = train.stages(plan.read_cell(line), line["steps"])[-1][0]
         other = cell.task if task is None else task
         _check_tokens(cell, other)
-        at = tuple(line["sizes"] if sizes is None else sizes)
+        cell = cell._replace(task=other)
+        at = tuple(line["sizes"]) if sizes is None else plan.evaluated(cell, Plan(sizes=sizes))
         for n in at:
             other.check_size(n)
-        cell = cell._replace(task=other)
         plan.fits(cell, max(at))
         every.append(Asked(record, cell, at, line["rows"] if rows is None else rows))
     return iter(every)

@@ -1,7 +1,7 @@
 """Products in a finite group: how hard a state is to track depends on the group alone (Merrill et al., 2024, §5).
 
 Z60, A4xZ5 and A5 have 60 elements each: the first commutes, the second can be taken apart into commuting ones, the
-third cannot, and its words are as hard as any of their kind. `word_problem(group='Z2')` is the running parity.
+third cannot, and its words are as hard as any of their kind. `word_problem(group='Z2')` is cumulative parity.
 
 @inproceedings{merrill2024illusion, title={The Illusion of State in State-Space Models},
   author={Merrill, William and Petty, Jackson and Sabharwal, Ashish}, booktitle={ICML}, year={2024},

@@ -15,6 +15,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from posenc.registry import later
 from posenc.tasks.draw import FLOAT, INT, between, distinct, integers, look, places
 from posenc.tasks.layout import prompted
 from posenc.tasks.task import Layout, Sizes, Task
@@ -25,17 +26,22 @@ class Needle(Task, name="needle"):
 
     f f KEY k VAL v v f f ASK k SEP  ->  v v EOS       width 2; n is the haystack with its needles
 
-    `needles` of 3 + width tokens stand apart, uniform over all ways to place them; their keys are distinct. With
-    `queries` several keys are asked for, and all values are the answer, in that order. The stratum "depth" is the tenth
-    of the haystack in which the first needle asked for stands. Fillers are the tokens from 0 on, then keys, then
-    values, then KEY, VAL, ASK.
+    `needles` of 3 + width tokens stand apart, uniform over all ways to place them; so many share a key as `per_key`
+    says, and one unless given (RULER's multi-key; above 1 its multi-value). With `queries` several keys are asked for
+    (multi-query). The answer are all values of the first key, in the order of the text, then those of the next. The
+    stratum "depth" is the tenth of the haystack in which the first needle of the first key stands. Fillers are the
+    tokens from 0 on, then keys, then values, then KEY, VAL, ASK.
     """
 
     layout = Layout.LM
     ability = ("recall",)
     suites = ("recall",)
-    least = {"fillers": 1, "keys": 1, "values": 2, "needles": 1, "width": 1, "queries": 1}
-    samples = ({"needles": 3, "width": 2, "queries": 2}, {"needles": 4, "width": 1, "values": 3})
+    least = {"fillers": 1, "keys": 1, "values": 2, "needles": 1, "width": 1, "queries": 1, "per_key": 1}
+    samples = (
+        {"needles": 3, "width": 2, "queries": 2},
+        {"needles": 4, "width": 1, "values": 3},
+        {"needles": 6, "width": 1, "queries": 2, "per_key": 2},
+    )
 
     fillers: int = 16
     keys: int = 16
@@ -43,6 +49,7 @@ class Needle(Task, name="needle"):
     needles: int = 1
     width: int = 4
     queries: int = 1
+    per_key: int = later(1)
 
     alphabet = property(lambda task: task.fillers + task.keys + task.values + 3)
     choices = property(lambda task: task.values)
@@ -50,10 +57,14 @@ class Needle(Task, name="needle"):
 
     def validate(self):
         super().validate()
-        if not self.queries <= self.needles <= self.keys:
+        if self.needles % self.per_key:
             raise ValueError(
-                "There are no more queries than needles, nor needles than keys; "
-                f"queries={self.queries}, needles={self.needles}, keys={self.keys} were given."
+                f"{self.needles} needles were given with per_key={self.per_key}; make them a multiple of it."
+            )
+        if not self.queries <= self.needles // self.per_key <= self.keys:
+            raise ValueError(
+                "There are no more queries than needles, nor needles than keys, where needles of one key count once; "
+                f"queries={self.queries}, needles={self.needles}, per_key={self.per_key}, keys={self.keys} were given."
             )
 
     @property
@@ -63,7 +74,7 @@ class Needle(Task, name="needle"):
         return dict(enumerate([*names, "KEY", "VAL", "ASK"]))
 
     def tokens(self, n):
-        return n + 1 + self.queries + self.queries * self.width + 3
+        return n + 1 + self.queries + self.queries * self.per_key * self.width + 3
 
     def make(self, key, n, n_max):
         where, who, what, noise, which = jax.random.split(key, 5)
@@ -71,17 +82,20 @@ class Needle(Task, name="needle"):
         spare = q * (span - 1)  # a needle is one block among the fillers
         block = places(where, n - spare, q, n_max - spare)
         rank = jnp.sum(block[:, :, None] > block[:, None, :], axis=2, dtype=INT)
-        k = self.fillers + distinct(who, jnp.zeros((rows, self.keys), FLOAT), q)
+        k = self.fillers + distinct(who, jnp.zeros((rows, self.keys), FLOAT), q // self.per_key)
         v = integers(what, rows, q * self.width, self.values).reshape(rows, q, self.width)
         v = self.fillers + self.keys + v
         KEY, VAL, ASK = (jnp.full((rows, q, 1), self.alphabet - 3 + word, INT) for word in range(3))
-        needle = jnp.concatenate([KEY, k[:, :, None], VAL, v], axis=2)
+        needle = jnp.concatenate([KEY, jnp.repeat(k, self.per_key, axis=1)[:, :, None], VAL, v], axis=2)
         x = _hidden(integers(noise, rows, n_max, self.fillers), needle, block + rank * (span - 1))
-        j = places(which, jnp.full_like(n, q), self.queries, q)
+        each = q // self.per_key
+        j = places(which, jnp.full_like(n, each), self.queries, each)
         prompt = _then(x, n, jnp.concatenate([ASK[:, 0], look(k, j)], axis=1))
-        answer = jnp.take_along_axis(v, j[:, :, None], axis=1).reshape(rows, -1)
+        at = block.reshape(rows, each, self.per_key)
+        v = jnp.take_along_axis(v.reshape(*at.shape, self.width), jnp.argsort(at, axis=2)[..., None], axis=2)
+        answer = jnp.take_along_axis(v, j[:, :, None, None], axis=1).reshape(rows, -1)
         m = jnp.full_like(n, answer.shape[1])
-        depth = {"depth": 10 * look(block, j[:, :1])[:, 0] // (n - spare)}
+        depth = {"depth": 10 * look(at.min(axis=2), j[:, :1])[:, 0] // (n - spare)}
         return prompted(self, n, self.tokens(n_max), prompt, n + 1 + self.queries, answer, m, depth)
 
     def answer(self, prompt):
@@ -90,7 +104,7 @@ class Needle(Task, name="needle"):
         told = {}
         for i, token in enumerate(haystack):
             if token == mark:
-                told[haystack[i + 1]] = haystack[i + 3 : i + 3 + self.width]
+                told.setdefault(haystack[i + 1], []).extend(haystack[i + 3 : i + 3 + self.width])
         return [value for k in asked for value in told[k]] + [self.special("EOS")]
 
 

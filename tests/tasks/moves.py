@@ -4,7 +4,7 @@ an order does not matter to changes its order. Where nothing may be moved, a sen
 A move takes a generator, the task and one prompt, and gives another prompt; `MOVES` and `FIXED` name every task once.
 """
 
-from itertools import groupby
+from itertools import chain, groupby
 
 
 def among(rng, prompt, at):
@@ -154,7 +154,11 @@ def haystack(rng, task, prompt):
         size = long if prompt[at] == mark else 1
         parts.append(prompt[at : at + size])
         at += size
-    return [prompt[0], *shuffled(rng, parts), *prompt[cut:]]
+    moved = [parts[i] for i in rng.permutation(len(parts))]
+    if getattr(task, "per_key", 1) > 1:  # values of one key are told in the order of the text
+        needles = iter(part for part in parts if part[0] == mark)
+        moved = [next(needles) if part[0] == mark else part for part in moved]
+    return [prompt[0], *chain.from_iterable(moved), *prompt[cut:]]
 
 
 def ignored_bits(rng, task, prompt):

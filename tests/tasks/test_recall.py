@@ -32,6 +32,8 @@ def test_released_fillers_may_be_a_key_of_the_row_and_are_then_not_scored():
     [
         ("mqar(symbols=8)", "4 pairs need 10 symbols"),
         ("mqar(as_released=True)", "goes with random_non_queries"),
+        ("needle(needles=3, per_key=2)", "3 needles were given with per_key=2; make them a multiple of it"),
+        ("needle(needles=4, per_key=2, queries=3)", "where needles of one key count once"),
         ("needle(queries=2)", "no more queries than needles"),
         ("needle(needles=20)", "nor needles than keys"),
         ("associative_recall(noise=1.0)", "from 0 to below 1, not 1.0"),

@@ -20,6 +20,18 @@ def needle(blocks):
     return law
 
 
+def two_of_one_key(blocks):
+    """The same where both needles have one key."""
+    law = {}
+    for first, second in permutations(range(blocks), 2):
+        for k, (u, v) in ((k, w) for k in (1, 2) for w in words(2, 2)):
+            put = {first: (5, k, 6, 3 + u), second: (5, k, 6, 3 + v)}
+            hay = [token for block in range(4) for token in put.get(block, (0,))]
+            text = (10, *hay, 7, k, 9)
+            law[text] = law.get(text, 0) + 1 / (blocks * (blocks - 1) * 2 * 4)
+    return law
+
+
 def passkey(starts):
     """One digit, filler 10, KEY 11, in four tokens."""
     law = {}
@@ -43,11 +55,17 @@ EXAMPLES = [
         [14, 9, 3, 10, 6, 1, 9, 2, 10, 5, 11, 2, 3, 13],
         [5, 6, 15],
     ),
+    (
+        "needle(fillers=2, keys=3, values=4, needles=2, width=1, per_key=2)",
+        [14, 9, 3, 10, 6, 1, 9, 3, 10, 5, 11, 3, 13],
+        [6, 5, 15],
+    ),
     ("passkey(fillers=2)", [15, 10, 12, 7, 0, 3, 3, 1, 11, 14], [7, 0, 3, 3, 1, 16]),
 ]
 
 LAWS = {
     "needle(fillers=1, keys=2, values=2, needles=2, width=1)": (10, needle, 4),
+    "needle(fillers=1, keys=2, values=2, needles=2, width=1, per_key=2)": (10, two_of_one_key, 4),
     "passkey(fillers=1, digits=1)": (4, passkey, 3),
 }
 
@@ -62,7 +80,10 @@ BROKEN = [
 
 PASSKEY = "posenc.tasks.needle:Passkey.make"
 
+NEEDLE = "posenc.tasks.needle:Needle.make"
+
 PLANTED = [
+    ("needle(needles=4, width=1, per_key=2)", NEEDLE, "jnp.argsort(at, axis=2)", "jnp.argsort(-at, axis=2)", "oracle"),
     ("passkey", PASSKEY, "n - 1 - self.digits", "n - self.digits", "oracle"),  # the last digit stands behind the end
     ("passkey(fillers=1, digits=1)", PASSKEY, "between(where, 0,", "between(where, 1,", "law"),
 ]
