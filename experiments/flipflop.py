@@ -40,3 +40,10 @@ plan = Plan(steps=1000, seeds=(0, 1, 2, 3), lr=(1e-3,), sizes=(64, 96, 128, 256)
 def runs():
     base = Run(task="flip_flop", model="decoder", width=64, depth=2, batch=32, length=64)
     return [*grid(base, scheme=SCHEMES), *grid(base, scheme=["nope"], model=["lstm"])]
+
+
+def figure(results):
+    """The share of reads that are wrong, on a log axis: near 1, accuracies coincide."""
+    from posenc.show.errors import error_curve
+
+    return error_curve(results)

@@ -47,18 +47,23 @@ def runs():
 
 def figure(results):
     """Accuracy against offset, then what was measured: change under translation, and influence by distance."""
+    from posenc.lab.results import floors
     from posenc.lab.stats import cells
     from posenc.show.across import panels
+    from posenc.show.panels import Panel
 
     shown = {c.scheme: {n: list(v) for n, v in c.values.items()} for c in cells(results) if c.n}
-    parts = [("trained, behind fillers", shown, "fillers", "accuracy", 1 / 16)]
-    for what, along, up in (
-        ("moved", "places moved", "change of outputs"),
-        ("influence", "places back", "change by another token"),
+    known = {n: at for task in results.tasks().values() for n, at in floors(task).items()}
+    parts = [Panel(shown, "fillers", "accuracy", "trained, behind fillers", "A point is one run.", known)]
+    between = "A point is one model: the mean total variation between what it says of a text and of the same text"
+    for what, along, up, how in (
+        ("moved", "places moved", "change of outputs", "moved"),
+        ("influence", "places back", "change by another token", "with another token there, at the end of both"),
     ):
         for state in ("untrained", "trained"):
             if found := _read(what, state):
-                parts.append((f"{what}, {state}", found, along, up, None))
+                about = f"{between} {how}, from records/{MEASURED.name}."
+                parts.append(Panel(found, along, up, f"{what}, {state}", about))
     return panels(results, parts)
 
 

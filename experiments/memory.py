@@ -48,12 +48,18 @@ def runs():
 
 def figure(results):
     """Accuracy at the sizes trained on against how far back the token stands."""
+    from posenc.lab.results import mean_floors
     from posenc.lab.stats import cells
     from posenc.show.across import across
+    from posenc.show.panels import Panel
 
     far = {("token_k_back" if k == 1 else f"token_k_back(k={k})"): k for k in BACK}
+    tasks = results.tasks()
     points: dict[str, dict[float, list[float]]] = {}
+    floors: dict[float, dict[str, float]] = {}
     for cell in cells(results):
         if cell.n:
             points.setdefault(cell.scheme, {})[far[cell.task]] = list(cell.means(cell.inside).values())
-    return across(results, points, "places back", "accuracy at sizes trained on", floor=1 / 16)
+            floors[far[cell.task]] = mean_floors(tasks[cell.task], cell.inside)
+    about = "Each number of places is a task of its own; a point is one run's mean over the sizes trained on."
+    return across(results, Panel(points, "places back", "accuracy at sizes trained on", about=about, floors=floors))

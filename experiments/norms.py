@@ -34,13 +34,19 @@ def runs():
 
 def figure(results):
     """Accuracy at the sizes trained on against the learning rate."""
+    from posenc.lab.results import mean_floors
     from posenc.show.across import across
+    from posenc.show.panels import Panel
 
     points: dict[str, dict[float, list[float]]] = {}
-    runs: dict[tuple[str, float, str], list[float]] = {}
+    runs: dict[tuple[str, float, str], dict[int, float]] = {}
     for row in results.rows():
         if row["trained"]:
-            runs.setdefault((row["scheme"], row["lr"], row["trial"]), []).append(row["value"])
+            runs.setdefault((row["scheme"], row["lr"], row["trial"]), {})[row["size"]] = row["value"]
     for (scheme, rate, _), values in runs.items():
-        points.setdefault(scheme, {}).setdefault(rate, []).append(sum(values) / len(values))
-    return across(results, points, "learning rate", "accuracy at sizes trained on", log=True)
+        points.setdefault(scheme, {}).setdefault(rate, []).append(sum(values.values()) / len(values))
+    at = mean_floors(results.tasks()["token_k_back(k=3)"], sorted({n for values in runs.values() for n in values}))
+    floors = {rate: at for of in points.values() for rate in of}
+    about = "A point is one run's mean over the sizes trained on, at its rate."
+    panel = Panel(points, "learning rate", "accuracy at sizes trained on", about=about, floors=floors)
+    return across(results, panel, log=True, every_rate=True)

@@ -27,10 +27,10 @@ FLOORS = [
     "coordinates parameters sides tasks lab.experiment lab.stats models.attentions models.shape",
     "belongs models.build",
     "naming cache model_types lab.toml lab.draws lab.published show.files show.captions show.task_card show.panels",
-    "arguments kernels layer_types rope_parameters rope_writing show.figures show.tables show.across show.grouped"
-    " models.decoding",
-    "admission",
-    "prepared",
+    "arguments kernels layer_types rope_parameters rope_writing show.tables show.grouped models.decoding"
+    " show.panel_captions show.floor_lines",
+    "admission show.figures",
+    "prepared show.across show.errors",
     "attention huggingface models.layers",
     "multihead contract catalog foreign sharding models.ends",
     "nnx linen equinox models.averaging models.recurrent models.convolution models.stack",
@@ -46,7 +46,8 @@ FLOORS = [
 LABORATORY = ("cli", "lab", "models", "show", "tasks")
 WITHOUT_JAX = """posenc posenc.grammar posenc.registry posenc.models.kinds posenc.lab.run posenc.lab.store
 posenc.lab.stats posenc.lab.results posenc.lab.toml posenc.show.figures posenc.show.tables posenc.show.captions
-posenc.show.files posenc.cli posenc.cli.read posenc.cli.train posenc.cli.look posenc.cli.machine posenc.cli.extend
+posenc.show.files posenc.show.across posenc.show.errors
+posenc.cli posenc.cli.read posenc.cli.train posenc.cli.look posenc.cli.machine posenc.cli.extend
 posenc.cli.listing posenc.cli.evaluate posenc.cli.reproduce posenc.lab.published posenc.lab.presets
 posenc.lab.suites""".split()
 

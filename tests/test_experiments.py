@@ -21,7 +21,9 @@ from posenc.lab.experiment_file import from_file
 from posenc.lab.presets import PRESETS
 from posenc.lab.published import ALL, Order, Published
 from posenc.lab.pyfile import executed
-from posenc.lab.results import FLOORS, Results, load
+from posenc.lab.results import FLOORS, Results, load, mean_floors
+from posenc.lab.results import floors as floors_of
+from posenc.lab.stats import cells
 from posenc.lab.sweep import sweep
 from posenc.lab.train import resolve
 from posenc.show.figures import length_curve
@@ -120,7 +122,7 @@ def test_an_experiment_trains_two_steps_and_its_figure_is_drawn(path, tmp_path):
     made, results = trained(path, slice(1), tmp_path / "runs")
     assert not results.unfinished and {row["outcome"] for row in results.rows()} == {"done"}
     if made.figure is not None:
-        assert made.figure(results).axes
+        assert made.figure(results).figure.axes
 
 
 @pytest.mark.nightly  # the dearest: two models are trained, kept, built anew and measured
@@ -140,7 +142,7 @@ def test_invariance_is_measured_on_kept_models(tmp_path, monkeypatch):
         assert max(v for values in moved["rope"].values() for v in values) < 1e-4
         assert max(v for values in moved["sinusoidal"].values() for v in values) > 1e-3
         assert all(v > 1e-4 for found in influence.values() for v in found[0]), "its own token tells most"
-    assert len(module.figure(load(tmp_path / "runs")).axes) == 5
+    assert len(module.figure(load(tmp_path / "runs")).figure.axes) == 5
 
 
 @pytest.mark.timeout(3600)
@@ -211,12 +213,54 @@ def test_a_committed_figure_is_drawn_again(path, tmp_path, capsys):
         assert (tmp_path / name).read_bytes() == (FOLDER / "figures" / name).read_bytes(), name
 
 
+def figure_and_caption(path):
+    """The figure of a committed record, and what is committed beside it."""
+    draw, results = from_file(FOLDER / f"{path.stem}.py", yes=True).figure, load(path)
+    figure = length_curve(results) if draw is None else draw(results).figure
+    return figure, (FOLDER / "figures" / f"{path.stem}.caption.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
+def test_a_caption_names_the_axes_of_its_figure_and_how_many_runs_there_are(path):
+    figure, caption = figure_and_caption(path)
+    labels = {said for axes in figure.axes for said in (axes.get_xlabel(), axes.get_ylabel()) if said}
+    labels |= {figure.get_supylabel()} - {""}
+    assert len(labels) > 1 and {said for said in labels if said not in caption} == set()
+    runs = {cell.n for cell in cells(load(path))}
+    assert all(f"n = {n} runs" in caption or f"n = {n}:" in caption for n in runs)
+    assert "Trials:" in caption and " diverged" in caption and " failed" in caption
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
+def test_every_axis_of_accuracies_or_errors_has_the_three_floors_of_the_record(path):
+    """Those at a size, or the mean over the sizes trained on; no other axis has any."""
+    results = load(path)
+    figure, caption = figure_and_caption(path)
+    inside = {c.task: c.inside for c in cells(results)}
+    known = {name: set() for name in FLOORS}
+    for label, task in results.tasks().items():
+        for sizes in (inside[label], *([n] for n in floors_of(task))):
+            for name, share in mean_floors(task, sizes).items():
+                known[name].add(round(share, 9))
+    for axes in figure.axes:
+        up = axes.get_ylabel() or figure.get_supylabel()
+        drawn = {line.get_label()[1:]: line for line in axes.get_lines() if line.get_label()[1:] in FLOORS}
+        if not up.startswith(("accuracy", "error rate")):
+            assert not drawn and up in caption
+            continue
+        assert set(drawn) == set(FLOORS) and re.search("Floors", caption)
+        for name, line in drawn.items():
+            shares = {round(1 - y if up == "error rate" else y, 9) for y in line.get_ydata()}
+            assert shares and shares <= known[name]
+        said = {word for text in axes.texts for word in text.get_text().split(", ")}
+        assert {"guess", "constant", "position only"} <= said
+
+
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
 def test_nothing_of_a_figure_is_cut_off_or_lies_on_a_title(path):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    draw = from_file(FOLDER / f"{path.stem}.py", yes=True).figure or length_curve
-    figure = draw(load(path))
+    figure, _ = figure_and_caption(path)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     whole, drawn = figure.get_size_inches(), figure.get_tightbbox(canvas.get_renderer())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from posenc.lab.results import Results
     from posenc.lab.stats import Comparison
 
-FIGURES = ("length", "heatmap")
+FIGURES = ("length", "heatmap", "error")
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,8 @@ class Plot:
     run: First
     """A run, its folder, a bundle, or an experiment file whose record is committed."""
     figure: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
-    """length: accuracy against size; heatmap: task by scheme. All that apply unless given."""
+    """length: accuracy against size; heatmap: task by scheme; error: the share wrong, on a log axis. Unless given, the
+    first, and the second where it applies."""
     out: Annotated[File, arg(aliases=["-o"])] = None
     """Folder for the files; the run's own, or experiments/figures, unless given."""
 
@@ -157,8 +158,7 @@ class Export:
 
     def __call__(self) -> int:
         from posenc.lab import store
-        from posenc.lab.results import COLUMNS
-        from posenc.show.files import harmless
+        from posenc.show.files import HEAD, harmless, listed
 
         _some(self.bundle, "--bundle", "a file")
         if self.bundle is not None:
@@ -166,12 +166,12 @@ class Export:
             return 0
         results = results_of(self.run)
         if self.json or self.format == "json":
-            say_json(results.rows())
+            say_json(listed(results))
         else:
-            writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
+            writer = csv.DictWriter(sys.stdout, HEAD, lineterminator="\n")
             writer.writeheader()
             writer.writerows(
-                {k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in results.rows()
+                {k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in listed(results)
             )
         _report(results.problems)
         return 0
@@ -194,23 +194,35 @@ def results_of(text: str) -> Results:
 
 def draw(results: Results, wanted: tuple[str, ...], folder: Path) -> None:
     """Draw figures of results into a folder, and say where they are."""
-    from posenc.show import figures
+    from posenc.show import errors, figures
+    from posenc.show.panels import Drawing
 
     _report(results.problems)
-    makers = {"length": figures.length_curve, "heatmap": figures.heat_map}
+    makers = {
+        "length": lambda: Drawing(figures.length_curve(results), figures.caption(results)),
+        "heatmap": lambda: Drawing(figures.heat_map(results), figures.caption(results, "heatmap")),
+        "error": lambda: errors.error_curve(results),
+    }
     for name in wanted:
-        _written(figures.save(makers[name](results), folder, name, results, figures.caption(results, name)), folder)
+        made = makers[name]()
+        _written(figures.save(made.figure, folder, name, results, made.caption), folder)
 
 
 def draw_experiment(path: Path, folder: Path) -> None:
-    """Draw an experiment's own figure from its committed record."""
+    """Draw an experiment's own figure from its committed record; one without a caption is told by its axes."""
     from posenc.lab.experiment_file import from_file
     from posenc.show import figures
+    from posenc.show.panel_captions import foreign
+    from posenc.show.panels import Drawing
 
     results, made = results_of(str(path)), from_file(path, yes=True)
     _report(results.problems)
-    figure = made.figure(results) if made.figure else figures.length_curve(results)
-    _written(figures.save(figure, folder, made.name, results, figures.caption(results)), folder)
+    if made.figure is None:
+        drawn = Drawing(figures.length_curve(results), figures.caption(results))
+    else:
+        own = made.figure(results)
+        drawn = own if isinstance(own, Drawing) else Drawing(own, foreign(own, results))
+    _written(figures.save(drawn.figure, folder, made.name, results, drawn.caption), folder)
 
 
 def experiment_folders() -> list[Path]:
@@ -286,10 +298,10 @@ def record_of(path: Path) -> Path:
 
 
 def _that_apply(results: Results) -> tuple[str, ...]:
-    """The figures that these results have numbers for."""
+    """The figures drawn unless any is named: those that these results have numbers for."""
     from posenc.show.figures import extrapolates
 
-    return FIGURES if extrapolates(results) else ("length",)
+    return ("length", "heatmap") if extrapolates(results) else ("length",)
 
 
 def _some(given: str | None, option: str, what: str) -> None:

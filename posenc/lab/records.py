@@ -118,8 +118,14 @@ def write_bundle(path: Path, name: str, records: tuple[dict, ...], unfinished: l
 
 def value(evaluation: dict, metric: str) -> float:
     """The share that was right, by the task's metric; NaN where nothing was counted. More is better, always."""
+    right, asked = counted(evaluation, metric)
+    return right / asked if asked else math.nan
+
+
+def counted(evaluation: dict, metric: str) -> tuple[int, int]:
+    """How many were right, and of how many, by the task's metric."""
     part, whole = _RATIOS.get(metric, ("correct", "total" if "total" in evaluation else "scored"))
-    return evaluation[part] / evaluation[whole] if evaluation.get(whole) else math.nan
+    return evaluation.get(part, 0), evaluation.get(whole) or 0
 
 
 def _seal(record: dict) -> dict:

@@ -183,12 +183,16 @@ def floors(task: Mapping[str, Any]) -> dict[int, dict[str, float]]:
     return {n: {k: turn(v) for k, v in known[n].items()} for n in sorted(known)}
 
 
-def best_floor(task: Mapping[str, Any], sizes: Sequence[int], rule: Rule = "equal") -> tuple[str, float] | None:
-    """The floor that is highest on average over some sizes, and that mean; of equals the simplest."""
+def mean_floors(task: Mapping[str, Any], sizes: Sequence[int], rule: Rule = "equal") -> dict[str, float]:
+    """The floors that are known at all of some sizes, each as its mean over them."""
     at = [floors(task).get(n, {}) for n in sizes]
     names = [name for name in FLOORS if at and all(name in known for known in at)]
-    means = {name: average([known[name] for known in at], sizes, rule) for name in names}
-    return max(means.items(), key=lambda item: item[1], default=None)
+    return {name: average([known[name] for known in at], sizes, rule) for name in names}
+
+
+def best_floor(task: Mapping[str, Any], sizes: Sequence[int], rule: Rule = "equal") -> tuple[str, float] | None:
+    """The floor that is highest on average over some sizes, and that mean; of equals the simplest."""
+    return max(mean_floors(task, sizes, rule).items(), key=lambda item: item[1], default=None)
 
 
 def uniform(task: Mapping[str, Any], size: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 from posenc.lab.results import Results, best_floor, floors
 from posenc.lab.stats import INTERVAL, LEAST, RANGE, Cell, Summary, cells, summary
@@ -12,7 +13,8 @@ from posenc.show.style import plain
 SOLVED = 0.95
 ERRORS = 3
 """Standard errors of the test set within which no two schemes are told apart."""
-_FLOORS = {"uniform": "a uniform guess", "prior": "the best constant", "position": "position alone"}
+FLOORS = {"uniform": "a uniform guess", "prior": "the best constant", "position": "position alone"}
+SHARED = "All runs of a task share one test set per size, whose sampling error is in no spread"
 
 
 def caption(results: Results, figure: str = "length") -> str:
@@ -29,13 +31,18 @@ def caption(results: Results, figure: str = "length") -> str:
         _task(tasks[task], [c for c in drawn if (c.task, c.trained) == (task, trained)])
         for task, trained in sorted({(c.task, c.trained) for c in drawn})
     ]
-    said = [*parts, _marks(found, figure), *_forced(found), counts(found, results.unreadable), *_rates(found)]
+    said = [*parts, _marks(found, figure), *forced(found), counts(found, results.unreadable), *rates(found)]
     return "\n".join(said)
 
 
 def brackets(found: tuple[Cell, ...]) -> str:
     """What spreads are: the range, an interval, or each where it applies."""
-    kinds = {summary(v).kind for c in found for v in c.values.values()}
+    return spreads(v for c in found for v in c.values.values())
+
+
+def spreads(every: Iterable[Sequence[float]]) -> str:
+    """The same of any values of runs, those of each place together."""
+    kinds = {summary(v).kind for v in every}
     if kinds == {INTERVAL}:
         return f"the {INTERVAL}"
     if kinds == {RANGE} or not kinds:
@@ -72,14 +79,14 @@ def chosen(found: tuple[Cell, ...]) -> list[str]:
 
 def _task(task: dict, found: list[Cell]) -> str:
     """One task as trained on one range."""
-    low, high = found[0].trained
-    said = [f"{plain(task['label'])}, trained on sizes {low} to {high}, n = {_n(found)}: {_solved(found)}"]
+    runs = numbers(c.n for c in found)
+    said = [f"{plain(task['label'])}, trained on {sizes(*found[0].trained)}, n = {runs}: {_solved(found)}"]
     if any(c.beyond for c in found):
         said.append(_above(task, [c for c in found if c.beyond]))
     known = floors(task)
     if known:
         size = max(known)
-        at = [f"{known[size][k]:.2f} by {words}" for k, words in _FLOORS.items() if k in known[size]]
+        at = [f"{known[size][k]:.2f} by {words}" for k, words in FLOORS.items() if k in known[size]]
         said.append(f"Floors at size {size}: {', '.join(at)}.")
     return " ".join(said)
 
@@ -90,9 +97,9 @@ def _solved(found: list[Cell]) -> str:
     rest = [c.scheme for c in measured if c.scheme not in solved]
     if not measured:
         return "no size within the training range was measured."
-    who = f"{_list(solved)} {'solves' if len(solved) == 1 else 'solve'}" if solved else "no scheme solves"
+    who = f"{listed(solved)} {'solves' if len(solved) == 1 else 'solve'}" if solved else "no scheme solves"
     if solved and len(rest) < len(solved) and len(measured) > 1:
-        who = f"all schemes but {_list(rest)} solve" if rest else "all schemes solve"
+        who = f"all schemes but {listed(rest)} solve" if rest else "all schemes solve"
     return f"{who} the training range (median accuracy of at least {SOLVED})."
 
 
@@ -100,12 +107,12 @@ def _above(task: dict, found: list[Cell]) -> str:
     """Which schemes lie above which others in the mean over longer sizes; equal sayings are said once."""
     beyond = {c.scheme: summary(c.means(c.beyond).values()) for c in found}
     examples = {c.scheme: sum(c.examples[n] for n in c.beyond) for c in found}
-    sizes = {c.scheme: c.beyond for c in found}
+    measured = {c.scheme: c.beyond for c in found}
     floor = best_floor(task, sorted({n for c in found for n in c.beyond}))
     base = floor[1] if floor else None
 
     def above(one: str, other: str) -> bool:
-        same = sizes[one] == sizes[other]  # means over other sizes say nothing of one another
+        same = measured[one] == measured[other]  # means over other sizes say nothing of one another
         return same and _apart(beyond[one], beyond[other], base, min(examples[one], examples[other]))
 
     beyond = {scheme: s for scheme, s in beyond.items() if s.n}
@@ -115,7 +122,7 @@ def _above(task: dict, found: list[Cell]) -> str:
         below = [other for other in order if above(scheme, other)]
         if below:
             short = len(below) > 1 and below == order[k + 1 :]
-            words = ("all others" if k == 0 else "all after it in this order") if short else _list(below)
+            words = ("all others" if k == 0 else "all after it in this order") if short else listed(below)
             claims.setdefault(words, []).append(scheme)
     medians = ", ".join(f"{plain(s)} {beyond[s].median:.2f}" for s in order)
     head = f"Over the sizes beyond it, mean accuracy (median of runs) is {medians}"
@@ -127,7 +134,7 @@ def _above(task: dict, found: list[Cell]) -> str:
         return f"{head}; of single runs no scheme is said to stand apart."
     if not claims:
         return f"{head}; spreads overlap or gaps are within the error of the test set, so no scheme stands apart."
-    said = [f"{_list(who)} {'above' if len(who) == 1 else 'each above'} {words}" for words, who in claims.items()]
+    said = [f"{listed(who)} {'above' if len(who) == 1 else 'each above'} {words}" for words, who in claims.items()]
     return f"{head}; wholly apart lie {'; '.join(said)}."
 
 
@@ -153,10 +160,7 @@ def _error(examples: int, *shares: float) -> float:
 
 
 def _marks(found: tuple[Cell, ...], figure: str) -> str:
-    shared = (
-        "All runs of a task share one test set per size, whose sampling error is in no spread; schemes are said to "
-        f"differ only beyond {ERRORS} standard errors of it."
-    )
+    shared = f"{SHARED}; schemes are said to differ only beyond {ERRORS} standard errors of it."
     if figure == "heatmap":
         marks = f"Cells give the median over n runs of this mean; their spreads in the text are {brackets(found)}"
         return f"{marks}; the last column is the best of the task's floors. {shared}"
@@ -164,26 +168,34 @@ def _marks(found: tuple[Cell, ...], figure: str) -> str:
     return f"{marks}. {shared}"
 
 
-def _rates(found: tuple[Cell, ...]) -> list[str]:
+def rates(found: tuple[Cell, ...]) -> list[str]:
+    """Of which learning rates each scheme's was chosen, and how, where several were tried."""
     tried = sorted({rate for c in found for rate in c.rates})
     if all(len(c.rates) < 2 for c in found):
         return []
-    rates = ", ".join(f"{r:g}" for r in tried)
-    return [f"Of the learning rates {rates}, each scheme's was, per task, {'; '.join(chosen(found))}."]
+    every = ", ".join(f"{r:g}" for r in tried)
+    return [f"Of the learning rates {every}, each scheme's was, per task, {'; '.join(chosen(found))}."]
 
 
-def _forced(found: tuple[Cell, ...]) -> list[str]:
+def forced(found: tuple[Cell, ...]) -> list[str]:
     """Which token accuracy it is, where that of tokens is shown."""
     if all(c.metric != "token" for c in found):
         return []
     return ["Token accuracy is teacher-forced: each token is asked for with the true ones before it."]
 
 
-def _n(found: list[Cell]) -> str:
-    seen = sorted({c.n for c in found})
+def sizes(low: int, high: int) -> str:
+    """The sizes trained on, or the only one."""
+    return f"sizes {low} to {high}" if low < high else f"size {high}"
+
+
+def numbers(counted: Iterable[int]) -> str:
+    """How many runs there are: one number, or the least and the most."""
+    seen = sorted({*counted})
     return (str(seen[0]) if len(seen) == 1 else f"{seen[0]} to {seen[-1]}") if seen else "0"
 
 
-def _list(names: list[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence."""
     shown = [plain(n) for n in names]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,8 +1,8 @@
 """Figures of stored results: every seed is a point, the median a line, the spread a band that the caption names.
 
-Every panel marks the sizes trained on and draws the three floors of its task: what a uniform guess, the best constant,
-and the best function of position alone get right; a heat map prints the best of them in a column of its own. No jax;
-matplotlib is imported by the functions that draw.
+Every panel of a length curve marks the sizes trained on and draws the three floors of its task: what a uniform guess,
+the best constant, and the best function of position alone get right; a heat map prints the best of them in a column of
+its own. No jax; matplotlib is imported by the functions that draw.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from posenc.lab.stats import Cell, Summary, cells, summary
 from posenc.show import style
 from posenc.show.captions import caption as caption
 from posenc.show.files import save as save
-from posenc.show.panels import line, places, shape
+from posenc.show.floor_lines import FLOORS, floor_lines
+from posenc.show.panels import line, places, shape, sizes_trained
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-FLOORS = {"uniform": "guess", "prior": "constant", "position": "position only"}
 
 
 def length_curve(results: Results) -> Figure:
@@ -126,51 +125,12 @@ def _row_name(row: tuple[str, tuple[int, int]], rows: list[tuple[str, tuple[int,
 def _panel(axes: Axes, found: list[Cell], task: dict, looks: dict[str, style.Look]) -> None:
     sizes = sorted({size for cell in found for size in cell.values})
     low, high = found[0].trained
-    span = max(sizes[-1] - min(sizes[0], high), 1)
-    left, right = max(min(sizes[0], high - 0.14 * span), 0) - 0.03 * span, sizes[-1] + 0.03 * span
-    axes.axvspan(left, high, color=style.BAND, linewidth=0, zorder=0)
-    axes.axvline(high, color=style.SOFT, linewidth=0.8, zorder=1)
-    middle, tilt = (left + high) / 2, 90 if high - left < 0.3 * (right - left) else 0
-    axes.text(
-        middle, 0.5, f"trained on {low}–{high}", rotation=tilt, ha="center", va="center", size=7, color=style.SOFT
-    )
-    _floors(axes, floors(task), sizes, next((n for n in sizes if n >= high), sizes[0]))
+    sizes_trained(axes, sizes, low, high)
+    axes.set(ylim=(-0.02, 1.02), yticks=[0, 0.25, 0.5, 0.75, 1])
+    axes.set_yticklabels(["0", ".25", ".5", ".75", "1"])
     for cell in sorted(found, key=lambda c: list(looks).index(c.scheme)):
         line(axes, cell.values, looks[cell.scheme], cell.scheme, clip_on=False)
+    known = {n: at for n, at in floors(task).items() if n in sizes}
+    floor_lines(axes, known, next((n for n in sizes if n >= high), sizes[0]))  # where training ends scores are high
     axes.set_title(style.title(task["label"]), pad=9)
-    axes.set(xlim=(left, right), ylim=(-0.02, 1.02), xlabel="size", yticks=[0, 0.25, 0.5, 0.75, 1])
-    axes.set_yticklabels(["0", ".25", ".5", ".75", "1"])
-    axes.set_xticks(_spaced(sizes, span))
     axes.tick_params(length=2.5)
-
-
-def _floors(axes: Axes, known: dict[int, dict[str, float]], sizes: list[int], start: int) -> None:
-    """Dotted lines, named from `start` on: where training ends scores are high. Close ones share a text."""
-    import numpy as np
-
-    groups: list[tuple[list[float], list[str]]] = []
-    for name, word in FLOORS.items():
-        at = [(n, known[n][name]) for n in sizes if name in known.get(n, {})]
-        if not at:
-            continue
-        x, y = zip(*at, strict=True)
-        axes.plot(x, y, color=style.SOFT, linestyle=(0, (1, 1.6)), linewidth=0.9, zorder=1.5)
-        ends = [float(np.interp(start + share * (sizes[-1] - start), x, y)) for share in (0, 0.27)]  # of its name
-        group = next((g for g in groups if abs(g[0][0] - ends[0]) < 0.055), None)
-        if group is None:
-            group = ([], [])
-            groups.append(group)
-        group[0].extend(ends)
-        group[1].append(word)
-    for heights, words in groups:
-        place = {"xy": (start, max(heights)), "xytext": (4, 1.5), "textcoords": "offset points", "va": "bottom"}
-        axes.annotate(", ".join(words), **place, size=6.5, color=style.SOFT, zorder=4)
-
-
-def _spaced(sizes: list[int], span: float) -> list[int]:
-    """Ticks at evaluated sizes, leaving out those that would touch the one before."""
-    ticks: list[int] = []
-    for size in sizes:
-        if not ticks or size - ticks[-1] >= 0.09 * span:
-            ticks.append(size)
-    return ticks

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("svg", "pdf", "png")
+HEAD = tuple("accuracy" if name == "value" else name for name in COLUMNS)
+"""What columns are called in files: a value is the share right, whatever the metric, also where that is an error."""
 _TEXT = ("task", "scheme", "family", "trial", "outcome", "metric")
 
 
@@ -56,12 +58,17 @@ def data(results: Results) -> str:
     """Every run at every size as CSV; `chosen` says which learning rate figures show."""
     rates = {(c.task, c.scheme): c.rate for c in cells(results)}
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([*COLUMNS, "chosen"])
-    for row in results.rows():
+    writer = csv.DictWriter(buffer, [*HEAD, "chosen"], lineterminator="\n")
+    writer.writeheader()
+    for row in listed(results):
         chosen = rates[row["task"], row["scheme"]] == row["lr"]
-        writer.writerow([harmless(row[k]) if k in _TEXT else row[k] for k in COLUMNS] + [chosen])
+        writer.writerow({k: harmless(v) if k in _TEXT else v for k, v in row.items()} | {"chosen": chosen})
     return buffer.getvalue()
+
+
+def listed(results: Results) -> list[dict[str, Any]]:
+    """One dict per trial and size, under the names that columns have in files."""
+    return [dict(zip(HEAD, map(row.get, COLUMNS), strict=True)) for row in results.rows()]
 
 
 def harmless(text: Any) -> str:
