@@ -43,7 +43,7 @@ def runs():
 
 
 def figure(results):
-    """The share of reads that are wrong, on a log axis: near 1, accuracies coincide."""
+    """The share of reads that are wrong, on a log axis, since accuracies near 1 coincide."""
     from posenc.show.errors import error_curve
 
     return error_curve(results)

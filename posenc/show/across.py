@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from posenc.lab.results import Results
 from posenc.lab.stats import cells
 from posenc.show import style
-from posenc.show.floor_lines import floor_lines
+from posenc.show.floor_lines import floor_lines, settle
 from posenc.show.panel_captions import caption
 from posenc.show.panels import Drawing, Panel, line, places, shape
 
@@ -40,16 +40,18 @@ def panels(results: Results, shown: Sequence[Panel], *, log: bool = False, every
         rows, columns = shape(len(shown))
         wide = 3.3 * columns + 0.9
         figure = Figure(figsize=(wide, 2.7 * rows + 0.22 * style.lines(looks, wide)), layout="constrained")
+        named = []
         for axes, panel in zip(places(figure, len(shown)), shown, strict=True):
             points, at = panel.points, sorted({x for of in panel.points.values() for x in of})
             for scheme in sorted(points, key=list(looks).index):
                 line(axes, points[scheme], looks[scheme], scheme)
             axes.set(xlabel=panel.along, ylabel=panel.up, ylim=(-0.02, 1.02), xscale="log" if log else "linear")
             if panel.floors:
-                floor_lines(axes, panel.floors, min(panel.floors))
+                named += floor_lines(axes, panel.floors, min(panel.floors))
             axes.set_title(style.title(panel.title), pad=9)
             if len(at) <= TICKS:
                 axes.set_xticks(at, [f"{x:g}" for x in at])
                 axes.set_xticks([], minor=True)
         style.legend(figure, looks)
+        settle(figure, named)
     return Drawing(figure, caption(results, shown, log=log, every_rate=every_rate))

@@ -15,7 +15,7 @@ from posenc.lab.stats import Cell
 from posenc.show import style
 from posenc.show.captions import numbers, sizes, spreads
 from posenc.show.figures import shown
-from posenc.show.floor_lines import floor_lines
+from posenc.show.floor_lines import Name, floor_lines, settle
 from posenc.show.panel_captions import axes_named, ending, floors_named
 from posenc.show.panels import Drawing, line, places, shape, sizes_trained, spaced
 
@@ -38,7 +38,7 @@ def error_curve(results: Results) -> Drawing:
     found, tasks = shown(results), results.tasks()
     names = sorted({(c.task, c.trained) for c in found})
     looks = style.looks((c.scheme, c.family) for c in found)
-    said = []
+    said, named = [], []
     with matplotlib.rc_context(style.RC):
         rows, columns = shape(len(names))
         wide = 3.4 * columns + (2.4 if columns == 1 else 0.4)
@@ -46,9 +46,15 @@ def error_curve(results: Results) -> Drawing:
         for axes, name in zip(places(figure, len(names)), names, strict=True):
             own = sorted((c for c in found if (c.task, c.trained) == name), key=lambda c: list(looks).index(c.scheme))
             asked, known = scored(results, name[0]), _turned(floors(tasks[name[0]]))
-            _panel(axes, own, asked, known, looks)
+            if not any(asked.values()):
+                raise ValueError(
+                    f"Every trial of {name[0]!r} diverged, so no answer was counted and no error rate can be drawn; "
+                    "draw length instead."
+                )
+            named += _panel(axes, own, asked, known, looks)
             said.append(_said(own, asked, known))
         style.legend(figure, looks)
+        settle(figure, named)
     spread = spreads(values for cell in found for values in cell.values.values())
     marks = (
         f"Points are single runs, lines their medians, bands {spread}; dotted lines are the floors. The dashed line is "
@@ -83,7 +89,7 @@ def _panel(
     asked: Mapping[int, int],
     known: Mapping[int, Mapping[str, float]],
     looks: Mapping[str, style.Look],
-) -> None:
+) -> list[Name]:
     along = [n for n in sorted({n for cell in found for n in cell.values}) if asked.get(n)]
     least = 1 / max(asked[n] for n in along)
     none = least / BELOW
@@ -99,7 +105,6 @@ def _panel(
     for cell in found:
         errors = {n: [1 - v for v in cell.values[n]] for n in along if n in cell.values}
         line(axes, errors, looks[cell.scheme], cell.scheme, lambda rate: max(rate, none), clip_on=False)
-    floor_lines(axes, {n: known[n] for n in along if n in known}, next((n for n in along if n >= high), along[0]))
     without = [n for n in along if any(v == 1 for cell in found for v in cell.values.get(n, ()))]
     for n in spaced(without, TEXT * (right - left)):
         end = {"xytext": (0, -4), "ha": "right"} if n == along[-1] else {"xytext": (2.5, -4), "ha": "left"}
@@ -107,6 +112,8 @@ def _panel(
         axes.annotate(f"0 of {asked[n]:,}", (n, none), **told)
     axes.set_title(style.title(found[0].task), pad=9)
     axes.tick_params(length=2.5)
+    here = {n: known[n] for n in along if n in known}
+    return floor_lines(axes, here, next((n for n in along if n >= high), along[0]))
 
 
 def _said(found: list[Cell], asked: Mapping[int, int], known: Mapping[int, Mapping[str, float]]) -> str:

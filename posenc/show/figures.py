@@ -14,7 +14,7 @@ from posenc.lab.stats import Cell, Summary, cells, summary
 from posenc.show import style
 from posenc.show.captions import caption as caption
 from posenc.show.files import save as save
-from posenc.show.floor_lines import FLOORS, floor_lines
+from posenc.show.floor_lines import FLOORS, Name, floor_lines, settle
 from posenc.show.panels import line, places, shape, sizes_trained
 
 if TYPE_CHECKING:
@@ -36,10 +36,12 @@ def length_curve(results: Results) -> Figure:
     with matplotlib.rc_context(style.RC):
         wide = 3.1 * columns + (1.7 if columns == 1 else 0.4)
         figure = Figure(figsize=(wide, 2.5 * rows + 0.22 * style.lines(looks, wide) + 0.2), layout="constrained")
+        named = []
         for axes, (task, trained) in zip(places(figure, len(names), sharey=True), names, strict=True):
-            _panel(axes, [c for c in found if (c.task, c.trained) == (task, trained)], tasks[task], looks)
+            named += _panel(axes, [c for c in found if (c.task, c.trained) == (task, trained)], tasks[task], looks)
         figure.supylabel("accuracy", fontsize=8.5, color=style.INK)
         style.legend(figure, looks)
+        settle(figure, named)
     return figure
 
 
@@ -122,7 +124,7 @@ def _row_name(row: tuple[str, tuple[int, int]], rows: list[tuple[str, tuple[int,
     return style.plain(task) + (f"\ntrained on {low}–{high}" if several else "")
 
 
-def _panel(axes: Axes, found: list[Cell], task: dict, looks: dict[str, style.Look]) -> None:
+def _panel(axes: Axes, found: list[Cell], task: dict, looks: dict[str, style.Look]) -> list[Name]:
     sizes = sorted({size for cell in found for size in cell.values})
     low, high = found[0].trained
     sizes_trained(axes, sizes, low, high)
@@ -130,7 +132,9 @@ def _panel(axes: Axes, found: list[Cell], task: dict, looks: dict[str, style.Loo
     axes.set_yticklabels(["0", ".25", ".5", ".75", "1"])
     for cell in sorted(found, key=lambda c: list(looks).index(c.scheme)):
         line(axes, cell.values, looks[cell.scheme], cell.scheme, clip_on=False)
-    known = {n: at for n, at in floors(task).items() if n in sizes}
-    floor_lines(axes, known, next((n for n in sizes if n >= high), sizes[0]))  # where training ends scores are high
     axes.set_title(style.title(task["label"]), pad=9)
     axes.tick_params(length=2.5)
+    known = {n: at for n, at in floors(task).items() if n in sizes}
+    return floor_lines(
+        axes, known, next((n for n in sizes if n >= high), sizes[0])
+    )  # where training ends scores are high

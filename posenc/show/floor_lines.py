@@ -1,24 +1,30 @@
-"""The floors in a panel: dotted lines, each with its name where the fewest lines of results are."""
+"""The floors in a panel: dotted lines, each with its name above or below, where no line of results is."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from posenc.show import style
-from posenc.show.panels import Floors
+from posenc.show.panels import TRAINED, Floors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FLOORS = {"uniform": "guess", "prior": "constant", "position": "position only"}
+HEIGHTS = (0.5, 0.35, 0.65, 0.2, 0.8)
+"""Where the sizes trained on may be named, as shares of the axis."""
+Name = tuple[Any, float]
+"""A text above floors, and how low the lowest of them is."""
 
 
-def floor_lines(axes: Axes, known: Floors, start: float) -> None:
+def floor_lines(axes: Axes, known: Floors, start: float) -> list[Name]:
     """Dotted lines at the floors of each place along x, named from `start` on; close ones share a text.
 
-    To be called once the ends of both axes are set and the lines of results are drawn, which no text should lie on.
+    To be called once the ends of both axes are set, as they say what is close; then `settle` the names.
     """
     along = sorted(known)
     groups: list[tuple[list[float], list[str]]] = []
@@ -29,43 +35,64 @@ def floor_lines(axes: Axes, known: Floors, start: float) -> None:
         x, y = zip(*at, strict=True)
         axes.plot(x, y, color=style.SOFT, linestyle=(0, (1, 1.6)), linewidth=0.9, zorder=1.5, label=f"_{name}")
         ends = [float(np.interp(start + share * (along[-1] - start), x, y)) for share in (0, 0.27)]  # of its name
-        rise = _share(axes, start, ends[0])[1]
-        group = next((g for g in groups if abs(_share(axes, start, g[0][0])[1] - rise) < 0.053), None)
+        group = next((g for g in groups if abs(_rise(axes, g[0][0]) - _rise(axes, ends[0])) < 0.053), None)
         if group is None:
             group = ([], [])
             groups.append(group)
         group[0].extend(ends)
         group[1].append(word)
-    levels = [_share(axes, start, max(heights))[1] for heights, _ in groups]
+    named = []
     for heights, words in groups:
-        text, (x, low), high = ", ".join(words), _share(axes, start, min(heights)), _share(axes, start, max(heights))[1]
-        tall, wide = _text(axes, text)
-        room = low - max([0.0, *(level + tall for level in levels if level < low)])  # which no other name takes
-        below = room >= tall and _crossed(axes, x, high, wide, tall) and not _crossed(axes, x, low - tall, wide, tall)
-        at, by, side = (min(heights), -2.5, "top") if below else (max(heights), 1.5, "bottom")
-        place = {"xy": (start, at), "xytext": (4, by), "textcoords": "offset points", "va": side}
-        axes.annotate(text, **place, size=6.5, color=style.SOFT, zorder=4)
+        place = {"xy": (start, max(heights)), "xytext": (4, 1.5), "textcoords": "offset points", "va": "bottom"}
+        text = axes.annotate(", ".join(words), **place, size=6.5, color=style.SOFT, zorder=4)
+        named.append((text, min(heights)))
+    return named
 
 
-def _share(axes: Axes, x: float, y: float) -> tuple[float, float]:
-    """How far along and how high a point stands, as shares of the axes."""
-    along, up = (axes.transScale + axes.transLimits).transform((x, y))
-    return float(along), float(up)
+def settle(figure: Figure, names: Iterable[Name]) -> None:
+    """Once all is drawn: a name that lies on a line of results goes below its floor, if there it lies on nothing.
+
+    So does what names the sizes trained on, which may stand at other heights too.
+    """
+    figure.draw_without_rendering()
+    for text in (text for axes in figure.axes for text in axes.texts if text.get_label() == TRAINED):
+        free = (y for y in HEIGHTS if not _on_a_line(text.axes, _at(text, y), {*FLOORS}))
+        text.set_y(next(free, HEIGHTS[0]))
+    for text, low in names:
+        axes, above = text.axes, (text.xy, text.get_position(), text.get_va())
+        if not _on_a_line(axes, text.get_window_extent()):
+            continue
+        _put(text, (text.xy[0], low), (above[1][0], -2.5), "top")
+        box = text.get_window_extent()
+        others = [other.get_window_extent().padded(-1) for other in axes.texts if other is not text]  # less its leading
+        if box.y0 < axes.bbox.y0 or _on_a_line(axes, box) or any(map(box.overlaps, others)):
+            _put(text, *above)
 
 
-def _text(axes: Axes, text: str) -> tuple[float, float]:
-    """How tall and how wide a small text is, as shares of the axes, before they are laid out: about."""
-    wide, tall = axes.get_position().size * axes.get_figure().get_size_inches()
-    return 0.12 / float(tall), (0.06 + 0.047 * len(text)) / float(wide)
+def _at(text: Any, height: float) -> Any:
+    text.set_y(height)
+    return text.get_window_extent()
 
 
-def _crossed(axes: Axes, x: float, y: float, wide: float, tall: float) -> bool:
-    """Whether a line of results goes through a box, of which the lower left corner and the size are given."""
-    at = np.linspace(x, x + wide, 16)
+def _put(text: Any, xy: tuple[float, float], offset: tuple[float, float], side: str) -> None:
+    text.xy = xy
+    text.set_position(offset)
+    text.set_va(side)
+
+
+def _rise(axes: Axes, y: float) -> float:
+    """How high a value stands, as a share of the axis."""
+    return float((axes.transScale + axes.transLimits).transform((1.0, y))[1])
+
+
+def _on_a_line(axes: Axes, box: Any, also: Collection[str] = ()) -> bool:
+    """Whether a line of results goes through a box, in pixels; of other lines, those whose names are given."""
+    at = np.linspace(box.x0, box.x1, 16)
     for drawn in axes.get_lines():
-        points = np.array([_share(axes, *point) for point in drawn.get_xydata()])
-        if not drawn.get_label().startswith("_"):
-            rise = np.interp(at, points[:, 0], points[:, 1])
-            if ((rise > y) & (rise < y + tall)).any():
+        name = drawn.get_label()
+        if not name.startswith("_") or name[1:] in also:
+            points = axes.transData.transform(drawn.get_xydata())
+            rise = np.interp(at, points[:, 0], points[:, 1], left=np.nan, right=np.nan)
+            if ((rise > box.y0) & (rise < box.y1)).any():
                 return True
     return False

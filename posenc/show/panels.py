@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = 3
+TRAINED = "_trained"
+"""By this label the text that names the sizes trained on is found again, to be moved off a line."""
 
 
 Points = Mapping[str, Mapping[Any, Sequence[float]]]
@@ -87,9 +89,10 @@ def sizes_trained(axes: Axes, sizes: Sequence[int], low: int, high: int) -> tupl
     left, right = max(min(sizes[0], high - 0.14 * span), 0) - 0.03 * span, sizes[-1] + 0.03 * span
     axes.axvspan(left, high, color=style.BAND, linewidth=0, zorder=0)
     axes.axvline(high, color=style.SOFT, linewidth=0.8, zorder=1)
-    tilt = 90 if high - left < 0.3 * (right - left) else 0
-    how = {"rotation": tilt, "ha": "center", "va": "center", "size": 7, "color": style.SOFT}
-    axes.text((left + high) / 2, 0.5, f"trained on {ranged(low, high)}", transform=axes.get_xaxis_transform(), **how)
+    seen = min(high, right)
+    tilt = 90 if seen - left < 0.3 * (right - left) else 0
+    how = {"rotation": tilt, "ha": "center", "va": "center", "size": 7, "color": style.SOFT, "label": TRAINED}
+    axes.text((left + seen) / 2, 0.5, f"trained on {ranged(low, high)}", transform=axes.get_xaxis_transform(), **how)
     axes.set(xlim=(left, right), xlabel="size")
     axes.set_xticks(spaced(sizes, 0.09 * span))
     return left, right

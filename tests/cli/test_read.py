@@ -174,6 +174,15 @@ def test_an_export_has_one_row_per_trial_and_size(posenc, runs):
     assert len(json.loads(posenc("export", "mine", "--format", "json").out)) == len(rows)
 
 
+def test_an_export_calls_the_share_right_accuracy_whatever_the_metric(posenc):
+    rec = made.rope((0,))
+    floors = {n: {"uniform": 0.5} for n in rec["task"]["floors"]}
+    made.filled("errors", [{**rec, "task": {**rec["task"], "metric": "error", "floors": floors}}])
+    first = next(csv.DictReader(io.StringIO(posenc("export", "errors").out)))
+    assert (first["metric"], first["accuracy"]) == ("error", "1.0") and "value" not in first
+    assert json.loads(posenc("export", "errors", "--json").out)[0]["accuracy"] == 1.0
+
+
 def test_a_bundle_is_read_in_place_of_its_run(posenc, runs):
     assert posenc("export", "mine", "--bundle", "mine.json").code == 0
     assert posenc("table", "mine.json").out == posenc("table", "mine").out
@@ -190,6 +199,13 @@ def test_a_plot_leaves_five_files_for_each_figure(posenc, runs, left, tmp_path):
     assert said.code == 0, said.err
     expected = [f"figures/length.{kind}" for kind in ("caption.txt", "csv", "pdf", "png", "svg")]
     assert [name for name in left() if name.startswith("figures")] == expected
+
+
+def test_errors_are_drawn_when_asked_for(posenc, runs, left, tmp_path):
+    assert posenc("plot", "mine", "-o", "figures").code == 0
+    assert not [name for name in left() if "error" in name]
+    assert posenc("plot", "mine", "--figure", "error", "-o", "figures").code == 0
+    assert "error rate (up, on a log axis)" in (tmp_path / "figures" / "error.caption.txt").read_text()
 
 
 def test_figures_that_do_not_apply_are_left_out_unless_asked_for(posenc, left):
@@ -239,6 +255,31 @@ def test_an_experiment_is_drawn_again_from_its_committed_record(posenc, runs, le
     assert posenc("table", "experiments/turns.py").out == posenc("table", "mine").out
     asked = posenc("plot", "experiments/turns.py", "--figure", "heatmap")
     assert asked.code == 2 and "give its record, 'experiments/records/turns.json', for heatmap" in asked.err
+
+
+OWN = """
+def figure(results):
+    from matplotlib.figure import Figure
+    figure = Figure()
+    figure.subplots().set(xlabel="depth", ylabel="loss")
+    return figure
+"""
+TOLD = """
+def figure(results):
+    from posenc.show.across import across
+    from posenc.show.panels import Panel
+    return across(results, Panel({"rope": {1: [0.5], 2: [0.25]}}, "depth", "change"))
+"""
+
+
+@pytest.mark.parametrize(("own", "said"), [(OWN, "loss (up) against depth"), (TOLD, "change (up) against depth")])
+def test_the_caption_of_a_figure_of_its_own_is_of_that_figure(posenc, runs, tmp_path, own, said):
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "turns.py").write_text(EXPERIMENT + own)
+    store.bundle(runs, tmp_path / "experiments" / "records" / "turns.json", "turns")
+    assert posenc("plot", "experiments/turns.py").code == 0
+    caption = (tmp_path / "experiments" / "figures" / "turns.caption.txt").read_text()
+    assert caption.startswith(said) and "Trials: 18 done" in caption and "Over the sizes beyond" not in caption
 
 
 def test_experiments_are_listed_without_running_them(posenc, tmp_path):

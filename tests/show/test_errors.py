@@ -1,0 +1,107 @@
+"""Errors on a log axis: what is counted stands where it was counted, and none is told from one."""
+
+import csv
+import io
+
+import made
+import numpy as np
+import pytest
+
+from posenc.lab.results import Results
+from posenc.show import files
+from posenc.show.errors import BELOW, error_curve, scored, wrong
+from posenc.show.figures import shown
+
+ASKED = {16: 1000, 32: 4000}
+
+
+def trial(label, seed, right):
+    """One trial with so many right at each size, of those asked."""
+    one = made.trial(label, "flip", seed, {16: 1.0, 32: 1.0})
+    sums = {str(n): {"correct": k, "scored": ASKED[n], "exact": 0, "rows": 100, "last": 0} for n, k in right.items()}
+    return {**one, "evaluations": sums, "validation": sums}
+
+
+def results(*runs, label="rope", family="rotary"):
+    rec = made.record(label, family, "flip", [trial(label, s, right) for s, right in enumerate(runs)], sizes=(16, 32))
+    about = {**rec["task"], "metric": "error", "floors": {n: {k: 0.5 for k in made.FLOORS} for n in ("16", "32")}}
+    return Results("made", ({**rec, "task": about},))
+
+
+def drawn(found):
+    (axes,) = error_curve(found).figure.axes
+    return axes, {line.get_label(): line for line in axes.get_lines()}
+
+
+MIXED = ({16: 1000, 32: 3999}, {16: 1000, 32: 3900}, {16: 990, 32: 3000})
+
+
+def test_medians_of_errors_stand_on_a_log_axis():
+    axes, lines = drawn(results(*MIXED))
+    assert axes.get_yscale() == "log" and (axes.get_xlabel(), axes.get_ylabel()) == ("size", "error rate")
+    assert lines["rope"].get_ydata()[1] == pytest.approx(100 / 4000)
+
+
+def test_no_error_stands_below_one_and_says_of_how_many():
+    axes, lines = drawn(results(*MIXED))
+    none = 1 / 4000 / BELOW
+    assert lines["rope"].get_ydata()[0] == pytest.approx(none) == axes.get_yticks()[0]
+    assert axes.get_ylim()[0] < none and axes.get_yticklabels()[0].get_text() == "0"
+    assert [t.get_text() for t in axes.texts if " of " in t.get_text()] == ["0 of 1,000"]
+    points = np.concatenate([c.get_offsets() for c in axes.collections if len(c.get_offsets()) > 1])
+    wanted = [(16, none), (16, none), (16, 0.01), (32, 1 / 4000), (32, 0.025), (32, 0.25)]
+    np.testing.assert_allclose(sorted(map(tuple, points.tolist())), wanted)
+    (one,) = (line for line in axes.get_lines() if list(line.get_ydata()) == [1 / 1000, 1 / 4000])
+    assert one.get_ydata()[1] > none
+
+
+def test_runs_with_and_without_an_error_have_a_median_between():
+    _, lines = drawn(results({16: 1000, 32: 4000}, {16: 1000, 32: 3999}))
+    assert 1 / 4000 / BELOW < lines["rope"].get_ydata()[1] == pytest.approx(0.5 / 4000)
+
+
+def test_the_floors_are_errors_too():
+    found = results(*MIXED)
+    task = {
+        **found.records[0]["task"],
+        "floors": {n: {"uniform": 0.5, "prior": 0.4, "position": 0.1} for n in ("16", "32")},
+    }
+    axes, lines = drawn(Results("made", ({**found.records[0], "task": task},)))
+    assert [lines[f"_{name}"].get_ydata()[0] for name in ("uniform", "prior", "position")] == pytest.approx(
+        [0.5, 0.4, 0.1]
+    )
+    assert {t.get_text() for t in axes.texts} >= {"guess, constant", "position only"}
+
+
+def test_the_caption_counts_errors_over_all_runs():
+    found = results(*MIXED)
+    first, marks, *_ = error_curve(found).caption.splitlines()
+    assert first == (
+        "flip: error rate (up, on a log axis) against size (along), trained on sizes 4 to 16, n = 3 runs. "
+        "Errors of all runs together at size 16: rope 10 of 3,000. "
+        "Errors of all runs together at size 32: rope 1,101 of 12,000. "
+        "Floors: 0.50 by a uniform guess, 0.50 by the best constant, 0.50 by position alone, as error rates."
+    )
+    assert "runs without any stand below it, at 0" in marks and "the range over runs" in marks
+    assert scored(found, "flip") == ASKED and wrong(shown(found)[0], ASKED, 16) == (10, 3000)
+
+
+def test_where_nothing_was_counted_no_rate_is_made_up():
+    found = results(*MIXED)
+    lost = [{**t, "outcome": "diverged", "evaluations": {}} for t in found.records[0]["trials"]]
+    with pytest.raises(ValueError, match="Every trial of 'flip' diverged, so no answer was counted"):
+        error_curve(Results("made", ({**found.records[0], "trials": lost},)))
+
+
+def test_a_task_and_a_range_have_a_panel_each():
+    found = results(*MIXED).records
+    other = {**found[0], "task": {**found[0]["task"], "label": "flop"}}
+    figure = error_curve(Results("made", (*found, other))).figure
+    assert [axes.get_title("left") for axes in figure.axes] == ["flip", "flop"]
+
+
+def test_the_data_of_a_task_that_reports_errors_are_called_accuracies():
+    rows = list(csv.DictReader(io.StringIO(files.data(results(*MIXED)))))
+    assert "value" not in rows[0] and "error" not in rows[0] and rows[0]["metric"] == "error"
+    assert [float(row["accuracy"]) for row in rows if row["size"] == "32"] == [3999 / 4000, 3900 / 4000, 3000 / 4000]
+    assert {float(row["floor"]) for row in rows} == {0.5}
