@@ -53,7 +53,7 @@ def as_csv(rows: Rows, by: Sequence[str]) -> str:
     columns = ["task", "scheme", "trial", "seed", "lr", *by, "correct", "scored", "exact", "last", "rows", "value"]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
+    writer.writerow([*columns[:-1], "accuracy"])  # the share right, whatever the metric
     for row in rows:
         writer.writerow([harmless(row[c]) if isinstance(row[c], str) else row[c] for c in columns])
     return buffer.getvalue()

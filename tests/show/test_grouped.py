@@ -50,7 +50,7 @@ def test_one_grouping_is_a_line_for_each_value_with_its_spread_and_number():
 def test_the_table_holds_every_trial_in_every_group():
     found = list(csv.DictReader(io.StringIO(grouped.as_csv(pairs(), ["digits_a", "digits_b"]))))
     assert len(found) == 9 and {r["trial"] for r in found} == {"rope0", "rope1", "rope2"}
-    assert found[0] | {"digits_a": "1", "digits_b": "1", "exact": "100", "value": "1.0"} == found[0]
+    assert found[0] | {"digits_a": "1", "digits_b": "1", "exact": "100", "accuracy": "1.0"} == found[0]
 
 
 def test_a_heat_map_shows_the_medians_and_leaves_what_was_not_drawn_empty():
