@@ -7,10 +7,14 @@ Source: Golovneva et al. (2024), Contextual Position Encoding: Learning to Count
 CoPE ahead of absolute and of relative (Shaw's) positions, and further ahead in longer contexts.
 Setting: 2 layers of width 64 for 4 of 256, to 16 statements for 512, every other statement with an effect for one in
 seven, 2,400 steps for 15,600.
-Cost: about 35 minutes on 2 cores, estimated and not measured.
+Cost: about 65 minutes on one core, with other jobs beside.
 Command: posenc sweep experiments/counting.py
 Variation: posenc sweep --preset cope --grid scheme=cope,learned,shaw, the published size, on a GPU
-Result: not run.
+Result: all six answer 0.98 or more of programs of 4 statements and 0.77 to 0.82 of 16, the longest trained on, so here
+nothing tells them apart. Beyond, learned positions fall first, 0.27 at 24 statements where the others have 0.39 to
+0.48, and CoPE is ahead of them, as published; it is not ahead of Shaw's vectors, nor of no encoding. ALiBi holds out
+longest, 0.32 at 32. At 48 nobody is above the best constant, 0.21. The programs are short beside the paper's, and what
+they pass over is one statement in two.
 """
 
 from posenc.lab.experiment import grid

@@ -140,7 +140,7 @@ def test_a_diverged_trial_is_told_and_not_asked(folder, monkeypatch):
     [
         ({"task": "even_pairs"}, r"even_pairs \(classify, 4 tokens, 2 classes\) cannot be asked of models trained on"),
         ({"task": "copy(symbols=3)"}, r"copy\(symbols=3\) \(lm, 7 tokens, 7 classes\) cannot be asked"),
-        ({"sizes": (0,)}, "sizes is 0"),
+        ({"sizes": (0,)}, r"sizes are \(0,\); at least one is needed"),
         ({"sizes": (9,)}, "Position 20 has no row in the table of 'learned'"),
         ({"rows": 0}, "rows is 0; it counts examples of each size, so it is at least 1"),
     ],
