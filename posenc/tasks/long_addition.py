@@ -27,13 +27,13 @@ class AdditionKazemnejad(Task, name="addition_kazemnejad"):
     5 3 + 7 SEP  ->  6 0 EOS           + is the token 10; strata digits_a, digits_b
 
     n is the number of digits of the longer operand. The other has `shortest` to n, all pairs of numbers of digits being
-    equally likely: for n = 9 … 16 this is the released test set, size by size. Its training set has both uniform on
-    4 … 8 and independent; `law="as_released"` is that at n = 8, the one size it trains on (at any size to 8, both are
+    equally likely: for n = 9 … 16 this is the released test set, size by size. Its training set has both uniform on 4 …
+    8 and independent; `law="as_released"` is that at n = 8, the one size it trains on (at any size to 8, both are
     uniform on `shortest` … n), and the test set beyond. So most of what it tests has one operand of a trained length:
-    look at the strata. A number of one digit may be 0, others begin with 1 … 9. The released code has equally many
-    examples for each pair, so that its mean weighs size n by 2(n - 4) + 1, as a run trains with
-    `uniform="numbers"`. No "coupled" is offered: where the answer is not padded, the number at SEP would tell how long
-    it is.
+    `posenc evaluate --by digits_a,digits_b` shows which. A number of one digit may be 0, others begin with 1 … 9. The
+    released code has equally many examples for each pair, so that its mean weighs size n by 2(n - 4) + 1, as a run
+    trains with `uniform="numbers"`. No "coupled" is offered: where the answer is not padded, the number at SEP would
+    tell how long it is.
     """
 
     layout = Layout.LM
