@@ -6,11 +6,16 @@ depends on the variant: of the published runs T5's bias copies random tokens far
 Source: Kazemnejad et al. (2023), The Impact of Positional Encoding on Length Generalization in Transformers, arXiv
 2305.19466: mean reciprocal ranks over ten tasks; numbers by task from the authors' released runs, mean of 3.
 Setting: 3 layers of width 64 for 12 of 768, lengths to 10 for 20, numbers of 4 digits for 8, 20 symbols for some
-thousand, 1,500 steps at 3e-3 for 40,000 at 3e-5; three tasks for ten.
-Cost: about 40 minutes on 2 cores, estimated and not measured.
+thousand, 1,500 steps at 3e-3 for 40,000 at 3e-5; three tasks for ten. Numbers by task are of sizes to twice those
+trained on, ranks of all sizes beyond.
+Cost: about 62 minutes on one core, with other jobs beside.
 Command: posenc sweep experiments/copying.py
 Variation: posenc sweep --preset kazemnejad --grid task=copy,reverse scheme=nope,t5,alibi, the published size, on a GPU
-Result: not run.
+Result: all five copy and reverse what they were trained on, 0.96 or more at 10 symbols; of sums of 4 digits they do
+0.09 to 0.36, so addition says little here. Beyond, ALiBi goes farthest on all three and no encoding second: reversed,
+0.71 and 0.39 at 13 symbols, 0.17 and 0.02 at 15, and nobody reaches 20. That no encoding is ahead of rotary and
+sinusoidal positions, which copy nothing at 13, holds as published in the median; that it is ahead of ALiBi, and that
+T5's bias copies farthest, does not. Far shorter training at a rate a hundred times as high may be why.
 """
 
 import dataclasses
@@ -22,6 +27,8 @@ from posenc.lab.run import Plan, Run
 SCHEMES = ["nope", "t5", "alibi", "rope(fraction=0.25)", "sinusoidal"]
 COPY, REVERSE = "copy(symbols=20)", "reverse(symbols=20)"
 
+NEAR = (13, 15, 20)
+"""Beyond 10, to twice as far, as theirs are beyond 20."""
 RANKS, RELEASED = "Kazemnejad et al. (2023), abstract and §4, ten tasks", "released runs, sizes 21 to 40"
 published = [
     *(
@@ -29,12 +36,12 @@ published = [
         for s, value in zip(SCHEMES, (0.69, 0.55, 0.50, 0.33, 0.22), strict=True)
     ),
     *(
-        Published(task, s, percent / 100, RELEASED, tolerance=0.1, of="mean", runs=3)
+        Published(task, s, percent / 100, RELEASED, tolerance=0.1, of="mean", runs=3, over=NEAR, weights="trapezoid")
         for task, row in ((COPY, (30.5, 42.0, 33.1, 1.1, 2.8)), (REVERSE, (23.0, 24.2, 17.1, 7.7, 2.3)))
         for s, percent in zip(SCHEMES, row, strict=True)
     ),
-    *(Order(COPY, "nope", s, RELEASED) for s in SCHEMES[3:]),
-    *(Order(REVERSE, "nope", s, RELEASED) for s in SCHEMES[2:]),
+    *(Order(COPY, "nope", s, RELEASED, over=NEAR, weights="trapezoid") for s in SCHEMES[3:]),
+    *(Order(REVERSE, "nope", s, RELEASED, over=NEAR, weights="trapezoid") for s in SCHEMES[2:]),
 ]
 
 plan = Plan(steps=1500, seeds=(0, 1, 2), lr=(3e-3,))
