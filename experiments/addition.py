@@ -11,10 +11,14 @@ Setting: width 64 for 512 to 1024, 10 digits for 20 to 30 and 6 for Zhou's 40, 6
 1000; two layers for Zhou's 6 and McLeish's 16. Sizes keep the papers' factors: 66 is 6.67 times 10, 50 five times, 15
 two and a half times 6. Numbers of digits are uniform for the longer operand, where the papers draw both (`--set
 uniform=numbers --name both`).
-Cost: about 35 minutes on 2 cores, estimated and not measured.
+Cost: about 56 minutes on one core, with other jobs beside.
 Command: posenc sweep experiments/addition.py
 Variation: posenc run --preset coupling, the published size, on a GPU
-Result: not run.
+Result: position coupling adds 10 digits without error in one layer, where no encoding and rope learn nothing in these
+steps, and goes on to 0.94 at 12 and 0.48 at 15, one seed of three to nothing; Abacus has 0.95, 0.69 and 0.35, again
+without one seed. By 20 digits all have lost it: sizes five and more times those trained on, as published, are not
+reached by so short a training. With markers FIRE adds 6 digits in two seeds of three, with random positions or without,
+at 10 digits 0.16 and 0.19 are left, and at 15 none; random positions are not ahead here.
 """
 
 import dataclasses
