@@ -183,7 +183,7 @@ class Explain:
             parts = [head, explain.diagram(self.what), *map(explain.as_text, shown)]
             say("\n\n".join(parts if shown else [*parts, "Nothing in the scores depends on position."]))
         if target is not None and shown:
-            draw_in(explain.draw(shown, head), target, head, self.json)
+            _drawn(explain.draw(shown, head), target, head, self.json)
         return 0
 
     def _attention(self, target: Path | None) -> int:
@@ -193,7 +193,7 @@ class Explain:
         for option in ("len", "trained"):
             if getattr(self, option) is not None:
                 raise ValueError(f"--{option} is of a scheme; leave it out for attention, which has tokens of its own.")
-        path = None if self.html is None else place(self.html, "--html", (".html",))
+        path = None if self.html is None else _place(self.html, "--html", (".html",))
         form, paged = self.form or "single", self.blank or self.solution
         if paged or self.seed is not None:
             given = problem.drawn(form, self.causal, self.seed or 0)
@@ -206,7 +206,7 @@ class Explain:
         else:
             say("\n\n\n".join(map(worksheet.as_text, sheets)))
         if target is not None:
-            draw_in(paper.draw(sheets[0]), target, sheets[0].title, self.json)
+            _drawn(paper.draw(sheets[0]), target, sheets[0].title, self.json)
         if path is not None:
             disk.write(path, page.page(sheets).encode())
             if not self.json:
@@ -220,7 +220,7 @@ def _page(target: Path | None) -> int:
         raise ValueError("Every scheme on a page is a figure; say where with --png FILE.")
     from posenc.show import gallery
 
-    draw_in(gallery.draw(gallery.panels()), target, gallery.ABOUT)
+    _drawn(gallery.draw(gallery.panels()), target, gallery.ABOUT)
     return 0
 
 
@@ -262,10 +262,10 @@ def _proven(proof: dict[str, Any]) -> str:
 
 def target_of(text: str) -> Path:
     need_matplotlib()
-    return place(text, "--png", (".png", ".svg", ".pdf"))
+    return _place(text, "--png", (".png", ".svg", ".pdf"))
 
 
-def place(text: str, option: str, endings: tuple[str, ...]) -> Path:
+def _place(text: str, option: str, endings: tuple[str, ...]) -> Path:
     """Where a file may be written."""
     path = Path(text)
     if path.suffix not in endings or path.is_dir() or not path.parent.is_dir():
@@ -276,7 +276,7 @@ def place(text: str, option: str, endings: tuple[str, ...]) -> Path:
     return path
 
 
-def draw_in(figure: Any, path: Path, about: str, quiet: bool = False) -> None:
+def _drawn(figure: Any, path: Path, about: str, quiet: bool = False) -> None:
     from posenc.show.files import drawn
 
     disk.write(path, drawn(figure, path.suffix[1:], path.stem, about))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import jax
@@ -24,7 +24,6 @@ from posenc.lab.stats import cells
 from posenc.lab.train import Cell, State
 from posenc.tasks import Task, spec
 from posenc.tasks.floors import floors
-from posenc.tasks.measure import RATIOS
 from posenc.tasks.measure import full as full_task
 
 SIZE = "size"
@@ -41,6 +40,11 @@ class Asked:
     sizes: tuple[int, ...]
     rows: int
 
+    @property
+    def trained(self) -> list[dict[str, Any]]:
+        """The trials that have a trained model."""
+        return [trial for trial in self.record["trials"] if trial["outcome"] == "done"]
+
 
 def ask(
     results: Results,
@@ -56,20 +60,21 @@ def ask(
     """
     found, known = [], {}
     for asked in _asked(results, task, sizes, rows):
-        cell, sizes_ = asked.cell, asked.sizes
-        look = jax.jit(functools.partial(train.evaluate, cell, asked.rows, train.rounds(cell, sizes_)))
-        chosen = jnp.zeros(len(sizes_), bool)
+        cell, at = asked.cell, asked.sizes
+        look = jax.jit(functools.partial(train.evaluate, cell, asked.rows, train.rounds(cell, at)))
+        chosen = jnp.zeros(len(at), bool)
         trials = []
-        for trial, model in _models(results, asked):
-            sums = look(State(model, None, jnp.int32(-1)), _seed(trial), jnp.asarray(sizes_, jnp.int32), chosen)
+        for trial in asked.trained:
+            state = State(restored(cell, results.folder, trial["id"]), None, jnp.int32(-1))
+            sums = look(state, _knobs(trial), jnp.asarray(at, jnp.int32), chosen)
             counted = {name: np.asarray(total).tolist() for name, total in sums.items()}
-            each = {str(n): {name: totals[i] for name, totals in counted.items()} for i, n in enumerate(sizes_)}
+            each = {str(n): {name: totals[i] for name, totals in counted.items()} for i, n in enumerate(at)}
             trials.append({**trial, "id": _renamed(trial, asked), "evaluations": each})
         trials += [{**t, "id": _renamed(t, asked)} for t in asked.record["trials"] if t["outcome"] == "diverged"]
-        if (cell.task, sizes_) not in known:
-            known[cell.task, sizes_] = {str(n): at for n, at in floors(cell.task, sizes_).items()}
+        if (cell.task, at) not in known:
+            known[cell.task, at] = {str(n): rates for n, rates in floors(cell.task, at).items()}
         about = {**asked.record["task"], "label": _label(asked), "metric": cell.task.metric}
-        found.append({**asked.record, "task": about | {"floors": known[cell.task, sizes_]}, "trials": trials})
+        found.append({**asked.record, "task": about | {"floors": known[cell.task, at]}, "trials": trials})
     return dataclasses.replace(results, records=tuple(found), unfinished=(), folder=None)
 
 
@@ -87,35 +92,35 @@ def groups(
     depth of a needle. Those of all sizes are pooled where `by` lacks "size". Of several learning rates it is the one
     chosen on validation examples.
     """
-    found = []
-    rates = {(c.task, c.scheme): c.rate for c in cells(results)}
-    for asked in _asked(results, task, sizes, rows):
+    found, every = [], _asked(results, task, sizes, rows)
+    for asked in every:
         _check_groups(asked.cell.task, by)
-        padded = train.rounds(asked.cell, asked.sizes)
-        looks = {n: jax.jit(functools.partial(train.examined, asked.cell, asked.rows, n)) for n in padded}
-        for trial, model in _models(results, asked):
-            if trial["knobs"]["lr"] != rates[asked.record["task"]["label"], results.label(asked.record, trial)]:
+    rates = {(c.task, c.scheme): c.rate for c in cells(results)}
+    for asked in every:
+        cell, padded = asked.cell, train.rounds(asked.cell, asked.sizes)
+        looks = {n: jax.jit(functools.partial(train.examined, cell, asked.rows, n)) for n in padded}
+        for trial in asked.trained:
+            scheme, rate = results.label(asked.record, trial), trial["knobs"]["lr"]
+            if rate != rates[asked.record["task"]["label"], scheme]:
                 continue
+            model, seed = restored(cell, results.folder, trial["id"]), _knobs(trial).seed
             at: dict[tuple[int, ...], dict[str, int]] = {}
             for n in asked.sizes:
                 look = looks[next(p for p in padded if p >= n)]
-                counted, told = jax.device_get(look(model, _seed(trial).seed, jnp.int32(n), jnp.bool_(False)))
+                counted, told = jax.device_get(look(model, seed, jnp.int32(n), jnp.bool_(False)))
                 told = {SIZE: np.full(asked.rows, n), **told}
                 _add(at, np.stack([told[name] for name in by], 1), counted)
-            head = {"task": _label(asked), "scheme": results.label(asked.record, trial), "trial": trial["id"]}
-            head |= {"family": asked.record["family"], "metric": asked.cell.task.metric}
-            head |= {"seed": trial["knobs"]["seed"], "lr": trial["knobs"]["lr"]}
+            head = {"task": _label(asked), "scheme": scheme, "trial": trial["id"], "family": asked.record["family"]}
+            head |= {"metric": cell.task.metric, "seed": trial["knobs"]["seed"], "lr": rate}
             for group in sorted(at):
-                sums = at[group]
-                part, whole = RATIOS[asked.cell.task.metric]
-                share = sums[part] / sums[whole] if sums[whole] else float("nan")
-                found.append({**head, **dict(zip(by, group, strict=True)), **sums, "value": share})
+                share = records.value(at[group], cell.task.metric)
+                found.append({**head, **dict(zip(by, group, strict=True)), **at[group], "value": share})
     return found
 
 
 def _asked(
     results: Results, task: Task | None, sizes: tuple[int, ...] | Literal["all"] | None, rows: int | None
-) -> Iterator[Asked]:
+) -> list[Asked]:
     """What is asked of each record, all of it looked at before the first model is."""
     if results.folder is None:
         raise ValueError(f"The bundle {results.name!r} holds no parameters; name the folder of a run with --keep.")
@@ -143,20 +148,12 @@ def _asked(
             other.check_size(n)
         plan.fits(cell, max(at))
         every.append(Asked(record, cell, at, line["rows"] if rows is None else rows))
-    return iter(every)
+    return every
 
 
-def _models(results: Results, asked: Asked) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Every trial that has a trained model, with it."""
-    for trial in asked.record["trials"]:
-        if trial["outcome"] == "done":
-            yield trial, restored(asked.cell, results.folder, trial["id"])
-
-
-def _seed(trial: dict[str, Any]) -> Knobs:
+def _knobs(trial: dict[str, Any]) -> Knobs:
     """The knobs of a trial, of which evaluation reads the seed."""
-    knobs = Knobs(**trial["knobs"])
-    return Knobs(jnp.uint32(knobs.seed), *map(jnp.float32, knobs[1:]))
+    return train.as_arrays(Knobs(**trial["knobs"]))
 
 
 def _label(asked: Asked) -> str:

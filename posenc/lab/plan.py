@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from posenc import registry
@@ -20,7 +19,7 @@ from posenc.lab import store, train
 from posenc.lab.device import memory
 from posenc.lab.experiment import Experiment
 from posenc.lab.run import THEN, Knobs, Plan, Run
-from posenc.lab.train import Cell, State, init, resolve, stages
+from posenc.lab.train import Cell, State, as_arrays, init, resolve, stages
 from posenc.models import attentions, kinds, stems
 from posenc.models.inputs import inputs, told
 from posenc.naming import bind, full, parse, spec
@@ -216,6 +215,6 @@ def _parts(scheme: Any) -> list[Any]:
 
 
 def _forward(cell: Cell, size: int, before: State | None) -> tuple[State, Any]:
-    state = init(cell, Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:])), before)
+    state = init(cell, as_arrays(Knobs()), before)
     batch = cell.task.sample(jax.random.key(0), size, batch=1, n_max=size)
     return state, state.model(inputs(batch), jax.random.key(0))

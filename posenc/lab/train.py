@@ -173,6 +173,11 @@ def rounds(cell: Cell, sizes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(kept))
 
 
+def as_arrays(knobs: Knobs) -> Knobs:
+    """The knobs of one lane in the types that programs take."""
+    return Knobs(jnp.uint32(knobs.seed), *map(jnp.float32, knobs[1:]))
+
+
 def init(cell: Cell, knobs: Knobs, before: State | None = None) -> State:
     """A trial before its first step, or before the first of a stage that goes on from a state."""
     model = build(cell.scheme, cell.shape, jax.random.fold_in(jax.random.key(knobs.seed), 0))

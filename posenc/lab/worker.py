@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from posenc.lab import device, params, store
 from posenc.lab.lanes import How, stack
 from posenc.lab.run import Knobs
-from posenc.lab.train import Cell, program, pure, stages
+from posenc.lab.train import Cell, as_arrays, program, pure, stages
 from posenc.models.carry import anew
 from posenc.tasks import spec
 from posenc.tasks.floors import floors
@@ -92,7 +92,7 @@ class Worker:
         knobs = [Knobs(**line["knobs"]) for line in lines]
         whole = stages(cell, steps)
         clock, stride = _Clock(), math.gcd(self.stride, *(end for _, end in whole))
-        lane = stack([Knobs(jnp.uint32(k.seed), *map(jnp.float32, k[1:])) for k in knobs], self.how)
+        lane = stack([as_arrays(k) for k in knobs], self.how)
         state, losses, begin = None, [], 0
         for stage, end in whole:
             run, before = program(stage, stride, rows, sizes, self.how), state

@@ -135,6 +135,5 @@ def _panel(axes: Axes, found: list[Cell], task: dict, looks: dict[str, style.Loo
     axes.set_title(style.title(task["label"]), pad=9)
     axes.tick_params(length=2.5)
     known = {n: at for n, at in floors(task).items() if n in sizes}
-    return floor_lines(
-        axes, known, next((n for n in sizes if n >= high), sizes[0])
-    )  # where training ends scores are high
+    ends = next((n for n in sizes if n >= high), sizes[0])  # of training, where scores are high
+    return floor_lines(axes, known, ends)

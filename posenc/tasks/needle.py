@@ -79,19 +79,19 @@ class Needle(Task, name="needle"):
     def make(self, key, n, n_max):
         where, who, what, noise, which = jax.random.split(key, 5)
         rows, q, span = n.shape[0], self.needles, 3 + self.width
+        asked = q // self.per_key  # keys there are to ask for
         spare = q * (span - 1)  # a needle is one block among the fillers
         block = places(where, n - spare, q, n_max - spare)
         rank = jnp.sum(block[:, :, None] > block[:, None, :], axis=2, dtype=INT)
-        k = self.fillers + distinct(who, jnp.zeros((rows, self.keys), FLOAT), q // self.per_key)
+        k = self.fillers + distinct(who, jnp.zeros((rows, self.keys), FLOAT), asked)
         v = integers(what, rows, q * self.width, self.values).reshape(rows, q, self.width)
         v = self.fillers + self.keys + v
         KEY, VAL, ASK = (jnp.full((rows, q, 1), self.alphabet - 3 + word, INT) for word in range(3))
         needle = jnp.concatenate([KEY, jnp.repeat(k, self.per_key, axis=1)[:, :, None], VAL, v], axis=2)
         x = _hidden(integers(noise, rows, n_max, self.fillers), needle, block + rank * (span - 1))
-        each = q // self.per_key
-        j = places(which, jnp.full_like(n, each), self.queries, each)
+        j = places(which, jnp.full_like(n, asked), self.queries, asked)
         prompt = _then(x, n, jnp.concatenate([ASK[:, 0], look(k, j)], axis=1))
-        at = block.reshape(rows, each, self.per_key)
+        at = block.reshape(rows, asked, self.per_key)
         v = jnp.take_along_axis(v.reshape(*at.shape, self.width), jnp.argsort(at, axis=2)[..., None], axis=2)
         answer = jnp.take_along_axis(v, j[:, :, None, None], axis=1).reshape(rows, -1)
         m = jnp.full_like(n, answer.shape[1])
