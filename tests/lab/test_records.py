@@ -4,12 +4,12 @@ import hashlib
 import json
 from pathlib import Path
 
-import made
 import numpy as np
 import pytest
 
 from posenc.lab import store
 from posenc.lab.results import load
+from tests.lab import made
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 import math
 
-import made
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +11,7 @@ from scipy import stats as scipy_stats
 from posenc.lab import records, stats
 from posenc.lab.results import Results, best_floor
 from posenc.tasks import measure
+from tests.lab import made
 
 values = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 

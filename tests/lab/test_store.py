@@ -9,12 +9,12 @@ import sys
 import textwrap
 from pathlib import Path
 
-import made
 import pytest
 
 import posenc.lab.disk as disk
 from posenc.lab import store
 from posenc.lab.results import load
+from tests.lab import made
 
 
 @pytest.fixture(autouse=True)
@@ -68,9 +68,9 @@ def test_an_output_path_that_is_a_file_is_refused(runs):
 def test_a_kill_in_the_middle_of_writes_leaves_whole_files_only(runs):
     script = f"""
         import sys
-        sys.path.insert(0, {str(Path(made.__file__).parent)!r})
-        import made
+        sys.path[:] = {sys.path!r}
         from posenc.lab import store
+        from tests.lab import made
         folder, seed = store.create("a"), 0
         print("ready", flush=True)
         while True:

@@ -3,7 +3,6 @@
 import csv
 import io
 
-import made
 import numpy as np
 import pytest
 
@@ -11,6 +10,7 @@ from posenc.lab.results import Results
 from posenc.show import files
 from posenc.show.errors import BELOW, error_curve, scored, wrong
 from posenc.show.figures import shown
+from tests.lab import made
 
 ASKED = {16: 1000, 32: 4000}
 

@@ -5,13 +5,13 @@ import io
 import subprocess
 import sys
 
-import made
 import numpy as np
 import pytest
 
 from posenc.lab import stats
 from posenc.lab.results import Results
 from posenc.show import figures, files, style
+from tests.lab import made
 
 
 def results(n=3):
@@ -128,17 +128,13 @@ def saved(tmp_path_factory):
 
 def test_the_same_results_give_the_same_bytes_in_another_process(saved, tmp_path):
     code = (
-        "import sys; from pathlib import Path; from test_figures import results; from posenc.show import figures\n"
+        "import sys; from pathlib import Path\n"
+        "from posenc.show import figures; from tests.show.test_figures import results\n"
         "r = results(); r = type(r)(r.name, r.records[::-1])\n"
         "figures.save(figures.length_curve(r), Path(sys.argv[1]), 'length', r, 'Seen.')\n"
         "assert 'jax' not in sys.modules and 'matplotlib.pyplot' not in sys.modules"
     )
-    here = [str(p) for p in sys.path]
-    env = {
-        "PYTHONPATH": ":".join([__file__.rpartition("/")[0], *here]),
-        "SOURCE_DATE_EPOCH": "0",
-        "PYTHONHASHSEED": "7",
-    }
+    env = {"PYTHONPATH": ":".join(map(str, sys.path)), "SOURCE_DATE_EPOCH": "0", "PYTHONHASHSEED": "7"}
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=env)
     again = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
     assert saved.keys() == again.keys() == {f"length.{k}" for k in ("svg", "pdf", "png", "csv", "caption.txt")}

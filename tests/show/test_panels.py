@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import made
 import numpy as np
 import pytest
 
@@ -11,6 +10,7 @@ from posenc.show import panel_captions
 from posenc.show.across import across, panels
 from posenc.show.figures import length_curve
 from posenc.show.panels import Panel, ranged, spaced
+from tests.lab import made
 
 POINTS = {"rope": {1: [1.0, 0.9, 0.8], 2: [0.5, 0.4, 0.6]}, "alibi": {1: [0.9, 0.9, 0.9], 2: [0.3, 0.3, 0.3]}}
 KNOWN = {1: made.FLOORS, 2: {**made.FLOORS, "prior": 0.25}}

@@ -4,11 +4,11 @@ import csv
 import io
 import json
 
-import made
 import pytest
 
 from posenc.lab.results import Results
 from posenc.show import tables
+from tests.lab import made
 
 TEXT = """\
 task  scheme  n  done  diverged  failed     lr  8*                16*               24                32

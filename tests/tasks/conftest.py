@@ -1,10 +1,10 @@
 """Every task by its text, by night with the settings it names in `samples`, and one compiled sampler for each."""
 
 import pytest
-from task_checks import every_text, sampler
 
 from posenc import tasks
 from tests.night import by_day
+from tests.tasks.task_checks import every_text, sampler
 
 
 def pytest_generate_tests(metafunc):

@@ -4,14 +4,14 @@ import functools
 
 import jax
 import numpy as np
-from facts import FLOOR_SIZES, FLOORS, VARIED
-from moves import MOVES
 from scipy.stats import chisquare
 
 from posenc import tasks
 from posenc.grammar import write
 from posenc.registry import call
 from posenc.tasks.task import TASKS, Layout
+from tests.tasks.facts import FLOOR_SIZES, FLOORS, VARIED
+from tests.tasks.moves import MOVES
 
 ROWS = 500
 QUICK = {"xla_backend_optimization_level": 0}  # to compile is what costs here, and integers come out the same

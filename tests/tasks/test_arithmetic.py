@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from task_checks import agrees_with_its_oracle, drawn, is_well_formed, p_value
 
 from posenc import tasks
 from posenc.tasks import digits, minesweeper
 from tests.night import by_day
+from tests.tasks.task_checks import agrees_with_its_oracle, drawn, is_well_formed, p_value
 
 ROWS = 20_000
 

@@ -6,16 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from facts import brackets as known_brackets
-from facts import stacks as known_stacks
-from facts.binary import roots
-from law import even
-from task_checks import QUICK, agrees_with_its_oracle, drawn, is_well_formed, p_value, rows
 
 from posenc import tasks
 from posenc.tasks import automata, binary
 from posenc.tasks.layout import ended
 from posenc.tasks.measure import full
+from tests.tasks.facts import brackets as known_brackets
+from tests.tasks.facts import stacks as known_stacks
+from tests.tasks.facts.binary import roots
+from tests.tasks.law import even
+from tests.tasks.task_checks import QUICK, agrees_with_its_oracle, drawn, is_well_formed, p_value, rows
 
 LONG = ["stack_manipulation", "modular_arithmetic_brackets", "solve_equation"]
 LONG += ["binary_addition", "binary_multiplication", "compute_sqrt"]

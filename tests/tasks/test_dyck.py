@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from facts.dyck import shapes
-from task_checks import drawn
 
 from posenc import tasks
 from posenc.tasks.dyck import _rises
+from tests.tasks.facts.dyck import shapes
+from tests.tasks.task_checks import drawn
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])

@@ -12,11 +12,11 @@ import jax
 import numpy as np
 import pytest
 from scipy.stats import binom
-from task_checks import QUICK, agrees_with_its_oracle
 
 from posenc import tasks
 from posenc.tasks.flipflop import IGNORE, READ, WRITE
 from tests.night import by_day
+from tests.tasks.task_checks import QUICK, agrees_with_its_oracle
 
 RELEASED = {0.8: 16_000, 0.1: 4_000, 0.98: 160_000}
 PAIRS, ROWS = 256, 2000

@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from task_checks import drawn
 
 from posenc import tasks
 from posenc.tasks.groups import GENERATORS, elements
+from tests.tasks.task_checks import drawn
 
 ORDERS = {"Z2": 2, "S3": 6, "Z60": 60, "A4xZ5": 60, "A5": 60, "S5": 120}
 

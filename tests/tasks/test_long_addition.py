@@ -3,10 +3,10 @@
 from itertools import product
 
 import pytest
-from law import even
-from task_checks import drawn, p_value
 
 from posenc import tasks
+from tests.tasks.law import even
+from tests.tasks.task_checks import drawn, p_value
 
 ROWS = 20_000
 

@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from task_checks import drawn, rows
 
 from posenc import tasks
+from tests.tasks.task_checks import drawn, rows
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 40])

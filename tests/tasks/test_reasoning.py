@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from facts.reasoning import values
-from task_checks import drawn
 
 from posenc import tasks
+from tests.tasks.facts.reasoning import values
+from tests.tasks.task_checks import drawn
 
 
 def test_the_best_constant_knows_an_eighth_of_polynomials_of_eight_terms():

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from facts.programs import answers
-from law import most_frequent
 from scipy.stats import chisquare
-from task_checks import drawn
 
 from posenc import tasks
 from posenc.tasks.floors import floors
+from tests.tasks.facts.programs import answers
+from tests.tasks.law import most_frequent
+from tests.tasks.task_checks import drawn
 
 
 def test_released_fillers_may_be_a_key_of_the_row_and_are_then_not_scored():

@@ -3,9 +3,9 @@
 import jax
 import numpy as np
 import pytest
-from task_checks import drawn
 
 from posenc import tasks
+from tests.tasks.task_checks import drawn
 
 KEY = jax.random.key(3)
 

@@ -3,10 +3,10 @@
 import jax
 import numpy as np
 import pytest
-from task_checks import drawn, rows
 
 from posenc import tasks
 from posenc.tasks.draw import compact
+from tests.tasks.task_checks import drawn, rows
 
 
 def test_compacting_keeps_what_is_kept_in_order_and_zeros_follow():

@@ -6,8 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from moves import FIXED, MOVES
-from task_checks import (
+
+from posenc import tasks
+from posenc.registry import settings
+from posenc.tasks.task import Layout
+from tests.night import by_day
+from tests.tasks.moves import FIXED, MOVES
+from tests.tasks.task_checks import (
     QUICK,
     ROWS,
     agrees_with_its_oracle,
@@ -18,11 +23,6 @@ from task_checks import (
     same_examples,
     some_sizes,
 )
-
-from posenc import tasks
-from posenc.registry import settings
-from posenc.tasks.task import Layout
-from tests.night import by_day
 
 SAMPLES = 3000
 SOME = 50  # by day, where every row is asked about again

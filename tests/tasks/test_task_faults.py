@@ -4,8 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from facts import BROKEN, LAWS, PLANTED
-from task_checks import (
+
+from posenc import tasks
+from posenc.tasks.task import TASKS
+from tests.night import by_day
+from tests.planting import Fault
+from tests.planting import plant as plant  # a fixture
+from tests.tasks.facts import BROKEN, LAWS, PLANTED
+from tests.tasks.task_checks import (
     agrees_with_its_oracle,
     does_not_leak,
     drawn,
@@ -16,12 +22,6 @@ from task_checks import (
     same_examples,
     sampler,
 )
-
-from posenc import tasks
-from posenc.tasks.task import TASKS
-from tests.night import by_day
-from tests.planting import Fault
-from tests.planting import plant as plant  # a fixture
 
 SIZES = {"reverse_string": 6, "copy": 6, "token_k_back(k=3)": 12, "s2s_reverse": 6}
 

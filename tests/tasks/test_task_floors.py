@@ -5,14 +5,14 @@ import math
 
 import numpy as np
 import pytest
-from facts import FLOORS
-from facts.strings import sorted_by_position
-from task_checks import by_hand, every_text, floor_sizes
 
 from posenc import tasks
 from posenc.tasks.floors import floors
 from posenc.tasks.task import TASKS
 from tests.night import by_day
+from tests.tasks.facts import FLOORS
+from tests.tasks.facts.strings import sorted_by_position
+from tests.tasks.task_checks import by_hand, every_text, floor_sizes
 
 ROWS = 4096
 

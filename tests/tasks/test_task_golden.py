@@ -11,11 +11,11 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from facts import EXAMPLES
-from task_checks import drawn, every_text
 
 from posenc import tasks
 from posenc.tasks.layout import prompted, slots, tagged, translated
+from tests.tasks.facts import EXAMPLES
+from tests.tasks.task_checks import drawn, every_text
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tasks"
 KEPT = ("tokens", "targets", "score", "valid")

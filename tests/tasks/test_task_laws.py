@@ -9,12 +9,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from facts import LAWS
-from law import even, words
-from task_checks import drawn, p_value, rows
 
 from posenc import tasks
 from tests.night import by_day
+from tests.tasks.facts import LAWS
+from tests.tasks.law import even, words
+from tests.tasks.task_checks import drawn, p_value, rows
 
 ROWS = 20_000
 

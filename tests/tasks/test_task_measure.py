@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.stats import binom
-from task_checks import QUICK, by_hand, floor_sizes, rows, sampler
 
 from posenc import tasks
 from posenc.tasks.floors import floors
 from posenc.tasks.measure import evaluation_key, full, measure, score, train_key, validation_key
+from tests.tasks.task_checks import QUICK, by_hand, floor_sizes, rows, sampler
 
 counted = jax.jit(measure, compiler_options=QUICK)  # where it is asked of many shapes
 

@@ -5,9 +5,9 @@ from itertools import product
 
 import jax.numpy as jnp
 import numpy as np
-from law import even
 
 from posenc.tasks import binary
+from tests.tasks.law import even
 
 
 def bits(number, width):

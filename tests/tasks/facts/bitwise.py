@@ -3,9 +3,8 @@
 from collections import Counter
 from itertools import product
 
-from law import even, words
-
 from posenc.tasks import digits
+from tests.tasks.law import even, words
 
 
 def fair(longest):

@@ -2,9 +2,8 @@
 
 from itertools import permutations
 
-from law import even, words
-
 from posenc.tasks import draw
+from tests.tasks.law import even, words
 
 
 def copy(symbols):

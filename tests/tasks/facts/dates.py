@@ -3,9 +3,9 @@
 import datetime
 
 import numpy as np
-from law import even
 
 from posenc.tasks import dates
+from tests.tasks.law import even
 
 
 def spelled(text):

@@ -1,8 +1,7 @@
 """Brackets."""
 
-from law import most_frequent, words
-
 from posenc.tasks import dyck as made
+from tests.tasks.law import most_frequent, words
 
 
 def shapes(length, depth):

@@ -1,9 +1,9 @@
 """Words in groups. S3 in lexical order: 0 is the identity, 1 exchanges 1 and 2, 2 exchanges 0 and 1, 3 is 0→1→2→0."""
 
 import numpy as np
-from law import strings
 
 from posenc.tasks import groups
+from tests.tasks.law import strings
 
 EXAMPLES = [
     ("word_problem(group='S3')", [1, 1, 2], [1, 0, 2]),

@@ -2,9 +2,8 @@
 
 from itertools import product
 
-from law import even
-
 from posenc.tasks import labels
+from tests.tasks.law import even
 
 
 def one_entry(symbols):

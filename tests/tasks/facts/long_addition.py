@@ -1,7 +1,8 @@
 """Addition, the highest digit first."""
 
 import numpy as np
-from law import even, words
+
+from tests.tasks.law import even, words
 
 VARIED = ["addition_kazemnejad"]
 

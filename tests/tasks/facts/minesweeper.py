@@ -3,9 +3,9 @@
 from itertools import product
 
 import jax.numpy as jnp
-from law import words
 
 from posenc.tasks import minesweeper
+from tests.tasks.law import words
 
 
 def holds(mines, cells, high=0.25):

@@ -3,9 +3,8 @@
 from collections import Counter
 from itertools import product
 
-from law import best, even
-
 from posenc.tasks import digits
+from tests.tasks.law import best, even
 
 
 def one_digit(least):

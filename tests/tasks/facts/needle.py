@@ -2,9 +2,8 @@
 
 from itertools import permutations
 
-from law import words
-
 from posenc.tasks import draw
+from tests.tasks.law import words
 
 
 def needle(blocks):

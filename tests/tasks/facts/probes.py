@@ -3,7 +3,8 @@
 from itertools import permutations, product
 
 import numpy as np
-from law import even, most_frequent, strings, words
+
+from tests.tasks.law import even, most_frequent, strings, words
 
 a, b, c, M = 0, 1, 2, 3
 

@@ -3,7 +3,8 @@
 from itertools import product
 
 import jax.numpy as jnp
-from law import even, words
+
+from tests.tasks.law import even, words
 
 
 def runs(symbols):

@@ -3,9 +3,9 @@
 from itertools import permutations, product
 
 import numpy as np
-from law import even, words
 
 from posenc.tasks import draw
+from tests.tasks.law import even, words
 
 VARIED = ["polynomial"]
 E, P, M, ONE, END = range(26, 31)  # = + - 1 ; behind 26 letters

@@ -3,9 +3,9 @@
 from itertools import permutations, product
 
 import jax.numpy as jnp
-from law import even, most_frequent, words
 
 from posenc.tasks import draw
+from tests.tasks.law import even, most_frequent, words
 
 
 def associative_recall(keys):

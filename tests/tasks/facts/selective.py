@@ -2,9 +2,8 @@
 
 from itertools import combinations
 
-from law import most_frequent, words
-
 from posenc.tasks import draw
+from tests.tasks.law import most_frequent, words
 
 
 def selective_copy(places):

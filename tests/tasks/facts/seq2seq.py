@@ -1,8 +1,7 @@
 """From a source to its copy, its reverse, and a translation of another word order."""
 
-from law import even, words
-
 from posenc.tasks import draw, layout
+from tests.tasks.law import even, words
 
 
 def source(symbols):

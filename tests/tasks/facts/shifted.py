@@ -1,6 +1,6 @@
 """Tasks behind fillers."""
 
-from law import even, words
+from tests.tasks.law import even, words
 
 
 def shifted(fillers):

@@ -3,7 +3,8 @@
 import math
 
 import jax.numpy as jnp
-from law import even, words
+
+from tests.tasks.law import even, words
 
 VARIED = ["sort_multi"]
 

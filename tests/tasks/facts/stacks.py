@@ -4,9 +4,9 @@ from itertools import product
 
 import jax.numpy as jnp
 import numpy as np
-from law import words
 
 from posenc.tasks import stacks
+from tests.tasks.law import words
 
 
 def programs(n):

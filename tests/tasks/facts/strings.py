@@ -5,10 +5,10 @@ from itertools import product
 
 import jax.numpy as jnp
 import numpy as np
-from law import even, strings, words
 from scipy.stats import binom
 
 from posenc.tasks import automata, draw
+from tests.tasks.law import even, strings, words
 
 
 def modular_arithmetic(signs):
