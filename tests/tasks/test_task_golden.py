@@ -1,6 +1,6 @@
 """Worked examples by hand, and one batch of each task under a fixed key, so that no change of the data goes unseen.
 
-    python tests/tasks/test_task_golden.py recall   writes tests/golden/tasks/recall.npz anew, a file for each module
+    python -m tests.tasks.test_task_golden recall   writes tests/golden/tasks/recall.npz anew, a file for each module
 
 Data that change are another task: raise its `revision` first, since old results are then no longer comparable.
 """
