@@ -36,7 +36,7 @@ def some_sizes(task):
 
 def floor_sizes(task):
     """Where floors are known by hand."""
-    usual = sorted({*some_sizes(task)[:2], min(16, task.sizes.train[1])})
+    usual = sorted({*some_sizes(task)[:2], *filter(task.sizes.has, [min(16, task.sizes.train[1])])})
     return FLOOR_SIZES.get(task.name, usual)
 
 
