@@ -1,7 +1,14 @@
-"""Orthogonal matrices from the skew-symmetric ones that generate them, orthogonal to rounding at every position."""
+"""Orthogonal matrices: a random one, and those that a skew-symmetric one generates, orthogonal to rounding at every
+position.
+
+On a CPU one matrix is decomposed after another, however many there are. In jaxlib 0.10 a call of LAPACK for several
+holds a thread while it waits for other threads to do them, so that two such calls side by side on two cores wait for
+ever. A call for one matrix waits for nobody, and gives the same numbers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,6 +22,12 @@ def skew(entries: Float[Array, "*maps n*(n-1)/2"], size: int) -> Float[Array, "*
     rows, columns = np.triu_indices(size, 1)
     upper = jnp.zeros((*entries.shape[:-1], size, size), entries.dtype).at[..., rows, columns].set(entries)
     return upper - upper.swapaxes(-1, -2)
+
+
+def haar(normal: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """A rotation or reflection, uniform among all where the entries given are standard normal. It has no gradient."""
+    q, r = _one_by_one(lambda a: tuple(jnp.linalg.qr(a)), normal)
+    return q * jnp.sign(jnp.diagonal(r))[None, :]  # without this q is not uniform
 
 
 @jax.custom_jvp
@@ -43,9 +56,15 @@ def _turns_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
 
 def _spectrum(generator: Array, position: Array) -> tuple[Complex[Array, "n n"], Complex[Array, "L n"], Array]:
     """Eigenvectors of S, e^{ipλ} at each position, and λ: S = V iλ V*."""
-    values, vectors = jnp.linalg.eigh(jax.lax.complex(jnp.zeros_like(generator), -generator))
+    hermitian = jax.lax.complex(jnp.zeros_like(generator), -generator)
+    values, vectors = _one_by_one(lambda a: tuple(jnp.linalg.eigh(a)), hermitian)
     values = (values - values[::-1]) / 2  # they come in pairs ±λ, and far away only exact ones give a real matrix
     return vectors, _phase(position[:, None] * values[None, :]), values
+
+
+def _one_by_one(decompose: Callable[[Array], tuple[Array, Array]], a: Array) -> tuple[Array, Array]:
+    """A decomposition that batches of matrices leave one by one on a CPU. GPUs and TPUs take the batch as it is."""
+    return jax.lax.platform_dependent(a, cpu=jax.custom_batching.sequential_vmap(decompose), default=decompose)
 
 
 def _back(vectors: Complex[Array, "n n"], inner: Complex[Array, "L n n"]) -> Float[Array, "L n n"]:

@@ -38,7 +38,7 @@ SMALL = ("steps=2", "seeds=1", "lr=1e-3", "rows=2", "batch=2", "width=16", "buck
 SMALLEST = {
     "addition": ("length=2", "shortest=1", "sizes=2,3"),
     "averaging": ("length=8", "sizes=8,9"),
-    "copying": ("length=4", "shortest=4", "sizes=4,5"),
+    "copying": ("heads=2", "length=4", "shortest=4", "sizes=4,5"),
     "counting": ("length=4", "sizes=4,5"),
     "first_look": ("length=8", "shortest=8", "sizes=8,9"),
     "flipflop": ("length=8", "sizes=8,10"),
@@ -48,7 +48,7 @@ SMALLEST = {
     "norms": ("length=5", "sizes=5,6"),
     "permutation": ("length=8", "sizes=8,9"),
     "recall": ("length=64", "shortest=64", "sizes=64,66"),
-    "ruoss": ("length=4", "longest=5", "sizes=4,5"),
+    "ruoss": ("length=4", "longest=2048", "sizes=4,5"),
     "sites": ("length=9", "sizes=9,10"),
     "state": ("length=3", "sizes=3,4"),
 }

@@ -24,6 +24,7 @@ from posenc.models.dropout import dropout
 from posenc.models.ends import Ends, only_input
 from posenc.models.inputs import Inputs
 from posenc.models.shape import Shape
+from posenc.orthogonal import haar
 from posenc.scheme import bias_dtype
 
 CELLS = {"rnn": nnx.SimpleCell, "lstm": nnx.OptimizedLSTMCell, "gru": nnx.GRUCell, "rnnsearch": nnx.GRUCell}
@@ -86,9 +87,7 @@ def cell(model: Any, inputs: int, width: int, rngs: Any) -> Any:
 
 def orthogonal(normal: Any, width: int, columns: int) -> Float[Array, "width columns"]:
     """A random rotation or reflection for each gate, side by side."""
-    q, r = jnp.linalg.qr(normal((columns // width, width, width)))
-    turned = q * jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))[:, None, :]  # without this q is not uniform
-    return turned.swapaxes(0, 1).reshape(width, columns)
+    return jax.vmap(haar)(normal((columns // width, width, width))).swapaxes(0, 1).reshape(width, columns)
 
 
 def states(cell: Any, x: Float[Array, "B T D"], valid: Bool[Array, "B T"]) -> Float[Array, "B T width"]:

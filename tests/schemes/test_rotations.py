@@ -1,6 +1,7 @@
 """Rotations in more dimensions and by matrices: RoPE-2D, M-RoPE, LieRE and algebraic positions."""
 
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ import pytest
 
 import posenc
 from posenc import Dims
-from posenc.orthogonal import skew, turns
+from posenc.orthogonal import haar, skew, turns
 from posenc.schemes import mrope as mrope_module
 from tests.oracles import algebraic as algebraic_oracle
 from tests.oracles import mrope as mrope_oracle
@@ -218,6 +219,24 @@ def test_turns_stay_orthogonal_far_away_and_there_have_finite_gradients():
     maps = np.asarray(maps)
     np.testing.assert_allclose(maps @ maps.swapaxes(1, 2), np.broadcast_to(np.eye(6), maps.shape), atol=1e-5)
     assert np.isfinite(gradient).all()
+
+
+def test_a_random_rotation_is_the_orthogonal_factor_whose_triangle_has_a_positive_diagonal():
+    normal = jax.random.normal(jax.random.key(3), (5, 6, 6))
+    found = np.asarray(jax.jit(jax.vmap(haar))(normal), np.float64)
+    np.testing.assert_allclose(found @ found.swapaxes(1, 2), np.broadcast_to(np.eye(6), found.shape), atol=1e-6)
+    triangle = found.swapaxes(1, 2) @ np.asarray(normal, np.float64)
+    np.testing.assert_allclose(triangle, np.triu(triangle), atol=1e-5)
+    assert (triangle.diagonal(axis1=1, axis2=2) > 0).all()
+
+
+@pytest.mark.parametrize("made", [haar, lambda a: turns(a - a.T, jnp.arange(2.0))], ids=["haar", "turns"])
+def test_a_cpu_decomposes_one_matrix_at_a_time(made):
+    """Two calls of LAPACK for several matrices can wait for each other's threads for ever, as layers would."""
+    many = jax.vmap(jax.vmap(made))
+    text = jax.jit(many).trace(jnp.ones((3, 4, 6, 6))).lower(lowering_platforms=("cpu",)).as_text()
+    given = re.findall(r"custom_call @lapack_.*: \(tensor<([x\d]+)x[a-z]", text)
+    assert given and set(given) == {"6x6"}
 
 
 def test_a_skew_matrix_is_its_upper_triangle_less_its_lower():
