@@ -69,14 +69,16 @@ def sweep(experiment: Experiment, folder: Path, *, keep: bool = False, lanes: st
     watch.begin(len(mine), len(mine) - len(waiting), len(groups))
     with Signals() as signals:
         worker = Worker(folder, how, experiment.plan.stride, keep, watch, signals.check)
+        told = 0
         try:
             while groups:
                 held = {g: lines for g, lines in groups.items() if not worker.run(g, lines, mine[lines[0]["id"]])}
-                if len(held) == len(groups):  # others work on all that is left: wait for them, or for one to die
+                if len(held) not in (0, told):
+                    watch.note(f"{len(held)} of the groups left are being run by other workers; waiting for these.")
+                    told = len(held)
+                if len(held) == len(groups):  # for others to end, or for one to die
                     signals.check()
                     time.sleep(PAUSE)
-                elif held:
-                    watch.note(f"{len(held)} of the groups left are being run by other workers.")
                 groups = held
         except Stopped:
             watch.note("Stopped; what is recorded is safe, and the same command goes on.")

@@ -213,13 +213,13 @@ def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, 
     """Held at first, then recorded by the other: nothing is trained twice, and the sweep ends when all is done."""
     import shutil
 
-    folder, held = tmp_path / "shared", []
+    folder, theirs = tmp_path / "shared", {line["group"] for line in store.read_plan(whole)}
     real = store.claim
 
     @contextlib.contextmanager
     def busy(place, group):
-        if group not in held:
-            held.append(group)
+        if group in theirs:
+            theirs.remove(group)
             yield None
             for path in (whole / "records").iterdir():
                 shutil.copy(path, place / "records")
@@ -232,6 +232,9 @@ def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, 
     watch = Watch()
     assert sweep(experiment(), folder, watch=watch) == 0
     assert watch.labels() == [] and store.status(folder).counts["done"] == 4
+    assert [said for said in watch.heard if said[0] == "note"] == [
+        ("note", "2 of the groups left are being run by other workers; waiting for these.")
+    ]
 
 
 def test_a_signal_ends_the_wait_for_another_worker(tmp_path, monkeypatch):
