@@ -3,10 +3,10 @@
     python -m benchmarks.attention [--quick] [--rounds 3] [--json figures.json]
 
 One sequence of 8 heads of 64 features, causal, float32. For each scheme, length and pass, the dense kernel and the
-tiled one are compiled, then timed in turn in one process (`posenc.lab.bench`, which `posenc bench` runs too); the
+tiled one are compiled, then timed in turn in one process (`posenc.lab.sweep.bench`, as `posenc bench` does); the
 scratch memory of their programs is exact and needs no run, so that it is said at 32768 tokens as well, of the square
-where this machine could hold it. Where the two cross is what `posenc.kernels.dispatch` should say. `of peak` is
-operations a second over what the same process reaches in a product of matrices. At 8192 tokens only RoPE and T5 are
+where this machine could hold it. Where the two cross is what `posenc.attention.kernels.dispatch` should say. `of peak`
+is operations a second over what the same process reaches in a product of matrices. At 8192 tokens only RoPE and T5 are
 run, where the bars are. `--quick` stops at 2048 tokens.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 
 from benchmarks import side
-from posenc.lab import bench
+from posenc.lab.sweep import bench
 
 SCHEMES = ("rope", "alibi", "t5", "kerple", "fire", "shaw", "transformer_xl", "fox")
 BARRED = ("rope", "t5")

@@ -35,7 +35,7 @@ class Hear(logging.Handler):
             compiled.append(text.split("jit(")[1].split(")")[0])
 for name in ("jax._src.dispatch", "jax._src.interpreters.pxla"):
     logging.getLogger(name).addHandler(Hear()); logging.getLogger(name).propagate = False
-from posenc.cli import main
+from posenc.lab.cli import main
 main(sys.argv[1:])
 ours = [n for n in compiled if n in ("spread", "inner")]
 print(len(ours), flush=True)
@@ -61,9 +61,9 @@ def compiling() -> tuple[float, float]:
 
     jax.config.update("jax_num_cpu_devices", 2)
     from benchmarks.sweep import STEPS, cell
-    from posenc.lab.lanes import How, stack
-    from posenc.lab.run import Knobs
-    from posenc.lab.train import program
+    from posenc.lab.spec.run import Knobs
+    from posenc.lab.train.lanes import How, stack
+    from posenc.lab.train.training import program
 
     how = How("map", 2)
     run = program(cell(128, 4), STEPS, 1, (40,), how)

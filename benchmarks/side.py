@@ -66,7 +66,7 @@ class Row(NamedTuple):
     @property
     def noisy(self) -> bool:
         """Whether its rounds differ too much to be quoted."""
-        from posenc.lab.timing import noisy
+        from posenc.lab.sweep.timing import noisy
 
         return noisy(self.seconds)
 
@@ -91,7 +91,7 @@ def compare(module: str, names: list[str], rounds: int, pythons: Mapping[str, st
 
     `pythons` are the interpreters of candidates that do not live in ours. Raises `RuntimeError` where one ends early.
     """
-    from posenc.lab.timing import alternated
+    from posenc.lab.sweep.timing import alternated
 
     children: dict[str, subprocess.Popen] = {}
     said: dict[str, dict] = {}
@@ -162,7 +162,7 @@ def jax_peak() -> float:
     """Operations a second that jax reaches here in float32."""
     import jax
 
-    from posenc.lab.bench import product
+    from posenc.lab.sweep.bench import product
 
     multiply = product(SIDE)
     return best(lambda: jax.block_until_ready(multiply()))
@@ -204,7 +204,7 @@ def machine() -> dict[str, Any]:
     import jax
     import numpy
 
-    from posenc.lab.device import commit, cores
+    from posenc.lab.train.device import commit, cores
 
     flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
     return {

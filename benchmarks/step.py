@@ -52,12 +52,12 @@ def ours(size: Size) -> side.Ready:
     import jax.numpy as jnp
     import optax
 
-    from posenc.lab.train import cross_entropy
-    from posenc.models.shape import Shape
-    from posenc.models.transformer import Transformer
+    from posenc.core.scheme import Dims
+    from posenc.lab.models.shape import Shape
+    from posenc.lab.models.transformer import Transformer
+    from posenc.lab.tasks import Batch
+    from posenc.lab.train.training import cross_entropy
     from posenc.naming import bind, parse
-    from posenc.scheme import Dims
-    from posenc.tasks import Batch
 
     head, tokens = size.width // size.heads, (size.batch, size.length)
     dims = Dims(width=size.width, heads=size.heads, head=head, trained=size.length, longest=size.length, causal=True)

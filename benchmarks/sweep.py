@@ -32,8 +32,8 @@ LONG = 24
 def cell(batch: int, buckets: int):
     import dataclasses
 
-    from posenc.lab.run import Run
-    from posenc.lab.train import resolve
+    from posenc.lab.spec.run import Run
+    from posenc.lab.train.training import resolve
 
     base = Run(task="even_pairs", scheme="rope", width=64, depth=5, heads=8, hidden=256, norm="post", length=40)
     return resolve(dataclasses.replace(base, batch=batch, buckets=buckets))
@@ -46,9 +46,9 @@ def lanes_of(
     import jax
     import jax.numpy as jnp
 
-    from posenc.lab.lanes import How, stack
-    from posenc.lab.run import Knobs
-    from posenc.lab.train import program
+    from posenc.lab.spec.run import Knobs
+    from posenc.lab.train.lanes import How, stack
+    from posenc.lab.train.training import program
 
     how = How(inside, devices)
     knobs = [Knobs(jnp.uint32(n), *map(jnp.float32, Knobs()[1:])) for n in range(trials)]
@@ -73,9 +73,9 @@ def loop() -> side.Ready:
     import jax.numpy as jnp
     import numpy as np
 
-    from posenc.lab.run import Knobs
-    from posenc.lab.train import State, adamw, cross_entropy, init, rate_at, size_at
-    from posenc.tasks import Batch
+    from posenc.lab.spec.run import Knobs
+    from posenc.lab.tasks import Batch
+    from posenc.lab.train.training import State, adamw, cross_entropy, init, rate_at, size_at
 
     one = cell(128, 1)
     knobs = Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:]))

@@ -23,13 +23,13 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from benchmarks import side
-from posenc import tasks
-from posenc.lab.bench import in_turn
-from posenc.lab.lanes import How, stack
-from posenc.lab.run import Knobs, Run
-from posenc.lab.train import Cell, program, resolve, size_at
-from posenc.models.inputs import Inputs, inputs
-from posenc.tasks.measure import train_key
+from posenc.lab import tasks
+from posenc.lab.models.inputs import Inputs, inputs
+from posenc.lab.spec.run import Knobs, Run
+from posenc.lab.sweep.bench import in_turn
+from posenc.lab.tasks.measure import train_key
+from posenc.lab.train.lanes import How, stack
+from posenc.lab.train.training import Cell, program, resolve, size_at
 
 BAR = 0.05
 """Sampling takes less than this share of a step."""

@@ -23,9 +23,9 @@ at 10 digits 0.16 and 0.19 are left, and at 15 none; random positions are not ah
 
 import dataclasses
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order, Published
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import Order, Published
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 COUPLED = "learned @ given(shift=56, each='example')"
 DIGITS = "abacus @ given(which='digit', shift=56)"

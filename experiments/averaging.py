@@ -19,9 +19,9 @@ six runs, and one of their six misses the keys. Additive scores are not ahead of
 
 import dataclasses
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order, Published
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import Order, Published
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 SCORES = ["average", "additive", "dot", "scaled_dot"]
 COUNT, BACK = "count_symbol", "token_k_back(k=3)"

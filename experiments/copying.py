@@ -20,9 +20,9 @@ T5's bias copies farthest, does not. Far shorter training at a rate a hundred ti
 
 import dataclasses
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import ALL, Order, Published
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import ALL, Order, Published
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 SCHEMES = ["nope", "t5", "alibi", "rope(fraction=0.25)", "sinusoidal"]
 COPY, REVERSE = "copy(symbols=20)", "reverse(symbols=20)"

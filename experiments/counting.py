@@ -17,9 +17,9 @@ longest, 0.32 at 32. At 48 nobody is above the best constant, 0.21. The programs
 they pass over is one statement in two.
 """
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import Order
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 TASK = "counting_cope(passes=8)"
 SCHEMES = ["nope", "learned", "shaw", "alibi", "rope", "cope"]

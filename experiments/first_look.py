@@ -13,8 +13,8 @@ sinusoidal 0.48, all falling with length. The index of the marked token is told 
 and learned, and by no other; rope learns it in part and loses it one length further.
 """
 
-from posenc.lab.experiment import grid
-from posenc.lab.run import Plan, Run
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 SCHEMES = ["nope", "sinusoidal", "learned", "t5", "alibi", "rope"]
 PROBES = {"token_k_back(k=3)": 4, "index_of_token(indices=8)": 8}

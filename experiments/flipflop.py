@@ -20,9 +20,9 @@ in 24 %, the LSTM in 6 % in one seed of four. On denser ones, p = 0.1, the LSTM 
 15 %.
 """
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order, Published
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import Order, Published
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 SCHEMES = ["nope", "sinusoidal", "learned", "rope", "alibi", "cope"]
 
@@ -46,6 +46,6 @@ def runs():
 
 def figure(results):
     """The share of reads that are wrong, on a log axis, since accuracies near 1 coincide."""
-    from posenc.show.errors import error_curve
+    from posenc.lab.figures.errors import error_curve
 
     return error_curve(results)

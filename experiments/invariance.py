@@ -22,9 +22,9 @@ solve it.
 import csv
 from pathlib import Path
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import Order
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 SCHEMES = ["nope", "sinusoidal", "learned", "t5", "alibi", "kerple", "fire", "sandwich", "rope", "xpos", "cope", "fox"]
 TASK = "shifted(task='token_k_back(k=3, symbols=16)', size=16)"
@@ -47,10 +47,10 @@ def runs():
 
 def figure(results):
     """Accuracy against offset, then what was measured: change under translation, and influence by distance."""
-    from posenc.lab.results import floors
-    from posenc.lab.stats import cells
-    from posenc.show.across import panels
-    from posenc.show.panels import Panel
+    from posenc.lab.figures.across import panels
+    from posenc.lab.figures.panels import Panel
+    from posenc.lab.results.results import floors
+    from posenc.lab.results.statistics import cells
 
     shown = {c.scheme: {n: list(v) for n, v in c.values.items()} for c in cells(results) if c.n}
     known = {n: at for task in results.tasks().values() for n, at in floors(task).items()}
@@ -75,7 +75,7 @@ def meter():
     import jax
     import jax.numpy as jnp
 
-    from posenc.models.inputs import Inputs
+    from posenc.lab.models.inputs import Inputs
 
     symbols, total = 16, LENGTH + max(SHIFTS)
     words, others = jax.random.split(jax.random.key(0))
@@ -109,12 +109,14 @@ def main(run):
     """Measure every model that a sweep kept, and the same before its first step; write both as CSV."""
     import jax
 
-    from posenc.lab import params, plan, store
-    from posenc.lab.kept import restored
-    from posenc.models.build import build
+    from posenc.lab.models.shape import build
+    from posenc.lab.store import folder as store
+    from posenc.lab.store import parameters
+    from posenc.lab.sweep import plan
+    from posenc.lab.train.kept import restored
 
     folder, rows, measure = store.find(run), [], meter()
-    kept = set(params.kept(folder))
+    kept = set(parameters.kept(folder))
     for line in store.read_plan(folder):
         if line["id"] in kept:
             cell, seed = plan.read_cell(line), line["knobs"]["seed"]

@@ -17,9 +17,9 @@ rope solves the lengths trained on in so few steps, alibi goes furthest beyond t
 learned the task yet: sinusoids have 0.61 and rope 0.60, where a guess is 0.50.
 """
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order, Published
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import Order, Published
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 SCHEMES = [
     "nope",

@@ -16,9 +16,9 @@ at the start, and gates let a part of the state go at each step. A few things ke
 task does not ask. Attention without an encoding finds the token one place back, 0.95, and 0.54 of those two back.
 """
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order, Published
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import Order, Published
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 BACK = (1, 2, 4, 8, 16, 24)
 NETWORKS = ["rnn", "lstm", "gru", "convolution"]
@@ -48,10 +48,10 @@ def runs():
 
 def figure(results):
     """Accuracy at the sizes trained on against how far back the token stands."""
-    from posenc.lab.results import mean_floors
-    from posenc.lab.stats import cells
-    from posenc.show.across import across
-    from posenc.show.panels import Panel
+    from posenc.lab.figures.across import across
+    from posenc.lab.figures.panels import Panel
+    from posenc.lab.results.results import mean_floors
+    from posenc.lab.results.statistics import cells
 
     far = {("token_k_back" if k == 1 else f"token_k_back(k={k})"): k for k in BACK}
     tasks = results.tasks()

@@ -14,9 +14,9 @@ four runs; with norms before each branch, or two layers, all rates solve the len
 rate at which both are at 1.00, and the order is left open.
 """
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import Order
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 XIONG = "Xiong et al. (2020), §4: without warm-up, pre-norm trains and post-norm fails"
 published = [
@@ -34,9 +34,9 @@ def runs():
 
 def figure(results):
     """Accuracy at the sizes trained on against the learning rate."""
-    from posenc.lab.results import mean_floors
-    from posenc.show.across import across
-    from posenc.show.panels import Panel
+    from posenc.lab.figures.across import across
+    from posenc.lab.figures.panels import Panel
+    from posenc.lab.results.results import mean_floors
 
     points: dict[str, dict[float, list[float]]] = {}
     runs: dict[tuple[str, float, str], dict[int, float]] = {}

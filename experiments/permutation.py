@@ -17,9 +17,9 @@ the token one place back is the left of two neighbours, and they have 0.55 to 0.
 that a guess among the two gets. In a decoder all schemes find it, and no encoding does too, 0.97, less so beyond.
 """
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order, Published
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import Order, Published
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 SYMMETRIC = ["alibi", "kerple", "sandwich"]
 SCHEMES = ["nope", *SYMMETRIC, "alibi(form='half')", "t5", "rope", "sinusoidal", "learned"]

@@ -21,9 +21,9 @@ attention that learned it, rope 1.00 and learned 0.98, has 0.06 and 0.02. Withou
 steps.
 """
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order, Published
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import Order, Published
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 MQAR, COPY = "mqar(symbols=64, pairs=8)", "selective_copy(data=4, symbols=8)"
 SCHEMES, NETWORKS = ["nope", "learned", "rope"], ["gru", "lstm", "convolution"]

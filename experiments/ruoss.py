@@ -20,9 +20,9 @@ Result: not run.
 
 import dataclasses
 
-from posenc.lab.experiment import grid
-from posenc.lab.presets import PRESETS
-from posenc.lab.published import Published
+from posenc.lab.results.published import Published
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.presets import PRESETS
 
 LIMIT = 2048
 RANDOM = "random_sorted(resample='layer')"

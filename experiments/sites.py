@@ -17,9 +17,9 @@ nearly as well, 0.83, as turned values need no search. A pointer needs turned qu
 below 0.4. An index is told by sinusoids, and as well by the causal mask alone; rope loses it beyond, 0.32.
 """
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import Order
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 VALUES = "vo_rope(queries_and_keys=False)"
 SITES = ["nope", "sinusoidal", "rope", "sandwich(dim=16)", VALUES, "vo_rope"]

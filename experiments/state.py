@@ -17,9 +17,9 @@ the paper and not here, 0.17; nor does it learn Z60, 0.22, so what these steps l
 PaTH is no better than RoPE, 0.27 both.
 """
 
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order
-from posenc.lab.run import Plan, Run
+from posenc.lab.results.published import Order
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 
 A5, Z60 = "word_problem", "word_problem(group='Z60')"
 

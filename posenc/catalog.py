@@ -17,13 +17,13 @@ import jax
 import jax.numpy as jnp
 
 from posenc import naming
-from posenc.cache import blank
-from posenc.compose import Chain, Pattern, Placed, Windowed
-from posenc.kernels import serves
-from posenc.parameters import init
-from posenc.registry import settings
-from posenc.scheme import Dims, Scheme, check_dims
-from posenc.sides import each_head
+from posenc.attention.cache import blank
+from posenc.attention.kernels import serves
+from posenc.attention.sides import each_head
+from posenc.core.compose import Chain, Pattern, Placed, Windowed
+from posenc.core.parameters import init
+from posenc.core.scheme import Dims, Scheme, check_dims
+from posenc.language.registry import settings
 
 KERNEL = {
     "nothing": "F0: the stock kernel serves, for x, q, k and v alone change",
@@ -36,10 +36,10 @@ KERNEL = {
 """What a fused kernel must offer, by what a scheme reads."""
 SITES = {
     **{"embed": "input", "locate": "position", "query": "query", "key": "key", "value": "value"},
-    **{"scale": "scale", "score": "score", "weigh": "weights", "extra": "weighted values", "output": "output"},
+    **{"scale": "scale", "score": "score", "normalize": "weights", "value_bias": "weighted values", "output": "output"},
 }
 TYPICAL = Dims(width=64, heads=4, head=16, trained=40, longest=160)
-RECORD = Path(__file__).with_name("record.json")
+RECORD = Path(__file__).parent / "contract" / "verified.json"
 """What the tests found of each scheme: `pytest tests/contract tests/oracles tests/golden --record` writes it."""
 _FENCE = re.compile(r"```bibtex\n(.*?)```", re.DOTALL)
 
@@ -191,8 +191,8 @@ def _counted(scheme: Scheme, dims: Dims) -> tuple[dict[str, int], str]:
 
 def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> str:
     """What a cache holds beside keys and values that never change."""
-    if scheme.retold:
-        return f"K3: keys and values as they are given, told anew in each call, for each key head: {scheme.retold}"
+    if scheme.reencoded:
+        return f"K3: keys and values as they are given, told anew in each call, for each key head: {scheme.reencoded}"
     both = shapes["layer"], shapes["heads"]
     made = lambda *both: blank(scheme, both, dims, 1, jnp.float32, jnp.int32)  # noqa: E731
     keys, place, carry = jax.eval_shape(made, *both)

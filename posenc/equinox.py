@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from posenc.cache import Cache
-from posenc.foreign import process_heads as process_heads
-from posenc.masks import Mask
-from posenc.multihead import Weights, check_layer, draw, multihead
-from posenc.parameters import init, join, split
-from posenc.scheme import Dims
+from posenc.adapters.foreign import process_heads as process_heads
+from posenc.adapters.multihead import Weights, check_layer, draw, multihead
+from posenc.attention.cache import Cache
+from posenc.core.masks import Mask
+from posenc.core.parameters import init, join, split
+from posenc.core.scheme import Dims
 
 
 class Attention(equinox.Module):

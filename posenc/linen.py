@@ -9,12 +9,12 @@ import jax.numpy as jnp
 from flax import linen
 from jaxtyping import Array, Float
 
-from posenc.cache import Cache
-from posenc.foreign import attention_fn as attention_fn
-from posenc.masks import Mask
-from posenc.multihead import Weights, check_layer, draw, multihead
-from posenc.parameters import init, join, split
-from posenc.scheme import Dims
+from posenc.adapters.foreign import attention_fn as attention_fn
+from posenc.adapters.multihead import Weights, check_layer, draw, multihead
+from posenc.attention.cache import Cache
+from posenc.core.masks import Mask
+from posenc.core.parameters import init, join, split
+from posenc.core.scheme import Dims
 
 
 class Attention(linen.Module):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc import grammar
-from posenc.compose import Chain, Pattern, Placed, Windowed, add
 from posenc.coordinates import COORDINATES, Coordinates
-from posenc.registry import Registry, call, identity
-from posenc.scheme import SCHEMES, Dims, Scheme, check_dims
+from posenc.core.compose import Chain, Pattern, Placed, Windowed, add
+from posenc.core.scheme import SCHEMES, Dims, Scheme, check_dims
+from posenc.language import grammar
+from posenc.language.registry import Registry, call, identity
 
 NO_SCHEME = "window(n) is no scheme but narrows what one sees; write for example 'nope + window(512)'."
 
@@ -29,7 +29,7 @@ def spec(scheme: Any) -> str:
 
 def full(scheme: Any) -> str:
     """The text of a scheme with every setting written out, so that a new default is a new text; a setting that came
-    later is left out where it changes nothing (`posenc.registry.later`)."""
+    later is left out where it changes nothing (`posenc.language.registry.later`)."""
     return grammar.write(_tree(scheme, _every))
 
 
@@ -50,7 +50,7 @@ def bind(scheme: Any, dims: Dims) -> Any:
     if not isinstance(scheme, Scheme | Placed | Windowed | Pattern):
         raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
     check_dims(dims)
-    return scheme.fit(dims)
+    return scheme.bind(dims)
 
 
 def _build(tree: grammar.Tree) -> Any:

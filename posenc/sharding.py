@@ -23,16 +23,16 @@ from jax.sharding import AbstractMesh, AxisType, Mesh
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, PyTree
 
-from posenc import arguments, kernels, sides
-from posenc.arguments import Tokens
-from posenc.attention import attend
-from posenc.belongs import label
-from posenc.compose import axes, bare, imply
-from posenc.kernels import Pairs, Side
-from posenc.kernels import ring as around
-from posenc.kernels.parting import drawn as whole
-from posenc.masks import Mask, since_start
-from posenc.prepared import Layer, known, prepare, silent, sizes
+from posenc.attention import arguments, kernels, sides
+from posenc.attention.arguments import Tokens
+from posenc.attention.attend import attend
+from posenc.attention.kernels import Pairs, Side
+from posenc.attention.kernels import ring as around
+from posenc.attention.kernels.parting import drawn as whole
+from posenc.attention.prepared import Layer, known, prepare, silent, sizes
+from posenc.core.compose import axes, bare, imply
+from posenc.core.masks import Mask, since_start
+from posenc.core.shapes import label
 
 
 def ring(

@@ -6,7 +6,7 @@ import os
 import jax
 import pytest
 
-from posenc.lab import device
+from posenc.lab.train import device
 from tests.effort import share_contexts, try_little
 
 try_little()

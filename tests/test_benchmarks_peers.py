@@ -117,11 +117,11 @@ def test_operations_of_a_step_are_those_counted_by_hand():
 
 
 def test_operations_of_a_step_are_those_of_our_models_products():
-    from posenc.models.inputs import Inputs
-    from posenc.models.shape import Shape
-    from posenc.models.transformer import Transformer
+    from posenc.core.scheme import Dims
+    from posenc.lab.models.inputs import Inputs
+    from posenc.lab.models.shape import Shape
+    from posenc.lab.models.transformer import Transformer
     from posenc.naming import bind, parse
-    from posenc.scheme import Dims
 
     size = step.Size(depth=2, width=32, heads=2, hidden=48, vocab=11, length=12, batch=3)
     dims = Dims(width=32, heads=2, head=16, trained=12, longest=12, causal=True)

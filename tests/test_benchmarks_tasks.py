@@ -11,10 +11,10 @@ import pytest
 
 from benchmarks import side
 from benchmarks import tasks as benchmark
-from posenc import tasks
-from posenc.lab import train
-from posenc.lab.run import Knobs
-from posenc.models.inputs import inputs
+from posenc.lab import tasks
+from posenc.lab.models.inputs import inputs
+from posenc.lab.spec.run import Knobs
+from posenc.lab.train import training
 
 TINY = {"width": 8, "heads": 2, "depth": 1, "batch": 4}
 
@@ -44,11 +44,11 @@ def test_both_programs_of_a_task_are_timed(name):
 @pytest.mark.parametrize("name", ["sum_mod", "s2s_copy"])
 def test_what_is_drawn_is_what_training_reads(name, monkeypatch):
     cell, knobs, given = benchmark.cell(name, **TINY), Knobs(jnp.uint32(5)), []
-    monkeypatch.setattr(train, "cross_entropy", lambda model, batch, key: given.append(batch) or model.sum())
+    monkeypatch.setattr(training, "cross_entropy", lambda model, batch, key: given.append(batch) or model.sum())
 
     @jax.jit
     def read(n):
-        train._loss_and_gradient(cell, cell.run.length, jnp.ones(1), knobs, n, train.size_at(cell, knobs, n)[0])
+        training._loss_and_gradient(cell, cell.run.length, jnp.ones(1), knobs, n, training.size_at(cell, knobs, n)[0])
         return inputs(given[0]), given[0].targets, given[0].weight
 
     drawn = jax.jit(partial(benchmark.drawn, cell, knobs.seed))

@@ -7,10 +7,10 @@ import pytest
 
 import posenc
 import posenc.equinox
-from posenc.compose import axes
-from posenc.distances import Distances
-from posenc.masks import Window
-from posenc.scheme import SCHEMES
+from posenc.core.compose import axes
+from posenc.core.distances import Distances
+from posenc.core.masks import Window
+from posenc.core.scheme import SCHEMES
 from tests.golden.through import scores
 
 KEY = jax.random.key(0)

@@ -5,14 +5,13 @@ from statistics import median
 
 import pytest
 
-from posenc.lab.estimate import operations
-from posenc.lab.experiment_file import from_file
-from posenc.lab.presets import PRESETS
-from posenc.lab.published import findings
-from posenc.lab.pyfile import executed
-from posenc.lab.results import load
-from posenc.lab.stats import cells
-from posenc.lab.train import resolve
+from posenc.lab.results.published import findings
+from posenc.lab.results.results import load
+from posenc.lab.results.statistics import cells
+from posenc.lab.spec.experiment_file import executed, from_file
+from posenc.lab.spec.presets import PRESETS
+from posenc.lab.sweep.estimate import operations
+from posenc.lab.train.training import resolve
 from tests.test_experiments import FOLDER
 
 H100 = 67e12

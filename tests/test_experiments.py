@@ -13,21 +13,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posenc import tasks
-from posenc.cli import main
-from posenc.cli.watch import watching
-from posenc.lab import plan
-from posenc.lab.experiment_file import from_file
-from posenc.lab.presets import PRESETS
-from posenc.lab.published import ALL, Order, Published
-from posenc.lab.pyfile import executed
-from posenc.lab.results import FLOORS, Results, load, mean_floors
-from posenc.lab.results import floors as floors_of
-from posenc.lab.stats import cells
-from posenc.lab.sweep import sweep
-from posenc.lab.train import resolve
-from posenc.show.figures import length_curve
-from posenc.tasks.floors import floors
+from posenc.lab import tasks
+from posenc.lab.cli import main
+from posenc.lab.cli.watch import watching
+from posenc.lab.figures.figures import length_curve
+from posenc.lab.results.published import ALL, Order, Published
+from posenc.lab.results.results import FLOORS, Results, load, mean_floors
+from posenc.lab.results.results import floors as floors_of
+from posenc.lab.results.statistics import cells
+from posenc.lab.spec.experiment_file import executed, from_file
+from posenc.lab.spec.presets import PRESETS
+from posenc.lab.sweep import plan
+from posenc.lab.sweep.sweep import sweep
+from posenc.lab.tasks.floors import floors
+from posenc.lab.train.training import resolve
 
 FOLDER = Path(__file__).resolve().parent.parent / "experiments"
 EXPERIMENTS = sorted(p for p in FOLDER.glob("*.py") if p.name[0] != "_")

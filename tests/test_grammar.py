@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from posenc.grammar import LONGEST, At, Call, Period, Sum, read, write
+from posenc.language.grammar import LONGEST, At, Call, Period, Sum, read, write
 
 CALM = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 NAMES = some.text(string.ascii_lowercase + "_", min_size=1, max_size=6).filter(lambda s: not keyword.iskeyword(s))
@@ -107,5 +107,5 @@ def test_at_binds_tighter_than_plus_and_sums_are_flat():
 
 
 def test_reading_needs_no_jax():
-    code = "import sys; from posenc.grammar import read; read('rope + alibi'); sys.exit('jax' in sys.modules)"
+    code = "import sys; from posenc.language.grammar import read; read('rope + alibi'); sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.compose import Pattern, Windowed
+from posenc.core.compose import Pattern, Windowed
 from posenc.huggingface import from_hf, permute
 from tests.golden.spectrum import spectrum
 

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 import posenc
-from posenc.compose import Chain, Pattern, Placed, Windowed, bare
 from posenc.coordinates import COORDINATES
-from posenc.scheme import SCHEMES
+from posenc.core.compose import Chain, Pattern, Placed, Windowed, bare
+from posenc.core.scheme import SCHEMES
 
 CALM = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
@@ -49,7 +49,7 @@ def sums(draw):
 @some.composite
 def patterns(draw):
     layers = draw(some.lists(sums().filter(lambda s: not bare(s).overrides("embed")), min_size=1, max_size=4))
-    hooks = ("query", "key", "value", "score", "weigh", "extra")
+    hooks = ("query", "key", "value", "score", "normalize", "value_bias")
     before = draw(some.none() | schemes().filter(lambda s: not bare(s).overrides(*hooks)))
     return Pattern(tuple(layers), before)
 

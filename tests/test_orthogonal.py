@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.orthogonal import haar, skew, turns
+from posenc.numerics.orthogonal import haar, skew, turns
 from tests.oracles import algebraic as algebraic_oracle
 
 

@@ -45,7 +45,7 @@ def installed(tmp_path):
     (about / "entry_points.txt").write_text(POINTS)
 
     def run(*words):
-        start = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from posenc.cli import main; sys.exit(main())"
+        start = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from posenc.lab.cli import main; sys.exit(main())"
         return subprocess.run([sys.executable, "-c", start, *words], capture_output=True, text=True, cwd=tmp_path)
 
     return run

@@ -13,19 +13,21 @@ import jax
 import pytest
 
 import posenc
-from posenc import scheme, tasks
 from posenc.catalog import summary
-from posenc.cli import _GROUPS, listing
-from posenc.cli.read import record_of
-from posenc.lab import generate, run
-from posenc.lab.experiment_file import from_file
-from posenc.lab.presets import PRESETS
-from posenc.lab.published import counted, findings
-from posenc.lab.results import load
-from posenc.models.kinds import Attention
-from posenc.models.stems import NONE, STEMS
-from posenc.scheme import SCHEMES
-from posenc.tasks.task import Layout
+from posenc.core import scheme
+from posenc.core.scheme import SCHEMES
+from posenc.lab import tasks
+from posenc.lab.cli import _GROUPS, listing
+from posenc.lab.cli.read import record_of
+from posenc.lab.models.kinds import Attention
+from posenc.lab.models.stems import NONE, STEMS
+from posenc.lab.results.published import counted, findings
+from posenc.lab.results.results import load
+from posenc.lab.spec import run
+from posenc.lab.spec.experiment_file import from_file
+from posenc.lab.spec.presets import PRESETS
+from posenc.lab.tasks.task import Layout
+from posenc.lab.train import generate
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

@@ -77,7 +77,7 @@ def test_what_was_not_run_stays_as_it_was_recorded():
 
 def test_a_change_of_shared_mathematics_makes_a_record_old(monkeypatch):
     before, whole = digest("rope"), recording.inspect.getsource
-    changed = lambda m: whole(m) + "#" * (m.__name__ == "posenc.rotation")  # noqa: E731
+    changed = lambda m: whole(m) + "#" * (m.__name__ == "posenc.numerics.rotation")  # noqa: E731
     monkeypatch.setattr(recording.inspect, "getsource", changed)
     assert digest("rope") != before and digest("alibi") == digest("alibi")
 

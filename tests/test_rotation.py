@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.rotation import angles, frequencies, rotate
+from posenc.numerics.rotation import angles, frequencies, rotate
 
 FAR = np.array([0, 1, -1, 255, 257, 4097, 131071, -131071, 2**20, 2**24 + 1, -(2**30), 2**31 - 1], np.int32)
 

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc import running
+from posenc.numerics import segment_scans
 
 RNG = np.random.default_rng(0)
 SEGMENT = np.array([0, 0, 1, 1, 0, 1, 1, 0, 2, 3, 3, 0, 0, 3, 3, 3], np.int32)
@@ -30,7 +30,7 @@ def chunked(run, x, sizes, carry):
 @pytest.mark.parametrize("shape", [(), (3,)])
 def test_sums_restart_with_each_document_and_pass_over_padding(sizes, shape, x64):
     x = RNG.normal(size=(16, *shape))
-    ours = chunked(jax.jit(running.total), x, sizes, running.start(*shape))
+    ours = chunked(jax.jit(segment_scans.total), x, sizes, segment_scans.start(*shape))
     for tokens in documents():
         for n, t in enumerate(tokens):
             np.testing.assert_allclose(ours[t], sum(x[u] for u in tokens[: n + 1]), atol=1e-14)
@@ -40,7 +40,7 @@ def test_sums_restart_with_each_document_and_pass_over_padding(sizes, shape, x64
 @pytest.mark.parametrize("n", [1, 3, 5])
 def test_recent_tokens_are_those_of_the_document(sizes, n):
     x = RNG.normal(size=(16, 2)).astype(np.float32)
-    ours = chunked(jax.jit(running.recent), x, sizes, running.none(n, 2))
+    ours = chunked(jax.jit(segment_scans.recent), x, sizes, segment_scans.none(n, 2))
     assert ours.shape == (16, n + 1, 2)
     for tokens in documents():
         for place, t in enumerate(tokens):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.cli import main
+from posenc.lab.cli import main
 
 pytestmark = pytest.mark.smoke
 DIMS = posenc.Dims(width=16, heads=2, head=8, trained=12)

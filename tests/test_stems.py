@@ -6,16 +6,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab import plan
-from posenc.lab.results import Results
-from posenc.lab.run import Knobs, Run
-from posenc.lab.train import resolve
-from posenc.models import stems
-from posenc.models.inputs import Inputs
-from posenc.models.shape import Shape
-from posenc.models.transformer import Transformer
+from posenc.core.scheme import Dims
+from posenc.lab.models import stems
+from posenc.lab.models.inputs import Inputs
+from posenc.lab.models.shape import Shape
+from posenc.lab.models.transformer import Transformer
+from posenc.lab.results.results import Results
+from posenc.lab.spec.run import Knobs, Run
+from posenc.lab.sweep import plan
+from posenc.lab.train.training import resolve
 from posenc.naming import bind, parse
-from posenc.scheme import Dims
 from tests.lab import made
 from tests.oracles import stems as oracle
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import jax
 
-from posenc.compose import Windowed
 from posenc.contract import decoding, gradients, masking, order, precision, purity, reads, together
 from posenc.contract.case import DIMS, LONGEST, Case
 from posenc.contract.report import Finding, Outcome, Report
+from posenc.core.compose import Windowed
+from posenc.core.scheme import Dims, check_dims
 from posenc.naming import spec
-from posenc.scheme import Dims, check_dims
 
 __all__ = ["PROPERTIES", "Case", "Finding", "Outcome", "Report", "check", "examine"]
 

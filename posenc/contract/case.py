@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from posenc.attention import attend, embed
-from posenc.compose import bare, merge, pick, spread
+from posenc.attention.attend import attend, embed
+from posenc.core.compose import bare, merge, pick, spread
+from posenc.core.parameters import init
+from posenc.core.scheme import At, Dims, Tile
 from posenc.naming import bind
-from posenc.parameters import init
-from posenc.scheme import At, Dims, Tile
 
 LITTLE: dict[str, Any] = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 """Compilation with little effort, which is five times as fast."""
@@ -85,7 +85,7 @@ class Case:
     def admits(self, numbers: Any) -> str:
         """Why the scheme refuses these positions, or nothing."""
         try:
-            self.scheme.admit(pick(self.params, "layer"), spread(self.scheme, self.positions(numbers)))
+            self.scheme.check_positions(pick(self.params, "layer"), spread(self.scheme, self.positions(numbers)))
         except (TypeError, ValueError) as refusal:
             return str(refusal)
         return ""

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.attention import attend, embed
-from posenc.cache import Cache
+from posenc.attention.attend import attend, embed
+from posenc.attention.cache import Cache
 from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, restarted
 from posenc.contract.masking import GAPPED
 from posenc.contract.report import Outcome, absent, at_most, error
@@ -62,7 +62,7 @@ def _empty(case: Case, batch: int, capacity: int) -> Cache:
 def _whole(case: Case, schedule: tuple[int, ...], told: Any = None) -> np.ndarray:
     """What the full forward gives each token: of the whole text, or, where a scheme is told anew when more tokens come,
     of the text up to the end of each chunk."""
-    if not case.scheme.retold:
+    if not case.scheme.reencoded:
         schedule = (LENGTH,)
     rows, out, start = ((COUNTED, SEGMENTS) if told is None else (told[None], SEGMENTS[:1])), [], 0
     for size in schedule:

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.compose import leaves
 from posenc.contract.case import LENGTH, Case, Inputs
 from posenc.contract.report import Outcome, absent, finite, holds_if
+from posenc.core.compose import leaves
 
 STEP = 1e-5
 BOUND = 1e-7
@@ -85,7 +85,7 @@ def scores_of_the_future_are_finite(case: Case) -> Outcome:
     @case.jit
     def found(a):
         p, tile = case.tile(case.dims.heads - 1, a)
-        s, pull = jax.vjp(lambda p, s: case.scheme.score(p, s, tile._replace(raw=s)), p, tile.raw)
+        s, pull = jax.vjp(lambda p, s: case.scheme.score(p, s, tile._replace(logits=s)), p, tile.logits)
         return s, pull(jnp.ones_like(s))
 
     return holds_if(finite(found(case.inputs)), "the score of a future key, or a gradient, is not")

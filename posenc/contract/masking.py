@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.attention import attend, embed
+from posenc.attention.attend import attend, embed
 from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, Inputs, put, restarted, rows
 from posenc.contract.report import Outcome, at_most, error, largest
 
@@ -125,7 +125,7 @@ def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
 def _alone(case: Case, places: np.ndarray) -> np.ndarray:
     """The outputs of these tokens with nothing before them: followed by others, so that one program serves all, unless
     what comes after counts, as it does to a scheme that has no cache for that reason, or is told anew."""
-    if case.scheme.uncached or case.scheme.retold:
+    if case.scheme.uncached or case.scheme.reencoded:
         return case.plain(rows(case.inputs, places))
     return case.plain(_front(case.inputs, places))[: len(places)]
 

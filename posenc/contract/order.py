@@ -5,11 +5,11 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from posenc.compose import Chain
 from posenc.contract.case import LENGTH, Case, put
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if, largest
+from posenc.core.compose import Chain
+from posenc.core.scheme import Scheme
 from posenc.naming import bind
-from posenc.scheme import Scheme
 
 PERMUTATION = np.array([4, 0, 11, 7, 2, 9, 1, 10, 5, 3, 8, 6])
 REACHES = (5, 97, 4999)
@@ -80,5 +80,5 @@ def _set_blind(scheme: Scheme) -> str:
 def _positional(scheme: Scheme) -> bool:
     """Whether something reads positions. A scheme that replaces `locate` may tell its hooks of something else."""
     parts = getattr(scheme, "parts", (scheme,))
-    hooks = "embed", "query", "key", "value", "score", "extra"
+    hooks = "embed", "query", "key", "value", "score", "value_bias"
     return any(s.overrides(*hooks) and (s.overrides("embed") or not s.overrides("locate")) for s in parts)

@@ -11,11 +11,11 @@ import numpy as np
 from jax.extend.core import jaxprs_in_params
 from jaxtyping import Array
 
-from posenc.attention import attend, embed
-from posenc.compose import merge, pick, spread
+from posenc.attention.attend import attend, embed
 from posenc.contract.case import LONGEST, Case, Inputs, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
-from posenc.scheme import GROUP_AXIS, REPEAT_AXIS, At, Tile
+from posenc.core.compose import merge, pick, spread
+from posenc.core.scheme import GROUP_AXIS, REPEAT_AXIS, At, Tile
 
 BOUND = 2.0**-7
 FAR = 2003 + 7 * np.arange(LONGEST, dtype=np.int32)
@@ -83,8 +83,8 @@ def scores_are_single_precision(case: Case) -> Outcome:
 
     def score(a):
         p, tile = case.tile(a=half(a))
-        s = tile.raw.astype(jnp.float32)
-        return case.scheme.score(half(p), s, tile._replace(raw=s))
+        s = tile.logits.astype(jnp.float32)
+        return case.scheme.score(half(p), s, tile._replace(logits=s))
 
     given = jax.eval_shape(score, case.inputs).dtype
     return Outcome(given == jnp.float32, reason="" if given == jnp.float32 else f"it gives {given}")
@@ -122,7 +122,7 @@ def _heard(case: Case, p: Any, a: Inputs) -> Any:
     seen = index[None, :] <= index[:, None]
     tile = Tile(i, j, distance, raw, scheme.scale(d), seen, index, index, jnp.int32(0), case.dims.heads)
     s = scheme.score(p, raw, tile)
-    return x, s, scheme.weigh(p, s, tile) if scheme.overrides("weigh") else ()
+    return x, s, scheme.normalize(p, s, tile) if scheme.overrides("normalize") else ()
 
 
 def _sum(tree: Any) -> Array:

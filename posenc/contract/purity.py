@@ -12,14 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.attention import embed
-from posenc.compose import Chain, leaves, merge, pick, spread
+from posenc.attention.attend import embed
+from posenc.attention.sides import each_head
 from posenc.contract.case import DOCUMENTS, Case, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
+from posenc.core.compose import Chain, leaves, merge, pick, spread
+from posenc.core.parameters import init
+from posenc.core.scheme import SCHEMES, At, Dims, Scheme
 from posenc.naming import bind, parse, spec
-from posenc.parameters import init
-from posenc.scheme import SCHEMES, At, Dims, Scheme
-from posenc.sides import each_head
 
 SHORT, LONG = 20, 64
 
@@ -52,7 +52,7 @@ def no_state_is_kept(case: Case) -> Outcome:
     first, _, after = (_program(case, n) for n in (SHORT, LONG, SHORT))
     if after != first:
         return Outcome(False, reason=f"after length {LONG} another program was traced at length {SHORT}")
-    if grows := case.scheme.uncached or case.scheme.retold:
+    if grows := case.scheme.uncached or case.scheme.reencoded:
         return Outcome(True, reason=grows)
     long = case.plain(case.long)
     return at_most(error(long[: len(case.index)], case.plain()), 1e-11)

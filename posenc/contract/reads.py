@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from posenc.contract.case import LENGTH, Case, Inputs
 from posenc.contract.report import Outcome, absent, at_most, error, largest
-from posenc.scheme import ORDER, Tile
+from posenc.core.scheme import ORDER, Tile
 
 OTHER = 2.5
 
@@ -32,24 +32,24 @@ def scores_read_what_is_declared(case: Case) -> Outcome:
 def _one_score(case: Case, a: Inputs, others: Inputs) -> list[tuple[Array, Array]]:
     """What must be equal, as pairs: the score, and what the same score is under changes that it may not read."""
     scheme, (p, tile) = case.scheme, case.tile(1, a)
-    s = scheme.score(p, tile.raw, tile)
+    s = scheme.score(p, tile.logits, tile)
     if scheme.reads == "nothing":
-        return [(s, tile.raw)]
+        return [(s, tile.logits)]
     _, told = case.tile(1, others)
-    pairs = [(scheme.score(p, tile.raw, told._replace(raw=tile.raw)), s)]
+    pairs = [(scheme.score(p, tile.logits, told._replace(raw=tile.logits)), s)]
     if scheme.reads == "positions":
         return pairs
-    added, other = s - tile.raw, tile.raw * OTHER + 1
+    added, other = s - tile.logits, tile.logits * OTHER + 1
     _, shifted = case.tile(1, a, case.index + 17)
-    pairs.append((scheme.score(p, other, tile._replace(raw=other)) - other, added))
-    pairs.append((scheme.score(p, tile.raw, shifted) - tile.raw, added))
+    pairs.append((scheme.score(p, other, tile._replace(logits=other)) - other, added))
+    pairs.append((scheme.score(p, tile.logits, shifted) - tile.logits, added))
     return [*pairs, (_band(case, p, tile)[case.index[:, None] - case.index[None, :] + LENGTH - 1], added)]
 
 
 def _band(case: Case, p, tile: Tile) -> Float[Array, " distances"]:
     """What is added at each distance from the farthest future to the farthest past: one row per distance, one key."""
     far = jnp.arange(1 - LENGTH, LENGTH)
-    zero, none = jnp.zeros((len(far), 1), tile.raw.dtype), jnp.zeros(1, jnp.int32)
+    zero, none = jnp.zeros((len(far), 1), tile.logits.dtype), jnp.zeros(1, jnp.int32)
     seen = jnp.ones(zero.shape, bool)
     distance = jax.tree.map(lambda d: _columns(far.astype(d.dtype), d.shape[2:]), tile.distance)
     told = tuple(jax.tree.map(lambda _, a=a: a, distance) for a in (far, none))
@@ -65,7 +65,7 @@ def _columns(far: Array, axes: tuple[int, ...]) -> Array:
 def scores_do_not_look_beyond_their_tile(case: Case) -> Outcome:
     """Any rectangle of the scores is the score of that rectangle; rows of whole rows where it reads rows."""
     scheme = case.scheme
-    if not scheme.overrides("score", "weigh") or scheme.reads == "heads":
+    if not scheme.overrides("score", "normalize") or scheme.reads == "heads":
         return absent("it leaves scores alone" if scheme.reads != "heads" else "it reads all heads at once")
     keys, whole = slice(None) if scheme.reads == "row" else slice(2, 9), slice(None)
 
@@ -73,9 +73,9 @@ def scores_do_not_look_beyond_their_tile(case: Case) -> Outcome:
     def found(a):
         p, tile = case.tile(2, a)
         part, row = _part(tile, slice(4, 8), keys), _part(tile, slice(4, 8), whole)
-        pairs = [(scheme.score(p, part.raw, part), scheme.score(p, tile.raw, tile)[4:8, keys])]
-        if scheme.overrides("weigh"):
-            pairs.append((scheme.weigh(p, row.raw, row), scheme.weigh(p, tile.raw, tile)[4:8]))
+        pairs = [(scheme.score(p, part.logits, part), scheme.score(p, tile.logits, tile)[4:8, keys])]
+        if scheme.overrides("normalize"):
+            pairs.append((scheme.normalize(p, row.logits, row), scheme.normalize(p, tile.logits, tile)[4:8]))
         return pairs
 
     return at_most(max(error(*pair) for pair in found(case.inputs)), 1e-12)
@@ -83,13 +83,13 @@ def scores_do_not_look_beyond_their_tile(case: Case) -> Outcome:
 
 def extra_is_linear(case: Case) -> Outcome:
     """What is added to the weighted values is linear in the weights, so that tiles add up."""
-    if not case.scheme.overrides("extra"):
+    if not case.scheme.overrides("value_bias"):
         return absent("it adds nothing to the weighted values")
 
     @case.jit
     def found(inputs, a, b):
         p, tile = case.tile(1, inputs)
-        f = functools.partial(case.scheme.extra, p)
+        f = functools.partial(case.scheme.value_bias, p)
         left, right = _part(tile, slice(None), slice(0, 5)), _part(tile, slice(None), slice(5, None))
         whole = f(a, tile)
         return (f(a + 2 * b, tile), whole + 2 * f(b, tile)), (f(a[:, :5], left) + f(a[:, 5:], right), whole)
@@ -100,19 +100,19 @@ def extra_is_linear(case: Case) -> Outcome:
 
 def weights_are_zero_where_nothing_is_seen(case: Case) -> Outcome:
     """Weights of its own making leave unseen keys at zero."""
-    if not case.scheme.overrides("weigh") or case.scheme.reads == "heads":
-        return absent("its weights are softmax's" if not case.scheme.overrides("weigh") else "it reads all heads")
+    if not case.scheme.overrides("normalize") or case.scheme.reads == "heads":
+        return absent("its weights are softmax's" if not case.scheme.overrides("normalize") else "it reads all heads")
 
     @case.jit
     def found(a):
         p, tile = case.tile(1, a)
-        return jnp.where(tile.seen, 0, case.scheme.weigh(p, tile.raw, tile))
+        return jnp.where(tile.visible, 0, case.scheme.normalize(p, tile.logits, tile))
 
     return at_most(largest(found(case.inputs)), 0.0)
 
 
 def _part(tile: Tile, rows: slice, keys: slice) -> Tile:
     """A rectangle of a tile."""
-    both = {n: jax.tree.map(lambda a: a[rows, keys], getattr(tile, n)) for n in ("distance", "raw", "seen")}
-    i, j = jax.tree.map(lambda a: a[rows], tile.i), jax.tree.map(lambda a: a[keys], tile.j)
-    return tile._replace(i=i, j=j, qi=tile.qi[rows], ki=tile.ki[keys], **both)
+    both = {n: jax.tree.map(lambda a: a[rows, keys], getattr(tile, n)) for n in ("distance", "logits", "visible")}
+    i, j = jax.tree.map(lambda a: a[rows], tile.query_info), jax.tree.map(lambda a: a[keys], tile.key_info)
+    return tile._replace(query_info=i, key_info=j, qi=tile.qi[rows], ki=tile.ki[keys], **both)

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from posenc.attention import attend, embed
-from posenc.compose import Chain, imply, leaves
+from posenc.attention.attend import attend, embed
 from posenc.contract.case import LENGTH, Case, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
+from posenc.core.compose import Chain, imply, leaves
+from posenc.core.scheme import At, Dims, Scheme, Tile
 from posenc.naming import bind, parse
-from posenc.scheme import At, Dims, Scheme, Tile
 
 COMPANIONS = "rope", "alibi"
 
@@ -88,9 +88,9 @@ def _head(parts, own, q, k, v, y, at: At, dims: Dims) -> Float[Array, "L d"]:
     three = list(zip(parts, own, tiles, strict=True))
     for s, p, tile in three:
         score = s.score(p, score, tile)
-    a = next((s.weigh(p, score, tile) for s, p, tile in three if s.overrides("weigh")), None)
+    a = next((s.normalize(p, score, tile) for s, p, tile in three if s.overrides("normalize")), None)
     a = jax.nn.softmax(jnp.where(seen, score, -jnp.inf), -1) if a is None else a
-    o = a @ v + sum(s.extra(p, a, tile) for s, p, tile in three if s.overrides("extra"))
+    o = a @ v + sum(s.value_bias(p, a, tile) for s, p, tile in three if s.overrides("value_bias"))
     for s, p, c in reversed(list(zip(parts, own, told, strict=True))):
         o = s.output(p, o, c)
     return o

@@ -13,14 +13,14 @@ from typing import Any
 import jax
 from jaxtyping import Array, PRNGKeyArray
 
-from posenc.compose import Chain, Pattern, Placed, Windowed, leaves
 from posenc.coordinates import augmented as _augmented  # noqa: F401
 from posenc.coordinates import drawn as _drawn  # noqa: F401
 from posenc.coordinates import fixed as _fixed  # noqa: F401
 from posenc.coordinates.base import COORDINATES as COORDINATES
 from posenc.coordinates.base import Coordinates as Coordinates
 from posenc.coordinates.base import Given, check_given
-from posenc.scheme import Dims, Scheme
+from posenc.core.compose import Chain, Pattern, Placed, Windowed, leaves
+from posenc.core.scheme import Dims, Scheme
 
 
 def place(scheme: Any, key: PRNGKeyArray, given: Given, *, layer: int | Array = 0, train: bool = False) -> Any:
@@ -54,11 +54,11 @@ def _place(scheme: Any, key: PRNGKeyArray, given: Given, layer: int | Array, tra
 
 
 def check_reach(scheme: Any, dims: Dims, given: Given, train: bool) -> None:
-    """Refuse, by the schemes' own `admit`, the largest positions that coordinates can draw for concrete tokens."""
+    """Refuse, by the schemes' `check_positions`, the largest positions that coordinates draw for concrete tokens."""
     if isinstance(scheme, Placed):
         largest = scheme.coordinates.largest(given, train)
         for s in leaves(scheme) if largest is not None else ():
-            s.admit(jax.eval_shape(lambda s=s: s.init(jax.random.key(0), dims)), largest)
+            s.check_positions(jax.eval_shape(lambda s=s: s.init(jax.random.key(0), dims)), largest)
         return
     for part in _inside(scheme):
         check_reach(part, dims, given, train)

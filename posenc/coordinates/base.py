@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Num, PRNGKeyArray, PyTree
 
-from posenc.registry import Registry, convert
-from posenc.scheme import Dims
+from posenc.core.scheme import Dims
+from posenc.language.registry import Registry, convert
 
 COORDINATES = Registry("kind of coordinates", "posenc.coordinates")
 Given = Mapping[str, Any]
@@ -43,7 +43,7 @@ class Coordinates:
     def validate(self) -> None:
         """Refuse settings that have no meaning, in one `ValueError` sentence."""
 
-    def fit(self, dims: Dims) -> Coordinates:
+    def bind(self, dims: Dims) -> Coordinates:
         """The same with its open settings filled from a model's sizes."""
         return self
 

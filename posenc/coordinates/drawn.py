@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc.coordinates.base import Coordinates, sequences, uniforms
-from posenc.distances import Distances
-from posenc.registry import later
+from posenc.core.distances import Distances
+from posenc.language.registry import later
 
 
 class RandomSorted(Coordinates, name="random_sorted"):
@@ -123,7 +123,7 @@ class RandomFloat(Coordinates, name="random_float"):
         if self.trained is not None and self.trained < 1:
             raise ValueError(f"trained is {self.trained}; it is the training length, at least 1.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         return self if self.trained else dataclasses.replace(self, trained=dims.trained)
 
     def __call__(self, key, given, train):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc.coordinates.base import Coordinates, offered, sequences
-from posenc.registry import later
+from posenc.language.registry import later
 
 
 class Index(Coordinates, name="index"):

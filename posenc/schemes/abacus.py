@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.scheme import Scheme, bias_dtype
-from posenc.table import check_rows, rows_at
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.lookup import check_rows, rows_at
 
 
 class Abacus(Scheme, name="abacus"):
@@ -52,7 +52,7 @@ class Abacus(Scheme, name="abacus"):
     def init(self, key, dims):
         return {"table": jax.random.normal(key, (self.rows, dims.width))}
 
-    def admit(self, p, position):
+    def check_positions(self, p, position):
         check_rows("abacus", position, p["table"].shape[0], "make it larger with abacus(rows=...)")
 
     def embed(self, p, x, at):

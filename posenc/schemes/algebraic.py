@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from posenc.orthogonal import skew, turns
-from posenc.rotation import frequencies
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.orthogonal import skew, turns
+from posenc.numerics.rotation import frequencies
 
 
 class Algebraic(Scheme, name="algebraic"):
@@ -73,14 +73,14 @@ class Algebraic(Scheme, name="algebraic"):
         if not 0 < self.decay <= 1:
             raise ValueError(f"Scores of 'algebraic' shrink by decay={self.decay} at a step; it is above 0, at most 1.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         self._part(dims.head)
         return self
 
     def overrides(self, *hooks):
         return Scheme.overrides(self, *(h for h in hooks if h != "score" or self.decay != 1))
 
-    def admit(self, p, position):
+    def check_positions(self, p, position):
         if self.structure != "tree":
             return
         if not jnp.issubdtype(position.dtype, jnp.integer):
@@ -105,27 +105,27 @@ class Algebraic(Scheme, name="algebraic"):
         place = at.position.reshape(-1, self.axes).astype(generator.dtype)
         return jax.vmap(turns, (0, 1), 1)(generator, place), carry
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         exact, size = bias_dtype(q), self._part(q.shape[-1])
         if self.structure == "tree":
-            mapped = _climbed(q.astype(exact), c, self._generator(p, exact)).astype(q.dtype)
-            return mapped, () if self.decay == 1 else c
+            mapped = _climbed(q.astype(exact), info, self._generator(p, exact)).astype(q.dtype)
+            return mapped, () if self.decay == 1 else info
         parts = q.reshape(len(q), self.axes, size).astype(exact)
-        mapped = jnp.einsum("labc,lac->lab", c.astype(exact), parts, precision="highest")
+        mapped = jnp.einsum("labc,lac->lab", info.astype(exact), parts, precision="highest")
         return mapped.reshape(q.shape).astype(q.dtype), ()
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
     def score(self, p, s, tile):
         if self.decay == 1:
             return s
         if self.structure == "tree":
-            steps = _between(tile.i, tile.j, self.branching)
+            steps = _between(tile.query_info, tile.key_info, self.branching)
         else:
             steps = jnp.abs(tile.distance).reshape(*s.shape, self.axes).sum(-1)
         lost = jnp.expm1(steps.astype(s.dtype) * np.log(self.decay).astype(s.dtype))
-        return s + tile.raw * lost  # what others added to the score does not shrink
+        return s + tile.logits * lost  # what others added to the score does not shrink
 
     def _generator(self, p: dict, dtype: jnp.dtype) -> Float[Array, "steps n n"]:
         entries = p["step"].shape[-1]

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from posenc.scheme import Scheme, bias_dtype, later
-from posenc.slopes import slope
+from posenc.core.scheme import Scheme, bias_dtype, later
+from posenc.numerics.bias import slope
 
 HIDDEN = -1e9
 """What hides a key from a head of the form "split": finite, and nothing after softmax beside any key that is seen."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.exact import product
-from posenc.scheme import Scheme, bias_dtype
-from posenc.table import check_rows, inside
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.lookup import check_rows, inside
+from posenc.numerics.precision import product
 
 
 class Binary(Scheme, name="binary"):
@@ -42,7 +42,7 @@ class Binary(Scheme, name="binary"):
     def init(self, key, dims):
         return {"digits": self.bits**-0.5 * jax.random.normal(key, (self.bits, dims.width))}
 
-    def admit(self, p, position):
+    def check_positions(self, p, position):
         check_rows("binary", position, 2**self.bits, "take more digits with binary(bits=...)")
 
     def embed(self, p, x, at):

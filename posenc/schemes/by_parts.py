@@ -7,9 +7,9 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc import scaling
-from posenc.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turn, turned_width
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics import scaling
+from posenc.numerics.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turn, turned_width
 
 
 class ByParts(Scheme, name="by_parts"):
@@ -62,21 +62,21 @@ class ByParts(Scheme, name="by_parts"):
         for name in ("ntk_factor", "extrapolation_factor"):
             scaling.check_part("by_parts", name, getattr(self, name))
 
-    def fit(self, dims):
+    def bind(self, dims):
         scaling.check_exponent("by_parts", turned_width("by_parts", self.fraction, dims.head))
         return scaling.filled(self, dims)
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         width = turned_width("by_parts", self.fraction, q.shape[-1])
         scaling.check_exponent("by_parts", width)
         span = partial(scaling.spread, base=self.base, pairs=width // 2, original=self.original)
         kept = self.ntk_factor, self.extrapolation_factor
         frequency = frequencies(width, self.base)
         frequency = scaling.by_parts(frequency, self.factor, span(*self.blend), span(*self.keep), kept)
-        return rotate(q, angles(c, frequency, bias_dtype(q)), self.layout), c
+        return rotate(q, angles(info, frequency, bias_dtype(q)), self.layout), info
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
 
 class YaRN(Scheme, name="yarn"):
@@ -149,21 +149,21 @@ class YaRN(Scheme, name="yarn"):
                 " nothing; give one or the other."
             )
 
-    def fit(self, dims):
+    def bind(self, dims):
         turned_width("yarn", self.fraction, dims.head)
         return scaling.filled(self, dims)
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         width = turned_width("yarn", self.fraction, q.shape[-1])
         span = scaling.spread(
             self.beta_fast, self.beta_slow, self.base, width // 2, self.original, truncate=self.truncate
         )
         frequency = scaling.yarn(frequencies(width, self.base), self.factor, span, self.extrapolation_factor)
-        angle, m = angles(c, frequency, bias_dtype(q)), self._magnitude()
-        return turn(q, m * jnp.cos(angle), m * jnp.sin(angle), self.layout), c
+        angle, m = angles(info, frequency, bias_dtype(q)), self._magnitude()
+        return turn(q, m * jnp.cos(angle), m * jnp.sin(angle), self.layout), info
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
     def _magnitude(self) -> float:
         if self.attention_factor != "log":
@@ -213,15 +213,15 @@ class Llama3(Scheme, name="llama3"):
         names = "high_freq_factor", "low_freq_factor"
         scaling.check_turns("llama3", names, self.high_freq_factor, self.low_freq_factor)
 
-    def fit(self, dims):
+    def bind(self, dims):
         turned_width("llama3", self.fraction, dims.head)
         return scaling.filled(self, dims)
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         frequency = frequencies(turned_width("llama3", self.fraction, q.shape[-1]), self.base)
         low_high = self.low_freq_factor, self.high_freq_factor
         frequency = scaling.llama3(frequency, self.factor, *low_high, self.original)
-        return rotate(q, angles(c, frequency, bias_dtype(q)), self.layout), c
+        return rotate(q, angles(info, frequency, bias_dtype(q)), self.layout), info
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)

@@ -7,10 +7,10 @@ import math
 import jax
 import jax.numpy as jnp
 
-from posenc import running
-from posenc.exact import product
-from posenc.rotation import check_pairs, rotate
-from posenc.scheme import Scheme
+from posenc.core.scheme import Scheme
+from posenc.numerics import segment_scans
+from posenc.numerics.precision import product
+from posenc.numerics.rotation import check_pairs, rotate
 
 
 class CARoPE(Scheme, name="carope"):
@@ -53,7 +53,7 @@ class CARoPE(Scheme, name="carope"):
         if self.first not in (0, 1):
             raise ValueError(f"'carope' counts its powers from first, which is 0 or 1, not {self.first}.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         self._pairs(dims.head)
         return self
 
@@ -62,21 +62,21 @@ class CARoPE(Scheme, name="carope"):
         return {"w": jnp.zeros(dims.width), "b": jnp.asarray(target + math.log(-math.expm1(-target)), jnp.float32)}
 
     def carry(self, dims):
-        return running.start(dims.head // 2)
+        return segment_scans.start(dims.head // 2)
 
     def locate(self, p, x, at, carry):
         exact = jnp.promote_types(x.dtype, jnp.float32)
         logit = product(x, p["w"]) + p["b"].astype(exact)
         powers = self.first + jnp.arange(carry[0].size, dtype=exact)
         steps = jnp.exp(-jnp.log1p(jax.nn.softplus(logit))[:, None] * powers[None, :])
-        return running.total(steps, at.segment, carry)
+        return segment_scans.total(steps, at.segment, carry)
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         self._pairs(q.shape[-1])
-        return rotate(q, c, "half"), ()
+        return rotate(q, info, "half"), ()
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
     def _pairs(self, head: int) -> int:
         """The pairs of a head of this width; a `ValueError` where there are none that tokens could choose."""

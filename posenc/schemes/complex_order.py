@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Num
 
-from posenc.rotation import angles, check_base, frequencies, rotate
-from posenc.scheme import Scheme, bias_dtype
-from posenc.table import check_rows, rows_at
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.lookup import check_rows, rows_at
+from posenc.numerics.rotation import angles, check_base, frequencies, rotate
 
 
 class ComplexOrder(Scheme, name="complex_order"):
@@ -53,7 +53,7 @@ class ComplexOrder(Scheme, name="complex_order"):
         if self.words < 0:
             raise ValueError(f"'complex_order' has words={self.words}; it counts them, or is 0 where all are alike.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         _check_width(dims.width)
         return self
 
@@ -63,7 +63,7 @@ class ComplexOrder(Scheme, name="complex_order"):
         each = jnp.asarray(frequencies(dims.width, self.base) ** 2, jnp.float32)
         return {"frequency": jnp.arange(self.words, dtype=jnp.float32)[:, None] * each[None, :]}
 
-    def admit(self, p, position):
+    def check_positions(self, p, position):
         if self.words:
             check_rows("complex_order", position[..., 1], self.words, "make it larger with complex_order(words=...)")
 

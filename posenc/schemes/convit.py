@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from posenc.exact import product
-from posenc.scheme import Dims, Scheme, bias_dtype
+from posenc.core.scheme import Dims, Scheme, bias_dtype
+from posenc.numerics.precision import product
 
 
 class ConViT(Scheme, name="convit"):
@@ -58,13 +58,13 @@ class ConViT(Scheme, name="convit"):
     def init_head(self, key, dims):
         return {"gate": jnp.ones(())}
 
-    def weigh(self, p, s, tile):
+    def normalize(self, p, s, tile):
         exact = bias_dtype(s)
         delta = -(tile.distance if self.axes > 1 else tile.distance[:, :, None]).astype(exact)
         w, b = p["w"][tile.head].astype(exact), p["b"][tile.head].astype(exact)
         place = product(delta, w[:-1]) + (delta**2).sum(-1) * w[-1] + b
         gate = jax.nn.sigmoid(p["gate"].astype(exact))
-        return (1 - gate) * _softmax(s.astype(exact), tile.seen) + gate * _softmax(place, tile.seen)
+        return (1 - gate) * _softmax(s.astype(exact), tile.visible) + gate * _softmax(place, tile.visible)
 
     def _offsets(self, key, dims: Dims) -> Float[Array, "H axes+1"]:
         """Where the heads of the largest kernel look at the start; head m·h₂ + h₁ at (h₂, h₁) from its corner."""

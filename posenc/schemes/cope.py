@@ -8,8 +8,8 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc.exact import product
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.precision import product
 
 
 class CoPE(Scheme, name="cope"):
@@ -52,7 +52,7 @@ class CoPE(Scheme, name="cope"):
         if self.npos is not None and self.npos < 1:
             raise ValueError(f"'cope' has at least 1 position, not npos={self.npos}.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         return dataclasses.replace(self, npos=dims.trained + 1 if self.npos is None else self.npos)
 
     def init(self, key, dims):
@@ -70,13 +70,15 @@ class CoPE(Scheme, name="cope"):
             return (), carry
         return product(x, p["gate"]) + p["gate_bias"].astype(bias_dtype(x))[None, :], carry
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         return q, (product(q, p["embedding"].T), q.astype(bias_dtype(q)))  # its word on every whole position
 
     def score(self, p, s, tile):
-        word, q = tile.i
-        told = {"keys": tile.raw, "scores": s}.get(self.gates)
-        gate = jnp.where(tile.seen, jax.nn.sigmoid(product(q, tile.j.T) * tile.scale if told is None else told), 0)
+        word, q = tile.query_info
+        told = {"keys": tile.logits, "scores": s}.get(self.gates)
+        gate = jnp.where(
+            tile.visible, jax.nn.sigmoid(product(q, tile.key_info.T) * tile.scale if told is None else told), 0
+        )
         place = jnp.minimum(jax.lax.cumsum(gate, 1, reverse=True), self.npos - 1)
         below, above = (jnp.take_along_axis(word, f(place).astype(jnp.int32), 1) for f in (jnp.floor, jnp.ceil))
         share = place - jnp.floor(place)

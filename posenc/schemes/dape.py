@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from posenc.scheme import Scheme, Tile, bias_dtype
+from posenc.core.scheme import Scheme, Tile, bias_dtype
 
 SLOPE = 0.01
 """Of the leaky rectifier below 0."""
@@ -115,9 +115,9 @@ class DAPEv2(Scheme, name="dape_v2"):
     def score(self, p, s, tile):
         p = {name: a.astype(bias_dtype(s)) for name, a in p.items()}
         reach, keys = self.kernel // 2, s.shape[1]
-        order, rank = _order(tile.seen)
+        order, rank = _order(tile.visible)
         after = reach if self.edge == "open" else 0
-        seen, given = (_take(a, order) for a in (tile.seen, jnp.where(tile.seen[None], _channels(s, tile), 0)))
+        seen, given = (_take(a, order) for a in (tile.visible, jnp.where(tile.visible[None], _channels(s, tile), 0)))
         inner = _convolved(jnp.pad(given, ((0, 0), (0, 0), (reach, reach + after))), p["w1"]) + p["b1"][:, None, None]
         begun = jnp.pad(jnp.cumsum(seen, -1) > 0, ((0, 0), (0, after)), mode="edge")
         inner = jnp.where(begun[None], jax.nn.leaky_relu(inner, SLOPE), 0)
@@ -128,7 +128,7 @@ class DAPEv2(Scheme, name="dape_v2"):
 
 def _channels(s: Float[Array, "Q K"], tile: Tile) -> Float[Array, "2H Q K"]:
     """The products of all heads, then what was added to them."""
-    return jnp.concatenate([tile.gather(a.astype(s.dtype)) for a in (tile.raw, s - tile.raw)])
+    return jnp.concatenate([tile.gather(a.astype(s.dtype)) for a in (tile.logits, s - tile.logits)])
 
 
 def _inner(key: PRNGKeyArray, channels: int, hidden: int, *kernel: int) -> dict[str, Array]:

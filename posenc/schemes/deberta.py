@@ -8,9 +8,9 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc.bucket import disentangled
-from posenc.exact import product
-from posenc.scheme import Scheme, bias_dtype, check_whole
+from posenc.core.scheme import Scheme, bias_dtype, check_whole
+from posenc.numerics.bias import disentangled
+from posenc.numerics.precision import product
 
 
 class DeBERTa(Scheme, name="deberta"):
@@ -71,10 +71,10 @@ class DeBERTa(Scheme, name="deberta"):
         if self.mirrored and self.terms == "c2p":
             raise ValueError("'deberta' mirrors distances in the term 'p2c' alone; take another term, or leave it out.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         return dataclasses.replace(self, buckets=self.reach if self.buckets is None else self.buckets)
 
-    def admit(self, p, position):
+    def check_positions(self, p, position):
         check_whole("deberta", position)
 
     def overrides(self, *hooks):
@@ -94,19 +94,19 @@ class DeBERTa(Scheme, name="deberta"):
     def scale(self, d):
         return (d * (3 if self.terms == "both" else 2)) ** -0.5
 
-    def query(self, p, q, c):
-        return q, c if self.terms == "p2c" else _words(p, "key", q)
+    def query(self, p, q, info):
+        return q, info if self.terms == "p2c" else _words(p, "key", q)
 
-    def key(self, p, k, c):
-        return k, c if self.terms == "c2p" else _words(p, "query", k)
+    def key(self, p, k, info):
+        return k, info if self.terms == "c2p" else _words(p, "query", k)
 
     def score(self, p, s, tile):
         row = disentangled(tile.distance, self.buckets, self.reach)
         if self.terms != "p2c":
-            s = s + jnp.take_along_axis((tile.i * tile.scale).astype(s.dtype), row, 1)
+            s = s + jnp.take_along_axis((tile.query_info * tile.scale).astype(s.dtype), row, 1)
         if self.terms != "c2p":
             row = disentangled(-tile.distance, self.buckets, self.reach) if self.mirrored else row
-            s = s + jnp.take_along_axis((tile.j * tile.scale).astype(s.dtype), row.T, 1).T
+            s = s + jnp.take_along_axis((tile.key_info * tile.scale).astype(s.dtype), row.T, 1).T
         return s
 
 

@@ -7,8 +7,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc.exact import product
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.precision import product
 
 
 class FIRE(Scheme, name="fire"):
@@ -57,7 +57,7 @@ class FIRE(Scheme, name="fire"):
         if self.threshold is not None and self.threshold < 0:
             raise ValueError(f"The threshold of 'fire' is a position of at least 0, not {self.threshold}.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         threshold = float(dims.trained) if self.threshold is None else self.threshold
         both = not dims.causal if self.bidirectional is None else self.bidirectional
         return dataclasses.replace(self, threshold=threshold, bidirectional=both)
@@ -74,9 +74,9 @@ class FIRE(Scheme, name="fire"):
     def score(self, p, s, tile):
         exact = bias_dtype(s)
         p = {name: a.astype(exact) for name, a in p.items()}
-        far = tile.i.astype(exact)[:, None]
+        far = tile.query_info.astype(exact)[:, None]
         if self.bidirectional:
-            far = jnp.maximum(far, tile.j.astype(exact)[None, :])
+            far = jnp.maximum(far, tile.key_info.astype(exact)[None, :])
         far = jnp.maximum(far, jnp.abs(p["m"] * self.threshold))
         psi = lambda x: jnp.log1p(jnp.abs(p["c"] * x))  # noqa: E731
         share = psi(tile.distance.astype(exact)) / (psi(far) + self.eps)

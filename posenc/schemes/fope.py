@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
-from posenc.rotation import angles, check_base, check_pairs, frequencies, turn
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.rotation import angles, check_base, check_pairs, frequencies, turn
 
 
 class FoPE(Scheme, name="fope"):
@@ -70,7 +70,7 @@ class FoPE(Scheme, name="fope"):
     def frozen(self) -> frozenset[str]:
         return frozenset() if self.learned else frozenset({"cos", "sin", "both"})
 
-    def fit(self, dims):
+    def bind(self, dims):
         length = dims.trained if self.length is None else self.length
         scheme = dataclasses.replace(self, length=length)
         scheme._series(dims.head)
@@ -93,11 +93,11 @@ class FoPE(Scheme, name="fope"):
         keys = zip(names, jax.random.split(key, len(names)), strict=True)
         return {name: ones + spread * jax.random.normal(k, ones.shape) for name, k in keys}
 
-    def query(self, p, q, c):
-        return self._turned(p, q, c), c
+    def query(self, p, q, info):
+        return self._turned(p, q, info), info
 
-    def key(self, p, k, c):
-        return self._turned(p, k, c), c
+    def key(self, p, k, info):
+        return self._turned(p, k, info), info
 
     def _turned(self, p: dict, x: Array, position: Num[Array, " L"]) -> Array:
         exact, (frequency, pairs) = bias_dtype(x), self._series(x.shape[-1])

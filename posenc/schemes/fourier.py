@@ -7,9 +7,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc.exact import product
-from posenc.rotation import angles
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.precision import product
+from posenc.numerics.rotation import angles
 
 
 class Fourier(Scheme, name="fourier"):
@@ -55,7 +55,7 @@ class Fourier(Scheme, name="fourier"):
         if not self.gamma > 0:
             raise ValueError(f"The gamma of 'fourier' is a width above 0, not {self.gamma}.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         features = dims.width + dims.width % 2 if self.features is None else self.features
         return dataclasses.replace(self, features=features)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc import running
-from posenc.exact import product
-from posenc.scheme import Scheme
+from posenc.core.scheme import Scheme
+from posenc.numerics import segment_scans
+from posenc.numerics.precision import product
 
 
 class FoX(Scheme, name="fox"):
@@ -43,12 +43,12 @@ class FoX(Scheme, name="fox"):
         return {"w": 0.02 * jax.random.normal(key, (dims.width,)), "b": jnp.zeros(())}
 
     def carry(self, dims):
-        return running.start()
+        return segment_scans.start()
 
     def locate(self, p, x, at, carry):
         exact = jnp.promote_types(x.dtype, jnp.float32)
         gate = jax.nn.log_sigmoid(product(x, p["w"]) + p["b"].astype(exact))
-        return running.total(gate, at.segment, carry)
+        return segment_scans.total(gate, at.segment, carry)
 
     def score(self, p, s, tile):
-        return s + (tile.i[:, None] - tile.j[None, :]).astype(s.dtype)
+        return s + (tile.query_info[:, None] - tile.key_info[None, :]).astype(s.dtype)

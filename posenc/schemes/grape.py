@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from posenc.exact import product
-from posenc.rotation import angles, rotate
-from posenc.scheme import Scheme, bias_dtype
-from posenc.slopes import slope
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.bias import slope
+from posenc.numerics.precision import product
+from posenc.numerics.rotation import angles, rotate
 
 
 class GRAPEA(Scheme, name="grape_a"):
@@ -51,10 +51,10 @@ class GRAPEA(Scheme, name="grape_a"):
         p = {"omega": jnp.asarray(math.log(math.expm1(1)), jnp.float32)}
         return p | ({"u": u} if self.gate != "query" else {}) | ({"v": v} if self.gate != "key" else {})
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         return q, self._gate(p["v"], q) if "v" in p else ()
 
-    def key(self, p, k, c):
+    def key(self, p, k, info):
         return k, self._gate(p["u"], k) if "u" in p else ()
 
     def score(self, p, s, tile):
@@ -62,9 +62,9 @@ class GRAPEA(Scheme, name="grape_a"):
         rate = jax.nn.softplus(p["omega"].astype(exact)) * slope(tile.head, tile.heads).astype(exact)
         gates = jnp.zeros((), exact)
         if "v" in p:
-            gates = gates + tile.i.astype(exact)[:, None]
+            gates = gates + tile.query_info.astype(exact)[:, None]
         if "u" in p:
-            gates = gates + tile.j.astype(exact)[None, :]
+            gates = gates + tile.key_info.astype(exact)[None, :]
         return s - jnp.maximum(tile.distance, 0).astype(exact) * rate * gates
 
     def _gate(self, direction: Float[Array, " d"], x: Float[Array, "L d"]) -> Float[Array, " L"]:
@@ -122,16 +122,16 @@ class GRAPEAP(Scheme, name="grape_ap"):
     def locate(self, p, x, at, carry):
         return (product(x, p["w"].T), at.position), carry
 
-    def query(self, p, q, c):
-        return q, c[0]
+    def query(self, p, q, info):
+        return q, info[0]
 
-    def key(self, p, k, c):
-        a, position = c
+    def key(self, p, k, info):
+        a, position = info
         a = a * jax.lax.rsqrt((a**2).mean(-1, keepdims=True) + 2.0**-23)
         return k, rotate(a, -angles(position, np.ones(self.features // 2), a.dtype), "half")
 
     def score(self, p, s, tile):
-        likeness = product(tile.i, tile.j.T) / self.features
+        likeness = product(tile.query_info, tile.key_info.T) / self.features
         step = jax.nn.log_sigmoid(likeness) * slope(tile.head, tile.heads).astype(likeness.dtype)
-        step = jnp.where(tile.seen, step, 0)
+        step = jnp.where(tile.visible, step, 0)
         return s + (jax.lax.cumsum(step, 1, reverse=True) - step).astype(s.dtype)

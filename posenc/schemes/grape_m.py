@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from posenc import running
-from posenc.exact import product
-from posenc.rotation import angles, check_base, check_pairs, frequencies, rotate
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics import segment_scans
+from posenc.numerics.precision import product
+from posenc.numerics.rotation import angles, check_base, check_pairs, frequencies, rotate
 
 
 class GRAPEM(Scheme, name="grape_m"):
@@ -62,7 +62,7 @@ class GRAPEM(Scheme, name="grape_m"):
                 f"The gates of 'grape_m' divide by omega_scale={self.omega_scale}; it is above 0, such as 16."
             )
 
-    def fit(self, dims):
+    def bind(self, dims):
         check_pairs("grape_m", dims.head)
         return self
 
@@ -82,20 +82,20 @@ class GRAPEM(Scheme, name="grape_m"):
         return made
 
     def carry(self, dims):
-        return running.start()
+        return segment_scans.start()
 
     def locate(self, p, x, at, carry):
         exact = bias_dtype(x)
         gate = product(x, p["w"]) + p["b"].astype(exact)
         step = jax.nn.sigmoid(gate / jnp.asarray(self.omega_scale, exact))
-        phase, carry = running.total(step, at.segment, carry)
+        phase, carry = segment_scans.total(step, at.segment, carry)
         return phase - step, carry
 
-    def query(self, p, q, c):
-        return self._turned(p, q, c), c
+    def query(self, p, q, info):
+        return self._turned(p, q, info), info
 
-    def key(self, p, k, c):
-        return self._turned(p, k, c), c
+    def key(self, p, k, info):
+        return self._turned(p, k, info), info
 
     def _turned(self, p: dict, x: Array, phase: Float[Array, " L"]) -> Array:
         return rotate(x, -angles(phase, jnp.exp(p["log_frequency"].astype(phase.dtype)), bias_dtype(x)), "half")

@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 
-from posenc.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turned_width
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turned_width
 
 
 class HoPE(Scheme, name="hope"):
@@ -47,14 +47,14 @@ class HoPE(Scheme, name="hope"):
         if self.trained is not None and self.trained < 1:
             raise ValueError(f"The setting 'trained' of 'hope' is {self.trained}; it is a length of at least 1.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         turned_width("hope", self.fraction, dims.head)
         return self if self.trained is not None else dataclasses.replace(self, trained=dims.trained)
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         frequency = frequencies(turned_width("hope", self.fraction, q.shape[-1]), self.base)
         frequency = np.where(2 * np.pi <= self.trained * frequency, frequency, 0.0)
-        return rotate(q, angles(c, frequency, bias_dtype(q)), self.layout), c
+        return rotate(q, angles(info, frequency, bias_dtype(q)), self.layout), info
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)

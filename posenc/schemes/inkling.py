@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.exact import product
-from posenc.scheme import Scheme, bias_dtype, check_whole
+from posenc.core.scheme import Scheme, bias_dtype, check_whole
+from posenc.numerics.precision import product
 
 
 class Inkling(Scheme, name="inkling"):
@@ -52,7 +52,7 @@ class Inkling(Scheme, name="inkling"):
         if self.strength < 0:
             raise ValueError(f"The setting 'strength' of 'inkling' is {self.strength}; it is at least 0, for none.")
 
-    def admit(self, p, position):
+    def check_positions(self, p, position):
         check_whole(self.name, position)
 
     def scale(self, d):
@@ -67,18 +67,18 @@ class Inkling(Scheme, name="inkling"):
     def locate(self, p, x, at, carry):
         return (at.position, product(x, p["w"].T)), carry
 
-    def query(self, p, q, c):
-        position, r = c
+    def query(self, p, q, info):
+        position, r = info
         exact = bias_dtype(q)
         share = jnp.maximum((position + 1).astype(exact) / self.floor, 1)
         temperature = (1 + self.strength * jnp.log(share))[:, None]
         expected = product(r, p["profiles"]) * temperature  # [L, extent]
         return (q.astype(exact) * temperature).astype(q.dtype), expected
 
-    def key(self, p, k, c):
+    def key(self, p, k, info):
         return k, ()
 
     def score(self, p, s, tile):
         near = (tile.distance >= 0) & (tile.distance < self.extent)
         column = jnp.where(near, tile.distance, 0)
-        return s + jnp.where(near, jnp.take_along_axis(tile.i, column, 1), 0).astype(s.dtype)
+        return s + jnp.where(near, jnp.take_along_axis(tile.query_info, column, 1), 0).astype(s.dtype)

@@ -7,9 +7,9 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc import scaling
-from posenc.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turn, turned_width
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics import scaling
+from posenc.numerics.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turn, turned_width
 
 
 class PI(Scheme, name="pi"):
@@ -44,16 +44,16 @@ class PI(Scheme, name="pi"):
         check_share("pi", "fraction", self.fraction)
         scaling.check_longer("pi", self.factor)
 
-    def fit(self, dims):
+    def bind(self, dims):
         turned_width("pi", self.fraction, dims.head)
         return self
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         frequency = frequencies(turned_width("pi", self.fraction, q.shape[-1]), self.base) / self.factor
-        return rotate(q, angles(c, frequency, bias_dtype(q)), self.layout), c
+        return rotate(q, angles(info, frequency, bias_dtype(q)), self.layout), info
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
 
 class NTK(Scheme, name="ntk"):
@@ -89,18 +89,18 @@ class NTK(Scheme, name="ntk"):
         check_share("ntk", "fraction", self.fraction)
         scaling.check_longer("ntk", self.factor)
 
-    def fit(self, dims):
+    def bind(self, dims):
         scaling.check_exponent("ntk", turned_width("ntk", self.fraction, dims.head))
         return self
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         width = turned_width("ntk", self.fraction, q.shape[-1])
         scaling.check_exponent("ntk", width)
         frequency = scaling.ntk(frequencies(width, self.base), self.factor)
-        return rotate(q, angles(c, frequency, bias_dtype(q)), self.layout), c
+        return rotate(q, angles(info, frequency, bias_dtype(q)), self.layout), info
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
 
 class DynamicNTK(Scheme, name="dynamic_ntk"):
@@ -142,7 +142,7 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
     family = "rotary"
     extrapolates = "some, without fine-tuning (emozilla, 2023)"
     cross = False
-    retold = scaling.ONE_BY_LENGTH
+    reencoded = scaling.ONE_BY_LENGTH
     samples = (
         {"factor": 2.0, "original": 4, "layout": "interleaved"},
         {"rule": "linear", "original": 4},
@@ -161,7 +161,7 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
                 " leave it at 1, or take the rule 'ntk'."
             )
 
-    def fit(self, dims):
+    def bind(self, dims):
         self._width(dims.head)
         return scaling.filled(self, dims)
 
@@ -171,20 +171,20 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
     def lookup(self, asked, whole, rows):
         return asked[0], whole[1].at[rows].get(mode="fill", fill_value=jnp.nan)  # the keys know how long the text is
 
-    def query(self, p, q, c):
-        position, length = c
+    def query(self, p, q, info):
+        position, length = info
         exact, frequency = bias_dtype(q), frequencies(self._width(q.shape[-1]), self.base)
         longer = jnp.maximum(length.astype(exact) / self.original, 1)
         slower = self._slower(frequency.astype(exact)[None, :], longer[:, None])
         far = position.astype(exact)[:, None] * slower
         angle = jnp.where((longer <= 1)[:, None], angles(position, frequency, exact), far)
         if self.rule != "yarn":
-            return rotate(q, angle, self.layout), c
+            return rotate(q, angle, self.layout), info
         size = (1 + 0.1 * jnp.log(longer))[:, None]
-        return turn(q, size * jnp.cos(angle), size * jnp.sin(angle), self.layout), c
+        return turn(q, size * jnp.cos(angle), size * jnp.sin(angle), self.layout), info
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
     def _slower(self, frequency, longer):
         span = partial(scaling.spread, base=self.base, pairs=frequency.shape[-1], original=self.original)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
 
 
 class KERPLE(Scheme, name="kerple"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.scheme import Scheme, bias_dtype
-from posenc.table import check_rows, rows_at
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.lookup import check_rows, rows_at
 
 
 class Learned(Scheme, name="learned"):
@@ -36,7 +36,7 @@ class Learned(Scheme, name="learned"):
     def init(self, key, dims):
         return {"table": 0.02 * jax.random.normal(key, (dims.table, dims.width))}
 
-    def admit(self, p, position):
+    def check_positions(self, p, position):
         check_rows("learned", position, p["table"].shape[0])
 
     def embed(self, p, x, at):

@@ -7,8 +7,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc.orthogonal import skew, turns
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.orthogonal import skew, turns
 
 
 class LieRE(Scheme, name="liere"):
@@ -57,7 +57,7 @@ class LieRE(Scheme, name="liere"):
         if self.extent is not None and self.extent <= 0:
             raise ValueError(f"'liere' divides positions by extent={self.extent}; it is above 0, such as 1.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         side = max(round(dims.trained ** (1 / self.axes)) - 1, 1)
         extent = float(side) if self.extent is None else self.extent
         return dataclasses.replace(self, size=self._block(dims.head), extent=extent)
@@ -82,14 +82,14 @@ class LieRE(Scheme, name="liere"):
         mixed = jnp.einsum("la,abcd->lbcd", share, generator, precision="highest")
         return jax.vmap(jax.vmap(lambda a: turns(a, one)[0]))(mixed), carry
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         exact = bias_dtype(q)
         blocks = q.reshape(len(q), -1, self._block(q.shape[-1])).astype(exact)
-        turned = jnp.einsum("lbcd,lbd->lbc", c.astype(exact), blocks, precision="highest")
+        turned = jnp.einsum("lbcd,lbd->lbc", info.astype(exact), blocks, precision="highest")
         return turned.reshape(q.shape).astype(q.dtype), ()
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
     def _block(self, head: int) -> int:
         """The width of a block; a `ValueError` where it does not divide a head of this width."""

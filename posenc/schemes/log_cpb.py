@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from posenc.exact import product
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.precision import product
 
 
 class LogCPB(Scheme, name="log_cpb"):
@@ -71,7 +71,7 @@ class LogCPB(Scheme, name="log_cpb"):
         if self.reach is not None and not np.all(np.array(self.reach) > 0):
             raise ValueError(f"The reach of 'log_cpb' is a distance above 0, not {self.reach}.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         side = round(dims.trained ** (1 / self.axes))
         reach = float(max(side - 1, 1)) if self.reach is None else self.reach
         return dataclasses.replace(self, reach=reach)

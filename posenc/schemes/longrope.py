@@ -9,9 +9,9 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc import scaling
-from posenc.rotation import Layout, angles, check_base, check_share, frequencies, turn, turned_width
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics import scaling
+from posenc.numerics.rotation import Layout, angles, check_base, check_share, frequencies, turn, turned_width
 
 
 class LongRoPE(Scheme, name="longrope"):
@@ -59,7 +59,7 @@ class LongRoPE(Scheme, name="longrope"):
     family = "rotary"
     extrapolates = "strongly, with searched factors (Ding et al., 2024)"
     cross = property(lambda self: self.switch == "never")
-    retold = property(lambda self: scaling.ONE_BY_LENGTH * (self.switch != "never"))
+    reencoded = property(lambda self: scaling.ONE_BY_LENGTH * (self.switch != "never"))
     samples = (
         {"original": 8, "layout": "interleaved"},
         {"switch": "never", "start": 2, "magnitude": 1.2},
@@ -89,7 +89,7 @@ class LongRoPE(Scheme, name="longrope"):
                 f"The setting 'magnitude' of 'longrope' is {self.magnitude}; it is above 0, 'su' or 'yarn'."
             )
 
-    def fit(self, dims):
+    def bind(self, dims):
         pairs = turned_width("longrope", self.fraction, dims.head) // 2
         long = (self.factor,) * pairs if self.long is None else self.long
         short = (1.0,) * pairs if self.short is None else self.short
@@ -107,9 +107,9 @@ class LongRoPE(Scheme, name="longrope"):
             return asked
         return asked[0], whole[1].at[rows].get(mode="fill", fill_value=jnp.nan)  # the keys know how long the text is
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         exact, (plain, short, long) = bias_dtype(q), self._rates(q.shape[-1])
-        position, length = c if isinstance(c, tuple) else (c, None)
+        position, length = info if isinstance(info, tuple) else (info, None)
         angle = angles(position, long, exact)
         if self.switch == "length":
             length = length.astype(exact)[:, None]
@@ -123,10 +123,10 @@ class LongRoPE(Scheme, name="longrope"):
         first, m = (position < self.start)[:, None], self._magnitude()
         if self.start:
             angle, m = jnp.where(first, angles(position, plain, exact), angle), jnp.where(first, 1, m).astype(exact)
-        return turn(q, m * jnp.cos(angle), m * jnp.sin(angle), self.layout), c
+        return turn(q, m * jnp.cos(angle), m * jnp.sin(angle), self.layout), info
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
     def _rates(self, head: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The frequencies of RoPE, of short texts and of long ones."""

@@ -8,8 +8,8 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
 
 
 class MRoPE(Scheme, name="mrope"):
@@ -54,18 +54,18 @@ class MRoPE(Scheme, name="mrope"):
         if self.sections is not None and (min(self.sections) < 0 or not sum(self.sections)):
             raise ValueError(f"'mrope' has sections={self.sections}; they count pairs, as (16, 24, 24).")
 
-    def fit(self, dims):
+    def bind(self, dims):
         return dataclasses.replace(self, sections=self._shared(dims.head))
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         self._shared(q.shape[-1])
         frequency, owner = frequencies(q.shape[-1], self.base), self._owners()
-        each = [angles(c[:, a], frequency[owner == a], bias_dtype(q)) for a in range(3)]
+        each = [angles(info[:, a], frequency[owner == a], bias_dtype(q)) for a in range(3)]
         places = np.argsort(np.argsort(owner, kind="stable"))  # of the pairs among those sorted by axis
-        return rotate(q, jnp.concatenate(each, -1)[:, places], self.layout), c
+        return rotate(q, jnp.concatenate(each, -1)[:, places], self.layout), info
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
     def _owners(self) -> np.ndarray:
         """The axis of each pair."""

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Num
 
-from posenc.exact import product
-from posenc.scheme import Scheme, check_whole
+from posenc.core.scheme import Scheme, check_whole
+from posenc.numerics.precision import product
 
 
 class MusicTransformer(Scheme, name="music_transformer"):
@@ -53,15 +53,15 @@ class MusicTransformer(Scheme, name="music_transformer"):
         if self.reach is not None and self.reach < 1:
             raise ValueError(f"The reach of 'music_transformer' is a distance of at least 1, not {self.reach}.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         both = not dims.causal if self.bidirectional is None else self.bidirectional
         return dataclasses.replace(self, reach=dims.trained if self.reach is None else self.reach, bidirectional=both)
 
-    def admit(self, p, position):
+    def check_positions(self, p, position):
         check_whole("music_transformer", position)
 
     def overrides(self, *hooks):
-        return Scheme.overrides(self, *(h for h in hooks if h != "extra" or self.values))
+        return Scheme.overrides(self, *(h for h in hooks if h != "value_bias" or self.values))
 
     def init(self, key, dims):
         return self._tables(key, dims) if self.shared else {}
@@ -74,14 +74,14 @@ class MusicTransformer(Scheme, name="music_transformer"):
         draw = lambda k: dims.head**-0.5 * jax.random.normal(k, shape)  # noqa: E731
         return {name: draw(k) for name, k in zip(names, jax.random.split(key, len(names)), strict=True)}
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         return q, product(q, p["key"].T)  # its word on every distance
 
     def score(self, p, s, tile):
-        word = (tile.i * tile.scale).astype(s.dtype)
+        word = (tile.query_info * tile.scale).astype(s.dtype)
         return s + jnp.take_along_axis(word, self._row(tile.distance), 1, mode="fill", fill_value=0)
 
-    def extra(self, p, a, tile):
+    def value_bias(self, p, a, tile):
         r = self._row(tile.distance)
         queries = jnp.arange(r.shape[0])[:, None]
         weight = jnp.zeros((r.shape[0], self._rows), a.dtype).at[queries, r].add(a, mode="drop")  # of each distance

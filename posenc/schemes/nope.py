@@ -1,6 +1,6 @@
 """No positional encoding."""
 
-from posenc.scheme import Scheme
+from posenc.core.scheme import Scheme
 
 
 class NoPE(Scheme, name="nope"):

@@ -7,9 +7,9 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc import running
-from posenc.exact import product
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics import segment_scans
+from posenc.numerics.precision import product
 
 
 class PaTH(Scheme, name="path"):
@@ -81,31 +81,35 @@ class PaTH(Scheme, name="path"):
         return p | {"gate": 0.02 * jax.random.normal(gate, (dims.width,)), "gate_bias": jnp.zeros(())}
 
     def carry(self, dims):
-        return running.none(self.kernel - 1, dims.head), running.start()
+        return segment_scans.none(self.kernel - 1, dims.head), segment_scans.start()
 
     def locate(self, p, x, at, carry):
         x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
         p = {name: a.astype(x.dtype) for name, a in p.items()}
-        near, past = running.recent(product(product(x, p["down"].T), p["up"].T), at.segment, carry[0])  # [L, kernel, d]
+        near, past = segment_scans.recent(
+            product(product(x, p["down"].T), p["up"].T), at.segment, carry[0]
+        )  # [L, kernel, d]
         w = (near * p["conv"].T[None]).sum(1)
         w = jax.nn.silu(w) if self.activation == "silu" else w
         w = w * jax.lax.rsqrt((w**2).sum(-1, keepdims=True) + 1e-6)  # that of padding is zero, which changes nothing
         beta = 2 * jax.nn.sigmoid(product(x, p["beta"]) + p["beta_bias"])
         if self.forget == "none":
             return (w, beta, ()), (past, carry[1])
-        gates, so_far = running.total(jax.nn.log_sigmoid(product(x, p["gate"]) + p["gate_bias"]), at.segment, carry[1])
+        gates, so_far = segment_scans.total(
+            jax.nn.log_sigmoid(product(x, p["gate"]) + p["gate_bias"]), at.segment, carry[1]
+        )
         return (w, beta, gates), (past, so_far)
 
-    def query(self, p, q, c):
-        return q, (q.astype(bias_dtype(q)), c[2])
+    def query(self, p, q, info):
+        return q, (q.astype(bias_dtype(q)), info[2])
 
-    def key(self, p, k, c):
-        return k, (k.astype(bias_dtype(k)), *c)
+    def key(self, p, k, info):
+        return k, (k.astype(bias_dtype(k)), *info)
 
     def score(self, p, s, tile):
-        (q, asked), (k, w, beta, told) = tile.i, tile.j
+        (q, asked), (k, w, beta, told) = tile.query_info, tile.key_info
         after = tile.ki[:, None] > tile.ki[None, :]
-        on_path = jnp.where(tile.seen, product(q, w.T), 0)
+        on_path = jnp.where(tile.visible, product(q, w.T), 0)
         between = jnp.where(after, beta[:, None] * product(w, w.T), 0)
         # z_il = w_l · H_{l+1} … H_i q_i = q_i · w_l - Σ_{m > l} z_im β_m w_m · w_l
         z = jax.lax.linalg.triangular_solve(between, on_path, left_side=False, lower=True, unit_diagonal=True)

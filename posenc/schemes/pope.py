@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from posenc.rotation import angles, check_base, frequencies
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.rotation import angles, check_base, frequencies
 
 
 class PoPE(Scheme, name="pope"):
@@ -49,14 +49,14 @@ class PoPE(Scheme, name="pope"):
             return {"delta": jnp.zeros(dims.head)}
         return {"delta": jax.random.uniform(key, (dims.head,), minval=-2 * jnp.pi, maxval=0.0)}
 
-    def query(self, p, q, c):
-        return self._polar(q, self._angles(q, c)), c
+    def query(self, p, q, info):
+        return self._polar(q, self._angles(q, info)), info
 
-    def key(self, p, k, c):
+    def key(self, p, k, info):
         delta = p["delta"].astype(bias_dtype(k))
         inside = (delta >= -2 * np.pi) & (delta <= 0)  # the bounds have a gradient, unlike those of jnp.clip
         delta = jnp.where(inside, delta, jax.lax.stop_gradient(jnp.clip(delta, -2 * np.pi, 0)))
-        return self._polar(k, self._angles(k, c) + delta[None, :]), c
+        return self._polar(k, self._angles(k, info) + delta[None, :]), info
 
     def _angles(self, x: Array, position: Array) -> Float[Array, "L d"]:
         return angles(position, frequencies(2 * x.shape[-1], self.base), bias_dtype(x))

@@ -7,9 +7,9 @@ from typing import Literal
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from posenc.exact import product
-from posenc.rotation import angles, check_base, check_pairs, frequencies, rotate
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.precision import product
+from posenc.numerics.rotation import angles, check_base, check_pairs, frequencies, rotate
 
 
 class RePo(Scheme, name="repo"):
@@ -44,7 +44,7 @@ class RePo(Scheme, name="repo"):
     def validate(self):
         check_base(self.name, self.base)
 
-    def fit(self, dims):
+    def bind(self, dims):
         check_pairs(self.name, dims.head)
         return self
 
@@ -68,12 +68,12 @@ class RePo(Scheme, name="repo"):
     def lookup(self, asked, whole, rows):
         return asked  # no token before it has a say in it
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         check_pairs(self.name, q.shape[-1])
-        return rotate(q, angles(c, frequencies(q.shape[-1], self.base), bias_dtype(q)), "half"), ()
+        return rotate(q, angles(info, frequencies(q.shape[-1], self.base), bias_dtype(q)), "half"), ()
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
 
 def _draw(key: PRNGKeyArray, *shape: int) -> Float[Array, ...]:

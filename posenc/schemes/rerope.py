@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
-from posenc.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
-from posenc.scheme import Scheme, Tile, bias_dtype
+from posenc.core.scheme import Scheme, Tile, bias_dtype
+from posenc.numerics.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
 
 
 class ReRoPE(Scheme, name="rerope"):
@@ -59,17 +59,17 @@ class ReRoPE(Scheme, name="rerope"):
                 f"The leak of 'rerope' is {self.leak}; it is a slope from 0, no leak, to 1, which is RoPE."
             )
 
-    def fit(self, dims):
+    def bind(self, dims):
         check_pairs("rerope", dims.head)
         window = max(dims.trained // 8, 1) if self.window is None else self.window
         both = not dims.causal if self.bidirectional is None else self.bidirectional
         return dataclasses.replace(self, window=window, bidirectional=both)
 
-    def query(self, p, q, c):
-        return _asked(self, q, c, self._rough(q, c), self.window * (1 - self.leak))
+    def query(self, p, q, info):
+        return _asked(self, q, info, self._rough(q, info), self.window * (1 - self.leak))
 
-    def key(self, p, k, c):
-        return _told(self, k, c, self._rough(k, c))
+    def key(self, p, k, info):
+        return _told(self, k, info, self._rough(k, info))
 
     def score(self, p, s, tile):
         return _rectified(s, tile, self.window)
@@ -124,17 +124,17 @@ class SelfExtend(Scheme, name="self_extend"):
         if self.group < 1:
             raise ValueError(f"The group of 'self_extend' is a number of positions of at least 1, not {self.group}.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         check_pairs("self_extend", dims.head)
         window = max(dims.trained // 4, 1) if self.window is None else self.window
         both = not dims.causal if self.bidirectional is None else self.bidirectional
         return dataclasses.replace(self, window=window, bidirectional=both)
 
-    def query(self, p, q, c):
-        return _asked(self, q, c, self._rough(q, c), self.window - self.window / self.group)
+    def query(self, p, q, info):
+        return _asked(self, q, info, self._rough(q, info), self.window - self.window / self.group)
 
-    def key(self, p, k, c):
-        return _told(self, k, c, self._rough(k, c))
+    def key(self, p, k, info):
+        return _told(self, k, info, self._rough(k, info))
 
     def score(self, p, s, tile):
         return _rectified(s, tile, self.window)
@@ -175,9 +175,9 @@ def _told(
 
 def _rectified(s: Float[Array, "Q K"], tile: Tile, window: int) -> Float[Array, "Q K"]:
     """The score with q·k of far pairs in place of that of near ones, what other schemes added being kept."""
-    exact = {"preferred_element_type": tile.raw.dtype, "precision": "highest"}
-    products = [jnp.einsum("qd,kd->qk", q, tile.j, **exact) * tile.scale for q in tile.i]
+    exact = {"preferred_element_type": tile.logits.dtype, "precision": "highest"}
+    products = [jnp.einsum("qd,kd->qk", q, tile.key_info, **exact) * tile.scale for q in tile.query_info]
     far, distance = products[0], tile.distance
     if len(products) > 1:
         far, distance = jnp.where(distance > 0, *products), jnp.abs(distance)
-    return s + jnp.where(distance < window, 0, far - tile.raw)
+    return s + jnp.where(distance < window, 0, far - tile.logits)

@@ -8,8 +8,8 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turned_width
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turned_width
 
 
 class RoPE(Scheme, name="rope"):
@@ -24,9 +24,9 @@ class RoPE(Scheme, name="rope"):
     which is not the same; n is d/2, or fraction · d/2 where both are given. A p that keeps none is refused. `learned`
     frequencies start at the fixed ones, for each layer and each query head.
 
-    Angles of fixed frequencies are exact to float32 at every position below 2^31 (`posenc.rotation`), in models of any
-    type; the authors of most codebases multiply in float32, and err by a hundredth of a radian at position 131072. So
-    do learned frequencies here: nobody knows more of their digits than float32 holds.
+    Angles of fixed frequencies are exact to float32 at every position below 2^31 (`numerics.rotation`), in models of
+    any type; the authors of most codebases multiply in float32, and err by a hundredth of a radian at position 131072.
+    So do learned frequencies here: nobody knows more of their digits than float32 holds.
 
     ```bibtex
     @article{su2021roformer,
@@ -67,7 +67,7 @@ class RoPE(Scheme, name="rope"):
         for name in ("fraction", "p"):
             check_share("rope", name, getattr(self, name))
 
-    def fit(self, dims):
+    def bind(self, dims):
         self._fixed(dims.head)
         return self
 
@@ -76,11 +76,11 @@ class RoPE(Scheme, name="rope"):
             return {}
         return {"frequency": jnp.asarray(self._fixed(dims.head), jnp.float32)}
 
-    def query(self, p, q, c):
-        return self._turned(p, q, c), c
+    def query(self, p, q, info):
+        return self._turned(p, q, info), info
 
-    def key(self, p, k, c):
-        return self._turned(p, k, c), c
+    def key(self, p, k, info):
+        return self._turned(p, k, info), info
 
     def _turned(self, p, x, position):
         fixed = self._fixed(x.shape[-1])

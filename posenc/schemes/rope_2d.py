@@ -8,8 +8,8 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc.rotation import Layout, angles, check_base, frequencies, rotate
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.rotation import Layout, angles, check_base, frequencies, rotate
 
 
 class RoPE2D(Scheme, name="rope_2d"):
@@ -46,7 +46,7 @@ class RoPE2D(Scheme, name="rope_2d"):
         if self.base is not None:
             check_base("rope_2d", self.base)
 
-    def fit(self, dims):
+    def bind(self, dims):
         _check(dims.head)
         base = {"axial": 100.0, "mixed": 10.0}[self.frequencies] if self.base is None else self.base
         return dataclasses.replace(self, base=base)
@@ -59,16 +59,16 @@ class RoPE2D(Scheme, name="rope_2d"):
         ways = [jnp.stack([jnp.cos(a), jnp.sin(a)]) for a in (first, first + jnp.pi / 2)]
         return {"frequency": jnp.concatenate([way[:, None] * length[None, :] for way in ways], -1)}
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         _check(q.shape[-1])
         exact, half = bias_dtype(q), q.shape[-1] // 2
         each = p["frequency"] if self.frequencies == "mixed" else (frequencies(half, self.base),) * 2
-        along = [angles(c[:, a], each[a], exact) for a in range(2)]
+        along = [angles(info[:, a], each[a], exact) for a in range(2)]
         angle = along[0] + along[1] if self.frequencies == "mixed" else jnp.concatenate(along, -1)
-        return rotate(q, angle, self.layout), c
+        return rotate(q, angle, self.layout), info
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
 
 def _check(head: int) -> None:

@@ -6,8 +6,8 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc.rotation import angles, frequencies
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.rotation import angles, frequencies
 
 
 class Sandwich(Scheme, name="sandwich"):

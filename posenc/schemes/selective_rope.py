@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from posenc import running
-from posenc.exact import product
-from posenc.rotation import check_base, check_pairs, frequencies, rotate
-from posenc.scheme import Scheme
+from posenc.core.scheme import Scheme
+from posenc.numerics import segment_scans
+from posenc.numerics.precision import product
+from posenc.numerics.rotation import check_base, check_pairs, frequencies, rotate
 
 
 class SelectiveRoPE(Scheme, name="selective_rope"):
@@ -77,7 +77,7 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
         elif not 0 < self.base < 1:
             raise ValueError(f"The base of 'rfa' temperatures is {self.base}; it is above 0 and below 1, such as 0.9.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         self._fixed(dims.head)
         _check_slices(dims.width, dims.heads)
         return self
@@ -102,7 +102,7 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
 
     def carry(self, dims):
         pairs = dims.head // 2
-        return running.none((self.kernel or 2) - 1, pairs), running.start(pairs)
+        return segment_scans.none((self.kernel or 2) - 1, pairs), segment_scans.start(pairs)
 
     def locate(self, p, x, at, carry):
         exact = jnp.promote_types(x.dtype, jnp.float32)
@@ -114,7 +114,7 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
         else:
             length = jnp.sqrt(jnp.maximum((p["w"] ** 2).sum(-1), 1e-24))
             phase = product(jnp.take(slices, at.head, 1), p["w"].T) * (p["length"] / length)[None, :]
-        near, past = running.recent(phase, at.segment, carry[0])  # [L, kernel, d/2]
+        near, past = segment_scans.recent(phase, at.segment, carry[0])  # [L, kernel, d/2]
         phase = (near * p["conv"].T[None]).sum(1) if self.kernel else near[:, 1] - near[:, 0]
         if self.activation == "silu":
             phase = jax.nn.silu(phase)
@@ -122,14 +122,14 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
             phase = phase + jnp.exp(p["bias"])[None, :]
         if self.gate:
             phase = phase * jax.nn.sigmoid(product(unit, p["gate"]) + p["gate_bias"])[:, None]
-        phases, so_far = running.total(phase, at.segment, carry[1])
+        phases, so_far = segment_scans.total(phase, at.segment, carry[1])
         return phases, (past, so_far)
 
-    def query(self, p, q, c):
-        return self._turned(p, q, c), ()
+    def query(self, p, q, info):
+        return self._turned(p, q, info), ()
 
-    def key(self, p, k, c):
-        return self._turned(p, k, c), ()
+    def key(self, p, k, info):
+        return self._turned(p, k, info), ()
 
     def _turned(self, p, x, phases):
         temperature = jnp.asarray(p.get("temperature", self._fixed(x.shape[-1])), phases.dtype)

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Num
 
-from posenc.exact import product
-from posenc.scheme import Scheme, check_whole
+from posenc.core.scheme import Scheme, check_whole
+from posenc.numerics.precision import product
 
 
 class Shaw(Scheme, name="shaw"):
@@ -47,11 +47,11 @@ class Shaw(Scheme, name="shaw"):
         if self.reach < 0:
             raise ValueError(f"The reach of 'shaw' is a distance of at least 0, not {self.reach}.")
 
-    def admit(self, p, position):
+    def check_positions(self, p, position):
         check_whole("shaw", position)
 
     def overrides(self, *hooks):
-        return Scheme.overrides(self, *(h for h in hooks if h != "extra" or self.values))
+        return Scheme.overrides(self, *(h for h in hooks if h != "value_bias" or self.values))
 
     def init(self, key, dims):
         return self._tables(key, dims) if self.shared else {}
@@ -65,14 +65,14 @@ class Shaw(Scheme, name="shaw"):
         glorot = jax.nn.initializers.glorot_uniform()
         return {name: glorot(k, shape) for name, k in zip(names, jax.random.split(key, len(names)), strict=True)}
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         return q, product(q, p["key"].T)  # its word on every clipped distance
 
     def score(self, p, s, tile):
-        word = (tile.i * tile.scale).astype(s.dtype)
+        word = (tile.query_info * tile.scale).astype(s.dtype)
         return s + jnp.take_along_axis(word, self._clipped(tile.distance), 1)
 
-    def extra(self, p, a, tile):
+    def value_bias(self, p, a, tile):
         r = self._clipped(tile.distance)
         rows = jnp.arange(r.shape[0])[:, None]
         weight = jnp.zeros((r.shape[0], 2 * self.reach + 1), a.dtype).at[rows, r].add(a)  # of each clipped distance

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
-from posenc.rotation import angles, check_base, frequencies
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.rotation import angles, check_base, frequencies
 
 
 class Sinusoidal(Scheme, name="sinusoidal"):

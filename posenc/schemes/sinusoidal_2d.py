@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.rotation import angles
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.rotation import angles
 
 
 class Sinusoidal2D(Scheme, name="sinusoidal_2d"):
@@ -34,7 +34,7 @@ class Sinusoidal2D(Scheme, name="sinusoidal_2d"):
     family = "absolute"
     axes = 2
 
-    def fit(self, dims):
+    def bind(self, dims):
         _pairs(dims.width)
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.scheme import Scheme
+from posenc.core.scheme import Scheme
 
 
 class StickBreaking(Scheme, name="stick_breaking"):
@@ -40,10 +40,10 @@ class StickBreaking(Scheme, name="stick_breaking"):
     extrapolates = "perplexity falls up to 8 times it, 2^11 tokens (Tan et al., 2025)"
     samples = ({"remainder": True}, {"remainder": True, "current": True})
 
-    def weigh(self, p, s, tile):
+    def normalize(self, p, s, tile):
         own = tile.ki[None, :] == tile.qi[:, None]
-        takes = tile.seen & (self.current | ~own)
+        takes = tile.visible & (self.current | ~own)
         leaves = jax.lax.cumsum(jnp.where(takes, jax.nn.log_sigmoid(-s), 0), 1, reverse=True)
         left = jnp.pad(leaves[:, 1:], ((0, 0), (0, 1)))  # by the keys between this one and the query
         a = jnp.where(takes, jnp.exp(jax.nn.log_sigmoid(s) + left), 0)
-        return a + jnp.where(tile.seen & own, jnp.exp(leaves[:, :1]), 0) if self.remainder else a
+        return a + jnp.where(tile.visible & own, jnp.exp(leaves[:, :1]), 0) if self.remainder else a

@@ -6,8 +6,8 @@ import dataclasses
 
 import jax
 
-from posenc.bucket import bucket
-from posenc.scheme import Scheme, bias_dtype, check_whole
+from posenc.core.scheme import Scheme, bias_dtype, check_whole
+from posenc.numerics.bias import bucket
 
 
 class T5(Scheme, name="t5"):
@@ -57,11 +57,11 @@ class T5(Scheme, name="t5"):
         if self.reach <= exact:
             raise ValueError(f"'t5' has {exact} exact distances, so reach is more than that, not {self.reach}.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         both = self.bidirectional if self.bidirectional is not None else not dims.causal
         return dataclasses.replace(self, bidirectional=both)
 
-    def admit(self, p, position):
+    def check_positions(self, p, position):
         check_whole("t5", position)
 
     def init_head(self, key, dims):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.scheme import Scheme
+from posenc.core.scheme import Scheme
 
 
 class TAPA(Scheme, name="tapa"):
@@ -43,20 +43,22 @@ class TAPA(Scheme, name="tapa"):
         if not 0 < self.share < 1:
             raise ValueError(f"The share of 'tapa' is {self.share}; it is above 0 and below 1, such as 0.5.")
 
-    def fit(self, dims):
+    def bind(self, dims):
         self._amplitude(dims.head)
         return self
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         n = self._amplitude(q.shape[-1])
         return q[:, :n], q[:, n:]
 
-    def key(self, p, k, c):
-        return self.query(p, k, c)
+    def key(self, p, k, info):
+        return self.query(p, k, info)
 
     def score(self, p, s, tile):
-        exact = tile.raw.dtype
-        phase = jnp.einsum("qd,kd->qk", tile.i, tile.j, preferred_element_type=exact, precision="highest")
+        exact = tile.logits.dtype
+        phase = jnp.einsum(
+            "qd,kd->qk", tile.query_info, tile.key_info, preferred_element_type=exact, precision="highest"
+        )
         d = jnp.abs(tile.distance).astype(exact)
         grown = jnp.where(d > 0, jnp.where(d > 0, d, 1) ** self.alpha, 0)  # the slope of d^α at 0 is infinite
         turns = grown * phase * (tile.scale * (1 - self.share) ** -0.5)

@@ -8,7 +8,7 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.scheme import Dims, Scheme, bias_dtype
+from posenc.core.scheme import Dims, Scheme, bias_dtype
 
 
 class LogN(Scheme, name="log_n"):
@@ -41,12 +41,12 @@ class LogN(Scheme, name="log_n"):
         if self.trained is not None:
             _log_of("log_n", self.trained)
 
-    def fit(self, dims):
+    def bind(self, dims):
         return dataclasses.replace(self, trained=dims.trained if self.trained is None else self.trained)
 
-    def query(self, p, q, c):
-        log = jnp.log1p(jnp.maximum(c, 0).astype(bias_dtype(q)))
-        return _multiply(q, jnp.maximum(1, log / _log_of("log_n", self.trained))), c
+    def query(self, p, q, info):
+        log = jnp.log1p(jnp.maximum(info, 0).astype(bias_dtype(q)))
+        return _multiply(q, jnp.maximum(1, log / _log_of("log_n", self.trained))), info
 
 
 class SSMax(Scheme, name="ssmax"):
@@ -71,7 +71,7 @@ class SSMax(Scheme, name="ssmax"):
     extrapolates = "some (Nakanishi, 2025)"
     temperature = True
 
-    def fit(self, dims):
+    def bind(self, dims):
         _log_of("ssmax", dims.trained)
         return self
 
@@ -81,10 +81,10 @@ class SSMax(Scheme, name="ssmax"):
     def locate(self, p, x, at, carry):
         return at.visible, carry
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         exact = bias_dtype(q)
         # a query that sees nothing is multiplied by 0, not by log 0
-        return _multiply(q, p["s"].astype(exact) * jnp.log(jnp.maximum(c, 1).astype(exact))), c
+        return _multiply(q, p["s"].astype(exact) * jnp.log(jnp.maximum(info, 1).astype(exact))), info
 
 
 class Llama4(Scheme, name="llama4"):
@@ -116,9 +116,9 @@ class Llama4(Scheme, name="llama4"):
         if self.floor < 1:
             raise ValueError(f"The setting 'floor' of 'llama4' is {self.floor}; it is a whole number of at least 1.")
 
-    def query(self, p, q, c):
-        steps = jnp.maximum((c + 1) // self.floor, 0).astype(bias_dtype(q))
-        return _multiply(q, 1 + self.strength * jnp.log1p(steps)), c
+    def query(self, p, q, info):
+        steps = jnp.maximum((info + 1) // self.floor, 0).astype(bias_dtype(q))
+        return _multiply(q, 1 + self.strength * jnp.log1p(steps)), info
 
 
 def _multiply(q: Float[Array, "L d"], factor: Float[Array, " L"]) -> Float[Array, "L d"]:

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Num
 
-from posenc.rotation import angles, check_base, frequencies
-from posenc.scheme import Scheme, bias_dtype, later
+from posenc.core.scheme import Scheme, bias_dtype, later
+from posenc.numerics.rotation import angles, check_base, frequencies
 
 
 class TransformerXL(Scheme, name="transformer_xl"):
@@ -53,7 +53,7 @@ class TransformerXL(Scheme, name="transformer_xl"):
     def validate(self):
         check_base(self.name, self.base)
 
-    def fit(self, dims):
+    def bind(self, dims):
         if dims.width % 2:
             raise ValueError(f"'transformer_xl' pairs sines and cosines, so the width is even, not {dims.width}.")
         return self
@@ -66,20 +66,20 @@ class TransformerXL(Scheme, name="transformer_xl"):
         draw = lambda key, *shape: 0.02 * jax.random.normal(key, shape)  # noqa: E731
         return {"u": draw(u, dims.head), "v": draw(v, dims.head), "w": draw(w, dims.width, dims.head)}
 
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         met = jnp.matmul(q + p["v"][None, :].astype(q.dtype), p["w"].T.astype(q.dtype), precision="highest")
         sines, cosines = jnp.split(met, 2, -1)
         if self.form == "scored":
             return q + p["u"][None, :].astype(q.dtype), (sines, cosines)
-        sin, cos = self._turns(p, c, q)
+        sin, cos = self._turns(p, info, q)
         wide = [q + p["u"][None, :].astype(q.dtype), sines * sin + cosines * cos, cosines * sin - sines * cos]
-        return jnp.concatenate(wide, -1), c
+        return jnp.concatenate(wide, -1), info
 
-    def key(self, p, k, c):
+    def key(self, p, k, info):
         if self.form == "scored":
             return k, ()
-        sin, cos = self._turns(p, c, k)
-        return jnp.concatenate([k, cos, sin], -1), c
+        sin, cos = self._turns(p, info, k)
+        return jnp.concatenate([k, cos, sin], -1), info
 
     def score(self, p, s, tile):
         if self.form == "wide":
@@ -87,7 +87,7 @@ class TransformerXL(Scheme, name="transformer_xl"):
         exact = bias_dtype(s)
         turns = frequencies(p["w"].shape[0], self.base)
         angle = angles(tile.distance.reshape(-1), turns, exact).reshape(*tile.distance.shape, -1)
-        sines, cosines = (a.astype(exact) for a in tile.i)
+        sines, cosines = (a.astype(exact) for a in tile.query_info)
         met = sum(
             jnp.einsum("qn,qkn->qk", part, wave(angle), precision="highest")
             for part, wave in ((sines, jnp.sin), (cosines, jnp.cos))

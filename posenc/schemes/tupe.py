@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from posenc.bucket import bucket
-from posenc.exact import product
-from posenc.scheme import Scheme, bias_dtype
-from posenc.table import check_rows, rows_at
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.bias import bucket
+from posenc.numerics.lookup import check_rows, rows_at
+from posenc.numerics.precision import product
 
 EPS = 1e-5
 
@@ -68,7 +68,7 @@ class TUPE(Scheme, name="tupe"):
     def overrides(self, *hooks):
         return Scheme.overrides(self, *(h for h in hooks if h != "score" or self.buckets))
 
-    def admit(self, p, position):
+    def check_positions(self, p, position):
         check_rows("tupe", position, p["table"].shape[0] - self.reset)
 
     def init(self, key, dims):
@@ -86,19 +86,19 @@ class TUPE(Scheme, name="tupe"):
     def scale(self, d):
         return (2 * d) ** -0.5
 
-    def query(self, p, q, c):
-        return self._widened(p, q, c, "query"), c
+    def query(self, p, q, info):
+        return self._widened(p, q, info, "query"), info
 
-    def key(self, p, k, c):
-        return self._widened(p, k, c, "key"), c
+    def key(self, p, k, info):
+        return self._widened(p, k, info, "key"), info
 
     def score(self, p, s, tile):
         if not self.buckets:
             return s
         place = bucket(tile.distance, self.buckets, self.reach, True)
         if self.reset:
-            place = jnp.where(tile.j[None, :] == 0, self.buckets, place)
-            place = jnp.where(tile.i[:, None] == 0, self.buckets // 2, place)
+            place = jnp.where(tile.key_info[None, :] == 0, self.buckets, place)
+            place = jnp.where(tile.query_info[:, None] == 0, self.buckets // 2, place)
         return s + p["bias"].astype(bias_dtype(s))[place]
 
     def _widened(self, p: dict, x: Float[Array, "L d"], position: Int[Array, " L"], side: str) -> Float[Array, "L e"]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jaxtyping import Array, Num
 
-from posenc.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
 
 
 class VORoPE(Scheme, name="vo_rope"):
@@ -38,7 +38,7 @@ class VORoPE(Scheme, name="vo_rope"):
     def validate(self):
         check_base("vo_rope", self.base)
 
-    def fit(self, dims):
+    def bind(self, dims):
         check_pairs("vo_rope", dims.head)
         return self
 
@@ -46,17 +46,17 @@ class VORoPE(Scheme, name="vo_rope"):
         still = () if self.queries_and_keys else ("query", "key")
         return Scheme.overrides(self, *(h for h in hooks if h not in still))
 
-    def query(self, p, q, c):
-        return (self._turned(q, c, 1) if self.queries_and_keys else q), c
+    def query(self, p, q, info):
+        return (self._turned(q, info, 1) if self.queries_and_keys else q), info
 
-    def key(self, p, k, c):
-        return (self._turned(k, c, 1) if self.queries_and_keys else k), c
+    def key(self, p, k, info):
+        return (self._turned(k, info, 1) if self.queries_and_keys else k), info
 
-    def value(self, p, v, c):
-        return self._turned(v, c, 1)
+    def value(self, p, v, info):
+        return self._turned(v, info, 1)
 
-    def output(self, p, o, c):
-        return self._turned(o, c, -1)
+    def output(self, p, o, info):
+        return self._turned(o, info, -1)
 
     def _turned(self, x: Array, position: Num[Array, " L"], way: int) -> Array:
         check_pairs("vo_rope", x.shape[-1])

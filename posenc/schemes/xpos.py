@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Num
 
-from posenc.rotation import Layout, angles, check_base, check_pairs, frequencies, turn
-from posenc.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics.rotation import Layout, angles, check_base, check_pairs, frequencies, turn
 
 
 class XPos(Scheme, name="xpos"):
@@ -56,12 +56,12 @@ class XPos(Scheme, name="xpos"):
                 f"'xpos' has gamma={self.gamma} and scale_base={self.scale_base}; both are above 0, as 0.4 and 512."
             )
 
-    def fit(self, dims):
+    def bind(self, dims):
         check_pairs("xpos", dims.head)
         base = dims.trained / 2 if self.scale_base is None else self.scale_base
         return dataclasses.replace(self, scale_base=base)
 
-    def admit(self, p, position):
+    def check_positions(self, p, position):
         if isinstance(position, jax.core.Tracer) or not position.size:
             return
         far = float(np.max(np.abs(np.asarray(position, float))))
@@ -73,11 +73,11 @@ class XPos(Scheme, name="xpos"):
                 f" {reach:.0f} at most, or take a larger scale_base."
             )
 
-    def query(self, p, q, c):
-        return self._turned(q, c, 1), c
+    def query(self, p, q, info):
+        return self._turned(q, info, 1), info
 
-    def key(self, p, k, c):
-        return self._turned(k, c, -1), c
+    def key(self, p, k, info):
+        return self._turned(k, info, -1), info
 
     def _turned(self, x: Array, position: Num[Array, " L"], sign: int) -> Array:
         d, exact = x.shape[-1], bias_dtype(x)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from posenc.cli import main
+from posenc.lab.cli import main
 from tests.lab import made
 
 

@@ -6,13 +6,13 @@ import json
 import pytest
 
 import posenc as package
-from posenc import tasks
-from posenc.cli import listing
-from posenc.lab.presets import PRESETS
-from posenc.lab.run import Run
-from posenc.models import kinds
-from posenc.show import task_card
-from posenc.tasks.task import TASKS
+from posenc.lab import tasks
+from posenc.lab.cli import listing
+from posenc.lab.explain import task_card
+from posenc.lab.models import kinds
+from posenc.lab.spec.presets import PRESETS
+from posenc.lab.spec.run import Run
+from posenc.lab.tasks.task import TASKS
 from tests.night import by_day
 
 OURS = [name for name in tasks.names() if TASKS.find(name).__module__.startswith("posenc.")]

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from posenc.lab import evaluate
-from posenc.lab.results import load
-from posenc.tasks import spec
+from posenc.lab.results.results import load
+from posenc.lab.sweep import evaluate
+from posenc.lab.tasks import spec
 from tests.show.test_grouped import depths
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posenc.lab import words
-from posenc.lab.experiment import Experiment, Header, NothingMatches, from_words, grid
-from posenc.lab.experiment_file import from_file, header
-from posenc.lab.run import Plan, Run
-from posenc.lab.toml import from_toml, to_toml
+from posenc.lab.spec import settings as words
+from posenc.lab.spec.experiment import Experiment, Header, NothingMatches, from_words, grid
+from posenc.lab.spec.experiment_file import from_file, header
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.spec.toml import from_toml, to_toml
 
 SPECS = ("rope", "rope(base=5e5) + alibi", "[rope, nope]", "alibi(form='half')", "rope @ random_sorted(2048, 'layer')")
 
@@ -195,8 +195,8 @@ Source: someone
 (2020).
 Result: it turned.
 """
-from posenc.lab.experiment import grid
-from posenc.lab.run import Plan, Run
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
 plan = Plan(steps=5)
 def runs():
     return grid(Run(), scheme=["rope", "alibi"])
@@ -223,7 +223,7 @@ def test_an_experiment_file_is_a_claim_with_runs(tmp_path):
         ("def runs():\n    return 1 / 0\n", "line 2.*ZeroDivisionError"),
         ("def runs():\n    return []\n", "no runs"),
         ("def runs():\n    return ['rope']\n", "no Run"),
-        ("from posenc.lab.run import *\ndef runs():\n    return [Run(width=3)]\n", "line 3.*4 heads"),
+        ("from posenc.lab.spec.run import *\ndef runs():\n    return [Run(width=3)]\n", "line 3.*4 heads"),
     ],
 )
 def test_a_broken_experiment_file_says_where(tmp_path, text, said):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from posenc.scheme import SCHEMES
+from posenc.core.scheme import SCHEMES
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from posenc.lab import store
+from posenc.lab.store import folder
 from tests.lab import made
 
 
@@ -24,8 +24,8 @@ def test_status_counts_trials_and_lists_groups(posenc, runs):
 
 def test_status_tells_the_error_of_a_group(posenc, runs):
     late = made.rope(task="late")
-    store.write_plan(runs, made.plan(late, "late"))
-    store.write_error(runs, "late", "failed", "Traceback\nValueError: no such luck")
+    folder.write_plan(runs, made.plan(late, "late"))
+    folder.write_error(runs, "late", "failed", "Traceback\nValueError: no such luck")
     said = posenc("status", "mine")
     assert "failed 3" in said.out and "ValueError: no such luck" in said.out
 
@@ -45,7 +45,7 @@ def test_a_damaged_record_is_named_when_figures_are_drawn(posenc, runs, tmp_path
     assert said.code == 0 and path.name in said.err
     assert "1 record could not be read." in (tmp_path / "figures" / "length.caption.txt").read_text()
     bundle = tmp_path / "mine.json"
-    store.bundle(runs, bundle)
+    folder.bundle(runs, bundle)
     bundle.write_text(bundle.read_text().replace('"correct":1000', '"correct":1001', 1))
     said = posenc("plot", "mine.json", "--figure", "length", "-o", "figures")
     assert said.code == 0 and "is left out: its checksum does not match" in said.err
@@ -88,8 +88,8 @@ def test_a_table_can_be_narrowed_by_labels_and_by_plain_names(posenc):
 
 def test_a_trial_that_failed_can_be_chosen(posenc, runs):
     late = made.rope(task="late", label="t5")
-    store.write_plan(runs, made.plan(late, "late"))
-    store.write_error(runs, "late", "failed", "Traceback\nValueError: no such luck")
+    folder.write_plan(runs, made.plan(late, "late"))
+    folder.write_error(runs, "late", "failed", "Traceback\nValueError: no such luck")
     said = posenc("table", "mine", "--only", "scheme=t5")
     assert said.code == 0 and "late  t5" in said.out
 
@@ -142,8 +142,8 @@ def test_json_parses_and_holds_no_nan(posenc, runs, words):
 
 def test_a_list_names_everything_that_is_registered(posenc):
     import posenc as package
-    from posenc import tasks
-    from posenc.models.stems import STEMS
+    from posenc.lab import tasks
+    from posenc.lab.models.stems import STEMS
 
     assert [row["name"] for row in json.loads(posenc("list", "--json").out)] == package.names()
     assert [row["name"] for row in json.loads(posenc("list", "tasks", "--json").out)] == tasks.names()
@@ -235,8 +235,8 @@ EXPERIMENT = '''"""Rope turns.
 
 Result: nothing yet.
 """
-from posenc.lab.experiment import grid
-from posenc.lab.run import Run
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Run
 def runs():
     return grid(Run(), scheme=["rope", "alibi"])
 '''
@@ -247,7 +247,7 @@ def test_an_experiment_is_drawn_again_from_its_committed_record(posenc, runs, le
     (tmp_path / "experiments" / "turns.py").write_text(EXPERIMENT)
     said = posenc("plot", "experiments/turns.py")
     assert said.code == 2 and "turns.json" in said.err
-    store.bundle(runs, tmp_path / "experiments" / "records" / "turns.json", "turns")
+    folder.bundle(runs, tmp_path / "experiments" / "records" / "turns.json", "turns")
     assert posenc("plot", "experiments/turns.py").code == 0
     first = (tmp_path / "experiments" / "figures" / "turns.svg").read_bytes()
     assert posenc("plot", "experiments/turns.py").code == 0
@@ -266,8 +266,8 @@ def figure(results):
 """
 TOLD = """
 def figure(results):
-    from posenc.show.across import across
-    from posenc.show.panels import Panel
+    from posenc.lab.figures.across import across
+    from posenc.lab.figures.panels import Panel
     return across(results, Panel({"rope": {1: [0.5], 2: [0.25]}}, "depth", "change"))
 """
 
@@ -276,7 +276,7 @@ def figure(results):
 def test_the_caption_of_a_figure_of_its_own_is_of_that_figure(posenc, runs, tmp_path, own, said):
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "turns.py").write_text(EXPERIMENT + own)
-    store.bundle(runs, tmp_path / "experiments" / "records" / "turns.json", "turns")
+    folder.bundle(runs, tmp_path / "experiments" / "records" / "turns.json", "turns")
     assert posenc("plot", "experiments/turns.py").code == 0
     caption = (tmp_path / "experiments" / "figures" / "turns.caption.txt").read_text()
     assert caption.startswith(said) and "Trials: 18 done" in caption and "Over the sizes beyond" not in caption

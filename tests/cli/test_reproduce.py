@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import posenc as package
-from posenc.lab import store
-from posenc.lab.published import VERDICTS
+from posenc.lab.results.published import VERDICTS
+from posenc.lab.store import folder as store
 from tests.lab import made
 
 FILE = '''"""Rope carries copies farther than ALiBi.
@@ -21,9 +21,9 @@ Command: posenc sweep experiments/carried.py
 Variation: none.
 Result: not run.
 """
-from posenc.lab.experiment import grid
-from posenc.lab.published import Order, Published
-from posenc.lab.run import Run
+from posenc.lab.spec.experiment import grid
+from posenc.lab.results.published import Order, Published
+from posenc.lab.spec.run import Run
 published = [
     Published("copy", "rope", 0.74, "their table", runs=3),
     Published("copy", "alibi", 0.9, "their table"),
@@ -130,6 +130,8 @@ def test_a_damaged_record_is_told(posenc, carried):
 
 
 def test_it_needs_no_jax(tmp_path):
-    program = "import sys; from posenc.cli import main; code = main(['reproduce']); print(code, 'jax' in sys.modules)"
+    program = (
+        "import sys; from posenc.lab.cli import main; code = main(['reproduce']); print(code, 'jax' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout.splitlines()[-1] == "0 False", done.stderr

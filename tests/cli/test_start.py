@@ -7,13 +7,13 @@ import sys
 import pytest
 
 from posenc import __version__
-from posenc.cli import _GROUPS, main
+from posenc.lab.cli import _GROUPS, main
 from tests.lab import made
 
 COMMANDS = [name for group in _GROUPS.values() for name, *_ in group]
 LOADED = """
 import sys
-from posenc.cli import main
+from posenc.lab.cli import main
 code = main({words!r})
 heavy = [name for name in ("jax", "flax", "matplotlib", "tyro", "rich", "scipy", "numpy") if name in sys.modules]
 print(code, *heavy, file=sys.stderr)
@@ -93,13 +93,13 @@ def test_reading_needs_no_jax(words, extra, finished):
 
 
 def test_importing_the_package_and_its_commands_needs_no_jax(tmp_path):
-    script = "import sys, posenc, posenc.cli; print(sorted({'jax', 'tyro', 'rich'} & set(sys.modules)))"
+    script = "import sys, posenc, posenc.lab.cli; print(sorted({'jax', 'tyro', 'rich'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout.strip() == "[]"
 
 
 def test_python_m_posenc_is_the_same(tmp_path):
-    for module in ("posenc", "posenc.cli"):
+    for module in ("posenc", "posenc.lab.cli"):
         done = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (0, f"posenc {__version__}\n")
 

@@ -5,11 +5,11 @@ import signal
 
 import pytest
 
-from posenc.cli import main
-from posenc.cli.watch import Bar, Watch
-from posenc.lab.disk import DiskError
-from posenc.lab.experiment_file import from_file
-from posenc.lab.run import Plan, Run
+from posenc.lab.cli import main
+from posenc.lab.cli.watch import Bar, Watch
+from posenc.lab.spec.experiment_file import from_file
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.store.disk import DiskError
 from tests.lab import made
 
 TIMED = {"seconds": 125.0, "device": "cpu x2"}
@@ -34,9 +34,9 @@ def swept(posenc, monkeypatch):
     def rehearse(experiment, folder):
         return {"trials": experiment.trials, "done": 2, "programs": 9, "operations": 3.21e15, **TIMED}
 
-    monkeypatch.setattr("posenc.lab.sweep.sweep", sweep)
-    monkeypatch.setattr("posenc.lab.sweep.rehearse", rehearse)
-    monkeypatch.setattr("posenc.lab.device.prepare", lambda: None)
+    monkeypatch.setattr("posenc.lab.sweep.sweep.sweep", sweep)
+    monkeypatch.setattr("posenc.lab.sweep.sweep.rehearse", rehearse)
+    monkeypatch.setattr("posenc.lab.train.device.prepare", lambda: None)
     return asked
 
 
@@ -112,7 +112,7 @@ def test_the_exit_code_says_how_it_ended(posenc, swept, answer, code):
 
 def test_a_signal_before_training_is_a_pre_emption(posenc, swept, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr("posenc.lab.device.prepare", lambda: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("posenc.lab.train.device.prepare", lambda: os.kill(os.getpid(), signal.SIGTERM))
     said = posenc("run")
     assert said.code == 75 and "same command" in said.err
     assert signal.getsignal(signal.SIGTERM) is before
@@ -138,14 +138,14 @@ def test_the_quick_start_trains_tabulates_and_draws(posenc, swept, left):
 
 
 def test_a_quick_start_away_from_its_checkout_says_so(posenc, swept, monkeypatch):
-    monkeypatch.setattr("posenc.cli.read.experiment_folders", lambda: [])
+    monkeypatch.setattr("posenc.lab.cli.read.experiment_folders", lambda: [])
     said = posenc("quickstart")
     assert said.code == 2 and "first_look.py" in said.err
 
 
 def test_plain_progress_is_a_line_per_event_with_the_time_left(capsys, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("posenc.cli.watch.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("posenc.lab.cli.watch.time.monotonic", lambda: now[0])
     watch = Watch()
     watch.begin(12, 4, 2)
     watch.group("rope", 4)
@@ -183,5 +183,5 @@ def test_a_second_interrupt_while_printing_stays_quiet(posenc, monkeypatch):
     def stop():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("posenc.cli._help", stop)
+    monkeypatch.setattr("posenc.lab.cli._help", stop)
     assert main([]) == 130

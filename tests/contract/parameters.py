@@ -9,7 +9,7 @@ from pathlib import Path
 import jax
 
 import posenc
-from posenc.scheme import SCHEMES
+from posenc.core.scheme import SCHEMES
 
 FILE = Path(__file__).with_name("parameters.json")
 DIMS = posenc.Dims(width=32, heads=4, head=8, trained=16, longest=64)

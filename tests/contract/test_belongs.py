@@ -8,8 +8,8 @@ from flax.core import freeze
 
 import posenc
 from posenc import Cache, Dims, attend, embed
-from posenc.belongs import Sizes, check_params
-from posenc.scheme import SCHEMES
+from posenc.core.scheme import SCHEMES
+from posenc.core.shapes import Sizes, check_params
 from tests.contract.test_attention import ALIBI, DIMS, FOX, NONE, NOPE, ROPE, H, draw, qkv, refused
 
 T5 = posenc.parse("t5(bidirectional=False)")

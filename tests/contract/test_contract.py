@@ -18,7 +18,7 @@ import pytest
 
 import posenc
 from posenc import contract
-from posenc.scheme import SCHEMES, Scheme
+from posenc.core.scheme import SCHEMES, Scheme
 from tests.contract.parameters import FILE, snapshot
 from tests.contract.toys import TOYS
 

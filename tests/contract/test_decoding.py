@@ -10,8 +10,8 @@ import pytest
 
 import posenc
 from posenc import Cache, Dims, Window, attend
-from posenc.compose import bare
 from posenc.contract.case import restarted
+from posenc.core.compose import bare
 from tests.night import by_day
 
 H, G, D, LONG = 4, 2, 8, 60
@@ -20,7 +20,7 @@ NONE = {"layer": {}, "heads": {}}
 LOOK, PLACES = Window(4, 0), 8
 """Four neighbours and chunks of up to four tokens: the smallest ring that may serve them."""
 MIXED = (4, 4, 1, 3, 1, 1, 4, 3, 3, 1)
-ACTING = ("query", "key", "value", "score", "weigh", "extra", "output", "locate")
+ACTING = ("query", "key", "value", "score", "normalize", "value_bias", "output", "locate")
 
 
 def batch():
@@ -93,7 +93,7 @@ def in_a_ring():
         scheme = bare(posenc.bind(posenc.parse(name), DIMS))
         if (
             scheme.reads not in ("row", "heads")
-            and not (scheme.uncached or scheme.retold)
+            and not (scheme.uncached or scheme.reencoded)
             and scheme.overrides(*ACTING)
         ):
             yield name

@@ -7,25 +7,25 @@ import jax
 import pytest
 
 import posenc
-from posenc.scheme import ORDER, SCHEMES, Scheme
+from posenc.core.scheme import ORDER, RENAMED, SCHEMES, Scheme
 
 HOOKS = {
     "validate": "(self)",
-    "fit": "(self, dims)",
-    "admit": "(self, p, position)",
+    "bind": "(self, dims)",
+    "check_positions": "(self, p, position)",
     "init": "(self, key, dims)",
     "init_head": "(self, key, dims)",
     "carry": "(self, dims)",
     "scale": "(self, d)",
     "embed": "(self, p, x, at)",
     "locate": "(self, p, x, at, carry)",
-    "query": "(self, p, q, c)",
-    "key": "(self, p, k, c)",
-    "value": "(self, p, v, c)",
+    "query": "(self, p, q, info)",
+    "key": "(self, p, k, info)",
+    "value": "(self, p, v, info)",
     "score": "(self, p, s, tile)",
-    "weigh": "(self, p, s, tile)",
-    "extra": "(self, p, a, tile)",
-    "output": "(self, p, o, c)",
+    "normalize": "(self, p, s, tile)",
+    "value_bias": "(self, p, a, tile)",
+    "output": "(self, p, o, info)",
     "lookup": "(self, asked, whole, rows)",
     "overrides": "(self, *hooks)",
 }
@@ -53,10 +53,16 @@ def test_the_class_attributes_of_a_scheme_are_these_with_these_defaults():
     assert ORDER == ("nothing", "distance", "positions", "content", "row", "heads")
 
 
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_a_scheme_with_a_hook_of_the_old_name_is_refused_in_one_sentence(old, new):
+    with pytest.raises(TypeError, match=f"^Mine defines '{old}'; since 0.2 this hook is named '{new}'.$"):
+        type("Mine", (Scheme,), {old: lambda self, *a: a}, name=None)
+
+
 def test_what_hooks_are_told_is_frozen():
     assert posenc.At._fields == ("position", "index", "segment", "visible", "head", "heads")
     assert posenc.Tile._fields == (
-        "i", "j", "distance", "raw", "scale", "seen", "qi", "ki", "head", "heads",
+        "query_info", "key_info", "distance", "logits", "scale", "visible", "qi", "ki", "head", "heads",
     )  # fmt: skip
     fields = [f.name for f in dataclasses.fields(posenc.Dims)]
     assert fields == ["width", "heads", "head", "trained", "longest", "key_heads", "causal"]

@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 
-from posenc.exact import product
-from posenc.scheme import Scheme
+from posenc.core.scheme import Scheme
+from posenc.numerics.precision import product
 
 
 class StickBreaking(Scheme, name=None):
@@ -13,10 +13,10 @@ class StickBreaking(Scheme, name=None):
     reads = "row"
     causal_only = "a stick is broken from the query backwards"
 
-    def weigh(self, p, s, tile):
-        stays = jnp.where(tile.seen, jax.nn.log_sigmoid(-s), 0)
+    def normalize(self, p, s, tile):
+        stays = jnp.where(tile.visible, jax.nn.log_sigmoid(-s), 0)
         left = jnp.cumsum(stays[:, ::-1], 1)[:, ::-1] - stays  # of the keys between this one and the query
-        return jnp.where(tile.seen, jnp.exp(jax.nn.log_sigmoid(s) + left), 0)
+        return jnp.where(tile.visible, jnp.exp(jax.nn.log_sigmoid(s) + left), 0)
 
 
 class Mixed(Scheme, name=None):
@@ -36,11 +36,11 @@ class Mixed(Scheme, name=None):
 class Turned(Scheme, name=None):
     """Values multiplied by their position, and outputs divided by it: both ends of the value."""
 
-    def value(self, p, v, c):
-        return v * (1 + 0.1 * c[:, None].astype(v.dtype))
+    def value(self, p, v, info):
+        return v * (1 + 0.1 * info[:, None].astype(v.dtype))
 
-    def output(self, p, o, c):
-        return o / (1 + 0.1 * c[:, None].astype(o.dtype))
+    def output(self, p, o, info):
+        return o / (1 + 0.1 * info[:, None].astype(o.dtype))
 
 
 class Grid(Scheme, name=None):
@@ -81,7 +81,9 @@ class Counted(Scheme, name=None):
         return c, (total.astype(carry[0].dtype), document.astype(carry[1].dtype))
 
     def score(self, p, s, tile):
-        share = (tile.i[:, None] - tile.j[None, :]) / (1 + tile.i[:, None])  # a plain difference would hide an offset
+        share = (tile.query_info[:, None] - tile.key_info[None, :]) / (
+            1 + tile.query_info[:, None]
+        )  # a plain difference would hide an offset
         return s - share.astype(s.dtype)
 
 

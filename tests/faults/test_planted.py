@@ -17,8 +17,9 @@ FUTURE, DECODE, ORDER, SUMS = (
     "hooks_run_once_in_order",
     "sums_run_in_order",
 )
-MASKS, ATTENTION, SIDES = "posenc.masks:", "posenc.attention:", "posenc.sides:"
-KERNELS, SCHEMES = "posenc.kernels.", "posenc.schemes."
+MASKS, ATTENTION, SIDES = "posenc.core.masks:", "posenc.attention.attend:", "posenc.attention.sides:"
+KERNELS, SCHEMES = "posenc.attention.kernels.", "posenc.schemes."
+SCANS = "posenc.numerics.segment_scans:"
 
 FAULTS = {
     "the causal mask lets the next token in": Fault(
@@ -43,7 +44,11 @@ FAULTS = {
         "log_n(trained=4)", "implied_positions_are_the_index",
     ),
     "padding is not set to zero": Fault(
-        "posenc.prepared:silent", "a is None or segments is None", "True", "nope", "nan_in_padding_stays_there"
+        "posenc.attention.prepared:silent",
+        "a is None or segments is None",
+        "True",
+        "nope",
+        "nan_in_padding_stays_there",
     ),
     "padding counts among the keys that a query sees": Fault(
         KERNELS + "pairs:visible", "query.segment is None", "True", "ssmax", "padding_changes_nothing"
@@ -56,7 +61,9 @@ FAULTS = {
     "softmax runs over what is not seen": Fault(
         KERNELS + "dense:_weights", "jnp.where(seen, s, -jnp.inf)", "s", "alibi", FUTURE
     ),
-    "scores are divided by d, not by its root": Fault("posenc.scheme:Scheme.scale", "d**-0.5", "1 / d", "rope", ORDER),
+    "scores are divided by d, not by its root": Fault(
+        "posenc.core.scheme:Scheme.scale", "d**-0.5", "1 / d", "rope", ORDER
+    ),
     "scores are divided by the root of the widened query": Fault(
         KERNELS + "dense:square", "* pairs.scale", "* q.shape[-1] ** -0.5", "transformer_xl", ORDER
     ),
@@ -94,10 +101,10 @@ FAULTS = {
         "log_n(trained=4)", "padding_ends_no_document",
     ),
     "padding ends a document in the cache": Fault(
-        "posenc.cache:last", "now = documents(", "now = (", "rope", DECODE
+        "posenc.attention.cache:last", "now = documents(", "now = (", "rope", DECODE
     ),
     "gates begin anew after padding": Fault(
-        "posenc.running:_documents", "jnp.where(b > 0, b, a)", "b", "fox", "padding_inside_is_passed_over"
+        SCANS + "_documents", "jnp.where(b > 0, b, a)", "b", "fox", "padding_inside_is_passed_over"
     ),
     "distance changes its sign in decoding": Fault(
         ATTENTION + "_step", "Side(at.position, qi, t.segments), Side(position, ki, segment)",
@@ -113,23 +120,23 @@ FAULTS = {
         "alibi", "a_block_of_queries_is_part_of_the_square",
     ),
     "a block of queries is told what it could see of itself": Fault(
-        "posenc.scheme:Scheme.lookup", "if not self.contextual:", "if True:",
+        "posenc.core.scheme:Scheme.lookup", "if not self.contextual:", "if True:",
         "Counted", "a_block_of_queries_is_part_of_the_square",
     ),
     "a part of a sum is told another's tile": Fault(
-        "posenc.compose:Chain.score", "_tile(tile, n)", "_tile(tile, 0)", "fox", SUMS
+        "posenc.core.compose:Chain.score", "_tile(tile, n)", "_tile(tile, 0)", "fox", SUMS
     ),
     "a sum leaves out what its parts add to values": Fault(
-        "posenc.compose:Chain.extra", "for n in adds)", "for n in adds) * 0", "shaw", SUMS
+        "posenc.core.compose:Chain.value_bias", "for n in adds)", "for n in adds) * 0", "shaw", SUMS
     ),
     "locate looks ahead": Fault(
-        "posenc.running:total", "steps, 0), begins))", "steps, 0), begins), reverse=True)", "fox", FUTURE
+        "posenc.numerics.segment_scans:total", "steps, 0), begins))", "steps, 0), begins), reverse=True)", "fox", FUTURE
     ),
     "locate does not begin anew with a document": Fault(
-        "posenc.running:_add", "jnp.where(b[1], b[0], a[0] + b[0])", "a[0] + b[0]", "fox", "documents_do_not_leak"
+        SCANS + "_add", "jnp.where(b[1], b[0], a[0] + b[0])", "a[0] + b[0]", "fox", "documents_do_not_leak"
     ),
     "a chunk forgets the sum so far": Fault(
-        "posenc.running:total", "jnp.where(begun, sums, sums + so_far.astype(sums.dtype)[None])", "sums", "fox", DECODE
+        SCANS + "total", "jnp.where(begun, sums, sums + so_far.astype(sums.dtype)[None])", "sums", "fox", DECODE
     ),
     "angles are bfloat16 in a bfloat16 model": Fault(
         SCHEMES + "rope:RoPE._turned", "bias_dtype(x)", "x.dtype", "rope", "queries_and_keys_are_rounded_once"
@@ -158,7 +165,8 @@ FAULTS = {
         "fixed = self._fixed(x.shape[-1]) / x.shape[0]", "rope", "no_state_is_kept",
     ),
     "a table has no gradient": Fault(
-        SCHEMES + "shaw:Shaw.score", "(tile.i * tile.scale)", "jax.lax.stop_gradient(tile.i * tile.scale)",
+        SCHEMES + "shaw:Shaw.score", "(tile.query_info * tile.scale)",
+        "jax.lax.stop_gradient(tile.query_info * tile.scale)",
         "shaw", "gradients_are_those_of_the_function",
     ),
     "a root has an infinite slope at distance zero": Fault(
@@ -170,10 +178,10 @@ FAULTS = {
         "sandwich", "scores_of_the_future_are_finite",
     ),
     "what is added to values is not linear in the weights": Fault(
-        SCHEMES + "shaw:Shaw.extra", "return weight @", "return jnp.sqrt(weight) @", "shaw", "extra_is_linear"
+        SCHEMES + "shaw:Shaw.value_bias", "return weight @", "return jnp.sqrt(weight) @", "shaw", "extra_is_linear"
     ),
     "unseen keys have weight": Fault(
-        "tests.contract.toys:StickBreaking.weigh", "jnp.exp(jax.nn.log_sigmoid(s) + left), 0)",
+        "tests.contract.toys:StickBreaking.normalize", "jnp.exp(jax.nn.log_sigmoid(s) + left), 0)",
         "jnp.exp(jax.nn.log_sigmoid(s) + left), 1e-9)", "StickBreaking", "weights_are_zero_where_nothing_is_seen",
     ),
     "a text leaves out what was changed": Fault(
@@ -188,13 +196,13 @@ FAULTS = {
         SCHEMES + "fire:FIRE.init", "self.c, jnp.float32", "self.c", "fire", "parameters_are_as_declared"
     ),
     "products are left to the device": Fault(
-        "posenc.exact:product", ', precision="highest"', "", "shaw", "products_keep_their_digits"
+        "posenc.numerics.precision:product", ', precision="highest"', "", "shaw", "products_keep_their_digits"
     ),
     "complex products are left to the device": Fault(
-        "posenc.orthogonal:_back", ', precision="highest"', "", "liere", "products_keep_their_digits"
+        "posenc.numerics.orthogonal:_back", ', precision="highest"', "", "liere", "products_keep_their_digits"
     ),
     "positions of a wrong shape are taken": Fault(
-        "posenc.arguments:tokens", "if a.shape not in", "if False and a.shape not in",
+        "posenc.attention.arguments:tokens", "if a.shape not in", "if False and a.shape not in",
         "rope", "wrong_positions_are_refused",
     ),
 }  # fmt: skip
@@ -236,7 +244,7 @@ def test_a_false_declaration_is_caught(attribute, value, text, caught, monkeypat
 
 
 def test_a_hook_that_raises_fails_and_says_so(monkeypatch):
-    def query(self, p, q, c):
+    def query(self, p, q, info):
         raise RuntimeError("no query today")
 
     case = posenc.parse("rope")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 
 import posenc
-from posenc.scheme import Scheme
+from posenc.core.scheme import Scheme
 from tests.golden.case import Case, NotCovered
 
 

@@ -16,9 +16,10 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import posenc
-from posenc import Dims, Window, kernels, sharding
-from posenc.distances import Distances
-from posenc.kernels import tiled
+from posenc import Dims, Window, sharding
+from posenc.attention import kernels
+from posenc.attention.kernels import tiled
+from posenc.core.distances import Distances
 
 B, L, H, D = 2, 48, 8, 4
 PACKED = np.repeat([1, 2, 3, 0], [7, 20, 17, 4]).astype(np.int32)

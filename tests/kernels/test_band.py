@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc.kernels.band import STRIP, diagonals, toeplitz
+from posenc.attention.kernels.band import STRIP, diagonals, toeplitz
 
 SHAPES = [(1, 9), (9, 1), (7, 7), (5, 12), (STRIP, 3), (STRIP, STRIP), (3 * STRIP, 100), (4 * STRIP, 4 * STRIP)]
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc import Dims, attend, kernels
-from posenc.kernels import dispatch
+from posenc import Dims, attend
+from posenc.attention import kernels
+from posenc.attention.kernels import dispatch
 from tests.kernels.test_equal import TYPICAL, served
 from tests.night import by_day
 

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 import posenc
-from posenc import Dims, Window, attend, kernels
-from posenc.kernels.pairs import Side, visible
-from posenc.masks import sees
+from posenc import Dims, Window, attend
+from posenc.attention import kernels
+from posenc.attention.kernels.pairs import Side, visible
+from posenc.core.masks import sees
 from tests.effort import LITTLE
 from tests.night import by_day
 
@@ -28,7 +29,7 @@ TYPICAL = ("rope", "alibi", "t5", "kerple", "fire", "shaw", "transformer_xl", "f
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(kernels, "block", lambda queries, keys: 4)
-    monkeypatch.setattr("posenc.kernels.band.STRIP", 2)
+    monkeypatch.setattr("posenc.attention.kernels.band.STRIP", 2)
 
 
 def drawn(*shape, seed=0):
@@ -300,7 +301,7 @@ def test_memory_grows_with_the_length_and_not_its_square(text, monkeypatch):
 @pytest.mark.parametrize("mask", ["causal", "full", Window(5, 0), Window(0, 0), Window(2, 7), Window(None, 3)], ids=str)
 @pytest.mark.parametrize("segments", [None, SEGMENTS], ids=["one", "packed"])
 def test_what_a_query_sees_is_counted_without_a_square(mask, segments):
-    from posenc.masks import window
+    from posenc.core.masks import window
 
     for queries, keys, start in ((13, 13, 0), (5, 13, 4)):
         mine = None if segments is None else segments[start : start + queries]

@@ -6,7 +6,7 @@ from tests.kernels.test_equal import Problem, small_blocks  # noqa: F401  # the 
 from tests.planting import Fault
 from tests.planting import plant as plant  # a fixture
 
-TILED, LAYOUT = "posenc.kernels.tiled:", "posenc.kernels.layout:"
+TILED, LAYOUT = "posenc.attention.kernels.tiled:", "posenc.attention.kernels.layout:"
 
 FAULTS = {
     "a tile is skipped": Fault(LAYOUT + "over_keys", "jnp.int32(0), jnp.int32(count)", "jnp.int32(1), jnp.int32(count)",
@@ -23,13 +23,13 @@ FAULTS = {
         LAYOUT + "over_keys", "(first + right + 1) // cols", "(first + rows + right) // cols", "nope", "tiled"
     ),
     "the gradient of the bias is dropped": Fault(
-        "posenc.kernels.band:band", "return jax.vmap(one)",
+        "posenc.attention.kernels.band:band", "return jax.vmap(one)",
         "return (lambda *a: jax.lax.stop_gradient(jax.vmap(one)(*a)))", "t5", "tiled",
     ),
     "the band is a diagonal off": Fault(LAYOUT + "corner", "n * form.rows -", "n * form.rows + 1 -", "t5", "tiled"),
-    "the rows of a band run backwards": Fault("posenc.kernels.band:_lines", "w[:, ::-1]", "w", "t5", "tiled"),
+    "the rows of a band run backwards": Fault("posenc.attention.kernels.band:_lines", "w[:, ::-1]", "w", "t5", "tiled"),
     "the diagonals of a strip are added where the next one lies": Fault(
-        "posenc.kernels.band:diagonals", "rows - (n + 1) * high", "n * high", "t5", "tiled"
+        "posenc.attention.kernels.band:diagonals", "rows - (n + 1) * high", "n * high", "t5", "tiled"
     ),
     "a key's gradient lands at another tile": Fault(
         LAYOUT + "added", "at=m * form.cols", "at=n * form.cols", "nope", "tiled"
@@ -44,7 +44,7 @@ FAULTS = {
         TILED + "_Tile._each", "jnp.arange(form.heads).reshape(a.shape[:2])",
         "jnp.arange(form.heads).reshape(a.shape[:2]) * 0", "alibi + fire", "tiled",
     ),
-    "the last rows are cut off": Fault("posenc.kernels.rows:mix", "[:count]", "[-count:]", "cope", "rows"),
+    "the last rows are cut off": Fault("posenc.attention.kernels.rows:mix", "[:count]", "[-count:]", "cope", "rows"),
 }  # fmt: skip
 
 

@@ -13,7 +13,8 @@ import pytest
 from jax.sharding import AbstractMesh, AxisType, Mesh
 
 import posenc
-from posenc import Dims, kernels, sharding
+from posenc import Dims, sharding
+from posenc.attention import kernels
 from tests.kernels import devices
 
 

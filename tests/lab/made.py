@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from posenc.lab import store
+from posenc.lab.store import folder as store
 
 SIZES = (8, 16, 24, 32)
 TRAINED = (4, 16)

@@ -7,17 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab import evaluate, kept, plan, records, store
-from posenc.lab.evaluate import ask, groups
-from posenc.lab.experiment import Experiment, grid
-from posenc.lab.results import load
-from posenc.lab.run import Plan, Run
-from posenc.lab.stats import cells
-from posenc.lab.sweep import sweep
-from posenc.models.inputs import inputs
-from posenc.tasks import parse
-from posenc.tasks.floors import floors
-from posenc.tasks.measure import evaluation_key, positions_key
+from posenc.lab.models.inputs import inputs
+from posenc.lab.results.results import load
+from posenc.lab.results.statistics import cells
+from posenc.lab.spec.experiment import Experiment, grid
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.store import folder as store
+from posenc.lab.store import records
+from posenc.lab.sweep import evaluate, plan
+from posenc.lab.sweep.evaluate import ask, groups
+from posenc.lab.sweep.sweep import sweep
+from posenc.lab.tasks import parse
+from posenc.lab.tasks.floors import floors
+from posenc.lab.tasks.measure import evaluation_key, positions_key
+from posenc.lab.train import kept
 from tests.lab.test_sweep import Watch
 from tests.planting import Fault
 from tests.planting import plant as plant
@@ -106,7 +109,7 @@ def test_groups_are_those_that_the_examples_tell_of(folder):
 
 
 def test_rows_counted_for_another_group_are_noticed(folder, plant):
-    where = "posenc.lab.evaluate:_add"
+    where = "posenc.lab.sweep.evaluate:_add"
     plant(Fault(where, "(told == group).all(1)", "(told != group).any(1)", "rope", "groups"))
     with pytest.raises(AssertionError):
         test_groups_are_those_that_the_examples_tell_of(folder)

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from posenc.lab import claims, store
+from posenc.lab.store import claims
+from posenc.lab.store import folder as store
 
 
 @pytest.fixture

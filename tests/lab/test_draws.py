@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from posenc.lab import draws, train
-from posenc.lab.experiment import from_words
-from posenc.lab.plan import evaluated, rehearsed
-from posenc.lab.run import Knobs, Plan, Run
-from posenc.lab.toml import from_toml, to_toml
-from posenc.lab.train import init, resolve, segment
-from posenc.tasks import parse
-from posenc.tasks.task import TASKS
+from posenc.lab.spec.experiment import from_words
+from posenc.lab.spec.run import Knobs, Plan, Run
+from posenc.lab.spec.toml import from_toml, to_toml
+from posenc.lab.sweep.plan import evaluated, rehearsed
+from posenc.lab.tasks import parse
+from posenc.lab.tasks.task import TASKS
+from posenc.lab.train import draws, training
+from posenc.lab.train.training import init, resolve, segment
 
 ROWS = 20_000
 
@@ -85,12 +85,12 @@ def test_only_tasks_that_draw_several_numbers_have_several_ways():
 def met(monkeypatch):
     """`met(run, step)`: the tokens that a step is trained on, and the key of its positions."""
     seen = []
-    monkeypatch.setattr(train, "cross_entropy", lambda model, batch, key: seen.append((batch, key)) or model)
+    monkeypatch.setattr(training, "cross_entropy", lambda model, batch, key: seen.append((batch, key)) or model)
 
     def batch(run, step, seed=0):
         cell, n = resolve(run), jnp.int32(step)
-        size, bucket = train.size_at(cell, Knobs(seed), n)
-        train._loss_and_gradient(cell, train.edges(cell)[int(bucket)], jnp.float32(0), Knobs(seed), n, size)
+        size, bucket = training.size_at(cell, Knobs(seed), n)
+        training._loss_and_gradient(cell, training.edges(cell)[int(bucket)], jnp.float32(0), Knobs(seed), n, size)
         found, key = seen.pop()
         return tuple(map(tuple, np.asarray(found.tokens).tolist())), jax.random.key_data(key).tolist()
 
@@ -119,7 +119,7 @@ def test_examples_of_the_set_are_not_evaluated(met):
 
     with jax.disable_jit():
         for choosing in (False, True):
-            train._sums(cell, 8, 6, model, jnp.uint32(0), jnp.int32(6), jnp.bool_(choosing))
+            training._sums(cell, 8, 6, model, jnp.uint32(0), jnp.int32(6), jnp.bool_(choosing))
     trained = {row for step in (0, 1) for row in met(cell.run, step)[0]}
     assert len(trained) == 8 and len(set(rows)) == 16 and not trained & set(rows)
 
@@ -146,10 +146,10 @@ def test_evaluation_is_as_training_was_only_where_a_run_asks_for_it():
         cell = resolve(Run(**COPY, dropout=0.5, evaluation=evaluation))
 
         def model(given, key, train, cell=cell, evaluation=evaluation):
-            told[evaluation] = train
+            told[evaluation] = training
             return jnp.zeros((*given.tokens.shape, cell.task.classes))
 
-        train._sums(cell, 4, 6, model, jnp.uint32(0), jnp.int32(6), jnp.bool_(False))
+        training._sums(cell, 4, 6, model, jnp.uint32(0), jnp.int32(6), jnp.bool_(False))
     assert told == {"plain": False, "as_trained": True}
 
 

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab import generate
-from posenc.lab.generate import exact, free_running, greedy
-from posenc.lab.run import Knobs, Run
-from posenc.lab.train import init, resolve, segment
-from posenc.models import decoding
-from posenc.models.inputs import Inputs, inputs
-from posenc.tasks.measure import measure
+from posenc.lab.models import decoding
+from posenc.lab.models.inputs import Inputs, inputs
+from posenc.lab.spec.run import Knobs, Run
+from posenc.lab.tasks.measure import measure
+from posenc.lab.train import generate
+from posenc.lab.train.generate import exact, free_running, greedy
+from posenc.lab.train.training import init, resolve, segment
 from tests.night import by_day
 
 KEY = jax.random.key(3)
@@ -95,7 +95,7 @@ def test_a_window_keeps_no_more_keys_than_it_shows():
 def test_positions_one_place_off_are_caught(monkeypatch):
     """The comparison with one pass can fail."""
     sound = decoding.placed
-    monkeypatch.setattr("posenc.models.layers.placed", lambda s, p, first, new: sound(s, p, first - 1, new))
+    monkeypatch.setattr("posenc.lab.models.layers.placed", lambda s, p, first, new: sound(s, p, first - 1, new))
     one = cell("rope @ random_sorted(64)")
     assert apart(trained(one, 0), inputs(batch_of(one))) > 1e-3
 

@@ -1,6 +1,6 @@
 """A label tells runs apart by what was chosen, in its shortest text, and by nothing that follows from it."""
 
-from posenc.lab.results import Results
+from posenc.lab.results.results import Results
 from tests.lab import made
 
 

@@ -6,12 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab import plan
-from posenc.lab.experiment import Experiment
-from posenc.lab.plan import rehearsed
-from posenc.lab.run import Plan, Run
-from posenc.lab.sweep import sweep
-from posenc.models import inputs
+from posenc.lab.models import inputs
+from posenc.lab.spec.experiment import Experiment
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.sweep import plan
+from posenc.lab.sweep.plan import rehearsed
+from posenc.lab.sweep.sweep import sweep
 from tests.lab.test_sweep import Watch, trials
 from tests.night import by_day
 

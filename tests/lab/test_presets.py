@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from posenc.lab.experiment import from_words
-from posenc.lab.experiment_file import from_file
-from posenc.lab.plan import rehearsed
-from posenc.lab.presets import EVIDENCE, PRESETS
-from posenc.lab.run import Plan, Run
-from posenc.lab.toml import from_toml, to_toml
-from posenc.lab.train import resolve
-from posenc.tasks import parse
+from posenc.lab.spec.experiment import from_words
+from posenc.lab.spec.experiment_file import from_file
+from posenc.lab.spec.presets import EVIDENCE, PRESETS
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.spec.toml import from_toml, to_toml
+from posenc.lab.sweep.plan import rehearsed
+from posenc.lab.tasks import parse
+from posenc.lab.train.training import resolve
 from tests.cli.conftest import left as left  # fixtures
 from tests.cli.conftest import posenc as posenc
 
@@ -133,8 +133,8 @@ def test_a_toml_file_may_start_from_a_preset(posenc, tmp_path):
 
 def test_a_python_file_that_says_preset_is_told_how_to_start_from_one(tmp_path):
     path = tmp_path / "mine.py"
-    path.write_text("from posenc.lab.run import Run\npreset = 'ruoss'\ndef runs():\n    return [Run()]\n")
-    with pytest.raises(ValueError, match="start from `posenc.lab.presets.PRESETS`"):
+    path.write_text("from posenc.lab.spec.run import Run\npreset = 'ruoss'\ndef runs():\n    return [Run()]\n")
+    with pytest.raises(ValueError, match="start from `posenc.lab.spec.presets.PRESETS`"):
         from_file(path)
 
 

@@ -3,19 +3,9 @@
 import numpy as np
 import pytest
 
-from posenc.lab.published import (
-    AGREES,
-    ALL,
-    DIFFERS,
-    NOT_RUN,
-    OPEN,
-    Order,
-    Published,
-    counted,
-    findings,
-)
-from posenc.lab.results import Results
-from posenc.lab.stats import summary
+from posenc.lab.results.published import AGREES, ALL, DIFFERS, NOT_RUN, OPEN, Order, Published, counted, findings
+from posenc.lab.results.results import Results
+from posenc.lab.results.statistics import summary
 from tests.lab import made
 
 FLAT = {8: 1.0, 16: 1.0}

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posenc.lab import store
-from posenc.lab.results import load
+from posenc.lab.results.results import load
+from posenc.lab.store import folder as store
 from tests.lab import made
 
 

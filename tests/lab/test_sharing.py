@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab import train
-from posenc.lab.run import Knobs, Run
-from posenc.lab.train import resolve
-from posenc.tasks.task import Task
+from posenc.lab.spec.run import Knobs, Run
+from posenc.lab.tasks.task import Task
+from posenc.lab.train import training
+from posenc.lab.train.training import resolve
 
 SCHEMES = ("nope", "rope", "learned @ random_sorted(32)", "fox", "[alibi, t5]")
 
@@ -24,7 +24,7 @@ def met(monkeypatch):
         return batch
 
     monkeypatch.setattr(Task, "sample", sample)
-    monkeypatch.setattr(train, "cross_entropy", lambda model, batch, key: model)
+    monkeypatch.setattr(training, "cross_entropy", lambda model, batch, key: model)
 
     def batches(scheme, seed):
         run = Run(task="copy(symbols=3)", scheme=scheme, model="decoder", width=8, depth=2, heads=2, batch=4, length=4)
@@ -32,8 +32,8 @@ def met(monkeypatch):
         nothing = lambda given, key, train: jnp.zeros((*given.tokens.shape, cell.task.classes))  # noqa: E731
         seen.clear()
         for choosing in (False, True):
-            train._sums(cell, 8, 6, nothing, jnp.uint32(seed), n, jnp.bool_(choosing))
-        train._loss_and_gradient(cell, 4, jnp.float32(0), Knobs(seed=seed), jnp.int32(0), n)
+            training._sums(cell, 8, 6, nothing, jnp.uint32(seed), n, jnp.bool_(choosing))
+        training._loss_and_gradient(cell, 4, jnp.float32(0), Knobs(seed=seed), jnp.int32(0), n)
         return tuple(seen)
 
     return batches

@@ -8,16 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.cli import main
-from posenc.lab import params, plan, store, worker
-from posenc.lab.experiment import Experiment, from_words
-from posenc.lab.results import load
-from posenc.lab.run import Knobs, Plan, Run
-from posenc.lab.sweep import rehearse, sweep
-from posenc.lab.train import init, resolve, stages
-from posenc.models.carry import anew, carried
-from posenc.models.inputs import inputs
-from posenc.show.patterns import restored
+from posenc.lab.cli import main
+from posenc.lab.explain.patterns import restored
+from posenc.lab.models.carry import anew, carried
+from posenc.lab.models.inputs import inputs
+from posenc.lab.results.results import load
+from posenc.lab.spec.experiment import Experiment, from_words
+from posenc.lab.spec.run import Knobs, Plan, Run
+from posenc.lab.store import folder as store
+from posenc.lab.store import parameters
+from posenc.lab.sweep import plan, worker
+from posenc.lab.sweep.sweep import rehearse, sweep
+from posenc.lab.train.training import init, resolve, stages
 from tests.lab.test_sweep import PLAN, Watch, trials
 
 RUN = Run(task="even_pairs", scheme="rope", then="0.5 nope", width=8, depth=1, heads=2, hidden=8, batch=4, length=4)
@@ -199,7 +201,7 @@ def test_the_second_stage_starts_from_the_last_parameters_of_the_first(tmp_path,
     assert none == () and same(before, after), "rope and nope have no parameters, so all are carried"
     assert not same(before.model, first.model), "the first stage has trained"
     trial = store.read_plan(tmp_path / "one")[0]["id"]
-    kept = params.restore(tmp_path / "one", trial)["readout"]
+    kept = parameters.restore(tmp_path / "one", trial)["readout"]
     assert np.array_equal(kept, last[0]["readout"][0]), "what is kept is of the last stage"
     assert not np.array_equal(kept, after.model.readout.get_value()[0]), "the second has trained too"
     (found,) = load(tmp_path / "one").records
@@ -322,7 +324,7 @@ def test_the_model_at_the_end_of_the_last_stage_is_looked_at_by_its_label(kept, 
 def test_a_model_is_restored_with_its_positional_parameters(kept):
     line = next(line for line in store.read_plan(kept[0]) if line["label"].endswith(TABLES))
     model = restored(stages(plan.read_cell(line), 4)[-1][0], kept[0], line["id"])
-    found = params.restore(kept[0], line["id"])
+    found = parameters.restore(kept[0], line["id"])
     np.testing.assert_array_equal(
         position(model, 0, 1, "heads", "r1"), found["blocks"]["0"]["attention"]["position"]["1"]["heads"]["r1"][0]
     )

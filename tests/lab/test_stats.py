@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from posenc.lab import records, stats
-from posenc.lab.results import Results, best_floor
-from posenc.tasks import measure
+from posenc.lab.results import statistics
+from posenc.lab.results.results import Results, best_floor
+from posenc.lab.store import records
+from posenc.lab.tasks import measure
 from tests.lab import made
 
 values = st.lists(st.floats(0, 1), min_size=1, max_size=30)
@@ -21,54 +22,54 @@ def results(*records, unfinished=()):
 
 
 def test_below_six_runs_the_spread_is_the_range_and_says_so():
-    assert stats.summary([0.5, 0.1, 0.9]) == stats.Summary(3, 0.5, 0.5, 0.1, 0.9, "range")
-    assert stats.summary([0.2, 0.4, 0.6, 0.8, 1.0]).kind == "range"
-    assert stats.summary([]).n == 0
+    assert statistics.summary([0.5, 0.1, 0.9]) == statistics.Summary(3, 0.5, 0.5, 0.1, 0.9, "range")
+    assert statistics.summary([0.2, 0.4, 0.6, 0.8, 1.0]).kind == "range"
+    assert statistics.summary([]).n == 0
 
 
 def test_from_six_runs_on_the_interval_is_the_exact_one_of_the_median():
     ten = [k / 10 for k in range(10)]
     expected = scipy_stats.quantile_test(ten, q=0, p=0.5).confidence_interval(0.95)
-    found = stats.summary(ten[::-1])
+    found = statistics.summary(ten[::-1])
     assert (found.low, found.high) == (expected.low, expected.high) == (0.1, 0.8)
     assert found.kind == "exact 95% interval of the median"
-    assert (stats.summary(ten[:6]).low, stats.summary(ten[:6]).high) == (0.0, 0.5)
+    assert (statistics.summary(ten[:6]).low, statistics.summary(ten[:6]).high) == (0.0, 0.5)
 
 
 @pytest.mark.parametrize("n, rank", [(5, None), (6, 0), (8, 0), (9, 1), (10, 1), (12, 2), (20, 5), (30, 9)])
 def test_ranks_are_those_of_the_tables(n, rank):
     """Conover, Practical Nonparametric Statistics, the sign interval at 95 %; here counted from 0."""
-    assert stats._rank(n) == rank
+    assert statistics._rank(n) == rank
 
 
 @pytest.mark.parametrize("n", [6, 7, 10, 11])
 def test_the_interval_covers_what_it_claims(n):
     rng = np.random.default_rng(0)
     draws = np.sort(rng.exponential(size=(20000, n)), axis=1)
-    rank = stats._rank(n)
+    rank = statistics._rank(n)
     covered = np.mean((draws[:, rank] <= math.log(2)) & (math.log(2) <= draws[:, n - 1 - rank]))
     assert 0.945 < covered < 0.99, covered
 
 
 @given(values)
 def test_a_summary_is_ordered_and_ignores_the_order_of_runs(x):
-    s = stats.summary(x)
+    s = statistics.summary(x)
     assert s.n == len(x) and s.low <= s.median <= s.high and min(x) <= s.low and s.high <= max(x)
-    assert stats.summary(sorted(x)) == stats.summary(x[::-1]) == s
+    assert statistics.summary(sorted(x)) == statistics.summary(x[::-1]) == s
 
 
 def test_a_value_that_is_not_finite_is_refused():
     with pytest.raises(ValueError, match="count a diverged run as the floor"):
-        stats.summary([0.5, float("nan")])
+        statistics.summary([0.5, float("nan")])
 
 
 def test_rates_are_chosen_by_the_mean_and_ties_go_to_the_smaller():
-    assert stats.choose_rate({1e-2: [0.9, 0.0], 1e-3: [0.5, 0.5]}) == 1e-3, "not the best seed"
-    assert stats.choose_rate({1e-2: [0.7], 1e-3: [0.7], 1e-4: [0.6]}) == 1e-3
-    assert stats.choose_rate({3e-3: [0.1 + 0.2], 1e-3: [0.3]}) == 1e-3, "rounding is no reason"
-    assert stats.choose_rate({5e-3: []}) == 5e-3
+    assert statistics.choose_rate({1e-2: [0.9, 0.0], 1e-3: [0.5, 0.5]}) == 1e-3, "not the best seed"
+    assert statistics.choose_rate({1e-2: [0.7], 1e-3: [0.7], 1e-4: [0.6]}) == 1e-3
+    assert statistics.choose_rate({3e-3: [0.1 + 0.2], 1e-3: [0.3]}) == 1e-3, "rounding is no reason"
+    assert statistics.choose_rate({5e-3: []}) == 5e-3
     with pytest.raises(ValueError, match="learning rate 0.01, and these older records hold no validation examples"):
-        stats.choose_rate({1e-2: [], 1e-3: [0.3]})
+        statistics.choose_rate({1e-2: [], 1e-3: [0.3]})
 
 
 def two_rates():
@@ -79,7 +80,7 @@ def two_rates():
 
 
 def test_test_sizes_never_choose_a_rate():
-    (cell,) = stats.cells(results(two_rates()))
+    (cell,) = statistics.cells(results(two_rates()))
     assert (cell.rate, cell.rates, cell.n) == (1e-3, (1e-3, 1e-2), 3)
     assert cell.values[32] == (0.2, 0.2, 0.2) and cell.counts == {"done": 6}
     assert cell.inside == (8, 16) and cell.beyond == (24, 32)
@@ -93,9 +94,9 @@ def test_validation_examples_choose_a_rate_and_no_reported_row_does():
         for s in range(2)
     ]
     record = made.record("rope", "rotary", "copy", trials, sizes=(8, 32))
-    (cell,) = stats.cells(results(record))
+    (cell,) = statistics.cells(results(record))
     assert (cell.rate, cell.validated, cell.values[8]) == (1e-3, True, (0.6, 0.6))
-    (old,) = stats.cells(results(made.older(record)))
+    (old,) = statistics.cells(results(made.older(record)))
     assert (old.rate, old.validated) == (1e-2, False), "an older record has its test rows alone"
 
 
@@ -105,33 +106,33 @@ def test_a_rate_is_chosen_where_no_reported_size_was_trained_on():
     ]
     trials.append(made.trial("rope", "copy", 0, {}, lr=1e-1, outcome="diverged", validation={}))
     record = made.record("rope", "rotary", "copy", trials, sizes=(32,))
-    assert stats.cells(results(record))[0].rate == 1e-2
+    assert statistics.cells(results(record))[0].rate == 1e-2
     with pytest.raises(ValueError, match="train again under a new --name"):
-        stats.cells(results(made.older(record)))
+        statistics.cells(results(made.older(record)))
 
 
 def test_a_cell_keeps_the_training_range_of_its_own_records():
     records = made.ranged((4, 16), (4, 24))
     for order in (records, records[::-1]):
-        short, long = stats.cells(results(*order))
+        short, long = statistics.cells(results(*order))
         assert (short.trained, short.beyond, short.inside) == ((4, 16), (24, 32), (8, 16))
         assert (long.trained, long.beyond, long.inside) == ((4, 24), (32,), (8, 16, 24))
     other = made.ranged((4, 24), label="alibi", family="linear")
-    found = {c.scheme: c.trained for c in stats.cells(results(records[0], *other))}
+    found = {c.scheme: c.trained for c in statistics.cells(results(records[0], *other))}
     assert found == {"rope": (4, 16), "alibi": (4, 24)}, "schemes of one task may differ too"
     lost = [{**line, "outcome": "failed"} for line in made.plan(other[0], "g")]
-    assert stats.cells(results(unfinished=tuple(lost)))[0].trained == (4, 24)
+    assert statistics.cells(results(unfinished=tuple(lost)))[0].trained == (4, 24)
 
 
 def test_a_comparison_is_over_sizes_beyond_both_ranges():
-    (one,) = stats.compare(results(*made.ranged((4, 16), (4, 24))), "rope (length=16)", "rope (length=24)")
+    (one,) = statistics.compare(results(*made.ranged((4, 16), (4, 24))), "rope (length=16)", "rope (length=24)")
     assert [(a, b) for _, a, b in one.pairs] == [(0.5, 0.5)] * 3
 
 
 def test_a_diverged_run_enters_as_the_uniform_guess_and_is_counted():
     record = made.rope((0, 1, 2))
     record["trials"][1] |= {"outcome": "diverged", "evaluations": {}}
-    (cell,) = stats.cells(results(record))
+    (cell,) = statistics.cells(results(record))
     assert cell.values[8] == (1.0, made.FLOORS["uniform"], 1.0) and cell.n == 3
     assert cell.counts == {"done": 2, "diverged": 1}
 
@@ -140,7 +141,7 @@ def test_a_rate_that_diverges_loses():
     record = two_rates()
     for trial in record["trials"][:3]:
         trial |= {"outcome": "diverged", "evaluations": {}}
-    assert stats.cells(results(record))[0].rate == 1e-2
+    assert statistics.cells(results(record))[0].rate == 1e-2
 
 
 def test_failed_trials_are_counted_and_have_no_value():
@@ -148,7 +149,7 @@ def test_failed_trials_are_counted_and_have_no_value():
     lines += [
         {**line, "outcome": "pending"} for line in made.plan(made.rope((0,), label="alibi", family="linear"), "h")
     ]
-    alibi, rope = stats.cells(results(made.rope(), unfinished=tuple(lines)))
+    alibi, rope = statistics.cells(results(made.rope(), unfinished=tuple(lines)))
     assert rope.counts == {"done": 3, "failed": 1} and rope.n == 3
     assert alibi.counts == {"pending": 1} and alibi.n == 0 and alibi.rate is None
 
@@ -158,7 +159,7 @@ def test_runs_that_differ_in_a_setting_are_two_schemes():
     wide["run"]["width"] = 128
     for trial in wide["trials"]:
         trial["id"] = trial["id"][::-1]
-    found = stats.cells(results(made.rope(), wide))
+    found = statistics.cells(results(made.rope(), wide))
     assert [(c.scheme, c.n) for c in found] == [("rope (width=128)", 3), ("rope (width=64)", 3)]
 
 
@@ -188,12 +189,12 @@ def pair(a, b):
 
 
 def test_a_comparison_pairs_by_task_and_seed():
-    (found,) = stats.compare(pair([0.9, 0.5, 0.4], [0.8, 0.5, 0.6]), "a", "b")
+    (found,) = statistics.compare(pair([0.9, 0.5, 0.4], [0.8, 0.5, 0.6]), "a", "b")
     assert (found.task, [seed for seed, *_ in found.pairs], found.n) == ("copy", [0, 1, 2], 3)
     assert found.better == pytest.approx((1 + 0.5 + 0) / 3)
     assert found.difference.median == 0.0 and found.difference.low == pytest.approx(-0.2)
     assert (found.difference.kind, found.wilcoxon, found.interval) == ("range", None, None)
-    assert stats.compare(pair([0.9], [0.8]), "a", "b", size=24)[0].pairs == ((0, 0.9, 0.8),)
+    assert statistics.compare(pair([0.9], [0.8]), "a", "b", size=24)[0].pairs == ((0, 0.9, 0.8),)
 
 
 def test_tasks_of_one_seed_are_no_pairs_of_their_own():
@@ -203,7 +204,7 @@ def test_tasks_of_one_seed_are_no_pairs_of_their_own():
         for task in ("copy", "index", "sort")
         for label, drop in (("rope", 0.1), ("alibi", 0.3))
     ]
-    found = stats.compare(results(*records), "rope", "alibi")
+    found = statistics.compare(results(*records), "rope", "alibi")
     assert [(c.task, c.n, c.interval, c.wilcoxon) for c in found] == [
         (task, 2, None, None) for task in ("copy", "index", "sort")
     ]
@@ -211,37 +212,37 @@ def test_tasks_of_one_seed_are_no_pairs_of_their_own():
 
 def test_a_comparison_of_nothing_is_refused():
     with pytest.raises(ValueError, match="'a' is compared with itself; give two of a, b"):
-        stats.compare(pair([0.5], [0.5]), "a", "a")
+        statistics.compare(pair([0.5], [0.5]), "a", "a")
     with pytest.raises(ValueError, match="measured at size 7; their sizes are 16, 24, 32"):
-        stats.compare(pair([0.5], [0.5]), "a", "b", size=7)
+        statistics.compare(pair([0.5], [0.5]), "a", "b", size=7)
     apart = results(made.rope((0,)), made.rope((1,), label="alibi", family="linear"))
     with pytest.raises(ValueError, match="share no seed of a task"):
-        stats.compare(apart, "rope", "alibi")
+        statistics.compare(apart, "rope", "alibi")
 
 
 def test_a_comparison_of_eight_pairs_agrees_with_scipy():
     a, b = [0.91, 0.85, 0.77, 0.69, 0.95, 0.73, 0.81, 0.66], [0.9, 0.8, 0.7, 0.7, 0.9, 0.7, 0.7, 0.6]
-    (found,) = stats.compare(pair(a, b), "a", "b")
+    (found,) = statistics.compare(pair(a, b), "a", "b")
     assert found.wilcoxon == pytest.approx(scipy_stats.wilcoxon(np.subtract(a, b), zero_method="zsplit").pvalue)
     wilson = scipy_stats.binomtest(7, 8).proportion_ci(method="wilson")
     assert found.better == 7 / 8 and found.interval == pytest.approx((wilson.low, wilson.high))
-    assert found.difference.kind == stats.INTERVAL
-    (back,) = stats.compare(pair(a, b), "b", "a")
+    assert found.difference.kind == statistics.INTERVAL
+    (back,) = statistics.compare(pair(a, b), "b", "a")
     assert back.better == 1 - found.better and back.difference.median == pytest.approx(-found.difference.median)
 
 
 def test_equal_schemes_are_even():
-    (found,) = stats.compare(pair([0.5] * 6, [0.5] * 6), "a", "b")
+    (found,) = statistics.compare(pair([0.5] * 6, [0.5] * 6), "a", "b")
     assert found.better == 0.5 and found.wilcoxon == 1.0
 
 
 def test_seeds_that_only_one_scheme_ran_make_no_pair():
-    assert [seed for seed, *_ in stats.compare(pair([0.5, 0.6, 0.7], [0.1]), "a", "b")[0].pairs] == [0]
+    assert [seed for seed, *_ in statistics.compare(pair([0.5, 0.6, 0.7], [0.1]), "a", "b")[0].pairs] == [0]
 
 
 def test_an_unknown_scheme_is_refused_by_name():
     with pytest.raises(ValueError, match="'c' is not in these results; they hold a, b"):
-        stats.compare(pair([0.5], [0.5]), "a", "c")
+        statistics.compare(pair([0.5], [0.5]), "a", "c")
 
 
 def test_the_best_floor_is_the_one_highest_on_average():
@@ -256,7 +257,7 @@ def test_the_best_floor_is_the_one_highest_on_average():
 def test_the_order_in_which_results_arrive_changes_nothing(order):
     records = [made.rope(task=t, label=s, family=s) for t in ("copy", "sort") for s in ("rope", "alibi")]
     shuffled = results(*(records[k] for k in order))
-    assert stats.cells(shuffled) == stats.cells(results(*records))
+    assert statistics.cells(shuffled) == statistics.cells(results(*records))
     assert shuffled.rows() == results(*records).rows()
 
 

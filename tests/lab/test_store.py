@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import posenc.lab.disk as disk
-from posenc.lab import store
-from posenc.lab.results import load
+import posenc.lab.store.disk as disk
+from posenc.lab.results.results import load
+from posenc.lab.store import folder as store
 from tests.lab import made
 
 
@@ -277,5 +277,5 @@ def test_a_missing_run_says_which_there_are():
 
 def test_reading_results_imports_no_jax(runs):
     made.filled("a", [made.rope()])
-    code = "import sys; from posenc.lab.results import load; assert load('a').rows(); assert 'jax' not in sys.modules"
+    code = "import sys, posenc; assert posenc.load('a').rows(); assert 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "POSENC_RUNS": str(runs)}, check=True)

@@ -7,15 +7,16 @@ import sys
 
 import pytest
 
-from posenc import tasks
-from posenc.lab import experiment, plan, words
-from posenc.lab.experiment import NothingMatches, from_words, grid
-from posenc.lab.presets import PRESETS
-from posenc.lab.run import Plan, Run
-from posenc.lab.suites import SUITES as TOLD
-from posenc.lab.suites import Suite, named
-from posenc.lab.toml import from_toml, to_toml
-from posenc.lab.train import resolve
+from posenc.lab import tasks
+from posenc.lab.spec import experiment, settings
+from posenc.lab.spec.experiment import NothingMatches, from_words, grid
+from posenc.lab.spec.presets import PRESETS
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.spec.suites import SUITES as TOLD
+from posenc.lab.spec.suites import Suite, named
+from posenc.lab.spec.toml import from_toml, to_toml
+from posenc.lab.sweep import plan
+from posenc.lab.train.training import resolve
 from tests.cli.conftest import left as left  # fixtures
 from tests.cli.conftest import posenc as posenc
 from tests.night import by_day
@@ -111,7 +112,7 @@ def test_a_suite_in_the_place_of_one_task_is_refused():
 def test_axes_without_a_suite_need_no_jax():
     program = """
 import sys
-from posenc.lab.experiment import from_words
+from posenc.lab.spec.experiment import from_words
 from_words(["task=copy,even_pairs", "scheme=rope"])
 assert "jax" not in sys.modules
 """
@@ -119,12 +120,12 @@ assert "jax" not in sys.modules
 
 
 def test_values_of_other_settings_are_left_alone():
-    assert words.expanded("scheme", ["suite:quick"]) == ["suite:quick"]
+    assert settings.expanded("scheme", ["suite:quick"]) == ["suite:quick"]
     assert experiment.settings(["task=suite:quick"])[0] == {"task": "suite:quick"}
 
 
 def test_suites_are_listed_with_their_tasks(capsys):
-    from posenc.cli import main
+    from posenc.lab.cli import main
 
     assert main(["list", "suites", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
@@ -267,10 +268,10 @@ def test_what_is_typed_wins_over_a_suite_also_at_its_usual_value():
 
 
 def test_toml_says_a_suite_as_words_do():
-    words = from_words(["task=suite:quick", "scheme=nope"], ["width=32", "steps=10"])
+    settings = from_words(["task=suite:quick", "scheme=nope"], ["width=32", "steps=10"])
     text = '[run]\nwidth = 32\n[plan]\nsteps = 10\n[grid]\ntask = "suite:quick"\nscheme = ["nope"]\n'
     made = from_toml(text)
-    assert made.runs == words.runs and made.plan == words.plan and made.suites == words.suites == ("quick",)
+    assert made.runs == settings.runs and made.plan == settings.plan and made.suites == settings.suites == ("quick",)
     assert from_toml(to_toml(made)).runs == made.runs, "written out, it needs no suite"
 
 
@@ -290,7 +291,7 @@ def test_a_task_alone_and_a_base_that_says_all_are_left_alone():
 
 
 def test_a_suite_of_somebody_else_trains_at_its_tasks_lengths(monkeypatch):
-    from posenc.tasks.task import TASKS
+    from posenc.lab.tasks.task import TASKS
 
     for name in ("copy", "dyck"):
         monkeypatch.setattr(TASKS.find(name), "suites", ("mine",))

@@ -10,13 +10,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from posenc.lab import estimate, params, plan, store, worker
-from posenc.lab.device import describe
-from posenc.lab.experiment import Experiment, grid
-from posenc.lab.results import load
-from posenc.lab.run import Plan, Run
-from posenc.lab.sweep import rehearse, sweep
-from posenc.show.tables import table
+from posenc.lab.figures.tables import table
+from posenc.lab.results.results import load
+from posenc.lab.spec.experiment import Experiment, grid
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.store import folder as store
+from posenc.lab.store import parameters
+from posenc.lab.sweep import estimate, plan, worker
+from posenc.lab.sweep.sweep import rehearse, sweep
+from posenc.lab.train.device import describe
 
 BASE = Run(task="even_pairs", width=8, depth=1, heads=2, hidden=8, batch=4, length=4)
 PLAN = Plan(steps=4, seeds=(0, 1), sizes=(4, 8), rows=8, segment=2)
@@ -165,8 +167,8 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
     import jax.numpy as jnp
     from flax import nnx
 
-    from posenc.lab.run import Knobs
-    from posenc.lab.train import evaluate, init, pure
+    from posenc.lab.spec.run import Knobs
+    from posenc.lab.train.training import evaluate, init, pure
 
     line = store.read_plan(whole)[0]
     cell = plan.read_cell(line)
@@ -188,10 +190,10 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
 def test_parameters_asked_for_later_are_trained_for(tmp_path):
     folder = tmp_path / "late"
     few = dataclasses.replace(experiment(), runs=experiment().runs[:1])
-    assert sweep(few, folder, watch=Watch()) == 0 and params.kept(folder) == []
+    assert sweep(few, folder, watch=Watch()) == 0 and parameters.kept(folder) == []
     before = trials(folder)
     assert sweep(few, folder, keep=True, watch=Watch()) == 0
-    assert sorted(params.kept(folder)) == sorted(before) and trials(folder) == before
+    assert sorted(parameters.kept(folder)) == sorted(before) and trials(folder) == before
     again = Watch()
     assert sweep(few, folder, keep=True, watch=again) == 0 and again.labels() == []
 
@@ -228,7 +230,7 @@ def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, 
                 yield claim
 
     monkeypatch.setattr(store, "claim", busy)
-    monkeypatch.setattr("posenc.lab.sweep.PAUSE", 0.0)
+    monkeypatch.setattr("posenc.lab.sweep.sweep.PAUSE", 0.0)
     watch = Watch()
     assert sweep(experiment(), folder, watch=watch) == 0
     assert watch.labels() == [] and store.status(folder).counts["done"] == 4
@@ -255,26 +257,26 @@ def test_damaged_parameters_are_never_given_back(whole, tmp_path):
 
     folder = tmp_path / "damaged"
     shutil.copytree(whole, folder)
-    trial = params.kept(folder)[0]
-    files = [p for p in (folder / "params" / trial).rglob("*") if p.is_file() and p.name != params.MANIFEST]
+    trial = parameters.kept(folder)[0]
+    files = [p for p in (folder / "params" / trial).rglob("*") if p.is_file() and p.name != parameters.MANIFEST]
     for path in files:
         if not path.stat().st_size:
             continue
         content = path.read_bytes()
         path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
         with pytest.raises(ValueError, match="damaged"):
-            params.restore(folder, trial)
+            parameters.restore(folder, trial)
         path.write_bytes(content)
     files[0].unlink()
     with pytest.raises(ValueError, match="damaged"):
-        params.restore(folder, trial)
+        parameters.restore(folder, trial)
     with pytest.raises(ValueError, match="train with --keep"):
-        params.restore(folder, "f" * 64)
+        parameters.restore(folder, "f" * 64)
 
 
 def test_a_trial_is_named_by_everything_that_decides_its_result():
     def name(run, seed=0, steps=4):
-        from posenc.lab.train import resolve
+        from posenc.lab.train.training import resolve
 
         knobs = Plan(seeds=(seed,)).knobs()[0]
         return plan.identity(resolve(run), knobs, steps)
@@ -295,8 +297,8 @@ def test_a_trial_is_named_by_everything_that_decides_its_result():
 
 
 def test_a_new_revision_is_a_new_trial(monkeypatch):
-    from posenc.lab.train import resolve
-    from posenc.models.kinds import Encoder
+    from posenc.lab.models.kinds import Encoder
+    from posenc.lab.train.training import resolve
     from posenc.schemes.rope import RoPE
 
     knobs = Plan().knobs()[0]

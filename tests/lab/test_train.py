@@ -7,11 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab import train
-from posenc.lab.lanes import How, arrangement, stack
-from posenc.lab.plan import evaluated
-from posenc.lab.run import Knobs, Plan, Run
-from posenc.lab.train import (
+from posenc.lab.models.transformer import Transformer
+from posenc.lab.spec.run import Knobs, Plan, Run
+from posenc.lab.sweep.plan import evaluated
+from posenc.lab.train import training
+from posenc.lab.train.lanes import How, arrangement, stack
+from posenc.lab.train.training import (
     SHORT,
     _loss_and_gradient,
     adamw,
@@ -26,7 +27,6 @@ from posenc.lab.train import (
     segment,
     size_at,
 )
-from posenc.models.transformer import Transformer
 from tests.effort import as_for_users
 
 RUN = Run(task="even_pairs", scheme="t5", width=16, depth=1, heads=2, hidden=16, batch=8, length=6, buckets=2)
@@ -149,7 +149,7 @@ def test_random_positions_are_drawn_for_each_trial_and_part_of_the_examples(monk
         for choosing in (False, True):
             evaluate(cell, 32, (6,), model, lane(seed), jnp.asarray([6]), jnp.asarray([choosing]))
     jax.effects_barrier()
-    assert len(seen) == 4 * train.DRAWS and len(set(seen)) == len(seen)
+    assert len(seen) == 4 * training.DRAWS and len(set(seen)) == len(seen)
 
 
 def test_a_trial_whose_last_step_spoils_it_has_diverged():
@@ -271,7 +271,7 @@ def test_few_evaluation_programs_serve_all_sizes():
 
 
 def test_scores_start_alike_whatever_the_scheme_scales_by():
-    from posenc.compose import bare
+    from posenc.core.compose import bare
 
     std = {}
     for scheme in ("t5", "rope"):
@@ -301,7 +301,7 @@ def test_an_arrangement_that_cannot_be_is_refused(asked, says):
     ],
 )
 def test_a_cell_that_cannot_run_is_refused_before_anything_trains(change, says):
-    from posenc.lab.plan import rehearsed
+    from posenc.lab.sweep.plan import rehearsed
 
     with pytest.raises(ValueError, match=says):
         rehearsed(dataclasses.replace(RUN, **change), Plan(sizes=SIZES))

@@ -6,13 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.lab.train import pure
-from posenc.models import kinds
-from posenc.models.build import build
-from posenc.models.inputs import Inputs
-from posenc.models.shape import Shape
+from posenc.core.scheme import Dims
+from posenc.lab.models import kinds
+from posenc.lab.models.inputs import Inputs
+from posenc.lab.models.shape import Shape, build
+from posenc.lab.train.training import pure
 from posenc.naming import bind, parse
-from posenc.scheme import Dims
 
 VOCAB, CLASSES, LENGTH = 9, 5, 7
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.lab import plan, train
-from posenc.lab.run import Knobs, Run
-from posenc.models.attentions import PARTS, under
-from posenc.models.build import build
+from posenc.core.scheme import Dims
+from posenc.lab.models.attentions import PARTS, under
+from posenc.lab.models.shape import build
+from posenc.lab.spec.run import Knobs, Run
+from posenc.lab.sweep import plan
+from posenc.lab.train import training
 from posenc.naming import bind, parse
-from posenc.scheme import Dims
 from tests.models.cases import given, logits, numbers, shaken, shaped
 from tests.oracles import alibi, loop
 from tests.oracles import models as oracle
@@ -140,15 +141,15 @@ def test_patterns_windows_and_coordinates_stand_on_every_attention():
 )
 def test_what_has_no_place_is_refused_by_name(attention, scheme, says):
     run = Run(task="flip_flop", model="decoder", scheme=scheme, attention=attention, width=8, depth=2, length=8)
-    cell = train.resolve(run)
+    cell = training.resolve(run)
     with pytest.raises(ValueError) as error:
         jax.eval_shape(lambda: build(cell.scheme, cell.shape, jax.random.key(0)))
     assert says.replace("'dot'", "dot") in str(error.value) and "\n" not in str(error.value)
 
 
 def test_attention_and_dropout_are_part_of_the_identity_only_where_they_differ():
-    plain, same = (train.resolve(Run(**how)) for how in ({}, {"attention": "scaled_dot", "dropout": 0}))
-    others = [train.resolve(Run(**how)) for how in ({"attention": "dot"}, {"dropout": 0.1})]
+    plain, same = (training.resolve(Run(**how)) for how in ({}, {"attention": "scaled_dot", "dropout": 0}))
+    others = [training.resolve(Run(**how)) for how in ({"attention": "dot"}, {"dropout": 0.1})]
     assert plan.written(plain).keys().isdisjoint(("attention", "dropout"))
     names = [plan.identity(cell, Knobs(), 5) for cell in (plain, same, *others)]
     assert names[0] == names[1] and len(set(names)) == 3
@@ -158,7 +159,7 @@ def test_attention_and_dropout_are_part_of_the_identity_only_where_they_differ()
 
 
 def test_another_scheme_goes_on_on_the_same_attention():
-    from posenc.models.carry import anew, carried
+    from posenc.lab.models.carry import anew, carried
 
     before, fresh = made("additive", "kerple"), made("additive", "nope")
     after = carried(before, fresh)
@@ -170,7 +171,7 @@ def test_another_scheme_goes_on_on_the_same_attention():
 
 def test_weights_of_an_attention_decay_and_the_position_beside_them_does_not():
     model = made("additive", "kerple")
-    adam = train.adamw(Knobs(weight_decay=0.5), 0.1, model)
+    adam = training.adamw(Knobs(weight_decay=0.5), 0.1, model)
     still = jax.tree.map(jnp.zeros_like, model)
     update, _ = jax.jit(adam.update)(still, adam.init(model), model)
     own, position = update.blocks[0].attention.position.get_value()
@@ -179,11 +180,11 @@ def test_weights_of_an_attention_decay_and_the_position_beside_them_does_not():
 
 
 def test_the_patterns_of_a_trained_model_are_those_of_its_attention():
-    from posenc.show.patterns import patterns
+    from posenc.lab.explain.patterns import patterns
 
     for attention in EVERY:
         run = Run(task="even_pairs", scheme="alibi", attention=attention, width=8, heads=2, depth=2, length=5, hidden=8)
-        cell = train.resolve(run)
+        cell = training.resolve(run)
         model = shaken(build(cell.scheme, cell.shape, jax.random.key(0)))
         found = patterns(model, cell, cell.task.sample(jax.random.key(1), 5, batch=3, n_max=5))
         rows = np.stack(found)

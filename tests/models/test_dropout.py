@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab import train
-from posenc.lab.run import Knobs, Run
-from posenc.models.dropout import Dropout, dropout
+from posenc.lab.models.parts import Dropout, dropout
+from posenc.lab.spec.run import Knobs, Run
+from posenc.lab.train import training as train
 from tests.models.cases import TEXTS, given, logits, made, needs_source
 from tests.night import by_day
 

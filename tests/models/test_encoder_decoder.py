@@ -5,16 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.compose import bare
-from posenc.lab import plan, store
-from posenc.lab.run import Run
-from posenc.lab.train import WEIGHTS, pure, resolve
-from posenc.models import kinds
-from posenc.models.build import build
-from posenc.models.inputs import Inputs
-from posenc.models.shape import Shape
+from posenc.core.compose import bare
+from posenc.core.scheme import Dims
+from posenc.lab.models import kinds
+from posenc.lab.models.inputs import Inputs
+from posenc.lab.models.shape import Shape, build
+from posenc.lab.spec.run import Run
+from posenc.lab.store import folder
+from posenc.lab.sweep import plan
+from posenc.lab.train.training import WEIGHTS, pure, resolve
 from posenc.naming import parse
-from posenc.scheme import Dims
 from tests.night import by_day
 
 DIMS = Dims(width=16, heads=2, head=8, trained=8, longest=32)
@@ -148,7 +148,7 @@ def test_a_plan_keeps_open_settings_open():
     """What is filled for one side, written down and read again, would be given for the other."""
     cell = resolve(Run(scheme="t5", model="encoder_decoder", task="s2s_copy", length=4))
     assert "bidirectional=None" in plan.written(cell)["scheme"]
-    again = plan.read_cell({"id": "a", "run": store.plain(plan.written(cell))})
+    again = plan.read_cell({"id": "a", "run": folder.plain(plan.written(cell))})
     assert again.scheme == cell.scheme and again.shape == cell.shape
 
 

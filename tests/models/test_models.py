@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab import train
-from posenc.lab.lanes import How, stack
-from posenc.lab.run import Knobs, Plan, Run
-from posenc.models import kinds
-from posenc.models.build import build
+from posenc.lab.models import kinds
+from posenc.lab.models.shape import build
+from posenc.lab.spec.run import Knobs, Plan, Run
+from posenc.lab.train import training
+from posenc.lab.train.lanes import How, stack
 from posenc.naming import bind, parse
 from tests.models.cases import TEXTS, given, logits, made, needs_source, numbers, shaken, shaped
 from tests.night import by_day
@@ -194,10 +194,10 @@ def test_a_run_is_one_program_and_its_lanes_are_trials(text):
     kind = kinds.parse(text)
     task = "even_pairs" if not kind.causal else "flip_flop"
     run = Run(task=task, scheme="nope", model=text, width=8, depth=1, batch=4, length=8, buckets=2)
-    cell, knobs = train.resolve(run), [Knobs(jnp.uint32(s), *map(jnp.float32, Knobs()[1:])) for s in (0, 1)]
+    cell, knobs = training.resolve(run), [Knobs(jnp.uint32(s), *map(jnp.float32, Knobs()[1:])) for s in (0, 1)]
     found = []
     for lanes, how in ((knobs, How("vmap", 1)), (knobs[:1], How("map", 1))):
-        program, lane = train.program(cell, 2, 4, (8,), how), stack(lanes, how)
+        program, lane = training.program(cell, 2, 4, (8,), how), stack(lanes, how)
         state = program.init(lane)
         for first in (0, 2):
             state, loss = program.segment(state, lane, jnp.int32(first), jnp.int32(4))
@@ -211,7 +211,7 @@ def test_a_run_is_one_program_and_its_lanes_are_trials(text):
 def test_all_weight_matrices_decay_and_no_bias_norm_or_position_does(text):
     model = made(text, scheme="learned")
     knobs = Knobs(weight_decay=0.5)
-    adam, still = train.adamw(knobs, 0.1, model), jax.tree.map(jnp.zeros_like, model)
+    adam, still = training.adamw(knobs, 0.1, model), jax.tree.map(jnp.zeros_like, model)
     update, _ = jax.jit(adam.update)(still, adam.init(model), model)
     leaves = [(path, a) for path, a in jax.tree_util.tree_leaves_with_path(update) if a.size]
     shrunk = {re.sub(r"\W+", " ", jax.tree_util.keystr(path)): bool(np.abs(a).max() > 0) for path, a in leaves}
@@ -220,7 +220,7 @@ def test_all_weight_matrices_decay_and_no_bias_norm_or_position_does(text):
 
 
 def test_stems_stand_before_every_model():
-    from posenc.models import stems
+    from posenc.lab.models import stems
 
     for text in ("lstm", "averaging", "convolution"):
         plain, more = made(text), made(text, stem=stems.parse("conv(k=2)"))
@@ -265,7 +265,7 @@ def test_stems_stand_before_every_model():
     ],
 )
 def test_what_a_model_cannot_do_is_refused_in_one_sentence(run, says):
-    from posenc.lab.plan import rehearsed
+    from posenc.lab.sweep.plan import rehearsed
 
     with pytest.raises(ValueError) as error:
         rehearsed(Run(**{"task": "flip_flop", "length": 8, "width": 8, "depth": 1, **run}), Plan(sizes=(8,)))
@@ -274,20 +274,23 @@ def test_what_a_model_cannot_do_is_refused_in_one_sentence(run, says):
 
 
 def test_sizes_that_a_model_does_not_read_need_not_fit():
-    assert train.resolve(Run(task="flip_flop", model="gru", scheme="nope", width=10)).run.hidden is None
+    assert training.resolve(Run(task="flip_flop", model="gru", scheme="nope", width=10)).run.hidden is None
     with pytest.raises(ValueError, match="4 heads do not divide a width of 10"):
         Run(width=10)
 
 
 def test_a_model_is_named_in_one_way_in_identities():
-    from posenc.lab import plan, store
+    from posenc.lab.store import folder
+    from posenc.lab.sweep import plan
 
-    same = [train.resolve(Run(task="flip_flop", scheme="nope", model=t)) for t in ("lstm", "lstm(forget=1)", "lstm( )")]
+    same = [
+        training.resolve(Run(task="flip_flop", scheme="nope", model=t)) for t in ("lstm", "lstm(forget=1)", "lstm( )")
+    ]
     assert len({plan.identity(cell, Knobs(), 5) for cell in same}) == 1
     written = plan.written(same[0])
     assert written["model"] == "lstm(bidirectional=False, forget=1.0)"
-    assert plan.written(train.resolve(Run()))["model"] == "encoder"
-    assert plan.read_cell({"id": "0" * 64, "run": store.plain(written)}).shape == same[0].shape
+    assert plan.written(training.resolve(Run()))["model"] == "encoder"
+    assert plan.read_cell({"id": "0" * 64, "run": folder.plain(written)}).shape == same[0].shape
     for text in TEXTS:
         assert kinds.parse(kinds.spec(kinds.parse(text))) == kinds.parse(kinds.full(kinds.parse(text)))
 

@@ -5,16 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.attention import embed
-from posenc.compose import bare
-from posenc.lab.train import pure
-from posenc.models.draws import Cut, cut
-from posenc.models.inputs import Inputs
-from posenc.models.norm import normalise
-from posenc.models.shape import Shape
-from posenc.models.transformer import Transformer
+from posenc.attention.attend import embed
+from posenc.core.compose import bare
+from posenc.core.scheme import Dims
+from posenc.lab.models.draws import Cut, cut
+from posenc.lab.models.inputs import Inputs
+from posenc.lab.models.parts import normalise
+from posenc.lab.models.shape import Shape
+from posenc.lab.models.transformer import Transformer
+from posenc.lab.train.training import pure
 from posenc.naming import bind, parse, spec
-from posenc.scheme import Dims
 
 DIMS = Dims(width=16, heads=2, head=8, trained=8, longest=32, causal=False)
 

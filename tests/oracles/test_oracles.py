@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.scheme import SCHEMES
+from posenc.core.scheme import SCHEMES
 
 LENGTH, HEADS, HEAD, WIDTH, TRAINED = 7, 3, 4, 6, 7
 

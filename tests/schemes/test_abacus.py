@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.tasks import coupling
+from posenc.lab.tasks import coupling
 
 DIMS = posenc.Dims(8, 2, 4, 6)
 

@@ -72,7 +72,7 @@ def test_rows_that_no_pair_reads_get_no_gradient():
 def test_the_table_serves_training_and_both_sides_where_both_are_seen():
     causal, both = made("music_transformer"), made("music_transformer", posenc.Dims(6, 4, 4, 16, causal=False))
     assert causal[1]["heads"]["key"].shape == (4, 16, 4) and both[1]["heads"]["key"].shape == (4, 31, 4)
-    assert causal[0].reach == 16 and not causal[0].overrides("extra")
+    assert causal[0].reach == 16 and not causal[0].overrides("value_bias")
     with pytest.raises(ValueError, match="'music_transformer' is causal only: its vectors are for keys before"):
         posenc.attend(*causal, *tokens(3)[:3], mask="full")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc import running
+from posenc.numerics import segment_scans
 from tests.schemes.seen import attend, made, tokens
 
 DIMS = posenc.Dims(width=8, heads=4, head=4, trained=16)
@@ -116,8 +116,8 @@ class TestSelectiveRoPE:
                 np.testing.assert_allclose(packed[mine], told(scheme, louder(params), x[mine]), atol=1e-5)
 
         holds()
-        right = running.recent
-        monkeypatch.setattr(running, "recent", lambda x, segment, carry: right(x, jnp.ones_like(segment), carry))
+        right = segment_scans.recent
+        monkeypatch.setattr(segment_scans, "recent", lambda x, segment, carry: right(x, jnp.ones_like(segment), carry))
         with pytest.raises(AssertionError):
             holds()
 

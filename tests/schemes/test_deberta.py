@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.bucket import disentangled
+from posenc.numerics.bias import disentangled
 from tests.golden.through import scores
 from tests.schemes.seen import DIMS, attend, made, tokens
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc import running
+from posenc.numerics import segment_scans
 from posenc.schemes.alibi import slope
 from tests.schemes.seen import DIMS, attend, made, tokens
 
@@ -133,7 +133,7 @@ def test_chunks_continue_the_sum_where_the_last_one_ended(segments, cut):
 
 
 def test_a_forgotten_restart_would_be_noticed(monkeypatch):
-    monkeypatch.setattr(running, "_add", lambda a, b: (a[0] + b[0], a[1] | b[1]))
+    monkeypatch.setattr(segment_scans, "_add", lambda a, b: (a[0] + b[0], a[1] | b[1]))
     with pytest.raises(AssertionError):
         test_the_sum_restarts_with_each_document_exactly([1, 1, 1, 2, 2, 2, 2, 3])
 

@@ -9,7 +9,7 @@ import pytest
 
 import posenc
 from posenc import Dims
-from posenc.orthogonal import turns
+from posenc.numerics.orthogonal import turns
 from posenc.schemes import mrope as mrope_module
 from tests.oracles import algebraic as algebraic_oracle
 from tests.oracles import mrope as mrope_oracle
@@ -274,7 +274,7 @@ def test_steps_between_nodes_are_those_of_the_tree(branching):
     scheme = posenc.parse(f"algebraic(structure='tree', branching={branching}, decay=0.5)")
     nodes = np.array([0, 1, 2, 3, 6, 7, 22, 100, 5, 5], np.int32)
     tile = posenc.Tile(jnp.asarray(nodes), jnp.asarray(nodes), None, jnp.ones((10, 10)), *[None] * 6)
-    ours = -np.log2(scheme.score({}, tile.raw, tile))
+    ours = -np.log2(scheme.score({}, tile.logits, tile))
     theirs = [[algebraic_oracle.steps(scheme, i, j) for j in nodes] for i in nodes]
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
@@ -307,8 +307,8 @@ def test_scores_shrink_by_steps_only_where_they_are_told_to():
     distance = jnp.asarray([[[0, 0], [2, -3]], [[-1, 0], [4, 4]]])
     tile = posenc.Tile(None, None, distance, jnp.ones((2, 2)), *[None] * 6)
     shrunk = 0.9 ** np.array([[0, 5], [1, 8]])
-    np.testing.assert_allclose(scheme.score({}, tile.raw, tile), shrunk, rtol=1e-6)
-    np.testing.assert_allclose(scheme.score({}, tile.raw - 3, tile), shrunk - 3, rtol=1e-6)  # a bias stays as it was
+    np.testing.assert_allclose(scheme.score({}, tile.logits, tile), shrunk, rtol=1e-6)
+    np.testing.assert_allclose(scheme.score({}, tile.logits - 3, tile), shrunk - 3, rtol=1e-6)  # a bias stays as it was
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def places(settings="", told=None, seen=None, npos=9, length=6):
     word = jnp.broadcast_to(jnp.arange(npos, dtype=jnp.float32), (length, npos))
     q, index = jnp.zeros((length, 4)), jnp.arange(length)
     tile = posenc.Tile((word, q), (), index, jnp.asarray(raw), 0.5, jnp.asarray(seen), index, index, jnp.int32(0), 1)
-    return np.asarray(scheme.score({}, tile.raw, tile) - tile.raw), raw
+    return np.asarray(scheme.score({}, tile.logits, tile) - tile.logits), raw
 
 
 def shut(length=6):
@@ -129,17 +129,17 @@ def test_there_are_as_many_positions_as_were_trained_on_and_one_unless_told():
 
 COPE_FAULTS = {
     "counted from the start": ("jax.lax.cumsum(gate, 1, reverse=True)", "jax.lax.cumsum(gate, 1)"),
-    "gates of all tokens": ("jnp.where(tile.seen, ", "jnp.where(True, "),
+    "gates of all tokens": ("tile.visible, jax.nn", "True, jax.nn"),
     "no cap": ("self.npos - 1)", "10 * self.npos)"),
     "rounded down": ("(jnp.floor, jnp.ceil)", "(jnp.floor, jnp.floor)"),
     "the token itself left out": ("jnp.minimum(jax.lax", "jnp.minimum(-gate + jax.lax"),
-    "gates of unscaled products": ('"keys": tile.raw', '"keys": tile.raw / tile.scale'),
+    "gates of unscaled products": ('"keys": tile.logits', '"keys": tile.logits / tile.scale'),
 }
 STICK_FAULTS = {
     "broken from the first key on": ("reverse=True", "reverse=False"),
     "its own share taken twice": ("leaves[:, 1:]", "leaves[:, :-1]"),
     "a token sees itself": ("self.current | ~own", "True"),
-    "unseen keys take": ("tile.seen & (self", "(self"),
+    "unseen keys take": ("tile.visible & (self", "(self"),
     "the rest dropped": ("if self.remainder else a", "if False else a"),
 }
 
@@ -172,7 +172,7 @@ def test_planted_faults_of_cope_are_noticed(fault, monkeypatch):
 
 @pytest.mark.parametrize("fault", [None, *STICK_FAULTS])
 def test_planted_faults_of_stick_breaking_are_noticed(fault, monkeypatch):
-    noticed(fault and STICK_FAULTS[fault], stick_breaking, "StickBreaking", "weigh", stick_agrees, monkeypatch)
+    noticed(fault and STICK_FAULTS[fault], stick_breaking, "StickBreaking", "normalize", stick_agrees, monkeypatch)
 
 
 def noticed(fault, module, cls, hook, agree, monkeypatch):
@@ -195,7 +195,7 @@ def weights(settings, s, seen=None):
     index = jnp.arange(len(s))
     seen = jnp.asarray(np.tri(len(s), dtype=bool) if seen is None else seen)
     tile = posenc.Tile((), (), index, s, 1.0, seen, index, index, jnp.int32(0), 1)
-    return np.asarray(scheme.weigh({}, s, tile))
+    return np.asarray(scheme.normalize({}, s, tile))
 
 
 def test_a_token_does_not_see_itself_so_the_first_receives_nothing():
@@ -237,7 +237,7 @@ def test_a_long_row_neither_overflows_nor_loses_its_gradient():
 
     def total(s):
         tile = posenc.Tile((), (), index, s, 1.0, jnp.ones(s.shape, bool), jnp.array([4095]), index, jnp.int32(0), 1)
-        return (scheme.weigh({}, s, tile) * jnp.cos(index)[None, :]).sum()
+        return (scheme.normalize({}, s, tile) * jnp.cos(index)[None, :]).sum()
 
     value, back = jax.jit(jax.value_and_grad(total))(s)
     assert np.isfinite(value) and np.isfinite(back).all() and np.abs(back).max() > 1e-6

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc import Dims, scaling
-from posenc.rotation import frequencies
+from posenc import Dims
+from posenc.numerics import scaling
+from posenc.numerics.rotation import frequencies
 from tests.golden.spectrum import circle, spectrum
 
 DIMS = Dims(width=8, heads=1, head=8, trained=32)
@@ -145,7 +146,7 @@ def test_what_would_have_to_be_read_again_has_no_cache_and_a_ring_forgets_the_le
 
 def test_long_factors_alone_have_a_cache():
     scheme = made("longrope(switch='never')")
-    assert scheme.cross and not scheme.uncached and not scheme.retold
+    assert scheme.cross and not scheme.uncached and not scheme.reencoded
     posenc.Cache.empty(scheme, NONE, DIMS, batch=1, capacity=8, dtype=jnp.float32)
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc import Dims, scaling
-from posenc.rotation import frequencies
+from posenc import Dims
+from posenc.numerics import scaling
+from posenc.numerics.rotation import frequencies
 from tests.golden.spectrum import spectrum
 
 DIMS = Dims(width=16, heads=1, head=16, trained=64)

@@ -47,7 +47,9 @@ def test_values_are_told_the_distance_too_unless_keys_are_enough():
     weight = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1], [1, 1, 2], [1, 1, 3]]) / np.arange(1, 6)[:, None]
     np.testing.assert_allclose(out, np.einsum("qr,hrd->qhd", weight, params["heads"]["value"][:, 2::-1]), atol=1e-6)
     alone = posenc.parse("shaw(reach=2, values=False)")
-    assert not alone.overrides("extra") and alone.overrides("score", "extra") and scheme.overrides("extra")
+    assert (
+        not alone.overrides("value_bias") and alone.overrides("score", "value_bias") and scheme.overrides("value_bias")
+    )
     np.testing.assert_allclose(
         attend(alone, params | {"heads": {"key": zero["key"]}}, q, k, v), attend(*made("nope"), q, k, v), atol=1e-6
     )

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc import Dims, bucket
+from posenc import Dims
+from posenc.numerics.bias import bucket
 from tests.oracles.t5 import bucket as in_whole_numbers
 from tests.schemes.seen import DIMS, attend, bias, made, tokens
 
@@ -14,7 +15,7 @@ FAR = np.arange(-700, 701, dtype=np.int32)
 
 
 def place(distance, *settings):
-    return np.asarray(jax.jit(bucket.bucket, static_argnums=(1, 2, 3))(distance, *settings))
+    return np.asarray(jax.jit(bucket, static_argnums=(1, 2, 3))(distance, *settings))
 
 
 @pytest.mark.parametrize(("buckets", "reach"), [(32, 128), (64, 50), (16, 64), (4, 8), (2, 3), (128, 600)])
@@ -42,7 +43,7 @@ def test_compiled_or_not_a_border_distance_falls_into_the_same_bucket():
     edges = bucket.thresholds(64, 50)
     near = np.concatenate([edges - 1, edges, edges + 1]).astype(np.int32)
     with jax.disable_jit():
-        eager = np.asarray(bucket.bucket(near, 64, 50, False))
+        eager = np.asarray(bucket(near, 64, 50, False))
     np.testing.assert_array_equal(place(near, 64, 50, False), eager)
 
 
@@ -51,7 +52,7 @@ def test_a_bucket_off_by_one_would_be_noticed(monkeypatch):
     monkeypatch.setattr(bucket, "thresholds", lambda *a: right(*a) + (np.arange(len(right(*a))) == 20))
     with pytest.raises(AssertionError):
         theirs = [in_whole_numbers(int(d), 32, 128) for d in FAR[700:]]
-        np.testing.assert_array_equal(np.asarray(bucket.bucket(FAR[700:], 32, 128, False)), theirs)
+        np.testing.assert_array_equal(np.asarray(bucket(FAR[700:], 32, 128, False)), theirs)
 
 
 def test_with_an_exact_bucket_for_each_distance_it_is_a_table_of_distances():

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.compose import bare
-from posenc.show import by_hand, watched
-from posenc.show.problem import FORMS, HEAD, TOP, drawn, introduced
-from posenc.show.steps import number, numbers
+from posenc.core.compose import bare
+from posenc.lab.explain import by_hand, watched
+from posenc.lab.explain.problem import FORMS, HEAD, TOP, drawn, introduced
+from posenc.lab.explain.steps import number, numbers
 from tests.night import by_day
 
 FOUR = 5e-5
@@ -141,7 +141,7 @@ def test_a_sheet_under_two_schemes_marks_where_each_acts_and_what_it_changed():
     [
         ("sinusoidal", {"input"}),
         ("vo_rope", {"query and key", "value", "received"}),
-        ("shaw", {"query and key", "score", "extra"}),
+        ("shaw", {"query and key", "score", "value_bias"}),
         ("t5", {"scale", "score"}),
         ("stick_breaking", {"weights"}),
         ("nope", set()),

@@ -6,10 +6,10 @@ import io
 import numpy as np
 import pytest
 
-from posenc.lab.results import Results
-from posenc.show import files
-from posenc.show.errors import BELOW, error_curve, scored, wrong
-from posenc.show.figures import shown
+from posenc.lab.figures import files
+from posenc.lab.figures.errors import BELOW, error_curve, scored, wrong
+from posenc.lab.figures.figures import shown
+from posenc.lab.results.results import Results
 from tests.lab import made
 
 ASKED = {16: 1000, 32: 4000}

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from posenc.lab import stats
-from posenc.lab.results import Results
-from posenc.show import figures, files, style
+from posenc.lab.figures import figures, files, style
+from posenc.lab.results import statistics
+from posenc.lab.results.results import Results
 from tests.lab import made
 
 
@@ -48,7 +48,7 @@ def test_every_run_is_a_point(drawn):
     points = np.concatenate(
         [np.asarray(c.get_offsets()) for c in drawn.axes[1].collections if len(c.get_offsets()) > 1]
     )
-    cell = next(c for c in stats.cells(results()) if c.task == "sort")
+    cell = next(c for c in statistics.cells(results()) if c.task == "sort")
     assert sorted(map(tuple, points.tolist())) == sorted((n, v) for n in cell.values for v in cell.values[n])
 
 
@@ -98,8 +98,8 @@ def test_a_heat_map_holds_each_median_over_longer_sizes_with_n():
     assert said.count("no\nresult") == 2 and sum("n=3" in t for t in said) == 4
     assert [t.get_text() for t in axes.get_xticklabels()][-1] == "best floor"
     assert said.count("0.20\nposition only") == 2 and list(axes.images[0].get_array()[:, -1]) == [0.2, 0.2]
-    cell = next(c for c in stats.cells(results()) if (c.task, c.scheme) == ("sort", "rope"))
-    median = stats.summary(cell.means(cell.beyond).values()).median
+    cell = next(c for c in statistics.cells(results()) if (c.task, c.scheme) == ("sort", "rope"))
+    median = statistics.summary(cell.means(cell.beyond).values()).median
     column = [t.get_text() for t in axes.get_xticklabels()].index("rope")
     assert axes.images[0].get_array()[1, column] == pytest.approx(median)
     assert f"{median:.2f}\nn=3" in said
@@ -129,7 +129,7 @@ def saved(tmp_path_factory):
 def test_the_same_results_give_the_same_bytes_in_another_process(saved, tmp_path):
     code = (
         "import sys; from pathlib import Path\n"
-        "from posenc.show import figures; from tests.show.test_figures import results\n"
+        "from posenc.lab.figures import figures; from tests.show.test_figures import results\n"
         "r = results(); r = type(r)(r.name, r.records[::-1])\n"
         "figures.save(figures.length_curve(r), Path(sys.argv[1]), 'length', r, 'Seen.')\n"
         "assert 'jax' not in sys.modules and 'matplotlib.pyplot' not in sys.modules"
@@ -151,7 +151,7 @@ def test_the_source_of_the_numbers_is_inside_the_file(saved, kind):
 
 
 def stats_digest(found):
-    from posenc.lab.store import digest
+    from posenc.lab.store.folder import digest
 
     return digest(found.trials())
 
@@ -263,7 +263,7 @@ def test_the_committed_first_look_ranks_no_chance():
     """Of its schemes without absolute positions, none tells the index: 0.11 to 0.14 at a floor of 0.12."""
     from pathlib import Path
 
-    from posenc.lab.results import load
+    from posenc.lab.results.results import load
 
     said = figures.caption(load(Path(__file__).parents[2] / "experiments" / "records" / "first_look.json"))
     line = next(line for line in said.splitlines() if line.startswith("index_of_token"))

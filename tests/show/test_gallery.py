@@ -6,48 +6,48 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.cli import main
-from posenc.show import explain, gallery
-from posenc.show.files import drawn
+from posenc.lab.cli import main
+from posenc.lab.explain import gallery, induced
+from posenc.lab.figures.files import drawn
 
 PAGE = Path(__file__).resolve().parents[2] / "experiments" / "figures" / "gallery.svg"
 
 
 def test_a_scheme_that_turns_values_shows_its_weights_and_how_far_it_turns():
-    found = {view.title.split(":")[0]: view.matrix for view in explain.views("vo_rope", 6, causal=True)}
+    found = {view.title.split(":")[0]: view.matrix for view in induced.views("vo_rope", 6, causal=True)}
     turned = found["value"]
     np.testing.assert_allclose(np.diagonal(turned), 0, atol=1e-12)
     assert turned[4, 1] == pytest.approx(turned[3, 0]) and turned[3, 0] > 0.1
-    plain = {view.title.split(":")[0]: view.matrix for view in explain.views("rope", 6, causal=True)}
+    plain = {view.title.split(":")[0]: view.matrix for view in induced.views("rope", 6, causal=True)}
     np.testing.assert_allclose(found["query and key"], plain["query and key"], atol=1e-6)
 
 
 def test_weights_of_whole_rows_are_seen_against_the_highest_where_no_token_sees_itself():
-    (view, *_) = explain.views("stick_breaking", 6)
+    (view, *_) = induced.views("stick_breaking", 6)
     row = view.matrix[5]
     assert np.isnan(row[5]) and np.nanmax(row) == 0
     np.testing.assert_allclose(np.diff(row[:5]), np.log(2), atol=1e-6)  # each key back takes half of what is left
 
 
 def test_a_scheme_of_a_plane_is_seen_on_a_square():
-    (view, *_) = explain.views("rope_2d", 9)
+    (view, *_) = induced.views("rope_2d", 9)
     down, along = view.matrix[0, 3], view.matrix[0, 1]
     assert down != pytest.approx(along, abs=1e-6) or down != pytest.approx(view.matrix[0, 2], abs=1e-6)
     assert view.matrix[0, 1] == pytest.approx(view.matrix[3, 4])
 
 
 def test_what_multiplies_the_input_shows_on_equal_tokens():
-    (view, *_) = explain.views("complex_order", 6)
+    (view, *_) = induced.views("complex_order", 6)
     assert view.title.startswith("input") and view.matrix[0, 0] == pytest.approx(1) and view.matrix[0, 3] < 1
 
 
 def test_a_page_has_a_panel_for_each_and_says_where_nothing_shows():
-    view = explain.View("score", np.tri(4))
+    view = induced.View("score", np.tri(4))
     panels = [
         gallery.Panel("one", "rotary", view, False),
         gallery.Panel("two", "table", view, True),
         gallery.Panel("three", "none", None, False),
-        gallery.Panel("four", "temperature", explain.View("size", np.ones((1, 4))), False),
+        gallery.Panel("four", "temperature", induced.View("size", np.ones((1, 4))), False),
     ]
     figure = gallery.draw(panels)
     titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]

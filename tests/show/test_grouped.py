@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from posenc.show import grouped
+from posenc.lab.figures import grouped
 
 PAIRS = {(1, 1): (1.0, 0.8, 0.9), (1, 2): (0.5, 0.5, 0.2), (2, 1): (0.0, 0.25, 0.125)}
 

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from posenc.lab.results import Results, mean_floors
-from posenc.show import panel_captions
-from posenc.show.across import across, panels
-from posenc.show.figures import length_curve
-from posenc.show.panels import Panel, ranged, spaced
+from posenc.lab.figures import panel_captions
+from posenc.lab.figures.across import across, panels
+from posenc.lab.figures.figures import length_curve
+from posenc.lab.figures.panels import Panel, ranged, spaced
+from posenc.lab.results.results import Results, mean_floors
 from tests.lab import made
 
 POINTS = {"rope": {1: [1.0, 0.9, 0.8], 2: [0.5, 0.4, 0.6]}, "alibi": {1: [0.9, 0.9, 0.9], 2: [0.3, 0.3, 0.3]}}

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from posenc.show import by_hand, page, paper, worksheet
-from posenc.show.files import drawn as file
-from posenc.show.problem import FORMS, drawn, introduced
-from posenc.show.steps import Matrix, Sheet, Step
+from posenc.lab.explain import by_hand, page, paper, worksheet
+from posenc.lab.explain.problem import FORMS, drawn, introduced
+from posenc.lab.explain.steps import Matrix, Sheet, Step
+from posenc.lab.figures.files import drawn as file
 
 ALONE = {"meta", "br", "hr", "img", "link"}
 FETCHES = {"src", "href", "data", "action", "poster", "srcset", "background"}

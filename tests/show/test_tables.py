@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from posenc.lab.results import Results
-from posenc.show import tables
+from posenc.lab.figures import tables
+from posenc.lab.results.results import Results
 from tests.lab import made
 
 TEXT = """\

@@ -2,7 +2,7 @@
 
 import pytest
 
-from posenc import tasks
+from posenc.lab import tasks
 from tests.night import by_day
 from tests.tasks.task_checks import every_text, sampler
 

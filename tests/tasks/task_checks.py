@@ -6,10 +6,10 @@ import jax
 import numpy as np
 from scipy.stats import chisquare
 
-from posenc import tasks
-from posenc.grammar import write
-from posenc.registry import call
-from posenc.tasks.task import TASKS, Layout
+from posenc.lab import tasks
+from posenc.lab.tasks.task import TASKS, Layout
+from posenc.language.grammar import write
+from posenc.language.registry import call
 from tests.tasks.facts import FLOOR_SIZES, FLOORS, VARIED
 from tests.tasks.moves import MOVES
 

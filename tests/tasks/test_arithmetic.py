@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc import tasks
-from posenc.tasks import digits, minesweeper
+from posenc.lab import tasks
+from posenc.lab.tasks import digits, minesweeper
 from tests.night import by_day
 from tests.tasks.task_checks import agrees_with_its_oracle, drawn, is_well_formed, p_value
 

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc import tasks
-from posenc.tasks import automata, binary
-from posenc.tasks.layout import ended
-from posenc.tasks.measure import full
+from posenc.lab import tasks
+from posenc.lab.tasks import automata, binary
+from posenc.lab.tasks.layout import ended
+from posenc.lab.tasks.measure import full
 from tests.tasks.facts import brackets as known_brackets
 from tests.tasks.facts import stacks as known_stacks
 from tests.tasks.facts.binary import roots

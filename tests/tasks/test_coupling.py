@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from posenc import tasks
-from posenc.tasks import coupling
+from posenc.lab import tasks
+from posenc.lab.tasks import coupling
 
 KEY = jax.random.key(0)
 

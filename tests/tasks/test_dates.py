@@ -5,7 +5,7 @@ import datetime
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.tasks import dates
+from posenc.lab.tasks import dates
 
 FIRST = datetime.date(1900, 1, 1)
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from posenc import tasks
-from posenc.tasks.dyck import _rises
+from posenc.lab import tasks
+from posenc.lab.tasks.dyck import _rises
 from tests.tasks.facts.dyck import shapes
 from tests.tasks.task_checks import drawn
 

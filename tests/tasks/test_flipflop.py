@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from posenc import tasks
-from posenc.tasks.flipflop import IGNORE, READ, WRITE
+from posenc.lab import tasks
+from posenc.lab.tasks.flipflop import IGNORE, READ, WRITE
 from tests.night import by_day
 from tests.tasks.task_checks import QUICK, agrees_with_its_oracle
 

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from posenc import tasks
-from posenc.tasks.groups import GENERATORS, elements
+from posenc.lab import tasks
+from posenc.lab.tasks.groups import GENERATORS, elements
 from tests.tasks.task_checks import drawn
 
 ORDERS = {"Z2": 2, "S3": 6, "Z60": 60, "A4xZ5": 60, "A5": 60, "S5": 120}

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from posenc import tasks
+from posenc.lab import tasks
 from tests.tasks.law import even
 from tests.tasks.task_checks import drawn, p_value
 

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from posenc import tasks
+from posenc.lab import tasks
 from tests.tasks.task_checks import drawn, rows
 
 

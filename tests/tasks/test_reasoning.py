@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from posenc import tasks
+from posenc.lab import tasks
 from tests.tasks.facts.reasoning import values
 from tests.tasks.task_checks import drawn
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from posenc import tasks
-from posenc.tasks.floors import floors
+from posenc.lab import tasks
+from posenc.lab.tasks.floors import floors
 from tests.tasks.facts.programs import answers
 from tests.tasks.law import most_frequent
 from tests.tasks.task_checks import drawn
@@ -48,7 +48,7 @@ def test_settings_without_meaning_are_refused(wrong, says):
 
 
 def test_options_at_their_default_leave_old_results_their_names():
-    from posenc.tasks.measure import full
+    from posenc.lab.tasks.measure import full
 
     assert full(tasks.parse("associative_recall(noise=0.0)")) == "associative_recall(keys=64, values=16)"
 

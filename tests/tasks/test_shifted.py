@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc import tasks
+from posenc.lab import tasks
 from tests.tasks.task_checks import drawn
 
 KEY = jax.random.key(3)

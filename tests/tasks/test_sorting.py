@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from posenc import tasks
-from posenc.tasks.draw import compact
+from posenc.lab import tasks
+from posenc.lab.tasks.draw import compact
 from tests.tasks.task_checks import drawn, rows
 
 

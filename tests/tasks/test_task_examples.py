@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc import tasks
-from posenc.registry import settings
-from posenc.tasks.task import Layout
+from posenc.lab import tasks
+from posenc.lab.tasks.task import Layout
+from posenc.language.registry import settings
 from tests.night import by_day
 from tests.tasks.moves import FIXED, MOVES
 from tests.tasks.task_checks import (

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc import tasks
-from posenc.tasks.task import TASKS
+from posenc.lab import tasks
+from posenc.lab.tasks.task import TASKS
 from tests.night import by_day
 from tests.planting import Fault
 from tests.planting import plant as plant  # a fixture
@@ -136,14 +136,14 @@ def test_drawing_row_by_row_is_caught(monkeypatch):
 
     sound = [drawn(tasks.parse("reverse_string"), 5, rows=8, n_max=m) for m in (5, 8)]
     same_examples(*sound)
-    monkeypatch.setattr("posenc.tasks.strings.integers", by_row)
+    monkeypatch.setattr("posenc.lab.tasks.strings.integers", by_row)
     with pytest.raises(AssertionError):
         same_examples(*(drawn(tasks.parse("reverse_string"), 5, rows=8, n_max=m) for m in (5, 8)))
 
 
 @pytest.mark.parametrize(("planted", "n", "module", "helper", "broken"), by_day(BROKEN, BROKEN[::2]))
 def test_a_broken_helper_is_caught_by_the_oracle(monkeypatch, planted, n, module, helper, broken):
-    monkeypatch.setattr(f"posenc.tasks.{module}.{helper}", broken)
+    monkeypatch.setattr(f"posenc.lab.tasks.{module}.{helper}", broken)
     task = tasks.parse(planted)
     batch = drawn(task, n, rows=200)
     with pytest.raises(AssertionError):
@@ -152,7 +152,9 @@ def test_a_broken_helper_is_caught_by_the_oracle(monkeypatch, planted, n, module
 
 def test_a_rule_that_reads_what_does_not_matter_is_caught(plant, monkeypatch):
     """Examples and oracle agree, and both read the second symbol for the first."""
-    plant(Fault("posenc.tasks.automata:EvenPairs.make", "x[:, 0]", "x[:, 1]", "even_pairs", "moves_without_a_change"))
+    plant(
+        Fault("posenc.lab.tasks.automata:EvenPairs.make", "x[:, 0]", "x[:, 1]", "even_pairs", "moves_without_a_change")
+    )
     monkeypatch.setattr(TASKS.find("even_pairs"), "answer", lambda self, prompt: [int(prompt[1] != prompt[-1])])
     task = tasks.parse("even_pairs")
     batch = drawn(task, 12, rows=50)

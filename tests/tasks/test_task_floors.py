@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from posenc import tasks
-from posenc.tasks.floors import floors
-from posenc.tasks.task import TASKS
+from posenc.lab import tasks
+from posenc.lab.tasks.floors import floors
+from posenc.lab.tasks.task import TASKS
 from tests.night import by_day
 from tests.tasks.facts import FLOORS
 from tests.tasks.facts.strings import sorted_by_position

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc import tasks
-from posenc.tasks.layout import prompted, slots, tagged, translated
+from posenc.lab import tasks
+from posenc.lab.tasks.layout import prompted, slots, tagged, translated
 from tests.tasks.facts import EXAMPLES
 from tests.tasks.task_checks import drawn, every_text
 

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from posenc import tasks
+from posenc.lab import tasks
 from tests.night import by_day
 from tests.tasks.facts import LAWS
 from tests.tasks.law import even, words

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from posenc import tasks
-from posenc.tasks.floors import floors
-from posenc.tasks.measure import evaluation_key, full, measure, score, train_key, validation_key
+from posenc.lab import tasks
+from posenc.lab.tasks.floors import floors
+from posenc.lab.tasks.measure import evaluation_key, full, measure, score, train_key, validation_key
 from tests.tasks.task_checks import QUICK, by_hand, floor_sizes, rows, sampler
 
 counted = jax.jit(measure, compiler_options=QUICK)  # where it is asked of many shapes
@@ -149,7 +149,7 @@ def test_the_text_in_a_key_has_every_setting():
 def test_another_process_meets_the_same_test_set():
     """Two processes salt `hash` differently; the key must not notice."""
     code = (
-        "import jax; from posenc import tasks; from posenc.tasks.measure import evaluation_key as k;"
+        "import jax; from posenc import tasks; from posenc.lab.tasks.measure import evaluation_key as k;"
         "print(tuple(jax.random.key_data(k(tasks.parse('copy'), 4)).tolist()))"
     )
     there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from posenc import tasks
-from posenc.tasks.task import TASKS, Layout, Sizes, Task
+from posenc.lab import tasks
+from posenc.lab.tasks.task import TASKS, Layout, Sizes, Task
 
 
 def test_a_task_and_its_text_are_one(text):
@@ -144,7 +144,7 @@ def test_a_task_is_final_and_its_name_is_its_own():
     assert tasks.names() == sorted(set(tasks.names()))
 
 
-@pytest.mark.parametrize("module", ["posenc.tasks", "posenc.tasks.floors"])
+@pytest.mark.parametrize("module", ["posenc.tasks", "posenc.lab.tasks.floors"])
 def test_the_examples_in_the_text_run(module):
     found = doctest.testmod(importlib.import_module(module))
     assert found.attempted and not found.failed

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from posenc.scheme import Scheme
+from posenc.core.scheme import Scheme
 from tests.golden.case import NotCovered
 from tests.golden.through import checks, cotangent, run, scheme
 

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from posenc.scheme import Tile
-from posenc.tasks import coupling
+from posenc.core.scheme import Tile
+from posenc.lab.tasks import coupling
 from tests.golden.case import Case, Check
 
 schemes = ("abacus", "alibi", "learned", "rope")

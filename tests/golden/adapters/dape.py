@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from posenc.scheme import GROUP_AXIS, REPEAT_AXIS
+from posenc.core.scheme import GROUP_AXIS, REPEAT_AXIS
 from tests.golden.case import Check
 from tests.golden.through import cotangent, run
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from posenc.scheme import Tile
+from posenc.core.scheme import Tile
 from tests.golden.case import Case, Check
 from tests.golden.through import bias, scores
 

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from posenc.rotation import frequencies
-from posenc.scheme import SCHEMES
+from posenc.core.scheme import SCHEMES
+from posenc.numerics.rotation import frequencies
 from tests.golden.case import Case, Check
 from tests.golden.through import run
 

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from posenc.distances import Distances
-from posenc.scheme import Tile
+from posenc.core.distances import Distances
+from posenc.core.scheme import Tile
 from tests.golden.adapters.sinusoidal import encoding
 from tests.golden.case import Case, Check
 from tests.golden.through import scheme, scores

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.rotation import frequencies
+from posenc.numerics.rotation import frequencies
 from tests.golden.case import Case, Check
 from tests.golden.spectrum import said
 from tests.golden.turned import pull, reach, rope, turned

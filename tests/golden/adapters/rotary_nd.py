@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from posenc.orthogonal import skew, turns
+from posenc.numerics.orthogonal import skew, turns
 from tests.golden.case import Case, Check
 from tests.golden.through import run, told
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import jax
 import jax.numpy as jnp
 
-from posenc.models.stems import Conv, shifted
+from posenc.lab.models.stems import Conv, shifted
 from tests.golden.case import Case, Check
 from tests.golden.through import checks, run
 

@@ -6,7 +6,7 @@ from itertools import product
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.tasks import binary
+from posenc.lab.tasks import binary
 from tests.tasks.law import even
 
 

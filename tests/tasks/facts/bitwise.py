@@ -3,7 +3,7 @@
 from collections import Counter
 from itertools import product
 
-from posenc.tasks import digits
+from posenc.lab.tasks import digits
 from tests.tasks.law import even, words
 
 

@@ -6,7 +6,7 @@ from itertools import product
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.tasks import brackets, draw
+from posenc.lab.tasks import brackets, draw
 
 PLUS, MINUS, TIMES = 5, 6, 7
 

@@ -2,7 +2,7 @@
 
 from itertools import permutations
 
-from posenc.tasks import draw
+from posenc.lab.tasks import draw
 from tests.tasks.law import even, words
 
 
@@ -60,11 +60,11 @@ BROKEN = [
     for v in ("once", "twice", "then_copy")
 ]
 
-COPY = "posenc.tasks.copying:Copy."
+COPY = "posenc.lab.tasks.copying:Copy."
 
 PLANTED = [
-    ("copy", "posenc.tasks.layout:prompted", "(i < eos)", "(i < eos - 1)", "oracle"),  # EOS is not scored
-    ("copy", "posenc.tasks.layout:prompted", "i <= sep, strata", "i <= sep + 1, strata", "leak"),
+    ("copy", "posenc.lab.tasks.layout:prompted", "(i < eos)", "(i < eos - 1)", "oracle"),  # EOS is not scored
+    ("copy", "posenc.lab.tasks.layout:prompted", "i <= sep, strata", "i <= sep + 1, strata", "leak"),
     ("copy(variant='random_twice')", COPY + "_text", "j - middle - 1", "j - middle", "oracle"),
     ("copy(variant='repeat_twice')", COPY + "_answer", "2 * n}", "2 * n + 1}", "oracle"),
     ("copy(variant='substitute', symbols=5)", COPY + "_text", "(a + 1 + ", "(a + ", "law"),  # by itself, at times

@@ -4,7 +4,7 @@ import datetime
 
 import numpy as np
 
-from posenc.tasks import dates
+from posenc.lab.tasks import dates
 from tests.tasks.law import even
 
 

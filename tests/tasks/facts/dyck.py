@@ -1,6 +1,6 @@
 """Brackets."""
 
-from posenc.tasks import dyck as made
+from posenc.lab.tasks import dyck as made
 from tests.tasks.law import most_frequent, words
 
 

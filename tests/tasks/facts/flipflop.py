@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from posenc.tasks import draw
+from posenc.lab.tasks import draw
 
 
 def flip_flop(pairs):

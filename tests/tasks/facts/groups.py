@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from posenc.tasks import groups
+from posenc.lab.tasks import groups
 from tests.tasks.law import strings
 
 EXAMPLES = [

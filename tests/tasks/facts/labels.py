@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from posenc.tasks import labels
+from posenc.lab.tasks import labels
 from tests.tasks.law import even
 
 

@@ -4,7 +4,7 @@ from itertools import product
 
 import jax.numpy as jnp
 
-from posenc.tasks import minesweeper
+from posenc.lab.tasks import minesweeper
 from tests.tasks.law import words
 
 

@@ -2,7 +2,7 @@
 
 from itertools import permutations
 
-from posenc.tasks import draw
+from posenc.lab.tasks import draw
 
 
 def mqar(slots):

@@ -2,7 +2,7 @@
 
 from itertools import permutations
 
-from posenc.tasks import draw
+from posenc.lab.tasks import draw
 from tests.tasks.law import words
 
 
@@ -77,9 +77,9 @@ BROKEN = [
     ("needle(needles=3)", 40, "needle", "look", lambda x, where: draw.look(x, where * (x.shape[1] != 3))),
 ]
 
-PASSKEY = "posenc.tasks.needle:Passkey.make"
+PASSKEY = "posenc.lab.tasks.needle:Passkey.make"
 
-NEEDLE = "posenc.tasks.needle:Needle.make"
+NEEDLE = "posenc.lab.tasks.needle:Needle.make"
 
 PLANTED = [
     ("needle(needles=4, width=1, per_key=2)", NEEDLE, "jnp.argsort(at, axis=2)", "jnp.argsort(-at, axis=2)", "oracle"),

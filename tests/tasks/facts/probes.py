@@ -122,7 +122,7 @@ def exchanged(length):
 
 BROKEN = [("fill_blank", 40, "blanks", "_powers", exchanged)]
 
-INDEX, OFFSET, ORDER = "posenc.tasks.index:", "posenc.tasks.offset:", "posenc.tasks.order:"
+INDEX, OFFSET, ORDER = "posenc.lab.tasks.index:", "posenc.lab.tasks.offset:", "posenc.lab.tasks.order:"
 
 PLANTED = [
     ("token_at_index", INDEX + "TokenAtIndex.make", "pick(x, k)", "pick(x, k + 1)", "oracle"),
@@ -152,5 +152,5 @@ PLANTED = [
         "put(x, i, pick(x, j))",
         "law",
     ),
-    ("count_symbol", "posenc.tasks.counting:CountSymbol.make", "< count[:, None]", "<= count[:, None]", "oracle"),
+    ("count_symbol", "posenc.lab.tasks.counting:CountSymbol.make", "< count[:, None]", "<= count[:, None]", "oracle"),
 ]

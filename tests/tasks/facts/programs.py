@@ -2,7 +2,7 @@
 
 import functools
 
-from posenc.tasks import draw
+from posenc.lab.tasks import draw
 
 NUMBERS = 11
 

@@ -51,6 +51,6 @@ BROKEN = [
 ]
 
 PLANTED = [
-    ("count_up", "posenc.tasks.rasp:CountUp.make", "first + n - 1", "first + n", "oracle"),
-    ("count_up(symbols=8)", "posenc.tasks.rasp:CountUp.make", "symbols - n)", "symbols - n - 1)", "law"),
+    ("count_up", "posenc.lab.tasks.rasp:CountUp.make", "first + n - 1", "first + n", "oracle"),
+    ("count_up(symbols=8)", "posenc.lab.tasks.rasp:CountUp.make", "symbols - n)", "symbols - n - 1)", "law"),
 ]

@@ -4,7 +4,7 @@ from itertools import permutations, product
 
 import jax.numpy as jnp
 
-from posenc.tasks import draw
+from posenc.lab.tasks import draw
 from tests.tasks.law import even, most_frequent, words
 
 

@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from posenc.tasks import draw
+from posenc.lab.tasks import draw
 from tests.tasks.law import most_frequent, words
 
 
@@ -45,7 +45,7 @@ FLOORS = {
 
 BROKEN = [("induction", 20, "selective", "pick", lambda x, place: draw.pick(x, place - 1))]
 
-COPY = "posenc.tasks.selective:SelectiveCopy.make"
+COPY = "posenc.lab.tasks.selective:SelectiveCopy.make"
 
 PLANTED = [
     (

@@ -1,6 +1,6 @@
 """From a source to its copy, its reverse, and a translation of another word order."""
 
-from posenc.tasks import draw, layout
+from posenc.lab.tasks import draw, layout
 from tests.tasks.law import even, words
 
 

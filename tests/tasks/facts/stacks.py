@@ -5,7 +5,7 @@ from itertools import product
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.tasks import stacks
+from posenc.lab.tasks import stacks
 from tests.tasks.law import words
 
 

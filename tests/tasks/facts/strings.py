@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.stats import binom
 
-from posenc.tasks import automata, draw
+from posenc.lab.tasks import automata, draw
 from tests.tasks.law import even, strings, words
 
 
@@ -94,7 +94,7 @@ BROKEN = [
     ("missing_duplicate_string", 8, "strings", "pick", lambda x, place: draw.pick(x, (place + 1) % 4)),
 ]
 
-STRINGS, AUTOMATA = "posenc.tasks.strings:", "posenc.tasks.automata:"
+STRINGS, AUTOMATA = "posenc.lab.tasks.strings:", "posenc.lab.tasks.automata:"
 
 PLANTED = [
     ("even_pairs", AUTOMATA + "EvenPairs.make", "pick(x, n - 1)", "pick(x, n - 2)", "oracle"),
@@ -113,5 +113,5 @@ PLANTED = [
     ("odds_first", STRINGS + "OddsFirst.make", "n[:, None] + 1 - start", "n[:, None] + start", "oracle"),
     ("bucket_sort", STRINGS + "BucketSort.make", "n[:, None], x, 5)", "n[:, None], x, 0)", "oracle"),
     ("bucket_sort", STRINGS + "BucketSort.make", "n_max, 5)", "n_max, 4)", "law"),
-    ("bucket_sort", "posenc.tasks.layout:slots", 'task.special("EMPTY")', "look(answer, i - p[:, None])", "leak"),
+    ("bucket_sort", "posenc.lab.tasks.layout:slots", 'task.special("EMPTY")', "look(answer, i - p[:, None])", "leak"),
 ]

@@ -1,0 +1,1 @@
+"""What the NNX, Linen and Equinox modules share."""

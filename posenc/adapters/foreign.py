@@ -1,0 +1,146 @@
+"""A scheme inside the attention of another library: functions for the places that libraries leave open.
+
+What such a place does not let through is refused by name: nobody gets half a scheme in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from posenc.attention import admission, arguments, sides
+from posenc.attention.attend import attend
+from posenc.core.compose import Windowed, axes, bare, imply, merge, pick, spread
+from posenc.core.masks import Mask, window
+from posenc.core.parameters import bound, init
+from posenc.core.scheme import At, Dims, Scheme
+from posenc.core.shapes import Sizes, check_params, label, plain
+
+Heads = Float[Array, "L H d"]
+
+
+def attention_fn(
+    scheme: Any, params: Any = None, *, mask: Mask = "causal", positions: Any = None, segments: Any = None
+) -> Callable[..., Array]:
+    """The `attention_fn` of Flax's own multi-head attention, NNX's or Linen's: `posenc.attend` under this scheme.
+
+    `params` are what `posenc.init` gives, and may be left out where a scheme learns nothing. Positions, segments and
+    the mask are `attend`'s and stand for every call. Raises `ValueError` for a scheme that acts on the input or reads
+    the features of tokens, which this place does not see; and in a call, for a mask, bias or precision of the
+    library's, for weights that shall be dropped or sown, and for `is_causal` under another mask.
+    """
+    hooks = _hooks(scheme)
+    if hooks.overrides("embed") or hooks.contextual:
+        raise ValueError(
+            f"{label(hooks)} needs the input of attention, which attention_fn does not see; use an Attention of posenc."
+        )
+    fixed = {"mask": mask, "positions": positions, "segments": segments}
+
+    def attention(
+        query: Array,
+        key: Array,
+        value: Array,
+        *,
+        bias: Any = None,
+        mask: Any = None,
+        dropout_rng: Any = None,
+        dropout_rate: float = 0.0,
+        broadcast_dropout: bool = True,
+        deterministic: bool = True,
+        dtype: Any = None,
+        precision: Any = None,
+        module: Any = None,
+        is_causal: bool = False,
+    ) -> Array:
+        if mask is not None:
+            raise ValueError("A mask was passed to the layer; leave it out and give attention_fn mask= and segments=.")
+        for name, given in (("bias", bias), ("precision", precision), ("module", module)):
+            if given is not None:
+                raise ValueError(f"attention_fn cannot heed {name}, which the layer passes on; leave it out there.")
+        if dropout_rate and not deterministic:
+            raise ValueError(f"attention_fn drops no weights, and dropout_rate is {dropout_rate}; make it 0.")
+        if is_causal and fixed["mask"] != "causal":
+            raise ValueError(f"is_causal contradicts mask={fixed['mask']!r}; give one of them.")
+        own = _made(hooks, params, *query.shape[-2:])
+        return attend(scheme, own, query, key, value, **fixed)
+
+    return attention
+
+
+def process_heads(
+    scheme: Any, params: Any = None, *, positions: Any = None, mask: Mask = "full"
+) -> Callable[..., tuple[Heads, ...]]:
+    """The `process_heads` of `equinox.nn.MultiheadAttention`: one sequence's heads through a scheme.
+
+    That place stands before the product of queries and keys, so it serves schemes that change these alone, such as
+    rotations and temperatures; others are refused by a `ValueError` that names what they do. `params` and `positions`
+    are as in `posenc.attend`. The library's own mask and scale stay in force: `mask` says which mask it is given, so
+    that a scheme which is undefined under it, or a window, is refused.
+    """
+    hooks = _hooks(scheme)
+    if isinstance(scheme, Windowed):
+        raise ValueError(
+            f"window({scheme.keys}) narrows a mask, which is Equinox's here; give Equinox a mask of that width."
+        )
+    if hooks.causal_only and not window(mask).causal:
+        raise ValueError(
+            f"{label(hooks)} is causal only: {hooks.causal_only}; give Equinox a causal mask, and say so here with"
+            " mask='causal'."
+        )
+    beyond = ("embed", "locate", "scale", "score", "normalize", "value_bias", "output")
+    if met := [hook for hook in beyond if hooks.overrides(hook)] or ["widens"] * hooks.widens:
+        does = "gives queries and keys more features" if met == ["widens"] else f"acts on {met[0]!r}"
+        raise ValueError(
+            f"{label(hooks)} {does}, which process_heads does not see; use posenc.equinox.Attention, or posenc.attend."
+        )
+
+    def process(query: Heads, key: Heads, value: Heads) -> tuple[Heads, ...]:
+        arguments.check_arrays(query, key, value)
+        length, heads, head = query.shape
+        if key.shape != query.shape:
+            raise ValueError(f"process_heads serves self-attention; keys are {key.shape}, queries {query.shape}.")
+        admission.check_distances(hooks, positions, True)
+        own = _made(hooks, params, heads, head)
+        check_params(hooks, own, Sizes(heads=heads, head=head, key_heads=heads))
+        given = arguments.tokens("positions", positions, (), length, axes(hooks), False)
+        admission.admit(hooks, pick(own, "layer"), arguments.Tokens(query, key, value, positions=given), 0, False)
+        return _through(hooks, own, query, key, value, given)
+
+    return process
+
+
+def _hooks(scheme: Any) -> Scheme:
+    """The scheme whose hooks run."""
+    if arguments.placed(scheme):
+        raise ValueError("This scheme has coordinates; give the scheme alone, and positions that posenc.place drew.")
+    return bound(bare(scheme))
+
+
+def _made(hooks: Scheme, params: Any, heads: int, head: int) -> Any:
+    """The parameters that were passed, or those of a scheme that learns nothing."""
+    if params is not None:
+        return plain(params)
+    dims = Dims(heads * head, heads, head, trained=1)
+    made = jax.eval_shape(lambda: init(hooks, jax.random.key(0), dims))
+    if jax.tree.leaves(made):
+        raise ValueError(f"{label(hooks)} has parameters; make them with posenc.init and pass them.")
+    return made
+
+
+def _through(hooks: Scheme, params: Any, q: Heads, k: Heads, v: Heads, positions: Any) -> tuple[Heads, Heads, Heads]:
+    """Every head of queries, keys and values through the hooks of one side."""
+    length, heads, head = q.shape
+    both = pick(params, "layer"), pick(params, "heads")
+    index = jnp.arange(length, dtype=jnp.int32)
+    place = spread(hooks, imply(hooks, index) if positions is None else jax.tree.map(jnp.asarray, positions))
+    at = At(place, index, jnp.ones_like(index), index + 1, jnp.int32(0), heads)
+    told, _ = sides.tell(hooks, both, None, at, sides.start(hooks, both, Dims(heads * head, heads, head, length)))
+    keys = sides.encode(hooks, both, k, v, told, heads)
+    each = sides.each_head(hooks, both[1])
+    ask = lambda own, q, c: hooks.query(merge(both[0], own), q, c)[0]  # noqa: E731
+    q = jax.vmap(ask, (0, 0, 0 if each else None))(both[1], q.swapaxes(0, 1), told)
+    return q.swapaxes(0, 1), keys.k.swapaxes(0, 1), keys.v.swapaxes(0, 1)

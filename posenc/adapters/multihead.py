@@ -1,0 +1,107 @@
+"""Multi-head self-attention as a pure function of its weights: what every adapter wraps (Vaswani et al., 2017, §3.2.2).
+
+out = concat over heads of attend(x W_q, x W_k, x W_v) · W_o
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from einops import rearrange
+from jaxtyping import Array, Float
+
+from posenc.attention import arguments
+from posenc.attention.attend import attend
+from posenc.attention.cache import Cache
+from posenc.attention.prepared import prepare
+from posenc.core.compose import bare
+from posenc.core.masks import Mask
+from posenc.core.parameters import join
+from posenc.core.scheme import Dims, check_dims
+from posenc.core.shapes import plain
+
+
+class Weights(NamedTuple):
+    """The three projections; keys and values share one, keys first."""
+
+    query: Float[Array, "width H*d"]
+    key_value: Float[Array, "width 2*G*d"]
+    out: Float[Array, "H*d width"]
+
+
+def draw(scheme: Any, dims: Dims, normal: Callable[[tuple[int, int]], Array]) -> Weights:
+    """Normal weights of the variance 1 / fan-in, from `normal(shape)`.
+
+    Where a scheme does not divide by √d (T5), query weights are drawn smaller, so that scores start alike under every
+    scheme.
+    """
+    inner, groups = dims.heads * dims.head, dims.key_heads or dims.heads
+    start = dims.head**-0.5 / bare(scheme).scale(dims.head)
+    query = normal((dims.width, inner)) * (start * dims.width**-0.5)
+    key_value = normal((dims.width, 2 * groups * dims.head)) * dims.width**-0.5
+    return Weights(query, key_value, normal((inner, dims.width)) * inner**-0.5)
+
+
+def check_layer(scheme: Any, dims: Any, embedded: bool) -> None:
+    """Refuse what no layer can be made of.
+
+    Nobody gets NoPE in silence: a scheme that acts on the input is refused unless the caller applied it.
+    """
+    check_dims(dims)
+    if bare(scheme).overrides("embed") and not embedded:
+        raise ValueError(
+            "This scheme acts on the input, which attention does not see; call posenc.embed on the input of the "
+            "first layer and say so with embedded=True."
+        )
+
+
+def multihead(
+    weights: Weights,
+    position: Any,
+    x: Float[Array, "*batch L width"],
+    *,
+    scheme: Any,
+    dims: Dims,
+    positions: Any = None,
+    segments: Any = None,
+    tied: Any = None,
+    cache: Cache | None = None,
+    mask: Mask | None = None,
+    kernel: str = "auto",
+) -> Any:
+    """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
+
+    `position` is what `posenc.init` gives for one layer, or, beside `tied`, what the layer owns of it. The mask is that
+    of `dims.causal` unless given; other arguments are `posenc.attend`'s. What was passed is checked here, before it is
+    traced: values are known no more inside `jit`. Raises as `posenc.attend` does.
+    """
+    x = arguments.array("x", x)
+    if x.ndim < 2 or x.shape[-1] != dims.width or not jnp.issubdtype(x.dtype, jnp.floating):
+        raise ValueError(f"x is {x.dtype} of the shape {x.shape}; it is floating numbers, [..., length, {dims.width}].")
+    mask = ("causal" if dims.causal else "full") if mask is None else mask
+    params = plain(position if tied is None else join(plain(tied), plain(position)))
+    made = lambda heads: jax.ShapeDtypeStruct((*x.shape[:-1], heads, dims.head), x.dtype)  # noqa: E731
+    key = made(dims.key_heads or dims.heads)
+    tokens = arguments.Tokens(made(dims.heads), key, key, x, positions=positions, segments=segments)  # type: ignore[arg-type]
+    _, told, _ = prepare(scheme, params, tokens, None, mask, kernel, cache)
+    about = {"positions": told.positions, "segments": told.segments, "cache": cache, "mask": mask, "kernel": kernel}
+    return _multihead(weights, params, x, scheme=scheme, dims=dims, **about)
+
+
+@functools.partial(jax.jit, static_argnames=("scheme", "dims", "mask", "kernel"))
+def _multihead(weights: Weights, params: Any, x: Array, *, scheme: Any, dims: Dims, cache: Cache | None, **about: Any):
+    weights = Weights(*(w.astype(x.dtype) for w in weights))
+    q = rearrange(x @ weights.query, "... l (h d) -> ... l h d", h=dims.heads)
+    k, v = rearrange(x @ weights.key_value, "... l (n g d) -> n ... l g d", n=2, d=dims.head)
+    if cache is None:
+        return _merged(attend(scheme, params, q, k, v, x=x, **about)) @ weights.out
+    mixed, cache = attend(scheme, params, q, k, v, x=x, cache=cache, **about)
+    return _merged(mixed) @ weights.out, cache
+
+
+def _merged(mixed: Float[Array, "*batch L H d"]) -> Float[Array, "*batch L H*d"]:
+    return rearrange(mixed, "... l h d -> ... l (h d)")

@@ -1,0 +1,1 @@
+"""The one attention: encode the tokens, mix them by a kernel, finish what was mixed."""

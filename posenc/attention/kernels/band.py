@@ -1,0 +1,99 @@
+"""A bias that depends on distance alone: one number for each distance, cut into tiles by reshape and never by gather.
+
+Where no positions were passed, the distance of two tokens of one document is the difference of their indices, so all
+scores of a head are a product plus a matrix that is constant along its diagonals (Toeplitz).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PyTree
+
+from posenc.attention.kernels.parting import drawn, varying
+from posenc.core.compose import imply, merge, spread
+from posenc.core.scheme import Scheme, Tile
+
+STRIP = 16
+"""Lines of a tile that are made, or added up, at once."""
+
+
+def band(
+    scheme: Scheme, params: tuple[Any, Any], gaps: Int[Array, " N"], place: PyTree, heads: int, dtype: Any
+) -> Float[Array, "H N"]:
+    """What the scheme adds to a score at each difference of indices, for every head: its own `score` of zeros.
+
+    `place` is what was passed in the place of positions: drawn distances, or index differences where it is None.
+    """
+    layer, own = params
+    distance, none = _distances(gaps, place, scheme), jnp.zeros(1, gaps.dtype)
+    blank = jax.tree.map(lambda _: None, distance)
+
+    def one(own, head):
+        zeros = jnp.zeros((gaps.size, 1), dtype)
+        tile = Tile(blank, blank, distance, zeros, 1.0, jnp.ones(zeros.shape, bool), gaps, none, head, heads)
+        return scheme.score(merge(layer, own), zeros, tile)[:, 0]
+
+    return jax.vmap(one)(own, jnp.arange(heads))
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+def toeplitz(w: Float[Array, "H N"], rows: int) -> Float[Array, "H rows cols"]:
+    """The tile of `rows` queries whose entry (r, c) is w[r - c + cols - 1]; N = rows + cols - 1.
+
+    A row of n numbers, repeated and cut again at n - 1, shifts by one from line to line. That makes a strip of a few
+    lines, as wide as the band; each strip of the tile is a part of it.
+    """
+    return _lines(w, rows)
+
+
+def diagonals(s: Float[Array, "H rows cols"]) -> Float[Array, "H N"]:
+    """The sum along each diagonal: the gradient of `toeplitz`, and the same steps in reverse."""
+    heads, rows, cols = s.shape
+    high = _strip(rows)
+
+    def add(n: Array, total: Array) -> Array:
+        at = rows - (n + 1) * high
+        new = jax.lax.dynamic_slice_in_dim(total, at, cols, 2) + jax.lax.dynamic_slice_in_dim(s, n * high, high, 1)
+        return jax.lax.dynamic_update_slice_in_dim(total, new, at, 2)
+
+    strip = varying(jnp.zeros((heads, high, rows - high + cols), s.dtype), s)
+    strip = jax.lax.fori_loop(0, rows // high, add, strip)
+    n = high + strip.shape[-1]
+    lines = jnp.pad(strip[:, :, ::-1], ((0, 0), (0, 0), (0, high))).reshape(heads, high * n)
+    return lines[:, : high * (n - 1)].reshape(heads, high, n - 1).sum(1)
+
+
+def _lines(w: Float[Array, "H N"], rows: int) -> Float[Array, "H rows cols"]:
+    heads, count = w.shape
+    n, cols, high = count + 1, count + 1 - rows, _strip(rows)
+    u = jnp.roll(jnp.pad(w[:, ::-1], ((0, 0), (0, 1))), 1 - high, 1)
+    lines = jnp.broadcast_to(u[:, None], (heads, high, n)).reshape(heads, high * n)
+    strip = lines[:, : high * (n - 1)].reshape(heads, high, n - 1)
+    return jnp.concatenate([strip[:, :, at : at + cols] for at in range(rows - high, -1, -high)], 1)
+
+
+def _strip(rows: int) -> int:
+    """How many lines are made at once: a tile of which they are no part is made whole."""
+    return rows if rows % STRIP else STRIP
+
+
+def _kept(w: Float[Array, "H N"], rows: int) -> tuple[Array, None]:
+    return _lines(w, rows), None
+
+
+def _pulled(rows: int, kept: None, s: Float[Array, "H rows cols"]) -> tuple[Array]:
+    return (diagonals(s),)
+
+
+toeplitz.defvjp(_kept, _pulled)
+
+
+def _distances(gaps: Int[Array, " N"], place: PyTree, scheme: Scheme) -> PyTree:
+    """The distance at each difference of indices, `[N, 1]` and maybe an axis, for each part of a chain."""
+    at = spread(scheme, imply(scheme, gaps) if place is None else place)
+    look = lambda a: a.between(gaps, jnp.zeros(1, gaps.dtype)) if drawn(a) else a[:, None]  # noqa: E731
+    return jax.tree.map(look, at, is_leaf=drawn)

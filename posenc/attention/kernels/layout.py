@@ -1,0 +1,189 @@
+"""How the arrays of one attention lie in tiles: what is static, which tiles there are, and where each one's tokens are.
+
+A tile is a block of queries by a block of keys; `n` counts the former and `m` the latter.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from posenc.attention.kernels.parting import lengthened
+from posenc.core.masks import Window
+from posenc.core.scheme import Scheme
+
+
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """What is static: the scheme and its mask, the true lengths, and the sizes of a tile."""
+
+    scheme: Scheme
+    look: Window
+    scale: float
+    late: float
+    """What multiplies q·k in the tile: nothing is left to do where the queries could be multiplied without loss."""
+    heads: int
+    queries: int
+    keys: int
+    rows: int
+    """Queries of a tile."""
+    cols: int
+    """Keys of a tile."""
+    banded: bool
+    """Whether all that `score` adds is a band."""
+
+    @property
+    def scores(self) -> bool:
+        """Whether the scheme has a score of its own."""
+        return self.scheme.overrides("score")
+
+    @property
+    def adds(self) -> bool:
+        """Whether the scheme adds to the weighted values."""
+        return self.scheme.overrides("value_bias")
+
+
+class Arrays(NamedTuple):
+    """All arrays that attention reads, whole. Tokens come first, as in `posenc.attend`: nothing long is transposed.
+
+    Query heads are nested, `[G, R]`, in parameters and in tiles: each key head, and each query head of it.
+    """
+
+    layer: PyTree
+    own: PyTree
+    """The parameters of all heads alike, and those of each."""
+    lags: PyTree
+    """Drawn distances, where positions are such."""
+    w: Float[Array, "G R N"] | None
+    """The band: what is added to a score at each difference of indices."""
+    q: Float[Array, "Q H e"]
+    k: Float[Array, "K G e"]
+    v: Float[Array, "K G d"]
+    i: PyTree
+    j: PyTree
+    """What queries said, and what keys said."""
+    qp: PyTree
+    kp: PyTree
+    """Positions of queries, and of keys."""
+    start: Array
+    begin: Array
+    """The index of the first query, and that of the first key."""
+    qs: Array | None
+    ks: Array | None
+    """Segments of queries, and of keys."""
+
+
+QUERY, KEY = ("q", "i", "qp", "qs"), ("k", "v", "j", "kp", "ks")
+"""What belongs to queries and to keys; the first axis counts tokens."""
+TURNED = ("k", "v")
+"""Their gradient is gathered with tokens last, `[G, e, K]`: so no product has to be turned, tile by tile."""
+
+
+def padded(form: Form, a: Arrays) -> Arrays:
+    """Tokens up to whole blocks; masks leave out what was added."""
+    pad = lambda block: lambda b: lengthened(b, 0, block)  # noqa: E731
+    query = {name: jax.tree.map(pad(form.rows), getattr(a, name)) for name in QUERY}
+    key = {name: jax.tree.map(pad(form.cols), getattr(a, name)) for name in KEY}
+    return a._replace(**query, **key)
+
+
+def whole(count: int, block: int) -> int:
+    """So many tokens, up to whole blocks."""
+    return -(-count // block) * block
+
+
+def blocks(form: Form) -> Array:
+    """Numbers of the blocks of queries, of 32 bits as indices are."""
+    return jnp.arange(whole(form.queries, form.rows) // form.rows, dtype=jnp.int32)
+
+
+def over_keys(form: Form, a: Arrays, n: Array, step: Any, state: Any) -> Any:
+    """`step` over the blocks of keys that a block of queries may see; the mask is asked only where it cuts a tile."""
+    rows, cols, left, right = form.rows, form.cols, form.look.left, form.look.right
+    count, first = whole(form.keys, cols) // cols, a.start - a.begin + n * rows
+    low, high = jnp.int32(0), jnp.int32(count)
+    inner, outer = jnp.int32(0), jnp.int32(form.keys // cols)
+    if left is not None:
+        low = jnp.clip((first - left) // cols, 0, count)
+        inner = -((left - first - rows + 1) // cols)
+    if right is not None:
+        high = jnp.clip((first + rows - 1 + right) // cols + 1, 0, count)
+        outer = jnp.minimum((first + right + 1) // cols, outer)
+    if a.qs is not None:
+        return jax.lax.fori_loop(low, high, functools.partial(step, masked=True), state)
+    inner = jnp.clip(inner, low, jnp.maximum(low, high))
+    outer = jnp.clip(outer, inner, jnp.maximum(inner, high))
+    if left is not None:
+        state = jax.lax.fori_loop(low, inner, functools.partial(step, masked=True), state)
+    state = jax.lax.fori_loop(inner, outer, functools.partial(step, masked=False), state)
+    if right is not None or form.keys % cols:
+        state = jax.lax.fori_loop(outer, high, functools.partial(step, masked=True), state)
+    return state
+
+
+def queries(form: Form, a: Arrays, n: Array) -> Arrays:
+    """One block of queries, their heads nested, and in front of the tokens for the products: `[G, R, rows, e]`."""
+    mine = _cut(a, QUERY, n * form.rows, form.rows)
+    return mine._replace(q=jnp.moveaxis(nested(mine.q, a), 0, 2), i=jax.tree.map(lambda b: nested(b, a), mine.i))
+
+
+def keys(form: Form, a: Arrays, m: Array) -> Arrays:
+    """One block of keys."""
+    return _cut(a, KEY, m * form.cols, form.cols)
+
+
+def _cut(a: Arrays, names: tuple[str, ...], at: Any, size: int) -> Arrays:
+    take = lambda b: jax.lax.dynamic_slice_in_dim(b, at, size)  # noqa: E731
+    return a._replace(**{name: jax.tree.map(take, getattr(a, name)) for name in names})
+
+
+def corner(form: Form, n: Array, m: Array) -> Array:
+    """Where in the band the diagonals of a tile begin."""
+    return whole(form.keys, form.cols) - form.cols + n * form.rows - m * form.cols
+
+
+def added(form: Form, sums: Arrays, grad: Arrays, n: Array, m: Array) -> Arrays:
+    """The gradient of one tile, added where it belongs."""
+
+    def put(total, part, axis, at):
+        part = part.astype(total.dtype)
+        old = jax.lax.dynamic_slice_in_dim(total, at, part.shape[axis], axis)
+        return jax.lax.dynamic_update_slice_in_dim(total, old + part, at, axis)
+
+    done = {}
+    for name, total in zip(Arrays._fields, sums, strict=True):
+        add: Any = lambda total, part: total + part.astype(total.dtype)  # noqa: E731
+        if name in KEY:
+            add = functools.partial(put, axis=0, at=m * form.cols)
+        if name in TURNED:
+            add = functools.partial(put, axis=2, at=m * form.cols)
+        if name == "w":
+            add = functools.partial(put, axis=2, at=corner(form, n, m))
+        done[name] = jax.tree.map(add, total, getattr(grad, name))
+    return Arrays(**done)
+
+
+def nested(b: Array, a: Arrays) -> Array:
+    """Query heads, after tokens, under their key heads; what all say alike has 1 in the place of both."""
+    alike = b.shape[1] == 1
+    return b.reshape(b.shape[0], 1 if alike else a.k.shape[1], -1, *b.shape[2:])
+
+
+def flat(b: Array) -> Array:
+    """What `nested` nested."""
+    return b.reshape(b.shape[0], -1, *b.shape[3:])
+
+
+def heads_first(b: Float[Array, "K G e"]) -> Float[Array, "G K e"]:
+    """A block of keys or values as products take it."""
+    return b.swapaxes(0, 1)
+
+
+def lined(blocks: Array) -> Array:
+    """Blocks of tokens, one after another."""
+    return blocks.reshape(-1, *blocks.shape[2:])

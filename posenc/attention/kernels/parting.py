@@ -1,0 +1,62 @@
+"""Arrays for a kernel: a tree parted in two of the same shape and joined again, and tokens up to whole blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from posenc.core.distances import Distances
+
+
+def varies(a: Any) -> bool:
+    """Whether an array has a gradient."""
+    return jnp.issubdtype(a.dtype, jnp.inexact)
+
+
+def drawn(a: Any) -> bool:
+    """Whether this stands in the place of positions but is of no token."""
+    return isinstance(a, Distances)
+
+
+def part(tree: Any, chosen: Any) -> tuple[Any, Any]:
+    """The leaves that are chosen, and the others, each with None where the other has something.
+
+    Drawn distances are one leaf where they are what is chosen.
+    """
+    is_leaf = drawn if chosen is drawn else None
+    mine = jax.tree.map(lambda a: a if chosen(a) else None, tree, is_leaf=is_leaf)
+    return mine, jax.tree.map(lambda a: None if chosen(a) else a, tree, is_leaf=is_leaf)
+
+
+def join(some: Any, rest: Any) -> Any:
+    """What `part` parted; drawn distances as one leaf, or by what varies of them."""
+
+    def one(a: Any, b: Any) -> Any:
+        if drawn(a) and drawn(b):
+            return Distances(one(a.past, b.past), one(a.future, b.future))
+        return b if a is None else a
+
+    return jax.tree.map(one, some, rest, is_leaf=lambda a: a is None or drawn(a))
+
+
+def varying(tree: Any, of: Any) -> Any:
+    """The same arrays with the type of what differs from device to device as `of` does.
+
+    Inside `jax.shard_map` a loop keeps the type it began with, and a gradient that devices share is summed over them.
+    """
+    kinds = [jax.typeof(a).manual_axis_type.varying for a in jax.tree.leaves(of)]
+    axes = frozenset().union(*kinds)
+    lift = lambda a: jax.lax.pcast(a, tuple(axes - jax.typeof(a).manual_axis_type.varying), to="varying")  # noqa: E731
+    return jax.tree.map(lift, tree) if axes else tree
+
+
+def lengthened(a: Array, axis: int, block: int) -> Array:
+    """An array with the last token again until whole blocks are full: numbers that hooks know how to read."""
+    more = -a.shape[axis] % block
+    if not more:
+        return a
+    last = jax.lax.slice_in_dim(a, a.shape[axis] - 1, a.shape[axis], axis=axis)
+    return jnp.concatenate([a, jnp.repeat(last, more, axis)], axis)

@@ -1,0 +1,81 @@
+"""Parameters of a scheme: plain dicts that the caller owns, made here and parted into what layers share and own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+from jaxtyping import PRNGKeyArray
+
+from posenc.core.compose import Chain, bare
+from posenc.core.scheme import Dims, Scheme, check_dims
+
+
+def init(scheme: Any, key: PRNGKeyArray, dims: Dims) -> Any:
+    """All parameters of one layer: `{"layer": {...}, "heads": {...}}`, the latter with a leading head axis.
+
+    A chain has a tuple of those, one for each part. Raises `ValueError` where settings are still open: `posenc.bind`,
+    and `TypeError` for what is no scheme, no random key or no `posenc.Dims`.
+    """
+    scheme = bound(bare(scheme))
+    check_dims(dims)
+    if not _is_key(key):
+        shown = repr(key) if isinstance(key, int) else f"of type {type(key).__name__}"
+        raise TypeError(f"key is {shown}; give one random key, such as jax.random.key(0).")
+    if isinstance(scheme, Chain):
+        return tuple(
+            init(s, k, dims) for s, k in zip(scheme.parts, jax.random.split(key, len(scheme.parts)), strict=True)
+        )
+    ours, every = jax.random.split(key)
+    heads = jax.vmap(lambda k: scheme.init_head(k, dims))(jax.random.split(every, dims.heads))
+    return {"layer": scheme.init(ours, dims), "heads": heads}
+
+
+def _is_key(key: Any) -> bool:
+    """Whether this is one random key, of the new kind or the old."""
+    dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
+    if dtype is None or shape is None:
+        return False
+    return shape == () if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key) else dtype == "uint32" and len(shape) == 1
+
+
+def bound(scheme: Scheme) -> Scheme:
+    """The scheme itself, if no setting is left open."""
+    for s in scheme.parts if isinstance(scheme, Chain) else (scheme,):
+        if isinstance(s, Chain):
+            bound(s)
+            continue
+        left = [f.name for f in dataclasses.fields(s) if getattr(s, f.name) is None]
+        if left:
+            name = getattr(s, "name", type(s).__name__)
+            raise ValueError(f"{name!r} leaves {', '.join(left)} open; call posenc.bind(scheme, dims) first.")
+    return scheme
+
+
+def split(scheme: Any, params: Any) -> tuple[Any, Any]:
+    """The parameters that all layers share, and those that each layer owns; both of the shape that `init` gives."""
+    scheme = bare(scheme)
+    if isinstance(scheme, Chain):
+        pairs = [split(s, p) for s, p in zip(scheme.parts, params, strict=True)]
+        return tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+
+    def keep(shared: bool):
+        return {g: {n: x for n, x in ps.items() if (n in scheme.tied) == shared} for g, ps in params.items()}
+
+    return keep(True), keep(False)
+
+
+def join(tied: Any, own: Any) -> Any:
+    """One layer's parameters from what all layers share and what it owns; the inverse of `split`.
+
+    Raises `ValueError` for a parameter that both hold and `TypeError` for what `split` does not give.
+    """
+    if isinstance(tied, tuple) and isinstance(own, tuple) and len(tied) == len(own):
+        return tuple(join(a, b) for a, b in zip(tied, own, strict=True))
+    if not all(isinstance(p, Mapping) and p.keys() == {"layer", "heads"} for p in (tied, own)):
+        raise TypeError("Shared parameters and a layer's own do not fit together; part them with posenc.split.")
+    if twice := sorted(name for group in tied for name in tied[group].keys() & own[group].keys()):
+        raise ValueError(f"{twice[0]!r} is among the layer's own parameters and the shared ones; give it once.")
+    return {group: {**tied[group], **own[group]} for group in ("layer", "heads")}

@@ -1,0 +1,302 @@
+"""What a positional scheme is: pure functions, one for each place where position can enter attention.
+
+Hooks are written for one sequence and one head, are the identity until overridden (so the base class is NoPE), and are
+`jax.vmap`ped over batch and heads by whoever calls them (`posenc.attention.attend`, and nobody else).
+
+    x ─ embed ─► q, k, v ─ locate ─► query, key, value ─► q·kᵀ · scale ─ score ─ normalize ─► a
+    a ─► a·v + value_bias ─ output ─►
+
+Settings are dataclass fields and static; what is learned lives in a plain dict that the caller owns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Num, PRNGKeyArray, PyTree
+
+from posenc.language.registry import Registry, convert
+from posenc.language.registry import later as later
+
+Params = dict[str, Any]
+Reads = Literal["nothing", "distance", "positions", "content", "row", "heads"]
+ORDER: tuple[Reads, ...] = ("nothing", "distance", "positions", "content", "row", "heads")
+RENAMED = {"weigh": "normalize", "extra": "value_bias", "admit": "check_positions", "fit": "bind"}
+"""Hooks under the names that they had in 0.1."""
+SCHEMES = Registry("scheme", "posenc.schemes", "posenc.schemes")
+GROUP_AXIS, REPEAT_AXIS = "posenc_key_heads", "posenc_queries_per_key_head"
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Dims:
+    """The sizes of a model, as far as a scheme may ask for them."""
+
+    width: int
+    """Features of the residual stream."""
+    heads: int
+    """Query heads."""
+    head: int
+    """Features of one head."""
+    trained: int
+    """The longest sequence trained on."""
+    longest: int | None = None
+    """The size of tables of positions; `trained` unless given."""
+    key_heads: int | None = None
+    """Key and value heads, a divisor of `heads`; as many unless given."""
+    causal: bool = True
+    """Whether queries see only what stands before them and themselves."""
+
+    def __post_init__(self):
+        sizes = "width", "heads", "head", "trained", "longest", "key_heads"
+        for name in sizes:
+            object.__setattr__(self, name, _whole(getattr(self, name)))
+        convert(self)
+        for name in sizes:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}; it is a whole number of at least 1.")
+        if self.heads % (self.key_heads or self.heads):
+            raise ValueError(f"{self.key_heads} key heads do not divide {self.heads} heads; choose a divisor.")
+
+    @property
+    def table(self) -> int:
+        """Rows of a table of positions."""
+        return self.longest or self.trained
+
+
+class At(NamedTuple):
+    """What is known of each token of one sequence, before any scheme speaks."""
+
+    position: PyTree[Num[Array, " L"]]
+    """What the scheme is told: anything, repeated or unordered too. `[L]` or `[L, axes]`; a tuple for a chain."""
+    index: Int[Array, " L"]
+    """Its place in the sequence. Masks and windows look at this alone."""
+    segment: Int[Array, " L"]
+    """Its document; 0 is padding, which nobody sees."""
+    visible: Int[Array, " L"]
+    """How many keys it sees as a query."""
+    head: Int[Array, ""]
+    heads: int
+
+
+class Tile(NamedTuple):
+    """Any rectangle of one head's score matrix: queries down the side, keys along the top."""
+
+    query_info: PyTree
+    """What `query` said of each query."""
+    key_info: PyTree
+    """What `key` said of each key."""
+    distance: PyTree[Num[Array, "Q K"]]
+    """Query position minus key position: the past is positive. A last axis for positions of several axes."""
+    logits: Float[Array, "Q K"]
+    """The scaled products q·k, before any `score`."""
+    scale: float
+    """What multiplied q·k; features made from the query multiply by it too."""
+    visible: Bool[Array, "Q K"]
+    """Where a query may look."""
+    qi: Int[Array, " Q"]
+    ki: Int[Array, " K"]
+    head: Int[Array, ""]
+    heads: int
+
+    def gather(self, s: Float[Array, "Q K"]) -> Float[Array, "H Q K"]:
+        """The same array of every head, for schemes that read `heads`."""
+        every = jax.lax.all_gather(jax.lax.all_gather(s, REPEAT_AXIS), GROUP_AXIS)
+        return every.reshape(self.heads, *s.shape)
+
+
+@dataclass_transform(frozen_default=True)
+class Scheme:
+    """Position, injected nowhere: every hook is the identity, so this class is NoPE.
+
+    Subclasses are final, frozen dataclasses, named by the class statement: `class ALiBi(Scheme, name="alibi")`.
+    A setting left `None` is filled from the model's sizes by `bind`, which `posenc.bind` calls.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
+    name: ClassVar[str]
+    family: ClassVar[str] = "none"
+    """Whose colour it takes in figures."""
+    reads: ClassVar[Reads] = "nothing"
+    """What `score`, `normalize` and `value_bias` look at, from least to most: it decides which kernels serve, and
+    `posenc.check` holds a scheme to it. "distance" means: adds a number that depends on `tile.distance` alone."""
+    positional: ClassVar[bool] = False
+    """Whether `locate`, `query` or `key` look at where a token stands although `reads` says more than "positions"; then
+    drawn distances cannot serve."""
+    contextual: ClassVar[bool] = False
+    """Whether `locate` reads the features of tokens, so that attention must be given `x`."""
+    tied: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that all layers share; those that `embed` reads must be."""
+    frozen: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that are drawn once and never trained: hooks stop their gradient."""
+    causal_only: ClassVar[str] = ""
+    """Why it is undefined where queries see what comes after them; empty where it is defined."""
+    cross: ClassVar[bool] = True
+    """Whether it is defined between two different sequences."""
+    uncached: ClassVar[str] = ""
+    """Why no cache gives what the full forward gives, so that decoding has none; empty where one serves."""
+    reencoded: ClassVar[str] = ""
+    """Why what keys were told is stale when more tokens come, so that a cache keeps keys and values as they are given
+    and tells them anew in each call; empty where what was said once stays right."""
+    temperature: ClassVar[bool] = False
+    """Whether it multiplies the query by a number; then it stands before what it scales."""
+    widens: ClassVar[bool] = False
+    """Whether it gives query and key more features; then no other may change them after it."""
+    extrapolates: ClassVar[str] = ""
+    """How it is reported to fare beyond the training length, and by whom; empty where nobody said."""
+    replaces: ClassVar[bool] = False
+    """Whether it puts a score of its own in place of q·k."""
+    axes: ClassVar[int] = 1
+    """How many numbers a position has."""
+    coordinate: ClassVar[str] = ""
+    """What its positions are, by the name under which tasks tell it; empty where the index will do."""
+    revision: ClassVar[int] = 1
+    """Raised when its numbers change, so that old results are not taken for new ones."""
+    samples: ClassVar[tuple[dict[str, Any], ...]] = ()
+    """Settings that the contract tests run beside the defaults."""
+
+    def __init_subclass__(cls, name: str | None):
+        if cls.__mro__[1] is not Scheme:
+            raise TypeError(
+                f"{cls.__name__} extends {cls.__mro__[1].__name__}, but schemes are final: wrap it instead."
+            )
+        if old := [name for name in RENAMED if name in vars(cls)]:
+            raise TypeError(f"{cls.__name__} defines {old[0]!r}; since 0.2 this hook is named {RENAMED[old[0]]!r}.")
+        if vars(cls).keys() & {"score", "normalize", "value_bias"} and "reads" not in vars(cls):
+            raise TypeError(
+                f"{cls.__name__} overrides score, normalize or value_bias, so it must declare what they read."
+            )
+        if isinstance(reads := vars(cls).get("reads"), str) and reads not in ORDER:
+            raise TypeError(f"{cls.__name__} reads {reads!r}; a scheme reads one of {', '.join(ORDER)}.")
+        dataclasses.dataclass(frozen=True)(cls)
+        jax.tree_util.register_static(cls)
+        if name is not None:
+            cls.name = name
+            SCHEMES.add(name, cls)
+
+    def __post_init__(self):
+        convert(self)
+        self.validate()
+
+    def validate(self) -> None:
+        """Refuse settings that have no meaning, in one `ValueError` sentence."""
+
+    def bind(self, dims: Dims) -> Scheme:
+        """The same scheme with its open settings filled. Raises `ValueError` where it cannot serve these sizes."""
+        return self
+
+    def check_positions(self, p: Params, position: Num[Array, "*batch L"]) -> None:
+        """Refuse positions, `[..., L]` or `[..., L, axes]`: a `TypeError` for a wrong kind, and, where they are
+        concrete, a `ValueError` for a wrong value. `p` is the layer's parameters."""
+
+    def init(self, key: PRNGKeyArray, dims: Dims) -> Params:
+        """Parameters of one layer: a dict of arrays, empty where nothing is learned."""
+        return {}
+
+    def init_head(self, key: PRNGKeyArray, dims: Dims) -> Params:
+        """Parameters of one query head; hooks receive them without a head axis, merged with the layer's."""
+        return {}
+
+    def carry(self, dims: Dims) -> PyTree:
+        """What `locate` carries from chunk to chunk, before the first token: arrays of one sequence and head."""
+        return ()
+
+    def scale(self, d: int) -> float:
+        """What multiplies q·k; `d` is the head's width before any hook widens it."""
+        return d**-0.5
+
+    def embed(self, p: Params, x: Float[Array, "L D"], at: At) -> Float[Array, "L D"]:
+        """The input, `[L, D]`, of the type of `x`. `p` is the layer's parameters alone."""
+        return x
+
+    def locate(self, p: Params, x: Float[Array, "L D"] | None, at: At, carry: PyTree) -> tuple[PyTree, PyTree]:
+        """What each token is told of itself, arrays `[L, ...]`, and the carry after the last. The only hook that sees
+        other tokens, hence the one with a carry; `x` is `None` unless the scheme is `contextual`."""
+        return at.position, carry
+
+    def query(self, p: Params, q: Float[Array, "L d"], info: PyTree) -> tuple[Float[Array, "L e"], PyTree]:
+        """The query of each token, `[L, e]`, and what `score` is told of it, arrays `[L, ...]`. `c` is what `locate`
+        said; `e` is `d` unless the scheme `widens`."""
+        return q, info
+
+    def key(self, p: Params, k: Float[Array, "L d"], info: PyTree) -> tuple[Float[Array, "L e"], PyTree]:
+        """The key of each token, `[L, e]`, and what `score` is told of it, arrays `[L, ...]`; a cache stores both."""
+        return k, info
+
+    def value(self, p: Params, v: Float[Array, "L d"], info: PyTree) -> Float[Array, "L d"]:
+        """The value of each token, `[L, d]`, before mixing."""
+        return v
+
+    def score(self, p: Params, s: Float[Array, "Q K"], tile: Tile) -> Float[Array, "Q K"]:
+        """The score of each pair of tokens, `[Q, K]`, at least float32. Finite for keys in the future too: causality
+        is the mask's job."""
+        return s
+
+    def normalize(self, p: Params, s: Float[Array, "Q K"], tile: Tile) -> Float[Array, "Q K"]:
+        """Scores to weights, `[Q, K]`, over whole rows; zero where `tile.visible` is False. Attention uses its own
+        softmax unless this is overridden."""
+        raise TypeError(f"{type(self).__name__} has no weights of its own; attention uses softmax.")
+
+    def value_bias(self, p: Params, a: Float[Array, "Q K"], tile: Tile) -> Float[Array, "Q d"]:
+        """What is added to the weighted values, `[Q, d]`; linear in the weights `a`, so that tiles add up."""
+        raise TypeError(f"{type(self).__name__} adds nothing to the weighted values.")
+
+    def output(self, p: Params, o: Float[Array, "L d"], info: PyTree) -> Float[Array, "L d"]:
+        """What each query receives, `[L, d]`, after mixing."""
+        return o
+
+    def overrides(self, *hooks: str) -> bool:
+        """Whether this scheme has any of these hooks of its own."""
+        return any(getattr(type(self), hook) is not getattr(Scheme, hook) for hook in hooks)
+
+    def lookup(self, asked: PyTree, whole: PyTree, rows: Int[Array, " Q"]) -> PyTree:
+        """What queries are told of themselves where they are rows of a longer sequence of keys.
+
+        A contextual scheme saw the keys before them only there, so its word is taken from the keys.
+        """
+        if not self.contextual:
+            return asked
+        return jax.tree.map(lambda a: a.at[rows].get(mode="fill"), whole)
+
+    def __add__(self, other: Any) -> Any:
+        from posenc.core.compose import add  # composition knows schemes, so schemes cannot know it at import
+
+        return add(self, other)
+
+    def __matmul__(self, coordinates: Any) -> Any:
+        from posenc.core.compose import Placed
+
+        return Placed(self, coordinates)
+
+
+def check_dims(dims: Any) -> None:
+    """Refuse what is no `Dims`."""
+    if not isinstance(dims, Dims):
+        raise TypeError(f"dims is of type {type(dims).__name__}; give posenc.Dims(width=..., heads=..., ...).")
+
+
+def check_whole(name: str, position: Num[Array, "*batch L"]) -> None:
+    """Refuse positions that are no whole numbers, for schemes that look distances up."""
+    if not jnp.issubdtype(position.dtype, jnp.integer):
+        raise TypeError(
+            f"{name!r} looks distances up in a table, so it takes whole positions, not {position.dtype}; use 'kerple'"
+            " or 'fire' for real ones."
+        )
+
+
+def _whole(value: Any) -> Any:
+    """A whole number of any library as Python's; anything else as it is, for `convert` to refuse."""
+    try:
+        return value if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return value
+
+
+def bias_dtype(s: Float[Array, ...]) -> jnp.dtype:
+    """The type of angles, biases and distances: float32 at least, float64 where the scores are."""
+    return jnp.promote_types(s.dtype, jnp.float32)

@@ -1,0 +1,132 @@
+"""Whether parameters belong to a scheme and a model's sizes: names and shapes are those that `posenc.init` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from posenc.core.compose import Chain
+from posenc.core.parameters import init
+from posenc.core.scheme import Dims, Scheme
+
+GUESS = 8
+"""What stands for a size that is not known; an axis that changes with it may have any."""
+
+
+class Sizes(NamedTuple):
+    """What is known of a model's sizes; `None` where something is not."""
+
+    width: int | None = None
+    heads: int | None = None
+    head: int | None = None
+    key_heads: int | None = None
+
+    def dims(self, guess: int) -> Dims:
+        """A model of these sizes; every other one is `guess`."""
+        width, heads, head = (guess if n is None else n for n in self[:3])
+        return Dims(width, heads, head, trained=4 * guess, longest=8 * guess, key_heads=self.key_heads)
+
+
+def plain(params: Any) -> Any:
+    """Parameters as plain dicts, whatever mapping held them, a frozen one too."""
+    if isinstance(params, Mapping):
+        return {name: plain(value) for name, value in params.items()}
+    return tuple(plain(p) for p in params) if type(params) is tuple else params
+
+
+def check_params(scheme: Scheme, params: Any, sizes: Sizes, *, shared: bool = False) -> None:
+    """Refuse parameters that are not such as `posenc.init` makes. With `shared`, what layers own may be missing."""
+    if isinstance(scheme, Chain):
+        if not isinstance(params, tuple) or len(params) != len(scheme.parts):
+            raise TypeError(_STRANGE)
+        for s, p in zip(scheme.parts, params, strict=True):
+            check_params(s, p, sizes, shared=shared)
+        return
+    groups = ("layer", "heads")
+    if not isinstance(params, Mapping) or params.keys() != set(groups):
+        raise TypeError(_STRANGE)
+    if not all(isinstance(params[group], Mapping) for group in groups):
+        raise TypeError(_STRANGE)
+    makes = scheme.overrides("init", "init_head")
+    if not makes and not hasattr(scheme, "name"):
+        return  # a scheme written beside its parameters may make none: nothing says what they are
+    expected = _expected(scheme, sizes, params) if makes else {"layer": {}, "heads": {}}
+    if expected is not None:
+        for group in groups:
+            _check_group(scheme, params[group], expected[group], shared)
+
+
+_STRANGE = "The parameters are not those of this scheme; make them with posenc.init(scheme, key, dims)."
+
+
+def _check_group(scheme: Scheme, given: Mapping, expected: dict, shared: bool) -> None:
+    if missing := [n for n in expected if n not in given and (n in scheme.tied or not shared)]:
+        tied = ", and pass what layers share as tied" if missing[0] in scheme.tied else ""
+        hint = f"make them with posenc.init(scheme, key, dims){tied}"
+        raise ValueError(f"The parameters lack {missing[0]!r} of {label(scheme)}; {hint}.")
+    if unknown := [n for n in given if n not in expected]:
+        own = ", ".join(map(repr, expected)) or "none here"
+        raise ValueError(f"{label(scheme)} has no parameter {unknown[0]!r}; it has {own}: make them with posenc.init.")
+    for name in given:
+        ours, theirs = _shapes(expected[name]), _shapes(given[name])
+        if len(ours) != len(theirs) or not all(map(_fits, theirs, ours)):
+            said, asked = (" and ".join(map(_shown, shapes)) for shapes in (theirs, ours))
+            raise ValueError(
+                f"The parameter {name!r} of {label(scheme)} has the shape {said}, but this attention asks for {asked};"
+                " make it with posenc.init for the same sizes."
+            )
+
+
+def _expected(scheme: Scheme, sizes: Sizes, params: Any) -> Any:
+    """The shapes that `posenc.init` makes, `None` for an axis that changes with what is not known.
+
+    `None` as a whole where there is nothing to compare.
+    """
+    try:
+        one = _made(scheme, sizes.dims(GUESS))
+        if jax.tree.structure(one) == jax.tree.structure(params) and _shapes(one) == _shapes(params):
+            return None  # the parameters are right, and most are: no need to look further
+        two = _made(scheme, sizes.dims(2 * GUESS))
+    except (TypeError, ValueError):
+        return None  # the scheme refuses a size that was only guessed, so nothing can be said
+    return jax.tree.map(_alike, one, two) if jax.tree.structure(one) == jax.tree.structure(two) else None
+
+
+def _made(scheme: Scheme, dims: Dims) -> PyTree:
+    return jax.eval_shape(lambda: init(scheme, jax.random.key(0), dims))
+
+
+class _Shape(tuple):
+    """A shape as one leaf: jax takes a plain tuple apart."""
+
+
+def _alike(a: Any, b: Any) -> _Shape | None:
+    if a.ndim != b.ndim:
+        return None
+    return _Shape(n if n == m else None for n, m in zip(a.shape, b.shape, strict=True))
+
+
+def _shapes(tree: Any) -> list[Any]:
+    free = lambda a: a is None or isinstance(a, _Shape)  # noqa: E731
+    return [a if free(a) else _Shape(np.shape(a)) for a in jax.tree.leaves(tree, is_leaf=free)]
+
+
+def _fits(given: _Shape, expected: _Shape | None) -> bool:
+    if expected is None:
+        return True
+    return len(given) == len(expected) and all(m in (None, n) for n, m in zip(given, expected, strict=True))
+
+
+def _shown(shape: _Shape | None) -> str:
+    return "any" if shape is None else f"({', '.join('any' if n is None else str(n) for n in shape)})"
+
+
+def label(scheme: Scheme) -> str:
+    """A scheme's name for messages."""
+    if isinstance(scheme, Chain):
+        return " + ".join(label(s) for s in scheme.parts)
+    return repr(getattr(scheme, "name", type(scheme).__name__))

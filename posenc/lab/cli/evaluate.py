@@ -1,0 +1,98 @@
+"""`posenc evaluate`: trained models asked anew, at other sizes, on another task, or group by group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from tyro.conf import arg
+
+from posenc.lab.cli.look import target_of
+from posenc.lab.cli.options import File, First, Flag, Settings, Text
+from posenc.lab.cli.output import say, say_json
+from posenc.lab.cli.read import chosen, results_of
+from posenc.lab.spec import settings
+from posenc.lab.store import disk
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Ask trained models anew, without training: at other sizes, on another task of the same tokens, group by group.
+
+    posenc evaluate flipflop --task "flip_flop(p=0.98)" --sizes 512 --rows 4096
+
+    posenc evaluate mine --by digits_a,digits_b --png grid.png
+
+    The run has kept its parameters (`posenc sweep --keep`). What is not said is as it was evaluated when it trained.
+    """
+
+    run: First
+    """A run's name, or its folder."""
+    task: Text = None
+    """Another task, whose tokens and layout are those trained on."""
+    sizes: Annotated[str | None, arg(metavar="INT,...|all", help_behavior_hint="")] = None
+    """Sizes: 512,1024, or 41:501 for all from 41 to 500, or all that the task is evaluated at beyond training."""
+    rows: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
+    """Examples of each size."""
+    by: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
+    """Group the examples: by size, and by what `posenc describe TASK` calls strata, such as digits_a,digits_b."""
+    only: Settings = ()
+    """Only these schemes, families, seeds or rates: scheme=rope,alibi."""
+    bundle: File = None
+    """Write the results to this file, which table, plot, compare and export take; without --by."""
+    csv: File = None
+    """With --by: write what was counted of every trial in every group to this file."""
+    png: Annotated[File, arg(aliases=["-o"])] = None
+    """With --by, of one name or two: draw it in this file, .png, .svg or .pdf."""
+    json: Flag = False
+    """Print JSON."""
+
+    def __call__(self) -> int:
+        for option, given in (("--csv", self.csv), ("--png", self.png)):
+            if given is not None and self.by is None:
+                raise ValueError(f"{option} is of groups of examples; say which with --by, or leave it out.")
+        if self.bundle is not None and self.by is not None:
+            raise ValueError("--bundle holds whole sizes, and --by asks for groups; take --csv, or leave --by out.")
+        target = None if self.png is None else target_of(self.png)
+        results = chosen(results_of(self.run), self.only)
+        from posenc.lab import tasks
+
+        asked: dict[str, Any] = {"rows": self.rows, "task": None if self.task is None else tasks.parse(self.task)}
+        asked["sizes"] = None if self.sizes is None else settings.value("sizes", self.sizes)
+        return self._whole(results, asked) if self.by is None else self._grouped(results, asked, target)
+
+    def _whole(self, results: Any, asked: dict[str, Any]) -> int:
+        from posenc.lab.figures.tables import table
+        from posenc.lab.store.records import write_bundle
+        from posenc.lab.sweep.evaluate import ask
+
+        found = ask(results, **asked)
+        say(table(found, "json" if self.json else "text"))
+        if self.bundle is not None:
+            path = write_bundle(Path(self.bundle), found.name, found.records, [])
+            if not self.json:
+                say(f"Written to {path}.")
+        return 0
+
+    def _grouped(self, results: Any, asked: dict[str, Any], target: Path | None) -> int:
+        from posenc.lab.figures import grouped
+        from posenc.lab.sweep.evaluate import groups
+
+        by = settings.several(self.by or "", "--by")
+        rows = groups(results, by, **asked)
+        trials = [t for record in results.records for t in record["trials"]]
+        left_out = sum(t["outcome"] == "diverged" for t in trials)
+        if self.json:
+            say_json({"by": by, "rows": rows, "diverged": left_out})
+        else:
+            say(grouped.as_text(rows, by, left_out))
+        written = [] if self.csv is None else [disk.write(Path(self.csv), grouped.as_csv(rows, by).encode())]
+        if target is not None:
+            from posenc.lab.figures.files import drawn
+
+            about = f"run {results.name} by {', '.join(by)}"
+            written.append(disk.write(target, drawn(grouped.draw(rows, by), target.suffix[1:], target.stem, about)))
+        if written and not self.json:
+            say(f"Written to {', '.join(map(str, written))}.")
+        return 0

@@ -1,0 +1,152 @@
+"""`posenc list`: what has a name, of each kind, and what a stranger's package fails to bring."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from posenc.lab.cli.options import Flag
+from posenc.lab.cli.output import brief, say_json, say_rows
+from posenc.lab.models import kinds
+from posenc.lab.spec import settings
+from posenc.lab.spec.presets import EVIDENCE, PRESETS
+from posenc.lab.spec.suites import named
+
+KINDS = "{schemes,tasks,suites,models,experiments,presets,coordinates,stems}"
+
+
+@dataclass(frozen=True)
+class Names:
+    """What has a name: schemes, unless another kind is asked for."""
+
+    kind: Annotated[Positional[str], arg(metavar=KINDS)] = "schemes"
+    """What to list."""
+    json: Flag = False
+    """Print one JSON array."""
+
+    def __call__(self) -> int:
+        makers = {"schemes": schemes, "tasks": tasks, "suites": suites, "models": models, "experiments": experiments}
+        makers |= {"presets": presets, "coordinates": coordinates, "stems": stems}
+        if self.kind not in makers:
+            raise settings.unknown("list", self.kind, makers)
+        rows = makers[self.kind]()
+        if self.json:
+            say_json(rows)
+            return 0
+        columns = [name for name, value in rows[0].items() if not isinstance(value, dict)] if rows else ["name"]
+        say_rows(columns, [[brief(row[c]) for c in columns] for row in rows])
+        return 0
+
+
+def schemes() -> list[dict[str, Any]]:
+    """One row per scheme."""
+    import posenc
+    from posenc.catalog import summary
+    from posenc.core.scheme import SCHEMES
+
+    return [summary(name) for name in posenc.names()] + _broken(SCHEMES, summary("nope"))
+
+
+def tasks() -> list[dict[str, Any]]:
+    """One row per task."""
+    from posenc.lab import tasks
+    from posenc.lab.tasks.task import TASKS
+
+    found = [(name, tasks.parse(name)) for name in tasks.names()]
+    rows = [
+        {
+            "name": name,
+            "layout": t.layout.value,
+            "metric": t.metric,
+            "directions": sorted(t.directions),
+            "idea": _idea(t),
+        }
+        for name, t in found
+    ]
+    return rows + _broken(TASKS, rows[0])
+
+
+def suites() -> list[dict[str, Any]]:
+    """One row per suite, with its tasks, and in their order the largest size that each trains on."""
+    from posenc.lab.tasks import suites
+
+    rows = []
+    for suite in named(settings.SUITE + name for name in suites()):
+        runs = suite.runs
+        cell = {"name": suite.name, "use": f"task={settings.SUITE}{suite.name}", "idea": suite.idea}
+        cell |= {"model": sorted({run.model for run in runs}), "presets": list(suite.presets)}
+        rows.append({**cell, "tasks": [run.task for run in runs], "lengths": [run.length for run in runs]})
+    return rows
+
+
+def coordinates() -> list[dict[str, Any]]:
+    """One row per kind of coordinates."""
+    import posenc
+    from posenc.coordinates import COORDINATES
+
+    found = [(name, COORDINATES.find(name)) for name in posenc.names("coordinates")]
+    return [{"name": name, "use": f"rope @ {name}", "idea": _idea(cls)} for name, cls in found]
+
+
+def stems() -> list[dict[str, Any]]:
+    """One row per stem, the default included."""
+    from posenc.lab.models.stems import NONE, STEMS
+
+    found = [(name, _idea(STEMS.find(name))) for name in STEMS.names()]
+    return [{"name": name, "use": f"--stem {name}", "idea": idea} for name, idea in [(NONE, "No stem."), *found]]
+
+
+def models() -> list[dict[str, Any]]:
+    """One row per model: how to say it, which directions it has, what it reads, and where position can enter."""
+    rows = []
+    for name in kinds.MODELS.names():
+        cls = kinds.MODELS.find(name)
+        told = ", ".join(f"{f.name}={f.default!r}" for f in dataclasses.fields(cls))
+        sees = {True: "causal", False: "bidirectional"}
+        both = [sees[cls(bidirectional=b).causal] for b in (False, True)] if "bidirectional" in told else []
+        cell = {"name": name, "use": f"{name}({told})" if told else name}
+        cell |= {"directions": both or [sees[cls().causal]], "source": cls.source or "none"}
+        rows.append({**cell, "position": "anywhere" if cls().attends else "input", "idea": _idea(cls)})
+    return rows
+
+
+def experiments() -> list[dict[str, Any]]:
+    """One row per experiment file, read without running it."""
+    from posenc.lab.cli.read import experiment_folders
+    from posenc.lab.spec.experiment_file import header
+
+    rows = []
+    for path in sorted(p for folder in experiment_folders() for p in folder.glob("*.py") if p.name[0] != "_"):
+        try:
+            doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        except (SyntaxError, ValueError):
+            doc = "cannot be read"
+        found = header(doc)
+        rows.append({"name": path.stem, "file": str(path), "claim": found.claim, "cost": found.cost})
+    return rows
+
+
+def presets() -> list[dict[str, Any]]:
+    """One row per published setting; as JSON with what it sets, and with what is left out of it."""
+    rows = []
+    for preset in PRESETS.values():
+        cell = {"use": f"--preset {preset.name}", "idea": preset.idea, "source": preset.source}
+        known = "; ".join(EVIDENCE[tag] for tag in preset.evidence)
+        said = {"run": dataclasses.asdict(preset.run), "plan": dataclasses.asdict(preset.plan)}
+        rows.append({"name": preset.name, **cell, "known": known, "settings": {**said, "left_out": preset.left_out}})
+    return rows
+
+
+def _idea(thing: Any) -> str:
+    doc = (thing if isinstance(thing, type) else type(thing)).__doc__ or ""
+    return " ".join(doc.strip().split("\n\n")[0].split())
+
+
+def _broken(registry: Any, like: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each name whose package fails to load, empty but for the reason."""
+    empty = {key: type(value)() for key, value in like.items()}
+    return [{**empty, "name": name, "idea": f"broken: {why}"} for name, why in sorted(registry.broken.items())]

@@ -1,0 +1,68 @@
+"""`doctor`: what this machine has, for the first line of any bug report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from posenc.lab.cli.options import Flag
+from posenc.lab.cli.output import clean, say_json, say_rows
+from posenc.lab.store import disk
+
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "scipy", "tyro", "rich", "matplotlib")
+_VARIABLES = ("JAX_PLATFORMS", "XLA_FLAGS", "CUDA_VISIBLE_DEVICES", "POSENC_RUNS", "SLURM_JOB_ID", "NO_COLOR")
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Versions, devices and folders, and whether runs can be written here."""
+
+    json: Flag = False
+    """Print JSON."""
+
+    def __call__(self) -> int:
+        from posenc.lab.train import device
+
+        start()
+        found: dict[str, Any] = dict(device.describe())
+        found |= {name: _version(name) for name in PACKAGES}
+        found |= {"runs": f"{disk.root()}, {_writable()}", "compilation cache": str(device.cache())}
+        found |= {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+        if self.json:
+            say_json(found)
+        else:
+            say_rows(("what", "here"), list(found.items()))
+        return 0
+
+
+def start() -> None:
+    """Settle devices and start jax. Raises `ValueError` where the device asked for is not there."""
+    from posenc.lab.train.device import prepare
+
+    if said := prepare():
+        print(clean(said), file=sys.stderr)
+    import jax
+
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError):
+        asked = os.environ.get("JAX_PLATFORMS", "")
+        raise ValueError(
+            f"JAX finds no device for JAX_PLATFORMS={asked}; unset it, or install jax for that device."
+        ) from None
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed" + ("; figures need it: pip install 'posenc[plot]'" if name == "matplotlib" else "")
+
+
+def _writable() -> str:
+    folder = disk.root()
+    place = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    return "can be written" if os.access(place, os.W_OK) else "cannot be written; let POSENC_RUNS say another place"

@@ -1,0 +1,69 @@
+"""What commands print: tables for people on a terminal, aligned lines elsewhere, JSON where asked. Results: stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from posenc.lab.figures.style import plain as shown
+
+
+def terminal(stream: TextIO) -> bool:
+    """Whether a person watches this stream, so that colours and moving bars make sense."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
+
+
+def clean(text: Any) -> str:
+    """The text without control characters, so that no name can move the cursor or recolour a terminal."""
+    return "\n".join(map(shown, str(text).split("\n")))
+
+
+def say(text: Any) -> None:
+    """A result, on stdout."""
+    print(clean(text).rstrip("\n"))
+
+
+def say_json(thing: Any) -> None:
+    """A result as JSON: keys in their own order, NaN and infinities as null."""
+    from posenc.lab.store.records import plain
+
+    print(json.dumps(plain(thing), indent=1, ensure_ascii=False, allow_nan=False, default=str))
+
+
+def brief(value: Any) -> str:
+    """A plain value as a cell."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) or "-" if isinstance(value, list) else str(value)
+
+
+def say_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Rows under their columns: framed on a terminal, aligned by spaces elsewhere."""
+    cells = [[clean(c) for c in row] for row in rows]
+    if terminal(sys.stdout):
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(*columns, box=box.SIMPLE)
+        for row in cells:
+            table.add_row(*map(Text, row))
+        Console().print(table)
+        return
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    for row in (columns, *cells):
+        print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
+
+
+def lasting(seconds: float) -> str:
+    """A time for people: "48 s", "2 min 05 s", "3 h 20 min"."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    return (
+        f"{whole // 60} min {whole % 60:02d} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    )

@@ -1,0 +1,157 @@
+"""`posenc reproduce`: what was published beside what our committed records hold, with n, interval and verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tyro.conf import Positional
+
+from posenc.lab.cli.options import Flag
+from posenc.lab.cli.output import clean, say, say_json, say_rows
+from posenc.lab.cli.read import experiment_folders, record_of
+from posenc.lab.results.published import ALL, Finding, Order, Published, counted, findings
+from posenc.lab.results.results import Results, load
+from posenc.lab.spec import settings
+from posenc.lab.spec.experiment import Experiment
+from posenc.lab.spec.experiment_file import from_file
+
+COLUMNS = ("task", "scheme", "measure", "published", "ours", "n", "floor", "verdict")
+RULES = """\
+Brackets: the range of our runs below six, from six on the exact 95% interval of the median; of an order, that of the
+paired differences. agrees: the interval, widened by the tolerance (±), meets what was published, or all differences of
+an order lie above the tolerance; differs: it does not, or all lie below its negative; open: an order between the two;
+not run: no record holds it. A published best of several runs is held against the best of all of ours at every learning
+rate; median, brackets and n are of the chosen rate. trapezoid: theirs is a mean over every size of a range, so the
+sizes evaluated are weighted by the trapezoid rule, in floors too; else each counts alike. A verdict is on our setting:
+where that is smaller, "differs" says that a number does not carry over. † marks a published value that a guess without
+the tokens (floor) gets, or within 0.02."""
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Every claim of the experiment files: the published value beside ours, with n, interval and verdict.
+
+    Read from the records that are committed; nothing is trained. An experiment without a record is one line, unless it
+    is named.
+    """
+
+    name: Positional[tuple[str, ...]] = ()
+    """Experiments, such as length or experiments/length.py; all of them unless given."""
+    json: Flag = False
+    """Print one JSON object: its experiments, each with a row for all that was published."""
+
+    def __call__(self) -> int:
+        every = known()
+        chosen = {_stem(name, every): None for name in self.name} or dict.fromkeys(every)
+        told = [
+            (experiment, results, findings(experiment.published, results))
+            for experiment, results in _read(every, chosen)
+        ]
+        if self.json:
+            counts = counted(f for *_, found in told for f in found)
+            say_json({"experiments": [_whole(*one) for one in told], "verdicts": counts})
+            return 0
+        for experiment, results, found in told:
+            _block(experiment, results, found, bool(self.name))
+        counts = counted(f for *_, found in told for f in found)
+        said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+        at_floor = sum(f.explained for *_, found in told for f in found)
+        say(f"Claims, in all: {sum(counts.values())}; {said}. No more than a floor (†): {at_floor}.\n{RULES}")
+        return 0
+
+
+def known() -> dict[str, Path]:
+    """Experiment to its file, wherever files are looked for."""
+    found = [p for folder in experiment_folders() for p in sorted(folder.glob("*.py")) if p.name[0] != "_"]
+    return {path.stem: path for path in found}
+
+
+def _stem(name: str, every: dict[str, Path]) -> str:
+    stem = Path(name).stem
+    if stem not in every:
+        raise settings.unknown("experiment", name, every)
+    return stem
+
+
+def _read(every: dict[str, Path], chosen: dict[str, None]) -> list[tuple[Experiment, Results | None]]:
+    """The experiments that are asked for, with the results that are committed; what cannot be read is said."""
+    found = []
+    for stem in chosen:
+        try:
+            experiment = from_file(every[stem], yes=True)
+            record = record_of(every[stem])
+            results = load(record) if record.is_file() else None
+        except ValueError as error:
+            print(clean(error), file=sys.stderr)
+            continue
+        for problem in results.problems if results else ():
+            print(clean(f"{stem}: {problem}"), file=sys.stderr)
+        found.append((experiment, results))
+    return found
+
+
+def _block(experiment: Experiment, results: Results | None, found: tuple[Finding, ...], whole: bool) -> None:
+    """What stands of one experiment on a page."""
+    head = experiment.header
+    lines = [f"{experiment.name}: {head.claim}", f"Source: {head.source}"]
+    lines += [f"Setting: {head.setting}"] * bool(head.setting)
+    if results is None:
+        lines.append(f"not run: {len(found)} claims; posenc sweep experiments/{experiment.source}. Cost: {head.cost}")
+    elif not found:
+        lines.append("No number and no order of others is held against it.")
+    say("\n".join(textwrap.fill(line, 118, subsequent_indent="  ", break_on_hyphens=False) for line in lines))
+    if found and (results is not None or whole):
+        columns = (*COLUMNS, "source") if whole else COLUMNS
+        say_rows(columns, [[row[c] for c in columns] for row in map(_shown, found)])
+    say("")
+
+
+def _shown(found: Finding) -> dict[str, str]:
+    """A finding as texts."""
+    said, ours = found.said, found.ours
+    row = {"task": said.task, "scheme": _scheme(said), "measure": _measure(said), "n": str(ours.n) if ours.n else "–"}
+    row |= {"verdict": found.verdict, "source": said.source}
+    row["floor"] = "–" if found.floor is None else f"{found.floor:.2f}"
+    if isinstance(said, Order):
+        row["published"] = "above"
+        row["ours"] = f"{ours.median:+.3f} [{ours.low:+.3f}, {ours.high:+.3f}] ±{said.tolerance:g}" if ours.n else "–"
+        return row
+    sign = {"is": "", "at least": "≥ ", "at most": "≤ "}[said.relation]
+    of = f"{said.of} of {said.runs}" if said.runs else said.of
+    row["published"] = f"{sign}{said.value:.3f} ({of}) ±{said.tolerance:g}{' †' if found.explained else ''}"
+    best = "" if found.best is None else f", best of {found.best_of}: {found.best:.3f}"
+    row["ours"] = f"{ours.median:.3f} [{ours.low:.3f}–{ours.high:.3f}]{best}" if ours.n else "–"
+    return row
+
+
+def _scheme(said: Published | Order) -> str:
+    return f"{said.first} over {said.second}" if isinstance(said, Order) else said.scheme
+
+
+def _measure(said: Published | Order) -> str:
+    what = (
+        "reciprocal rank"
+        if said.task == ALL
+        else {None: "accuracy", "exact": "whole answers"}.get(said.metric, said.metric)
+    )
+    where = said.over if isinstance(said.over, str) else f"size {', '.join(map(str, said.over))}"
+    return f"{what}, {where}" + (f", {said.weights}" if said.weights != "equal" else "")
+
+
+def _whole(experiment: Experiment, results: Results | None, found: tuple[Finding, ...]) -> dict[str, Any]:
+    """One experiment as JSON."""
+    about = dataclasses.asdict(experiment.header)
+    rows = []
+    for one in found:
+        ours = {**dataclasses.asdict(one.ours), "best": one.best, "best_of": one.best_of}
+        kind = "order" if isinstance(one.said, Order) else "number"
+        rows.append({"kind": kind, **dataclasses.asdict(one.said), "ours": ours if one.ours.n else None})
+        rows[-1] |= {"floor": one.floor, "explained": one.explained, "verdict": one.verdict}
+    run = results is not None
+    code = results.provenance().get("commit", []) if run else []
+    return {"name": experiment.name, **about, "recorded": run, "commit": code, "rows": rows}

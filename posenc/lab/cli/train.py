@@ -1,0 +1,224 @@
+"""Commands that train: `run`, `sweep`, `quickstart`. The same command again resumes."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, TextIO
+
+from tyro.conf import Positional, arg
+
+from posenc.lab.cli import FAILED, OK, Preempted
+from posenc.lab.cli.machine import start
+from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
+from posenc.lab.cli.output import clean, lasting, say
+from posenc.lab.cli.watch import watching
+from posenc.lab.spec import experiment, settings
+from posenc.lab.spec.experiment import Experiment
+from posenc.lab.spec.experiment_file import from_file
+from posenc.lab.spec.presets import EVIDENCE, PRESETS
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.store import disk
+
+
+@dataclass(frozen=True)
+class How:
+    """What all commands that train may be told."""
+
+    name: Name = None
+    """Results go to runs/NAME, or below POSENC_RUNS; made from scheme and task unless given."""
+    keep: Flag = False
+    """Keep the trained parameters, which `explain --trained` needs; trials done without are trained again."""
+    lanes: Annotated[Literal["map", "vmap"] | None, arg(metavar="{map,vmap}", help_behavior_hint="")] = None
+    """How the trials of one program run side by side; chosen by the device unless given."""
+    yes: Flag = False
+    """Confirm a sweep of more than 100000 trials."""
+    dry_run: Flag = False
+    """Say what would be trained and how long it would take; train and write nothing."""
+    preset: Name = None
+    """A published setting, `posenc list presets`, for all that is not said beside it."""
+
+
+def _one(self: Any) -> int:
+    given = {n: getattr(self, n) for n in (*settings.fields(Run), *settings.fields(Plan))}
+    said = [f"{n}={value}" for n, value in given.items() if value is not None]
+    asked = experiment.from_words([], said, name=self.name, preset=self.preset, yes=self.yes)
+    tell_preset(asked)
+    return carry_out(asked, self)
+
+
+_ONE = "Train one scheme on one task, once per seed and learning rate, and tabulate what came out."
+One = dataclasses.make_dataclass(
+    "One", training(), bases=(How,), namespace={"__call__": _one, "__doc__": _ONE, "__module__": __name__}, frozen=True
+)
+
+
+@dataclass(frozen=True)
+class Sweep(How):
+    """Train many: the runs of an experiment file, or all combinations of what `--grid` lists.
+
+    posenc sweep experiments/first_look.py --only scheme=rope,alibi --set steps=200
+
+    posenc sweep --grid scheme=rope,alibi task=even_pairs,reverse_string --set width=64 --seeds 5 --name mine
+    """
+
+    file: Positional[File] = None
+    """An experiment file, .py or .toml."""
+    grid: Settings = ()
+    """Settings with several values each, NAME=A,B; every combination is a run."""
+    set: Settings = ()
+    """Settings of all runs, or of the plan."""
+    seeds: Text = None
+    """How many, or which: 5, or 0:5, or 3,5,7."""
+    only: Settings = ()
+    """Only the runs with these settings, NAME=A,B."""
+    save: File = None
+    """Write the experiment to this .toml file too."""
+
+    def __call__(self) -> int:
+        for option, given in (("--name", self.name), ("--save", self.save)):
+            if given == "":
+                raise ValueError(f"{option} is empty; give it a value, or leave it out.")
+        if bool(self.file) == bool(self.grid):
+            raise ValueError("`posenc sweep` takes an experiment file or --grid NAME=A,B, one of the two.")
+        if self.file and self.preset is not None:
+            raise ValueError(f"--preset fills what --grid leaves open, but {self.file!r} says all; leave it out.")
+        if self.file:
+            asked = from_file(self.file, yes=self.yes)
+            asked = asked.changed([*self.set, *([f"seeds={self.seeds}"] if self.seeds is not None else [])])
+        else:
+            said = {"name": self.name, "seeds": self.seeds, "preset": self.preset, "yes": self.yes}
+            asked = experiment.from_words(self.grid, self.set, **said)
+        tell_preset(asked)
+        asked = dataclasses.replace(asked.only(self.only), name=self.name or asked.name)
+        experiment.check_many(asked.trials, self.yes)
+        if self.save:
+            check_names(asked)
+            save(asked, Path(self.save))
+        return carry_out(asked, self)
+
+
+@dataclass(frozen=True)
+class QuickStart:
+    """Train six schemes on two tasks for a few minutes, print a table, and draw accuracy against length."""
+
+    name: Annotated[str, arg(metavar="NAME")] = "first_look"
+    """Results and figures go to runs/NAME."""
+
+    def __call__(self) -> int:
+        from posenc.lab.cli.read import draw, experiment_folders, results_of
+        from posenc.lab.figures.style import need_matplotlib
+
+        need_matplotlib()
+        for folder in experiment_folders():
+            if (folder / "first_look.py").is_file():
+                asked = from_file(folder / "first_look.py")
+                break
+        else:
+            raise ValueError(
+                "experiments/first_look.py, the quick start, is neither beside the package nor here; use a checkout."
+            )
+        code = carry_out(dataclasses.replace(asked, name=self.name), How(name=self.name))
+        if code == 0:
+            folder = disk.root() / self.name
+            draw(results_of(str(folder)), ("length",), folder)
+        return code
+
+
+def tell_preset(asked: Experiment) -> None:
+    """Say on stderr whose setting is taken, how it is known, and what of it is not done here."""
+    if asked.preset is None:
+        return
+    preset = PRESETS[asked.preset]
+    known, length = "; ".join(EVIDENCE[tag] for tag in preset.evidence), preset.run.length
+    print(f"{preset.source} ({known}). Not as there: {'; '.join(preset.left_out)}.", file=sys.stderr)
+    moved = dict.fromkeys(f"{run.task} trains to {run.length}" for run in asked.runs if run.length != length)
+    if moved and not asked.suites:  # a suite tells all its lengths
+        print(clean(f"{', '.join(moved)}, not to the preset's {length}."), file=sys.stderr)
+
+
+def tell_suites(asked: Experiment, stream: TextIO) -> None:
+    """Say how each task of a suite trains, as nobody has said all of it."""
+    if not asked.suites:
+        return
+    together: dict[str, dict[str, None]] = {}
+    for run in asked.runs:
+        together.setdefault(f"{run.model}, length {run.length}", {})[run.task] = None
+    has = {n: dict.fromkeys(str(getattr(run, n)) for run in asked.runs) for n in ("batch", "width", "depth", "heads")}
+    plan = {"steps": asked.plan.steps, "lr": ",".join(map(str, asked.plan.lr)), "seeds": len(asked.plan.seeds)}
+    shared = ", ".join(f"{n}={v}" for n, v in {**plan, **{n: ",".join(values) for n, values in has.items()}}.items())
+    lines = [f"{' and '.join(settings.SUITE + name for name in asked.suites)}: {shared}"]
+    lines += [f"  {how}: {', '.join(tasks)}" for how, tasks in together.items()]
+    print("\n".join(map(clean, lines)), file=stream)
+
+
+def check_names(asked: Experiment) -> None:
+    """Refuse unknown schemes and tasks, and impossible settings of theirs, before anything is written."""
+    import posenc
+    from posenc.lab import tasks
+
+    for text in dict.fromkeys(run.scheme for run in asked.runs):
+        posenc.parse(text)
+    for text in dict.fromkeys(run.task for run in asked.runs):
+        tasks.parse(text)
+
+
+def carry_out(asked: Experiment, how: How) -> int:
+    """Train what is asked for, with progress on stderr and the table on stdout; returns the exit code."""
+    before = signal.signal(signal.SIGTERM, _preempted)  # until the sweep listens itself
+    try:
+        start()
+        check_names(asked)
+        tell_suites(asked, sys.stdout if how.dry_run else sys.stderr)
+        from posenc.lab.sweep.sweep import rehearse, sweep
+
+        folder = disk.root() / disk.check_name(asked.name)
+        if how.dry_run:
+            return _tell(rehearse(asked, folder), folder)
+        with watching() as watch:
+            code = sweep(asked, folder, keep=how.keep, lanes=how.lanes, watch=watch)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if code in (OK, FAILED):
+        tabulate(folder)
+    return code
+
+
+def tabulate(folder: Path) -> None:
+    """The table of a run folder on stdout, once it holds any result."""
+    from posenc.lab.figures.tables import table
+    from posenc.lab.results.results import load
+
+    if (folder / "plan.jsonl").exists() and (results := load(folder)).records:
+        say(table(results, "text"))
+        say(f"Results: {folder}; `posenc plot {folder}` draws them.")
+
+
+def save(asked: Experiment, path: Path) -> None:
+    """Write an experiment file; another one in its place is not overwritten."""
+    from posenc.lab.spec.toml import to_toml
+
+    text = to_toml(asked).encode()
+    if path.suffix != ".toml" or path.is_dir() or not path.parent.is_dir():
+        raise ValueError(
+            f"--save {str(path)!r} is no file to write; give one that ends in .toml, in a folder that exists."
+        )
+    if path.exists() and path.read_bytes() != text:
+        raise ValueError(f"--save {str(path)!r} exists and holds another experiment; give another name.")
+    disk.write(path, text)
+
+
+def _preempted(number: int, frame: Any) -> None:
+    raise Preempted
+
+
+def _tell(found: dict[str, Any], folder: Path) -> int:
+    """What a sweep would do, as `rehearse` found it."""
+    count = f"{found['trials']} trials in {found['programs']} programs, {found['done']} done"
+    todo = f"{found['operations']:.1e} floating-point operations"
+    timed = f"by matrix products timed just now on {found['device']}"
+    say(f"{count}, {todo}, about {lasting(found['seconds'])} {timed}; results would go to {folder}.")
+    return 0

@@ -1,0 +1,245 @@
+"""Where position enters, seen from outside: what a scheme does to attention, in numbers, through `posenc.attend`.
+
+Values are chosen to be one-hot, so that attention returns its own weights; the logarithm of a weight minus that of
+the token's own is the score of a pair against the score of a token with itself. Nothing here knows any scheme.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import posenc
+from posenc.catalog import SITES
+from posenc.coordinates import place
+from posenc.core.compose import Chain, Pattern, bare
+from posenc.core.scheme import Dims
+from posenc.lab.spec.run import THEN
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HEADS, HEAD, DRAWS, SHOWN = 4, 16, 64, 16
+LONGEST = 512
+
+
+@dataclass(frozen=True)
+class View:
+    """One matrix and what it is: queries down the side, keys along the top; NaN where nothing is seen."""
+
+    title: str
+    matrix: np.ndarray
+
+    @property
+    def tells(self) -> bool:
+        """Whether position does something here: scores differ from 0, sizes from 1 by more than draws do."""
+        usual, noise = (1.0, 0.05) if len(self.matrix) == 1 else (0.0, 1e-3)
+        there = self.matrix[~np.isnan(self.matrix)]
+        return bool(there.size and np.max(np.abs(there - usual)) > noise)
+
+
+def views(text: str, length: int, causal: bool = False, moved: float = 0.0) -> list[View]:
+    """The matrices in which a scheme's doing shows: input similarity, added scores, scores of equal content.
+
+    Parameters are as at the start of training, or `moved` from there by normal draws of this standard deviation.
+    """
+    if not 2 <= length <= LONGEST:
+        raise ValueError(f"--len is {length}; from 2 to {LONGEST} tokens are drawn.")
+    scheme = posenc.parse(text)
+    if isinstance(scheme, Pattern):
+        raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
+    causal = causal or bool(bare(scheme).causal_only)
+    sizes = {"trained": max(2, length // 2), "longest": length, "causal": causal}  # what lies beyond shows too
+    dims = Dims(width=HEADS * HEAD, heads=HEADS, head=HEAD, **sizes)
+    with jax.enable_x64(True):
+        return _Probe(posenc.bind(scheme, dims), dims, length, moved).views()
+
+
+class _Probe:
+    """A scheme with parameters as at the start of training, or moved from there, and tokens to look at."""
+
+    def __init__(self, scheme: Any, dims: Dims, length: int, moved: float = 0.0):
+        self.scheme, self.dims, self.length, self.hooks = scheme, dims, length, bare(scheme)
+        key = jax.random.key(0)
+        draw = np.random.default_rng(0).normal
+        start = posenc.init(scheme, key, dims)
+        self.params = jax.tree.map(lambda a: a + moved * draw(size=a.shape), start) if moved else start
+        index = jnp.arange(length, dtype=jnp.int32)
+        self.positions = _laid(self.hooks, place(scheme, key, {"index": index, "length": jnp.int32(length)}))
+        self.x = jax.random.normal(key, (DRAWS, length, dims.width))
+
+    def views(self) -> list[View]:
+        """What there is to see, and only where position does something."""
+        found, shape = [], (DRAWS, self.length, HEADS, HEAD)
+        if self.hooks.overrides("embed"):
+            found.append(View("input: similarity of equal tokens at each position", self._similarity()))
+        if self.hooks.overrides("score", "locate", "normalize"):
+            scores = self._scores(jnp.zeros(shape)).mean(0)
+            for head in range(2) if not np.allclose(scores[0], scores[1:], equal_nan=True) else range(1):
+                found.append(View(f"score: what is added, against a token's own, head {head}", scores[head]))
+        if self.hooks.overrides("query", "key"):
+            content = jnp.broadcast_to(jax.random.normal(jax.random.key(1), (DRAWS, 1, HEADS, HEAD)), shape)
+            scores = self._scores(content)[:, 0]
+            mean, spread = scores.mean(0), scores.std(0)
+            found.append(View("query and key: score of equal content, against a token's own, mean", mean))
+            if np.nanmax(np.abs(mean)) < np.nanmax(spread):
+                found.append(View("query and key: the same, standard deviation over contents", spread))
+            content = jax.random.normal(jax.random.key(2), shape)
+            found.append(View("query and key: size of a query's scores, against no scheme", self._sizes(content)))
+        if self.hooks.overrides("value", "output"):
+            found.append(View("value: how far what arrives has turned, one less its cosine", self._turned()))
+        return [view for view in found if view.tells]
+
+    def _sizes(self, content: Any) -> np.ndarray:
+        """How much larger the differences among a query's scores are than without any scheme, `[1, L]`."""
+        plain = _Probe(posenc.parse("nope"), self.dims, self.length)
+        ours, usual = (np.nanstd(p._scores(content), axis=(0, 1, 3)) for p in (self, plain))
+        return np.where(usual > 1e-9, ours / np.maximum(usual, 1e-9), np.nan)[None]
+
+    def _turned(self) -> np.ndarray:
+        """One less the cosine between a key's value and what of it reaches a query."""
+        q = jnp.zeros((1, self.length, HEADS, HEAD))
+        arrived, sent = self._each_key(q, q)
+        size = np.linalg.norm(arrived, axis=-1)
+        cosine = (arrived * sent).sum(-1) / np.maximum(size, 1e-300)
+        return np.where(size > 1e-12, 1 - cosine, np.nan)[0, 0]
+
+    def _each_key(self, q: Any, k: Any) -> tuple[np.ndarray, np.ndarray]:
+        """What each key's value alone becomes at each query, `[draw, H, Q, K, d]`, and that value, of length one."""
+        sent = jnp.ones(HEAD) * HEAD**-0.5
+        values = jnp.eye(self.length)[:, None, :, None, None] * jnp.broadcast_to(sent, (1, 1, 1, HEADS, HEAD))
+        about = {"x": self.x[: len(q)], "positions": self.positions}
+        mask = "causal" if self.dims.causal else "full"
+
+        def one(v):
+            v = jnp.broadcast_to(v, q.shape).astype(q.dtype)
+            return posenc.attend(self.scheme, self.params, q, k, v, mask=mask, **about)
+
+        every = jax.jit(lambda: jax.lax.map(one, values) - one(0 * values[0])[None])()
+        return np.asarray(every).transpose(1, 3, 2, 0, 4), np.asarray(sent)
+
+    def _similarity(self) -> np.ndarray:
+        x = jnp.zeros((self.length, self.dims.width))
+        e = posenc.embed(self.scheme, self.params, x, positions=self.positions)
+        if not jnp.any(e):  # nothing is added; what is multiplied shows on equal tokens
+            e = posenc.embed(self.scheme, self.params, x + self.x[0, :1], positions=self.positions)
+        norm = jnp.linalg.norm(e, axis=-1)
+        return np.asarray(e @ e.T / jnp.maximum(norm[:, None] * norm[None, :], 1e-12))
+
+    def _scores(self, content: Any) -> np.ndarray:
+        """Per head the score of each pair less the score of the query's token with itself, `[draw, H, L, L]`.
+
+        Where no token sees itself, less the highest of the query's.
+        """
+        mask = "causal" if self.dims.causal else "full"
+        about = {"x": self.x, "positions": self.positions, "mask": mask}
+        if self.hooks.overrides("value", "output"):  # what is turned on its way keeps its length
+            a = np.linalg.norm(self._each_key(content, content)[0], axis=-1)
+        else:
+            a = np.asarray(weights(self.scheme, self.params, content, content, **about))
+        logs = np.where(a > 1e-300, np.log(np.maximum(a, 1e-300)), np.nan)
+        own = np.diagonal(logs, axis1=-2, axis2=-1)
+        if np.isnan(own).all():  # no token sees itself
+            own = np.max(logs, -1, initial=-np.inf, where=~np.isnan(logs))
+        return logs - np.where(np.isfinite(own), own, np.nan)[..., None]
+
+
+def _laid(hooks: Any, positions: Any) -> Any:
+    """Positions for schemes of several axes: the rows and columns of a square where there are two, else a diagonal."""
+    if isinstance(positions, tuple):
+        return tuple(_laid(s, p) for s, p in zip(hooks.parts, positions, strict=True))
+    if hooks.axes == 1 or positions.ndim > 1:
+        return positions
+    side = math.isqrt(positions.size)
+    if hooks.axes == 2 and side * side == positions.size:
+        return jnp.stack([positions // side, positions % side], -1)
+    return jnp.stack([positions] * hooks.axes, -1)
+
+
+def weights(scheme: Any, params: Any, q: Any, k: Any, **about: Any) -> Any:
+    """The weights of attention, `[batch, H, Q, K]`, from `[batch, L, H, d]` and what else `posenc.attend` takes.
+
+    Attention over one-hot values returns its weights. They are given it as wide as a head at a time, which some
+    schemes ask for, and what a scheme adds to the mixed values is taken off again.
+    """
+    length, columns = k.shape[1], []
+    mix = jax.jit(lambda params, q, k, v, more: posenc.attend(scheme, params, q, k, v, **more, **fixed))
+    fixed = {name: about.pop(name) for name in ("mask",) if name in about}
+    for start in range(0, length, k.shape[-1]):
+        hot = jnp.eye(length, k.shape[-1], -start)
+        v = jnp.broadcast_to(hot[None, :, None, :], k.shape).astype(k.dtype)
+        out = mix(params, q, k, v, about) - mix(params, q, k, 0 * v, about)
+        columns.append(out[..., : length - start])
+    return jnp.concatenate(columns, -1).swapaxes(1, 2)
+
+
+def diagram(text: str) -> str:
+    """The path of a token through attention, with each part of the scheme where it acts.
+
+    Of a list there is one for what stands before it and for each layer; of schemes in turn, those of the last.
+    """
+    whole = posenc.parse(text.split(THEN)[-1])
+    schemes = [whole.input, *whole.layers] if isinstance(whole, Pattern) else [whole]
+    return "\n\n".join(_diagram(bare(s)) for s in dict.fromkeys(schemes) if s is not None)
+
+
+def _diagram(scheme: Any) -> str:
+    parts = scheme.parts if isinstance(scheme, Chain) else (scheme,)
+    at = {hook: "".join(f"── {part.name} " for part in map(bare, parts) if part.overrides(hook)) for hook in SITES}
+    normalize = "its own weights" if at["normalize"] else "softmax"
+    query, key = f"query  ── W_q x {at['query']}", f"key    ── W_k x {at['key']}"
+    first = max(len(query), len(key))
+    scores = f"{key.ljust(first, '─')}─┴─ q·k · scale {at['scale']}{at['score']}── {normalize} ─"
+    value = f"value  ── W_v x {at['value']}"
+    lines = [
+        f"input  ── x {at['embed']}─► W_q, W_k, W_v",
+        f"{query.ljust(first, '─')}─┐",
+        f"{scores}┐",
+        f"{value.ljust(len(scores), '─')}┴─ a·v {at['value_bias']}{at['output']}─►",
+    ]
+    if scheme.contextual:
+        lines.insert(0, f"token  ── its position is reckoned from the tokens {at['locate']}─►")
+    return "\n".join(lines)
+
+
+def as_text(view: View) -> str:
+    """A matrix in numbers; of a long one, evenly spaced rows and columns."""
+    rows, columns = map(_kept, view.matrix.shape)
+    cells = [["", *map(str, columns)]]
+    cells += [[str(q) if len(rows) > 1 else "", *(_number(float(view.matrix[q, k])) for k in columns)] for q in rows]
+    width = max(len(cell) for row in cells for cell in row)
+    whole = view.matrix.shape[1]
+    note = "" if len(columns) == whole else f" ({len(columns)} of {whole} positions)"
+    return "\n".join([view.title + note, *("  ".join(cell.rjust(width) for cell in row).rstrip() for row in cells)])
+
+
+def _kept(length: int) -> np.ndarray:
+    return np.unique(np.linspace(0, length - 1, min(length, SHOWN)).round().astype(int))
+
+
+def draw(shown: list[View], title: str) -> Figure:
+    """The same matrices in colour, light where a pair scores low."""
+    from posenc.lab.figures import style
+
+    style.need_matplotlib()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(style.RC):
+        figure = Figure(figsize=(3.4 * len(shown) + 0.4, 3.3), layout="constrained")
+        for axes, view in zip(figure.subplots(1, len(shown), squeeze=False).flat, shown, strict=True):
+            image = axes.imshow(view.matrix, cmap="Blues")
+            axes.set_title(style.plain(view.title).replace(": ", "\n").replace(", ", "\n", 1), size=7.5)
+            axes.set(xlabel="key", ylabel="query")
+            figure.colorbar(image, ax=axes, shrink=0.8)
+        figure.suptitle(style.plain(title), size=9)
+    return figure
+
+
+def _number(value: float) -> str:
+    return "·" if np.isnan(value) else f"{value + 0.0:.2f}".replace("-0.00", "0.00")

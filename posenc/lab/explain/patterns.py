@@ -1,0 +1,69 @@
+"""Attention patterns of a trained model: which token each head looks at, averaged over test sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from einops import rearrange
+
+from posenc.core.parameters import join
+from posenc.lab.explain.induced import View, weights
+from posenc.lab.models.inputs import inputs
+from posenc.lab.models.layers import about
+from posenc.lab.models.transformer import Transformer
+from posenc.lab.store import folder as store
+from posenc.lab.store import parameters
+from posenc.lab.sweep import plan
+from posenc.lab.tasks.measure import evaluation_key
+from posenc.lab.train.kept import restored
+from posenc.lab.train.training import Cell, stages
+
+ROWS = 32
+
+
+def trained(run: str, text: str, size: int) -> list[View]:
+    """One view per layer and head, of the first trial of that scheme whose parameters were kept."""
+    folder = store.find(run)
+    kept = set(parameters.kept(folder))
+    lines = [line for line in store.read_plan(folder) if line["id"] in kept]
+    mine = [line for line in lines if line["label"] == text]
+    if not mine:
+        label = plan.shortest(text)
+        mine = [line for line in lines if line["label"] == label]
+    if not mine:
+        has = ", ".join(dict.fromkeys(line["label"] for line in lines)) or "none; train with --keep"
+        raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
+    cell = stages(plan.read_cell(mine[0]), mine[0]["steps"])[-1][0]
+    if not cell.shape.model.goes_on:
+        raise ValueError(f"{run!r} trained {cell.run.model!r}; patterns are drawn of encoder and decoder alone.")
+    batch = cell.task.sample(evaluation_key(cell.task, size), size, batch=ROWS, n_max=size)
+    found = patterns(restored(cell, folder, mine[0]["id"]), cell, batch)
+    return [
+        View(f"layer {layer + 1}, head {head + 1}: mean weight on {mine[0]['task']}", a)
+        for layer, heads in enumerate(found)
+        for head, a in enumerate(heads)
+    ]
+
+
+def patterns(model: Transformer, cell: Cell, batch: Any) -> list[np.ndarray]:
+    """Per layer the weights of every head, `[H, T, T]`, the mean over the batch."""
+    key, given = jax.random.key(0), inputs(batch)
+    x, found = model.enter(given, key), []
+    for n in range(cell.shape.depth):
+        turn, which = divmod(n, len(model.layers))
+        block = jax.tree.map(lambda a, turn=turn: a[turn], model.blocks[which])
+        shared, own = model.shared(which), about(model.layers[which], n, given, key)
+        found.append(np.asarray(_weights(block.attention, block.before(x, 0), shared, own)))
+        x = block(x, **own, tied=shared)
+    return found
+
+
+def _weights(attention: Any, x: Any, shared: Any, about: dict[str, Any]) -> Any:
+    dims = attention.dims
+    q = rearrange(x @ attention.query.get_value().astype(x.dtype), "b l (h d) -> b l h d", h=dims.heads)
+    k, _ = rearrange(x @ attention.key_value.get_value().astype(x.dtype), "b l (n g d) -> n b l g d", n=2, d=dims.head)
+    own = join(shared, attention.position.get_value())
+    mask = "causal" if dims.causal else "full"
+    return weights(attention.scheme, own, q, k, x=x, mask=mask, **about).mean(0)

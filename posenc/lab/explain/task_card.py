@@ -1,0 +1,204 @@
+"""What is known of a task by its name: a worked example, floors, sizes, source.
+
+All is read off the task itself, from its docstring, its settings and its samples, so that no second list can disagree.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import textwrap
+import unicodedata
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc.lab import tasks
+from posenc.lab.tasks.floors import floors
+from posenc.lab.tasks.task import Layout, Task
+from posenc.language.registry import settings
+
+LAYOUTS = {
+    Layout.TAG: "the answer in empty slots (?) after the input",
+    Layout.CLASSIFY: "one empty slot (?) after the input, and one class for it",
+    Layout.TOKENS: "an answer at the tokens themselves",
+    Layout.LM: "a text: a prompt, SEP, the answer, EOS; each token is asked for at the one before",
+    Layout.SEQ2SEQ: "a source that an encoder reads, and an answer that a decoder writes",
+}
+KEY, ROWS, SIZE, SHOWN = 0, 16, 8, 48
+"""An example is the first of so many rows that asks for anything; of this size, or one of fewer tokens than shown."""
+LONGEST, WORK = 1024, 2**20
+"""Floors are counted at sizes of at most so many tokens, on so many tokens in all."""
+_ENTRY = re.compile(r"^@\w+\{.*?(?=^@|^```|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def card(text: str, size: int | None = None) -> dict[str, Any]:
+    """What a task is, in plain values; `counted` has its floors, which cost a compilation."""
+    task = tasks.parse(text)
+    idea, lines, notes = _told(type(task))
+    sizes, n = task.sizes, _small(task) if size is None else size
+    batch = _sampled(task, n)
+    return {
+        "task": tasks.spec(task),
+        "idea": idea,
+        "lines": lines,
+        "notes": notes,
+        "layout": {"name": task.layout.value, "is": LAYOUTS[task.layout]},
+        "metric": task.metric,
+        "directions": sorted(task.directions),
+        "ability": list(task.ability),
+        "suites": list(task.suites),
+        "settings": settings(task),
+        "tokens": {"own": task.alphabet, "special": list(task.layout.specials), "classes": task.classes},
+        "sizes": {
+            "smallest": sizes.smallest,
+            "largest": sizes.largest,
+            "step": sizes.step,
+            "trained on": list(sizes.train),
+            "evaluated": list(sizes.evaluation),
+            "tokens at the largest trained on": task.tokens(sizes.train[1]),
+        },
+        "coordinates": sorted(batch.coords),
+        "strata": sorted(batch.strata),
+        "example": _example(task, n, batch),
+        "cite": re.findall(r"@\w+\{([^,\s]+),", "\n".join(entries(type(task)))),
+        "docstring": inspect.cleandoc(type(task).__doc__ or ""),
+    }
+
+
+def counted(text: str) -> dict[str, Any]:
+    """The three floors at two sizes, the largest trained on and one far beyond, and on how many rows of each."""
+    task = tasks.parse(text)
+    known = {task.sizes.train[1], *task.sizes.evaluation}
+    short = sorted(n for n in known if task.tokens(n) <= LONGEST) or [task.sizes.smallest]
+    two = list(dict.fromkeys((short[0], short[-1])))
+    rows = max(64, min(8192, WORK // task.tokens(two[-1])))
+    return {"metric": task.metric, "rows": rows, "at size": floors(task, two, rows=rows)}
+
+
+def cite(text: str) -> str:
+    """The BibTeX of a task's sources."""
+    cls = type(tasks.parse(text))
+    return "\n\n".join(entries(cls) or [f"% {cls.name}: its source names no publication to cite."])
+
+
+def entries(cls: type[Task]) -> list[str]:
+    """The BibTeX entries of a family that its task names as its sources; of a task that names none of them, all."""
+    doc = cls.__doc__ or ""
+    every = [e.strip() for text in (_module(cls), doc) for e in _ENTRY.findall(inspect.cleandoc(text))]
+    named = {e: re.match(r"@\w+\{([a-z]+)(\d{4})", e) for e in every}
+    plain = _folded(_ENTRY.sub("", inspect.cleandoc(doc)))
+    by = {e: m for e, m in named.items() if m and re.search(rf"\b{m[1]}\b", plain)}
+    dated = {m[1] for m in by.values() if m[2] in plain}
+    mine = [e for e, m in by.items() if m[1] not in dated or m[2] in plain]
+    ours = re.search(r"\(ours\b", doc.strip().split("\n\n")[0])
+    return mine or ([] if ours else every)
+
+
+def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
+    """A card in lines."""
+    sizes, tokens, example = found["sizes"], found["tokens"], found["example"]
+    first, last = sizes["trained on"]
+    beyond = ", ".join(map(str, sizes["evaluated"])) or "none"
+    bounds = f"from {sizes['smallest']}" + (f" to {sizes['largest']}" if sizes["largest"] is not None else "")
+    bounds += f" in steps of {sizes['step']}" * (sizes["step"] > 1)
+    facts = {
+        "layout": f"{found['layout']['name']}: {found['layout']['is']}",
+        "direction": " and ".join(found["directions"]),
+        "metric": found["metric"],
+        "asks for": ", ".join(found["ability"]) or "unsaid",
+        "settings": ", ".join(f"{k}={v!r}" for k, v in found["settings"].items()) or "none",
+        "tokens": f"{tokens['own']} of its own and {', '.join(tokens['special'])}; {tokens['classes']} classes",
+        "sizes": f"{bounds}; trained on {first if first == last else f'{first} to {last}'}"
+        f" ({sizes['tokens at the largest trained on']} tokens), evaluated at {beyond}",
+        "coordinates": ", ".join(found["coordinates"]) or "none",
+        "strata": ", ".join(found["strata"]) or "none",
+        "suites": ", ".join(found["suites"]) or "none",
+        "cite": ", ".join(found["cite"]) or "nothing to cite",
+    }
+    parts = ["\n".join([found["task"], f"  {found['idea']}"])]
+    parts += ["\n".join(f"      {line}" for line in found["lines"])] * bool(found["lines"])
+    parts.append("\n".join([f"  An example of size {example['size']}:", *(f"      {s}" for s in _aligned(example))]))
+    if counts is not None:
+        floor = [f"  Floors, in {counts['metric']}, counted on {counts['rows']} examples of each size:"]
+        floor += [
+            f"      size {n}: " + ", ".join(f"{name} {100 * value:.1f} %" for name, value in at.items())
+            for n, at in counts["at size"].items()
+        ]
+        parts.append("\n".join(floor))
+    parts.append("\n".join(f"  {name:<12} {value}" for name, value in facts.items()))
+    notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in found["notes"])
+    return "\n\n".join([*parts, *notes])
+
+
+def _told(cls: type) -> tuple[str, list[str], list[str]]:
+    """A docstring: the idea, the lines that show what goes in and what comes out, and the paragraphs that follow."""
+    doc = _ENTRY.sub("", inspect.cleandoc(cls.__doc__ or "")).strip()
+    idea, *rest = re.split(r"\n\s*\n", doc)
+    shown = [p for p in rest if re.search("->|EOS", p.split("\n")[0])][:1]
+    lines = [line for p in shown for line in p.splitlines()]
+    return " ".join(idea.split()), lines, [" ".join(p.split()) for p in rest if p not in shown]
+
+
+def _module(cls: type) -> str:
+    return getattr(sys.modules.get(cls.__module__), "__doc__", None) or ""
+
+
+def _folded(text: str) -> str:
+    """A text in small letters without accents, as the keys of BibTeX are."""
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).lower()
+
+
+def _small(task: Task) -> int:
+    """A size whose example fits a few lines, if there is one."""
+    low, high = task.sizes.smallest, task.sizes.largest
+    wanted = max(low, SIZE if high is None else min(SIZE, high))
+    return next((n for n in range(wanted, low, -1) if task.sizes.has(n) and task.tokens(n) <= SHOWN), low)
+
+
+def _sampled(task: Task, n: int) -> Any:
+    task.check_size(n)
+    sample = jax.jit(lambda key: task.sample(key, n, batch=ROWS, n_max=n))
+    return jax.device_get(sample(jax.random.key(KEY)))
+
+
+def _example(task: Task, n: int, batch: Any) -> dict[str, Any]:
+    """One row: what is read, what is asked for at each place, and what the oracle answers to the prompt."""
+    row = int(np.argmax(batch.score.any(1)))
+    valid, score, tokens, targets = (a[row] for a in (batch.valid, batch.score, batch.tokens, batch.targets))
+    classes = task.layout not in (Layout.LM, Layout.SEQ2SEQ)
+    empty = task.special("EMPTY") if "EMPTY" in task.layout.specials else None
+    source = None if batch.source is None else batch.source[row][batch.source_valid[row]].tolist()
+    prompt = tokens[batch.prompt[row]].tolist() if source is None else source
+    named = {
+        "source": None if source is None else [task.word(t) for t in source],
+        "in": ["?" if t == empty else task.word(t) for t in tokens[valid].tolist()],
+        "out": [
+            None if not asked else str(t) if classes else task.word(t)
+            for t, asked in zip(targets[valid].tolist(), score[valid].tolist(), strict=True)
+        ],
+    }
+    answer = [int(t) for t in task.answer(list(prompt))]
+    ids = {"prompt": prompt, "answer": answer, "targets": targets[score].tolist()}
+    return {"size": n, **named, "oracle": [str(t) if classes else task.word(t) for t in answer], "ids": ids}
+
+
+def _aligned(example: dict[str, Any], width: int = 96) -> list[str]:
+    """What is read above what is asked for, column under column, cut where a line ends."""
+    lines = []
+    if example["source"] is not None:
+        lines += ["source  " + " ".join(example["source"])]
+    columns = [(a, "·" if b is None else b) for a, b in zip(example["in"], example["out"], strict=True)]
+    row: list[tuple[str, str]] = []
+    for column in [*columns, None]:
+        full = sum(max(map(len, c)) + 1 for c in [*row, column or ("", "")]) + 8 > width
+        if column is None or full:
+            wide = [max(map(len, c)) for c in row]
+            for name, which in (("in", 0), ("out", 1)):
+                cells = (c[which].ljust(w) for c, w in zip(row, wide, strict=True))
+                lines.append(f"{name:<8}{' '.join(cells)}".rstrip())
+            row = []
+        row += [column] if column is not None else []
+    return [*lines, "oracle  " + " ".join(example["oracle"])]

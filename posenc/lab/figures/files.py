@@ -1,0 +1,85 @@
+"""A figure as files: SVG, PDF and PNG of the same bytes for the same results, with their source inside and data beside.
+
+Nothing in them depends on the hour, the machine or the order of arrival.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posenc.lab.figures import style
+from posenc.lab.results.results import COLUMNS, Results
+from posenc.lab.results.statistics import cells
+from posenc.lab.store import disk
+from posenc.lab.store.folder import digest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("svg", "pdf", "png")
+HEAD = tuple("accuracy" if name == "value" else name for name in COLUMNS)
+"""What columns are called in files: a value is the share right, whatever the metric, also where that is an error."""
+_TEXT = ("task", "scheme", "family", "trial", "outcome", "metric")
+
+
+def save(figure: Figure, folder: Path, name: str, results: Results, caption: str) -> list[Path]:
+    """Write `name` as .svg, .pdf, .png, .csv and .caption.txt; returns their paths."""
+    disk.check_name(name)
+    folder = Path(folder)
+    with disk.guarded(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    about = source(results)
+    written = [disk.write(folder / f"{name}.{kind}", drawn(figure, kind, name, about)) for kind in FORMATS]
+    written.append(disk.write(folder / f"{name}.csv", data(results).encode()))
+    return [*written, disk.write(folder / f"{name}.caption.txt", (caption.strip() + "\n").encode())]
+
+
+def drawn(figure: Figure, kind: str, name: str, about: str) -> bytes:
+    """A figure in one of the formats, with its name and what it shows inside."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    with matplotlib.rc_context(style.RC):
+        figure.savefig(buffer, format=kind, metadata=_metadata(kind, name, about))
+    return buffer.getvalue()
+
+
+def source(results: Results) -> str:
+    """Where the numbers come from, in one line: run, code, libraries, devices, and a hash of the trials."""
+    said = [f"run {results.name}", *(f"{k} {', '.join(v)}" for k, v in results.provenance().items())]
+    trials = results.trials()
+    return style.plain("; ".join([*said, f"{len(trials)} trials {digest(trials)}"]))
+
+
+def data(results: Results) -> str:
+    """Every run at every size as CSV; `chosen` says which learning rate figures show."""
+    rates = {(c.task, c.scheme): c.rate for c in cells(results)}
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, [*HEAD, "chosen"], lineterminator="\n")
+    writer.writeheader()
+    for row in listed(results):
+        chosen = rates[row["task"], row["scheme"]] == row["lr"]
+        writer.writerow({k: harmless(v) if k in _TEXT else v for k, v in row.items()} | {"chosen": chosen})
+    return buffer.getvalue()
+
+
+def listed(results: Results) -> list[dict[str, Any]]:
+    """One dict per trial and size, under the names that columns have in files."""
+    return [dict(zip(HEAD, map(row.get, COLUMNS), strict=True)) for row in results.rows()]
+
+
+def harmless(text: Any) -> str:
+    """A text cell that no spreadsheet takes for a formula."""
+    shown = style.plain(text)
+    return f"'{shown}" if shown[:1] in ("=", "+", "-", "@") else shown
+
+
+def _metadata(kind: str, name: str, about: str) -> dict[str, Any]:
+    if kind == "svg":
+        return {"Title": name, "Description": about, "Creator": "posenc", "Date": None}
+    if kind == "pdf":
+        return {"Title": name, "Subject": about, "Creator": "posenc", "Producer": "matplotlib", "CreationDate": None}
+    return {"Title": name, "Description": about, "Software": "posenc"}

@@ -1,0 +1,130 @@
+"""What trained models get right in groups of examples, as text and as figures: the median over runs, with their number.
+
+One grouping is a line over its values, two are a heat map. Rows are those of `posenc.lab.sweep.evaluate.groups`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posenc.lab.figures import style
+from posenc.lab.figures.files import harmless
+from posenc.lab.figures.panels import line, places, shape
+from posenc.lab.results.statistics import summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Rows = list[dict[str, Any]]
+Groups = dict[tuple[int, ...], list[float]]
+
+
+def as_text(rows: Rows, by: Sequence[str], left_out: int) -> str:
+    """A block for each scheme on each task: a grid for two groupings, else a line for each group."""
+    parts = []
+    for (task, scheme), groups in _cells(rows, by).items():
+        lines = _grid(groups, by) if len(by) == 2 else _list(groups, by)
+        parts.append("\n".join([f"{style.plain(scheme)} · {style.plain(task)}", *lines]))
+    return "\n\n".join([*parts, note(rows, left_out)])
+
+
+def note(rows: Rows, left_out: int) -> str:
+    """What a reader must know once."""
+    trials: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        trials.setdefault((row["task"], row["scheme"]), set()).add(row["trial"])
+    runs = sorted({len(each) for each in trials.values()})
+    metric = ", ".join(sorted({"accuracy" if r["metric"] == "error" else r["metric"] for r in rows}))
+    many = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else f"{runs[0]}"
+    return (
+        f"Median of runs ({many} of each scheme), at the learning rate chosen on validation examples; {metric} over all"
+        f" examples of a group. Diverged trials left out: {left_out}. Floors are of whole sizes, as `posenc evaluate`"
+        " without groups and `posenc describe TASK` count them."
+    )
+
+
+def as_csv(rows: Rows, by: Sequence[str]) -> str:
+    """Every trial and group, with what was counted."""
+    columns = ["task", "scheme", "trial", "seed", "lr", *by, "correct", "scored", "exact", "last", "rows", "value"]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([*columns[:-1], "accuracy"])  # the share right, whatever the metric
+    for row in rows:
+        writer.writerow([harmless(row[c]) if isinstance(row[c], str) else row[c] for c in columns])
+    return buffer.getvalue()
+
+
+def draw(rows: Rows, by: Sequence[str]) -> Figure:
+    """A panel for each task with a line for each scheme, or for two groupings a heat map for each scheme and task."""
+    if len(by) > 2:
+        raise ValueError(f"A figure shows one grouping or two, and {', '.join(by)} are {len(by)}; leave some out.")
+    style.need_matplotlib()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(style.RC):
+        found = _cells(rows, by)
+        names = list(found) if len(by) == 2 else list(dict.fromkeys(task for task, _ in found))
+        looks = style.looks((row["scheme"], row["family"]) for row in rows)
+        down, across = shape(len(names))
+        below = 0 if len(by) == 2 else 0.22 * style.lines(looks, 3.3 * across)
+        figure = Figure(figsize=(3.3 * across, 2.7 * down + below), layout="constrained")
+        for axes, name in zip(places(figure, len(names)), names, strict=True):
+            if len(by) == 2:
+                _heat(axes, found[name], by)
+                axes.set_title(style.title(f"{name[1]} · {name[0]}"))
+                continue
+            for (task, scheme), groups in found.items():
+                if task == name:
+                    line(axes, {group[0]: values for group, values in groups.items()}, looks[scheme], scheme)
+            axes.set(xlabel=by[0], ylabel="accuracy", ylim=(-0.02, 1.02))
+            axes.set_title(style.title(name))
+        if len(by) == 1:
+            style.legend(figure, looks)
+    return figure
+
+
+def _cells(rows: Rows, by: Sequence[str]) -> dict[tuple[str, str], Groups]:
+    """Task and scheme to group to the values of its runs."""
+    found: dict[tuple[str, str], Groups] = {}
+    for row in rows:
+        group = tuple(row[name] for name in by)
+        found.setdefault((row["task"], row["scheme"]), {}).setdefault(group, []).append(row["value"])
+    return found
+
+
+def _grid(groups: Groups, by: Sequence[str]) -> list[str]:
+    down, across = (sorted({group[n] for group in groups}) for n in (0, 1))
+    head = [f"{by[0]} \\ {by[1]}", *map(str, across)]
+    table = [[str(a), *(_median(groups.get((a, b))) for b in across)] for a in down]
+    widths = [max(len(row[k]) for row in [head, *table]) for k in range(len(head))]
+    return ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in [head, *table]]
+
+
+def _list(groups: Groups, by: Sequence[str]) -> list[str]:
+    lines = []
+    for group, values in sorted(groups.items()):
+        s = summary(values)
+        named = ", ".join(f"{name} {value}" for name, value in zip(by, group, strict=True))
+        lines.append(f"  {named}: {s.median:.2f} [{s.low:.2f}–{s.high:.2f}], n = {s.n}")
+    return lines
+
+
+def _median(values: list[float] | None) -> str:
+    return "·" if values is None else f"{summary(values).median:.2f}"
+
+
+def _heat(axes: Any, groups: Groups, by: Sequence[str]) -> None:
+    down, across = (sorted({group[n] for group in groups}) for n in (0, 1))
+    grid = np.array([[summary(groups[a, b]).median if (a, b) in groups else np.nan for b in across] for a in down])
+    axes.set_facecolor(style.BAND)
+    image = axes.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0, vmax=1, aspect="auto", origin="lower")
+    axes.set_xticks(range(len(across)), across)
+    axes.set_yticks(range(len(down)), down)
+    axes.set(xlabel=by[1], ylabel=by[0])
+    axes.figure.colorbar(image, ax=axes, label="accuracy", ticks=[0, 0.5, 1])

@@ -1,0 +1,167 @@
+"""Results as text, CSV, Markdown, LaTeX or JSON. No time stands in a table, so equal results give equal bytes.
+
+A row is a scheme on a task: how many runs, how all its trials ended, its learning rate, then the median and spread at
+each size. Tasks trained and measured at the same sizes share a block.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+
+from posenc.lab.figures.captions import brackets, chosen, counts
+from posenc.lab.figures.files import harmless
+from posenc.lab.figures.style import plain
+from posenc.lab.results.results import Results
+from posenc.lab.results.statistics import Cell, Summary, cells, summary
+from posenc.lab.store.folder import FAILURES
+
+HEAD = ("task", "scheme", "n", "done", "diverged", "failed", "lr")
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_LATEX |= {c: f"\\{c}" for c in "&%$#_{}"}
+
+
+def table(results: Results, format: str = "text") -> str:
+    """All results of a run as one text. The formats are text, csv, md, latex and json."""
+    writers: dict[str, Callable[[tuple[Cell, ...], list[str]], str]] = {
+        **{"text": _text, "csv": _csv, "md": _markdown, "latex": _latex, "json": _json}
+    }
+    if format not in writers:
+        raise ValueError(f"No table format is called {format!r}; take {', '.join(writers)}.")
+    found = cells(results)
+    return writers[format](found, notes(found, results))
+
+
+def notes(found: tuple[Cell, ...], results: Results) -> list[str]:
+    """What a reader must know once: the metric, the brackets, how rates were chosen, how trials ended, whose code."""
+    named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
+    named["last"] = "accuracy at the last place"
+    metrics: dict[str, set[str]] = {}
+    for cell in found:
+        if cell.metric:
+            metrics.setdefault(named.get(cell.metric, cell.metric), set()).add(plain(cell.task))
+    said = [k if len(metrics) == 1 else f"{k} ({', '.join(sorted(v))})" for k, v in sorted(metrics.items())]
+    lines = [f"Median of runs; {'; '.join(said) or 'no result yet'}. Brackets: {brackets(found)}. * sizes trained on."]
+    if how := chosen(found):
+        lines.append(f"n counts runs at lr, {'; '.join(how)}. Other counts are of all rates tried.")
+    commits = results.provenance().get("commit", [])
+    mixed = [f"These records come of {len(commits)} commits: {', '.join(map(plain, commits))}."]
+    return [*lines, counts(found, results.unreadable), *(mixed if len(commits) > 1 else [])]
+
+
+def _blocks(found: tuple[Cell, ...]) -> list[tuple[list[str], list[list[str]], list[int]]]:
+    """Header, rows and the number of rows of each task, for all tasks trained and measured at the same sizes."""
+    shapes: dict[tuple[str, tuple[int, int]], tuple] = {}
+    for task, (low, high) in sorted({(c.task, c.trained) for c in found}):
+        sizes = sorted({n for c in found if (c.task, c.trained) == (task, (low, high)) for n in c.values})
+        shapes[task, (low, high)] = (tuple(sizes), tuple(n for n in sizes if low <= n <= high))
+    blocks = []
+    for sizes, trained in dict.fromkeys(shapes.values()):
+        inside = [c for c in found if shapes[c.task, c.trained] == (sizes, trained)]
+        header = [*HEAD, *(f"{n}*" if n in trained else str(n) for n in sizes)]
+        tasks = dict.fromkeys(c.task for c in inside)
+        blocks.append((header, [_row(c, sizes) for c in inside], [sum(c.task == t for c in inside) for t in tasks]))
+    return blocks
+
+
+def _row(cell: Cell, sizes: Sequence[int]) -> list[str]:
+    sums = [summary(cell.values.get(n, ())) for n in sizes]
+    rate = "–" if cell.rate is None else f"{cell.rate:g}"
+    return [plain(cell.task), plain(cell.scheme), *map(str, _counts(cell)), rate, *(_shown(s, cell.n) for s in sums)]
+
+
+def _counts(cell: Cell) -> list[int]:
+    failed = sum(cell.counts.get(k, 0) for k in FAILURES)
+    return [cell.n, cell.counts.get("done", 0), cell.counts.get("diverged", 0), failed]
+
+
+def _shown(s: Summary, n: int) -> str:
+    """Median and spread; the number of runs too, where it is not the row's."""
+    if s.n == 0:
+        return "–"
+    spread = f" [{s.low:.2f}–{s.high:.2f}]" if s.n > 1 else ""
+    return f"{s.median:.2f}{spread}" + (f" n={s.n}" if s.n != n else "")
+
+
+def _text(found: tuple[Cell, ...], notes: list[str]) -> str:
+    parts = []
+    for header, rows, tasks in _blocks(found):
+        widths = [max(len(r[k]) for r in [header, *rows]) for k in range(len(header))]
+        rule = "  ".join("─" * w for w in widths)
+        lines, start = [_aligned(header, widths).rstrip(), rule], 0
+        for many in tasks:
+            group = rows[start : start + many]
+            for number, row in enumerate(group):  # a task is named once
+                lines.append(_aligned(["" if number else row[0], *row[1:]], widths).rstrip())
+            start += many
+        parts.append("\n".join(lines))
+    return "\n\n".join([*parts, "\n".join(notes)]) + "\n"
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    """Names to the left, numbers to the right, spreads to the left again, under one another."""
+    cells = [c.rjust(w) if 2 <= k < len(HEAD) else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))]
+    return "  ".join(cells)
+
+
+def _markdown(found: tuple[Cell, ...], notes: list[str]) -> str:
+    parts = []
+    for header, rows, _ in _blocks(found):
+        marks = ["---:" if 2 <= k < len(HEAD) else "---" for k in range(len(header))]
+        escaped = [[c.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_") for c in r] for r in [header, *rows]]
+        lines = [escaped[0], marks, *escaped[1:]]
+        parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    return "\n\n".join([*parts, "\n".join(notes).replace("* sizes", "\\* sizes")]) + "\n"
+
+
+def _latex(found: tuple[Cell, ...], notes: list[str]) -> str:
+    """A booktabs tabular; put `\\usepackage{booktabs}` in the preamble."""
+    parts = []
+    for header, rows, tasks in _blocks(found):
+        lines = [rf"\begin{{tabular}}{{ll{'r' * (len(HEAD) - 2)}{'l' * (len(header) - len(HEAD))}}}", r"\toprule"]
+        lines += [_cells(header), r"\midrule"]
+        start = 0
+        for many in tasks:
+            lines += [_cells(row) for row in rows[start : start + many]] + [r"\midrule"]
+            start += many
+        parts.append("\n".join([*lines[:-1], r"\bottomrule", r"\end{tabular}"]))
+    return "\n\n".join([*parts, "\n".join(f"% {line}" for line in notes)]) + "\n"
+
+
+def _cells(row: Sequence[str]) -> str:
+    escaped = ("".join(_LATEX.get(c, c) for c in cell).replace("–", "--") for cell in row)
+    return " & ".join(escaped) + r" \\"
+
+
+def _csv(found: tuple[Cell, ...], notes: list[str]) -> str:
+    """One header for all tasks; per size three columns of full precision: median, low, high."""
+    sizes = sorted({n for c in found for n in c.values})
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([*HEAD, "spread", *(f"{n}{what}" for n in sizes for what in ("", " low", " high"))])
+    for cell in found:
+        sums = [summary(cell.values.get(n, ())) for n in sizes]
+        kinds = sorted({s.kind for s in sums if s.n})
+        numbers = [v for s in sums for v in ((s.median, s.low, s.high) if s.n else ("", "", ""))]
+        rate = "" if cell.rate is None else cell.rate
+        head = [harmless(cell.task), harmless(cell.scheme), *_counts(cell), rate, "; ".join(kinds)]
+        writer.writerow([*head, *numbers])
+    return buffer.getvalue()
+
+
+def _json(found: tuple[Cell, ...], notes: list[str]) -> str:
+    """One object per row, the values of all runs with it."""
+    rows = []
+    for cell in found:
+        about = dict(zip(HEAD, [cell.task, cell.scheme, *_counts(cell), cell.rate], strict=True))
+        about |= {"family": cell.family, "metric": cell.metric, "trained": list(cell.trained), "outcomes": cell.counts}
+        sums = {n: summary(v) for n, v in cell.values.items()}
+        about["sizes"] = {
+            str(n): {"n": s.n, "median": s.median, "mean": s.mean, "low": s.low, "high": s.high, "spread": s.kind}
+            | {"values": list(cell.values[n])}
+            for n, s in sums.items()
+        }
+        rows.append(about)
+    return json.dumps({"rows": rows, "notes": notes}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

@@ -1,0 +1,80 @@
+"""What stands before a model's first layer and after its last: embedding, stem, what acts on the input, readout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from posenc.attention.attend import embed
+from posenc.coordinates import place
+from posenc.core.compose import Pattern, Windowed, bare, leaves
+from posenc.core.parameters import init, split
+from posenc.lab.models.inputs import Inputs, told
+from posenc.lab.models.parts import dropout
+from posenc.lab.models.shape import Shape
+from posenc.naming import spec
+
+INSIDE = ("locate", "query", "key", "value", "score", "normalize", "value_bias", "output", "scale")
+"""The hooks that act in attention."""
+
+
+class Ends(nnx.Module):
+    """A base of models. It holds what is not of one layer: `tied`, `embedding`, `readout`, and a `stem`'s."""
+
+    input: Any
+    """The scheme that acts on the input."""
+    shape: Shape
+
+    def _outer(self, rngs: Any, schemes: tuple[Any, ...] = (), features: int | None = None) -> tuple[Any, ...]:
+        """The parameters that layers share, the embedding, the readout of so many features, and a stem's."""
+        shape, width = self.shape, self.shape.dims.width
+        features = width if features is None else features
+        every = {spec(bare(s)): bare(s) for s in (self.input, *schemes) if s is not None}
+        tied = {name: split(s, init(s, rngs.params(), shape.dims))[0] for name, s in every.items()}
+        readout = rngs.params.normal((features, shape.classes)) * features**-0.5
+        # not unit normal: tokens would drown positions in learned tables, which start at 0.02
+        embedding = rngs.params.normal((shape.vocab, width)) * width**-0.5
+        stem = (shape.stem.init(rngs.params.normal, shape.dims),) if shape.stem else ()
+        return tied, embedding, readout, *stem
+
+    def _keep(self, tied: Any, embedding: Any, readout: Any, *stem: Any) -> None:
+        self.tied, self.embedding, self.readout = nnx.Param(tied), nnx.Param(embedding), nnx.Param(readout)
+        if stem:
+            self.stem = nnx.Param(stem[0])
+
+    def enter(self, inputs: Inputs, key: PRNGKeyArray, train: bool = False) -> Float[Array, "B T D"]:
+        """The input of the first layer: the tokens' embedding, through the stem, then what acts on the input."""
+        x = self.embedding.get_value()[inputs.tokens].astype(self.shape.dtype)
+        segments = inputs.valid.astype(jnp.int32)
+        if self.shape.stem is not None:
+            own, causal = self.stem.get_value(), self.shape.dims.causal
+            x = jax.vmap(lambda x, s: self.shape.stem(own, x, s, causal))(x, segments)
+        if self.input is not None:
+            shared = self.tied.get_value()[spec(bare(self.input))]
+            positions = place(self.input, key, told(inputs), train=train)
+            x = embed(self.input, shared, x, positions=positions, segments=segments)
+        return dropout(self.shape.dropout, key, train).at("embedding")(x)
+
+    def leave(self, x: Float[Array, "B T features"]) -> Float[Array, "B T classes"]:
+        """Logits, in float32."""
+        logits = x @ self.readout.get_value().astype(x.dtype)
+        return logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
+
+
+def only_input(scheme: Any, shape: Shape) -> Any:
+    """The scheme itself where it acts on nothing but the input: other schemes need attention, which not all have."""
+    name = shape.model.name
+    if isinstance(scheme, Pattern | Windowed):
+        what = "list of layers' schemes" if isinstance(scheme, Pattern) else "window"
+        raise ValueError(f"{name!r} has no attention that a {what} could act in; take scheme=nope, or learned.")
+    for s in leaves(scheme):
+        if s.overrides(*INSIDE):
+            raise ValueError(
+                f"{name!r} has no attention that {s.name!r} could act in; take scheme=nope, or one that acts on the"
+                " input, such as sinusoidal or learned."
+            )
+    return scheme

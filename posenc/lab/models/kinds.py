@@ -1,0 +1,229 @@
+"""The models by name: `parse("lstm(bidirectional=True)")`. What each sees and takes is said here, without jax.
+
+What builds one is named and imported only when it is built (`posenc.lab.models.shape`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, ClassVar, Literal, dataclass_transform
+
+from posenc.language import grammar
+from posenc.language.registry import Registry, call, convert, identity
+
+MODELS = Registry("model", "posenc.lab.models.kinds")
+Attention = Literal["scaled_dot", "dot", "additive", "average"]
+
+
+@dataclass_transform(frozen_default=True)
+class Model:
+    """A kind of model. Subclasses are final frozen dataclasses, named by the class statement.
+
+    The sizes that it reads are those of `Run`: width and depth, and what `reads` names.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
+    name: ClassVar[str]
+    builder: ClassVar[str]
+    """The class, or function of a scheme, a shape and a key, that makes it: "transformer.Transformer"."""
+    revision: ClassVar[int] = 1
+    """Raised when the model changes its numbers: part of every trial's identity."""
+    reads: ClassVar[tuple[str, ...]] = ()
+    """The settings of `Run` that it has a use for, of those that not every model has: see `OPTIONAL`."""
+    source: ClassVar[str] = ""
+    """Whether it reads a source beside its tokens: not, "where there is one", or "always"."""
+    binds: ClassVar[bool] = False
+    """Whether it fills the settings that a scheme leaves open by itself: its attentions see differently far."""
+    goes_on: ClassVar[bool] = False
+    """Whether another scheme can go on with its parameters."""
+    causal: Any = property(lambda self: not self.bidirectional)
+    """Whether a token sees only those before it and itself."""
+
+    def __init_subclass__(cls, name: str):
+        if cls.__mro__[1] is not Model:
+            raise TypeError(f"{cls.__name__} extends {cls.__mro__[1].__name__}, but models are final.")
+        dataclasses.dataclass(frozen=True)(cls)
+        cls.name = name
+        MODELS.add(name, cls)
+
+    def __post_init__(self):
+        convert(self)
+        self.validate()
+
+    def validate(self) -> None:
+        """Refuse settings that have no meaning, in one `ValueError` sentence."""
+
+    @property
+    def attends(self) -> bool:
+        """Whether it has attention that a scheme of any kind can act in."""
+        return "attention" in self.reads
+
+    def weights(self, run: Any) -> int:
+        """The numbers in the matrices of one layer."""
+        raise TypeError(f"{type(self).__name__} does not say how many numbers a layer has.")
+
+    def pairs(self, run: Any) -> int:
+        """The numbers that one layer makes for each pair of tokens."""
+        if not self.attends:
+            return 0
+        return run.width if run.attention == "additive" else run.heads
+
+
+OPTIONAL = {"heads": 4, "hidden": None, "norm": "pre", "attention": "scaled_dot"}
+"""Settings of `Run` that not every model reads, and their defaults: what is read by nobody is not to be changed."""
+
+
+def _transformer(run: Any) -> int:
+    return 4 * run.width**2 + 2 * run.width * run.hidden
+
+
+class Encoder(Model, name="encoder"):
+    """A Transformer in which every token sees every other (Vaswani et al., 2017)."""
+
+    builder = "transformer.Transformer"
+    reads = tuple(OPTIONAL)
+    goes_on = True
+    causal = False
+
+    def weights(self, run):
+        return _transformer(run)
+
+
+class Decoder(Model, name="decoder"):
+    """A Transformer in which a token sees those before it and itself (Vaswani et al., 2017)."""
+
+    builder = "transformer.Transformer"
+    reads = tuple(OPTIONAL)
+    goes_on = True
+    causal = True
+
+    def weights(self, run):
+        return _transformer(run)
+
+
+class EncoderDecoder(Model, name="encoder_decoder"):
+    """A Transformer that reads a source both ways, and one that looks at it and writes (Vaswani et al., 2017)."""
+
+    cross: Literal["nope", "same"] = "nope"
+    """What the scheme does between the two: nothing, as published, or the same, where it is defined."""
+
+    builder = "encoder_decoder.EncoderDecoder"
+    reads = tuple(OPTIONAL)
+    source = "always"
+    binds = True
+    causal = True
+
+    def weights(self, run):
+        return 2 * _transformer(run) + 4 * run.width**2  # a layer of each, and what looks at the source
+
+
+class RNN(Model, name="rnn"):
+    """A recurrent network without gates, one state for each token (Elman, 1990)."""
+
+    bidirectional: bool = False
+
+    builder = "recurrent.Recurrent"
+
+    def weights(self, run):
+        return 2 * (1 + 2 * self.bidirectional) * run.width**2
+
+
+class LSTM(Model, name="lstm"):
+    """A recurrent network with a memory behind three gates (Hochreiter and Schmidhuber, 1997)."""
+
+    bidirectional: bool = False
+    forget: float = 1.0
+    """What the forget gate's bias starts at, so that memory lasts at the start (Jozefowicz et al., 2015)."""
+
+    builder = "recurrent.Recurrent"
+
+    def weights(self, run):
+        return 8 * (1 + 2 * self.bidirectional) * run.width**2
+
+
+class GRU(Model, name="gru"):
+    """A recurrent network with two gates and no memory apart from its state (Cho et al., 2014)."""
+
+    bidirectional: bool = False
+
+    builder = "recurrent.Recurrent"
+
+    def weights(self, run):
+        return 6 * (1 + 2 * self.bidirectional) * run.width**2
+
+
+class RNNSearch(Model, name="rnnsearch"):
+    """A bidirectional network reads, another writes and looks by additive attention at what was read (Bahdanau et al.,
+    2014); where a task has no source, it reads the tokens themselves."""
+
+    builder = "search.RNNSearch"
+    source = "where there is one"
+    causal = False
+
+    def weights(self, run):
+        return 24 * run.width**2  # its depth is the reader's; the writer weighs about as much as one layer
+
+    def pairs(self, run):
+        return run.width
+
+
+class Convolution(Model, name="convolution"):
+    """Convolutions of k tokens, each layer added to its input (Gehring et al., 2017; Bai et al., 2018)."""
+
+    k: int = 4
+    bidirectional: bool = False
+
+    builder = "convolution.Convolution"
+
+    def validate(self):
+        if self.k < 1:
+            raise ValueError(f"convolution has k taps, which is {self.k}; it is at least 1.")
+
+    def weights(self, run):
+        return self.k * run.width**2
+
+
+class Averaging(Model, name="averaging"):
+    """A bag of words: the mean of all tokens in sight through feed-forward layers (Iyyer et al., 2015)."""
+
+    bidirectional: bool = False
+
+    builder = "averaging.Averaging"
+
+    def weights(self, run):
+        return run.width**2
+
+
+@functools.cache
+def parse(text: str) -> Model:
+    """The model that a text names.
+
+    >>> parse("lstm(True)").causal
+    False
+    """
+    tree = grammar.read(text)
+    if not isinstance(tree, grammar.Call):
+        raise ValueError(f"{text!r} is not one model; write one name with settings, for example 'convolution(k=4)'.")
+    return MODELS.make(tree)
+
+
+def spec(model: Model) -> str:
+    """The shortest text of a model."""
+    return grammar.write(call(model, model.name))
+
+
+def full(model: Model) -> str:
+    """The text of a model with every setting written out."""
+    return grammar.write(grammar.Call(model.name, (), tuple(identity(model).items())))
+
+
+def check(model: Model, settings: dict[str, Any]) -> None:
+    """Refuse settings of a run that this model has no use for."""
+    for name, usual in OPTIONAL.items():
+        if name not in model.reads and settings[name] != usual:
+            others = ", ".join(n for n in MODELS.names() if name in MODELS.find(n).reads)
+            raise ValueError(
+                f"{name} is {settings[name]!r}, but {model.name!r} has no {name}; leave it at {usual!r}, or take one of"
+                f" {others}."
+            )

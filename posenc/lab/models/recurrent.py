@@ -1,0 +1,106 @@
+"""Recurrent networks: layers of Flax's own cells, run from left to right, or both ways and their states side by side.
+
+    rnn    h' = tanh(W x + U h + b)
+    gru    r, z = σ(W x + U h + b),   n = tanh(W x + b + r ⊙ U h),   h' = (1 - z) ⊙ n + z ⊙ h
+    lstm   i, f, o = σ(W x + U h + b),   g = tanh(W x + U h + b),   c' = f ⊙ c + i ⊙ g,   h' = o ⊙ tanh(c')
+
+Each gate has its own rows of W, U and b; gru's n has no bias within. States begin at zero, and padding leaves them as
+they are. W is N(0, 1 / inputs) at the start, U orthogonal gate by gate, where Flax draws it so for all gates at once.
+States are float32 at least.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from posenc.core.scheme import bias_dtype
+from posenc.lab.models import kinds
+from posenc.lab.models.draws import cut
+from posenc.lab.models.ends import Ends, only_input
+from posenc.lab.models.inputs import Inputs
+from posenc.lab.models.parts import dropout
+from posenc.lab.models.shape import Shape
+from posenc.numerics.orthogonal import haar
+
+CELLS = {"rnn": nnx.SimpleCell, "lstm": nnx.OptimizedLSTMCell, "gru": nnx.GRUCell, "rnnsearch": nnx.GRUCell}
+
+
+class Layer(nnx.Module):
+    """One cell from the first token to the last, and in a layer that sees both ways one more back."""
+
+    def __init__(self, model: Any, inputs: int, width: int, *, rngs: Any):
+        self.ahead = cell(model, inputs, width, rngs)
+        self.both = getattr(model, "bidirectional", True)
+        if self.both:
+            self.back = cell(model, inputs, width, rngs)
+
+    def __call__(self, x: Float[Array, "B T D"], valid: Bool[Array, "B T"]) -> Float[Array, "B T features"]:
+        h = states(self.ahead, x, valid)
+        if not self.both:
+            return h
+        return jnp.concatenate([h, states(self.back, x[:, ::-1], valid[:, ::-1])[:, ::-1]], -1)
+
+
+class Recurrent(Ends):
+    """Tokens to logits at every token, by `shape.depth` layers."""
+
+    def __init__(self, scheme: Any, shape: Shape, key: PRNGKeyArray):
+        self.input, self.shape = only_input(scheme, shape), shape
+        features = (1 + shape.model.bidirectional) * shape.dims.width
+        *blocks, outer = cut([*stack(shape.model, shape), (lambda r: self._outer(r, features=features), None)], key)
+        self.blocks = nnx.List(blocks)
+        self._keep(*outer)
+
+    def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
+        """Padding changes no state. `key` draws positions, where coordinates are random, and what dropout leaves."""
+        drop = dropout(self.shape.dropout, key, train)
+        x = self.enter(inputs, key, train)
+        for n, block in enumerate(self.blocks):
+            x = drop.at("layer", n)(block(x, inputs.valid))
+        return self.leave(x)
+
+
+def stack(model: Any, shape: Shape) -> list[tuple[Any, None]]:
+    """What builds each layer: the first reads the input, the others the states below."""
+    width = shape.dims.width
+    features = (1 + getattr(model, "bidirectional", True)) * width
+    return [
+        (lambda rngs, reads=features if n else width: Layer(model, reads, width, rngs=rngs), None)
+        for n in range(shape.depth)
+    ]
+
+
+def cell(model: Any, inputs: int, width: int, rngs: Any) -> Any:
+    """A cell of Flax with weights from `rngs.params.normal`."""
+    scaled = lambda key, shape, dtype: rngs.params.normal(shape) * shape[0] ** -0.5  # noqa: E731
+    rotation = lambda key, shape, dtype: orthogonal(rngs.params.normal, *shape)  # noqa: E731
+    made = CELLS[model.name](inputs, width, dtype=None, kernel_init=scaled, recurrent_kernel_init=rotation, rngs=rngs)
+    if isinstance(model, kinds.LSTM):
+        made.dense_h.bias = nnx.Param(jnp.repeat(jnp.array([0.0, model.forget, 0.0, 0.0]), width))
+    return made
+
+
+def orthogonal(normal: Any, width: int, columns: int) -> Float[Array, "width columns"]:
+    """A random rotation or reflection for each gate, side by side."""
+    return jax.vmap(haar)(normal((columns // width, width, width))).swapaxes(0, 1).reshape(width, columns)
+
+
+def states(cell: Any, x: Float[Array, "B T D"], valid: Bool[Array, "B T"]) -> Float[Array, "B T width"]:
+    """The state after each token, zero at padding."""
+
+    def step(carry, token):
+        here, real = token
+        fresh, state = cell(carry, here)
+        carry = jax.tree.map(lambda new, old: jnp.where(real[:, None], new, old), fresh, carry)
+        return carry, jnp.where(real[:, None], state, 0)
+
+    exact = bias_dtype(x)
+    zero = jnp.zeros((x.shape[0], cell.hidden_features), exact)
+    start = (zero, zero) if isinstance(cell, nnx.OptimizedLSTMCell) else zero
+    found = jax.lax.scan(step, start, (x.astype(exact).swapaxes(0, 1), valid.T))[1]
+    return found.swapaxes(0, 1).astype(x.dtype)

@@ -1,0 +1,176 @@
+"""What mixes neighbouring tokens before the first layer: order without positions, as controls.
+
+A stem is part of the model, not of the registry of schemes: `Run(stem="conv(k=4)")`. Small frozen dataclasses, pure
+functions of one sequence. In a decoder all look back only; none looks into another document, and padding is passed
+over. Parameters are a plain dict that the model owns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar, dataclass_transform
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from posenc.core.scheme import Dims, bias_dtype
+from posenc.language import grammar
+from posenc.language.registry import Registry, convert, identity
+from posenc.numerics.segment_scans import none, recent
+
+STEMS = Registry("stem", "posenc.lab.models.stems")
+NONE = "none"
+Normal = Callable[[tuple[int, ...]], Array]
+
+
+@dataclass_transform(frozen_default=True)
+class Stem:
+    """`x [L, D]` to `[L, D]`. Subclasses are final frozen dataclasses, named by the class statement."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
+    name: ClassVar[str]
+    revision: ClassVar[int] = 1
+
+    def __init_subclass__(cls, name: str):
+        if cls.__mro__[1] is not Stem:
+            raise TypeError(f"{cls.__name__} extends {cls.__mro__[1].__name__}, but stems are final.")
+        dataclasses.dataclass(frozen=True)(cls)
+        jax.tree_util.register_static(cls)
+        cls.name = name
+        STEMS.add(name, cls)
+
+    def __post_init__(self):
+        convert(self)
+        self.validate()
+
+    def validate(self) -> None:
+        """Refuse settings that have no meaning, in one `ValueError` sentence."""
+
+    def init(self, normal: Normal, dims: Dims) -> dict[str, Array]:
+        """Parameters, from unit normal draws of a shape."""
+        return {}
+
+    def __call__(
+        self, p: dict[str, Array], x: Float[Array, "L D"], segment: Int[Array, " L"], causal: bool
+    ) -> Float[Array, "L D"]:
+        """The sequence, every token mixed with its neighbours."""
+        raise TypeError(f"{type(self).__name__} does not say what it makes of a sequence.")
+
+
+class Conv(Stem, name="conv"):
+    """A short convolution of each feature, added to it (as in Thinking Machines' Inkling, 2026, on keys and values).
+
+        y_t = x_t + Σ_{n<k} w_{k-1-n} ⊙ x_{t-n}
+
+    Taps come in the order of the sequence. Where a model sees both ways they stand around the token, the odd one in the
+    past. They are N(0, 1/k) at the start.
+    """
+
+    k: int = 4
+
+    def validate(self):
+        if self.k < 1:
+            raise ValueError(f"conv has k taps, which is {self.k}; it is at least 1.")
+
+    def init(self, normal, dims):
+        return {"taps": normal((self.k, dims.width)) * self.k**-0.5}
+
+    def __call__(self, p, x, segment, causal):
+        ahead = 0 if causal else (self.k - 1) // 2
+        window = before(x, segment, self.k - 1 - ahead)
+        if ahead:
+            after = before(x[::-1], segment[::-1], ahead)[::-1, ::-1]
+            window = jnp.concatenate([window, after[:, 1:]], 1)
+        return x + jnp.einsum("lkd,kd->ld", window, p["taps"].astype(x.dtype))
+
+
+class Shift(Stem, name="shift"):
+    """Each head's features mixed with those of the token before (token shift of RWKV; KV shift of GRAPE, 2025).
+
+        y_t = α_t x_{t-1} + (1 - α_t) x_t,   α_t = σ(A x_t + a),  one for each head
+
+    Before the first token of a document stand zeros. The authors shift keys and values; here it is the input that is
+    shifted, also where a model sees both ways. At the start A is N(0, 1/D) and a is 0, so both have about a half.
+    """
+
+    def init(self, normal, dims):
+        return {"mix": normal((dims.width, dims.heads)) * dims.width**-0.5, "bias": jnp.zeros(dims.heads)}
+
+    def __call__(self, p, x, segment, causal):
+        return shifted(x, x, p["mix"], p["bias"], segment)
+
+
+class GRU(Stem, name="gru"):
+    """A gated recurrent unit added to its input (Cho et al., 2014; the form with the reset gate after the product).
+
+        z, r = σ(W x_t + U h_{t-1} + b),   n = tanh(W x_t + b + r ⊙ (U h_{t-1} + c)),   h_t = (1 - z) n + z h_{t-1}
+        y_t = x_t + h_t
+
+    Each has its own rows of W, U and b. Where a model sees both ways, a second one runs from the end, and both are
+    added. h is zero before each document. Weights are N(0, 1/D) at the start, the rest 0.
+    """
+
+    def init(self, normal, dims):
+        ways, width = 1 if dims.causal else 2, dims.width
+        w, u = (normal((ways, width, 3 * width)) * width**-0.5 for _ in "wu")
+        return {"w": w, "u": u, "b": jnp.zeros((ways, 3 * width)), "c": jnp.zeros((ways, width))}
+
+    def __call__(self, p, x, segment, causal):
+        way = lambda n: {name: a[n].astype(bias_dtype(x)) for name, a in p.items()}  # noqa: E731
+        h = recurrent(way(0), x, segment)
+        if not causal:
+            h = h + recurrent(way(1), x[::-1], segment[::-1])[::-1]
+        return x + h.astype(x.dtype)
+
+
+def parse(text: str) -> Stem | None:
+    """The stem that a text names, nothing for "none"."""
+    tree = grammar.read(text)
+    if not isinstance(tree, grammar.Call):
+        raise ValueError(f"{text!r} is not one stem; write one name with settings, for example 'conv(k=4)'.")
+    if tree.name == NONE and tree != grammar.Call(NONE):
+        raise ValueError(f"{NONE!r} stands for no stem, so it has no settings; leave them out, or name a stem.")
+    return None if tree.name == NONE else STEMS.make(tree)
+
+
+def full(stem: Stem) -> str:
+    """The text of a stem with every setting written out."""
+    return grammar.write(grammar.Call(stem.name, (), tuple(identity(stem).items())))
+
+
+def before(x: Float[Array, "L D"], segment: Int[Array, " L"], n: int) -> Float[Array, "L n+1 D"]:
+    """Each token after the n before it in its document, zeros where there are not so many."""
+    return recent(x, segment, none(n, x.shape[-1]))[0]
+
+
+def shifted(
+    y: Float[Array, "L W"],
+    x: Float[Array, "L D"],
+    mix: Float[Array, "D H"],
+    bias: Float[Array, " H"],
+    segment: Int[Array, " L"],
+) -> Float[Array, "L W"]:
+    """y mixed with the y of the token before, by a share for each head that x gives."""
+    share = jax.nn.sigmoid(x @ mix.astype(x.dtype) + bias[None, :].astype(x.dtype))
+    share = jnp.repeat(share, y.shape[-1] // share.shape[-1], -1)
+    return share * before(y, segment, 1)[:, 0] + (1 - share) * y
+
+
+def recurrent(p: dict[str, Any], x: Float[Array, "L D"], segment: Int[Array, " L"]) -> Float[Array, "L D"]:
+    """The states of a gated recurrent unit, zero at padding."""
+    inside = x.astype(p["w"].dtype) @ p["w"] + p["b"][None, :]
+
+    def step(carry, token):
+        h, document = carry
+        told, own = token
+        h = jnp.where((own > 0) & (own != document), 0.0, h)
+        now, past = jnp.split(told, 3), jnp.split(h @ p["u"], 3)
+        z, r = (jax.nn.sigmoid(a + b) for a, b in zip(now[:2], past[:2], strict=True))
+        new = (1 - z) * jnp.tanh(now[2] + r * (past[2] + p["c"])) + z * h
+        real = own > 0
+        return (jnp.where(real, new, h), jnp.where(real, own, document)), jnp.where(real, new, 0.0)
+
+    first = jnp.zeros(x.shape[-1], inside.dtype), jnp.zeros((), segment.dtype)
+    return jax.lax.scan(step, first, (inside, segment))[1]

@@ -1,0 +1,219 @@
+"""What a sweep asks: a name, runs, a plan. An experiment file, a TOML file and `--grid` all make this one object."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from posenc.lab.spec import settings as words
+from posenc.lab.spec.presets import PRESETS
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.spec.suites import Usual, named
+from posenc.lab.store.disk import check_name
+from posenc.language import grammar
+
+
+class NothingMatches(ValueError):
+    """A filter that leaves nothing; the command line exits 3."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """What an experiment says of itself."""
+
+    claim: str = ""
+    source: str = ""
+    cost: str = ""
+    command: str = ""
+    variation: str = ""
+    result: str = ""
+    setting: str = ""
+    """What is smaller than, or other than, where the claim comes from."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Runs and how they are repeated, under a name."""
+
+    name: str
+    runs: tuple[Run, ...]
+    plan: Plan = Plan()
+    source: str = ""
+    """How it was asked for: a file, or words of the command line."""
+    header: Header = Header()
+    figure: Callable[[Any], Any] | None = dataclasses.field(default=None, compare=False, repr=False)
+    """Draws the experiment's own figure from its results."""
+    published: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False)
+    """What others reported, of `posenc.lab.results.published`."""
+    preset: str | None = dataclasses.field(default=None, compare=False)
+    """The published setting that it started from, where it says so."""
+    suites: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    """The suites that it asked for: they say what nobody else does."""
+
+    def __post_init__(self):
+        check_name(self.name)
+        object.__setattr__(self, "runs", tuple(self.runs))
+        if not isinstance(self.plan, Plan):
+            raise TypeError(f"The plan of {self.name!r} is {self.plan!r}, which is no Plan.")
+        if not self.runs:
+            raise ValueError(f"The experiment {self.name!r} has no runs; give it one or more.")
+        seen: set[Run] = set()
+        for run in self.runs:
+            if not isinstance(run, Run):
+                raise TypeError(f"The experiment {self.name!r} holds {run!r}, which is no Run.")
+            if run in seen:
+                raise ValueError(f"The experiment {self.name!r} holds a run twice: {run.scheme} on {run.task}.")
+            seen.add(run)
+
+    @property
+    def trials(self) -> int:
+        """How many models are trained."""
+        return len(self.runs) * len(self.plan.seeds) * len(self.plan.lr)
+
+    def only(self, texts: Sequence[str]) -> Experiment:
+        """The runs that have these settings: `only(["scheme=rope,alibi"])`. Raises `NothingMatches`."""
+        runs = self.runs
+        for text in texts:
+            name, given = words.pair(text, "--only")
+            if name not in words.fields(Run):
+                raise words.unknown("setting of a run", name, words.fields(Run))
+            has = {_key(name, getattr(run, name)): getattr(run, name) for run in self.runs}
+            wanted = []
+            for value in words.several(given, name):
+                each = [_key(name, words.value(name, v)) for v in words.expanded(name, [value])]
+                if not set(each) & set(has):
+                    raise NothingMatches(f"No run has {name}={value}; there are {', '.join(map(str, has.values()))}.")
+                wanted += each
+            runs = tuple(run for run in runs if _key(name, getattr(run, name)) in wanted)
+        if not runs:
+            raise NothingMatches(f"No run has {' and '.join(texts)} at once; {len(self.runs)} were looked at.")
+        return dataclasses.replace(self, runs=runs)
+
+    def changed(self, texts: Sequence[str]) -> Experiment:
+        """The same with settings of all runs or of the plan changed: `changed(["steps=200", "width=32"])`."""
+        run, plan = settings(texts)
+        if words.is_suite(run.get("task")):
+            raise ValueError(f"task={run['task']} is several tasks, and these runs have theirs; sweep it by --grid.")
+        runs = dict.fromkeys(dataclasses.replace(r, **run) for r in self.runs)
+        return dataclasses.replace(self, runs=tuple(runs), plan=dataclasses.replace(self.plan, **plan))
+
+
+def grid(base: Run, **axes: Iterable[Any]) -> tuple[Run, ...]:
+    """Every combination of the values given, the first axis outermost: `grid(Run(), scheme=["rope", "alibi"])`.
+
+    A suite stands for its tasks: `grid(Run(), task="suite:probes")`, or among others in a list. What `base` says holds
+    for all of them; `from_words(["task=suite:probes"]).runs` trains each as its suite says.
+    """
+    return _crossed(Usual(base, Plan()), {}, axes)
+
+
+def _crossed(usual: Usual, said: dict[str, Any], axes: Mapping[str, Iterable[Any]]) -> tuple[Run, ...]:
+    """The same, of which some is said and the rest is as usual."""
+    lists = {name: _axis(name, values) for name, values in axes.items()}
+    points = [dict(zip(lists, point, strict=True)) for point in itertools.product(*lists.values())]
+    runs = tuple(usual.filled({**said, **point}) for point in points)
+    for name, values in lists.items():
+        if len({getattr(run, name) for run in runs}) < len(values):
+            raise ValueError(f"{name} is given one value twice: {', '.join(map(str, values))}.")
+    return runs
+
+
+def _axis(name: str, values: Iterable[Any]) -> list[Any]:
+    if name not in words.fields(Run):
+        raise words.unknown("setting of a run", name, words.fields(Run))
+    if name == "task" and words.is_suite(values):
+        values = [values]
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"The axis {name!r} takes a list of values, not {values!r}.")
+    listed = words.expanded(name, values)
+    if not listed:
+        raise ValueError(f"The axis {name!r} has no values; give one or more.")
+    return listed
+
+
+def settings(texts: Sequence[str], option: str = "--set") -> tuple[dict[str, Any], dict[str, Any]]:
+    """What words such as `width=64 steps=200` say of `Run` and of `Plan`."""
+    found: dict[type, dict[str, Any]] = {Run: {}, Plan: {}}
+    for text in texts:
+        name, given = words.pair(text, option)
+        mine = found[words.owner(name)]
+        if name in mine:
+            raise ValueError(f"{option} gives {name} twice; give it once.")
+        mine[name] = words.value(name, given)
+    return found[Run], found[Plan]
+
+
+def starting(preset: str | None) -> tuple[Run, Plan]:
+    """What holds where nothing else is said: as published under this name, or the usual run and plan."""
+    if preset is None:
+        return Run(), Plan()
+    if preset not in PRESETS:
+        raise words.unknown("preset", preset, PRESETS)
+    return PRESETS[preset].run, PRESETS[preset].plan
+
+
+def from_words(
+    grids: Sequence[str],
+    sets: Sequence[str] = (),
+    *,
+    name: str | None = None,
+    seeds: str | None = None,
+    preset: str | None = None,
+    yes: bool = False,
+) -> Experiment:
+    """The experiment that `--grid scheme=rope,alibi task=even_pairs --set width=64 --seeds 5 --name mine` asks for.
+
+    With a preset, what nothing is said of is as published; else the tasks of a suite are as that says.
+    """
+    run, plan = settings([*sets, *([f"seeds={seeds}"] if seeds is not None else [])])
+    axes: dict[str, list[Any]] = {}
+    pairs = [words.pair(text, "--grid") for text in grids]
+    for key, given in pairs:
+        if key in axes or key in run or key in plan:
+            raise ValueError(f"{key} is given twice; give it once, by --grid or by --set.")
+        values = words.expanded(key, words.several(given, key))
+        if words.owner(key) is Run:
+            axes[key] = [words.value(key, v) for v in values]
+        elif len(values) == 1 or isinstance(getattr(Plan(), key), tuple) or key == "sizes":
+            plan[key] = words.value(key, given)
+        else:
+            raise ValueError(f"{key} is one for a whole plan, but --grid gives {len(values)}; sweep once for each.")
+    if words.is_suite(run.get("task")):
+        pairs.append(("task", run.pop("task")))
+        axes = {"task": words.expanded("task", words.several(pairs[-1][1], "task")), **axes}
+    suites = named(value for key, given in pairs if key == "task" for value in words.several(given, key))
+    usual = Usual(*starting(preset), preset, suites)
+    planned = usual.planned(plan, axes.get("task", [run.get("task", usual.run.task)]))
+    check_many(math.prod(map(len, axes.values())) * len(planned.seeds) * len(planned.lr), yes)
+    runs = _crossed(usual, run, axes)
+    asked = [f"--preset {preset}"] * bool(preset) + [f"--grid {' '.join(grids)}"] * bool(grids)
+    asked += [f"--set {' '.join(sets)}"] * bool(sets)
+    source = " ".join(asked + [f"--seeds {seeds}"] * bool(seeds))
+    about = {"preset": preset, "suites": tuple(suite.name for suite in suites)}
+    return Experiment(name or suggested(runs), runs, planned, source, **about)
+
+
+def check_many(trials: int, yes: bool) -> None:
+    """Refuse a very large sweep that nobody has confirmed."""
+    if trials > words.MANY and not yes:
+        raise ValueError(f"This sweep has {trials} trials, more than {words.MANY}; give fewer, or confirm by --yes.")
+
+
+def suggested(runs: Sequence[Run]) -> str:
+    """A name for runs that were given none, from what they train: "rope-reverse_string"."""
+    parts = {n: sorted({getattr(r, n) for r in runs}) for n in ("scheme", "task")}
+    said = "-".join(v[0] if len(v) == 1 else f"{len(v)}_{n}s" for n, v in parts.items())
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", said).strip("_.-")[:60] or "sweep"
+
+
+def _key(name: str, value: Any) -> Any:
+    """A setting in a form in which equal schemes are equal texts, however they are spaced."""
+    if name == "then" and value is not None:
+        share, scheme = Run(then=value).goes_on
+        return f"{share!r} {_key('scheme', scheme)}"
+    return grammar.write(grammar.read(value)) if isinstance(value, str) else value

@@ -1,0 +1,103 @@
+"""Experiments from files, and what the head of a file says.
+
+An experiment file is a claim, in Python: a docstring, `runs()`, and where wanted `plan`, `figure(results)`, and what
+was `published`.
+
+    \"\"\"ALiBi keeps its accuracy beyond the lengths trained on.
+
+    Source: Press et al. (2022), Figure 4.
+    Setting: what is smaller here than there.
+    Cost: 2 minutes on 2 cores.
+    Command: posenc sweep experiments/first_look.py
+    Variation: --only scheme=rope,alibi
+    Result: what the last recorded run showed.
+    \"\"\"
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+from posenc.lab.spec import toml
+from posenc.lab.spec.experiment import Experiment, Header, check_many
+from posenc.lab.spec.run import Plan
+
+_PARTS = ("source", "setting", "cost", "command", "variation", "result")
+
+
+def from_file(path: str | Path, yes: bool = False) -> Experiment:
+    """The experiment in a `.py` or `.toml` file. Python in it is run, so it is as trusted as any program."""
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"There is no experiment file at {str(path)!r}; `posenc list experiments` names those here.")
+    if path.suffix == ".toml":
+        return toml.read(path, yes)
+    if path.suffix != ".py":
+        raise ValueError(f"{str(path)!r} is no experiment file; it ends in .py or .toml.")
+    module = executed(path)
+    if not callable(getattr(module, "runs", None)):
+        raise ValueError(f"{str(path)!r} has no function runs(); an experiment file returns its runs from one.")
+    if hasattr(module, "preset"):
+        raise ValueError(
+            f"{str(path)!r} sets preset, which only .toml files may; in Python start from"
+            " `posenc.lab.spec.presets.PRESETS`."
+        )
+    with pointing(path):
+        made = Experiment(
+            path.stem,
+            tuple(module.runs()),
+            getattr(module, "plan", Plan()),
+            path.name,
+            header(module.__doc__ or ""),
+            getattr(module, "figure", None),
+            tuple(getattr(module, "published", ())),
+        )
+    check_many(made.trials, yes)
+    return made
+
+
+def header(doc: str) -> Header:
+    """The parts of an experiment file's docstring: the claim first, then `Source:`, `Cost:` and so on."""
+    parts, at = {"claim": ""}, "claim"
+    for line in doc.strip().splitlines():
+        label, colon, rest = line.strip().partition(":")
+        if colon and label.lower() in _PARTS:
+            at, line = label.lower(), rest
+        elif not line.strip():
+            at = "" if parts["claim"] else at
+        if at:
+            parts[at] = f"{parts.get(at, '')} {line.strip()}".strip()
+    return Header(**parts)
+
+
+def executed(path: Path) -> ModuleType:
+    """The module in a file. It is as trusted as any program that is started."""
+    name = f"posenc_experiment_{re.sub(r'[^A-Za-z0-9_]', '_', path.stem)}"
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module  # where dataclasses of the file look up their types
+    try:
+        with pointing(path):
+            SourceFileLoader(name, str(path)).exec_module(module)
+    finally:
+        del sys.modules[name]
+    return module
+
+
+@contextlib.contextmanager
+def pointing(path: Path) -> Iterator[None]:
+    """Say of an error in a file in which of its lines it arose."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
+        where = f", line {lines[-1]}," if lines else ""
+        said = f"{error.msg} in line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
+        raise ValueError(f"{str(path)!r}{where} cannot be used: {type(error).__name__}: {said}") from error

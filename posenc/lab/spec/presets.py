@@ -1,0 +1,49 @@
+"""Published settings by name: `posenc run --preset ruoss --task parity_check`, and `PRESETS["ruoss"].run` in a file.
+
+A preset is one cell of what was published, a task and a scheme of the paper, with all else of its setting that `Run`
+and `Plan` can say; what they cannot is listed in `left_out`. Whatever is said beside a preset overrides it. The numbers
+are data, in `presets.toml`. No jax.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from posenc.lab.spec.run import Plan, Run
+
+EVIDENCE = {
+    "code": "read in the authors' code",
+    "issue": "said by the authors in a public issue",
+    "memory": "from memory of the paper, so look before quoting",
+}
+
+
+@dataclass(frozen=True)
+class Preset:
+    """The setting of one paper, as far as ours can say it."""
+
+    name: str
+    idea: str
+    """What was trained there."""
+    source: str
+    run: Run
+    plan: Plan
+    evidence: tuple[str, ...]
+    """How the numbers are known, of `EVIDENCE`."""
+    left_out: tuple[str, ...]
+    """What was done there and how it is here, where that differs."""
+
+
+def _read(path: Path) -> dict[str, Preset]:
+    with path.open("rb") as file:
+        told = tomllib.load(file)
+    return {name: _preset(name, **about) for name, about in told.items()}
+
+
+def _preset(name: str, *, run: dict, plan: dict, evidence: list[str], left_out: list[str], **said: str) -> Preset:
+    return Preset(name, run=Run(**run), plan=Plan(**plan), evidence=tuple(evidence), left_out=tuple(left_out), **said)
+
+
+PRESETS = _read(Path(__file__).with_suffix(".toml"))

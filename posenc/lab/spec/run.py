@@ -1,0 +1,217 @@
+"""What is trained: `Run` decides the compiled program, `Knobs` are its inputs, `Plan` says how often and how long.
+
+Nothing here imports jax, so that help, status, tables and figures start at once. A value moved from `Run` to `Knobs`
+is a compilation saved: two trials that differ in knobs alone are two lanes of one program.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import struct
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from posenc.lab.models import kinds
+from posenc.lab.models.kinds import Attention
+from posenc.language import grammar
+from posenc.language.registry import convert, later
+
+THEN = ", then "
+"""Stands between two schemes in the label of a run whose second goes on with the parameters of its first."""
+MOST = 2**24
+"""The largest number that a size of a run can have; memory ends long before."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What decides the program: equal runs are one program, and only different ones compile again."""
+
+    task: str = "reverse_string"
+    """What is learned, as a text: "token_k_back(k=3)"; where several may stand, "suite:probes"; `posenc list tasks`."""
+    scheme: str = "rope"
+    """Where position enters, as a text: "rope + alibi", "[rope, nope]"; `posenc list`."""
+    model: str = "encoder"
+    """What is trained, as a text: "encoder", "decoder", "lstm(bidirectional=True)"; `posenc list models`."""
+    width: int = 64
+    """Features of the residual stream."""
+    depth: int = 2
+    """Layers."""
+    heads: int = 4
+    """Attention heads; they divide the width."""
+    hidden: int | None = None
+    """Units of the feed-forward layer; 4 times the width unless given."""
+    norm: Literal["pre", "post"] = "pre"
+    """Where normalisation stands: before each branch, or after each sum as in 2017."""
+    batch: int = 64
+    """Sequences per step."""
+    length: int = 40
+    """The largest size trained on; what a size counts is the task's to say."""
+    shortest: int | None = None
+    """The smallest size trained on; the task's smallest unless given."""
+    longest: int | None = None
+    """The largest size that tables of positions hold; 4 times `length` unless given."""
+    lengths: Literal["step", "example"] = "step"
+    """Whether all sequences of a step share one size, or each draws its own."""
+    buckets: int | None = None
+    """Into how many padded lengths the sizes trained on fall; 1 up to length 16, else 4, unless given."""
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    """How the learning rate falls after the warm-up: to a tenth, to zero, or not at all."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Of activations; parameters, angles, biases and softmax are float32."""
+    stem: str = later("none")
+    """What mixes neighbours before the first layer, as a text: "conv(k=4)", "gru", "shift"; "none" for nothing."""
+    then: str | None = later(None)
+    """From which share of the steps on another scheme goes on with the same parameters: "0.9 nope" (DroPE)."""
+    attention: Attention = later("scaled_dot")
+    """How scores are made: q·k by the root of the head's width, q·k alone, a layer for each pair, or all alike."""
+    dropout: float = later(0.0)
+    """The share of features left out in training: of embeddings, and of what attention and feed-forward layers give."""
+    dataset: int | None = later(None)
+    """How many examples there are, seen again in turn and other ones for each seed; fresh ones unless given."""
+    uniform: Literal["sizes", "numbers"] = later("sizes")
+    """What is drawn uniformly: sizes, or each of the numbers whose largest is the size, as papers draw operands."""
+    evaluation: Literal["plain", "as_trained"] = later("plain")
+    """Whether evaluation leaves out dropout and shifts, or keeps both as in training, as Ruoss et al. released it."""
+
+    def __post_init__(self):
+        convert(self)
+        grammar.read(self.task), grammar.read(self.scheme), grammar.read(self.stem)
+        _ = self.goes_on
+        kinds.check(self.kind, vars(self))
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout is {self.dropout}; it is a share of features, from 0 up to but not 1.")
+        for name in ("width", "depth", "heads", "batch", "length", "hidden", "shortest", "longest", "buckets"):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value <= MOST:
+                raise ValueError(f"{name} is {value}; it is a whole number from 1 to {MOST}.")
+        if self.dataset is not None and not (self.dataset % self.batch == 0 < self.dataset <= self.batch * MOST):
+            near = self.batch * min(max(self.dataset // self.batch, 1), MOST)
+            raise ValueError(f"dataset is {self.dataset}; it is a multiple of the batch, {self.batch}, such as {near}.")
+        if self.kind.attends and self.width % self.heads:
+            raise ValueError(f"{self.heads} heads do not divide a width of {self.width}; choose a multiple.")
+        if self.shortest is not None and self.shortest > self.length:
+            raise ValueError(f"shortest is {self.shortest}, but length, the largest size trained on, is {self.length}.")
+        if self.longest is not None and self.longest < self.length:
+            raise ValueError(f"longest is {self.longest}; tables must hold length, which is {self.length}, at least.")
+
+    @property
+    def kind(self) -> kinds.Model:
+        """What the model is, by its name."""
+        return kinds.parse(self.model)
+
+    @property
+    def goes_on(self) -> tuple[float, str]:
+        """The share of the steps after which another scheme goes on, and that scheme; 1 and "" where there is none."""
+        if self.then is None:
+            return 1.0, ""
+        share, _, scheme = self.then.partition(" ")
+        try:
+            part = float(share)
+        except ValueError:
+            part = math.nan
+        if not (0 < part < 1 and scheme.strip()):
+            raise ValueError(f"then is {self.then!r}; it is a share of the steps and a scheme, such as '0.9 nope'.")
+        grammar.read(scheme)
+        return part, scheme.strip()
+
+    def filled(self, smallest: int) -> Run:
+        """The same run with nothing left open, for a task whose smallest legal size is `smallest`."""
+        return dataclasses.replace(
+            self,
+            hidden=self.hidden or (4 * self.width if "hidden" in self.kind.reads else None),
+            shortest=self.shortest or smallest,
+            longest=self.longest or 4 * self.length,
+            buckets=self.buckets or (1 if self.length <= 16 else 4),
+        )
+
+
+class Knobs(NamedTuple):
+    """What one trial feeds its program. No value here costs a compilation."""
+
+    seed: int = 0
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    warmup: float = 0.1
+    clip: float = 1.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many trials of each run there are, how long they train, and at which sizes they are evaluated."""
+
+    steps: int = 2000
+    """Training steps of each trial."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """One trial each; `--seeds 5` on the command line means 0 to 4."""
+    lr: tuple[float, ...] = (1e-3,)
+    """Learning rates, each tried with every seed; the best is chosen on the sizes trained on."""
+    sizes: tuple[int, ...] | Literal["all"] | None = None
+    """Sizes evaluated, "all" from the first beyond training to the largest that the task is evaluated at; unless given,
+    0.5, 1, 1.25, 1.5, 2, 3 and 4 times the largest trained on, where they exist."""
+    rows: int = 256
+    """Sequences evaluated at each size."""
+    weight_decay: float = 0.0
+    """Decoupled weight decay, of matrices only: positional parameters, biases and norms are exempt."""
+    warmup: float = 0.1
+    """The share of the steps in which the learning rate rises."""
+    clip: float = 1.0
+    """The largest norm of a gradient; larger ones are scaled down to it."""
+    segment: int | None = None
+    """Steps between two looks at the host; unless given, the largest divisor of `steps` up to 100."""
+
+    def __post_init__(self):
+        convert(self)
+        if not 0 <= self.steps < 2**31:
+            raise ValueError(f"steps is {self.steps}; it is a whole number from 0 to {2**31 - 1}.")
+        for name in ("lr", "weight_decay", "clip", "warmup"):
+            given = getattr(self, name)
+            for value in given if isinstance(given, tuple) else (given,):
+                if not _single(value):
+                    raise ValueError(f"{name} is {value}; in the float32 of training that is {_rounded(value)}.")
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or not all(0 <= s < 2**32 for s in self.seeds):
+            raise ValueError(f"seeds are {self.seeds}; at least one is needed, each once, from 0 to 4294967295.")
+        if not self.lr or len(set(self.lr)) < len(self.lr) or not all(math.isfinite(r) and r >= 0 for r in self.lr):
+            raise ValueError(f"lr is {self.lr}; at least one rate is needed, each once, finite and not negative.")
+        if isinstance(self.sizes, tuple):
+            object.__setattr__(self, "sizes", tuple(sorted(set(self.sizes))))
+            if not self.sizes or not 1 <= self.sizes[0] <= self.sizes[-1] <= MOST:
+                raise ValueError(f"sizes are {self.sizes}; at least one is needed, each from 1 to {MOST}.")
+        if not 1 <= self.rows <= MOST:
+            raise ValueError(f"rows is {self.rows}; from 1 to {MOST} sequences are evaluated at each size.")
+        if not (self.weight_decay >= 0 and 0 <= self.warmup <= 1 and self.clip > 0):
+            raise ValueError(
+                f"weight_decay is {self.weight_decay}, warmup {self.warmup}, clip {self.clip}; "
+                "they are at least 0, from 0 to 1, and above 0."
+            )
+        if self.segment is not None and (self.segment < 1 or self.steps % self.segment):
+            raise ValueError(
+                f"A segment of {self.segment} steps does not divide {self.steps}; leave it out or change it."
+            )
+
+    @property
+    def stride(self) -> int:
+        """The length of a segment: the largest divisor of `steps` up to 100, unless given."""
+        return self.segment or max((n for n in range(1, 101) if self.steps % n == 0), default=1)
+
+    def around(self, length: int) -> tuple[int, ...]:
+        """The sizes evaluated unless others are asked for, when the largest size trained on is `length`."""
+        return tuple(sorted({math.ceil(length * f) for f in (0.5, 1, 1.25, 1.5, 2, 3, 4)}))
+
+    def knobs(self) -> tuple[Knobs, ...]:
+        """One set per trial: every seed at every rate."""
+        rest = {"weight_decay": self.weight_decay, "warmup": self.warmup, "clip": self.clip}
+        return tuple(Knobs(seed=seed, lr=lr, **rest) for lr in self.lr for seed in self.seeds)
+
+
+def _rounded(value: float) -> float:
+    """A number as float32 keeps it."""
+    try:
+        return struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.inf
+
+
+def _single(value: float) -> bool:
+    """Whether float32 keeps a finite number apart from zero and infinity; what is not finite is refused elsewhere."""
+    return not math.isfinite(value) or (math.isfinite(_rounded(value)) and (_rounded(value) != 0) == (value != 0))

@@ -1,0 +1,168 @@
+"""Words of the command line and of TOML files as settings: `scheme=rope,alibi`, `seeds=5`, `hidden=None`. No jax.
+
+Commas separate values at the top level only: inside brackets, parentheses and quotes they belong to the value, so
+that `scheme=rope(base=1e4),[rope, nope]` is two schemes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Iterable
+from typing import Any, Literal, Union
+
+from posenc.lab.spec.run import Plan, Run
+
+MANY = 100_000
+SUITE = "suite:"
+"""Before the name of a suite, where a task is named: `task=suite:probes`."""
+_CLOSES = {"(": ")", "[": "]", "{": "}"}
+
+
+def split(text: str, separator: str = ",") -> list[str]:
+    """The values in a list, stripped: `split("f(a, b), c")` is `["f(a, b)", "c"]`.
+
+    >>> split("rope(base=1e4), [rope, nope]")
+    ['rope(base=1e4)', '[rope, nope]']
+    """
+    parts, start, quote, closing, skip = [], 0, "", [], False
+    for n, c in enumerate(text):
+        if skip:
+            skip = False
+        elif quote:
+            skip = c == "\\"
+            quote = "" if c == quote else quote
+        elif c in "'\"":
+            quote = c
+        elif c in _CLOSES:
+            closing.append(_CLOSES[c])
+        elif closing and c == closing[-1]:
+            closing.pop()
+        elif c == separator and not closing:
+            parts.append(text[start:n].strip())
+            start = n + 1
+    return [*parts, text[start:].strip()]
+
+
+def pair(text: str, option: str) -> tuple[str, str]:
+    """The name and the value in `name=value`, as an option such as `--set` takes them."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip().isidentifier():
+        raise ValueError(f"{option} takes NAME=VALUE, such as width=64, not {text!r}.")
+    return name.strip(), value.strip()
+
+
+def several(text: str, name: str) -> list[str]:
+    """The values of one axis, at least one, none of them empty."""
+    values = split(text)
+    if not all(values):
+        has = "no value" if len(values) == 1 else "an empty value"
+        raise ValueError(f"{name}={text} has {has}; write one or more, such as {name}=a,b.")
+    return values
+
+
+def is_suite(given: Any) -> bool:
+    """Whether this names a suite in the place of a task."""
+    return isinstance(given, str) and given.strip().startswith(SUITE)
+
+
+def expanded(name: str, values: Iterable[Any]) -> list[Any]:
+    """The values of an axis with the tasks of a suite in its place, each task once: `task=suite:probes,copy`.
+
+    Suites are looked up only where one is named: that needs the tasks, hence jax.
+    """
+    values = list(values)
+    if name != "task" or not any(map(is_suite, values)):
+        return values
+    from posenc.lab import tasks
+
+    known, found = tasks.suites(), []
+    for given in values:
+        if not is_suite(given):
+            found.append(given)
+            continue
+        suite = given.strip().removeprefix(SUITE).strip()
+        if suite not in known:
+            raise unknown("suite", suite, known)
+        found += [task for task in tasks.suite(suite) if task not in [*found, *values]]
+    return found
+
+
+def unknown(kind: str, given: str, known: Iterable[str]) -> ValueError:
+    """The refusal of a name, which offers the nearest and tells all."""
+    known = list(known)
+    bare = {name.lstrip("-"): name for name in known}
+    near = difflib.get_close_matches(given.lstrip("-"), bare, 1, 0.5)
+    hint = f" Did you mean {bare[near[0]]!r}?" if near else ""
+    return ValueError(f"No {kind} is called {given!r}.{hint} Known: {', '.join(known)}.")
+
+
+def owner(name: str) -> type[Run] | type[Plan]:
+    """Whether a setting belongs to `Run` or to `Plan`; an unknown one is refused."""
+    for cls in (Run, Plan):
+        if name in cls.__dataclass_fields__:
+            return cls
+    raise unknown("setting of a run or a plan", name, [*fields(Run), *fields(Plan)])
+
+
+def fields(cls: type) -> dict[str, Any]:
+    """The settings of a dataclass and their types."""
+    hints = typing.get_type_hints(cls)
+    return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
+
+
+def value(name: str, given: Any) -> Any:
+    """A setting in its own type: texts are read, everything else is left for `Run` and `Plan` to check."""
+    hint = fields(owner(name))[name]
+    kinds = typing.get_args(hint) if typing.get_origin(hint) in (Union, types.UnionType) else (hint,)
+    if name == "seeds" and isinstance(given, str | int) and not isinstance(given, bool):
+        return seeds(str(given))
+    if isinstance(given, list):
+        return tuple(given)
+    if not isinstance(given, str):
+        return (given,) if any(typing.get_origin(k) is tuple for k in kinds) and given is not None else given
+    if types.NoneType in kinds and given in ("None", "none"):
+        return None
+    if any(given in typing.get_args(kind) for kind in kinds if typing.get_origin(kind) is Literal):
+        return given
+    return _read(name, given, kinds[0])
+
+
+def _read(name: str, text: str, kind: Any) -> Any:
+    if typing.get_origin(kind) is tuple:
+        inner = typing.get_args(kind)[0]
+        return tuple(v for part in several(text, name) for v in _span(name, part, inner))
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            what = "a whole number" if kind is int else "a number"
+            raise ValueError(f"{name} takes {what}, not {text!r}.") from None
+    return text
+
+
+def _span(name: str, text: str, kind: type) -> Iterable[Any]:
+    """One number, or `a:b` for the whole numbers from a up to b, which is left out."""
+    if kind is not int or ":" not in text:
+        return (_read(name, text, kind),)
+    first, _, last = text.partition(":")
+    low, high = _read(name, first or "0", int), _read(name, last, int)
+    if not 0 < high - low <= MANY:
+        raise ValueError(f"{name}={text} spans {max(high - low, 0)} numbers; from 1 to {MANY} are taken.")
+    return range(low, high)
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    """The seeds that a text asks for: "5" is 0 to 4, "3,5,7" those three, "2:5" is 2, 3, 4.
+
+    >>> seeds("3")
+    (0, 1, 2)
+    """
+    text = text.strip()
+    if text.lstrip("-").isdigit():
+        if not 0 < int(text) <= MANY:
+            raise ValueError(f"seeds is {text}; it is how many, from 1 to {MANY}, or a list such as 3,5,7 or 0:5.")
+        return tuple(range(int(text)))
+    return _read("seeds", text, tuple[int, ...])

@@ -1,0 +1,122 @@
+"""What a suite says of its runs where nobody else does: the model, and the length at which each task trains.
+
+Which tasks it has, the tasks say themselves (`Task.suites`); the rest is data, in `suites.toml`. A suite that somebody
+else's tasks name needs no entry there, as they know their sizes. Only what looks at tasks needs jax.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from posenc.lab.spec import settings
+from posenc.lab.spec.run import Plan, Run
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tasks under one name, and how they train unless somebody says otherwise."""
+
+    name: str
+    idea: str = ""
+    presets: tuple[str, ...] = ()
+    """The published settings that its tasks come from."""
+    run: Mapping[str, Any] = field(default_factory=dict)
+    """Of the runs of all its tasks."""
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    """Of the plan."""
+    apart: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of the runs of single tasks."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "presets", tuple(self.presets))
+        for said in (self.run, *self.apart.values()):
+            Run(**said)
+        Plan(**self.plan)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The texts of its tasks. Refuses a suite that there is not."""
+        from posenc.lab import tasks
+
+        return tasks.suite(self.name)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """A run of each of its tasks, where nobody says more."""
+        return tuple(Run(**{"task": task, **self.of(task)}) for task in self.tasks)
+
+    def of(self, task: str) -> dict[str, Any]:
+        """What it says of a run of one of its tasks: the length with which that was published, and its own."""
+        from posenc.lab import tasks
+
+        return {"length": tasks.parse(task).sizes.train[1], **self.run, **self.apart.get(task, {})}
+
+
+def named(values: Iterable[Any]) -> tuple[Suite, ...]:
+    """The suites among what stands in the place of tasks. Refuses those that there are not."""
+    names = dict.fromkeys(v.strip().removeprefix(settings.SUITE).strip() for v in values if settings.is_suite(v))
+    found = tuple(SUITES.get(name, Suite(name)) for name in names)
+    for suite in found:
+        _ = suite.tasks
+    return found
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What holds where nothing is said: the usual run and plan or those of a preset, and what suites say of theirs.
+
+    A preset comes before a suite, as it was asked for by its name. But it is one cell of its paper, with the length and
+    the sizes of one task: any other task of that paper keeps its own, alone as in its suite.
+    """
+
+    run: Run
+    plan: Plan
+    preset: str | None = None
+    suites: tuple[Suite, ...] = ()
+
+    @functools.cached_property
+    def _has(self) -> dict[str, Suite]:
+        """The first suite that has a task."""
+        return {task: suite for suite in reversed(self.suites) for task in suite.tasks}
+
+    def of(self, task: str) -> dict[str, Any]:
+        """What the first suite that has this task says of its run; beside a preset, in which sizes it was published."""
+        if self.preset is None:
+            return self._has[task].of(task) if task in self._has else {}
+        if task == self.run.task:
+            return {"length": self.run.length}
+        name = task.partition("(")[0].strip()
+        papers = (suite for suite in SUITES.values() if self.preset in suite.presets and name in suite.tasks)
+        return next(({"length": suite.of(task)["length"], "shortest": None} for suite in papers), {})
+
+    def filled(self, said: Mapping[str, Any]) -> Run:
+        """The run of which this is said."""
+        return dataclasses.replace(self.run, **{**self.of(said.get("task", self.run.task)), **said})
+
+    def planned(self, said: Mapping[str, Any], tasks: Iterable[str]) -> Plan:
+        """The plan of which this is said, for runs of these tasks.
+
+        As there is one plan for all, suites say something of it only where all tasks are theirs and they agree, and the
+        sizes of a preset hold only where none of its paper's tasks was published with another length.
+        """
+        lent, plans = [self.of(task) for task in tasks], [suite.plan for suite in self.suites]
+        if self.preset is not None:
+            told = {"sizes": None} if any(one.get("length", self.run.length) != self.run.length for one in lent) else {}
+        else:
+            told = plans[0] if all(lent) and all(plan == plans[0] for plan in plans) else {}
+        return dataclasses.replace(self.plan, **{**told, **said})
+
+
+def _read(path: Path) -> dict[str, Suite]:
+    with path.open("rb") as file:
+        told = tomllib.load(file)
+    return {name: Suite(name, **about) for name, about in told.items()}
+
+
+SUITES = _read(Path(__file__).with_suffix(".toml"))

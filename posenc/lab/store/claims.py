@@ -1,0 +1,204 @@
+"""Who works on what: one file per claimed group, made by `O_CREAT | O_EXCL`, kept alive by a heartbeat.
+
+A claim only saves work, results never depend on it: were two workers to run one group, their records would have one
+name. So a claim may be stolen on evidence: at once when its process on this machine is gone, else after a minute
+without a heartbeat. Ages are measured by the clock of the file system that the workers share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from posenc.lab.store import disk
+
+BEAT = 10.0
+STALE = 60.0
+
+
+@dataclass(frozen=True)
+class Held:
+    """A claim as a reader sees it. `age` counts seconds since its last heartbeat."""
+
+    group: str
+    host: str
+    pid: int | None
+    age: float
+    stale: bool
+    token: str = ""
+
+
+@dataclass
+class Claim:
+    """A group that is ours. `lost` turns true should another worker take it, because we were silent too long."""
+
+    group: str
+    path: Path
+    token: str
+    stop: threading.Event = field(default_factory=threading.Event)
+    lost: bool = False
+
+    def beat(self) -> None:
+        """Show that we live; only ours is touched."""
+        self.lost = self.lost or _content(self.path).get("token") != self.token
+        if not self.lost:
+            with contextlib.suppress(OSError):
+                os.utime(self.path)
+
+    def keep(self) -> None:
+        """Beat until told to stop."""
+        while not self.stop.wait(BEAT):
+            self.beat()
+
+
+@contextlib.contextmanager
+def claim(folder: Path, group: str) -> Iterator[Claim | None]:
+    """Hold a group while the block runs; None where another worker holds it."""
+    path = disk.inside(folder, "claims", group)
+    mine = _take(path, group) or _steal(path, group)
+    if mine is None:
+        yield None
+        return
+    thread = threading.Thread(target=mine.keep, name=f"claim-{group}", daemon=True)
+    thread.start()
+    try:
+        yield mine
+    finally:
+        mine.stop.set()
+        thread.join()
+        if _content(path).get("token") == mine.token:
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()
+
+
+def held(folder: Path) -> tuple[Held, ...]:
+    """All claims of a run folder, stale ones too, by group."""
+    places = disk.inside(folder, "claims")
+    files = sorted(p for p in places.glob("*") if disk.NAME.fullmatch(p.name) and not p.is_symlink())
+    now = _now(places)
+    return tuple(h for path in files if (h := _look(path, now)) is not None)
+
+
+def _take(path: Path, group: str) -> Claim | None:
+    """Make the file that is the claim; None where it exists. The system lets one of many succeed."""
+    token = secrets.token_hex(8)
+    with disk.guarded(path):
+        try:
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        except FileExistsError:
+            return None
+        try:
+            os.write(descriptor, _mine(token))
+        except OSError:
+            path.unlink()
+            raise
+        finally:
+            os.close(descriptor)
+    return Claim(group, path, token)
+
+
+def _steal(path: Path, group: str) -> Claim | None:
+    """Replace a stale claim by ours. Of many that try, the one that makes the marker of this very claim may."""
+    now = _now(path.parent)
+    seen = _look(path, now)
+    if seen is None:
+        return _take(path, group)
+    if not seen.stale:
+        return None
+    marker = path.with_name(f".{group}.{hashlib.sha256(seen.token.encode()).hexdigest()[:12]}.tmp")
+    with contextlib.suppress(FileNotFoundError):
+        if now - marker.stat().st_mtime > STALE:  # its maker died between marking and replacing
+            marker.unlink()
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+    except FileExistsError:
+        return None
+    try:
+        if _content(path).get("token", "") != seen.token or not path.exists():  # stolen or given back meanwhile
+            return None
+        mine = Claim(group, path, secrets.token_hex(8))
+        disk.write(path, _mine(mine.token))
+        return mine
+    finally:
+        marker.unlink(missing_ok=True)
+
+
+def _mine(token: str) -> bytes:
+    who = {"host": socket.gethostname(), "where": _machine(), "pid": os.getpid(), "started": _started(os.getpid())}
+    return json.dumps({**who, "job": os.environ.get("SLURM_JOB_ID"), "token": token}).encode()
+
+
+def _look(path: Path, now: float) -> Held | None:
+    try:
+        with open(path, "rb") as file:  # age and content of one file, which another may be replacing
+            age, said = max(0.0, now - os.fstat(file.fileno()).st_mtime), _parsed(file.read())
+    except OSError:
+        return None
+    pid = said.get("pid") if isinstance(said.get("pid"), int) else None
+    here = pid is not None and said.get("where") == _machine()
+    gone = here and _started(pid) != said.get("started")
+    host, token = str(said.get("host", "unknown")), str(said.get("token", ""))
+    return Held(path.name, host, pid, age, gone or age > STALE, token)
+
+
+def _content(path: Path) -> dict:
+    try:
+        return _parsed(path.read_bytes())
+    except OSError:
+        return {}
+
+
+def _parsed(content: bytes) -> dict:
+    """What a claim says; nothing while its writer has not finished."""
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _now(folder: Path) -> float:
+    """The time by the clock that stamps files in this folder, which may belong to another machine."""
+    probe = folder / f".clock.{secrets.token_hex(6)}.tmp"
+    try:
+        probe.touch()
+        return probe.stat().st_mtime
+    except OSError:  # a reader may look at a folder that it cannot write
+        return time.time()
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+
+
+def _machine() -> str:
+    """What tells one machine from another: its name, its boot, and the space in which its process ids hold."""
+    parts = [socket.gethostname()]
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return " ".join(parts)
+
+
+def _started(pid: int) -> str | None:
+    """When a process started, in ticks since the boot; None once it is gone. A process id alone may be used again."""
+    try:
+        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return None if state in "ZX" else rest[18]
+    except OSError:
+        pass
+    if Path("/proc/self").exists():
+        return None
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return None
+    return "alive"

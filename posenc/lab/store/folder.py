@@ -1,0 +1,219 @@
+"""The run folder: what was planned, what is finished, who works, what went wrong. No jax, no database, no counters.
+
+    runs/<name>/{sweep.toml, plan.jsonl, records/, claims/, params/, errors/, events/<worker>.jsonl}
+
+No path in it is absolute, so it may be moved or copied. The outcome of a trial is never stored twice: `status` reads
+it off the records, the claims and the errors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from posenc.lab.store import disk
+from posenc.lab.store.claims import Held as Held
+from posenc.lab.store.claims import claim as claim
+from posenc.lab.store.claims import held as held
+from posenc.lab.store.disk import DiskError as DiskError
+from posenc.lab.store.disk import check_name as check_name
+from posenc.lab.store.disk import create as create
+from posenc.lab.store.disk import find as find
+from posenc.lab.store.disk import ready as ready
+from posenc.lab.store.disk import root as root
+from posenc.lab.store.records import KNOBS, fits, kind_name, write_bundle
+from posenc.lab.store.records import SCHEMA as SCHEMA
+from posenc.lab.store.records import Stored as Stored
+from posenc.lab.store.records import canonical as canonical
+from posenc.lab.store.records import digest as digest
+from posenc.lab.store.records import plain as plain
+from posenc.lab.store.records import read_records as read_records
+from posenc.lab.store.records import write_record as write_record
+
+OUTCOMES = ("done", "diverged", "failed", "oom", "running", "stale", "pending")
+FAILURES = ("failed", "oom")
+_PLANNED = {
+    **{"id": str, "group": str, "run": dict, "knobs": dict, "steps": int, "sizes": list, "rows": int},
+    **{"label": str, "family": str, "task": str},
+}
+_PLANNING = "planning"
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a run is: trials per outcome, one row per group, and a sentence for each file that is wrong."""
+
+    counts: dict[str, int]
+    rows: tuple[dict, ...]
+    outcomes: dict[str, str]
+    problems: tuple[str, ...]
+
+
+def write_plan(folder: Path, lines: list[dict]) -> list[dict]:
+    """Append the trials that are not planned yet, and return them. A line once written never changes."""
+    lines = [json.loads(canonical(line)) for line in lines]
+    for number, line in enumerate(lines):
+        check_line(line, f"line {number + 1} of the new plan")
+    with _planning(folder):
+        old = read_plan(folder) if disk.inside(folder, "plan.jsonl").exists() else []
+        known, groups = {line["id"]: line for line in old}, {line["group"] for line in old}
+        added = []
+        for line in lines:
+            if line["id"] in known:
+                _same(line, known[line["id"]])
+            elif line["group"] in groups:
+                raise ValueError(f"The group {line['group']!r} is fixed; new trials form new groups.")
+            else:
+                added.append(line)
+                known[line["id"]] = line
+        if added or not old:
+            text = "".join(canonical(line) + "\n" for line in old + added)
+            disk.write(disk.inside(folder, "plan.jsonl"), text.encode())
+    return added
+
+
+def read_plan(folder: Path) -> list[dict]:
+    """The planned trials, in the order in which they were planned."""
+    path = disk.inside(folder, "plan.jsonl")
+    if not path.exists():
+        raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so it is no run folder; `posenc sweep` makes one.")
+    lines = []
+    for number, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        where = f"line {number} of {str(path)!r}"
+        try:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
+            raise ValueError(f"{where} is no JSON; restore the file, or plan again in a new folder.") from None
+        check_line(line, where)
+        lines.append(line)
+    return lines
+
+
+def write_error(folder: Path, group: str, outcome: str, text: str) -> Path:
+    """Keep why a group has no record: its outcome in the first line, then the traceback, without private paths."""
+    if outcome not in FAILURES:
+        raise ValueError(f"{outcome!r} is no failure; it is one of {', '.join(FAILURES)}.")
+    return disk.write(disk.inside(folder, "errors", f"{group}.txt"), f"{outcome}\n{_relative(text)}\n".encode())
+
+
+def read_errors(folder: Path) -> dict[str, tuple[str, str]]:
+    """Group to outcome and text."""
+    errors = {}
+    for path in sorted(disk.inside(folder, "errors").glob("*.txt")):
+        if not path.name.startswith(".") and not path.is_symlink():
+            outcome, _, text = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+            errors[path.stem] = (outcome if outcome in FAILURES else "failed", text)
+    return errors
+
+
+def clear_error(folder: Path, group: str) -> None:
+    """Forget a failure, when its group is tried again."""
+    disk.inside(folder, "errors", f"{group}.txt").unlink(missing_ok=True)
+
+
+def log(folder: Path, worker: str, event: str, **said: object) -> None:
+    """Append one line to a worker's own log. Nothing is ever decided by what it says."""
+    path = disk.inside(folder, "events", f"{worker}.jsonl")
+    line = canonical({"time": round(time.time(), 3), "event": event, **said}) + "\n"
+    with disk.guarded(path):
+        descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o644)
+        try:
+            os.write(descriptor, line.encode())
+        finally:
+            os.close(descriptor)
+
+
+def status(folder: Path) -> Status:
+    """The outcome of every planned trial, read off what is stored."""
+    plan, stored, errors = read_plan(folder), read_records(folder), read_errors(folder)
+    claims = {h.group: h for h in held(folder) if h.group != _PLANNING}
+    finished = {trial["id"]: trial["outcome"] for record in stored.records for trial in record["trials"]}
+    outcomes = {line["id"]: finished.get(line["id"]) or _waiting(line["group"], claims, errors) for line in plan}
+    groups: dict[str, list[dict]] = {}
+    for line in plan:
+        groups.setdefault(line["group"], []).append(line)
+    rows = []
+    for group, lines in groups.items():
+        counted = Counter(outcomes[line["id"]] for line in lines)
+        error = errors.get(group, ("", ""))[1].strip().splitlines()
+        row = {"group": group, "task": lines[0]["task"], "scheme": lines[0]["label"], "trials": len(lines)}
+        row |= {"counts": {o: counted[o] for o in OUTCOMES if counted[o]}, "error": error[-1] if error else ""}
+        who = claims.get(group)
+        rows.append(row | {"worker": f"{who.host}:{who.pid}, beat {who.age:.0f} s ago" if who else ""})
+    total = Counter(outcomes.values())
+    return Status({o: total[o] for o in OUTCOMES}, tuple(rows), outcomes, stored.problems)
+
+
+def unfinished(folder: Path) -> list[dict]:
+    """The planned trials without a result, by id, each with the outcome that is known of it."""
+    outcomes = status(folder).outcomes
+    lines = [{**line, "outcome": outcomes[line["id"]]} for line in read_plan(folder)]
+    return sorted((u for u in lines if u["outcome"] not in ("done", "diverged")), key=lambda u: u["id"])
+
+
+def bundle(folder: Path, path: Path, name: str | None = None) -> Path:
+    """Put all results of a run folder into one small file to commit; trials without a result are listed in it."""
+    named = name or Path(folder).resolve().name
+    return write_bundle(Path(path), named, read_records(folder).records, unfinished(folder))
+
+
+def _waiting(group: str, claims: dict[str, Held], errors: dict[str, tuple[str, str]]) -> str:
+    if group in claims:
+        return "stale" if claims[group].stale else "running"
+    return errors[group][0] if group in errors else "pending"
+
+
+@contextlib.contextmanager
+def _planning(folder: Path, patience: float = 10.0):
+    """Only one process plans at a time; the others wait a little."""
+    end = time.monotonic() + patience
+    while True:
+        with claim(folder, _PLANNING) as mine:
+            if mine is not None:
+                yield
+                return
+        if time.monotonic() > end:
+            raise ValueError(f"Another process plans in {str(folder)!r}; wait a minute and run again.")
+        time.sleep(0.05)
+
+
+def check_line(line: dict, where: str) -> dict:
+    """The same line, if it is one of a plan."""
+    missing = [key for key in _PLANNED if key not in line] if isinstance(line, dict) else list(_PLANNED)
+    if missing:
+        raise ValueError(f"{where} has no {missing[0]!r}; a planned trial has {', '.join(_PLANNED)}.")
+    for part, shape in ((line, _PLANNED), (line["knobs"], KNOBS)):
+        for key, kind in shape.items():
+            if not fits(part, key, kind):
+                raise ValueError(f"{where} needs {key!r} as {kind_name(kind)}; restore the file, or plan anew.")
+    check_name(line["group"])
+    return line
+
+
+def _same(new: dict, old: dict) -> None:
+    """A trial keeps its line; asking for other sizes or rows is another question, to be asked in another folder."""
+    for key in ("sizes", "rows"):
+        if new[key] != old[key]:
+            raise ValueError(
+                f"Trial {new['id'][:12]} ({new['label']} on {new['task']}) is planned here with {key} {old[key]}, "
+                f"not {new[key]}; use a new --name."
+            )
+
+
+def _relative(text: str) -> str:
+    """A traceback whose files are named from their package on."""
+    return re.sub(r'File "([^"]+)"', lambda m: f'File "{_tail(m[1])}"', text.strip())
+
+
+def _tail(path: str) -> str:
+    parts = path.replace("\\", "/").split("/")
+    for mark, skip in (("site-packages", 1), ("posenc", 0)):
+        if mark in parts[:-1]:
+            return "/".join(parts[parts.index(mark) + skip :])
+    return parts[-1]

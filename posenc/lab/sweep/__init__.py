@@ -1,0 +1,1 @@
+"""From an experiment to finished records: the plan, the worker, the sweep."""

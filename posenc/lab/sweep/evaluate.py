@@ -1,0 +1,195 @@
+"""Trained models asked anew, without training: at other sizes, on another task of the same tokens, group by group.
+
+Models are those whose parameters a sweep kept (`--keep`). Examples are those that a sweep would evaluate on, so that
+what was asked before is answered as it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc.lab.results.results import Results
+from posenc.lab.results.statistics import cells
+from posenc.lab.spec.run import Knobs, Plan
+from posenc.lab.store import folder, parameters, records
+from posenc.lab.sweep import plan
+from posenc.lab.tasks import Task, spec
+from posenc.lab.tasks.floors import floors
+from posenc.lab.tasks.measure import full as full_task
+from posenc.lab.train import training
+from posenc.lab.train.kept import restored
+from posenc.lab.train.training import Cell, State
+
+SIZE = "size"
+"""By which all examples can be grouped, whatever their task."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """One scheme's trials in one program, and what is asked of them."""
+
+    record: dict[str, Any]
+    cell: Cell
+    """As trained, with the task that is asked for."""
+    sizes: tuple[int, ...]
+    rows: int
+
+    @property
+    def trained(self) -> list[dict[str, Any]]:
+        """The trials that have a trained model."""
+        return [trial for trial in self.record["trials"] if trial["outcome"] == "done"]
+
+
+def ask(
+    results: Results,
+    *,
+    task: Task | None = None,
+    sizes: tuple[int, ...] | Literal["all"] | None = None,
+    rows: int | None = None,
+) -> Results:
+    """The results of the same trained models on another task, at other sizes, or on more examples.
+
+    What is not given is as it was evaluated. Sizes that the task does not have, a task of other tokens, and trials
+    whose parameters were not kept are refused by `ValueError`.
+    """
+    found, known = [], {}
+    for asked in _asked(results, task, sizes, rows):
+        cell, at = asked.cell, asked.sizes
+        look = jax.jit(functools.partial(training.evaluate, cell, asked.rows, training.rounds(cell, at)))
+        chosen = jnp.zeros(len(at), bool)
+        trials = []
+        for trial in asked.trained:
+            state = State(restored(cell, results.folder, trial["id"]), None, jnp.int32(-1))
+            sums = look(state, _knobs(trial), jnp.asarray(at, jnp.int32), chosen)
+            counted = {name: np.asarray(total).tolist() for name, total in sums.items()}
+            each = {str(n): {name: totals[i] for name, totals in counted.items()} for i, n in enumerate(at)}
+            trials.append({**trial, "id": _renamed(trial, asked), "evaluations": each})
+        trials += [{**t, "id": _renamed(t, asked)} for t in asked.record["trials"] if t["outcome"] == "diverged"]
+        if (cell.task, at) not in known:
+            known[cell.task, at] = {str(n): rates for n, rates in floors(cell.task, at).items()}
+        about = {**asked.record["task"], "label": _label(asked), "metric": cell.task.metric}
+        found.append({**asked.record, "task": about | {"floors": known[cell.task, at]}, "trials": trials})
+    return dataclasses.replace(results, records=tuple(found), unfinished=(), folder=None)
+
+
+def groups(
+    results: Results,
+    by: Sequence[str],
+    *,
+    task: Task | None = None,
+    sizes: tuple[int, ...] | Literal["all"] | None = None,
+    rows: int | None = None,
+) -> list[dict[str, Any]]:
+    """One dict for each trial and group of examples: its values of `by`, what was counted there, and the share right.
+
+    Examples are grouped by their size and by what the task tells of them (`Batch.strata`): the digits of a sum, the
+    depth of a needle. Those of all sizes are pooled where `by` lacks "size". Of several learning rates it is the one
+    chosen on validation examples.
+    """
+    found, every = [], _asked(results, task, sizes, rows)
+    for asked in every:
+        _check_groups(asked.cell.task, by)
+    rates = {(c.task, c.scheme): c.rate for c in cells(results)}
+    for asked in every:
+        cell, padded = asked.cell, training.rounds(asked.cell, asked.sizes)
+        looks = {n: jax.jit(functools.partial(training.examined, cell, asked.rows, n)) for n in padded}
+        for trial in asked.trained:
+            scheme, rate = results.label(asked.record, trial), trial["knobs"]["lr"]
+            if rate != rates[asked.record["task"]["label"], scheme]:
+                continue
+            model, seed = restored(cell, results.folder, trial["id"]), _knobs(trial).seed
+            at: dict[tuple[int, ...], dict[str, int]] = {}
+            for n in asked.sizes:
+                look = looks[next(p for p in padded if p >= n)]
+                counted, told = jax.device_get(look(model, seed, jnp.int32(n), jnp.bool_(False)))
+                told = {SIZE: np.full(asked.rows, n), **told}
+                _add(at, np.stack([told[name] for name in by], 1), counted)
+            head = {"task": _label(asked), "scheme": scheme, "trial": trial["id"], "family": asked.record["family"]}
+            head |= {"metric": cell.task.metric, "seed": trial["knobs"]["seed"], "lr": rate}
+            for group in sorted(at):
+                share = records.value(at[group], cell.task.metric)
+                found.append({**head, **dict(zip(by, group, strict=True)), **at[group], "value": share})
+    return found
+
+
+def _asked(
+    results: Results, task: Task | None, sizes: tuple[int, ...] | Literal["all"] | None, rows: int | None
+) -> list[Asked]:
+    """What is asked of each record, all of it looked at before the first model is."""
+    if results.folder is None:
+        raise ValueError(f"The bundle {results.name!r} holds no parameters; name the folder of a run with --keep.")
+    done = [t["id"] for record in results.records for t in record["trials"] if t["outcome"] == "done"]
+    if not done:
+        raise ValueError(f"{results.name!r} holds no trained model; `posenc status {results.name}` says how far it is.")
+    lacking = len(set(done) - set(parameters.kept(results.folder)))
+    if lacking:
+        raise ValueError(
+            f"{lacking} of {len(done)} trials of {results.name!r} kept no parameters; give its sweep --keep, which"
+            " trains them again, or choose others with --only."
+        )
+    if rows is not None and rows < 1:
+        raise ValueError(f"rows is {rows}; it counts examples of each size, so it is at least 1.")
+    lines = {line["id"]: line for line in folder.read_plan(results.folder)}
+    every = []
+    for record in results.records:
+        line = lines[record["trials"][0]["id"]]
+        cell = training.stages(plan.read_cell(line), line["steps"])[-1][0]
+        other = cell.task if task is None else task
+        _check_tokens(cell, other)
+        cell = cell._replace(task=other)
+        at = tuple(line["sizes"]) if sizes is None else plan.evaluated(cell, Plan(sizes=sizes))
+        for n in at:
+            other.check_size(n)
+        plan.fits(cell, max(at))
+        every.append(Asked(record, cell, at, line["rows"] if rows is None else rows))
+    return every
+
+
+def _knobs(trial: dict[str, Any]) -> Knobs:
+    """The knobs of a trial, of which evaluation reads the seed."""
+    return training.as_arrays(Knobs(**trial["knobs"]))
+
+
+def _label(asked: Asked) -> str:
+    """What tables call the task: also what was trained on, where that is another."""
+    trained, other = asked.record["task"]["label"], spec(asked.cell.task)
+    return trained if trained == other else f"{other}, trained on {trained}"
+
+
+def _renamed(trial: dict[str, Any], asked: Asked) -> str:
+    """A name for what a trial answers to this, which no other question has."""
+    facts = {"trial": trial["id"], "task": full_task(asked.cell.task), "sizes": asked.sizes, "rows": asked.rows}
+    return hashlib.sha256(records.canonical(facts).encode()).hexdigest()
+
+
+def _check_tokens(cell: Cell, other: Task) -> None:
+    """Refuse a task that the models cannot read or answer."""
+    if (other.layout, other.vocab, other.classes) != (cell.task.layout, cell.task.vocab, cell.task.classes):
+        said = [f"{spec(t)} ({t.layout.value}, {t.vocab} tokens, {t.classes} classes)" for t in (other, cell.task)]
+        raise ValueError(f"{said[0]} cannot be asked of models trained on {said[1]}; take a task of the same tokens.")
+
+
+def _check_groups(task: Task, by: Sequence[str]) -> None:
+    n = task.sizes.smallest
+    told = jax.eval_shape(lambda: task.sample(jax.random.key(0), n, batch=1, n_max=n))
+    has = [SIZE, *sorted(told.strata)]
+    for name in by:
+        if name not in has:
+            raise ValueError(f"The examples of {spec(task)} cannot be grouped by {name!r}; take {', '.join(has)}.")
+
+
+def _add(at: dict[tuple[int, ...], dict[str, int]], told: np.ndarray, counted: dict[str, np.ndarray]) -> None:
+    """Add the counts of rows to those of their groups."""
+    for group in np.unique(told, axis=0):
+        mine = (told == group).all(1)
+        sums = at.setdefault(tuple(int(g) for g in group), dict.fromkeys(counted, 0))
+        for name, counts in counted.items():
+            sums[name] += int(counts[mine].sum())

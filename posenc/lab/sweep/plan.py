@@ -1,0 +1,221 @@
+"""From an experiment to trials with names: what each is, written out in full, hashed once, and grouped by program."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc.attention.arguments import placed
+from posenc.coordinates import check_reach
+from posenc.core.compose import Chain, Pattern, Placed, Windowed, bare
+from posenc.lab.models import attentions, kinds, stems
+from posenc.lab.models.inputs import inputs, told
+from posenc.lab.spec.experiment import Experiment
+from posenc.lab.spec.run import THEN, Knobs, Plan, Run
+from posenc.lab.store import folder
+from posenc.lab.tasks import Task
+from posenc.lab.tasks import spec as task_spec
+from posenc.lab.tasks.measure import full as full_task
+from posenc.lab.train import training as train
+from posenc.lab.train.device import memory
+from posenc.lab.train.training import Cell, State, as_arrays, init, resolve, stages
+from posenc.language import registry
+from posenc.naming import bind, full, parse, spec
+
+ROWS = 256
+"""Examples whose coordinates are looked at before anything trains."""
+
+
+def cells(experiment: Experiment) -> list[Cell]:
+    """Every run of an experiment, resolved, and traced in the abstract, so that what cannot run is refused at once."""
+    return [rehearsed(run, experiment.plan) for run in experiment.runs]
+
+
+def evaluated(cell: Cell, asked: Plan) -> tuple[int, ...]:
+    """The sizes evaluated: those asked for, or multiples of the largest trained on, as far as the task has them.
+
+    A multiple between two sizes of the task's stands for the lower. Refuses "all" where none lies beyond training.
+    """
+    sizes = cell.task.sizes
+    if asked.sizes == "all":
+        first, last = cell.run.length + 1, max(sizes.evaluation, default=0)
+        if every := tuple(n for n in range(first, last + 1) if sizes.has(n)):
+            return every
+        raise ValueError(
+            f"sizes are 'all' from {first} on, but {cell.run.task!r} is evaluated to {last}; give numbers."
+        )
+    if asked.sizes is not None:
+        return asked.sizes
+    near = dict.fromkeys(sizes.below(n) for n in asked.around(cell.run.length))
+    return tuple(n for n in near if sizes.has(n))
+
+
+def rehearsed(run: Run, asked: Plan) -> Cell:
+    """A resolved run whose forward passes have the right shapes at the largest size. Refuses what cannot run."""
+    try:
+        cell = resolve(run)
+        sizes = evaluated(cell, asked)
+        for n in sizes:
+            cell.task.check_size(n)
+        longest = max(*sizes, cell.run.length)
+        state = None
+        for stage, _ in stages(cell, asked.steps):
+            state = fits(stage, longest, state)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{run.scheme} on {run.task} cannot run: {error}") from error
+    return cell
+
+
+def fits(cell: Cell, longest: int, before: Any = None) -> Any:
+    """The state of a cell in the abstract. Refuses what cannot run at the longest size."""
+    _check_memory(cell, longest)
+    state, _ = jax.eval_shape(lambda before: _forward(cell, longest, before), before)
+    _check_draws(cell, longest)
+    return state
+
+
+def _check_memory(cell: Cell, longest: int) -> None:
+    """Refuse what the machine cannot hold: weights, logits, and scores that no chunk of rows makes small enough."""
+    run, task, here = cell.run, cell.task, memory()
+
+    def hold(needed: float, what: str, lower: str, beside: float = 0) -> None:
+        if here and beside + needed > here:
+            raise ValueError(f"{what} take {_gib(needed)}, and this machine has {_gib(here)}; lower {lower}.")
+
+    weights, tables = 12 * run.depth * run.kind.weights(run), 12 * run.width * (task.vocab + task.classes)
+    hold(weights, "its weights and their moments", f"{'width, hidden' if run.hidden else 'width'} or depth")
+    ends = f"the embedding of {task.vocab} tokens, the readout of {task.classes} and their moments"
+    hold(tables, ends, "the number of symbols or width", beside=weights)
+    for n, rows in ((run.length, run.batch), (longest, 1)):
+        tokens, many = task.tokens(n), f"{rows} sequence{'s' if rows > 1 else ''} of size {n}"
+        hold(4 * rows * run.kind.pairs(run) * tokens**2, f"one layer's scores of {many}", "the size, batch or heads")
+        logits = f"the logits of {many}, {task.classes} for each token,"
+        hold(4 * rows * tokens * task.classes, logits, "the number of symbols, the size or batch")
+
+
+def _gib(size: float) -> str:
+    return f"{size / 2**30:,.0f} GiB"
+
+
+def _check_draws(cell: Cell, longest: int) -> None:
+    """Refuse coordinates that may draw, in training or at the largest size evaluated, what a scheme cannot serve.
+
+    What a task offers may differ from row to row, as a sum does in length, so many rows are looked at.
+    """
+    if not any(map(placed, train.parts(cell.scheme))):
+        return
+    scheme = bind(cell.scheme, cell.shape.dims)  # a model that binds its own schemes leaves this one open
+    for n, training in ((cell.run.length, True), (longest, cell.run.evaluation == "as_trained")):
+        check_reach(scheme, cell.shape.dims, _Examples(cell.task, n), training)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Examples(Mapping[str, Any]):
+    """What examples of a size tell coordinates. They are drawn once more than the index is asked for, as that takes
+    seconds to compile and most coordinates need no more."""
+
+    task: Task
+    n: int
+
+    def __getitem__(self, name: str) -> Any:
+        return np.arange(self.task.tokens(self.n), dtype=np.int32) if name == "index" else self._drawn[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._drawn)
+
+    def __len__(self) -> int:
+        return len(self._drawn)
+
+    @property
+    def _drawn(self) -> dict[str, Any]:
+        return _told(self.task, self.n)
+
+
+@functools.lru_cache(maxsize=64)
+def _told(task: Task, n: int) -> dict[str, Any]:
+    """Of many examples; the schemes of a sweep share them."""
+    batch = jax.jit(functools.partial(task.sample, n=n, batch=ROWS, n_max=n))(jax.random.key(0))
+    return told(inputs(batch))
+
+
+def lines(experiment: Experiment, resolved: list[Cell], known: set[str]) -> list[dict[str, Any]]:
+    """The trials of an experiment, one line each. Those of one run that are not in `known` form one new group."""
+    planned = []
+    for cell in resolved:
+        every = {identity(cell, knobs, experiment.plan.steps): knobs for knobs in experiment.plan.knobs()}
+        about = {"group": folder.digest([trial for trial in every if trial not in known]), "run": written(cell)}
+        about |= {"steps": experiment.plan.steps, "rows": experiment.plan.rows}
+        about |= {"sizes": evaluated(cell, experiment.plan), "task": task_spec(cell.task)}
+        about |= {"label": label(cell.run), "family": family(cell.scheme)}
+        planned += [{"id": trial, "knobs": knobs._asdict(), **about} for trial, knobs in every.items()]
+    return planned
+
+
+def identity(cell: Cell, knobs: Knobs, steps: int) -> str:
+    """The name of a trial: the SHA-256 of everything that decides its result, defaults written out."""
+    facts = {"run": written(cell), "knobs": knobs._asdict(), "steps": steps}
+    return hashlib.sha256(folder.canonical(facts).encode()).hexdigest()
+
+
+def written(cell: Cell) -> dict[str, Any]:
+    """A run with its schemes, task and stem written out, and their revisions: every setting that identity counts."""
+    run = registry.identity(cell.run) | {"scheme": full(cell.scheme), "task": full_task(cell.task)}
+    run["model"] = kinds.full(cell.shape.model)
+    parts = [*_parts(cell.scheme), cell.task]
+    if cell.run.attention in attentions.PARTS:
+        parts.append(attentions.PARTS[cell.run.attention])
+    if cell.run.then is not None:
+        second = stages(cell, 2**30)[-1][0].scheme
+        run["then"] = f"{cell.run.goes_on[0]!r} {full(second)}"
+        parts += _parts(second)
+    if cell.shape.stem is not None:
+        run["stem"] = stems.full(cell.shape.stem)
+        parts.append(cell.shape.stem)
+    revisions = {type(part).__name__: part.revision for part in parts}
+    return run | {"revisions": revisions | {"model": cell.shape.model.revision, "training": train.REVISION}}
+
+
+def label(run: Run) -> str:
+    """What figures and tables call a run's scheme: its shortest text, and that of the one that goes on."""
+    return shortest(THEN.join(text for text in (run.scheme, run.goes_on[1]) if text))
+
+
+def shortest(text: str) -> str:
+    """The label that a text means, however its schemes are spelled."""
+    return THEN.join(spec(parse(one)) for one in text.split(THEN))
+
+
+def family(scheme: Any) -> str:
+    """Whose colour a scheme takes; a pattern takes its first layer's."""
+    return bare(scheme.layers[0] if isinstance(scheme, Pattern) else scheme).family
+
+
+def read_cell(line: dict[str, Any]) -> Cell:
+    """The cell of a planned line, from what was written in it alone."""
+    fields = {f.name: line["run"][f.name] for f in dataclasses.fields(Run) if f.name in line["run"]}
+    cell = resolve(Run(**fields))
+    if written(cell) != folder.plain(line["run"]):
+        raise ValueError(f"The plan of trial {line['id'][:12]} was written by another version; use a new --name.")
+    return cell
+
+
+def _parts(scheme: Any) -> list[Any]:
+    if isinstance(scheme, Pattern):
+        return [p for s in (scheme.input, *scheme.layers) if s is not None for p in _parts(s)]
+    if isinstance(scheme, Chain):
+        return [p for s in scheme.parts for p in _parts(s)]
+    if isinstance(scheme, Placed):
+        return [*_parts(scheme.scheme), scheme.coordinates]
+    return _parts(scheme.scheme) if isinstance(scheme, Windowed) else [scheme]
+
+
+def _forward(cell: Cell, size: int, before: State | None) -> tuple[State, Any]:
+    state = init(cell, as_arrays(Knobs()), before)
+    batch = cell.task.sample(jax.random.key(0), size, batch=1, n_max=size)
+    return state, state.model(inputs(batch), jax.random.key(0))

@@ -1,0 +1,117 @@
+"""The sweep: plan, run group after group, record. The same command again does what is left, and nothing twice."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from posenc.lab.spec.experiment import Experiment
+from posenc.lab.spec.toml import to_toml
+from posenc.lab.store import disk, parameters
+from posenc.lab.store import folder as store
+from posenc.lab.sweep import plan
+from posenc.lab.sweep.estimate import operations, seconds
+from posenc.lab.sweep.worker import Stopped, Watch, Worker
+from posenc.lab.train import device
+from posenc.lab.train.lanes import arrangement
+from posenc.lab.train.training import Cell, stages
+
+RESULTS = ("done", "diverged")
+PAUSE = 2.0
+"""Seconds between two looks at groups that other workers hold."""
+DONE, FAILED, PREEMPTED, INTERRUPTED = 0, 1, 75, 130
+
+
+class Signals:
+    """The first SIGINT or SIGTERM ends after the segment; the second ends at once."""
+
+    def __init__(self):
+        self.code = 0
+
+    def __enter__(self) -> Signals:
+        self._before = {s: signal.signal(s, self._heard) for s in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *exc):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _heard(self, number, frame):
+        if self.code:
+            raise KeyboardInterrupt
+        self.code = INTERRUPTED if number == signal.SIGINT else PREEMPTED
+
+    def check(self) -> None:
+        """Raise where a signal was heard."""
+        if self.code:
+            raise Stopped
+
+
+def sweep(experiment: Experiment, folder: Path, *, keep: bool = False, lanes: str | None = None, watch: Watch) -> int:
+    """Run what is left of an experiment; returns the exit code. Refuses impossible runs before anything trains."""
+    how = arrangement(lanes)
+    cells = plan.cells(experiment)
+    store.ready(folder)
+    mine = _planned(experiment, cells, folder)
+    outcomes = store.status(folder).outcomes
+    kept = set(parameters.kept(folder)) if keep else None
+
+    def left(line: dict) -> bool:
+        """Whether a trial has no result yet, or none of the parameters that are to be kept."""
+        done = outcomes[line["id"]] in RESULTS
+        return line["id"] in mine and not (done and (kept is None or line["id"] in kept))
+
+    waiting = [line for line in store.read_plan(folder) if left(line)]
+    groups: dict[str, list[dict]] = {}
+    for line in waiting:
+        groups.setdefault(line["group"], []).append(line)
+    for problem in store.read_records(folder).problems:
+        watch.note(problem)
+    watch.begin(len(mine), len(mine) - len(waiting), len(groups))
+    with Signals() as signals:
+        worker = Worker(folder, how, experiment.plan.stride, keep, watch, signals.check)
+        told = 0
+        try:
+            while groups:
+                held = {g: lines for g, lines in groups.items() if not worker.run(g, lines, mine[lines[0]["id"]])}
+                if len(held) not in (0, told):
+                    watch.note(f"{len(held)} of the groups left are being run by other workers; waiting for these.")
+                    told = len(held)
+                if len(held) == len(groups):  # for others to end, or for one to die
+                    signals.check()
+                    time.sleep(PAUSE)
+                groups = held
+        except Stopped:
+            watch.note("Stopped; what is recorded is safe, and the same command goes on.")
+            return signals.code
+    return FAILED if worker.failed else DONE
+
+
+def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
+    """What a sweep would do: its trials, those done, the programs to compile, and estimates of the rest's cost."""
+    cells, knobs, steps = plan.cells(experiment), experiment.plan.knobs(), experiment.plan.steps
+    outcomes = store.status(folder).outcomes if (folder / "plan.jsonl").exists() else {}
+    left = [sum(outcomes.get(plan.identity(c, k, steps)) not in RESULTS for k in knobs) for c in cells]
+    waiting = [(cell, n) for cell, n in zip(cells, left, strict=True) if n]
+    return {
+        "trials": len(cells) * len(knobs),
+        "done": len(cells) * len(knobs) - sum(left),
+        "groups": len(waiting),
+        "programs": sum(2 * len(stages(cell, steps)) + 1 for cell, _ in waiting),  # only the last is evaluated
+        "operations": operations(waiting, experiment.plan),
+        "seconds": round(seconds(waiting, experiment.plan)),
+        "device": device.named(),
+        "lanes": str(arrangement()),
+    }
+
+
+def _planned(experiment: Experiment, cells: list[Cell], folder: Path) -> dict[str, Cell]:
+    """Write what is new into the plan; returns every trial of the experiment with its cell."""
+    known = {line["id"] for line in store.read_plan(folder)} if (folder / "plan.jsonl").exists() else set()
+    mine = {plan.identity(c, k, experiment.plan.steps): c for c in cells for k in experiment.plan.knobs()}
+    store.write_plan(folder, plan.lines(experiment, cells, known))
+    if not mine.keys() <= known:
+        disk.write(disk.inside(folder, "sweep.toml"), to_toml(experiment).encode())
+    return mine

@@ -1,0 +1,100 @@
+"""Dates written in many ways to one way of writing them: a classic first exercise for attention between two sequences.
+
+@inproceedings{bahdanau2015neural, title={Neural Machine Translation by Jointly Learning to Align and Translate},
+  author={Bahdanau, Dzmitry and Cho, Kyunghyun and Bengio, Yoshua}, booktitle={ICLR}, year={2015}}
+"""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc.lab.tasks.draw import INT, between, look
+from posenc.lab.tasks.layout import translated
+from posenc.lab.tasks.task import Layout, Sizes, Task
+
+FIRST, YEARS = 1900, 200
+CHARACTERS = "0123456789 -/,.abcdefgjlmnoprstuvy"
+MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+POOL = "YyXxmMdDabc ,/.-"
+"""What a date is written with: four digits of the year, two of the month and of the day, the month's name, marks."""
+FORMS = ("dD abc YyXx", "abc dD, YyXx", "dD/mM/YyXx", "YyXx.mM.dD")
+WRITTEN = "YyXx-mM-dD"
+WIDTH = 12
+
+
+def _starts() -> np.ndarray:
+    """The number of days before each month, and before what comes after the last."""
+    many = [calendar.monthrange(FIRST + year, month)[1] for year in range(YEARS) for month in range(1, 13)]
+    return np.cumsum([0, *many]).astype(np.int32)
+
+
+def _plans() -> tuple[np.ndarray, np.ndarray]:
+    """Which of the pool stands at each place of a form, by form, two-digit day, two-digit month; and how many do."""
+    plan, many = np.zeros((len(FORMS), 2, 2, WIDTH), np.int32), np.zeros((len(FORMS), 2, 2), np.int32)
+    for f, day, month in itertools.product(range(len(FORMS)), range(2), range(2)):
+        text = FORMS[f]
+        if f < 3:  # in the last form alone numbers are padded with zeros
+            text = text.replace("d", "d" * day).replace("m", "m" * month)
+        plan[f, day, month, : len(text)] = [POOL.index(c) for c in text]
+        many[f, day, month] = len(text)
+    return plan, many
+
+
+START = _starts()
+PLAN, LENGTH = _plans()
+ANSWER = np.array([POOL.index(c) for c in WRITTEN], np.int32)
+NAMES = np.array([[CHARACTERS.index(c) for c in name] for name in MONTHS], np.int32)
+MARKS = np.array([CHARACTERS.index(c) for c in " ,/.-"], np.int32)
+
+
+class DateFormat(Task, name="date_format"):
+    """Write a date as the standard says, from one of four ways to write it (ours, after Bahdanau et al., 2015).
+
+    3 feb 1997  or  feb 3, 1997  or  3/2/1997  or  1997.02.03;  BOS  ->  1997-02-03 EOS        day/month/year
+
+    Characters; day and form uniform. The size is the number of years from 1900 on, 200 at most: a run of the length 40
+    trains on days to the end of 1939, and larger sizes ask for years that it never saw.
+    """
+
+    layout = Layout.SEQ2SEQ
+    ability = ("alignment",)
+    suites = ("translation",)
+    alphabet = len(CHARACTERS)
+    vocabulary = dict(enumerate(CHARACTERS.replace(" ", "␣")))
+    choices = 11
+    sizes = Sizes(1, (YEARS, YEARS), (), YEARS)
+
+    def tokens(self, n):
+        return WIDTH
+
+    def make(self, key, n, n_max):
+        when, how = jax.random.split(key)
+        form = between(how, 0, jnp.full_like(n, len(FORMS) - 1))
+        year, month, day = _date(between(when, 0, jnp.asarray(START)[12 * n] - 1))
+        digits = [year // 1000, year // 100 % 10, year // 10 % 10, year % 10]
+        digits += [month // 10, month % 10, day // 10, day % 10]
+        marks = jnp.broadcast_to(jnp.asarray(MARKS)[None, :], (n.shape[0], len(MARKS)))
+        pool = jnp.concatenate([jnp.stack(digits, 1), jnp.asarray(NAMES)[month - 1], marks], 1).astype(INT)
+        long = form, (day > 9).astype(INT), (month > 9).astype(INT)
+        source, s = look(pool, jnp.asarray(PLAN)[long]), jnp.asarray(LENGTH)[long]
+        answer = look(pool, jnp.broadcast_to(jnp.asarray(ANSWER)[None, :], (n.shape[0], len(ANSWER))))
+        m = jnp.full_like(n, len(ANSWER))
+        return translated(self, n, self.tokens(n_max), source, s, answer, m, {"form": form})
+
+    def answer(self, prompt):
+        text = "".join(CHARACTERS[c] for c in prompt)
+        form = "%d/%m/%Y" if "/" in text else "%Y.%m.%d" if "." in text else "%b %d, %Y" if "," in text else "%d %b %Y"
+        written = datetime.datetime.strptime(text, form).strftime("%Y-%m-%d")
+        return [*map(CHARACTERS.index, written), self.special("EOS")]
+
+
+def _date(day):
+    """Year, month from 1, and day of the month from 1, of days counted from the first."""
+    month = jnp.searchsorted(jnp.asarray(START), day, side="right").astype(INT) - 1
+    return FIRST + month // 12, month % 12 + 1, day - jnp.asarray(START)[month] + 1

@@ -1,0 +1,155 @@
+"""The layouts: a prompt and its answer become tokens, targets, masks and padding.
+
+TAG, CLASSIFY   x₁ … x_p ? … ? . .          m empty slots directly after the input, so that the distance from input to
+                                            slot does not depend on the padding; targets stand in the slots
+TOKENS          x₁ … x_n . .                targets at the tokens themselves, not shifted
+LM              BOS x SEP y EOS . .         targets are the tokens one to the left; scored where the target is y or EOS;
+                                            offers "separator", 1 at SEP
+SEQ2SEQ         x . . | BOS y . .           an encoder reads x, a decoder BOS y; targets are y EOS, all of them scored;
+                                            both sequences are padded to one length
+
+A prompt or an answer narrower than its length is continued by its last column: one column repeats one symbol.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from posenc.lab.tasks.draw import INT, look
+from posenc.lab.tasks.task import Batch, Task
+
+Strata = dict[str, Int[Array, " B"]]
+
+
+def slots(
+    task: Task,
+    n: Int[Array, " B"],
+    length: int,
+    prompt: Int[Array, "B P"],
+    p: Int[Array, " B"],
+    answer: Int[Array, "B M"],
+    m: Int[Array, " B"],
+    strata: Strata | None = None,
+    score: Int[Array, " B"] | None = None,
+) -> Batch:
+    """TAG and CLASSIFY: `p` tokens of the prompt, then `m` empty slots that ask for the answer.
+
+    The loss weighs every slot; the metric counts the first `score` of them, or all.
+    """
+    i = _places(n, length)
+    given, valid = i < p[:, None], i < (p + m)[:, None]
+    asked = valid & ~given
+    tokens = jnp.where(given, look(prompt, i), jnp.where(asked, task.special("EMPTY"), task.special("PAD")))
+    targets = jnp.where(asked, look(answer, i - p[:, None]), 0)
+    counted = asked if score is None else asked & (i < (p + score)[:, None])
+    return _batch(n, tokens, targets, counted, asked, valid, given, strata)
+
+
+def ended(
+    task: Task,
+    n: Int[Array, " B"],
+    length: int,
+    prompt: Int[Array, "B P"],
+    p: Int[Array, " B"],
+    answer: Int[Array, "B M"],
+    k: Int[Array, " B"],
+    m: Int[Array, " B"],
+    strata: Strata | None = None,
+) -> Batch:
+    """TAG: `k` classes, the last class to end them, and 0s up to `m` slots, which the loss weighs but nobody counts."""
+    j, end = jnp.arange(answer.shape[1] + 1, dtype=INT)[None, :], k[:, None]
+    text = jnp.where(j < end, jnp.pad(answer, ((0, 0), (0, 1))), jnp.where(j == end, task.classes - 1, 0))
+    return slots(task, n, length, prompt, p, text, m, strata, k + 1)
+
+
+def one_slot(
+    task: Task,
+    n: Int[Array, " B"],
+    length: int,
+    prompt: Int[Array, "B P"],
+    p: Int[Array, " B"],
+    target: Int[Array, " B"],
+    strata: Strata | None = None,
+) -> Batch:
+    """CLASSIFY: one slot, one class."""
+    return slots(task, n, length, prompt, p, target[:, None], jnp.ones_like(p), strata)
+
+
+def tagged(
+    task: Task,
+    n: Int[Array, " B"],
+    x: Int[Array, "B T"],
+    p: Int[Array, " B"],
+    targets: Int[Array, "B T"],
+    score: Bool[Array, "B T"],
+    weight: Float[Array, "B T"] | None = None,
+    strata: Strata | None = None,
+) -> Batch:
+    """TOKENS: the first `p` tokens of x, a target at each that is scored or weighed."""
+    valid = jnp.arange(x.shape[1], dtype=INT)[None, :] < p[:, None]
+    score = score & valid
+    weight = score if weight is None else jnp.where(valid, weight, 0.0)
+    targets = jnp.where(score | (weight > 0), targets, 0)
+    return _batch(n, jnp.where(valid, x, task.special("PAD")), targets, score, weight, valid, valid, strata)
+
+
+def prompted(
+    task: Task,
+    n: Int[Array, " B"],
+    length: int,
+    prompt: Int[Array, "B P"],
+    p: Int[Array, " B"],
+    answer: Int[Array, "B M"],
+    m: Int[Array, " B"],
+    strata: Strata | None = None,
+) -> Batch:
+    """LM: BOS, `p` tokens, SEP, `m` tokens, EOS."""
+    i = _places(n, length + 1)  # one place more than the longest example, for its padding alone
+    sep, eos = p[:, None] + 1, (p + m)[:, None] + 2
+    text = jnp.select(
+        [i == 0, i < sep, i == sep, i < eos, i == eos],
+        [
+            jnp.full_like(i, task.special("BOS")),
+            look(prompt, i - 1),
+            jnp.full_like(i, task.special("SEP")),
+            look(answer, i - sep - 1),
+            jnp.full_like(i, task.special("EOS")),
+        ],
+        jnp.full_like(i, task.special("PAD")),
+    )
+    i = i[:, :length]
+    score = (i >= sep) & (i < eos)
+    batch = _batch(n, text[:, :length], text[:, 1:], score, score, i <= eos, i <= sep, strata)
+    return batch._replace(coords={"separator": (i == sep).astype(INT)})
+
+
+def translated(
+    task: Task,
+    n: Int[Array, " B"],
+    length: int,
+    source: Int[Array, "B S"],
+    s: Int[Array, " B"],
+    answer: Int[Array, "B M"],
+    m: Int[Array, " B"],
+    strata: Strata | None = None,
+) -> Batch:
+    """SEQ2SEQ: an encoder reads `s` tokens of the source; a decoder BOS and `m` tokens, which it is asked for."""
+    i = _places(n, length)
+    read, score, end, pad = i < s[:, None], i <= m[:, None], m[:, None], task.special("PAD")
+    text = jnp.where(i == 0, task.special("BOS"), look(answer, i - 1))
+    asked = jnp.where(i == end, task.special("EOS"), look(answer, i))
+    tokens, targets = jnp.where(score, text, pad), jnp.where(score, asked, pad)
+    batch = _batch(n, tokens, targets, score, score, score, i == 0, strata)
+    return batch._replace(source=jnp.where(read, look(source, i), pad).astype(INT), source_valid=read)
+
+
+def _places(n, length):
+    """[B, length]: 0 … length-1 in every row."""
+    return jnp.broadcast_to(jnp.arange(length, dtype=INT)[None, :], (n.shape[0], length))
+
+
+def _batch(n, tokens, targets, score, weight, valid, prompt, strata):
+    """What every layout says, in the dtypes of a batch, without coordinates or a source."""
+    tokens, targets, weight = tokens.astype(INT), targets.astype(INT), weight.astype(jnp.float32)
+    return Batch(tokens, targets, score, weight, valid, n, prompt, {}, strata or {})

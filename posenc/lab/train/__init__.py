@@ -1,0 +1,1 @@
+"""Training as pure functions, and the devices that it runs on."""

@@ -1,0 +1,32 @@
+"""Trained models that a sweep kept (`--keep`), as models again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from posenc.lab.models.carry import word
+from posenc.lab.models.shape import build
+from posenc.lab.store import parameters
+from posenc.lab.train.training import Cell
+
+VALUE = jax.tree_util.GetAttrKey("value")
+"""What a path has for a parameter of Flax and the kept dicts have not."""
+
+
+def restored(cell: Cell, folder: Path, trial: str) -> Any:
+    """The model of a trial with the parameters that were kept."""
+    model = jax.eval_shape(lambda: build(cell.scheme, cell.shape, jax.random.key(0)))
+    kept = parameters.restore(folder, trial)
+
+    def at(path: tuple, _: Any) -> Any:
+        found = kept
+        for key in path:
+            if key != VALUE:
+                found = found[str(word(key))]
+        return jnp.asarray(found)
+
+    return jax.tree_util.tree_map_with_path(at, model)

@@ -1,0 +1,179 @@
+"""What has a name: the table behind schemes, coordinates and tasks, and the settings that a text may give, without jax.
+
+A class enters by its class statement; a stranger's package enters by an entry point, loaded only when its name is
+asked for or all names are listed. Settings are dataclass fields: each value is converted to its field's type, so that
+`rope(base=500000)` and `rope(base=500000.0)` are one thing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib
+import sys
+import types
+import typing
+from importlib.metadata import entry_points
+from typing import Any, Literal, Union
+
+from posenc.language.grammar import Call
+
+
+class Registry:
+    """The named classes of one kind. `package` is imported on first use and registers what we ship."""
+
+    def __init__(self, kind: str, package: str, group: str | None = None):
+        self.kind, self.package, self.group = kind, package, group
+        self.broken: dict[str, str] = {}
+        self._classes: dict[str, type] = {}
+
+    def add(self, name: str, cls: type) -> None:
+        """Enter a class. A name that is taken is refused."""
+        if not name.isidentifier():
+            raise ValueError(f"{name!r} cannot name a {self.kind}; a name is an identifier such as 'rope'.")
+        taken = self._classes.get(name)
+        if taken is not None and (taken.__module__, taken.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ValueError(f"The name {name!r} is taken by {taken.__module__}.{taken.__qualname__}; choose another.")
+        self._classes[name] = cls
+
+    def names(self) -> list[str]:
+        """All names, strangers' included."""
+        importlib.import_module(self.package)
+        for entry in self._plugins():
+            self._load(entry)
+        return sorted(self._classes)
+
+    def find(self, name: str) -> type:
+        """The class of a name. Raises a `ValueError` that offers the nearest."""
+        importlib.import_module(self.package)
+        if name not in self._classes:
+            for entry in self._plugins():
+                if entry.name == name:
+                    self._load(entry)
+        if name in self._classes:
+            return self._classes[name]
+        if name in self.broken:
+            raise ValueError(f"The {self.kind} {name!r} comes from a package that fails to load: {self.broken[name]}.")
+        known = self.names()
+        near = difflib.get_close_matches(name, known, 1, 0.5)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"No {self.kind} is called {name!r}.{hint} Known: {', '.join(known)}.")
+
+    def make(self, call: Call) -> Any:
+        """The object that `name(settings)` stands for."""
+        cls = self.find(call.name)
+        fields = [f.name for f in dataclasses.fields(cls) if f.init]
+        has = f"it has {', '.join(fields)}" if fields else "it has none"
+        if len(call.given) > len(fields):
+            raise ValueError(f"{call.name!r} was given {len(call.given)} settings; {has}.")
+        settings = dict(zip(fields, call.given, strict=False))
+        for key, value in call.settings:
+            if key not in fields:
+                raise ValueError(f"{call.name!r} has no setting {key!r}; {has}.{self._owners(key)}")
+            if key in settings:
+                raise ValueError(f"The setting {key!r} of {call.name!r} is given twice.")
+            settings[key] = value
+        return cls(**settings)
+
+    def _owners(self, setting: str) -> str:
+        owners = [n for n, c in sorted(self._classes.items()) if setting in {f.name for f in dataclasses.fields(c)}]
+        return f" {setting!r} is a setting of {', '.join(owners)}." if owners else ""
+
+    def _plugins(self):
+        return entry_points(group=self.group) if self.group else ()
+
+    def _load(self, entry) -> None:
+        if entry.name in self._classes or entry.name in self.broken:
+            return
+        try:
+            entry.load()
+        except Exception as error:  # a stranger's package may fail in any way; it is listed as broken
+            self.broken[entry.name] = f"{type(error).__name__}: {error}"
+
+
+def settings(thing: Any) -> dict[str, Any]:
+    """Every setting of an object, defaults written out."""
+    return {f.name: getattr(thing, f.name) for f in dataclasses.fields(thing) if f.init}
+
+
+def later(default: Any) -> Any:
+    """A setting that a class got after results of it were recorded.
+
+    At this default the class does what it did without, so identities leave it out: those of old results stay.
+    """
+    return dataclasses.field(default=default, metadata={"later": True})
+
+
+def identity(thing: Any) -> dict[str, Any]:
+    """The settings that make an object what it is: all of them, but for later ones at their default."""
+    late = {f.name: f.default for f in dataclasses.fields(thing) if f.metadata.get("later")}
+    return {name: value for name, value in settings(thing).items() if name not in late or value != late[name]}
+
+
+def call(thing: Any, name: str) -> Call:
+    """The shortest call that makes an equal object: settings at their default are left out."""
+    changed = [
+        (f.name, getattr(thing, f.name))
+        for f in dataclasses.fields(thing)
+        if f.init and getattr(thing, f.name) != f.default
+    ]
+    return Call(name, (), tuple(changed))
+
+
+def convert(thing: Any) -> None:
+    """Bring every setting of a frozen dataclass to its field's type, in place; meant for `__post_init__`."""
+    hints = typing.get_type_hints(type(thing))
+    for f in dataclasses.fields(thing):
+        value = getattr(thing, f.name)
+        try:
+            converted = _converted(value, hints[f.name])
+        except TypeError:
+            name = getattr(type(thing), "name", type(thing).__name__)
+            raise ValueError(
+                f"The setting {f.name!r} of {name!r} takes {_say(hints[f.name])}, not {value!r}."
+            ) from None
+        object.__setattr__(thing, f.name, converted)
+
+
+def _converted(value: Any, hint: Any) -> Any:
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return value
+    if origin is Literal:
+        if any(value == a and type(value) is type(a) for a in args):
+            return value
+    elif origin in (Union, types.UnionType):
+        for a in args:
+            try:
+                return _converted(value, a)
+            except TypeError:
+                continue
+    elif origin is tuple and isinstance(value, tuple | list):
+        kinds = [args[0]] * len(value) if args[-1] is Ellipsis else args
+        if len(kinds) == len(value):
+            return tuple(_converted(v, k) for v, k in zip(value, kinds, strict=True))
+    elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return _finite(value)
+    elif isinstance(hint, type) and isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
+        return value
+    raise TypeError
+
+
+def _finite(value: int | float) -> float:
+    """A whole number may be too large for a float; no setting is infinite or no number."""
+    if abs(value) > sys.float_info.max or value != value:
+        raise TypeError
+    return float(value)
+
+
+def _say(hint: Any) -> str:
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return " or ".join(repr(a) for a in args)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_say(a) for a in args)
+    if origin is tuple:
+        return f"a tuple of {_say(args[0])}"
+    return {int: "a whole number", float: "a number", str: "a string", bool: "True or False", type(None): "None"}.get(
+        hint, str(hint)
+    )

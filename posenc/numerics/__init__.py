@@ -1,0 +1,1 @@
+"""Mathematics that schemes share; nothing here knows what a scheme is."""

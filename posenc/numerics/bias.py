@@ -1,0 +1,67 @@
+"""Numbers for biases by distance: logarithmic buckets by whole-number thresholds made on the host, and slopes of heads.
+
+The bucket of a distance is a logarithm rounded down. Devices round logarithms differently, so that a distance on a
+border falls into one bucket here and into another there; whole numbers compare alike everywhere.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+
+def thresholds(buckets: int, reach: int) -> np.ndarray:
+    """The smallest distance of each bucket but the first (Raffel et al., 2020, §2.1; the authors' code).
+
+    Half of the buckets hold one distance each; the rest grow as a logarithm until `reach`, from where all is one.
+    """
+    exact = buckets // 2
+    distance = np.arange(1, reach + 1)
+    share = np.log(np.maximum(distance, exact) / exact) / np.log(reach / exact)
+    bucket = np.where(distance < exact, distance, exact + (share * (buckets - exact)).astype(int))
+    bucket = np.minimum(bucket, buckets - 1)
+    return 1 + np.searchsorted(bucket, np.arange(1, buckets))
+
+
+def bucket(distance: Int[Array, ...], buckets: int, reach: int, bidirectional: bool) -> Int[Array, ...]:
+    """The bucket of a query's distance from a key. Keys that come after have the upper half, or share bucket 0."""
+    if not bidirectional:
+        return _place(jnp.maximum(distance, 0), buckets, reach)
+    half = buckets // 2
+    return _place(jnp.abs(distance), half, reach) + jnp.where(distance < 0, half, 0)
+
+
+def _place(distance: Int[Array, ...], buckets: int, reach: int) -> Int[Array, ...]:
+    edges = jnp.asarray(thresholds(buckets, reach), distance.dtype)
+    return jnp.searchsorted(edges, distance, side="right").astype(jnp.int32)
+
+
+def disentangled(distance: Int[Array, "Q K"], buckets: int, reach: int) -> Int[Array, "Q K"]:
+    """The row of a query's distance from a key among 2 · buckets, those of keys that come after first (He et al.,
+    2021, §3.1; their v2 code).
+
+    Distances from the reach on, on either side, share the outermost row. Where the buckets are as many as the reach,
+    each holds one distance; else half of them do, and the rest grow as a logarithm.
+    """
+    size = jnp.minimum(jnp.abs(distance), reach)
+    if buckets < reach:
+        edges = jnp.asarray(disentangled_thresholds(buckets, reach), distance.dtype)
+        size = jnp.searchsorted(edges, size, side="right").astype(distance.dtype)
+    return buckets + jnp.where(distance < 0, -size, jnp.minimum(size, buckets - 1))
+
+
+def disentangled_thresholds(buckets: int, reach: int) -> np.ndarray:
+    """The smallest distance of each bucket but the first, and the reach at last; the logarithm is rounded up."""
+    exact = buckets // 2
+    distance = np.arange(1, reach + 1)
+    share = np.log(np.maximum(distance, exact) / exact) / np.log((reach - 1) / exact)
+    far = exact + np.ceil(share * (exact - 1) - 1e-9)  # a whole number may come out a rounding above itself
+    return 1 + np.searchsorted(np.where(distance <= exact, distance, far), np.arange(1, buckets + 1))
+
+
+def slope(head: Int[Array, ...], heads: int) -> Float[Array, ...]:
+    """The slope of a head, counted from 0 (Press et al., 2022, §3; the authors' `get_slopes`)."""
+    whole = 1 << (heads.bit_length() - 1)
+    octave = jnp.where(head < whole, head + 1, head - whole + 0.5) * 8 / whole
+    return 2.0**-octave
