@@ -11,10 +11,13 @@ Setting: the tasks are ours; both models have two layers of width 64.
 Cost: about 45 minutes on one core.
 Command: posenc sweep experiments/permutation.py
 Variation: posenc sweep experiments/permutation.py --only model=decoder --set depth=1 --name one_layer
-Result: without an encoding an encoder bets on the first mark, 0.50, and all schemes tell it. We had foretold 0.50 of
-symmetric ones too, and were wrong: the mark nearer to the question came last. They are blind where arithmetic says so:
-the token one place back is the left of two neighbours, and they have 0.55 to 0.58 of it in an encoder, near the 0.58
-that a guess among the two gets. In a decoder all schemes find it, and no encoding does too, 0.97, less so beyond.
+Result: medians of six seeds at 16 tokens, the longest trained on. Without an encoding an encoder guesses which mark
+came first, 0.50; with any scheme it knows, 0.98 or more. We had predicted a guess for symmetric schemes too, and were
+wrong: the mark nearer to the question came last. They are blind where arithmetic says so: the token one place back is
+the left of two neighbours, and an encoder names 0.53 to 0.57 of all tokens, where a guess between the two gets 0.56.
+(The last token has one neighbour, and there they have 0.96 to 1.00.) In a decoder every scheme finds it at the last
+token, 0.99 or more. Without encoding a decoder finds it at the last of 8 tokens in 0.98 of the rows, of 16 in 0.82 and
+of 32 in 0.47; its mean over all tokens of 16 is 0.94, because early tokens are easy.
 """
 
 from posenc.lab.results.published import Order, Published
