@@ -29,7 +29,7 @@ from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.sweep.bench import in_turn
 from posenc.lab.tasks.measure import train_key
 from posenc.lab.train.lanes import How, stack
-from posenc.lab.train.training import Cell, program, resolve, size_at
+from posenc.lab.train.training import ResolvedRun, program, resolve, size_at
 
 BAR = 0.05
 """Sampling takes less than this share of a step."""
@@ -61,7 +61,7 @@ class Cost(NamedTuple):
         return self.sampling.marks or self.step.marks
 
 
-def cell(text: str, **settings: Any) -> Cell:
+def cell(text: str, **settings: Any) -> ResolvedRun:
     """The default run of a task: of the models, the one that can do it; of the lengths, those it was published with."""
     task = tasks.parse(text)
     alone = "encoder" if "bidirectional" in task.directions else "decoder"
@@ -69,14 +69,14 @@ def cell(text: str, **settings: Any) -> Cell:
     return resolve(Run(task=text, model=model, length=task.sizes.train[1], buckets=1, **settings))
 
 
-def drawn(cell: Cell, seed: Array, n: Array) -> tuple[Inputs, Array, Array]:
+def drawn(cell: ResolvedRun, seed: Array, n: Array) -> tuple[Inputs, Array, Array]:
     """What training reads of the batch of step `n`, drawn as it does."""
     size, _ = size_at(cell, Knobs(seed), n)
     batch = cell.task.sample(train_key(seed, n), size, batch=cell.run.batch, n_max=cell.run.length)
     return inputs(batch), batch.targets, batch.weight
 
 
-def measure(cell: Cell, rounds: int) -> Cost:
+def measure(cell: ResolvedRun, rounds: int) -> Cost:
     """Both programs of one task, in turn."""
     how = How("map", 1)
     lane = stack([Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:]))], how)

@@ -119,7 +119,7 @@ def main(run):
     kept = set(parameters.kept(folder))
     for line in store.read_plan(folder):
         if line["id"] in kept:
-            cell, seed = plan.read_cell(line), line["knobs"]["seed"]
+            cell, seed = plan.planned_run(line), line["knobs"]["seed"]
             make = jax.jit(lambda key, cell=cell: build(cell.scheme, cell.shape, key))
             start = make(jax.random.fold_in(jax.random.key(seed), 0))
             for state, model in (("untrained", start), ("trained", restored(cell, folder, line["id"]))):

@@ -156,7 +156,7 @@ def test_every_run_of_an_experiment_trains_two_steps(path, tmp_path):
 @pytest.mark.nightly  # 180 runs of the largest alone
 @EACH
 def test_every_run_of_an_experiment_can_run_at_its_own_size(path):
-    assert plan.cells(from_file(path, yes=True))
+    assert plan.resolved_runs(from_file(path, yes=True))
 
 
 def test_every_experiment_has_smallest_sizes():

@@ -113,7 +113,7 @@ def test_a_stem_is_part_of_the_identity_only_where_there_is_one():
     assert plan.identity(plain, Knobs(), 5) == plan.identity(same, Knobs(), 5) != plan.identity(more, Knobs(), 5)
     assert plan.written(more)["stem"] == "conv(k=4)" and plan.written(more)["revisions"]["Conv"] == 1
     line = {"id": "0" * 64, "run": plan.written(more)}
-    assert plan.read_cell(line).shape == more.shape
+    assert plan.planned_run(line).shape == more.shape
 
 
 def test_two_models_that_differ_in_the_stem_are_never_averaged_as_one():

@@ -65,7 +65,7 @@ def test_another_task_is_asked_of_models_as_they_are_by_hand(folder):
     assert record["task"]["label"] == f"{OTHER}, trained on {TASK}"
     assert record["task"]["floors"] == {str(n): at for n, at in floors(other, (2, 4)).items()}
     (line,) = [x for x in store.read_plan(folder) if x["id"] in results.trials()]
-    model = kept.restored(plan.read_cell(line), folder, line["id"])
+    model = kept.restored(plan.planned_run(line), folder, line["id"])
     for n in (2, 4):
         batch = other.sample(evaluation_key(other, n), n, batch=32, n_max=4)
         said = jnp.argmax(model(inputs(batch), positions_key(1, "evaluation", n)), -1)

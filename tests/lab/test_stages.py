@@ -261,7 +261,7 @@ def test_what_goes_on_is_part_of_the_identity_in_one_form():
     assert name(one) == name(same) != name(other) and name(one) != name(resolve(Run()))
     assert plan.written(one)["revisions"].keys() >= {"RoPE", "NoPE"}
     line = {"id": "0" * 64, "run": store.plain(plan.written(one))}
-    assert stages(plan.read_cell(line), 100)[-1] == (stages(one, 100)[-1][0]._replace(run=ANY), 100)
+    assert stages(plan.planned_run(line), 100)[-1] == (stages(one, 100)[-1][0]._replace(run=ANY), 100)
     (run,) = from_words([], ["then=0.9 nope", "scheme=rope"]).runs
     assert run.then == "0.9 nope"
 
@@ -323,7 +323,7 @@ def test_the_model_at_the_end_of_the_last_stage_is_looked_at_by_its_label(kept, 
 
 def test_a_model_is_restored_with_its_positional_parameters(kept):
     line = next(line for line in store.read_plan(kept[0]) if line["label"].endswith(TABLES))
-    model = restored(stages(plan.read_cell(line), 4)[-1][0], kept[0], line["id"])
+    model = restored(stages(plan.planned_run(line), 4)[-1][0], kept[0], line["id"])
     found = parameters.restore(kept[0], line["id"])
     np.testing.assert_array_equal(
         position(model, 0, 1, "heads", "r1"), found["blocks"]["0"]["attention"]["position"]["1"]["heads"]["r1"][0]

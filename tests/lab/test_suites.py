@@ -166,7 +166,7 @@ def test_every_suite_trains_as_it_stands(name):
 @pytest.mark.parametrize("name", by_day(tasks.suites(), ["quick"]))
 def test_every_suite_is_planned_as_it_stands(name, monkeypatch):
     monkeypatch.setattr(plan, "memory", lambda: 16 * 2**30)
-    assert plan.cells(from_words([f"task=suite:{name}", "scheme=nope,rope"]))
+    assert plan.resolved_runs(from_words([f"task=suite:{name}", "scheme=nope,rope"]))
 
 
 @pytest.mark.parametrize(("preset", "name"), [(p, suite.name) for suite in TOLD.values() for p in suite.presets])

@@ -171,7 +171,7 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
     from posenc.lab.train.training import evaluate, init, pure
 
     line = store.read_plan(whole)[0]
-    cell = plan.read_cell(line)
+    cell = plan.planned_run(line)
     state = init(cell, Knobs(jnp.uint32(1), *map(jnp.float32, Knobs()[1:])))
     kept = load(whole).params(line["id"])
     shapes = jax.tree.map(lambda a: (a.shape, a.dtype), pure(state.model))

@@ -18,7 +18,7 @@ from posenc.lab.store import parameters
 from posenc.lab.sweep import plan
 from posenc.lab.tasks.measure import evaluation_key
 from posenc.lab.train.kept import restored
-from posenc.lab.train.training import Cell, stages
+from posenc.lab.train.training import ResolvedRun, stages
 
 ROWS = 32
 
@@ -35,11 +35,11 @@ def trained(run: str, text: str, size: int) -> list[View]:
     if not mine:
         has = ", ".join(dict.fromkeys(line["label"] for line in lines)) or "none; train with --keep"
         raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
-    cell = stages(plan.read_cell(mine[0]), mine[0]["steps"])[-1][0]
-    if not cell.shape.model.goes_on:
-        raise ValueError(f"{run!r} trained {cell.run.model!r}; patterns are drawn of encoder and decoder alone.")
-    batch = cell.task.sample(evaluation_key(cell.task, size), size, batch=ROWS, n_max=size)
-    found = patterns(restored(cell, folder, mine[0]["id"]), cell, batch)
+    resolved = stages(plan.planned_run(mine[0]), mine[0]["steps"])[-1][0]
+    if not resolved.shape.model.goes_on:
+        raise ValueError(f"{run!r} trained {resolved.run.model!r}; patterns are drawn of encoder and decoder alone.")
+    batch = resolved.task.sample(evaluation_key(resolved.task, size), size, batch=ROWS, n_max=size)
+    found = patterns(restored(resolved, folder, mine[0]["id"]), resolved, batch)
     return [
         View(f"layer {layer + 1}, head {head + 1}: mean weight on {mine[0]['task']}", a)
         for layer, heads in enumerate(found)
@@ -47,11 +47,11 @@ def trained(run: str, text: str, size: int) -> list[View]:
     ]
 
 
-def patterns(model: Transformer, cell: Cell, batch: Any) -> list[np.ndarray]:
+def patterns(model: Transformer, resolved: ResolvedRun, batch: Any) -> list[np.ndarray]:
     """Per layer the weights of every head, `[H, T, T]`, the mean over the batch."""
     key, given = jax.random.key(0), inputs(batch)
     x, found = model.enter(given, key), []
-    for n in range(cell.shape.depth):
+    for n in range(resolved.shape.depth):
         turn, which = divmod(n, len(model.layers))
         block = jax.tree.map(lambda a, turn=turn: a[turn], model.blocks[which])
         shared, own = model.shared(which), about(model.layers[which], n, given, key)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results, best_floor, floors
-from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, Cell, Summary, cells, summary
+from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
 
 SOLVED = 0.95
@@ -35,7 +35,7 @@ def caption(results: Results, figure: str = "length") -> str:
     return "\n".join(said)
 
 
-def brackets(found: tuple[Cell, ...]) -> str:
+def brackets(found: tuple[TableCell, ...]) -> str:
     """What spreads are: the range, an interval, or each where it applies."""
     return spreads(v for c in found for v in c.values.values())
 
@@ -50,7 +50,7 @@ def spreads(every: Iterable[Sequence[float]]) -> str:
     return f"the range over runs where n < {LEAST}, the {INTERVAL} elsewhere"
 
 
-def counts(found: tuple[Cell, ...], unreadable: int = 0) -> str:
+def counts(found: tuple[TableCell, ...], unreadable: int = 0) -> str:
     """How many trials ended how, at all learning rates tried, and how many records could not be read."""
     total: dict[str, int] = {}
     for cell in found:
@@ -67,7 +67,7 @@ def counts(found: tuple[Cell, ...], unreadable: int = 0) -> str:
     return f"{said}."
 
 
-def chosen(found: tuple[Cell, ...]) -> list[str]:
+def chosen(found: tuple[TableCell, ...]) -> list[str]:
     """How learning rates were chosen, where several were tried: on what, and where older records allow less."""
     several = [c for c in found if len(c.rates) > 1]
     said = ["chosen on validation examples of the sizes trained on"] if any(c.validated for c in several) else []
@@ -77,7 +77,7 @@ def chosen(found: tuple[Cell, ...]) -> list[str]:
     return said
 
 
-def _task(task: dict, found: list[Cell]) -> str:
+def _task(task: dict, found: list[TableCell]) -> str:
     """One task as trained on one range."""
     runs = numbers(c.n for c in found)
     said = [f"{plain(task['label'])}, trained on {sizes(*found[0].trained)}, n = {runs}: {_solved(found)}"]
@@ -91,7 +91,7 @@ def _task(task: dict, found: list[Cell]) -> str:
     return " ".join(said)
 
 
-def _solved(found: list[Cell]) -> str:
+def _solved(found: list[TableCell]) -> str:
     measured = [c for c in found if c.inside]
     solved = [c.scheme for c in measured if all(summary(c.values[n]).median >= SOLVED for n in c.inside)]
     rest = [c.scheme for c in measured if c.scheme not in solved]
@@ -103,7 +103,7 @@ def _solved(found: list[Cell]) -> str:
     return f"{who} the training range (median accuracy of at least {SOLVED})."
 
 
-def _above(task: dict, found: list[Cell]) -> str:
+def _above(task: dict, found: list[TableCell]) -> str:
     """Which schemes lie above which others in the mean over longer sizes; equal sayings are said once."""
     beyond = {c.scheme: summary(c.means(c.beyond).values()) for c in found}
     examples = {c.scheme: sum(c.examples[n] for n in c.beyond) for c in found}
@@ -159,7 +159,7 @@ def _error(examples: int, *shares: float) -> float:
     return ERRORS * math.sqrt(sum(p * (1 - p) for p in shares) / examples)
 
 
-def _marks(found: tuple[Cell, ...], figure: str) -> str:
+def _marks(found: tuple[TableCell, ...], figure: str) -> str:
     shared = f"{SHARED}; schemes are said to differ only beyond {ERRORS} standard errors of it."
     if figure == "heatmap":
         marks = f"Cells give the median over n runs of this mean; their spreads in the text are {brackets(found)}"
@@ -168,7 +168,7 @@ def _marks(found: tuple[Cell, ...], figure: str) -> str:
     return f"{marks}. {shared}"
 
 
-def rates(found: tuple[Cell, ...]) -> list[str]:
+def rates(found: tuple[TableCell, ...]) -> list[str]:
     """Of which learning rates each scheme's was chosen, and how, where several were tried."""
     tried = sorted({rate for c in found for rate in c.rates})
     if all(len(c.rates) < 2 for c in found):
@@ -177,7 +177,7 @@ def rates(found: tuple[Cell, ...]) -> list[str]:
     return [f"Of the learning rates {every}, each scheme's was, per task, {'; '.join(chosen(found))}."]
 
 
-def forced(found: tuple[Cell, ...]) -> list[str]:
+def forced(found: tuple[TableCell, ...]) -> list[str]:
     """Which token accuracy it is, where that of tokens is shown."""
     if all(c.metric != "token" for c in found):
         return []

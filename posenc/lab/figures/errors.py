@@ -16,7 +16,7 @@ from posenc.lab.figures.floor_lines import Name, floor_lines, settle
 from posenc.lab.figures.panel_captions import axes_named, ending, floors_named
 from posenc.lab.figures.panels import Drawing, line, places, shape, sizes_trained, spaced
 from posenc.lab.results.results import Results, floors
-from posenc.lab.results.statistics import Cell
+from posenc.lab.results.statistics import TableCell
 from posenc.lab.store import records
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def scored(results: Results, task: str) -> dict[int, int]:
     return asked
 
 
-def wrong(cell: Cell, asked: Mapping[int, int], size: int) -> tuple[int, int]:
+def wrong(cell: TableCell, asked: Mapping[int, int], size: int) -> tuple[int, int]:
     """How many answers of all runs together were wrong at a size, and of how many."""
     return sum(round((1 - v) * asked[size]) for v in cell.values[size]), asked[size] * len(cell.values[size])
 
@@ -85,7 +85,7 @@ def _turned(known: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, flo
 
 def _panel(
     axes: Axes,
-    found: list[Cell],
+    found: list[TableCell],
     asked: Mapping[int, int],
     known: Mapping[int, Mapping[str, float]],
     looks: Mapping[str, style.Look],
@@ -116,7 +116,7 @@ def _panel(
     return floor_lines(axes, here, next((n for n in along if n >= high), along[0]))
 
 
-def _said(found: list[Cell], asked: Mapping[int, int], known: Mapping[int, Mapping[str, float]]) -> str:
+def _said(found: list[TableCell], asked: Mapping[int, int], known: Mapping[int, Mapping[str, float]]) -> str:
     """What a panel is, and the errors of each scheme at the largest size trained on and at the largest of all."""
     cell = found[0]
     head = (

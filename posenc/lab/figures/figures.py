@@ -15,7 +15,7 @@ from posenc.lab.figures.files import save as save
 from posenc.lab.figures.floor_lines import FLOORS, Name, floor_lines, settle
 from posenc.lab.figures.panels import line, places, shape, sizes_trained
 from posenc.lab.results.results import Results, best_floor, floors
-from posenc.lab.results.statistics import Cell, Summary, cells, summary
+from posenc.lab.results.statistics import Summary, TableCell, cells, summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +94,7 @@ def extrapolates(results: Results) -> bool:
     return any(c.beyond for c in cells(results))
 
 
-def shown(results: Results) -> tuple[Cell, ...]:
+def shown(results: Results) -> tuple[TableCell, ...]:
     """The cells with something to draw. Raises `ValueError` where there is none."""
     found = tuple(c for c in cells(results) if c.n)
     if not found:
@@ -102,7 +102,7 @@ def shown(results: Results) -> tuple[Cell, ...]:
     return found
 
 
-def _base(task: dict, found: list[Cell]) -> tuple[str, float] | None:
+def _base(task: dict, found: list[TableCell]) -> tuple[str, float] | None:
     return best_floor(task, sorted({n for c in found for n in c.beyond}))
 
 
@@ -124,7 +124,7 @@ def _row_name(row: tuple[str, tuple[int, int]], rows: list[tuple[str, tuple[int,
     return style.plain(task) + (f"\ntrained on {low}–{high}" if several else "")
 
 
-def _panel(axes: Axes, found: list[Cell], task: dict, looks: dict[str, style.Look]) -> list[Name]:
+def _panel(axes: Axes, found: list[TableCell], task: dict, looks: dict[str, style.Look]) -> list[Name]:
     sizes = sorted({size for cell in found for size in cell.values})
     low, high = found[0].trained
     sizes_trained(axes, sizes, low, high)

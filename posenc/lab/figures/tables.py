@@ -15,7 +15,7 @@ from posenc.lab.figures.captions import brackets, chosen, counts
 from posenc.lab.figures.files import harmless
 from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import Cell, Summary, cells, summary
+from posenc.lab.results.statistics import Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
 
 HEAD = ("task", "scheme", "n", "done", "diverged", "failed", "lr")
@@ -25,7 +25,7 @@ _LATEX |= {c: f"\\{c}" for c in "&%$#_{}"}
 
 def table(results: Results, format: str = "text") -> str:
     """All results of a run as one text. The formats are text, csv, md, latex and json."""
-    writers: dict[str, Callable[[tuple[Cell, ...], list[str]], str]] = {
+    writers: dict[str, Callable[[tuple[TableCell, ...], list[str]], str]] = {
         **{"text": _text, "csv": _csv, "md": _markdown, "latex": _latex, "json": _json}
     }
     if format not in writers:
@@ -34,7 +34,7 @@ def table(results: Results, format: str = "text") -> str:
     return writers[format](found, notes(found, results))
 
 
-def notes(found: tuple[Cell, ...], results: Results) -> list[str]:
+def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
     """What a reader must know once: the metric, the brackets, how rates were chosen, how trials ended, whose code."""
     named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
     named["last"] = "accuracy at the last place"
@@ -51,7 +51,7 @@ def notes(found: tuple[Cell, ...], results: Results) -> list[str]:
     return [*lines, counts(found, results.unreadable), *(mixed if len(commits) > 1 else [])]
 
 
-def _blocks(found: tuple[Cell, ...]) -> list[tuple[list[str], list[list[str]], list[int]]]:
+def _blocks(found: tuple[TableCell, ...]) -> list[tuple[list[str], list[list[str]], list[int]]]:
     """Header, rows and the number of rows of each task, for all tasks trained and measured at the same sizes."""
     shapes: dict[tuple[str, tuple[int, int]], tuple] = {}
     for task, (low, high) in sorted({(c.task, c.trained) for c in found}):
@@ -66,13 +66,13 @@ def _blocks(found: tuple[Cell, ...]) -> list[tuple[list[str], list[list[str]], l
     return blocks
 
 
-def _row(cell: Cell, sizes: Sequence[int]) -> list[str]:
+def _row(cell: TableCell, sizes: Sequence[int]) -> list[str]:
     sums = [summary(cell.values.get(n, ())) for n in sizes]
     rate = "–" if cell.rate is None else f"{cell.rate:g}"
     return [plain(cell.task), plain(cell.scheme), *map(str, _counts(cell)), rate, *(_shown(s, cell.n) for s in sums)]
 
 
-def _counts(cell: Cell) -> list[int]:
+def _counts(cell: TableCell) -> list[int]:
     failed = sum(cell.counts.get(k, 0) for k in FAILURES)
     return [cell.n, cell.counts.get("done", 0), cell.counts.get("diverged", 0), failed]
 
@@ -85,7 +85,7 @@ def _shown(s: Summary, n: int) -> str:
     return f"{s.median:.2f}{spread}" + (f" n={s.n}" if s.n != n else "")
 
 
-def _text(found: tuple[Cell, ...], notes: list[str]) -> str:
+def _text(found: tuple[TableCell, ...], notes: list[str]) -> str:
     parts = []
     for header, rows, tasks in _blocks(found):
         widths = [max(len(r[k]) for r in [header, *rows]) for k in range(len(header))]
@@ -106,7 +106,7 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cells)
 
 
-def _markdown(found: tuple[Cell, ...], notes: list[str]) -> str:
+def _markdown(found: tuple[TableCell, ...], notes: list[str]) -> str:
     parts = []
     for header, rows, _ in _blocks(found):
         marks = ["---:" if 2 <= k < len(HEAD) else "---" for k in range(len(header))]
@@ -116,7 +116,7 @@ def _markdown(found: tuple[Cell, ...], notes: list[str]) -> str:
     return "\n\n".join([*parts, "\n".join(notes).replace("* sizes", "\\* sizes")]) + "\n"
 
 
-def _latex(found: tuple[Cell, ...], notes: list[str]) -> str:
+def _latex(found: tuple[TableCell, ...], notes: list[str]) -> str:
     """A booktabs tabular; put `\\usepackage{booktabs}` in the preamble."""
     parts = []
     for header, rows, tasks in _blocks(found):
@@ -135,7 +135,7 @@ def _cells(row: Sequence[str]) -> str:
     return " & ".join(escaped) + r" \\"
 
 
-def _csv(found: tuple[Cell, ...], notes: list[str]) -> str:
+def _csv(found: tuple[TableCell, ...], notes: list[str]) -> str:
     """One header for all tasks; per size three columns of full precision: median, low, high."""
     sizes = sorted({n for c in found for n in c.values})
     buffer = io.StringIO()
@@ -151,7 +151,7 @@ def _csv(found: tuple[Cell, ...], notes: list[str]) -> str:
     return buffer.getvalue()
 
 
-def _json(found: tuple[Cell, ...], notes: list[str]) -> str:
+def _json(found: tuple[TableCell, ...], notes: list[str]) -> str:
     """One object per row, the values of all runs with it."""
     rows = []
     for cell in found:

@@ -35,7 +35,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One scheme on one task, at its chosen learning rate: the values of all seeds at each size, and the counts."""
 
     task: str
@@ -135,7 +135,7 @@ def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
     return min(means, key=lambda rate: (-means[rate], rate))
 
 
-def cells(results: Results) -> tuple[Cell, ...]:
+def cells(results: Results) -> tuple[TableCell, ...]:
     """Every scheme on every task, by task and scheme: what tables and figures show."""
     rows: dict[tuple[str, str], list[dict]] = {}
     for row in results.rows():
@@ -190,7 +190,7 @@ def _rank(n: int) -> int | None:
 
 def _cell(
     key: tuple[str, str], rows: list[dict], lost: list[dict], tasks: Mapping[str, dict], validated: Mapping[str, float]
-) -> Cell:
+) -> TableCell:
     task, scheme = key
     counts: dict[str, int] = {}
     for outcome in [r["outcome"] for r in {r["trial"]: r for r in rows}.values()] + [u["outcome"] for u in lost]:
@@ -206,7 +206,7 @@ def _cell(
     examples = {s: max(r["rows"] for r in chosen if r["size"] == s) for s in sizes}
     known = all(r["trial"] in validated for r in rows if r["outcome"] != "diverged")
     trained = _trained(rows, lost)
-    return Cell(task, scheme, family, metric, trained, rate, rates, values, seeds, counts, examples, known)
+    return TableCell(task, scheme, family, metric, trained, rate, rates, values, seeds, counts, examples, known)
 
 
 def _trained(rows: list[dict], lost: list[dict]) -> tuple[int, int]:
@@ -238,7 +238,7 @@ def _scores(rows: list[dict], validated: Mapping[str, float]) -> dict[float, lis
     return scores
 
 
-def _pairs(a: Cell, b: Cell, size: int | None) -> list[tuple[int, float, float]]:
+def _pairs(a: TableCell, b: TableCell, size: int | None) -> list[tuple[int, float, float]]:
     sizes = [s for s in ({*a.beyond} & {*b.beyond} if size is None else (size,)) if s in a.values and s in b.values]
     ours, theirs = a.means(sorted(sizes)), b.means(sorted(sizes))
     return [(seed, ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]

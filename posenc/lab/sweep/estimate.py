@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from posenc.lab.spec.run import Plan
 from posenc.lab.sweep.plan import evaluated
-from posenc.lab.train.training import Cell
+from posenc.lab.train.training import ResolvedRun
 
 COMPILE = 8.0
 """Seconds of compilation for each run, as seen on two cores without a warm cache."""
@@ -17,35 +17,35 @@ SHARE = 0.25
 """The share of the matrix product's speed that training small models reaches, as seen on two cores."""
 
 
-def seconds(cells: list[tuple[Cell, int]], plan: Plan) -> float:
-    """An estimate for so many trials of each cell; right within a factor of two on the machines it was tried on."""
-    if not cells:
+def seconds(runs: list[tuple[ResolvedRun, int]], plan: Plan) -> float:
+    """An estimate for so many trials of each run; right within a factor of two on the machines it was tried on."""
+    if not runs:
         return 0.0
-    return COMPILE * len(cells) + operations(cells, plan) / (SHARE * peak())
+    return COMPILE * len(runs) + operations(runs, plan) / (SHARE * peak())
 
 
-def operations(cells: list[tuple[Cell, int]], plan: Plan) -> float:
-    """Floating-point operations of so many trials of each cell, whatever the machine."""
-    return sum(trials * (training(c) * plan.steps + evaluation(c, plan)) for c, trials in cells)
+def operations(runs: list[tuple[ResolvedRun, int]], plan: Plan) -> float:
+    """Floating-point operations of so many trials of each run, whatever the machine."""
+    return sum(trials * (training(c) * plan.steps + evaluation(c, plan)) for c, trials in runs)
 
 
-def training(cell: Cell) -> float:
+def training(resolved: ResolvedRun) -> float:
     """Floating-point operations of one step: three times the forward pass, at the mean length."""
-    tokens = (cell.task.tokens(cell.run.shortest) + cell.task.tokens(cell.run.length)) / 2
-    return 3 * forward(cell, tokens) * cell.run.batch
+    tokens = (resolved.task.tokens(resolved.run.shortest) + resolved.task.tokens(resolved.run.length)) / 2
+    return 3 * forward(resolved, tokens) * resolved.run.batch
 
 
-def evaluation(cell: Cell, plan: Plan) -> float:
+def evaluation(resolved: ResolvedRun, plan: Plan) -> float:
     """Floating-point operations of evaluating one trial."""
-    return sum(forward(cell, cell.task.tokens(n)) for n in evaluated(cell, plan)) * plan.rows
+    return sum(forward(resolved, resolved.task.tokens(n)) for n in evaluated(resolved, plan)) * plan.rows
 
 
-def forward(cell: Cell, tokens: float) -> float:
+def forward(resolved: ResolvedRun, tokens: float) -> float:
     """Floating-point operations of one sequence: matrix products alone."""
-    run = cell.run
+    run = resolved.run
     looked = 2 * tokens * run.width if run.kind.pairs(run) else 0
     layer = run.kind.weights(run) + looked
-    return 2 * tokens * (run.depth * layer + run.width * cell.task.classes)
+    return 2 * tokens * (run.depth * layer + run.width * resolved.task.classes)
 
 
 def peak() -> float:

@@ -26,7 +26,7 @@ from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.measure import full as full_task
 from posenc.lab.train import training
 from posenc.lab.train.kept import restored
-from posenc.lab.train.training import Cell, State
+from posenc.lab.train.training import ResolvedRun, State
 
 SIZE = "size"
 """By which all examples can be grouped, whatever their task."""
@@ -37,7 +37,7 @@ class Asked:
     """One scheme's trials in one program, and what is asked of them."""
 
     record: dict[str, Any]
-    cell: Cell
+    resolved: ResolvedRun
     """As trained, with the task that is asked for."""
     sizes: tuple[int, ...]
     rows: int
@@ -62,21 +62,21 @@ def ask(
     """
     found, known = [], {}
     for asked in _asked(results, task, sizes, rows):
-        cell, at = asked.cell, asked.sizes
-        look = jax.jit(functools.partial(training.evaluate, cell, asked.rows, training.rounds(cell, at)))
+        resolved, at = asked.resolved, asked.sizes
+        look = jax.jit(functools.partial(training.evaluate, resolved, asked.rows, training.rounds(resolved, at)))
         chosen = jnp.zeros(len(at), bool)
         trials = []
         for trial in asked.trained:
-            state = State(restored(cell, results.folder, trial["id"]), None, jnp.int32(-1))
+            state = State(restored(resolved, results.folder, trial["id"]), None, jnp.int32(-1))
             sums = look(state, _knobs(trial), jnp.asarray(at, jnp.int32), chosen)
             counted = {name: np.asarray(total).tolist() for name, total in sums.items()}
             each = {str(n): {name: totals[i] for name, totals in counted.items()} for i, n in enumerate(at)}
             trials.append({**trial, "id": _renamed(trial, asked), "evaluations": each})
         trials += [{**t, "id": _renamed(t, asked)} for t in asked.record["trials"] if t["outcome"] == "diverged"]
-        if (cell.task, at) not in known:
-            known[cell.task, at] = {str(n): rates for n, rates in floors(cell.task, at).items()}
-        about = {**asked.record["task"], "label": _label(asked), "metric": cell.task.metric}
-        found.append({**asked.record, "task": about | {"floors": known[cell.task, at]}, "trials": trials})
+        if (resolved.task, at) not in known:
+            known[resolved.task, at] = {str(n): rates for n, rates in floors(resolved.task, at).items()}
+        about = {**asked.record["task"], "label": _label(asked), "metric": resolved.task.metric}
+        found.append({**asked.record, "task": about | {"floors": known[resolved.task, at]}, "trials": trials})
     return dataclasses.replace(results, records=tuple(found), unfinished=(), folder=None)
 
 
@@ -96,16 +96,16 @@ def groups(
     """
     found, every = [], _asked(results, task, sizes, rows)
     for asked in every:
-        _check_groups(asked.cell.task, by)
+        _check_groups(asked.resolved.task, by)
     rates = {(c.task, c.scheme): c.rate for c in cells(results)}
     for asked in every:
-        cell, padded = asked.cell, training.rounds(asked.cell, asked.sizes)
-        looks = {n: jax.jit(functools.partial(training.examined, cell, asked.rows, n)) for n in padded}
+        resolved, padded = asked.resolved, training.rounds(asked.resolved, asked.sizes)
+        looks = {n: jax.jit(functools.partial(training.examined, resolved, asked.rows, n)) for n in padded}
         for trial in asked.trained:
             scheme, rate = results.label(asked.record, trial), trial["knobs"]["lr"]
             if rate != rates[asked.record["task"]["label"], scheme]:
                 continue
-            model, seed = restored(cell, results.folder, trial["id"]), _knobs(trial).seed
+            model, seed = restored(resolved, results.folder, trial["id"]), _knobs(trial).seed
             at: dict[tuple[int, ...], dict[str, int]] = {}
             for n in asked.sizes:
                 look = looks[next(p for p in padded if p >= n)]
@@ -113,9 +113,9 @@ def groups(
                 told = {SIZE: np.full(asked.rows, n), **told}
                 _add(at, np.stack([told[name] for name in by], 1), counted)
             head = {"task": _label(asked), "scheme": scheme, "trial": trial["id"], "family": asked.record["family"]}
-            head |= {"metric": cell.task.metric, "seed": trial["knobs"]["seed"], "lr": rate}
+            head |= {"metric": resolved.task.metric, "seed": trial["knobs"]["seed"], "lr": rate}
             for group in sorted(at):
-                share = records.value(at[group], cell.task.metric)
+                share = records.value(at[group], resolved.task.metric)
                 found.append({**head, **dict(zip(by, group, strict=True)), **at[group], "value": share})
     return found
 
@@ -141,15 +141,15 @@ def _asked(
     every = []
     for record in results.records:
         line = lines[record["trials"][0]["id"]]
-        cell = training.stages(plan.read_cell(line), line["steps"])[-1][0]
-        other = cell.task if task is None else task
-        _check_tokens(cell, other)
-        cell = cell._replace(task=other)
-        at = tuple(line["sizes"]) if sizes is None else plan.evaluated(cell, Plan(sizes=sizes))
+        resolved = training.stages(plan.planned_run(line), line["steps"])[-1][0]
+        other = resolved.task if task is None else task
+        _check_tokens(resolved, other)
+        resolved = resolved._replace(task=other)
+        at = tuple(line["sizes"]) if sizes is None else plan.evaluated(resolved, Plan(sizes=sizes))
         for n in at:
             other.check_size(n)
-        plan.fits(cell, max(at))
-        every.append(Asked(record, cell, at, line["rows"] if rows is None else rows))
+        plan.fits(resolved, max(at))
+        every.append(Asked(record, resolved, at, line["rows"] if rows is None else rows))
     return every
 
 
@@ -160,20 +160,20 @@ def _knobs(trial: dict[str, Any]) -> Knobs:
 
 def _label(asked: Asked) -> str:
     """What tables call the task: also what was trained on, where that is another."""
-    trained, other = asked.record["task"]["label"], spec(asked.cell.task)
+    trained, other = asked.record["task"]["label"], spec(asked.resolved.task)
     return trained if trained == other else f"{other}, trained on {trained}"
 
 
 def _renamed(trial: dict[str, Any], asked: Asked) -> str:
     """A name for what a trial answers to this, which no other question has."""
-    facts = {"trial": trial["id"], "task": full_task(asked.cell.task), "sizes": asked.sizes, "rows": asked.rows}
+    facts = {"trial": trial["id"], "task": full_task(asked.resolved.task), "sizes": asked.sizes, "rows": asked.rows}
     return hashlib.sha256(records.canonical(facts).encode()).hexdigest()
 
 
-def _check_tokens(cell: Cell, other: Task) -> None:
+def _check_tokens(resolved: ResolvedRun, other: Task) -> None:
     """Refuse a task that the models cannot read or answer."""
-    if (other.layout, other.vocab, other.classes) != (cell.task.layout, cell.task.vocab, cell.task.classes):
-        said = [f"{spec(t)} ({t.layout.value}, {t.vocab} tokens, {t.classes} classes)" for t in (other, cell.task)]
+    if (other.layout, other.vocab, other.classes) != (resolved.task.layout, resolved.task.vocab, resolved.task.classes):
+        said = [f"{spec(t)} ({t.layout.value}, {t.vocab} tokens, {t.classes} classes)" for t in (other, resolved.task)]
         raise ValueError(f"{said[0]} cannot be asked of models trained on {said[1]}; take a task of the same tokens.")
 
 

@@ -24,7 +24,7 @@ from posenc.lab.tasks import spec as task_spec
 from posenc.lab.tasks.measure import full as full_task
 from posenc.lab.train import training as train
 from posenc.lab.train.device import memory
-from posenc.lab.train.training import Cell, State, as_arrays, init, resolve, stages
+from posenc.lab.train.training import ResolvedRun, State, as_arrays, init, resolve, stages
 from posenc.language import registry
 from posenc.naming import bind, full, parse, spec
 
@@ -32,57 +32,57 @@ ROWS = 256
 """Examples whose coordinates are looked at before anything trains."""
 
 
-def cells(experiment: Experiment) -> list[Cell]:
+def resolved_runs(experiment: Experiment) -> list[ResolvedRun]:
     """Every run of an experiment, resolved, and traced in the abstract, so that what cannot run is refused at once."""
     return [rehearsed(run, experiment.plan) for run in experiment.runs]
 
 
-def evaluated(cell: Cell, asked: Plan) -> tuple[int, ...]:
+def evaluated(resolved: ResolvedRun, asked: Plan) -> tuple[int, ...]:
     """The sizes evaluated: those asked for, or multiples of the largest trained on, as far as the task has them.
 
     A multiple between two sizes of the task's stands for the lower. Refuses "all" where none lies beyond training.
     """
-    sizes = cell.task.sizes
+    sizes = resolved.task.sizes
     if asked.sizes == "all":
-        first, last = cell.run.length + 1, max(sizes.evaluation, default=0)
+        first, last = resolved.run.length + 1, max(sizes.evaluation, default=0)
         if every := tuple(n for n in range(first, last + 1) if sizes.has(n)):
             return every
         raise ValueError(
-            f"sizes are 'all' from {first} on, but {cell.run.task!r} is evaluated to {last}; give numbers."
+            f"sizes are 'all' from {first} on, but {resolved.run.task!r} is evaluated to {last}; give numbers."
         )
     if asked.sizes is not None:
         return asked.sizes
-    near = dict.fromkeys(sizes.below(n) for n in asked.around(cell.run.length))
+    near = dict.fromkeys(sizes.below(n) for n in asked.around(resolved.run.length))
     return tuple(n for n in near if sizes.has(n))
 
 
-def rehearsed(run: Run, asked: Plan) -> Cell:
+def rehearsed(run: Run, asked: Plan) -> ResolvedRun:
     """A resolved run whose forward passes have the right shapes at the largest size. Refuses what cannot run."""
     try:
-        cell = resolve(run)
-        sizes = evaluated(cell, asked)
+        resolved = resolve(run)
+        sizes = evaluated(resolved, asked)
         for n in sizes:
-            cell.task.check_size(n)
-        longest = max(*sizes, cell.run.length)
+            resolved.task.check_size(n)
+        longest = max(*sizes, resolved.run.length)
         state = None
-        for stage, _ in stages(cell, asked.steps):
+        for stage, _ in stages(resolved, asked.steps):
             state = fits(stage, longest, state)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{run.scheme} on {run.task} cannot run: {error}") from error
-    return cell
+    return resolved
 
 
-def fits(cell: Cell, longest: int, before: Any = None) -> Any:
-    """The state of a cell in the abstract. Refuses what cannot run at the longest size."""
-    _check_memory(cell, longest)
-    state, _ = jax.eval_shape(lambda before: _forward(cell, longest, before), before)
-    _check_draws(cell, longest)
+def fits(resolved: ResolvedRun, longest: int, before: Any = None) -> Any:
+    """The state of a run in the abstract. Refuses what cannot run at the longest size."""
+    _check_memory(resolved, longest)
+    state, _ = jax.eval_shape(lambda before: _forward(resolved, longest, before), before)
+    _check_draws(resolved, longest)
     return state
 
 
-def _check_memory(cell: Cell, longest: int) -> None:
+def _check_memory(resolved: ResolvedRun, longest: int) -> None:
     """Refuse what the machine cannot hold: weights, logits, and scores that no chunk of rows makes small enough."""
-    run, task, here = cell.run, cell.task, memory()
+    run, task, here = resolved.run, resolved.task, memory()
 
     def hold(needed: float, what: str, lower: str, beside: float = 0) -> None:
         if here and beside + needed > here:
@@ -103,16 +103,16 @@ def _gib(size: float) -> str:
     return f"{size / 2**30:,.0f} GiB"
 
 
-def _check_draws(cell: Cell, longest: int) -> None:
+def _check_draws(resolved: ResolvedRun, longest: int) -> None:
     """Refuse coordinates that may draw, in training or at the largest size evaluated, what a scheme cannot serve.
 
     What a task offers may differ from row to row, as a sum does in length, so many rows are looked at.
     """
-    if not any(map(placed, train.parts(cell.scheme))):
+    if not any(map(placed, train.parts(resolved.scheme))):
         return
-    scheme = bind(cell.scheme, cell.shape.dims)  # a model that binds its own schemes leaves this one open
-    for n, training in ((cell.run.length, True), (longest, cell.run.evaluation == "as_trained")):
-        check_reach(scheme, cell.shape.dims, _Examples(cell.task, n), training)
+    scheme = bind(resolved.scheme, resolved.shape.dims)  # a model that binds its own schemes leaves this one open
+    for n, training in ((resolved.run.length, True), (longest, resolved.run.evaluation == "as_trained")):
+        check_reach(scheme, resolved.shape.dims, _Examples(resolved.task, n), training)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,41 +144,41 @@ def _told(task: Task, n: int) -> dict[str, Any]:
     return told(inputs(batch))
 
 
-def lines(experiment: Experiment, resolved: list[Cell], known: set[str]) -> list[dict[str, Any]]:
+def lines(experiment: Experiment, runs: list[ResolvedRun], known: set[str]) -> list[dict[str, Any]]:
     """The trials of an experiment, one line each. Those of one run that are not in `known` form one new group."""
     planned = []
-    for cell in resolved:
-        every = {identity(cell, knobs, experiment.plan.steps): knobs for knobs in experiment.plan.knobs()}
-        about = {"group": folder.digest([trial for trial in every if trial not in known]), "run": written(cell)}
+    for resolved in runs:
+        every = {identity(resolved, knobs, experiment.plan.steps): knobs for knobs in experiment.plan.knobs()}
+        about = {"group": folder.digest([trial for trial in every if trial not in known]), "run": written(resolved)}
         about |= {"steps": experiment.plan.steps, "rows": experiment.plan.rows}
-        about |= {"sizes": evaluated(cell, experiment.plan), "task": task_spec(cell.task)}
-        about |= {"label": label(cell.run), "family": family(cell.scheme)}
+        about |= {"sizes": evaluated(resolved, experiment.plan), "task": task_spec(resolved.task)}
+        about |= {"label": label(resolved.run), "family": family(resolved.scheme)}
         planned += [{"id": trial, "knobs": knobs._asdict(), **about} for trial, knobs in every.items()]
     return planned
 
 
-def identity(cell: Cell, knobs: Knobs, steps: int) -> str:
+def identity(resolved: ResolvedRun, knobs: Knobs, steps: int) -> str:
     """The name of a trial: the SHA-256 of everything that decides its result, defaults written out."""
-    facts = {"run": written(cell), "knobs": knobs._asdict(), "steps": steps}
+    facts = {"run": written(resolved), "knobs": knobs._asdict(), "steps": steps}
     return hashlib.sha256(folder.canonical(facts).encode()).hexdigest()
 
 
-def written(cell: Cell) -> dict[str, Any]:
+def written(resolved: ResolvedRun) -> dict[str, Any]:
     """A run with its schemes, task and stem written out, and their revisions: every setting that identity counts."""
-    run = registry.identity(cell.run) | {"scheme": full(cell.scheme), "task": full_task(cell.task)}
-    run["model"] = kinds.full(cell.shape.model)
-    parts = [*_parts(cell.scheme), cell.task]
-    if cell.run.attention in attentions.PARTS:
-        parts.append(attentions.PARTS[cell.run.attention])
-    if cell.run.then is not None:
-        second = stages(cell, 2**30)[-1][0].scheme
-        run["then"] = f"{cell.run.goes_on[0]!r} {full(second)}"
+    run = registry.identity(resolved.run) | {"scheme": full(resolved.scheme), "task": full_task(resolved.task)}
+    run["model"] = kinds.full(resolved.shape.model)
+    parts = [*_parts(resolved.scheme), resolved.task]
+    if resolved.run.attention in attentions.PARTS:
+        parts.append(attentions.PARTS[resolved.run.attention])
+    if resolved.run.then is not None:
+        second = stages(resolved, 2**30)[-1][0].scheme
+        run["then"] = f"{resolved.run.goes_on[0]!r} {full(second)}"
         parts += _parts(second)
-    if cell.shape.stem is not None:
-        run["stem"] = stems.full(cell.shape.stem)
-        parts.append(cell.shape.stem)
+    if resolved.shape.stem is not None:
+        run["stem"] = stems.full(resolved.shape.stem)
+        parts.append(resolved.shape.stem)
     revisions = {type(part).__name__: part.revision for part in parts}
-    return run | {"revisions": revisions | {"model": cell.shape.model.revision, "training": train.REVISION}}
+    return run | {"revisions": revisions | {"model": resolved.shape.model.revision, "training": train.REVISION}}
 
 
 def label(run: Run) -> str:
@@ -196,13 +196,13 @@ def family(scheme: Any) -> str:
     return bare(scheme.layers[0] if isinstance(scheme, Pattern) else scheme).family
 
 
-def read_cell(line: dict[str, Any]) -> Cell:
-    """The cell of a planned line, from what was written in it alone."""
+def planned_run(line: dict[str, Any]) -> ResolvedRun:
+    """A planned line as a resolved run, from what is written in it alone."""
     fields = {f.name: line["run"][f.name] for f in dataclasses.fields(Run) if f.name in line["run"]}
-    cell = resolve(Run(**fields))
-    if written(cell) != folder.plain(line["run"]):
+    resolved = resolve(Run(**fields))
+    if written(resolved) != folder.plain(line["run"]):
         raise ValueError(f"The plan of trial {line['id'][:12]} was written by another version; use a new --name.")
-    return cell
+    return resolved
 
 
 def _parts(scheme: Any) -> list[Any]:
@@ -215,7 +215,7 @@ def _parts(scheme: Any) -> list[Any]:
     return _parts(scheme.scheme) if isinstance(scheme, Windowed) else [scheme]
 
 
-def _forward(cell: Cell, size: int, before: State | None) -> tuple[State, Any]:
-    state = init(cell, as_arrays(Knobs()), before)
-    batch = cell.task.sample(jax.random.key(0), size, batch=1, n_max=size)
+def _forward(resolved: ResolvedRun, size: int, before: State | None) -> tuple[State, Any]:
+    state = init(resolved, as_arrays(Knobs()), before)
+    batch = resolved.task.sample(jax.random.key(0), size, batch=1, n_max=size)
     return state, state.model(inputs(batch), jax.random.key(0))

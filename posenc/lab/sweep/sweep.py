@@ -16,7 +16,7 @@ from posenc.lab.sweep.estimate import operations, seconds
 from posenc.lab.sweep.worker import Stopped, Watch, Worker
 from posenc.lab.train import device
 from posenc.lab.train.lanes import arrangement
-from posenc.lab.train.training import Cell, stages
+from posenc.lab.train.training import ResolvedRun, stages
 
 RESULTS = ("done", "diverged")
 PAUSE = 2.0
@@ -52,9 +52,9 @@ class Signals:
 def sweep(experiment: Experiment, folder: Path, *, keep: bool = False, lanes: str | None = None, watch: Watch) -> int:
     """Run what is left of an experiment; returns the exit code. Refuses impossible runs before anything trains."""
     how = arrangement(lanes)
-    cells = plan.cells(experiment)
+    runs = plan.resolved_runs(experiment)
     store.ready(folder)
-    mine = _planned(experiment, cells, folder)
+    mine = _planned(experiment, runs, folder)
     outcomes = store.status(folder).outcomes
     kept = set(parameters.kept(folder)) if keep else None
 
@@ -91,15 +91,15 @@ def sweep(experiment: Experiment, folder: Path, *, keep: bool = False, lanes: st
 
 def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
     """What a sweep would do: its trials, those done, the programs to compile, and estimates of the rest's cost."""
-    cells, knobs, steps = plan.cells(experiment), experiment.plan.knobs(), experiment.plan.steps
+    runs, knobs, steps = plan.resolved_runs(experiment), experiment.plan.knobs(), experiment.plan.steps
     outcomes = store.status(folder).outcomes if (folder / "plan.jsonl").exists() else {}
-    left = [sum(outcomes.get(plan.identity(c, k, steps)) not in RESULTS for k in knobs) for c in cells]
-    waiting = [(cell, n) for cell, n in zip(cells, left, strict=True) if n]
+    left = [sum(outcomes.get(plan.identity(c, k, steps)) not in RESULTS for k in knobs) for c in runs]
+    waiting = [(resolved, n) for resolved, n in zip(runs, left, strict=True) if n]
     return {
-        "trials": len(cells) * len(knobs),
-        "done": len(cells) * len(knobs) - sum(left),
+        "trials": len(runs) * len(knobs),
+        "done": len(runs) * len(knobs) - sum(left),
         "groups": len(waiting),
-        "programs": sum(2 * len(stages(cell, steps)) + 1 for cell, _ in waiting),  # only the last is evaluated
+        "programs": sum(2 * len(stages(resolved, steps)) + 1 for resolved, _ in waiting),  # only the last is evaluated
         "operations": operations(waiting, experiment.plan),
         "seconds": round(seconds(waiting, experiment.plan)),
         "device": device.named(),
@@ -107,11 +107,11 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
     }
 
 
-def _planned(experiment: Experiment, cells: list[Cell], folder: Path) -> dict[str, Cell]:
-    """Write what is new into the plan; returns every trial of the experiment with its cell."""
+def _planned(experiment: Experiment, runs: list[ResolvedRun], folder: Path) -> dict[str, ResolvedRun]:
+    """Write what is new into the plan; returns every trial of the experiment with its run."""
     known = {line["id"] for line in store.read_plan(folder)} if (folder / "plan.jsonl").exists() else set()
-    mine = {plan.identity(c, k, experiment.plan.steps): c for c in cells for k in experiment.plan.knobs()}
-    store.write_plan(folder, plan.lines(experiment, cells, known))
+    mine = {plan.identity(c, k, experiment.plan.steps): c for c in runs for k in experiment.plan.knobs()}
+    store.write_plan(folder, plan.lines(experiment, runs, known))
     if not mine.keys() <= known:
         disk.write(disk.inside(folder, "sweep.toml"), to_toml(experiment).encode())
     return mine

@@ -23,7 +23,7 @@ from posenc.lab.tasks import spec
 from posenc.lab.tasks.floors import floors
 from posenc.lab.train import device
 from posenc.lab.train.lanes import How, stack
-from posenc.lab.train.training import Cell, as_arrays, program, pure, stages
+from posenc.lab.train.training import ResolvedRun, as_arrays, program, pure, stages
 
 
 class Watch(Protocol):
@@ -58,7 +58,7 @@ class Worker:
         self._floors: dict[tuple, dict] = {}
         self._about = device.describe() | {"lanes": str(how), "host": socket.gethostname()}
 
-    def run(self, group: str, lines: list[dict], cell: Cell) -> bool:
+    def run(self, group: str, lines: list[dict], resolved: ResolvedRun) -> bool:
         """One group: train, evaluate, record; False where another worker holds it.
 
         An exception is kept with its traceback, and the sweep goes on.
@@ -76,7 +76,7 @@ class Worker:
             self.watch.group(label, len(lines))
             store.clear_error(self.folder, group)
             try:
-                outcome = self._train(label, lines, cell)
+                outcome = self._train(label, lines, resolved)
             except (Stopped, store.DiskError):
                 raise
             except Exception as error:  # one group must not end a sweep; its traceback is kept
@@ -89,10 +89,10 @@ class Worker:
             self.watch.finished(label, outcome, seconds)
         return True
 
-    def _train(self, label: str, lines: list[dict], cell: Cell) -> str:
+    def _train(self, label: str, lines: list[dict], resolved: ResolvedRun) -> str:
         steps, sizes, rows = lines[0]["steps"], tuple(lines[0]["sizes"]), lines[0]["rows"]
         knobs = [Knobs(**line["knobs"]) for line in lines]
-        whole = stages(cell, steps)
+        whole = stages(resolved, steps)
         clock, stride = _Clock(), math.gcd(self.stride, *(end for _, end in whole))
         lane = stack([as_arrays(k) for k in knobs], self.how)
         state, losses, begin = None, [], 0
@@ -111,7 +111,7 @@ class Worker:
                 self.watch.step(label, first + stride, steps, float(losses[-1][:, -1].mean()))
             begin = end
         # evaluated, and kept, is what the last stage left: its program and its state
-        trained = [n for n in sizes if cell.run.shortest <= n <= cell.run.length] or [cell.run.length]
+        trained = [n for n in sizes if resolved.run.shortest <= n <= resolved.run.length] or [resolved.run.length]
         chosen = jnp.arange(len(sizes) + len(trained)) >= len(sizes)
         found = run.evaluate(state, lane, jnp.asarray([*sizes, *trained], jnp.int32), chosen)
         sums = jax.device_get(found)
@@ -122,7 +122,7 @@ class Worker:
         ]
         about = self._about | {"ended": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": clock.seconds}
         record = {"run": lines[0]["run"], "label": lines[0]["label"], "family": lines[0]["family"]}
-        record |= {"task": self._task(cell, sizes), "trials": trials, "provenance": about}
+        record |= {"task": self._task(resolved, sizes), "trials": trials, "provenance": about}
         store.write_record(self.folder, record)
         if self.keep:  # after the record: a full disk must not cost results
             models = jax.device_get(pure(state.model))
@@ -133,16 +133,16 @@ class Worker:
     def _log(self, event: str, **said: Any) -> None:
         store.log(self.folder, f"{socket.gethostname()}-{os.getpid()}", event, **said)
 
-    def _task(self, cell: Cell, sizes: tuple[int, ...]) -> dict[str, Any]:
+    def _task(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> dict[str, Any]:
         """What a figure needs of the task: its floors are estimated once in a sweep."""
-        key = (cell.task, sizes)
+        key = (resolved.task, sizes)
         if key not in self._floors:
-            found = floors(cell.task, sizes)
+            found = floors(resolved.task, sizes)
             self._floors[key] = {str(n): found[n] for n in sizes}
-        trained = [cell.run.shortest, cell.run.length]
+        trained = [resolved.run.shortest, resolved.run.length]
         return {
-            "label": spec(cell.task),
-            "metric": cell.task.metric,
+            "label": spec(resolved.task),
+            "metric": resolved.task.metric,
             "trained": trained,
             "floors": self._floors[key],
         }

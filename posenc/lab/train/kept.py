@@ -11,15 +11,15 @@ import jax.numpy as jnp
 from posenc.lab.models.carry import word
 from posenc.lab.models.shape import build
 from posenc.lab.store import parameters
-from posenc.lab.train.training import Cell
+from posenc.lab.train.training import ResolvedRun
 
 VALUE = jax.tree_util.GetAttrKey("value")
 """What a path has for a parameter of Flax and the kept dicts have not."""
 
 
-def restored(cell: Cell, folder: Path, trial: str) -> Any:
+def restored(resolved: ResolvedRun, folder: Path, trial: str) -> Any:
     """The model of a trial with the parameters that were kept."""
-    model = jax.eval_shape(lambda: build(cell.scheme, cell.shape, jax.random.key(0)))
+    model = jax.eval_shape(lambda: build(resolved.scheme, resolved.shape, jax.random.key(0)))
     kept = parameters.restore(folder, trial)
 
     def at(path: tuple, _: Any) -> Any:

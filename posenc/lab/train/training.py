@@ -61,7 +61,7 @@ class State(NamedTuple):
     """The first step whose loss or update was not finite; -1 while there is none."""
 
 
-class Cell(NamedTuple):
+class ResolvedRun(NamedTuple):
     """A run with its texts resolved: what training, evaluation and identity need."""
 
     run: Run
@@ -70,7 +70,7 @@ class Cell(NamedTuple):
     shape: Shape
 
 
-def resolve(run: Run) -> Cell:
+def resolve(run: Run) -> ResolvedRun:
     """The task and scheme of a run, bound to its sizes, and the run with nothing left open. Refuses what cannot be."""
     task = parse_task(run.task)
     run = run.filled(task.sizes.upto(run.length, run.shortest).train[0])
@@ -92,7 +92,7 @@ def resolve(run: Run) -> Cell:
         (_check_behind if causal else _check_direction)(scheme, run)
     sizes = (dims, run.depth, run.hidden, task.vocab, task.classes)
     shape = Shape(*sizes, run.norm, run.dtype, stem, run.attention, run.dropout, run.kind)
-    return Cell(run, task, scheme, shape)
+    return ResolvedRun(run, task, scheme, shape)
 
 
 def check_model(run: Run, task: Task) -> bool:
@@ -144,30 +144,30 @@ def _models(causal: bool) -> str:
     return ", ".join(kinds.spec(model) for model in map(kinds.parse, texts) if model.causal == causal)
 
 
-def stages(cell: Cell, steps: int) -> list[tuple[Cell, int]]:
+def stages(resolved: ResolvedRun, steps: int) -> list[tuple[ResolvedRun, int]]:
     """What is trained in turn with the same parameters, and where each ends (DroPE without the rest; Gelberg, 2025)."""
-    share, scheme = cell.run.goes_on
+    share, scheme = resolved.run.goes_on
     if not scheme:
-        return [(cell, steps)]
+        return [(resolved, steps)]
     at = round(share * steps)
     if not 0 < at < steps:
-        raise ValueError(f"then is {cell.run.then!r}, which leaves no step of {steps} on one side; train longer.")
-    return [(cell, at), (resolve(dataclasses.replace(cell.run, scheme=scheme, then=None)), steps)]
+        raise ValueError(f"then is {resolved.run.then!r}, which leaves no step of {steps} on one side; train longer.")
+    return [(resolved, at), (resolve(dataclasses.replace(resolved.run, scheme=scheme, then=None)), steps)]
 
 
-def edges(cell: Cell) -> tuple[int, ...]:
+def edges(resolved: ResolvedRun) -> tuple[int, ...]:
     """The padded sizes that sizes trained on fall into, the largest of each bucket."""
-    run, below = cell.run, cell.task.sizes.below
+    run, below = resolved.run, resolved.task.sizes.below
     span, n = run.length - run.shortest + 1, run.buckets
     return tuple(sorted({below(run.shortest - 1 + -(-span * (i + 1) // n)) for i in range(n)}))
 
 
-def rounds(cell: Cell, sizes: tuple[int, ...]) -> tuple[int, ...]:
+def rounds(resolved: ResolvedRun, sizes: tuple[int, ...]) -> tuple[int, ...]:
     """The padded sizes of evaluation: few, since each is a program; none wastes more than a factor of three."""
     kept: list[int] = []
     for n in sorted(sizes, reverse=True):
-        last = cell.task.tokens(kept[-1]) if kept else math.inf
-        if last > SHORT and cell.task.tokens(n) * 3 < last:
+        last = resolved.task.tokens(kept[-1]) if kept else math.inf
+        if last > SHORT and resolved.task.tokens(n) * 3 < last:
             kept.append(n)
     return tuple(reversed(kept))
 
@@ -177,21 +177,23 @@ def as_arrays(knobs: Knobs) -> Knobs:
     return Knobs(jnp.uint32(knobs.seed), *map(jnp.float32, knobs[1:]))
 
 
-def init(cell: Cell, knobs: Knobs, before: State | None = None) -> State:
+def init(resolved: ResolvedRun, knobs: Knobs, before: State | None = None) -> State:
     """A trial before its first step, or before the first of a stage that goes on from a state."""
-    model = build(cell.scheme, cell.shape, jax.random.fold_in(jax.random.key(knobs.seed), 0))
+    model = build(resolved.scheme, resolved.shape, jax.random.fold_in(jax.random.key(knobs.seed), 0))
     fresh = State(model, adamw(knobs, 0.0, model).init(model), jnp.int32(-1))
     return fresh if before is None else carried(before, fresh)
 
 
-def segment(cell: Cell, stride: int, state: State, knobs: Knobs, first: Array, total: Array) -> tuple[State, Array]:
+def segment(
+    resolved: ResolvedRun, stride: int, state: State, knobs: Knobs, first: Array, total: Array
+) -> tuple[State, Array]:
     """`stride` steps from step `first` of `total`, and the loss of each."""
 
     def step(state: State, n: Array) -> tuple[State, Array]:
-        size, bucket = size_at(cell, knobs, n)
-        branches = [functools.partial(_loss_and_gradient, cell, edge) for edge in edges(cell)]
+        size, bucket = size_at(resolved, knobs, n)
+        branches = [functools.partial(_loss_and_gradient, resolved, edge) for edge in edges(resolved)]
         loss, gradient = jax.lax.switch(bucket, branches, state.model, knobs, n, size)
-        optimiser = adamw(knobs, rate_at(cell.run.schedule, knobs, n, total), state.model)
+        optimiser = adamw(knobs, rate_at(resolved.run.schedule, knobs, n, total), state.model)
         update, moments = optimiser.update(gradient, state.optimiser, state.model)
         fine = jnp.isfinite(loss) & jnp.isfinite(optax.tree.norm(update))
         diverged = jnp.where((state.diverged < 0) & ~fine, n, state.diverged)
@@ -201,7 +203,7 @@ def segment(cell: Cell, stride: int, state: State, knobs: Knobs, first: Array, t
 
 
 def evaluate(
-    cell: Cell,
+    resolved: ResolvedRun,
     rows: int,
     padded: tuple[int, ...],
     state: State,
@@ -217,7 +219,7 @@ def evaluate(
 
     def at(one: tuple) -> PyTree:
         n, choosing = one
-        branches = [functools.partial(_sums, cell, rows, n_max) for n_max in padded]
+        branches = [functools.partial(_sums, resolved, rows, n_max) for n_max in padded]
         bucket = jnp.searchsorted(jnp.asarray(padded), n)
         return jax.lax.switch(bucket, branches, state.model, knobs.seed, n, choosing)
 
@@ -237,28 +239,28 @@ class Program(NamedTuple):
     evaluate: Any
 
 
-def program(cell: Cell, stride: int, rows: int, sizes: tuple[int, ...], how: How) -> Program:
+def program(resolved: ResolvedRun, stride: int, rows: int, sizes: tuple[int, ...], how: How) -> Program:
     """Three jitted functions: states live on the device and are given up to each segment."""
-    start = lanes(functools.partial(init, cell), how, 0)
-    go = lanes(functools.partial(segment, cell, stride), how, 2)
-    look = lanes(functools.partial(evaluate, cell, rows, rounds(cell, sizes)), how, 2)
+    start = lanes(functools.partial(init, resolved), how, 0)
+    go = lanes(functools.partial(segment, resolved, stride), how, 2)
+    look = lanes(functools.partial(evaluate, resolved, rows, rounds(resolved, sizes)), how, 2)
     return Program(jax.jit(start), jax.jit(go, donate_argnums=0), jax.jit(look))
 
 
-def size_at(cell: Cell, knobs: Knobs, n: Array) -> tuple[Array, Array]:
+def size_at(resolved: ResolvedRun, knobs: Knobs, n: Array) -> tuple[Array, Array]:
     """The size of a step, drawn from the step alone: trials that meet the same lengths differ by less noise."""
-    run, padded = cell.run, jnp.asarray(edges(cell))
+    run, padded = resolved.run, jnp.asarray(edges(resolved))
     key = jax.random.fold_in(jax.random.key(run.length), draws.turn(run, n))
     if run.lengths == "example":
         key = jax.random.fold_in(key, knobs.seed)
-        return draws.sizes(run, cell.task, key, (run.batch,)), jnp.int32(len(padded) - 1)
-    size = draws.sizes(run, cell.task, key, ())
+        return draws.sizes(run, resolved.task, key, (run.batch,)), jnp.int32(len(padded) - 1)
+    size = draws.sizes(run, resolved.task, key, ())
     return size, jnp.searchsorted(padded, size)
 
 
-def _loss_and_gradient(cell: Cell, n_max: int, model: PyTree, knobs: Knobs, n: Array, size: Array):
-    key = train_key(knobs.seed, draws.turn(cell.run, n))
-    batch = cell.task.sample(key, size, batch=cell.run.batch, n_max=n_max)
+def _loss_and_gradient(resolved: ResolvedRun, n_max: int, model: PyTree, knobs: Knobs, n: Array, size: Array):
+    key = train_key(knobs.seed, draws.turn(resolved.run, n))
+    batch = resolved.task.sample(key, size, batch=resolved.run.batch, n_max=n_max)
     return jax.value_and_grad(cross_entropy)(model, batch, positions_key(knobs.seed, "train", n))
 
 
@@ -269,25 +271,29 @@ def cross_entropy(model: PyTree, batch: Any, key: Array) -> Float[Array, ""]:
     return (losses * batch.weight).sum() / jnp.maximum(batch.weight.sum(), 1.0)
 
 
-def _sums(cell: Cell, rows: int, n_max: int, model: PyTree, seed: Array, n: Array, choosing: Array) -> PyTree:
-    counted, _ = examined(cell, rows, n_max, model, seed, n, choosing)
+def _sums(
+    resolved: ResolvedRun, rows: int, n_max: int, model: PyTree, seed: Array, n: Array, choosing: Array
+) -> PyTree:
+    counted, _ = examined(resolved, rows, n_max, model, seed, n, choosing)
     return jax.tree.map(lambda a: a.sum(dtype=a.dtype), counted)
 
 
-def examined(cell: Cell, rows: int, n_max: int, model: PyTree, seed: Array, n: Array, choosing: Array) -> PyTree:
+def examined(
+    resolved: ResolvedRun, rows: int, n_max: int, model: PyTree, seed: Array, n: Array, choosing: Array
+) -> PyTree:
     """What was counted in each row of the examples of one size, and by what the task groups them, both `[rows]`."""
-    key = jnp.where(choosing, validation_key(cell.task, n), evaluation_key(cell.task, n))
-    batch = cell.task.sample(key, n, batch=rows, n_max=n_max)
+    key = jnp.where(choosing, validation_key(resolved.task, n), evaluation_key(resolved.task, n))
+    batch = resolved.task.sample(key, n, batch=rows, n_max=n_max)
     length = batch.tokens.shape[1]
-    most = max(1, SCORES // (length * max(cell.run.kind.pairs(cell.run) * length, cell.task.classes)))
-    if any(map(placed, parts(cell.scheme))):
+    most = max(1, SCORES // (length * max(resolved.run.kind.pairs(resolved.run) * length, resolved.task.classes)))
+    if any(map(placed, parts(resolved.scheme))):
         most = min(most, max(1, rows // DRAWS))
     each = max(d for d in range(1, rows + 1) if rows % d == 0 and d <= most)
 
     def some(part: tuple) -> dict[str, Array]:
         number, given = part
         own = jax.random.fold_in(positions_key(seed, "evaluation", n), 2 * number + choosing)
-        training = cell.run.evaluation == "as_trained"
+        training = resolved.run.evaluation == "as_trained"
         return by_row(hits(model(inputs(given), own, train=training), given), given)
 
     cut = jax.tree.map(lambda a: a.reshape(-1, each, *a.shape[1:]), batch)
