@@ -1,7 +1,28 @@
-"""`python -m posenc`."""
+"""`posenc` and `python -m posenc`: the command line, where the laboratory's packages are installed."""
 
+from __future__ import annotations
+
+import importlib.util
 import sys
 
-from posenc.lab.cli import main
+NEEDED = ("tyro", "rich", "scipy", "flax", "optax", "orbax")
+"""What the extra `lab` installs."""
 
-sys.exit(main())
+
+def main() -> int:
+    """Run the command line, or say in one sentence what to install."""
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        print(
+            f"The command line trains and draws, for which {', '.join(missing)} must be installed: run"
+            " `pip install 'posenc[lab]'`, or 'posenc[plot]' for figures too.",
+            file=sys.stderr,
+        )
+        return 2
+    from posenc.lab.cli import main as command
+
+    return command()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -15,6 +14,11 @@ from posenc.attention.cache import Cache
 from posenc.core.masks import Mask
 from posenc.core.parameters import init, join, split
 from posenc.core.scheme import Dims
+
+try:
+    import equinox
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("posenc.equinox needs Equinox; run `pip install equinox`.") from error
 
 
 class Attention(equinox.Module):

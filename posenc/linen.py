@@ -6,7 +6,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from flax import linen
 from jaxtyping import Array, Float
 
 from posenc.adapters.foreign import attention_fn as attention_fn
@@ -15,6 +14,13 @@ from posenc.attention.cache import Cache
 from posenc.core.masks import Mask
 from posenc.core.parameters import init, join, split
 from posenc.core.scheme import Dims
+
+try:
+    from flax import linen
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "posenc.linen needs Flax; run `pip install 'posenc[lab]'`, or `pip install flax`."
+    ) from error
 
 
 class Attention(linen.Module):

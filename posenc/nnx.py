@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
-from flax import nnx
 from jaxtyping import Array, Float
 
 from posenc.adapters.foreign import attention_fn as attention_fn
@@ -17,6 +16,13 @@ from posenc.attention.cache import Cache
 from posenc.core.masks import Mask
 from posenc.core.parameters import init, join, split
 from posenc.core.scheme import Dims
+
+try:
+    from flax import nnx
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "posenc.nnx needs Flax; run `pip install 'posenc[lab]'`, or `pip install flax`."
+    ) from error
 
 
 class Attention(nnx.Module):

@@ -18,12 +18,12 @@ from posenc.core import scheme
 from posenc.core.scheme import SCHEMES
 from posenc.lab import tasks
 from posenc.lab.cli import _GROUPS, listing
-from posenc.lab.cli.read import record_of
 from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
 from posenc.lab.results.published import counted, findings
 from posenc.lab.results.results import load
 from posenc.lab.spec import run
+from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.tasks.task import Layout

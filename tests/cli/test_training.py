@@ -137,10 +137,11 @@ def test_the_quick_start_trains_tabulates_and_draws(posenc, swept, left):
         assert f"runs/first_look/length.{kind}" in left()
 
 
-def test_a_quick_start_away_from_its_checkout_says_so(posenc, swept, monkeypatch):
-    monkeypatch.setattr("posenc.lab.cli.read.experiment_folders", lambda: [])
-    said = posenc("quickstart")
-    assert said.code == 2 and "first_look.py" in said.err
+@pytest.mark.parametrize("words", ["quickstart", "list experiments", "reproduce"])
+def test_an_installation_without_experiments_says_so_instead_of_showing_nothing(posenc, monkeypatch, words):
+    monkeypatch.setattr("posenc.lab.spec.committed.folders", lambda: [])
+    said = posenc(*words.split())
+    assert said.code == 2 and "No experiment was found in" in said.err and not said.out
 
 
 def test_plain_progress_is_a_line_per_event_with_the_time_left(capsys, monkeypatch):

@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import brief, say_json, say_rows
 from posenc.lab.models import kinds
-from posenc.lab.spec import settings
+from posenc.lab.spec import committed, settings
 from posenc.lab.spec.presets import EVIDENCE, PRESETS
 from posenc.lab.spec.suites import named
 
@@ -116,11 +116,10 @@ def models() -> list[dict[str, Any]]:
 
 def experiments() -> list[dict[str, Any]]:
     """One row per experiment file, read without running it."""
-    from posenc.lab.cli.read import experiment_folders
     from posenc.lab.spec.experiment_file import header
 
     rows = []
-    for path in sorted(p for folder in experiment_folders() for p in folder.glob("*.py") if p.name[0] != "_"):
+    for path in sorted(committed.files().values(), key=lambda p: p.stem):
         try:
             doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         except (SyntaxError, ValueError):

@@ -14,9 +14,10 @@ from tyro.conf import Positional, arg
 from posenc.lab.cli.options import File, First, Flag, Settings
 from posenc.lab.cli.output import clean, say, say_json, say_rows
 from posenc.lab.figures.style import need_matplotlib
-from posenc.lab.spec import settings
+from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.spec.run import THEN
+from posenc.lab.store import disk
 
 if TYPE_CHECKING:
     from posenc.lab.results.results import Results
@@ -58,7 +59,7 @@ class Tabulate:
     """Accuracy by task, scheme and size, with the number of runs behind every number. It holds no timings."""
 
     run: First
-    """A run, its folder, a bundle, or an experiment file whose record is committed."""
+    """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
     format: Literal["text", "csv", "md", "latex", "json"] = "text"
     """text for people, the others for programs and papers."""
     json: Flag = False
@@ -80,7 +81,7 @@ class Compare:
     """Two schemes on each task that both ran, paired by seed: the probability that the first is better."""
 
     run: First
-    """A run, its folder, a bundle, or an experiment file whose record is committed."""
+    """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
     first: Annotated[Positional[str], arg(metavar="A")]
     """A scheme, as tables call it."""
     second: Annotated[Positional[str], arg(metavar="B")]
@@ -114,12 +115,13 @@ class Plot:
     """
 
     run: First
-    """A run, its folder, a bundle, or an experiment file whose record is committed."""
+    """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
     figure: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
     """length: accuracy against size; heatmap: task by scheme; error: the share wrong, on a log axis. Unless given, the
     first, and the second where it applies."""
     out: Annotated[File, arg(aliases=["-o"])] = None
-    """Folder for the files; the run's own, or experiments/figures, unless given."""
+    """Folder for the files. Default: the run's folder; for an experiment, experiments/figures of a checkout, or figures
+    here."""
 
     def __call__(self) -> int:
         wanted = None if self.figure is None else tuple(settings.several(self.figure, "--figure"))
@@ -127,18 +129,18 @@ class Plot:
             if name not in FIGURES:
                 raise settings.unknown("figure", name, FIGURES)
         _some(self.out, "--out", "a folder")
-        path = Path(self.run)
-        if path.suffix == ".py" and wanted is not None:
+        path = experiment_of(self.run)
+        if path is not None and wanted is not None:
             raise ValueError(
                 f"{self.run!r} draws its own figure, without --figure; give its record, "
-                f"{str(record_of(path))!r}, for {', '.join(wanted)}."
+                f"{str(committed.record_of(path))!r}, for {', '.join(wanted)}."
             )
         need_matplotlib()
-        if path.suffix == ".py":
-            draw_experiment(path, path.parent / "figures" if self.out is None else Path(self.out))
+        if path is not None:
+            draw_experiment(path, committed.figures_of(path) if self.out is None else Path(self.out))
         else:
             results = results_of(self.run)
-            folder = (results.folder or path.parent) if self.out is None else Path(self.out)
+            folder = (results.folder or Path(self.run).parent) if self.out is None else Path(self.out)
             draw(results, wanted or _that_apply(results), folder)
         return 0
 
@@ -148,7 +150,7 @@ class Export:
     """Every number of a run: one row per trial and size. Or all its records as one small file to commit."""
 
     run: First
-    """A run, its folder, a bundle, or an experiment file whose record is committed."""
+    """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
     format: Literal["csv", "json"] = "csv"
     """CSV with a header, or a JSON array of objects."""
     json: Flag = False
@@ -177,14 +179,21 @@ class Export:
         return 0
 
 
+def experiment_of(text: str) -> Path | None:
+    """The experiment file that a text names. A run or bundle of that name stands before a shipped experiment."""
+    if not text.endswith(".py") and (Path(text).exists() or (disk.root() / text).exists()):
+        return None
+    return committed.find(text)
+
+
 def results_of(text: str) -> Results:
-    """The results that a text names: a run, a folder, a bundle, or an experiment file with a committed record."""
+    """The results that a text names: a run, a folder, a bundle, or an experiment with a committed record."""
     from posenc.lab.results.results import load
 
-    path = Path(text)
-    if path.suffix != ".py":
+    path = experiment_of(text)
+    if path is None:
         return load(text)
-    record = record_of(path)
+    record = committed.record_of(path)
     if not path.is_file():
         raise ValueError(f"There is no experiment file at {text!r}; `posenc list experiments` names those here.")
     if not record.is_file():
@@ -223,15 +232,6 @@ def draw_experiment(path: Path, folder: Path) -> None:
         own = made.figure(results)
         drawn = own if isinstance(own, Drawing) else Drawing(own, foreign(own, results))
     _written(figures.save(drawn.figure, folder, made.name, results, drawn.caption), folder)
-
-
-def experiment_folders() -> list[Path]:
-    """Where experiment files are looked for: beside the package, and in the current folder."""
-    import posenc
-
-    places = [Path(posenc.__file__).resolve().parent.parent / "experiments", Path("experiments")]
-    found = [place for place in places if place.is_dir()]
-    return found[1:] if len(found) == 2 and found[0].samefile(found[1]) else found
 
 
 def chosen(results: Results, texts: tuple[str, ...]) -> Results:
@@ -290,11 +290,6 @@ def _compared(found: tuple[Comparison, ...]) -> str:
     few = [one.task for one in found if one.interval is None]
     where = "" if len(few) == len(found) else f" on {', '.join(few)}"
     return "\n".join([*lines, *([f"Fewer than 6 seeds{where}: no interval and no test; run more."] if few else [])])
-
-
-def record_of(path: Path) -> Path:
-    """Where the record of an experiment file is committed."""
-    return path.parent / "records" / f"{path.stem}.json"
 
 
 def _that_apply(results: Results) -> tuple[str, ...]:

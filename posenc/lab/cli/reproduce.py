@@ -13,10 +13,9 @@ from tyro.conf import Positional
 
 from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import clean, say, say_json, say_rows
-from posenc.lab.cli.read import experiment_folders, record_of
 from posenc.lab.results.published import ALL, Finding, Order, Published, counted, findings
 from posenc.lab.results.results import Results, load
-from posenc.lab.spec import settings
+from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
 
@@ -46,7 +45,7 @@ class Reproduce:
     """Print one JSON object: its experiments, each with a row for all that was published."""
 
     def __call__(self) -> int:
-        every = known()
+        every = committed.files()
         chosen = {_stem(name, every): None for name in self.name} or dict.fromkeys(every)
         told = [
             (experiment, results, findings(experiment.published, results))
@@ -65,12 +64,6 @@ class Reproduce:
         return 0
 
 
-def known() -> dict[str, Path]:
-    """Experiment to its file, wherever files are looked for."""
-    found = [p for folder in experiment_folders() for p in sorted(folder.glob("*.py")) if p.name[0] != "_"]
-    return {path.stem: path for path in found}
-
-
 def _stem(name: str, every: dict[str, Path]) -> str:
     stem = Path(name).stem
     if stem not in every:
@@ -84,7 +77,7 @@ def _read(every: dict[str, Path], chosen: dict[str, None]) -> list[tuple[Experim
     for stem in chosen:
         try:
             experiment = from_file(every[stem], yes=True)
-            record = record_of(every[stem])
+            record = committed.record_of(every[stem])
             results = load(record) if record.is_file() else None
         except ValueError as error:
             print(clean(error), file=sys.stderr)

@@ -16,7 +16,7 @@ from posenc.lab.cli.machine import start
 from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.lab.cli.output import clean, lasting, say
 from posenc.lab.cli.watch import watching
-from posenc.lab.spec import experiment, settings
+from posenc.lab.spec import committed, experiment, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import EVIDENCE, PRESETS
@@ -66,7 +66,7 @@ class Sweep(How):
     """
 
     file: Positional[File] = None
-    """An experiment file, .py or .toml."""
+    """An experiment that posenc ships (its name), or an experiment file, .py or .toml."""
     grid: Settings = ()
     """Settings with several values each, NAME=A,B; every combination is a run."""
     set: Settings = ()
@@ -87,7 +87,7 @@ class Sweep(How):
         if self.file and self.preset is not None:
             raise ValueError(f"--preset fills what --grid leaves open, but {self.file!r} says all; leave it out.")
         if self.file:
-            asked = from_file(self.file, yes=self.yes)
+            asked = from_file(committed.find(self.file) or self.file, yes=self.yes)
             asked = asked.changed([*self.set, *([f"seeds={self.seeds}"] if self.seeds is not None else [])])
         else:
             said = {"name": self.name, "seeds": self.seeds, "preset": self.preset, "yes": self.yes}
@@ -109,18 +109,11 @@ class QuickStart:
     """Results and figures go to runs/NAME."""
 
     def __call__(self) -> int:
-        from posenc.lab.cli.read import draw, experiment_folders, results_of
+        from posenc.lab.cli.read import draw, results_of
         from posenc.lab.figures.style import need_matplotlib
 
         need_matplotlib()
-        for folder in experiment_folders():
-            if (folder / "first_look.py").is_file():
-                asked = from_file(folder / "first_look.py")
-                break
-        else:
-            raise ValueError(
-                "experiments/first_look.py, the quick start, is neither beside the package nor here; use a checkout."
-            )
+        asked = from_file(committed.files()["first_look"])
         code = carry_out(dataclasses.replace(asked, name=self.name), How(name=self.name))
         if code == 0:
             folder = disk.root() / self.name

@@ -1,0 +1,48 @@
+"""The experiments that come with posenc: where their files, records and figures lie. No jax."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import posenc
+
+PACKAGED = Path(posenc.__file__).resolve().parent / "experiments"
+"""Where a wheel has them; a checkout has them beside the package."""
+
+
+def folders() -> list[Path]:
+    """Folders of experiment files, the first found first: inside the package, beside it, and in the current folder."""
+    found: list[Path] = []
+    for place in (PACKAGED, PACKAGED.parent.parent / "experiments", Path("experiments")):
+        if place.is_dir() and not any(place.samefile(other) for other in found):
+            found.append(place)
+    return found
+
+
+def files() -> dict[str, Path]:
+    """Every experiment by name; a file of the current folder stands before one of the same name that is shipped.
+
+    Raises `ValueError` where no folder has any: the installation is broken.
+    """
+    found = {p.stem: p for folder in folders() for p in sorted(folder.glob("*.py")) if p.name[0] != "_"}
+    if not found:
+        raise ValueError(
+            f"No experiment was found in {str(PACKAGED)!r} or in the folder 'experiments' here; reinstall posenc, or"
+            " run the command in a checkout."
+        )
+    return found
+
+
+def find(text: str) -> Path | None:
+    """The experiment file that a text names: a path that ends in .py, or the name of a shipped experiment."""
+    return Path(text) if text.endswith(".py") else files().get(text)
+
+
+def record_of(path: Path) -> Path:
+    """Where the record of an experiment file is committed."""
+    return path.parent / "records" / f"{path.stem}.json"
+
+
+def figures_of(path: Path) -> Path:
+    """Where figures of an experiment go by default: beside its file in a checkout, else `figures` here."""
+    return Path("figures") if path.parent == PACKAGED else path.parent / "figures"
