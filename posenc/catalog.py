@@ -84,7 +84,7 @@ def summary(name: str) -> dict[str, Any]:
         "family": scheme.family,
         "enters": _enters(scheme),
         "reads": scheme.reads,
-        "bidirectional": not scheme.causal_only,
+        "bidirectional": "bidirectional" not in scheme.limits,
         "idea": _told(type(scheme))[0],
     }
 
@@ -109,9 +109,9 @@ def _alone(scheme: Scheme, dims: Dims) -> dict[str, Any]:
         "parameters": {**counts, "dims": settings(dims)},
         "refused at these dims": refused,
         "kernel class": KERNEL[fitted.reads],
-        "cache": f"K3: none, {fitted.uncached}" if fitted.uncached else cached,
-        "causal only": scheme.causal_only,
-        "between two sequences": fitted.cross,
+        "cache": f"K3: none, {fitted.limits['cache']}" if "cache" in fitted.limits else cached,
+        "causal only": scheme.limits.get("bidirectional", ""),
+        "between two sequences": "cross" not in fitted.limits,
         "contextual": fitted.contextual,
         "axes": scheme.axes,
         "extrapolates": scheme.extrapolates,
@@ -186,13 +186,13 @@ def _counted(scheme: Scheme, dims: Dims) -> tuple[dict[str, int], str]:
         for name, leaf in group.items():
             size = sum(math.prod(a.shape) for a in jax.tree.leaves(leaf))
             counts["shared" if name in scheme.tied else "each layer"] += size
-    return counts, "" if scheme.uncached else _cached(scheme, shapes, dims)
+    return counts, "" if "cache" in scheme.limits else _cached(scheme, shapes, dims)
 
 
 def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> str:
     """What a cache holds beside keys and values that never change."""
-    if scheme.reencoded:
-        return f"K3: keys and values as they are given, told anew in each call, for each key head: {scheme.reencoded}"
+    if why := scheme.limits.get("reencoded"):
+        return f"K3: keys and values before any hook, encoded again in each call, for each key head: {why}"
     both = shapes["layer"], shapes["heads"]
     made = lambda *both: blank(scheme, both, dims, 1, jnp.float32, jnp.int32)  # noqa: E731
     keys, place, carry = jax.eval_shape(made, *both)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from posenc.attention import admission, arguments, sides
 from posenc.attention.attend import attend
-from posenc.core.compose import Windowed, axes, bare, imply, merge, pick, spread
+from posenc.core.compose import Windowed, axes, bare, imply, leaves, merge, pick, spread
 from posenc.core.masks import Mask, window
 from posenc.core.parameters import bound, init
 from posenc.core.scheme import At, Dims, Scheme
@@ -86,13 +86,14 @@ def process_heads(
         raise ValueError(
             f"window({scheme.keys}) narrows a mask, which is Equinox's here; give Equinox a mask of that width."
         )
-    if hooks.causal_only and not window(mask).causal:
+    if (why := hooks.limits.get("bidirectional")) and not window(mask).causal:
         raise ValueError(
-            f"{label(hooks)} is causal only: {hooks.causal_only}; give Equinox a causal mask, and say so here with"
-            " mask='causal'."
+            f"{label(hooks)} is causal only: {why}; give Equinox a causal mask, and say so here with mask='causal'."
         )
     beyond = ("embed", "locate", "scale", "score", "normalize", "value_bias", "output")
-    if met := [hook for hook in beyond if hooks.overrides(hook)] or ["widens"] * hooks.widens:
+    if met := [hook for hook in beyond if hooks.overrides(hook)] or ["widens"] * any(
+        s.precedence == "last" for s in leaves(hooks)
+    ):
         does = "gives queries and keys more features" if met == ["widens"] else f"acts on {met[0]!r}"
         raise ValueError(
             f"{label(hooks)} {does}, which process_heads does not see; use posenc.equinox.Attention, or posenc.attend."

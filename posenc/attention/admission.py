@@ -19,8 +19,8 @@ from posenc.core.shapes import label
 
 def check_scheme(scheme: Scheme, given: Any, window: Window, positions: Any, x: Any) -> None:
     """Refuse what this scheme cannot do."""
-    if scheme.causal_only and not window.causal:
-        raise ValueError(f"{label(scheme)} is causal only: {scheme.causal_only}; use mask='causal'.")
+    if (why := scheme.limits.get("bidirectional")) and not window.causal:
+        raise ValueError(f"{label(scheme)} is causal only: {why}; use mask='causal'.")
     if scheme.contextual and x is None:
         raise ValueError(f"{label(scheme)} reads the features of tokens; pass x, the input of this attention.")
     if positions is None and placed(given):

@@ -184,10 +184,11 @@ def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> T
             )
         return t
     apart = queries != keys or query_start is not None
-    if not scheme.cross and queries != keys and query_start is None and queries and keys:
+    why = scheme.limits.get("cross")
+    if why and queries != keys and query_start is None and queries and keys:
         raise ValueError(
-            f"{label(scheme)} is undefined between two sequences, and {queries} queries and {keys} keys were given;"
-            " where the queries are some of the keys' own tokens, pass query_start, the index of the first."
+            f"{label(scheme)} is undefined between two sequences, since {why}; for {queries} queries and {keys} keys,"
+            " where the queries are among the keys, pass query_start, the index of the first."
         )
     if own and not apart:
         both = [n for n in ("x", "positions", "segments") if getattr(t, f"key_{n}") is None]
@@ -205,7 +206,7 @@ def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> T
     start = None if query_start is None else concrete(query_start)
     if start is not None and (start.ndim or start < 0 or not np.issubdtype(start.dtype, np.integer)):
         raise ValueError(f"query_start is {query_start!r}; it is the index of the first query, at least 0.")
-    if not scheme.cross and start is not None and start + queries > keys and queries and keys:
+    if why and start is not None and start + queries > keys and queries and keys:
         raise ValueError(
             f"{label(scheme)} is undefined between two sequences, so queries are among the keys; {queries} from index"
             f" {int(start)} on are not among {keys}."

@@ -57,8 +57,8 @@ def attend(
 
     `mask` is "causal", "full" or a `posenc.Window` and compares indices. `query_start` is the index of the first query
     among the keys, 0 unless given: where fewer queries than keys are the last of them, the causal mask needs it. A
-    scheme that is undefined between two sequences (`cross`) takes different lengths only with it. A `cache` is what
-    `posenc.Cache.empty` gives, and q, k, v and `x` are then the new tokens.
+    scheme that is undefined between two sequences (its limit "cross") takes different lengths only with it. A `cache`
+    is what `posenc.Cache.empty` gives, and q, k, v and `x` are then the new tokens.
 
     `kernel` says how: "dense" makes all scores of a sequence at once, for any scheme; "tiled" makes them tile by tile,
     in memory that grows with the length and not its square, and refuses schemes that read whole rows or all heads;
@@ -162,7 +162,7 @@ def _step(layer: Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"],
     stored = keep(scheme, layer.both, t.k, t.v, told, heads)
     keys = stored = sides.Keys(*write((cache.k, cache.v, cache.said), tuple(stored), places, 1))
     query, key = Side(at.position, qi, t.segments), Side(position, ki, segment)
-    if scheme.reencoded:
+    if "reencoded" in scheme.limits:
         told, keys = _anew(layer, heads, told, stored, query, key, carry)
     pairs = Pairs(query, key, layer.look, scheme.scale(d), heads, False)
     out = kernels.mix(layer.kernel, scheme, layer.both, t.q, keys, told, pairs)

@@ -56,23 +56,23 @@ class Cache(NamedTuple):
         """A cache with nothing in it: `batch` sequences of at most `capacity` tokens.
 
         `dtype` is that of the queries, keys and values to come, and `positions` that of their positions. `params` are
-        one layer's, whole. Where info of keys becomes stale as the text grows (`Scheme.reencoded`), keys are stored as
-        they are given, and a call gives what the whole text so far gives its last tokens.
+        one layer's, whole. Where info of keys becomes stale as the text grows (the limit "reencoded"), keys are stored
+        as they are given, and a call gives what the whole text so far gives its last tokens.
 
         With `ring`, token n is written to place n mod `capacity`, for as long as decoding goes on; that serves
         attention in a window only: with `left` neighbours seen before a token, `capacity` is at least `left` and the
         new tokens of a call.
 
         Raises `ValueError` where the sizes do not fit or are not causal, for a scheme that no cache serves
-        (`Scheme.uncached`), and for a ring where a scheme reads whole rows or is told of the whole text; `TypeError`
+        (the limit "cache"), and for a ring where a scheme reads whole rows or is told of the whole text; `TypeError`
         for a type that is not floating, and for a `ring` that is neither True nor False.
         """
         given, scheme, params = scheme, bound(bare(scheme)), plain(params)
         check_dims(dims)
         check_params(scheme, params, Sizes(dims.width, dims.heads, dims.head, dims.key_heads))
         dtype, positions = _kind("dtype", dtype, jnp.floating), _kind("positions", positions, jnp.number)
-        if scheme.uncached:
-            raise ValueError(f"{label(scheme)} has no cache: {scheme.uncached}; run the whole sequence at each step.")
+        if why := scheme.limits.get("cache"):
+            raise ValueError(f"{label(scheme)} has no cache: {why}; run the whole sequence at each step.")
         if not dims.causal:
             raise ValueError("A cache serves decoding, where tokens see what came before them; make dims causal=True.")
         for name, value in (("batch", batch), ("capacity", capacity)):
@@ -125,7 +125,7 @@ def blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, pos
 
 def keep(scheme: Scheme, parts: Any, k: Array, v: Array, told: PyTree, heads: int) -> sides.Keys:
     """What is stored of new keys: what they say, or, where that is said anew in each call, they themselves."""
-    if scheme.reencoded:
+    if "reencoded" in scheme.limits:
         return sides.Keys(k.swapaxes(0, 1), v.swapaxes(0, 1), ())
     return sides.encode(scheme, parts, k, v, told, heads)
 
@@ -137,9 +137,9 @@ def check_ring(scheme: Scheme, look: Window, capacity: int, new: int) -> None:
             f"{label(scheme)} reads whole rows of scores, all keys in the order of their indices, and a ring overwrites"
             " them; leave ring out."
         )
-    if scheme.reencoded:
+    if why := scheme.limits.get("reencoded"):
         raise ValueError(
-            f"{label(scheme)} encodes the whole text again in each call, since {scheme.reencoded}, and a ring"
+            f"{label(scheme)} encodes the whole text again in each call, since {why}, and a ring"
             " overwrites its beginning; leave ring out."
         )
     if look.left is None:

@@ -26,7 +26,7 @@ def cached_decoding_equals_the_full_forward(case: Case) -> Outcome:
 
     The first prompt of the gapped one is padded on the right.
     """
-    if case.scheme.uncached:
+    if "cache" in case.scheme.limits:
         return _refused(case)
     step, alone = _stepper(case), case.given(positions=COUNTED[0], segments=SEGMENTS[0])
     if apart := error(alone, case.plain()) > 1e-12:
@@ -36,8 +36,8 @@ def cached_decoding_equals_the_full_forward(case: Case) -> Outcome:
 
 def cached_decoding_takes_positions(case: Case) -> Outcome:
     """The same under positions that are given, in no order, with no segments and a cache larger than need be."""
-    if case.scheme.uncached:
-        return absent(case.scheme.uncached)
+    if why := case.scheme.limits.get("cache"):
+        return absent(why)
     if said := case.admits(UNORDERED):
         return absent(said)
     out = _decode(case, _stepper(case), SCHEDULES[2], UNORDERED, spare=3)
@@ -45,14 +45,15 @@ def cached_decoding_takes_positions(case: Case) -> Outcome:
 
 
 def _refused(case: Case) -> Outcome:
-    """A scheme without a cache says so when one is asked for."""
+    """A scheme without a cache refuses to make one, and gives its reason."""
+    why = case.scheme.limits["cache"]
     try:
         _empty(case, 1, LENGTH)
     except ValueError as refusal:
-        if case.scheme.uncached in str(refusal):
-            return absent(case.scheme.uncached)
-        return Outcome(False, reason=f"declared uncached, but refused for another reason: {refusal}")
-    return Outcome(False, reason=f"declared uncached, {case.scheme.uncached!r}, but a cache was made")
+        if why in str(refusal):
+            return absent(why)
+        return Outcome(False, reason=f"it declares that no cache serves, but refused for another reason: {refusal}")
+    return Outcome(False, reason=f"it declares that no cache serves, since {why}, but a cache was made")
 
 
 def _empty(case: Case, batch: int, capacity: int) -> Cache:
@@ -62,7 +63,7 @@ def _empty(case: Case, batch: int, capacity: int) -> Cache:
 def _whole(case: Case, schedule: tuple[int, ...], told: Any = None) -> np.ndarray:
     """What the full forward gives each token: of the whole text, or, where a scheme is told anew when more tokens come,
     of the text up to the end of each chunk."""
-    if not case.scheme.reencoded:
+    if "reencoded" not in case.scheme.limits:
         schedule = (LENGTH,)
     rows, out, start = ((COUNTED, SEGMENTS) if told is None else (told[None], SEGMENTS[:1])), [], 0
     for size in schedule:

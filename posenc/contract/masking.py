@@ -125,7 +125,7 @@ def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
 def _alone(case: Case, places: np.ndarray) -> np.ndarray:
     """The outputs of these tokens with nothing before them: followed by others, so that one program serves all, unless
     what comes after counts, as it does to a scheme that has no cache for that reason, or is told anew."""
-    if case.scheme.uncached or case.scheme.reencoded:
+    if case.scheme.limits.keys() & {"cache", "reencoded"}:
         return case.plain(rows(case.inputs, places))
     return case.plain(_front(case.inputs, places))[: len(places)]
 

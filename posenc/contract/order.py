@@ -29,10 +29,11 @@ def without_positions_order_is_unseen(case: Case) -> Outcome:
 
 def with_positions_order_is_seen(case: Case) -> Outcome:
     """Under distinct positions permuting the tokens does not merely permute the outputs: no vacuous encoding."""
-    mask = "causal" if case.asked.causal_only else "full"
+    causal = "bidirectional" in case.asked.limits
+    mask = "causal" if causal else "full"
     if not _positional(case.scheme):
         return absent("nothing in it reads a position")
-    case = case if case.asked.causal_only else case.bidirectional
+    case = case if causal else case.bidirectional
     for step in REACHES:
         far = step * case.index
         if case.admits(far):
@@ -70,8 +71,8 @@ def tokens_stay_where_positions_say(case: Case) -> Outcome:
 
 def _set_blind(scheme: Scheme) -> str:
     """Why a scheme may see order without positions."""
-    if scheme.causal_only:
-        return f"it is causal only: {scheme.causal_only}"
+    if why := scheme.limits.get("bidirectional"):
+        return f"it is causal only: {why}"
     if scheme.reads == "row" or scheme.contextual:
         return "it reads keys in the order of their index"
     return ""

@@ -117,11 +117,11 @@ def _heard(case: Case, p: Any, a: Inputs) -> Any:
     x = scheme.embed(p, a.x, at)
     c, _ = scheme.locate(p, x, at, scheme.carry(case.dims))
     (q, i), (k, j) = scheme.query(p, a.q[:, 0], c), scheme.key(p, a.k[:, 0], c)
-    raw = jnp.matmul(q, k.T, precision="highest") * scheme.scale(d)
+    logits = jnp.matmul(q, k.T, precision="highest") * scheme.scale(d)
     distance = jax.tree.map(lambda b: b[:, None] - b[None, :], place)
     seen = index[None, :] <= index[:, None]
-    tile = Tile(i, j, distance, raw, scheme.scale(d), seen, index, index, jnp.int32(0), case.dims.heads)
-    s = scheme.score(p, raw, tile)
+    tile = Tile(i, j, distance, logits, scheme.scale(d), seen, index, index, jnp.int32(0), case.dims.heads)
+    s = scheme.score(p, logits, tile)
     return x, s, scheme.normalize(p, s, tile) if scheme.overrides("normalize") else ()
 
 

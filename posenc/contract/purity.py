@@ -52,7 +52,7 @@ def no_state_is_kept(case: Case) -> Outcome:
     first, _, after = (_program(case, n) for n in (SHORT, LONG, SHORT))
     if after != first:
         return Outcome(False, reason=f"after length {LONG} another program was traced at length {SHORT}")
-    if grows := case.scheme.uncached or case.scheme.reencoded:
+    if grows := case.scheme.limits.get("cache") or case.scheme.limits.get("reencoded"):
         return Outcome(True, reason=grows)
     long = case.plain(case.long)
     return at_most(error(long[: len(case.index)], case.plain()), 1e-11)

@@ -36,7 +36,7 @@ def _one_score(case: Case, a: Inputs, others: Inputs) -> list[tuple[Array, Array
     if scheme.reads == "nothing":
         return [(s, tile.logits)]
     _, told = case.tile(1, others)
-    pairs = [(scheme.score(p, tile.logits, told._replace(raw=tile.logits)), s)]
+    pairs = [(scheme.score(p, tile.logits, told._replace(logits=tile.logits)), s)]
     if scheme.reads == "positions":
         return pairs
     added, other = s - tile.logits, tile.logits * OTHER + 1

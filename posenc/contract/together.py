@@ -80,10 +80,10 @@ def _head(parts, own, q, k, v, y, at: At, dims: Dims) -> Float[Array, "L d"]:
         said.append((i, j))
         told.append(c)
     scale = next((s.scale(dims.head) for s in parts if s.overrides("scale")), dims.head**-0.5)
-    score = raw = q @ k.T * scale
+    score = logits = q @ k.T * scale
     seen = at.index[None, :] <= at.index[:, None]
     apart = [(a := _told(s, at).position)[:, None] - a[None, :] for s in parts]
-    rest = raw, scale, seen, at.index, at.index, at.head, at.heads
+    rest = logits, scale, seen, at.index, at.index, at.head, at.heads
     tiles = [Tile(*pair, distance, *rest) for pair, distance in zip(said, apart, strict=True)]
     three = list(zip(parts, own, tiles, strict=True))
     for s, p, tile in three:

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 
 from posenc.core.masks import Window
-from posenc.core.scheme import ORDER, At, Dims, Scheme, Tile
+from posenc.core.scheme import LIMITS, ORDER, At, Dims, Scheme, Tile
 
 
 class Chain(Scheme, name=None):
@@ -22,14 +22,7 @@ class Chain(Scheme, name=None):
 
     reads = property(lambda self: max((bare(s).reads for s in self.parts), key=ORDER.index))
     contextual = property(lambda self: any(bare(s).contextual for s in self.parts))
-    causal_only = property(lambda self: "; ".join(r for s in self.parts if (r := bare(s).causal_only)))
-    uncached = property(lambda self: "; ".join(r for s in self.parts if (r := bare(s).uncached)) or self._unread())
-    reencoded = property(lambda self: "; ".join(r for s in self.parts if (r := bare(s).reencoded)))
-    cross = property(lambda self: all(bare(s).cross for s in self.parts))
-    temperature = property(lambda self: any(bare(s).temperature for s in self.parts))
-    widens = property(lambda self: any(bare(s).widens for s in self.parts))
     family = property(lambda self: bare(self.parts[0]).family)
-    replaces = property(lambda self: any(bare(s).replaces for s in self.parts))
 
     def validate(self):
         if len(self.parts) < 2:
@@ -40,24 +33,31 @@ class Chain(Scheme, name=None):
             raise ValueError(f"Of {', '.join(label)}, at most one may make weights of its own; leave one out.")
         for n, s in enumerate(plain):
             before, after, others = plain[:n], plain[n + 1 :], plain[:n] + plain[n + 1 :]
-            if s.temperature and any(o.overrides("query") and not o.temperature for o in before):
+            if s.precedence == "temperature" and any(
+                o.overrides("query") and o.precedence != "temperature" for o in before
+            ):
                 raise ValueError(f"{label[n]!r} is a temperature, so it stands before what it scales; write it first.")
-            if s.replaces and (
+            if s.precedence == "first" and (
                 any(o.overrides("score") for o in before) or any(o.overrides("query", "key") for o in others)
             ):
                 raise ValueError(f"{label[n]!r} replaces q·k, so it comes first and nothing else may change q or k.")
-            if s.widens and (late := [label[n + 1 + m] for m, o in enumerate(after) if o.overrides("query", "key")]):
+            late = [label[n + 1 + m] for m, o in enumerate(after) if o.overrides("query", "key")]
+            if s.precedence == "last" and late:
                 raise ValueError(
                     f"{label[n]!r} gives q and k more features, so {late[0]!r} cannot change them after it; write"
                     f" {label[n]!r} last."
                 )
 
-    def _unread(self) -> str:
-        """Why one part's keys cannot be told anew for another's sake."""
-        if not (self.reencoded and self.contextual):
-            return ""
-        read = next(_named(s) for s in leaves(self) if s.contextual)
-        return f"{self.reencoded}, and {read!r} would have to read features again that no cache keeps"
+    @property
+    def limits(self):
+        every = [s.limits for s in leaves(self)]
+        joined = {n: "; ".join(limits[n] for limits in every if n in limits) for n in LIMITS}
+        if joined["reencoded"] and self.contextual and not joined["cache"]:
+            read = next(_named(s) for s in leaves(self) if s.contextual)
+            joined["cache"] = (
+                f"{joined['reencoded']}, and {read!r} would have to read features again that no cache keeps"
+            )
+        return {name: why for name, why in joined.items() if why}
 
     def bind(self, dims: Dims):
         fitted = Chain(tuple(s.bind(dims) for s in self.parts))

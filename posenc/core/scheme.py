@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform, get_args
 
 import jax
 import jax.numpy as jnp
@@ -25,8 +27,30 @@ from posenc.language.registry import later as later
 Params = dict[str, Any]
 Reads = Literal["nothing", "distance", "positions", "content", "row", "heads"]
 ORDER: tuple[Reads, ...] = ("nothing", "distance", "positions", "content", "row", "heads")
+LIMITS = {
+    "bidirectional": "undefined where queries see what comes after them",
+    "cross": "undefined between two different sequences",
+    "cache": "no cache gives what the full forward gives, so that decoding has none",
+    "reencoded": "cached keys become stale as the text grows, so a cache stores plain k and v and encodes them again",
+}
+"""What a scheme may declare in `limits`, each with a reason."""
+Precedence = Literal["any", "temperature", "first", "last"]
+"""Where a scheme stands in a sum: anywhere; before whatever else changes the query, since it multiplies the query by a
+number; first and with no other that changes q or k, since it replaces q·k; or after all others that change q or k,
+since it gives both more features."""
 RENAMED = {"weigh": "normalize", "extra": "value_bias", "admit": "check_positions", "fit": "bind"}
 """Hooks under the names that they had in 0.1."""
+FOLDED = {
+    "causal_only": "limits = {'bidirectional': why}",
+    "cross": "limits = {'cross': why}",
+    "uncached": "limits = {'cache': why}",
+    "retold": "limits = {'reencoded': why}",
+    "reencoded": "limits = {'reencoded': why}",
+    "temperature": "precedence = 'temperature'",
+    "replaces": "precedence = 'first'",
+    "widens": "precedence = 'last'",
+}
+"""Class attributes of 0.1, and what is written in their place."""
 SCHEMES = Registry("scheme", "posenc.schemes", "posenc.schemes")
 GROUP_AXIS, REPEAT_AXIS = "posenc_key_heads", "posenc_queries_per_key_head"
 
@@ -134,23 +158,12 @@ class Scheme:
     """Parameters that all layers share; those that `embed` reads must be."""
     frozen: ClassVar[frozenset[str]] = frozenset()
     """Parameters that are drawn once and never trained: hooks stop their gradient."""
-    causal_only: ClassVar[str] = ""
-    """Why it is undefined where queries see what comes after them; empty where it is defined."""
-    cross: ClassVar[bool] = True
-    """Whether it is defined between two different sequences."""
-    uncached: ClassVar[str] = ""
-    """Why no cache gives what the full forward gives, so that decoding has none; empty where one serves."""
-    reencoded: ClassVar[str] = ""
-    """Why what keys were told is stale when more tokens come, so that a cache keeps keys and values as they are given
-    and tells them anew in each call; empty where what was said once stays right."""
-    temperature: ClassVar[bool] = False
-    """Whether it multiplies the query by a number; then it stands before what it scales."""
-    widens: ClassVar[bool] = False
-    """Whether it gives query and key more features; then no other may change them after it."""
+    limits: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Where it cannot serve, and why, by the names in `LIMITS`; empty where it serves everywhere."""
+    precedence: ClassVar[Precedence] = "any"
+    """Where it stands in a sum, by the names of `Precedence`."""
     extrapolates: ClassVar[str] = ""
     """How it is reported to fare beyond the training length, and by whom; empty where nobody said."""
-    replaces: ClassVar[bool] = False
-    """Whether it puts a score of its own in place of q·k."""
     axes: ClassVar[int] = 1
     """How many numbers a position has."""
     coordinate: ClassVar[str] = ""
@@ -167,6 +180,9 @@ class Scheme:
             )
         if old := [name for name in RENAMED if name in vars(cls)]:
             raise TypeError(f"{cls.__name__} defines {old[0]!r}; since 0.2 this hook is named {RENAMED[old[0]]!r}.")
+        if old := [name for name in FOLDED if name in vars(cls) and name not in cls.__annotations__]:
+            raise TypeError(f"{cls.__name__} defines {old[0]!r}; since 0.2 this is written {FOLDED[old[0]]}.")
+        _check_declared(cls)
         if vars(cls).keys() & {"score", "normalize", "value_bias"} and "reads" not in vars(cls):
             raise TypeError(
                 f"{cls.__name__} overrides score, normalize or value_bias, so it must declare what they read."
@@ -272,6 +288,23 @@ class Scheme:
         from posenc.core.compose import Placed
 
         return Placed(self, coordinates)
+
+
+def _check_declared(cls: type[Scheme]) -> None:
+    """Refuse limits and a precedence that have no meaning; those that are properties follow the settings."""
+    limits, precedence = (vars(cls).get(name, getattr(Scheme, name)) for name in ("limits", "precedence"))
+    if isinstance(limits, Mapping):
+        if wrong := [name for name in limits if name not in LIMITS]:
+            raise TypeError(f"{cls.__name__} has the limit {wrong[0]!r}; limits are {', '.join(map(repr, LIMITS))}.")
+        if wrong := [name for name, why in limits.items() if not isinstance(why, str) or not why]:
+            raise TypeError(f"The limit {wrong[0]!r} of {cls.__name__} needs a reason, a text that errors can show.")
+        cls.limits = MappingProxyType(dict(limits))
+    elif not isinstance(limits, property):
+        raise TypeError(f"The limits of {cls.__name__} are {limits!r}; write a dict of reasons, or a property.")
+    if not isinstance(precedence, property) and precedence not in get_args(Precedence):
+        raise TypeError(
+            f"{cls.__name__} has the precedence {precedence!r}; it is one of {', '.join(get_args(Precedence))}."
+        )
 
 
 def check_dims(dims: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -16,8 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Num
 
-ONE_BY_LENGTH = "its keys are turned by frequencies that change as the sequence grows, so stored keys would be stale"
-"""Why no cache serves a scheme whose frequencies follow the current length."""
+BY_LENGTH = MappingProxyType({
+    "cross": "its frequencies follow the length of one sequence",
+    "reencoded": "its keys are turned by frequencies that change as the sequence grows, so stored keys would be stale",
+})  # fmt: skip
+"""The limits of a scheme whose frequencies follow the current length."""
 ROTATIONS = 32.0, 1.0
 """Between so many turns within the original length YaRN goes from kept to divided."""
 BLEND, KEEP = (1.25, 0.75), (16.0, 2.0)

@@ -52,7 +52,9 @@ class ALiBi(Scheme, name="alibi"):
 
     family = "linear"
     reads = "distance"
-    cross = property(lambda self: self.form != "split")
+    limits = property(
+        lambda self: {"cross": "each half of its heads sees one side of the query"} if self.form == "split" else {}
+    )
     extrapolates = "perplexity holds far beyond it (Press et al., 2022), copying does not (Kazemnejad et al., 2023)"
     samples = (
         {"form": "half"},

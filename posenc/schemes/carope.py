@@ -41,8 +41,10 @@ class CARoPE(Scheme, name="carope"):
     family = "context"
     extrapolates = "some (Veisi et al., 2025)"
     contextual = True
-    causal_only = "its phases add up from a key to a later query"
-    cross = False
+    limits = {
+        "bidirectional": "its phases add up from a key to a later query",
+        "cross": "its phases add up along one sequence",
+    }
     samples = ({"first": 1, "base": 50.0},)
 
     def validate(self):

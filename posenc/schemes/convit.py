@@ -43,7 +43,7 @@ class ConViT(Scheme, name="convit"):
     family = "kernel"
     extrapolates = "none reported"
     reads = "row"
-    cross = False
+    limits = {"cross": "its distances are within one sequence"}
     samples = ({"axes": 1, "locality": 0.3},)
 
     def validate(self):

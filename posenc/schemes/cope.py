@@ -43,8 +43,10 @@ class CoPE(Scheme, name="cope"):
     family = "context"
     reads = "row"
     contextual = property(lambda self: self.gates == "own")
-    causal_only = "its positions count from a key to a later query"
-    cross = False
+    limits = {
+        "bidirectional": "its positions count from a key to a later query",
+        "cross": "its positions count along one sequence",
+    }
     extrapolates = "counts and flip-flops that attention with positions fails at (Golovneva et al., 2024)"
     samples = ({"npos": 4, "gates": "own"}, {"npos": 3, "gates": "scores", "scaled": False})
 

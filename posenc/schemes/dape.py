@@ -92,8 +92,12 @@ class DAPEv2(Scheme, name="dape_v2"):
     family = "context"
     extrapolates = "strongly in perplexity (Zheng et al., 2024)"
     reads = "heads"
-    causal_only = "its convolution takes scores of later keys for zeros"
-    uncached = property(lambda self: "its convolution reads where the array of keys ends" * (self.edge == "array"))
+    limits = property(
+        lambda self: {
+            "bidirectional": "its convolution takes scores of later keys for zeros",
+            **({"cache": "its convolution reads where the array of keys ends"} if self.edge == "array" else {}),
+        }
+    )
     samples = ({"kernel": 1, "hidden": 5}, {"kernel": 5, "hidden": 4})
 
     def validate(self):

@@ -51,7 +51,7 @@ class DeBERTa(Scheme, name="deberta"):
     extrapolates = "none reported"
     reads = "content"
     tied = frozenset({"table"})
-    cross = False
+    limits = {"cross": "its distances are within one sequence"}
     samples = (
         {"reach": 6, "buckets": 4},
         {"reach": 3, "terms": "c2p"},

@@ -46,7 +46,9 @@ class FIRE(Scheme, name="fire"):
     family = "kernel"
     extrapolates = "strongly (Li et al., 2024)"
     reads = "positions"
-    causal_only = property(lambda self: "its share is of the query's position" * (self.bidirectional is False))
+    limits = property(
+        lambda self: {"bidirectional": "its share is of the query's position"} if self.bidirectional is False else {}
+    )
     samples = ({"threshold": 3.0, "bidirectional": False}, {"threshold": 3.0, "bidirectional": True, "hidden": 4})
 
     def validate(self):

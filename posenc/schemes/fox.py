@@ -36,8 +36,10 @@ class FoX(Scheme, name="fox"):
     extrapolates = "strongly in perplexity (Lin et al., 2025)"
     reads = "content"
     contextual = True
-    causal_only = "forgetting runs from a key to a later query"
-    cross = False
+    limits = {
+        "bidirectional": "forgetting runs from a key to a later query",
+        "cross": "forgetting runs along one sequence",
+    }
 
     def init_head(self, key, dims):
         return {"w": 0.02 * jax.random.normal(key, (dims.width,)), "b": jnp.zeros(())}

@@ -43,7 +43,7 @@ class GRAPEA(Scheme, name="grape_a"):
     family = "context"
     extrapolates = "some (Zhang et al., 2026)"
     reads = "content"
-    causal_only = "its penalty is for what came before, and what comes after would go free"
+    limits = {"bidirectional": "its penalty is for what came before, and what comes after would go free"}
     samples = ({"gate": "query"}, {"gate": "both", "unit": False})
 
     def init_head(self, key, dims):
@@ -106,8 +106,10 @@ class GRAPEAP(Scheme, name="grape_ap"):
     reads = "row"
     positional = True  # its keys are turned
     contextual = True
-    causal_only = "its penalties add up from a key to a later query"
-    cross = False
+    limits = {
+        "bidirectional": "its penalties add up from a key to a later query",
+        "cross": "its penalties add up along one sequence",
+    }
     samples = ({"features": 2},)
 
     def validate(self):

@@ -48,8 +48,10 @@ class GRAPEM(Scheme, name="grape_m"):
     family = "context"
     extrapolates = "some (Zhang et al., 2026)"
     contextual = True
-    causal_only = "its phases add up from a key to a later query"
-    cross = False
+    limits = {
+        "bidirectional": "its phases add up from a key to a later query",
+        "cross": "its phases add up along one sequence",
+    }
     samples = (
         {"phase_per_head": True, "frequencies_per_head": True, "omega_scale": 2.0},
         {"frequencies_per_head": True},

@@ -41,8 +41,10 @@ class Inkling(Scheme, name="inkling"):
     reads = "content"
     positional = True  # its temperature
     contextual = True
-    causal_only = "it has no profile for keys that come after the query"
-    cross = False
+    limits = {
+        "bidirectional": "it has no profile for keys that come after the query",
+        "cross": "its profile is of distances within one sequence",
+    }
     samples = ({"rank": 3, "extent": 5, "strength": 0.5, "floor": 3}, {"extent": 4, "strength": 0.0})
 
     def validate(self):

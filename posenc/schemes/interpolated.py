@@ -141,8 +141,7 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
 
     family = "rotary"
     extrapolates = "some, without fine-tuning (emozilla, 2023)"
-    cross = False
-    reencoded = scaling.ONE_BY_LENGTH
+    limits = scaling.BY_LENGTH
     samples = (
         {"factor": 2.0, "original": 4, "layout": "interleaved"},
         {"rule": "linear", "original": 4},

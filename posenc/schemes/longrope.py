@@ -58,8 +58,7 @@ class LongRoPE(Scheme, name="longrope"):
 
     family = "rotary"
     extrapolates = "strongly, with searched factors (Ding et al., 2024)"
-    cross = property(lambda self: self.switch == "never")
-    reencoded = property(lambda self: scaling.ONE_BY_LENGTH * (self.switch != "never"))
+    limits = property(lambda self: {} if self.switch == "never" else scaling.BY_LENGTH)
     samples = (
         {"original": 8, "layout": "interleaved"},
         {"switch": "never", "start": 2, "magnitude": 1.2},

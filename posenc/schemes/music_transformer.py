@@ -46,7 +46,11 @@ class MusicTransformer(Scheme, name="music_transformer"):
     family = "table"
     extrapolates = "not: distances beyond the table add nothing"
     reads = "content"
-    causal_only = property(lambda self: "its vectors are for keys before the query" * (self.bidirectional is False))
+    limits = property(
+        lambda self: (
+            {"bidirectional": "its vectors are for keys before the query"} if self.bidirectional is False else {}
+        )
+    )
     samples = ({"reach": 3, "values": True, "shared": True}, {"reach": 4, "bidirectional": True, "values": True})
 
     def validate(self):

@@ -51,9 +51,8 @@ class PaTH(Scheme, name="path"):
     extrapolates = "strongly in state tracking (Yang et al., 2025)"
     reads = "row"
     contextual = True
-    replaces = True
-    causal_only = "its path runs from a key to a later query"
-    cross = False
+    precedence = "first"
+    limits = {"bidirectional": "its path runs from a key to a later query", "cross": "its path lies in one sequence"}
     samples = (
         {"rank": 3, "forget": "scaled"},
         {"kernel": 1, "activation": "none", "forget": "unscaled"},

@@ -38,7 +38,7 @@ class PoPE(Scheme, name="pope"):
 
     family = "rotary"
     extrapolates = "without tuning, farther than RoPE and YaRN (Gopalakrishnan et al., 2025)"
-    widens = True
+    precedence = "last"
     samples = ({"base": 100.0, "start": "uniform"},)
 
     def validate(self):

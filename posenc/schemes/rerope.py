@@ -44,8 +44,10 @@ class ReRoPE(Scheme, name="rerope"):
     family = "rotary"
     reads = "content"
     positional = True
-    widens = True  # others may not change q and k once the second rotation was made from them
-    causal_only = property(lambda self: "distances ahead are not rectified" * (self.bidirectional is False))
+    precedence = "last"  # others may not change q and k once the second rotation was made from them
+    limits = property(
+        lambda self: {"bidirectional": "distances ahead are not rectified"} if self.bidirectional is False else {}
+    )
     extrapolates = "without training, loss falls up to 4 times it (Su, 2023)"
     samples = (
         {"window": 3, "leak": 0.25, "bidirectional": True},
@@ -111,8 +113,10 @@ class SelfExtend(Scheme, name="self_extend"):
     family = "rotary"
     reads = "content"
     positional = True
-    widens = True  # as above
-    causal_only = property(lambda self: "keys ahead are not in groups" * (self.bidirectional is False))
+    precedence = "last"  # as above
+    limits = property(
+        lambda self: {"bidirectional": "keys ahead are not in groups"} if self.bidirectional is False else {}
+    )
     extrapolates = "extends a trained model without more training (Jin et al., 2024)"
     samples = (
         {"group": 2, "window": 3, "bidirectional": True},

@@ -56,8 +56,10 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
     family = "context"
     extrapolates = "strongly (Movahedi et al., 2025)"
     contextual = True
-    causal_only = "its phases add up from a key to a later query"
-    cross = False
+    limits = {
+        "bidirectional": "its phases add up from a key to a later query",
+        "cross": "its phases add up along one sequence",
+    }
     samples = (
         {"rank": 3, "gate": True, "base": 100.0, "frequencies": "learned"},
         {"kernel": 0, "bias": True},

@@ -35,8 +35,10 @@ class StickBreaking(Scheme, name="stick_breaking"):
 
     family = "context"
     reads = "row"
-    causal_only = "a stick is broken from the query backwards"
-    cross = False
+    limits = {
+        "bidirectional": "a stick is broken from the query backwards",
+        "cross": "the stick is broken along one sequence",
+    }
     extrapolates = "perplexity falls up to 8 times it, 2^11 tokens (Tan et al., 2025)"
     samples = ({"remainder": True}, {"remainder": True, "current": True})
 

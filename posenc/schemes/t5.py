@@ -44,8 +44,12 @@ class T5(Scheme, name="t5"):
     extrapolates = "some: 1.5 to 2 times the length on copy-like tasks (Kazemnejad et al., 2023)"
     reads = "distance"
     tied = frozenset({"table"})
-    cross = False
-    causal_only = property(lambda self: "its buckets are for keys before the query" * (self.bidirectional is False))
+    limits = property(
+        lambda self: {
+            "cross": "its distances are within one sequence",
+            **({"bidirectional": "its buckets are for keys before the query"} if self.bidirectional is False else {}),
+        }
+    )
     samples = ({"bidirectional": True, "buckets": 8, "reach": 6}, {"bidirectional": False, "buckets": 4, "reach": 5})
 
     def validate(self):

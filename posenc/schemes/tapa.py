@@ -33,7 +33,7 @@ class TAPA(Scheme, name="tapa"):
 
     family = "context"
     reads = "content"
-    replaces = True
+    precedence = "first"
     extrapolates = "perplexity holds up to twice the length of its fine-tuning (Wang et al., 2025)"
     samples = ({"alpha": 0.7, "share": 0.25},)
 

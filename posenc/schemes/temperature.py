@@ -34,7 +34,7 @@ class LogN(Scheme, name="log_n"):
 
     family = "temperature"
     extrapolates = "some, beside others (Chiang & Cholak, 2022)"
-    temperature = True
+    precedence = "temperature"
     samples = ({"trained": 4},)
 
     def validate(self):
@@ -69,7 +69,7 @@ class SSMax(Scheme, name="ssmax"):
 
     family = "temperature"
     extrapolates = "some (Nakanishi, 2025)"
-    temperature = True
+    precedence = "temperature"
 
     def bind(self, dims):
         _log_of("ssmax", dims.trained)
@@ -109,7 +109,7 @@ class Llama4(Scheme, name="llama4"):
 
     family = "temperature"
     extrapolates = "some, on layers without rotation (Llama 4, 2025)"
-    temperature = True
+    precedence = "temperature"
     samples = ({"strength": 0.5, "floor": 3},)
 
     def validate(self):

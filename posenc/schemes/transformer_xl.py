@@ -47,7 +47,7 @@ class TransformerXL(Scheme, name="transformer_xl"):
     extrapolates = "some (Dai et al., 2019)"
     reads = property(lambda self: "nothing" if self.form == "wide" else "content")
     tied = frozenset({"u", "v"})
-    widens = property(lambda self: self.form == "wide")
+    precedence = property(lambda self: "last" if self.form == "wide" else "any")
     samples = ({"base": 100.0}, {"form": "scored"})
 
     def validate(self):

@@ -49,8 +49,8 @@ class TUPE(Scheme, name="tupe"):
     extrapolates = "not: there are no rows beyond the table"
     reads = property(lambda self: ("positions" if self.reset else "distance") if self.buckets else "nothing")
     tied = frozenset({"table", "gain", "offset", "query", "query_bias", "key", "key_bias", "bias"})
-    cross = False
-    widens = True
+    limits = {"cross": "it compares places within one sequence"}
+    precedence = "last"
     samples = ({"buckets": 8, "reach": 6}, {"reset": True, "buckets": 8, "reach": 5}, {"reset": True})
 
     def validate(self):

@@ -46,7 +46,7 @@ class XPos(Scheme, name="xpos"):
 
     family = "rotary"
     extrapolates = "some (Sun et al., 2023)"
-    causal_only = "towards keys after the query its factor grows exponentially with distance"
+    limits = {"bidirectional": "towards keys after the query its factor grows exponentially with distance"}
     samples = ({"scale_base": 512.0, "layout": "half"},)
 
     def validate(self):

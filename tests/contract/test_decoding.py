@@ -93,7 +93,7 @@ def in_a_ring():
         scheme = bare(posenc.bind(posenc.parse(name), DIMS))
         if (
             scheme.reads not in ("row", "heads")
-            and not (scheme.uncached or scheme.reencoded)
+            and not scheme.limits.keys() & {"cache", "reencoded"}
             and scheme.overrides(*ACTING)
         ):
             yield name

@@ -2,12 +2,13 @@
 
 import dataclasses
 import inspect
+import re
 
 import jax
 import pytest
 
 import posenc
-from posenc.core.scheme import ORDER, RENAMED, SCHEMES, Scheme
+from posenc.core.scheme import FOLDED, LIMITS, ORDER, RENAMED, SCHEMES, Scheme
 
 HOOKS = {
     "validate": "(self)",
@@ -30,8 +31,8 @@ HOOKS = {
     "overrides": "(self, *hooks)",
 }
 ATTRIBUTES = {
-    "family": "none", "reads": "nothing", "contextual": False, "tied": frozenset(), "causal_only": "", "cross": True,
-    "temperature": False, "widens": False, "replaces": False, "axes": 1, "revision": 1, "samples": (),
+    "family": "none", "reads": "nothing", "contextual": False, "tied": frozenset(), "limits": {},
+    "precedence": "any", "axes": 1, "revision": 1, "samples": (),
 }  # fmt: skip
 
 
@@ -57,6 +58,38 @@ def test_the_class_attributes_of_a_scheme_are_these_with_these_defaults():
 def test_a_scheme_with_a_hook_of_the_old_name_is_refused_in_one_sentence(old, new):
     with pytest.raises(TypeError, match=f"^Mine defines '{old}'; since 0.2 this hook is named '{new}'.$"):
         type("Mine", (Scheme,), {old: lambda self, *a: a}, name=None)
+
+
+@pytest.mark.parametrize(("old", "new"), FOLDED.items())
+def test_a_scheme_with_an_old_class_attribute_is_refused_in_one_sentence(old, new):
+    with pytest.raises(TypeError, match=f"^Mine defines '{old}'; since 0.2 this is written {re.escape(new)}.$"):
+        type("Mine", (Scheme,), {old: "since"}, name=None)
+    type("Mine", (Scheme,), {old: 1.0, "__annotations__": {old: "float"}}, name=None)  # a setting may have the name
+
+
+@pytest.mark.parametrize(
+    ("declared", "why"),
+    [
+        ({"limits": {"backwards": "it is"}}, "has the limit 'backwards'; limits are 'bidirectional', 'cross', 'cache'"),
+        ({"limits": {"cross": ""}}, "The limit 'cross' of Mine needs a reason"),
+        ({"limits": {"cross": True}}, "The limit 'cross' of Mine needs a reason"),
+        ({"limits": "cross"}, "The limits of Mine are 'cross'; write a dict of reasons"),
+        ({"precedence": "second"}, "Mine has the precedence 'second'; it is one of any, temperature, first, last"),
+    ],
+)
+def test_limits_and_a_precedence_without_meaning_are_refused(declared, why):
+    with pytest.raises(TypeError, match=why):
+        type("Mine", (Scheme,), declared, name=None)
+
+
+def test_limits_cannot_be_changed_and_a_chain_has_those_of_its_parts():
+    rope, fox, t5 = (posenc.parse(text) for text in ("rope", "fox", "t5(bidirectional=False)"))
+    with pytest.raises(TypeError):
+        fox.limits["cache"] = "never"
+    assert rope.limits == {} and set(fox.limits) <= set(LIMITS)
+    both = (fox + t5).limits
+    assert both == {name: f"{fox.limits[name]}; {t5.limits[name]}" for name in ("bidirectional", "cross")}
+    assert (rope + t5).limits == t5.limits and "reencoded" in (rope + posenc.parse("dynamic_ntk")).limits
 
 
 def test_what_hooks_are_told_is_frozen():

@@ -11,7 +11,7 @@ class StickBreaking(Scheme, name=None):
     """Weights of its own: from the query backwards, each key takes a share of what is left."""
 
     reads = "row"
-    causal_only = "a stick is broken from the query backwards"
+    limits = {"bidirectional": "a stick is broken from the query backwards"}
 
     def normalize(self, p, s, tile):
         stays = jnp.where(tile.visible, jax.nn.log_sigmoid(-s), 0)
@@ -58,8 +58,7 @@ class Counted(Scheme, name=None):
 
     reads = "content"
     contextual = True
-    causal_only = "it counts what came before"
-    cross = False
+    limits = {"bidirectional": "it counts what came before", "cross": "it counts along one sequence"}
 
     def init_head(self, key, dims):
         return {"w": jax.random.normal(key, (dims.width,)) * dims.width**-0.5}

@@ -141,12 +141,12 @@ def test_what_would_have_to_be_read_again_has_no_cache_and_a_ring_forgets_the_le
             posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=8, dtype=jnp.float32, **about)
 
     refused("no cache: .* as the sequence grows.*'fox' would have to read features again", made(f"fox + {text}"))
-    refused("told of the whole text in each call.*; leave ring out", made(text), ring=True)
+    refused("encodes the whole text again in each call.*; leave ring out", made(text), ring=True)
 
 
 def test_long_factors_alone_have_a_cache():
     scheme = made("longrope(switch='never')")
-    assert scheme.cross and not scheme.uncached and not scheme.reencoded
+    assert not scheme.limits
     posenc.Cache.empty(scheme, NONE, DIMS, batch=1, capacity=8, dtype=jnp.float32)
 
 

@@ -166,7 +166,7 @@ def test_scores_do_not_change_when_all_positions_shift_even_in_float32(name):
 @pytest.mark.parametrize("name", STATIC)
 def test_only_queries_and_keys_are_turned_and_a_cache_serves(name):
     scheme = made(name)
-    assert not scheme.overrides("value", "output", "score", "embed", "locate") and not scheme.uncached and scheme.cross
+    assert not scheme.overrides("value", "output", "score", "embed", "locate") and not scheme.limits
 
 
 @pytest.mark.parametrize("name", ["by_parts", "yarn", "llama3"])

@@ -7,6 +7,7 @@ import pytest
 
 import posenc
 from posenc import Dims
+from posenc.numerics import bias
 from posenc.numerics.bias import bucket
 from tests.oracles.t5 import bucket as in_whole_numbers
 from tests.schemes.seen import DIMS, attend, bias, made, tokens
@@ -40,7 +41,7 @@ def test_the_future_shares_bucket_0_when_causal_and_has_its_own_half_otherwise()
 
 
 def test_compiled_or_not_a_border_distance_falls_into_the_same_bucket():
-    edges = bucket.thresholds(64, 50)
+    edges = bias.thresholds(64, 50)
     near = np.concatenate([edges - 1, edges, edges + 1]).astype(np.int32)
     with jax.disable_jit():
         eager = np.asarray(bucket(near, 64, 50, False))
@@ -48,7 +49,7 @@ def test_compiled_or_not_a_border_distance_falls_into_the_same_bucket():
 
 
 def test_a_bucket_off_by_one_would_be_noticed(monkeypatch):
-    right = bucket.thresholds
+    right = bias.thresholds
     monkeypatch.setattr(bucket, "thresholds", lambda *a: right(*a) + (np.arange(len(right(*a))) == 20))
     with pytest.raises(AssertionError):
         theirs = [in_whole_numbers(int(d), 32, 128) for d in FAR[700:]]
@@ -98,7 +99,7 @@ def test_one_table_serves_all_layers_and_no_other_sequence():
     scheme, params = made("t5")
     shared, own = posenc.split(scheme, params)
     assert shared["heads"].keys() == {"table"} and not own["heads"]
-    assert not scheme.cross
+    assert "cross" in scheme.limits
 
 
 def test_the_table_starts_as_a_normal_of_the_width():
@@ -137,9 +138,8 @@ def test_positions_between_whole_numbers_are_refused():
 def test_buckets_for_the_past_alone_are_not_used_where_the_future_is_seen():
     q, k, v, _ = tokens(4)
     scheme, params = made("t5")
-    assert (
-        scheme.causal_only and not posenc.parse("t5").causal_only and not made("t5(bidirectional=True)")[0].causal_only
-    )
+    assert "bidirectional" in scheme.limits
+    assert all("bidirectional" not in s.limits for s in (posenc.parse("t5"), made("t5(bidirectional=True)")[0]))
     with pytest.raises(ValueError, match="its buckets are for keys before the query"):
         attend(scheme, params, q, k, v, mask="full")
     both, params = made("t5", Dims(width=6, heads=4, head=4, trained=16, causal=False))

@@ -125,5 +125,4 @@ def test_a_training_length_of_one_is_refused(text):
 def test_the_order_holds_in_a_sum_within_a_sum(text):
     with pytest.raises(ValueError, match="'log_n' is a temperature, so it stands before"):
         posenc.parse(text)
-    assert posenc.parse("nope + (log_n + rope) @ index").temperature
-    assert not posenc.parse("nope + (rope + alibi) @ index").temperature
+    posenc.parse("nope + (log_n + rope) @ index")

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from posenc.core.compose import Pattern, add, bare
+from posenc.core.compose import Pattern, add, bare, leaves
 from posenc.core.scheme import Dims
 from posenc.lab.explain.induced import diagram
 from posenc.lab.explain.problem import Problem
@@ -98,7 +98,7 @@ def _suited(problem: Problem, text: str) -> Solved:
     if isinstance(scheme, Pattern):
         raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
     _check(problem, text, bare(scheme))
-    if bare(scheme).causal_only and problem.memory is None:
+    if "bidirectional" in bare(scheme).limits and problem.memory is None:
         problem = dataclasses.replace(problem, causal=True)
     own = problem.query.shape[-1]
     refused: ValueError | None = None
@@ -115,9 +115,11 @@ def _suited(problem: Problem, text: str) -> Solved:
 
 def _check(problem: Problem, text: str, plain: Any) -> None:
     """Refuse a scheme that this form has no place for."""
-    if problem.memory is not None and not plain.cross:
+    if problem.memory is not None and "cross" in plain.limits:
         raise ValueError(f"{text} is undefined between two sequences, which --form {problem.form} has; {ONE}.")
-    if problem.vector is not None and (plain.replaces or plain.overrides("query", "key")):
+    if problem.vector is not None and (
+        any(s.precedence == "first" for s in leaves(plain)) or plain.overrides("query", "key")
+    ):
         raise ValueError(f"{text} acts on q·k, which --form additive does without; {ONE}.")
 
 

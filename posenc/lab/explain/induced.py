@@ -53,7 +53,7 @@ def views(text: str, length: int, causal: bool = False, moved: float = 0.0) -> l
     scheme = posenc.parse(text)
     if isinstance(scheme, Pattern):
         raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
-    causal = causal or bool(bare(scheme).causal_only)
+    causal = causal or "bidirectional" in bare(scheme).limits
     sizes = {"trained": max(2, length // 2), "longest": length, "causal": causal}  # what lies beyond shows too
     dims = Dims(width=HEADS * HEAD, heads=HEADS, head=HEAD, **sizes)
     with jax.enable_x64(True):

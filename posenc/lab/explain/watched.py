@@ -36,7 +36,7 @@ class Additive(Scheme, name=None):
 
     name = "additive"
     reads = "content"
-    replaces = True
+    precedence = "first"
 
     vector: tuple[float, ...] = (1.0,)
 

@@ -40,7 +40,7 @@ class Additive(Scheme, name=None):
 
     name = "additive"
     reads = "content"
-    replaces = True
+    precedence = "first"
 
     def init_head(self, key, dims):
         d, (one, two, three) = dims.head, jax.random.split(key, 3)
@@ -62,7 +62,7 @@ class Average(Scheme, name=None):
 
     name = "average"
     reads = "content"
-    replaces = True
+    precedence = "first"
 
     def score(self, p, s, tile):
         return jnp.zeros_like(s)
@@ -84,8 +84,8 @@ def under(attention: str, scheme: Any, dims: Dims) -> Any:
     if isinstance(scheme, Pattern):
         return Pattern(tuple(under(attention, s, dims) for s in scheme.layers), scheme.input)
     part = PARTS[attention]
-    for s in leaves(scheme) if part.replaces else ():
-        if s.replaces or s.reads == "heads" or s.overrides("query", "key"):
+    for s in leaves(scheme) if part.precedence == "first" else ():
+        if s.precedence == "first" or s.reads == "heads" or s.overrides("query", "key"):
             raise ValueError(
                 f"attention={attention!r} has no product of queries and keys that {s.name!r} could act on; take a"
                 " scheme that adds to the input or to the score, such as sinusoidal or alibi."

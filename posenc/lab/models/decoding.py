@@ -43,7 +43,7 @@ def empty(
 ) -> Cache:
     """Caches of one place in the period, stacked as its layers are: a ring where a window lets keys be forgotten."""
     plain, left = bare(scheme), scheme.narrow(Window(None, 0)).left if isinstance(scheme, Windowed) else None
-    keeps = left is None or plain.reencoded or plain.reads in ("row", "heads")
+    keeps = left is None or "reencoded" in plain.limits or plain.reads in ("row", "heads")
     capacity = length if keeps else min(length, left + most)
     kind = jnp.result_type(*jax.tree.leaves(positions)) if jax.tree.leaves(positions) else jnp.int32
     one = jax.tree.map(lambda a: a[0], attention)

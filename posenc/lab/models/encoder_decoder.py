@@ -100,8 +100,8 @@ class EncoderDecoder(nnx.Module):
         self.reader = Stack(reading, shape._replace(dims=both, classes=0))
         self.writer = Stack(bind(scheme, own), shape._replace(dims=own))
         for s in self.reader.plain:
-            if reason := bare(s).causal_only:
-                raise ValueError(f"{label(bare(s))} is causal only: {reason}; the source is read both ways.")
+            if why := bare(s).limits.get("bidirectional"):
+                raise ValueError(f"{label(bare(s))} is causal only: {why}; the source is read both ways.")
         kind: Any = shape.model
         plain = tuple(between(s, kind.cross) for s in self.reader.plain)
         self.across = tuple(under(shape.attention, s, both) for s in plain)
@@ -167,7 +167,7 @@ def between(scheme: Any, cross: str) -> Any:
     plain = bare(scheme)
     if cross == "nope" or not plain.overrides(*INSIDE):
         return parse("nope")
-    if not plain.cross:
+    if "cross" in plain.limits:
         raise ValueError(f"{label(plain)} is undefined between two sequences; take cross='nope', or another scheme.")
     if plain.overrides("embed"):
         raise ValueError(

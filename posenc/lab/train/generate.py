@@ -3,7 +3,7 @@
 Where the end of an answer is scored, the free-running exact match is that of one pass under the true answer, since the
 first error breaks both: `exact` shows the two beside each other. Token accuracy differs: after an error a model that
 runs free reads its own text. What depends on how long the whole text is told the length of the true one: where random
-positions lie, for one. Schemes that tell a token anew whenever the text has grown (`Scheme.reencoded`) are another
+positions lie, for one. Schemes that tell a token anew whenever the text has grown (the limit "reencoded") are another
 function of a text that is still being written, so there even the exact matches may differ.
 """
 

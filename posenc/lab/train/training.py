@@ -120,9 +120,9 @@ def check_model(run: Run, task: Task) -> bool:
 def _check_direction(scheme: Any, run: Run) -> None:
     """Refuse a scheme that cannot see the future where a model shows it."""
     for one in (bare(layer) for layer in parts(scheme)):
-        if one.causal_only:
+        if why := one.limits.get("bidirectional"):
             raise ValueError(
-                f"{label(one)} is causal only: {one.causal_only}; but model={run.model!r} is bidirectional; take"
+                f"{label(one)} is causal only: {why}; but model={run.model!r} is bidirectional; take"
                 " model=decoder, or another scheme."
             )
 
