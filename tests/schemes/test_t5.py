@@ -7,7 +7,7 @@ import pytest
 
 import posenc
 from posenc import Dims
-from posenc.numerics import bias
+from posenc.numerics import bias as module
 from posenc.numerics.bias import bucket
 from tests.oracles.t5 import bucket as in_whole_numbers
 from tests.schemes.seen import DIMS, attend, bias, made, tokens
@@ -41,7 +41,7 @@ def test_the_future_shares_bucket_0_when_causal_and_has_its_own_half_otherwise()
 
 
 def test_compiled_or_not_a_border_distance_falls_into_the_same_bucket():
-    edges = bias.thresholds(64, 50)
+    edges = module.thresholds(64, 50)
     near = np.concatenate([edges - 1, edges, edges + 1]).astype(np.int32)
     with jax.disable_jit():
         eager = np.asarray(bucket(near, 64, 50, False))
@@ -49,8 +49,8 @@ def test_compiled_or_not_a_border_distance_falls_into_the_same_bucket():
 
 
 def test_a_bucket_off_by_one_would_be_noticed(monkeypatch):
-    right = bias.thresholds
-    monkeypatch.setattr(bucket, "thresholds", lambda *a: right(*a) + (np.arange(len(right(*a))) == 20))
+    right = module.thresholds
+    monkeypatch.setattr(module, "thresholds", lambda *a: right(*a) + (np.arange(len(right(*a))) == 20))
     with pytest.raises(AssertionError):
         theirs = [in_whole_numbers(int(d), 32, 128) for d in FAR[700:]]
         np.testing.assert_array_equal(np.asarray(bucket(FAR[700:], 32, 128, False)), theirs)
