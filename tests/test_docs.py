@@ -1,0 +1,273 @@
+"""The README and docs/ are true: their tables are those of the registries, and what they name exists.
+
+POSENC_REGENERATE=1 pytest tests/test_docs.py -n0 -k table       writes the tables again
+
+`tests/test_docs_commands.py` runs their commands and examples.
+"""
+
+import contextlib
+import importlib
+import os
+import re
+import typing
+from pathlib import Path
+
+import jax
+import pytest
+
+import posenc
+from posenc.catalog import summary
+from posenc.core import scheme
+from posenc.lab import tasks
+from posenc.lab.cli import listing
+from posenc.lab.models.kinds import Attention
+from posenc.lab.models.stems import NONE, STEMS
+from posenc.lab.results.published import counted, findings
+from posenc.lab.results.results import load
+from posenc.lab.spec import run
+from posenc.lab.spec.committed import record_of
+from posenc.lab.spec.experiment_file import from_file
+from posenc.lab.spec.presets import PRESETS
+from posenc.lab.tasks.task import Layout
+from posenc.lab.train import generate
+from tests.test_experiment_numbers import Recorded
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+}
+TEXT = {name: path.read_text(encoding="utf-8") for name, path in PAGES.items()}
+WHOLE = "\n".join(TEXT.values())
+
+
+def flowing(page):
+    """Its text with one space for each break, so that a new line changes nothing."""
+    return " ".join(TEXT[page].split())
+
+
+def quoted(names):
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
+def schemes():
+    yield "scheme", "enters at", "idea and source"
+    for name in posenc.names():
+        found = summary(name)
+        yield f"`{name}`", ", ".join(found["enters"]) or "nowhere", found["idea"]
+
+
+def suites():
+    every, named = tasks.names(), tasks.suites()
+    yield "suite", f"of {len(every)} tasks"
+    for name in named:
+        yield f"`{name}`", quoted(tasks.suite(name))
+    yield "none", quoted(set(every).difference(*map(tasks.suite, named)))
+
+
+def coordinates():
+    """What each task offers, read off the shapes of a batch; what a whole layout offers is named by the layout."""
+    found, layouts = {}, {}
+    for name in tasks.names():
+        task = tasks.parse(name)
+        n = task.sizes.train[1]
+        batch = jax.eval_shape(lambda key, task=task, n=n: task.sample(key, n, batch=2, n_max=n), jax.random.key(0))
+        layouts.setdefault(task.layout, []).append(name)
+        for offered in batch.coords:
+            found.setdefault(offered, []).append(name)
+    yield "coordinate", "offered by"
+    for offered in sorted(found):
+        whole = [layout for layout in Layout if found[offered] == layouts[layout]]
+        yield f'"{offered}"', f"every task of the layout `{whole[0].value}`" if whole else quoted(found[offered])
+
+
+def models():
+    yield "model", "directions", "position enters", "idea and source"
+    for row in listing.models():
+        yield f"`{row['use']}`", ", ".join(row["directions"]), row["position"], row["idea"]
+
+
+def experiments():
+    yield "experiment", "claim", "cost", "verdicts"
+    for path in sorted((ROOT / "experiments").glob("*.py")):
+        made, record = from_file(path, yes=True), record_of(path)
+        counts = counted(findings(made.published, load(record) if record.is_file() else None))
+        verdicts = [f"{n} {verdict}" for verdict, n in counts.items() if n]
+        told = ", ".join(verdicts) or "nothing published to compare with"
+        yield f"`{path.stem}`", made.header.claim, made.header.cost.rstrip("."), told
+
+
+def last():
+    """The token three places back, at the last token of a row: medians of the seeds in the committed record."""
+    at = Recorded("first_look")
+    back = "token_k_back(k=3)"
+    sizes = sorted({size for task, _, size, metric in at.shares if task == back and metric == "last"})
+    ((low, high),) = {
+        tuple(record["task"]["trained"]) for record in at.results.records if record["task"]["label"] == back
+    }
+    assert (low, high) == (4, 16)
+    yield "last token right, at size", *(f"{n} (trained)" if low <= n <= high else str(n) for n in sizes)
+    for name in sorted(at.schemes(back), key=lambda name: -at(back, name, 64)):
+        yield f"`{name}`", *(f"{at(back, name, size):.2f}" for size in sizes)
+
+
+TABLES = {
+    "schemes": ("docs/schemes.md", schemes),
+    "tasks": ("docs/tasks.md", suites),
+    "coordinates": ("docs/tasks.md", coordinates),
+    "models": ("docs/models.md", models),
+    "experiments": ("docs/experiments.md", experiments),
+    "last": ("README.md", last),
+}
+
+
+def written(name):
+    """Where the table of this name stands in its page, as the page is now."""
+    text = PAGES[TABLES[name][0]].read_text(encoding="utf-8")
+    return text, re.search(rf"(?<=<!-- {name}: )[^>]*-->\n(.*?)(?=<!-- end of {name} -->)", text, re.DOTALL)
+
+
+def table(rows):
+    cells = [[cell.replace("|", "\\|").replace("<", "&lt;") for cell in row] for row in rows]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    return "\n".join(["", lines[0], "|---" * len(cells[0]) + "|", *lines[1:], "", ""])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_each_table_is_what_is_registered(name):
+    text, found = written(name)
+    page, rows = TABLES[name]
+    if os.environ.get("POSENC_REGENERATE"):
+        PAGES[page].write_text(text[: found.start(1)] + table(rows()) + text[found.end(1) :], encoding="utf-8")
+    else:
+        assert found[1] == table(rows())
+
+
+def test_every_table_that_is_said_to_be_checked_is():
+    assert sorted(re.findall(r"<!-- (\w+): this table is checked", WHOLE)) == sorted(TABLES)
+
+
+@pytest.mark.parametrize("page", sorted({page for page, _ in TABLES.values()} - {"README.md"}))
+def test_a_page_with_a_table_names_the_command_that_writes_it(page):
+    assert "`POSENC_REGENERATE=1 pytest tests/test_docs.py -n0 -k table`" in flowing(page)
+
+
+def test_the_readme_is_short_and_links_every_page():
+    assert len(TEXT["README.md"].splitlines()) <= 220 and len(PAGES) > 12
+    linked = set(re.findall(r"\]\((docs/[\w-]+\.md)", TEXT["README.md"]))
+    assert linked == set(PAGES) - {"README.md"}
+
+
+def anchors(text):
+    """The headings of a page, as GitHub links them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_and_every_file_that_is_named_is_there(page):
+    for target in re.findall(r"\]\(([^)]+)\)", TEXT[page]):
+        file, _, heading = target.partition("#")
+        found = (PAGES[page].parent / file).resolve() if file else PAGES[page]
+        assert found.exists(), target
+        assert not heading or heading in anchors(found.read_text(encoding="utf-8")), target
+    for file in re.findall(r"`((?:posenc|tests|experiments|benchmarks|docs)/[\w/.]*)`", TEXT[page]):
+        assert (ROOT / file).exists(), file
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_python_name_is_there(page):
+    """`posenc.nnx.Attention(...)`, `posenc.lab.train.generate`: modules and what they hold."""
+    for dotted in re.findall(r"`(posenc(?:\.\w+)+)", TEXT[page]):
+        if dotted not in ("posenc.schemes", "posenc.tasks"):  # groups of entry points
+            assert resolved(dotted) is not None
+
+
+def resolved(dotted):
+    found, *rest = importlib.import_module("posenc"), *dotted.split(".")[1:]
+    for name in rest:
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(f"{found.__name__}.{name}") if hasattr(found, "__path__") else None
+        found = getattr(found, name)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_lines_are_short_and_sentences_plain(page):
+    rest = re.sub(r"^\|.*\|$|^    python3 -m venv.*$", "", TEXT[page], flags=re.MULTILINE)
+    assert max(map(len, rest.splitlines())) <= 120
+    assert not re.search(r"(?<!here )\b(?:is|are) no (?!longer|more\b|less\b)", rest)
+
+
+def test_settings_of_a_run_are_named():
+    named = re.search(r"## What a run may set\n(.*?)\n## ", TEXT["docs/models.md"], re.DOTALL)[1]
+    for name in (*typing.get_args(Attention), *STEMS.names(), NONE):
+        assert f"`{name}`" in named, name
+    fields = {name for name in re.findall(r"`(\w+)`", named) if name in run.Run.__dataclass_fields__}
+    assert fields >= {"attention", "stem", "norm", "dropout", "width", "depth", "heads", "hidden", "then"}
+
+
+def test_every_preset_is_named():
+    named = re.search(r"for `--preset`: (.*?)\.", flowing("docs/models.md"))[1]
+    assert re.findall(r"`(\w+)`", named) == list(PRESETS)
+
+
+def test_the_functions_of_generation_are_there():
+    named = re.search(r"`posenc\.lab\.train\.generate`: (.*?\.) ", flowing("docs/models.md"))[1]
+    names = re.findall(r"`(\w+)`", named)
+    assert names and all(callable(getattr(generate, name)) for name in names)
+
+
+def test_schemes_that_reencode_are_those_that_the_page_names():
+    text = re.search(r"except for schemes that re-encode earlier tokens \((.*?)\)", flowing("docs/models.md"))[1]
+    named = {name for name in posenc.names() if posenc.parse(name).reencoded}
+    assert set(re.findall(r"`(\w+)`", text)) == named
+
+
+def test_the_diagram_is_that_of_the_code():
+    drawn = [line for line in TEXT["README.md"].splitlines() if line.startswith(("    x ─", "    a ─"))]
+    assert len(drawn) == 2 and set(drawn) <= set(scheme.__doc__.splitlines())
+
+
+def test_the_hooks_of_the_page_are_those_of_the_code():
+    rows = re.search(r"## The hooks\n(.*?)\n\n[^|]", TEXT["docs/add-a-scheme.md"], re.DOTALL)[1]
+    named = re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in rows.splitlines() if row.startswith("| `")))
+    drawn = re.findall(r"[a-z_]+", " ".join(line for line in TEXT["README.md"].splitlines() if "─►" in line))
+    assert named == [word for word in drawn if hasattr(scheme.Scheme, word) and word != "scale"]
+
+
+def test_every_kind_that_list_takes_is_named():
+    named = re.search(r"posenc list tasks {5,}# also: (.*)", TEXT["README.md"])[1]
+    assert {"schemes", "tasks", *named.split(", ")} == set(listing.KINDS.strip("{}").split(","))
+
+
+def recipes():
+    rows = re.search(r"## Recipes\n(.*?)\n## ", TEXT["docs/schemes.md"], re.DOTALL)[1].splitlines()
+    return [row.split("`")[1] for row in rows if row.startswith("| ") and "`" in row]
+
+
+@pytest.mark.parametrize("text", recipes())
+def test_every_recipe_is_a_text_of_what_it_names(text):
+    dims = posenc.Dims(width=32, heads=4, head=8, trained=16, longest=64)
+    made = posenc.parse(text)
+    assert posenc.parse(posenc.spec(made)) == made and posenc.bind(made, dims)
+
+
+def test_there_are_recipes():
+    assert len(recipes()) > 15
+
+
+def test_every_equivalence_names_a_test_that_there_is():
+    named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", TEXT["docs/schemes.md"])
+    assert len(named) > 10
+    for file, test in named:
+        assert f"\ndef {test}(" in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_every_benchmark_is_one():
+    named = re.findall(r"python -m benchmarks\.(\w+)", TEXT["docs/benchmarks.md"])
+    assert named and all((ROOT / "benchmarks" / f"{name}.py").is_file() for name in named)
+
+
+def test_the_two_commands_stand_on_one_line_each():
+    for end in ("posenc quickstart", "pytest -q"):
+        assert re.search(rf"^    python3 -m venv \.venv && .*{end}$", TEXT["README.md"], re.MULTILINE)

@@ -1,0 +1,144 @@
+"""Every command and every Python example of the README and docs/ runs, in the order of its page, in an empty folder.
+
+By day a run "mine" is finished already, commands that train only plan, and those of `SLOW` wait for the night. At night
+all of them run, and training takes a few steps.
+"""
+
+import re
+import shlex
+import shutil
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import posenc
+from posenc.core.scheme import SCHEMES
+from posenc.lab import tasks
+from posenc.lab.cli import _GROUPS, main
+from posenc.lab.tasks.task import TASKS
+from tests.lab import made
+from tests.test_docs import PAGES, ROOT, TEXT, flowing
+
+STEPS = 4
+SLOW = ("bench", "check", "evaluate", "explain all", "explain rope --trained")
+"""Their pages say that they are run at night."""
+MINE = {"rope": "rotary", "alibi": "linear", "t5": "bucket"}
+
+
+def commands(page):
+    """The indented lines of a page that call posenc, without what their comments say."""
+    return [line.split("#")[0].strip() for line in TEXT[page].splitlines() if line.startswith("    posenc ")]
+
+
+def slow(line):
+    return " ".join(shlex.split(line)[1:]).startswith(SLOW)
+
+
+def examples(page):
+    return re.findall(r"```python\n(.*?)```", TEXT[page], re.DOTALL)
+
+
+WITH_COMMANDS = [page for page in PAGES if commands(page)]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder with a copy of the experiments; no module, scheme or task of a page is left behind."""
+    shutil.copytree(ROOT / "experiments", tmp_path / "experiments", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("POSENC_RUNS", raising=False)
+    yield tmp_path
+    sys.modules.pop("mine", None)
+    for registry, name in ((SCHEMES, "mine"), (SCHEMES, "recency"), (TASKS, "first_token")):
+        registry._classes.pop(name, None)
+
+
+def finished(name):
+    records = [
+        made.rope(range(6), task, label, family) for task in ("before", "copy") for label, family in MINE.items()
+    ]
+    made.filled(name, records)
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_commands_are_understood(page, folder, monkeypatch, capfd):
+    plans = []
+    monkeypatch.setattr(
+        "posenc.lab.sweep.sweep.rehearse",
+        lambda experiment, _: (
+            plans.append(experiment)
+            or {"trials": 1, "done": 0, "programs": 3, "operations": 1e12, "seconds": 9.0, "device": "cpu"}
+        ),
+    )
+    for name in ("mine", "order", "length"):
+        finished(name)
+    for line in commands(page):
+        _, *words = shlex.split(line)
+        if words[0] in ("run", "sweep"):
+            words += [] if "--dry-run" in words else ["--dry-run"]
+            before = len(plans)
+            assert main(words) == 0 and len(plans) == before + 1, (line, capfd.readouterr().err)
+        elif slow(line):
+            assert words[0] in {name for group in _GROUPS.values() for name, *_ in group}
+        else:
+            assert main(words) == 0, (line, capfd.readouterr().err)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_commands_run(page, folder, capfd):
+    """From nothing but the commands themselves; a page that only reads a run finds it finished."""
+    lines = commands(page)
+    if not any("--name mine" in line for line in lines):
+        finished("mine")
+    for line in lines:
+        _, *words = shlex.split(line)
+        if words[0] == "sweep":
+            words += ["--set", f"steps={STEPS}"]
+        elif words[0] == "run":
+            words += ["--steps", str(STEPS)]
+        assert main(words) == 0, (line, capfd.readouterr().err)
+
+
+@pytest.mark.parametrize(("page", "n"), [(page, n) for page in PAGES for n in range(len(examples(page)))])
+def test_examples_run(page, n, folder):
+    finished("mine")
+    space = {"__name__": "example"}
+    exec(compile(examples(page)[n], f"{page}, example {n + 1}", "exec"), space)
+    if "y" in space and "x" in space:
+        assert space["y"].shape == space["x"].shape
+
+
+def test_the_readme_has_its_three_frameworks_and_a_scheme():
+    blocks = examples("README.md")
+    assert len(blocks) == 4 and all(len(block.strip().splitlines()) <= 12 for block in blocks[:3])
+
+
+def test_the_example_of_a_scheme_holds_the_contract(folder):
+    exec(compile(examples("README.md")[3], "README.md, a scheme", "exec"), {"__name__": "readme"})
+    report = posenc.check(posenc.parse("recency"))
+    assert report.ok, str(report)
+
+
+def test_the_example_of_a_task_makes_batches_that_its_oracle_answers(folder):
+    exec(compile(examples("docs/add-a-task.md")[0], "docs/add-a-task.md", "exec"), {"__name__": "page"})
+    task = tasks.parse("first_token")
+    batch = task.sample(jax.random.key(0), 5, batch=4, n_max=8)
+    arrays = map(np.asarray, (batch.tokens, batch.prompt, batch.score, batch.targets))
+    for tokens, prompt, scored, target in zip(*arrays, strict=True):
+        assert task.answer([int(t) for t in tokens[prompt]]) == [int(t) for t in target[scored]]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(map(slow, commands(page)))])
+def test_a_page_with_a_slow_command_says_that_it_is_run_at_night(page):
+    assert "at night" in flowing(page)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "```sh" in TEXT[page]])
+def test_a_page_says_why_a_command_is_not_run(page):
+    assert re.search(r"[Tt]he tests do not run (?:this|it|these)", flowing(page))
