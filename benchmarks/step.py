@@ -53,7 +53,7 @@ def ours(size: Size) -> side.Ready:
     import optax
 
     from posenc.core.scheme import Dims
-    from posenc.lab.models.shape import Shape
+    from posenc.lab.models.interface import Shape
     from posenc.lab.models.transformer import Transformer
     from posenc.lab.tasks import Batch
     from posenc.lab.train.training import cross_entropy

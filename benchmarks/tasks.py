@@ -24,7 +24,7 @@ from jaxtyping import Array
 
 from benchmarks import side
 from posenc.lab import tasks
-from posenc.lab.models.inputs import Inputs, inputs
+from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.sweep.bench import in_turn
 from posenc.lab.tasks.measure import train_key

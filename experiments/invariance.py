@@ -75,7 +75,7 @@ def meter():
     import jax
     import jax.numpy as jnp
 
-    from posenc.lab.models.inputs import Inputs
+    from posenc.lab.models.interface import Inputs
 
     symbols, total = 16, LENGTH + max(SHIFTS)
     words, others = jax.random.split(jax.random.key(0))
@@ -109,7 +109,7 @@ def main(run):
     """Measure every model that a sweep kept, and the same before its first step; write both as CSV."""
     import jax
 
-    from posenc.lab.models.shape import build
+    from posenc.lab.models.interface import build
     from posenc.lab.store import folder as store
     from posenc.lab.store import parameters
     from posenc.lab.sweep import plan

@@ -2,5 +2,7 @@
 
 import sys
 
-_ours = [name for name in sys.modules if f"{name}.".startswith("posenc.lab.tasks.")]
+from posenc.lab import tasks
+
+_ours = [name for name in sys.modules if f"{name}.".startswith(f"{tasks.__name__}.")]
 sys.modules.update({name.replace(".lab", "", 1): sys.modules[name] for name in _ours})

@@ -118,8 +118,7 @@ def test_operations_of_a_step_are_those_counted_by_hand():
 
 def test_operations_of_a_step_are_those_of_our_models_products():
     from posenc.core.scheme import Dims
-    from posenc.lab.models.inputs import Inputs
-    from posenc.lab.models.shape import Shape
+    from posenc.lab.models.interface import Inputs, Shape
     from posenc.lab.models.transformer import Transformer
     from posenc.naming import bind, parse
 

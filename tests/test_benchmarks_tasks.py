@@ -12,7 +12,7 @@ import pytest
 from benchmarks import side
 from benchmarks import tasks as benchmark
 from posenc.lab import tasks
-from posenc.lab.models.inputs import inputs
+from posenc.lab.models.interface import inputs
 from posenc.lab.spec.run import Knobs
 from posenc.lab.train import training
 

@@ -8,8 +8,7 @@ import pytest
 
 from posenc.core.scheme import Dims
 from posenc.lab.models import stems
-from posenc.lab.models.inputs import Inputs
-from posenc.lab.models.shape import Shape
+from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.results.results import Results
 from posenc.lab.spec.run import Knobs, Run
@@ -129,10 +128,10 @@ def test_two_models_that_differ_in_the_stem_are_never_averaged_as_one():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("conv(k=0)", "conv has k taps, which is 0; it is at least 1"),
+        ("conv(k=0)", "The setting 'k' of 'conv' must be at least 1, not 0"),
         ("cnv", "No stem is called 'cnv'. Did you mean 'conv'"),
         ("conv + gru", "is not one stem"),
-        ("none(k=3)", "'none' stands for no stem, so it has no settings"),
+        ("none(k=3)", "'none' means that there is no stem, so it takes no settings"),
         ("conv(size=3)", "'conv' has no setting 'size'; it has k"),
     ],
 )

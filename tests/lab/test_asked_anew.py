@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab.models.inputs import inputs
+from posenc.lab.models.interface import inputs
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.experiment import Experiment, grid

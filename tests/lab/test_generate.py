@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab.models import decoding
-from posenc.lab.models.inputs import Inputs, inputs
+from posenc.lab.models import layers
+from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.tasks.measure import measure
 from posenc.lab.train import generate
@@ -94,8 +94,10 @@ def test_a_window_keeps_no_more_keys_than_it_shows():
 
 def test_positions_one_place_off_are_caught(monkeypatch):
     """The comparison with one pass can fail."""
-    sound = decoding.placed
-    monkeypatch.setattr("posenc.lab.models.layers.placed", lambda s, p, first, new: sound(s, p, first - 1, new))
+    sound = layers.slice_positions
+    monkeypatch.setattr(
+        "posenc.lab.models.layers.slice_positions", lambda s, p, first, new: sound(s, p, first - 1, new)
+    )
     one = cell("rope @ random_sorted(64)")
     assert apart(trained(one, 0), inputs(batch_of(one))) > 1e-3
 
@@ -189,7 +191,7 @@ class Successor:
         return ()
 
     def proceed(self, carry, given, key, first, new):
-        return self(given._replace(tokens=decoding.part(given.tokens, first, new)), key), carry
+        return self(given._replace(tokens=layers.slice_tokens(given.tokens, first, new)), key), carry
 
 
 def said(prompts, room, model=Successor(), valid=None, **how):
@@ -249,5 +251,8 @@ def test_what_cannot_be_written_is_refused_by_name():
     with pytest.raises(ValueError, match="'reverse_string' is answered in one pass"):
         free_running(trained(slots, 0), slots.task, batch_of(slots), KEY)
     stretched = cell("alibi @ random_sorted(64, over='distances')")
-    with pytest.raises(ValueError, match="Drawn distances are those of a whole sequence"):
+    with pytest.raises(
+        ValueError,
+        match="Sampled distances .* so generating token by token is impossible; take",
+    ):
         free_running(trained(stretched, 0), stretched.task, batch_of(stretched), KEY)

@@ -10,8 +10,8 @@ import pytest
 
 from posenc.lab.cli import main
 from posenc.lab.explain.patterns import restored
-from posenc.lab.models.carry import anew, carried
-from posenc.lab.models.inputs import inputs
+from posenc.lab.models.carry import carried, fresh_parameters
+from posenc.lab.models.interface import inputs
 from posenc.lab.results.results import load
 from posenc.lab.spec.experiment import Experiment, from_words
 from posenc.lab.spec.run import Knobs, Plan, Run
@@ -101,7 +101,7 @@ def test_every_layer_keeps_its_weights_whatever_the_period(first, second):
 )
 def test_one_model_in_two_spellings_goes_on_with_the_same_logits(first, second):
     before, fresh, after = gone_on(first, second, 4)
-    assert anew(before.model, fresh.model) == ()
+    assert fresh_parameters(before.model, fresh.model) == ()
     cell = resolved(first, 4)
     batch = cell.task.sample(jax.random.key(0), 8, batch=4, n_max=8)
     about = (inputs(batch), jax.random.key(0))
@@ -164,7 +164,9 @@ def test_a_layers_own_parameters_go_on_with_their_part(first, second, old, new, 
 
 
 def test_what_starts_anew_is_named_and_weights_never_do():
-    named = lambda first, second, depth=4: anew(*(started(resolved(s, depth)).model for s in (first, second)))  # noqa: E731
+    def named(first, second, depth=4):
+        return fresh_parameters(*(started(resolved(s, depth)).model for s in (first, second)))
+
     assert named("rope", "nope") == named("learned + t5 + kerple", "t5") == ()
     assert named("[rope, kerple]", "kerple") == ("kerple (layer 1, layer 3)",)
     assert named("rope", "learned + [rope, t5]") == (
@@ -172,8 +174,8 @@ def test_what_starts_anew_is_named_and_weights_never_do():
         "t5(bidirectional=True) (shared)",
     )
     assert named("kerple", "kerple + kerple", 1) == ("kerple (layer 1)",)
-    with pytest.raises(ValueError, match="A model of other sizes goes on: there is no .* before it"):
-        anew(started(resolved("rope", 2)).model, started(resolved("rope", 4)).model)
+    with pytest.raises(ValueError, match="The model before has other sizes: it has no parameter .*; continue with the"):
+        fresh_parameters(started(resolved("rope", 2)).model, started(resolved("rope", 4)).model)
 
 
 def listened(monkeypatch):

@@ -290,7 +290,7 @@ def test_an_arrangement_that_cannot_be_is_refused(asked, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"scheme": "[rope, nope]"}, "no multiple of the 2 layers"),
+        ({"scheme": "[rope, nope]"}, r"depth=1 must be a multiple of the pattern's 2 layers \(\[rope, nope\]\)\."),
         ({"scheme": "rope", "width": 6, "heads": 2}, "pairs"),
         ({"task": "copy", "model": "encoder"}, "causal"),
         ({"length": 1, "task": "token_at_index(indices=8)"}, "take at least 8"),

@@ -8,8 +8,7 @@ import numpy as np
 
 from posenc.core.scheme import Dims
 from posenc.lab.models import kinds
-from posenc.lab.models.inputs import Inputs
-from posenc.lab.models.shape import Shape, build
+from posenc.lab.models.interface import Inputs, Shape, build
 from posenc.lab.train.training import pure
 from posenc.naming import bind, parse
 

@@ -7,8 +7,8 @@ import pytest
 
 import posenc
 from posenc.core.scheme import Dims
-from posenc.lab.models.attentions import PARTS, under
-from posenc.lab.models.shape import build
+from posenc.lab.models.attentions import PARTS
+from posenc.lab.models.interface import build
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.sweep import plan
 from posenc.lab.train import training
@@ -68,7 +68,7 @@ def test_a_transformer_equals_its_equations(text, attention, scheme, heads, x64)
 @pytest.mark.parametrize("attention", PARTS)
 def test_every_kernel_gives_the_same(attention, x64):
     dims = Dims(width=12, heads=3, head=4, trained=9, longest=16)
-    scheme = under(attention, bind(parse("t5 + kerple" if attention != "dot" else "kerple"), dims), dims)
+    scheme = with_attention(attention, bind(parse("t5 + kerple" if attention != "dot" else "kerple"), dims), dims)
     params = posenc.init(scheme, jax.random.key(0), dims)
     q, k, v = jax.random.normal(jax.random.key(1), (3, 2, 9, 3, 4), jnp.float64)
     dense, *others = (posenc.attend(scheme, params, q, k, v, kernel=kernel) for kernel in ("dense", "tiled", "rows"))
@@ -102,7 +102,7 @@ def test_all_is_trained_but_the_queries_and_keys_of_an_average(attention):
 
 def test_an_average_of_what_is_seen_is_one():
     dims = Dims(width=4, heads=1, head=4, trained=5)
-    scheme = under("average", parse("nope"), dims)
+    scheme = with_attention("average", parse("nope"), dims)
     q, k, v = jax.random.normal(jax.random.key(1), (3, 5, 1, 4))
     ours = posenc.attend(scheme, posenc.init(scheme, jax.random.key(0), dims), q, k, v)
     running = np.cumsum(np.asarray(v), 0) / np.arange(1, 6)[:, None, None]
@@ -131,11 +131,15 @@ def test_patterns_windows_and_coordinates_stand_on_every_attention():
 @pytest.mark.parametrize(
     ("attention", "scheme", "says"),
     [
-        ("additive", "rope", "attention='additive' has no product of queries and keys that 'rope' could act on"),
-        ("average", "learned + xpos", "that 'xpos' could act on"),
-        ("additive", "[alibi, rope]", "that 'rope' could act on"),
-        ("average", "tapa", "that 'tapa' could act on"),
-        ("additive", "dape", "that 'dape' could act on"),
+        (
+            "additive",
+            "rope",
+            "'rope' acts on the product of queries and keys, which attention='additive'",
+        ),
+        ("average", "learned + xpos", "'xpos' acts on the product of queries and keys, which attention='average'"),
+        ("additive", "[alibi, rope]", "'rope' acts on the product of queries and keys, which attention='additive'"),
+        ("average", "tapa", "'tapa' acts on the product of queries and keys, which attention='average'"),
+        ("additive", "dape", "'dape' acts on the product of queries and keys, which attention='additive'"),
         ("dot", "tupe", "'dot' by 1"),
     ],
 )
@@ -159,11 +163,11 @@ def test_attention_and_dropout_are_part_of_the_identity_only_where_they_differ()
 
 
 def test_another_scheme_goes_on_on_the_same_attention():
-    from posenc.lab.models.carry import anew, carried
+    from posenc.lab.models.carry import carried, fresh_parameters
 
     before, fresh = made("additive", "kerple"), made("additive", "nope")
     after = carried(before, fresh)
-    assert anew(before, fresh) == ()
+    assert fresh_parameters(before, fresh) == ()
     kept = [jax.tree.leaves(m.blocks[0].attention.position.get_value()[0]) for m in (before, after)]
     assert len(kept[0]) == 3
     jax.tree.map(np.testing.assert_array_equal, *kept)

@@ -8,8 +8,7 @@ import pytest
 from posenc.core.compose import bare
 from posenc.core.scheme import Dims
 from posenc.lab.models import kinds
-from posenc.lab.models.inputs import Inputs
-from posenc.lab.models.shape import Shape, build
+from posenc.lab.models.interface import Inputs, Shape, build
 from posenc.lab.spec.run import Run
 from posenc.lab.store import folder
 from posenc.lab.sweep import plan
@@ -192,7 +191,7 @@ def test_dropout_acts_in_training_alone():
         ("alibi + t5", "same", "'alibi' + 't5' is undefined between two sequences"),
         ("learned + rope", "same", "before a list, such as 'sinusoidal \\+ \\[rope\\]'"),
         ("fox", "nope", "'fox' is causal only.*both ways"),
-        ("[rope, nope, nope]", "nope", "A depth of 2 is no multiple of the 3 layers"),
+        ("[rope, nope, nope]", "nope", "depth=2 must be a multiple of the pattern's 3 layers"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(scheme, cross, says):

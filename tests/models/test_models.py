@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from posenc.lab.models import kinds
-from posenc.lab.models.shape import build
+from posenc.lab.models.interface import build
 from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.train import training
 from posenc.lab.train.lanes import How, stack
@@ -235,7 +235,7 @@ def test_stems_stand_before_every_model():
         ({"model": "rnn", "scheme": "nope + window(4)"}, "'rnn' has no attention that a window could act in"),
         ({"model": "averaging", "scheme": "[nope, nope]"}, "no attention that a list of layers' schemes could act in"),
         ({"model": "convolution", "scheme": "t5"}, "'convolution' has no attention that 't5'"),
-        ({"model": "convolution(k=0)", "scheme": "nope"}, "convolution has k taps, which is 0"),
+        ({"model": "convolution(k=0)", "scheme": "nope"}, "The setting 'k' of 'convolution' must be at least 1, not 0"),
         ({"model": "lstm(True)", "scheme": "nope"}, "is causal, but model='lstm(True)' is bidirectional; take"),
         ({"model": "encoder"}, "is bidirectional; take averaging, convolution, decoder, gru, lstm, rnn."),
         ({"task": "before", "model": "decoder"}, "is causal; take averaging(bidirectional=True), "),

@@ -9,9 +9,8 @@ from posenc.attention.attend import embed
 from posenc.core.compose import bare
 from posenc.core.scheme import Dims
 from posenc.lab.models.draws import Cut, cut
-from posenc.lab.models.inputs import Inputs
+from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.parts import normalise
-from posenc.lab.models.shape import Shape
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.train.training import pure
 from posenc.naming import bind, parse, spec

@@ -247,7 +247,7 @@ def test_mines_are_as_many_as_the_stated_law_has_and_no_other():
 @pytest.mark.parametrize(
     ("named", "says"),
     [
-        ("addition(other=0)", "'any', 'same' or 1 digits or more, not 0"),
+        ("addition(other=0)", "'any', 'same' or a number of digits from 1 up, not 0"),
         ("addition(other='some')", "takes 'any' or 'same' or a whole number, not 'some'"),
         ("addition(hints=1)", "hints are 0 or more than the digits of a number, 2 here, not 1"),
         ("addition(hints=-1)", "hints are 0 or"),
@@ -256,8 +256,8 @@ def test_mines_are_as_many_as_the_stated_law_has_and_no_other():
         ("addition_multi(numbers=11)", "adds 2 to 10 numbers"),
         ("addition_multi(numbers=1)", "at least 2, not 1"),
         ("multiply_nxm(m=0)", "at least 1, not 0"),
-        ("bitwise_or(other=0)", "1 bits or more"),
-        ("minesweeper(other=4)", "5 rows or more, not 4"),
+        ("bitwise_or(other=0)", "a number of bits from 1 up, not 0"),
+        ("minesweeper(other=4)", "a number of rows from 5 up, not 4"),
         ("sort_labels(labels=0)", "at least 1, not 0"),
     ],
 )

@@ -32,7 +32,7 @@ def test_settings_take_the_type_of_their_field():
         ("token_k_back(k=0)", "at least 1, not 0"),
         ("sum_mod(modulus=1)", "at least 2, not 1"),
         ("sum_mod(modulus=16777217)", "at most 16777216, not 16777217"),
-        ("shifted(size=2147483648)", "The setting 'size' of 'shifted' is at most"),
+        ("shifted(size=2147483648)", "The setting 'size' of 'shifted' must be at most"),
         ("token_k_back(k=True)", "takes a whole number, not True"),
         ("token_k_back(k=2.5)", "takes a whole number"),
         ("token_k_back(1, 2, 3)", "given 3 settings"),
@@ -78,7 +78,7 @@ def test_a_wrong_text_is_refused_in_one_sentence(wrong, says):
         ("reverse_string", dict(n=4.0, n_max=8), TypeError, "whole number"),
         ("reverse_string", dict(n=4, n_max=8.0), TypeError, "whole number"),
         ("reverse_string", dict(n=True, n_max=8), TypeError, "whole number"),
-        ("reverse_string", dict(n=4, n_max=8, batch=0), ValueError, "at least one row"),
+        ("reverse_string", dict(n=4, n_max=8, batch=0), ValueError, "whole number of rows, at least 1"),
     ],
 )
 def test_a_wrong_size_is_refused_in_one_sentence(task, given, error, says):
@@ -88,11 +88,11 @@ def test_a_wrong_size_is_refused_in_one_sentence(task, given, error, says):
 
 
 def test_a_length_that_cannot_be_trained_on_is_refused():
-    with pytest.raises(ValueError, match="longest size trained on is 3; take at least 4"):
+    with pytest.raises(ValueError, match="longest training size, length, is 3; take at least 4"):
         tasks.parse("token_k_back(k=3)").sizes.upto(3)
     with pytest.raises(ValueError, match="is 9; take 4 to 8"):
         tasks.parse("associative_recall(keys=8)").sizes.upto(9)
-    with pytest.raises(ValueError, match="is 7; take at least 8, or give shortest too, from 2 on"):
+    with pytest.raises(ValueError, match="is 7; take at least 8, or set shortest too, to 2 or more"):
         tasks.parse("before").sizes.upto(7)
     with pytest.raises(ValueError, match="is 1; take at least 2[.]"):
         tasks.parse("before").sizes.upto(1, 1)
@@ -139,7 +139,7 @@ def test_a_task_is_final_and_its_name_is_its_own():
         type("Longer", (TASKS.find("copy"),), {}, name="longer")
     with pytest.raises(ValueError, match="'copy' is taken"):
         type("Other", (Task,), {"layout": Layout.LM, "alphabet": 2, "sizes": None}, name="copy")
-    with pytest.raises(TypeError, match="has no alphabet and no sizes"):
+    with pytest.raises(TypeError, match="must define layout, alphabet and sizes; it lacks alphabet and sizes"):
         type("Other", (Task,), {"layout": Layout.LM}, name=None)
     assert tasks.names() == sorted(set(tasks.names()))
 

@@ -10,8 +10,8 @@ from einops import rearrange
 
 from posenc.core.parameters import join
 from posenc.lab.explain.induced import View, weights
-from posenc.lab.models.inputs import inputs
-from posenc.lab.models.layers import about
+from posenc.lab.models.interface import inputs
+from posenc.lab.models.layers import attention_arguments
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
@@ -54,7 +54,7 @@ def patterns(model: Transformer, resolved: ResolvedRun, batch: Any) -> list[np.n
     for n in range(resolved.shape.depth):
         turn, which = divmod(n, len(model.layers))
         block = jax.tree.map(lambda a, turn=turn: a[turn], model.blocks[which])
-        shared, own = model.shared(which), about(model.layers[which], n, given, key)
+        shared, own = model.shared(which), attention_arguments(model.layers[which], n, given, key)
         found.append(np.asarray(_weights(block.attention, block.before(x, 0), shared, own)))
         x = block(x, **own, tied=shared)
     return found

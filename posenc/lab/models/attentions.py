@@ -1,13 +1,14 @@
-"""How a Transformer's scores are made before position enters: each a part that stands in front of the scheme.
+"""How a Transformer computes scores before position enters: each is a scheme that precedes the positional one.
 
     scaled_dot   s_ij = q_i · k_j / √d              (Vaswani et al., 2017, §3.2.1)
     dot          s_ij = q_i · k_j                   (Luong et al., 2015, §3.1)
     additive     s_ij = vᵀ tanh(W₁ q_i + W₂ k_j)    (Bahdanau et al., 2014, §A.1.2), v, W₁ and W₂ of each head
-    average      s_ij = 0, so that all in sight weigh alike
+    average      s_ij = 0, so that all visible tokens have equal weight
 
-With one head each is its formula. Schemes that add to the score act after all of them. The last two have no product of
-q and k, so what turns or scales these, or reads the product, is refused. "average" leaves W_q and W_k without effect
-and without gradient. "dot" starts with the weights that the scaled product has, so its scores start √d times as large.
+The formulas are those of one head. Schemes that add to the score act after all of them. "additive" and "average" have
+no product of q and k, so schemes that rotate or scale q and k, or read the product, are refused. "average" leaves W_q
+and W_k without effect and without gradient. "dot" starts with the same weights as the scaled product, so its scores
+start √d times as large.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from posenc.core.scheme import Dims, Scheme
 from posenc.lab.models.kinds import Attention
 
 WEIGHTS = ("from_query", "from_key", "to_score")
-"""The weight matrices of an attention of its own; v of all heads is one too."""
+"""The weights of additive attention, as parameters name them; weight decay acts on all of them, v included."""
 
 
 class Dot(Scheme, name=None):
-    """Products that nothing divides."""
+    """Products of queries and keys, not divided by √d."""
 
     name = "dot"
 
@@ -36,7 +37,7 @@ class Dot(Scheme, name=None):
 
 
 class Additive(Scheme, name=None):
-    """A layer of tanh units for each pair, as many as a head has features."""
+    """A layer of tanh units for each pair of tokens; it has as many units as a head has features."""
 
     name = "additive"
     reads = "content"
@@ -58,7 +59,7 @@ class Additive(Scheme, name=None):
 
 
 class Average(Scheme, name=None):
-    """The same score for all."""
+    """The same score for all keys."""
 
     name = "average"
     reads = "content"
@@ -77,25 +78,29 @@ def additive(q: Float[Array, "Q u"], k: Float[Array, "K u"], v: Float[Array, " u
     return jnp.tanh(q[:, None] + k[None]) @ v
 
 
-def under(attention: str, scheme: Any, dims: Dims) -> Any:
-    """A scheme on this attention, or a pattern with this attention in every layer; refuses what it has no place for."""
+def with_attention(attention: str, scheme: Any, dims: Dims) -> Any:
+    """The scheme combined with this attention, in every layer of a pattern.
+
+    Raises `ValueError` where the scheme needs a product of queries and keys that this attention lacks.
+    """
     if attention == "scaled_dot":
         return scheme
     if isinstance(scheme, Pattern):
-        return Pattern(tuple(under(attention, s, dims) for s in scheme.layers), scheme.input)
+        return Pattern(tuple(with_attention(attention, s, dims) for s in scheme.layers), scheme.input)
     part = PARTS[attention]
     for s in leaves(scheme) if part.precedence == "first" else ():
         if s.precedence == "first" or s.reads == "heads" or s.overrides("query", "key"):
             raise ValueError(
-                f"attention={attention!r} has no product of queries and keys that {s.name!r} could act on; take a"
-                " scheme that adds to the input or to the score, such as sinusoidal or alibi."
+                f"{s.name!r} acts on the product of queries and keys, which attention={attention!r} does not have; take"
+                " a scheme that adds to the input or to the score, such as sinusoidal or alibi."
             )
     return add(part, scheme).bind(dims)
 
 
-def spread(scheme: Any, composed: Any, dims: Dims) -> float:
-    """By what drawn query weights are multiplied so that they are those of the scheme alone.
+def query_factor(scheme: Any, composed: Any, dims: Dims) -> float:
+    """The factor that gives the initial query weights the size they have under the scheme alone.
 
-    They are drawn smaller where scores are not divided, so that these start alike; here that is what is compared.
+    Query weights are drawn smaller where scores are not divided by √d, so that scores start equally large. The kinds of
+    attention are to be compared with equal weights instead.
     """
     return bare(composed).scale(dims.head) / bare(scheme).scale(dims.head)

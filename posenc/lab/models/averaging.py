@@ -1,8 +1,8 @@
-"""A bag of words: every token in sight counts alike, and neither order nor the token's own place does.
+"""A bag of words: all visible tokens count equally, and neither their order nor their positions count.
 
-    x_t = mean of the embeddings in sight of t,   then `depth` times x' = relu(W x + b)      (Iyyer et al., 2015, §3)
+    x_t = mean of the embeddings visible to t,   then `depth` times x' = relu(W x + b)      (Iyyer et al., 2015, §3)
 
-In sight are the tokens up to t, or all where a model sees both ways; what acts on the input is averaged with it.
+The tokens up to t are visible, or all of them in a bidirectional model. An input scheme acts before the mean.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from posenc.core.scheme import bias_dtype
 from posenc.lab.models.draws import cut
 from posenc.lab.models.ends import Ends, only_input
-from posenc.lab.models.inputs import Inputs
+from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.parts import dropout
-from posenc.lab.models.shape import Shape
 
 
 class Averaging(Ends):
@@ -31,10 +30,10 @@ class Averaging(Ends):
         inner = lambda rngs: rngs.params.normal((width, width)) * (2 / width) ** 0.5  # noqa: E731
         weights, outer = cut([(inner, shape.depth), (self._outer, None)], key)
         self.inner, self.bias = nnx.Param(weights), nnx.Param(jnp.zeros((shape.depth, width)))
-        self._keep(*outer)
+        self._set_outer(*outer)
 
     def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
-        """Padding counts for nothing. `key` draws positions, where coordinates are random, and what dropout leaves."""
+        """Padding does not count. `key` draws random positions and dropout."""
         drop = dropout(self.shape.dropout, key, train)
         x = self.enter(inputs, key, train)
         x = drop.at("attention")(mean(x, inputs.valid, self.shape.dims.causal))
@@ -48,7 +47,7 @@ class Averaging(Ends):
 
 
 def mean(x: Float[Array, "B T D"], valid: Bool[Array, "B T"], causal: bool) -> Float[Array, "B T D"]:
-    """The mean of the real tokens in sight of each token; zero where there are none."""
+    """The mean of the real tokens visible to each token; zero where there are none."""
     exact = jnp.where(valid[..., None], x, 0).astype(bias_dtype(x))
     total, count = exact.cumsum(1), valid.cumsum(1)
     if not causal:

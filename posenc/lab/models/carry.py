@@ -1,4 +1,4 @@
-"""What is trained under one scheme goes on under another, in a Transformer of the same sizes."""
+"""Continued training: parameters trained under one scheme go on under another, in a Transformer of the same sizes."""
 
 from __future__ import annotations
 
@@ -14,35 +14,38 @@ from posenc.naming import spec
 
 
 def carried(before: PyTree, fresh: PyTree) -> PyTree:
-    """The tree before, such as a model and its moments, in the form of a fresh one, whose scheme may be another.
+    """The tree before, such as a model and its optimiser moments, in the form of a fresh one under another scheme.
 
     Layers keep their weights whatever the period. Of positional parameters a layer keeps those of equal parts of its
-    scheme, in order; `anew` names the others, which stay as they are in `fresh`.
+    scheme, in order; the others stay as they are in `fresh`, and `fresh_parameters` names them.
     """
     whole = lambda a: isinstance(a, Transformer)  # noqa: E731
     return jax.tree.map(lambda a, b: _continued(a, b) if whole(b) else a, before, fresh, is_leaf=whole)
 
 
-def anew(before: Transformer, fresh: Transformer) -> tuple[str, ...]:
-    """The positional parameters that `carried` leaves fresh: "kerple (layer 1, layer 3)", "t5 (shared)".
+def fresh_parameters(before: Transformer, fresh: Transformer) -> tuple[str, ...]:
+    """The positional parameters that `carried` leaves at their initial values: "kerple (layer 1, layer 3)".
 
-    Raises `ValueError` where any other parameter would be left.
+    Raises `ValueError` if any other parameter would stay at its initial value.
     """
     known = {name for names in _names(before) for every in names for name in every}
     found: dict[str, dict[str, None]] = {}
     for kind, n, *rest in (every[0] for names in _names(fresh) for every in names if known.isdisjoint(every)):
         if kind == "weight":
-            raise ValueError(f"A model of other sizes goes on: there is no {'.'.join(map(str, rest))} before it.")
+            raise ValueError(
+                f"The model before has other sizes: it has no parameter {'.'.join(map(str, rest))}; continue with the"
+                " same depth, width and model."
+            )
         found.setdefault(rest[0], {})["shared" if kind == "shared" else f"layer {n + 1}"] = None
     return tuple(f"{part} ({', '.join(where)})" for part, where in found.items())
 
 
 def _continued(before: Transformer, fresh: Transformer) -> Transformer:
-    anew(before, fresh)  # refuses
+    fresh_parameters(before, fresh)  # raises where sizes differ
     known: dict[tuple, Array] = {}
     for names, a in zip(_names(before), _turns(before), strict=True):
         for every, one in zip(names, a, strict=True):
-            known = dict.fromkeys(every, one) | known  # of several that would do anywhere, the first
+            known = dict.fromkeys(every, one) | known  # where several match a name, the first
     made = []
     for names, a in zip(_names(fresh), _turns(fresh), strict=True):
         kept = [next((known[name] for name in every if name in known), a[n]) for n, every in enumerate(names)]
@@ -52,36 +55,36 @@ def _continued(before: Transformer, fresh: Transformer) -> Transformer:
 
 
 def _turns(model: Transformer) -> list[Array]:
-    """The leaves, all with a leading axis: the turns of the scan, or one."""
+    """The leaves, all with a leading axis: the steps of the scan, or 1."""
     found = jax.tree_util.tree_leaves_with_path(model)
-    return [a if word(path[0]) == "blocks" else a[None] for path, a in found]
+    return [a if step_name(path[0]) == "blocks" else a[None] for path, a in found]
 
 
 def _names(model: Transformer) -> list[list[list[tuple]]]:
-    """What each turn of each leaf is, in words that do not depend on the period or on the rest of a sum.
+    """For each leaf and scan step, names of the parameter that depend neither on the period nor on other schemes.
 
-    What layers share has several names: one for each place that it serves, then one for any.
+    A parameter that layers share has several names: one for each layer that uses it, then one for "any".
     """
-    return [_named(model, [word(key) for key in path]) for path, _ in jax.tree_util.tree_leaves_with_path(model)]
+    return [_named(model, [step_name(key) for key in path]) for path, _ in jax.tree_util.tree_leaves_with_path(model)]
 
 
-def _named(model: Transformer, words: list[Any]) -> list[list[tuple]]:
+def _named(model: Transformer, path: list[Any]) -> list[list[tuple]]:
     period, depth = len(model.layers), model.shape.depth
-    match words:
+    match path:
         case ["blocks", i, "attention", "position", _, *rest]:
-            return [[("own", n, *_part(model.layers[i], rest))] for n in range(i, depth, period)]
+            return [[("head", n, *_part(model.layers[i], rest))] for n in range(i, depth, period)]
         case ["blocks", i, *rest]:
             return [[("weight", n, *rest)] for n in range(i, depth, period)]
         case ["tied", _, text, *rest]:
-            served = {"input": model.input} | {n: model.layers[n % period] for n in range(depth)}
-            places = [place for place, s in served.items() if s is not None and spec(bare(s)) == text]
-            part = _part(served[places[0]], rest)
-            return [[("shared", place, *part) for place in (*places, "any")]]
-    return [[("weight", None, *words)]]
+            users = {"input": model.input} | {n: model.layers[n % period] for n in range(depth)}
+            users = {user: s for user, s in users.items() if s is not None and spec(bare(s)) == text}
+            part = _part(next(iter(users.values())), rest)
+            return [[("shared", user, *part) for user in (*users, "any")]]
+    return [[("weight", None, *path)]]
 
 
 def _part(scheme: Any, path: list[Any]) -> tuple:
-    """A plain scheme within a sum, how many equal ones stand before it, and the rest of a path to a parameter."""
+    """A plain scheme within a sum, how many equal ones precede it, and the rest of a path to a parameter."""
     scheme, passed = bare(scheme), []
     while isinstance(scheme, Chain):
         n, *path = path
@@ -90,6 +93,6 @@ def _part(scheme: Any, path: list[Any]) -> tuple:
     return spec(scheme), passed.count(spec(scheme)), *path
 
 
-def word(key: Any) -> Any:
-    """A step of a path, without its kind."""
+def step_name(key: Any) -> Any:
+    """The name, key or index that a step of a tree path holds."""
     return next(getattr(key, kind) for kind in ("name", "key", "idx") if hasattr(key, kind))

@@ -1,10 +1,11 @@
-"""Convolutions in place of attention: what is near is mixed, by weights that depend on the distance alone.
+"""Convolutions instead of attention: neighbouring tokens are mixed with weights that depend on the distance alone.
 
     x'_t = x_t + relu(Σ_{n<k} W_{k-1-n} norm(x)_{t-n} + b)
 
-Taps come in the order of the sequence (Bai et al., 2018). In a model that sees both ways they stand around the token,
-the odd one in the past. Beyond the ends, and at padding, there are zeros. After d layers a token knows of d (k - 1)
-others. Gehring et al. (2017) gate what is added, and Bai et al. stretch the taps from layer to layer: not so here.
+Taps are in the order of the sequence (Bai et al., 2018). In a bidirectional model they are centred on the token, with
+the odd tap in the past. Beyond the ends, and at padding, there are zeros. After d layers a token depends on d (k - 1)
+others. Gehring et al. (2017) gate the added term, and Bai et al. dilate the taps from layer to layer; neither is done
+here.
 """
 
 from __future__ import annotations
@@ -18,9 +19,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from posenc.lab.models.draws import cut
 from posenc.lab.models.ends import Ends, only_input
-from posenc.lab.models.inputs import Inputs
-from posenc.lab.models.parts import NOTHING, Dropout, dropout, normalise
-from posenc.lab.models.shape import Shape
+from posenc.lab.models.interface import Inputs, Shape
+from posenc.lab.models.parts import NO_DROPOUT, Dropout, dropout, normalise
 
 
 class Layer(nnx.Module):
@@ -33,7 +33,7 @@ class Layer(nnx.Module):
         self.bias, self.scale = nnx.Param(jnp.zeros(width)), nnx.Param(jnp.ones(width))
 
     def __call__(
-        self, x: Float[Array, "B T D"], valid: Bool[Array, "B T"], drop: Dropout = NOTHING
+        self, x: Float[Array, "B T D"], valid: Bool[Array, "B T"], drop: Dropout = NO_DROPOUT
     ) -> Float[Array, "B T D"]:
         filters, bias = (a.get_value().astype(x.dtype) for a in (self.filters, self.bias))
         k, length = filters.shape[0], x.shape[1]
@@ -49,11 +49,11 @@ class Convolution(Ends):
     def __init__(self, scheme: Any, shape: Shape, key: PRNGKeyArray):
         self.input, self.shape = only_input(scheme, shape), shape
         self.blocks, outer = cut([(lambda rngs: Layer(shape, rngs=rngs), shape.depth), (self._outer, None)], key)
-        self._keep(*outer)
+        self._set_outer(*outer)
         self.scale = nnx.Param(jnp.ones(shape.dims.width))
 
     def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
-        """Padding is seen by nobody. `key` draws positions, where coordinates are random, and what dropout leaves."""
+        """Padding affects no other token. `key` draws random positions and dropout."""
         drop = dropout(self.shape.dropout, key, train)
         x = self.enter(inputs, key, train)
 

@@ -1,4 +1,4 @@
-"""Initial weights cut from one normal draw: each further draw of its own would cost a compilation as long as a step's.
+"""Initial weights cut from one normal draw: a draw for each matrix would take as long to compile as a training step.
 
 The order of the cuts is part of the format: changing it changes every trial.
 """
@@ -19,7 +19,7 @@ Build = Callable[[Any], Any]
 
 
 class Cut:
-    """What `nnx.Rngs` offers and modules here use: `rngs.params.normal(shape)`, and `rngs.params()` for a key."""
+    """The part of `nnx.Rngs` that modules here use: `rngs.params.normal(shape)`, and `rngs.params()` for a key."""
 
     def __init__(self, flat: Float[Array, " n"], key: PRNGKeyArray):
         self._flat, self._key, self._at, self._keys = flat, key, 0, 0
@@ -39,7 +39,7 @@ class Cut:
 
 
 class _Count(Cut):
-    """Counts what a build draws."""
+    """Counts how many numbers a builder draws."""
 
     def __init__(self):
         super().__init__(jnp.zeros(0), jax.random.key(0))
@@ -50,31 +50,31 @@ class _Count(Cut):
         return jnp.zeros(shape)
 
 
-def meant(key: PRNGKeyArray, *words: str | int | Array) -> PRNGKeyArray:
-    """A key for what these words say it draws."""
-    for word in words:  # crc32, since `hash` of a text differs from process to process
-        key = jax.random.fold_in(key, np.uint32(zlib.crc32(word.encode())) if isinstance(word, str) else word)
+def named_key(key: PRNGKeyArray, *names: str | int | Array) -> PRNGKeyArray:
+    """A key for one purpose, named by texts and numbers such as "layer", 3."""
+    for name in names:  # crc32, since `hash` of a text differs from process to process
+        key = jax.random.fold_in(key, np.uint32(zlib.crc32(name.encode())) if isinstance(name, str) else name)
     return key
 
 
 def cut(builds: list[tuple[Build, int | None]], key: PRNGKeyArray) -> list[Any]:
-    """What each build makes of one shared draw; with a number, that many of it, stacked on a leading axis."""
+    """The results of all builders from one shared draw; with a number, that many of one, stacked on a leading axis."""
     sizes = [_drawn(build) * (times or 1) for build, times in builds]
     flat = jax.random.normal(key, (sum(sizes),))
     made = []
-    for place, (build, times) in enumerate(builds):
-        end, own = sum(sizes[: place + 1]), jax.random.fold_in(key, place)
-        mine = flat[end - sizes[place] : end]
+    for n, (build, times) in enumerate(builds):
+        end, build_key = sum(sizes[: n + 1]), jax.random.fold_in(key, n)
+        numbers = flat[end - sizes[n] : end]
         if times is None:
-            made.append(build(Cut(mine, own)))
+            made.append(build(Cut(numbers, build_key)))
         else:
             stacked = jax.vmap(lambda f, k, build=build: build(Cut(f, k)))
-            made.append(stacked(mine.reshape(times, -1), jax.random.split(own, times)))
+            made.append(stacked(numbers.reshape(times, -1), jax.random.split(build_key, times)))
     return made
 
 
 def _drawn(build: Build) -> int:
-    """How many numbers a build draws."""
+    """How many numbers a builder draws."""
     count = _Count()
     jax.eval_shape(lambda: build(count))
     return count.drawn

@@ -1,16 +1,17 @@
-"""The Transformer that reads a source and writes from left to right, looking at it (Vaswani et al., 2017, §3.1).
+"""The encoder-decoder Transformer: it reads a source and writes from left to right (Vaswani et al., 2017, §3.1).
 
-    reader   m = source; each layer  m ← m + self(m),  m ← m + feed(m)                           both ways
+    reader   m = source; each layer  m ← m + self(m),  m ← m + feed(m)                           bidirectional
     writer   y = text;   each layer  y ← y + self(y),  y ← y + across(y, m),  y ← y + feed(y)    causal
     across   Σ_j softmax_j(W_q y_i · W_k m_j / √d) W_v m_j · W_o     from every token to every token of the source
 
-One scheme acts in both, with parameters of its own in each; open settings are filled for each, so that T5's buckets lie
-both ways in the reader alone. What it does across is the model's setting `cross`. "nope": nothing, as in the original,
-whose sinusoids stand at the two inputs, and as in T5. "same": what it does within a sequence, with the positions that
-both have there; refused where the scheme is undefined between two sequences. A window is left out there.
+One scheme acts in both, with separate parameters; open settings are filled separately too, so T5's buckets cover both
+directions in the reader alone. The model's setting `cross` decides the scheme of cross attention. "nope": none, as in
+T5 and in the original, whose sinusoids are added to the two inputs. "same": the scheme used within sequences, with the
+positions that the tokens have there; refused where the scheme is undefined between two sequences. A window does not
+apply to cross attention.
 
-Norms stand before or after all five branches; before, the source is normalised once more where it was read. The two
-embeddings and the readout are three matrices; the authors' model has one.
+Norms come before or after all five branches; with "pre", the source gets one more norm after the reader's last layer.
+The two embeddings and the readout are three matrices; the authors' model shares one.
 
 @inproceedings{vaswani2017attention, title={Attention is All You Need},
   author={Vaswani, Ashish and Shazeer, Noam and others}, booktitle={NeurIPS}, year={2017}}
@@ -34,13 +35,12 @@ from posenc.core.compose import Windowed, bare
 from posenc.core.parameters import init, join, split
 from posenc.core.scheme import Dims
 from posenc.core.shapes import label
-from posenc.lab.models.attentions import spread, under
+from posenc.lab.models.attentions import query_factor, with_attention
 from posenc.lab.models.draws import cut
 from posenc.lab.models.ends import INSIDE
-from posenc.lab.models.inputs import Inputs, of_source
-from posenc.lab.models.layers import about
+from posenc.lab.models.interface import Inputs, Shape, source_inputs
+from posenc.lab.models.layers import attention_arguments
 from posenc.lab.models.parts import Dropout, normalise
-from posenc.lab.models.shape import Shape
 from posenc.lab.models.stack import Stack
 from posenc.lab.models.transformer import Block
 from posenc.naming import bind, parse, spec
@@ -51,26 +51,26 @@ class Across(nnx.Module):
     """Attention from one sequence to another, of several heads (Vaswani et al., 2017, §3.2.3)."""
 
     def __init__(self, scheme: Any, shape: Shape, dims: Dims, *, rngs: Any):
-        self.scheme, self.head = under(shape.attention, scheme, dims), dims.head
+        self.scheme, self.head = with_attention(shape.attention, scheme, dims), dims.head
         query, *others = draw(self.scheme, dims, rngs.params.normal)
-        self.query = nnx.Param(query * spread(scheme, self.scheme, dims))
+        self.query = nnx.Param(query * query_factor(scheme, self.scheme, dims))
         self.key_value, self.out = map(nnx.Param, others)
         self.position = nnx.Param(split(self.scheme, init(self.scheme, rngs.params(), dims))[1])
 
     def keys(self, memory: Float[Array, "B S D"]) -> Float[Array, "2 B S G d"]:
-        """Keys and values of the source, which stay as they are while it is looked at."""
-        both = memory @ self.key_value.get_value().astype(memory.dtype)
-        return rearrange(both, "b s (n g d) -> n b s g d", n=2, d=self.head)
+        """Keys and values of the source; they do not change while the text is written."""
+        key_value = memory @ self.key_value.get_value().astype(memory.dtype)
+        return rearrange(key_value, "b s (n g d) -> n b s g d", n=2, d=self.head)
 
-    def __call__(self, x: Float[Array, "B T D"], keys: Array, tied: Any, **told: Any) -> Float[Array, "B T D"]:
+    def __call__(self, x: Float[Array, "B T D"], keys: Array, tied: Any, **arguments: Any) -> Float[Array, "B T D"]:
         q = rearrange(x @ self.query.get_value().astype(x.dtype), "b t (h d) -> b t h d", d=self.head)
         params = join(tied, self.position.get_value())
-        mixed = attend(self.scheme, params, q, *keys, x=x, mask="full", **told)
+        mixed = attend(self.scheme, params, q, *keys, x=x, mask="full", **arguments)
         return rearrange(mixed, "b t h d -> b t (h d)") @ self.out.get_value().astype(x.dtype)
 
 
 class Layer(nnx.Module):
-    """One layer of the writer: a block with a look at the source in its middle."""
+    """One layer of the writer: a block with cross attention between its two halves."""
 
     def __init__(self, scheme: Any, cross: Any, shape: Shape, dims: Dims, *, rngs: Any):
         self.block = Block(scheme, shape, rngs=rngs)
@@ -79,14 +79,14 @@ class Layer(nnx.Module):
 
     @property
     def attention(self) -> Attention:
-        """That within the sequence, whose keys a cache keeps."""
+        """The attention within the sequence, whose keys a cache keeps."""
         return self.block.attention
 
     def __call__(
-        self, x: Float[Array, "B T D"], keys: Array, across: dict, drop: Dropout, cache: Cache | None, **told: Any
+        self, x: Float[Array, "B T D"], keys: Array, across: dict, drop: Dropout, cache: Cache | None, **arguments: Any
     ) -> tuple[Float[Array, "B T D"], Cache | None]:
         before, scale = self.block.norm == "pre", self.scale.get_value()
-        x, cache = self.block.look(x, drop, cache, **told)
+        x, cache = self.block.attend(x, drop, cache, **arguments)
         x = x + drop.at("across")(self.across(normalise(x, scale) if before else x, keys, **across))
         return self.block.feed(x if before else normalise(x, scale), drop), cache
 
@@ -95,74 +95,75 @@ class EncoderDecoder(nnx.Module):
     """Text and source to logits at every token of the text: `[B, T]` and `[B, S]` to `[B, T, classes]`."""
 
     def __init__(self, scheme: Any, shape: Shape, key: PRNGKeyArray):
-        both, own = (dataclasses.replace(shape.dims, causal=causal) for causal in (False, True))
-        reading = bind(scheme, both)
-        self.reader = Stack(reading, shape._replace(dims=both, classes=0))
-        self.writer = Stack(bind(scheme, own), shape._replace(dims=own))
+        full, causal = (dataclasses.replace(shape.dims, causal=causal) for causal in (False, True))
+        self.reader = Stack(bind(scheme, full), shape._replace(dims=full, classes=0))
+        self.writer = Stack(bind(scheme, causal), shape._replace(dims=causal))
         for s in self.reader.plain:
             if why := bare(s).limits.get("bidirectional"):
-                raise ValueError(f"{label(bare(s))} is causal only: {why}; the source is read both ways.")
+                raise ValueError(
+                    f"{label(bare(s))} is causal only: {why}; the source is read both ways, so take another scheme."
+                )
         kind: Any = shape.model
-        plain = tuple(between(s, kind.cross) for s in self.reader.plain)
-        self.across = tuple(under(shape.attention, s, both) for s in plain)
+        plain = tuple(cross_scheme(s, kind.cross) for s in self.reader.plain)
+        self.across = tuple(with_attention(shape.attention, s, full) for s in plain)
 
         def layer(i: int, rngs: Any) -> Layer:
-            return Layer(self.writer.plain[i], plain[i], self.writer.shape, both, rngs=rngs)
+            return Layer(self.writer.plain[i], plain[i], self.writer.shape, full, rngs=rngs)
 
         def shared(rngs: Any) -> dict[str, Any]:
             every = {spec(bare(s)): bare(s) for s in self.across}
-            return {name: split(s, init(s, rngs.params(), both))[0] for name, s in every.items()}
+            return {name: split(s, init(s, rngs.params(), full))[0] for name, s in every.items()}
 
-        reads = self.reader.builds(lambda i, rngs: Block(self.reader.plain[i], self.reader.shape, rngs=rngs))
-        *made, tied = cut([*reads, *self.writer.builds(layer), (shared, None)], key)
-        self.reader.take(made[: len(reads)])
-        self.writer.take(made[len(reads) :])
+        reads = self.reader.builders(lambda i, rngs: Block(self.reader.plain[i], self.reader.shape, rngs=rngs))
+        *made, tied = cut([*reads, *self.writer.builders(layer), (shared, None)], key)
+        self.reader.set_parameters(made[: len(reads)])
+        self.writer.set_parameters(made[len(reads) :])
         self.tied = nnx.Param(tied)
 
     def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
-        """Padding is seen by nobody. `key` draws positions, where coordinates are random, and what dropout leaves."""
+        """Padding affects no other token. `key` draws random positions and dropout."""
         memory = self.read(inputs, key, train)
 
-        def layer(x, n, i, block, _, **own):
+        def layer(x, n, i, block, _, **arguments):
             across = self._across(n, i, inputs, memory, key, train=train)
-            return block(x, block.across.keys(memory), across, cache=None, **own)
+            return block(x, block.across.keys(memory), across, cache=None, **arguments)
 
         return self.writer.leave(self.writer.states(inputs, key, layer, train=train)[0])
 
     def read(self, inputs: Inputs, key: PRNGKeyArray, train: bool = False) -> Float[Array, "B S D"]:
-        """What the writer looks at: the source after the reader's last layer."""
-        return self.reader.states(*of_source(inputs, key), train=train)[0]
+        """The source after the reader's last layer, to which the writer attends."""
+        return self.reader.states(*source_inputs(inputs, key), train=train)[0]
 
     def begin(self, inputs: Inputs, key: PRNGKeyArray, most: int) -> Any:
-        """What was read, its keys and values in each layer, and empty caches: see `posenc.lab.models.decoding`."""
+        """The encoded source, its keys and values for each layer, and empty caches: see `lab.models.interface`."""
         memory = self.read(inputs, key)
         keys = [jax.vmap(lambda block: block.across.keys(memory))(block) for block in self.writer.blocks]
         return memory, tuple(zip(keys, self.writer.caches(inputs, key, most), strict=True))
 
-    def proceed(self, carry: Any, inputs: Inputs, key: PRNGKeyArray, first: Any, new: int) -> tuple[Array, Any]:
-        """The logits of `new` tokens from `first` on, `[B, new, classes]`, and what to carry on."""
-        memory, beside = carry
+    def proceed(self, state: Any, inputs: Inputs, key: PRNGKeyArray, first: Any, new: int) -> tuple[Array, Any]:
+        """The logits of `new` tokens from `first` on, `[B, new, classes]`, and the next state."""
+        memory, states = state
 
-        def layer(x, n, i, block, carried, **own):
-            keys, cache = carried
+        def layer(x, n, i, block, state, **arguments):
+            keys, cache = state
             across = self._across(n, i, inputs, memory, key, new=(first, new))
-            x, cache = block(x, keys, across, cache=cache, **own)
+            x, cache = block(x, keys, across, cache=cache, **arguments)
             return x, (keys, cache)
 
-        x, beside = self.writer.states(inputs, key, layer, new=(first, new), beside=beside)
-        return self.writer.leave(x), (memory, beside)
+        x, states = self.writer.states(inputs, key, layer, new=(first, new), states=states)
+        return self.writer.leave(x), (memory, states)
 
     def _across(self, n: Any, i: int, inputs: Inputs, memory: Array, key: Any, train: bool = False, new: Any = None):
-        """What attention across is told in the n-th layer, the i-th of its period."""
+        """The arguments of cross attention in layer n of the model, layer i of its period."""
         s = self.across[i]
-        asked = about(s, n, inputs, key, train=train, new=new)
-        found = about(s, n, *of_source(inputs, key), train=train)
-        keys = {f"key_{name}": told for name, told in found.items()}
-        return {"tied": self.tied.get_value()[spec(bare(s))], "key_x": memory, **asked, **keys}
+        queries = attention_arguments(s, n, inputs, key, train=train, new=new)
+        source = attention_arguments(s, n, *source_inputs(inputs, key), train=train)
+        keys = {f"key_{name}": a for name, a in source.items()}
+        return {"tied": self.tied.get_value()[spec(bare(s))], "key_x": memory, **queries, **keys}
 
 
-def between(scheme: Any, cross: str) -> Any:
-    """What a layer's scheme does between two sequences: nothing, or "same" where it is defined there."""
+def cross_scheme(scheme: Any, cross: str) -> Any:
+    """The scheme of a layer's cross attention: none, or with "same" that of the layer, where it is defined."""
     scheme = scheme.scheme if isinstance(scheme, Windowed) else scheme
     plain = bare(scheme)
     if cross == "nope" or not plain.overrides(*INSIDE):
@@ -171,7 +172,7 @@ def between(scheme: Any, cross: str) -> Any:
         raise ValueError(f"{label(plain)} is undefined between two sequences; take cross='nope', or another scheme.")
     if plain.overrides("embed"):
         raise ValueError(
-            f"{label(plain)} acts on the input too, which is the same for all attention; write what acts there before a"
-            " list, such as 'sinusoidal + [rope]', or take cross='nope'."
+            f"{label(plain)} also acts on the input, which all attention shares; write input schemes before a list,"
+            " such as 'sinusoidal + [rope]', or take cross='nope'."
         )
     return scheme

@@ -1,4 +1,4 @@
-"""What stands before a model's first layer and after its last: embedding, stem, what acts on the input, readout."""
+"""The two ends of a model: before the first layer embedding, stem and input scheme; after the last the readout."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from posenc.attention.attend import embed
 from posenc.coordinates import place
 from posenc.core.compose import Pattern, Windowed, bare, leaves
 from posenc.core.parameters import init, split
-from posenc.lab.models.inputs import Inputs, told
+from posenc.lab.models.interface import Inputs, Shape, coordinate_inputs
 from posenc.lab.models.parts import dropout
-from posenc.lab.models.shape import Shape
 from posenc.naming import spec
 
 INSIDE = ("locate", "query", "key", "value", "score", "normalize", "value_bias", "output", "scale")
-"""The hooks that act in attention."""
+"""The hooks that act within attention."""
 
 
 class Ends(nnx.Module):
-    """A base of models. It holds what is not of one layer: `tied`, `embedding`, `readout`, and a `stem`'s."""
+    """A base of models. It holds the parameters outside the layers: `tied`, `embedding`, `readout` and `stem`."""
 
     input: Any
     """The scheme that acts on the input."""
     shape: Shape
 
     def _outer(self, rngs: Any, schemes: tuple[Any, ...] = (), features: int | None = None) -> tuple[Any, ...]:
-        """The parameters that layers share, the embedding, the readout of so many features, and a stem's."""
+        """Builds the parameters that layers share, the embedding, the readout of `features`, and those of the stem."""
         shape, width = self.shape, self.shape.dims.width
         features = width if features is None else features
         every = {spec(bare(s)): bare(s) for s in (self.input, *schemes) if s is not None}
@@ -41,21 +40,21 @@ class Ends(nnx.Module):
         stem = (shape.stem.init(rngs.params.normal, shape.dims),) if shape.stem else ()
         return tied, embedding, readout, *stem
 
-    def _keep(self, tied: Any, embedding: Any, readout: Any, *stem: Any) -> None:
+    def _set_outer(self, tied: Any, embedding: Any, readout: Any, *stem: Any) -> None:
         self.tied, self.embedding, self.readout = nnx.Param(tied), nnx.Param(embedding), nnx.Param(readout)
         if stem:
             self.stem = nnx.Param(stem[0])
 
     def enter(self, inputs: Inputs, key: PRNGKeyArray, train: bool = False) -> Float[Array, "B T D"]:
-        """The input of the first layer: the tokens' embedding, through the stem, then what acts on the input."""
+        """The input of the first layer: embedded tokens, after the stem and the input scheme."""
         x = self.embedding.get_value()[inputs.tokens].astype(self.shape.dtype)
         segments = inputs.valid.astype(jnp.int32)
         if self.shape.stem is not None:
-            own, causal = self.stem.get_value(), self.shape.dims.causal
-            x = jax.vmap(lambda x, s: self.shape.stem(own, x, s, causal))(x, segments)
+            params, causal = self.stem.get_value(), self.shape.dims.causal
+            x = jax.vmap(lambda x, s: self.shape.stem(params, x, s, causal))(x, segments)
         if self.input is not None:
             shared = self.tied.get_value()[spec(bare(self.input))]
-            positions = place(self.input, key, told(inputs), train=train)
+            positions = place(self.input, key, coordinate_inputs(inputs), train=train)
             x = embed(self.input, shared, x, positions=positions, segments=segments)
         return dropout(self.shape.dropout, key, train).at("embedding")(x)
 
@@ -66,7 +65,7 @@ class Ends(nnx.Module):
 
 
 def only_input(scheme: Any, shape: Shape) -> Any:
-    """The scheme itself where it acts on nothing but the input: other schemes need attention, which not all have."""
+    """The scheme, if it acts on the input alone; raises `ValueError` for others, since this model has no attention."""
     name = shape.model.name
     if isinstance(scheme, Pattern | Windowed):
         what = "list of layers' schemes" if isinstance(scheme, Pattern) else "window"

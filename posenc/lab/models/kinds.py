@@ -1,6 +1,6 @@
-"""The models by name: `parse("lstm(bidirectional=True)")`. What each sees and takes is said here, without jax.
+"""The models by name: `parse("lstm(bidirectional=True)")`. Their settings and properties, without importing jax.
 
-What builds one is named and imported only when it is built (`posenc.lab.models.shape`).
+The module that builds a model is imported when one is built (`posenc.lab.models.interface.build`).
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ Attention = Literal["scaled_dot", "dot", "additive", "average"]
 class Model:
     """A kind of model. Subclasses are final frozen dataclasses, named by the class statement.
 
-    The sizes that it reads are those of `Run`: width and depth, and what `reads` names.
+    Every model uses the width and depth of `Run`, and the optional settings that `reads` names.
     """
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
     name: ClassVar[str]
     builder: ClassVar[str]
-    """The class, or function of a scheme, a shape and a key, that makes it: "transformer.Transformer"."""
+    """What builds it from a scheme, a shape and a key: "transformer.Transformer", a class or a function."""
     revision: ClassVar[int] = 1
-    """Raised when the model changes its numbers: part of every trial's identity."""
+    """Raised when the model's numbers change: part of every trial's identity."""
     reads: ClassVar[tuple[str, ...]] = ()
-    """The settings of `Run` that it has a use for, of those that not every model has: see `OPTIONAL`."""
+    """The settings of `Run` in `OPTIONAL` that it uses."""
     source: ClassVar[str] = ""
-    """Whether it reads a source beside its tokens: not, "where there is one", or "always"."""
+    """Whether it reads a source sequence besides its tokens: "" (never), "where there is one", or "always"."""
     binds: ClassVar[bool] = False
-    """Whether it fills the settings that a scheme leaves open by itself: its attentions see differently far."""
+    """Whether it binds the scheme itself, since its attentions differ in direction."""
     goes_on: ClassVar[bool] = False
-    """Whether another scheme can go on with its parameters."""
+    """Whether training can continue under another scheme."""
     causal: Any = property(lambda self: not self.bidirectional)
-    """Whether a token sees only those before it and itself."""
+    """Whether a token sees only itself and earlier tokens."""
 
     def __init_subclass__(cls, name: str):
         if cls.__mro__[1] is not Model:
@@ -52,26 +52,26 @@ class Model:
         self.validate()
 
     def validate(self) -> None:
-        """Refuse settings that have no meaning, in one `ValueError` sentence."""
+        """Raise `ValueError`, in one sentence, for settings without a meaning."""
 
     @property
     def attends(self) -> bool:
-        """Whether it has attention that a scheme of any kind can act in."""
+        """Whether it has attention in which any scheme can act."""
         return "attention" in self.reads
 
     def weights(self, run: Any) -> int:
-        """The numbers in the matrices of one layer."""
-        raise TypeError(f"{type(self).__name__} does not say how many numbers a layer has.")
+        """How many numbers the matrices of one layer hold."""
+        raise TypeError(f"{type(self).__name__} must define weights(run), the number of weights in one layer.")
 
     def pairs(self, run: Any) -> int:
-        """The numbers that one layer makes for each pair of tokens."""
+        """How many numbers one layer computes for each pair of tokens."""
         if not self.attends:
             return 0
         return run.width if run.attention == "additive" else run.heads
 
 
 OPTIONAL = {"heads": 4, "hidden": None, "norm": "pre", "attention": "scaled_dot"}
-"""Settings of `Run` that not every model reads, and their defaults: what is read by nobody is not to be changed."""
+"""Settings of `Run` that some models ignore, and their defaults. Setting one that the model ignores is an error."""
 
 
 def _transformer(run: Any) -> int:
@@ -91,7 +91,7 @@ class Encoder(Model, name="encoder"):
 
 
 class Decoder(Model, name="decoder"):
-    """A Transformer in which a token sees those before it and itself (Vaswani et al., 2017)."""
+    """A Transformer in which a token sees itself and earlier tokens (Vaswani et al., 2017)."""
 
     builder = "transformer.Transformer"
     reads = tuple(OPTIONAL)
@@ -103,10 +103,10 @@ class Decoder(Model, name="decoder"):
 
 
 class EncoderDecoder(Model, name="encoder_decoder"):
-    """A Transformer that reads a source both ways, and one that looks at it and writes (Vaswani et al., 2017)."""
+    """A bidirectional Transformer reads a source, and a causal one attends to it and writes (Vaswani et al., 2017)."""
 
     cross: Literal["nope", "same"] = "nope"
-    """What the scheme does between the two: nothing, as published, or the same, where it is defined."""
+    """The scheme of cross attention: "nope", as published, or "same" as within sequences, where that is defined."""
 
     builder = "encoder_decoder.EncoderDecoder"
     reads = tuple(OPTIONAL)
@@ -115,7 +115,7 @@ class EncoderDecoder(Model, name="encoder_decoder"):
     causal = True
 
     def weights(self, run):
-        return 2 * _transformer(run) + 4 * run.width**2  # a layer of each, and what looks at the source
+        return 2 * _transformer(run) + 4 * run.width**2  # a layer of each, and cross attention
 
 
 class RNN(Model, name="rnn"):
@@ -134,7 +134,7 @@ class LSTM(Model, name="lstm"):
 
     bidirectional: bool = False
     forget: float = 1.0
-    """What the forget gate's bias starts at, so that memory lasts at the start (Jozefowicz et al., 2015)."""
+    """Initial bias of the forget gate; a positive one makes memory last at the start (Jozefowicz et al., 2015)."""
 
     builder = "recurrent.Recurrent"
 
@@ -154,8 +154,10 @@ class GRU(Model, name="gru"):
 
 
 class RNNSearch(Model, name="rnnsearch"):
-    """A bidirectional network reads, another writes and looks by additive attention at what was read (Bahdanau et al.,
-    2014); where a task has no source, it reads the tokens themselves."""
+    """A bidirectional network reads, another attends to it by additive attention and writes (Bahdanau et al., 2014).
+
+    Where a task has no source, the reader reads the tokens.
+    """
 
     builder = "search.RNNSearch"
     source = "where there is one"
@@ -178,14 +180,14 @@ class Convolution(Model, name="convolution"):
 
     def validate(self):
         if self.k < 1:
-            raise ValueError(f"convolution has k taps, which is {self.k}; it is at least 1.")
+            raise ValueError(f"The setting 'k' of 'convolution' must be at least 1, not {self.k}.")
 
     def weights(self, run):
         return self.k * run.width**2
 
 
 class Averaging(Model, name="averaging"):
-    """A bag of words: the mean of all tokens in sight through feed-forward layers (Iyyer et al., 2015)."""
+    """A bag of words: the mean of all visible tokens, through feed-forward layers (Iyyer et al., 2015)."""
 
     bidirectional: bool = False
 
@@ -219,11 +221,11 @@ def full(model: Model) -> str:
 
 
 def check(model: Model, settings: dict[str, Any]) -> None:
-    """Refuse settings of a run that this model has no use for."""
+    """Raise `ValueError` for settings of a run that this model ignores."""
     for name, usual in OPTIONAL.items():
         if name not in model.reads and settings[name] != usual:
             others = ", ".join(n for n in MODELS.names() if name in MODELS.find(n).reads)
             raise ValueError(
                 f"{name} is {settings[name]!r}, but {model.name!r} has no {name}; leave it at {usual!r}, or take one of"
-                f" {others}."
+                f" the models {others}."
             )

@@ -1,4 +1,4 @@
-"""Layers stacked by period and run by one scan, and what each is told."""
+"""Layers stacked by period and run by one scan, with the positions and the cache of each."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from posenc.attention.cache import Cache
 from posenc.coordinates import place
-from posenc.core.compose import Pattern
-from posenc.lab.models.decoding import part, placed
-from posenc.lab.models.inputs import Inputs, told
+from posenc.core.compose import Pattern, Windowed, axes, bare
+from posenc.core.distances import drawn
+from posenc.core.masks import Window
+from posenc.lab.models.interface import Inputs, coordinate_inputs
 from posenc.naming import spec
 
 UNROLLED = 8
@@ -25,38 +27,39 @@ def schemes(scheme: Any) -> tuple[Any, ...]:
 
 
 def periods(scheme: Any, depth: int) -> int:
-    """How many periods make this depth; refuses a depth that is no multiple."""
+    """The number of periods in a model of this depth; raises `ValueError` unless the depth is a multiple of one."""
     many, left = divmod(depth, len(schemes(scheme)))
     if left:
-        raise ValueError(f"A depth of {depth} is no multiple of the {len(schemes(scheme))} layers of {spec(scheme)}.")
+        layers = len(schemes(scheme))
+        raise ValueError(f"depth={depth} must be a multiple of the pattern's {layers} layers ({spec(scheme)}).")
     return many
 
 
-def through(
+def scan_layers(
     layer: Callable[..., tuple[Array, Any]],
     x: Float[Array, "B T D"],
     blocks: Sequence[Any],
-    beside: Sequence[Any] | None = None,
+    states: Sequence[Any] | None = None,
 ) -> tuple[Float[Array, "B T D"], tuple[Any, ...]]:
-    """What all layers make of x, in order, and what they give beside it, stacked as their blocks are.
+    """x after all layers in order, and each layer's new state (such as its cache), stacked as the blocks are.
 
-    `layer(x, n, i, block, beside)` is the n-th of all and the i-th of its period.
+    `layer(x, n, i, block, state)` is layer n of the model and layer i of its period; it returns x and the new state.
     """
     many = jax.tree.leaves(blocks[0])[0].shape[0]
 
     def period(x, turn):
-        n, blocks, beside = turn
-        given = []
-        for i, (block, own) in enumerate(zip(blocks, beside, strict=True)):
-            x, more = layer(x, n * len(blocks) + i, i, block, own)
-            given.append(more)
-        return x, tuple(given)
+        n, blocks, states = turn
+        new = []
+        for i, (block, state) in enumerate(zip(blocks, states, strict=True)):
+            x, state = layer(x, n * len(blocks) + i, i, block, state)
+            new.append(state)
+        return x, tuple(new)
 
-    turns = jnp.arange(many), tuple(blocks), (None,) * len(blocks) if beside is None else tuple(beside)
+    turns = jnp.arange(many), tuple(blocks), (None,) * len(blocks) if states is None else tuple(states)
     return jax.lax.scan(period, x, turns, unroll=min(many, UNROLLED))
 
 
-def about(
+def attention_arguments(
     s: Any,
     n: int | Int[Array, ""],
     inputs: Inputs,
@@ -65,9 +68,47 @@ def about(
     train: bool = False,
     new: tuple[Any, int] | None = None,
 ) -> dict[str, Any]:
-    """What attention under the scheme s is told of a sequence in the n-th layer: of all its tokens, or of `new` ones,
-    the first and how many."""
-    positions, segments = place(s, key, told(inputs), layer=n, train=train), inputs.valid.astype(jnp.int32)
+    """Positions and segments for attention under scheme s in layer n: of all tokens, or with `new = (first, number)`
+    of those tokens alone."""
+    positions = place(s, key, coordinate_inputs(inputs), layer=n, train=train)
+    segments = inputs.valid.astype(jnp.int32)
     if new is not None:
-        positions, segments = placed(s, positions, *new), part(segments, *new)
+        positions, segments = slice_positions(s, positions, *new), slice_tokens(segments, *new)
     return {"positions": positions, "segments": segments}
+
+
+def slice_tokens(a: Array, first: int | Int[Array, ""], new: int) -> Array:
+    """`new` tokens of `[B, T, ...]` from `first` on."""
+    return jax.lax.dynamic_slice_in_dim(a, first, new, 1)
+
+
+def slice_positions(scheme: Any, positions: Any, first: int | Int[Array, ""], new: int) -> Any:
+    """The positions of `new` tokens from `first` on, out of those that `posenc.place` returned for the whole text."""
+    if drawn(positions):
+        raise ValueError(
+            "Sampled distances are drawn for a whole sequence, so generating token by token is impossible; take another"
+            " coordinate."
+        )
+
+    def one(a, many):
+        if isinstance(many, tuple):
+            return tuple(one(*pair) for pair in zip(a, many, strict=True))
+        a = jnp.asarray(a)
+        return jax.lax.dynamic_slice_in_dim(a, first, new, a.ndim - (1 if many == 1 else 2))
+
+    return one(positions, axes(bare(scheme)))
+
+
+def empty_caches(
+    scheme: Any, attention: Any, positions: Any, *, batch: int, length: int, most: int, dtype: Any, tied: Any
+) -> Cache:
+    """Empty caches for one layer of the period, stacked as its blocks are; a ring where a window forgets old keys."""
+    plain, left = bare(scheme), scheme.narrow(Window(None, 0)).left if isinstance(scheme, Windowed) else None
+    keeps = left is None or "reencoded" in plain.limits or plain.reads in ("row", "heads")
+    capacity = length if keeps else min(length, left + most)
+    kind = jnp.result_type(*jax.tree.leaves(positions)) if jax.tree.leaves(positions) else jnp.int32
+    one = jax.tree.map(lambda a: a[0], attention)
+    ring = capacity < length
+    cache = one.empty(batch=batch, capacity=capacity, dtype=dtype, positions=kind, ring=ring, tied=tied)
+    layers = jax.tree.leaves(attention)[0].shape[0]
+    return jax.tree.map(lambda a: jnp.broadcast_to(a, (layers, *a.shape)), cache)

@@ -1,9 +1,8 @@
-"""Layer normalisation, and dropout: in training, features are left out at random (Srivastava et al., 2014).
+"""Layer normalisation, and dropout: in training, random features are set to zero (Srivastava et al., 2014).
 
     y = x ⊙ m / (1 - rate),   m = 1 with probability 1 - rate, else 0
 
-What is left out is drawn by place in the model and position by position, so a batch that is padded further loses the
-same features.
+m is drawn separately for each site of the model and each position, so more padding does not change it.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from posenc.lab.models.draws import meant
+from posenc.lab.models.draws import named_key
 
 
 class Dropout:
-    """`drop.at("layer", 3).at("feed")(x)`: each place has a key of its own. Without a key nothing is left out."""
+    """`drop.at("layer", 3).at("feed")(x)`: each site has its own key. Without a key, `x` is returned unchanged."""
 
     def __init__(self, rate: float, key: PRNGKeyArray | None):
         self.rate, self.key = rate, key
 
-    def at(self, *words: str | int | Array) -> Dropout:
-        """Dropout at a place in the model."""
-        return self if self.key is None else Dropout(self.rate, meant(self.key, *words))
+    def at(self, *names: str | int | Array) -> Dropout:
+        """Dropout at a site of the model."""
+        return self if self.key is None else Dropout(self.rate, named_key(self.key, *names))
 
     def __call__(self, x: Float[Array, "B T D"]) -> Float[Array, "B T D"]:
         if self.key is None:
@@ -33,17 +32,16 @@ class Dropout:
         return jnp.where(kept, x / (1 - self.rate), 0)
 
 
-NOTHING = Dropout(0.0, None)
-"""Leaves everything in."""
+NO_DROPOUT = Dropout(0.0, None)
 
 
 def dropout(rate: float, key: PRNGKeyArray, train: bool) -> Dropout:
-    """Dropout of one forward pass. The key may draw other things too: it is folded by a word."""
-    return Dropout(rate, key).at("dropout") if train and rate else NOTHING
+    """Dropout of one forward pass. The key may serve other draws too: dropout folds its own name into it."""
+    return Dropout(rate, key).at("dropout") if train and rate else NO_DROPOUT
 
 
 def normalise(x: Float[Array, "... width"], scale: Float[Array, " width"]) -> Float[Array, "... width"]:
-    """x over its deviation from its mean, with a scale and no shift (Ba et al., 2016), in float32 at least."""
+    """Layer normalisation with a scale and no shift (Ba et al., 2016), computed in float32 at least."""
     exact = x.astype(jnp.promote_types(x.dtype, jnp.float32))
     exact = exact - exact.mean(-1, keepdims=True)
     exact = exact * jax.lax.rsqrt((exact**2).mean(-1, keepdims=True) + 1e-6)

@@ -1,12 +1,12 @@
-"""Recurrent networks: layers of Flax's own cells, run from left to right, or both ways and their states side by side.
+"""Recurrent networks: layers of Flax's cells, run from left to right, or in both directions with states concatenated.
 
     rnn    h' = tanh(W x + U h + b)
     gru    r, z = σ(W x + U h + b),   n = tanh(W x + b + r ⊙ U h),   h' = (1 - z) ⊙ n + z ⊙ h
     lstm   i, f, o = σ(W x + U h + b),   g = tanh(W x + U h + b),   c' = f ⊙ c + i ⊙ g,   h' = o ⊙ tanh(c')
 
-Each gate has its own rows of W, U and b; gru's n has no bias within. States begin at zero, and padding leaves them as
-they are. W is N(0, 1 / inputs) at the start, U orthogonal gate by gate, where Flax draws it so for all gates at once.
-States are float32 at least.
+Each gate has its own rows of W, U and b; gru's n has no bias inside r ⊙ U h. States start at zero, and padding does not
+change them. Initially W is N(0, 1 / inputs) and U is orthogonal for each gate, where Flax draws one orthogonal matrix
+for all gates. States are float32 at least.
 """
 
 from __future__ import annotations
@@ -22,26 +22,25 @@ from posenc.core.scheme import bias_dtype
 from posenc.lab.models import kinds
 from posenc.lab.models.draws import cut
 from posenc.lab.models.ends import Ends, only_input
-from posenc.lab.models.inputs import Inputs
+from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.parts import dropout
-from posenc.lab.models.shape import Shape
 from posenc.numerics.orthogonal import haar
 
 CELLS = {"rnn": nnx.SimpleCell, "lstm": nnx.OptimizedLSTMCell, "gru": nnx.GRUCell, "rnnsearch": nnx.GRUCell}
 
 
 class Layer(nnx.Module):
-    """One cell from the first token to the last, and in a layer that sees both ways one more back."""
+    """One cell from the first token to the last, and in a bidirectional layer a second one backwards."""
 
     def __init__(self, model: Any, inputs: int, width: int, *, rngs: Any):
         self.ahead = cell(model, inputs, width, rngs)
-        self.both = getattr(model, "bidirectional", True)
-        if self.both:
+        self.bidirectional = getattr(model, "bidirectional", True)
+        if self.bidirectional:
             self.back = cell(model, inputs, width, rngs)
 
     def __call__(self, x: Float[Array, "B T D"], valid: Bool[Array, "B T"]) -> Float[Array, "B T features"]:
         h = states(self.ahead, x, valid)
-        if not self.both:
+        if not self.bidirectional:
             return h
         return jnp.concatenate([h, states(self.back, x[:, ::-1], valid[:, ::-1])[:, ::-1]], -1)
 
@@ -54,10 +53,10 @@ class Recurrent(Ends):
         features = (1 + shape.model.bidirectional) * shape.dims.width
         *blocks, outer = cut([*stack(shape.model, shape), (lambda r: self._outer(r, features=features), None)], key)
         self.blocks = nnx.List(blocks)
-        self._keep(*outer)
+        self._set_outer(*outer)
 
     def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
-        """Padding changes no state. `key` draws positions, where coordinates are random, and what dropout leaves."""
+        """Padding changes no state. `key` draws random positions and dropout."""
         drop = dropout(self.shape.dropout, key, train)
         x = self.enter(inputs, key, train)
         for n, block in enumerate(self.blocks):
@@ -66,7 +65,7 @@ class Recurrent(Ends):
 
 
 def stack(model: Any, shape: Shape) -> list[tuple[Any, None]]:
-    """What builds each layer: the first reads the input, the others the states below."""
+    """A builder for each layer: the first reads the input, the others the states of the layer below."""
     width = shape.dims.width
     features = (1 + getattr(model, "bidirectional", True)) * width
     return [
@@ -76,7 +75,7 @@ def stack(model: Any, shape: Shape) -> list[tuple[Any, None]]:
 
 
 def cell(model: Any, inputs: int, width: int, rngs: Any) -> Any:
-    """A cell of Flax with weights from `rngs.params.normal`."""
+    """A Flax cell with weights from `rngs.params.normal`."""
     scaled = lambda key, shape, dtype: rngs.params.normal(shape) * shape[0] ** -0.5  # noqa: E731
     rotation = lambda key, shape, dtype: orthogonal(rngs.params.normal, *shape)  # noqa: E731
     made = CELLS[model.name](inputs, width, dtype=None, kernel_init=scaled, recurrent_kernel_init=rotation, rngs=rngs)

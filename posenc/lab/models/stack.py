@@ -1,4 +1,4 @@
-"""Layers under a scheme, with what stands before and after them: a Transformer, or one side of one that has two."""
+"""A stack of layers under a scheme, with embedding and readout: a Transformer, or one side of an encoder-decoder."""
 
 from __future__ import annotations
 
@@ -12,79 +12,89 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from posenc.attention.cache import Cache
 from posenc.coordinates import place
 from posenc.core.compose import Pattern, bare
-from posenc.lab.models.attentions import under
-from posenc.lab.models.decoding import empty, part
+from posenc.lab.models.attentions import with_attention
 from posenc.lab.models.draws import Build
 from posenc.lab.models.ends import Ends
-from posenc.lab.models.inputs import Inputs, told
-from posenc.lab.models.layers import about, periods, schemes, through
+from posenc.lab.models.interface import Inputs, Shape, coordinate_inputs
+from posenc.lab.models.layers import (
+    attention_arguments,
+    empty_caches,
+    periods,
+    scan_layers,
+    schemes,
+    slice_tokens,
+)
 from posenc.lab.models.parts import dropout, normalise
-from posenc.lab.models.shape import Shape
 from posenc.naming import spec
 
 
-def alone(x: Float[Array, "B T D"], n: Any, i: int, block: Any, cache: Cache | None, **own: Any) -> tuple[Array, Any]:
-    """A layer that looks at nothing but its own sequence."""
-    return (block(x, **own), None) if cache is None else block(x, cache=cache, **own)
+def self_attention_layer(
+    x: Float[Array, "B T D"], n: Any, i: int, block: Any, cache: Cache | None, **arguments: Any
+) -> tuple[Array, Any]:
+    """A layer that attends within its sequence only."""
+    return (block(x, **arguments), None) if cache is None else block(x, cache=cache, **arguments)
 
 
 class Stack(Ends):
     """A base of Transformers. It holds `blocks`, one for each layer of a period, stacked, and the `scale` of a norm.
 
-    What the layers are and draw is said with `builds`, and kept with `take`: two stacks may share one draw.
+    `builders` lists how its parameters are built, and `set_parameters` stores the results: two stacks may share one
+    draw.
     """
 
     def __init__(self, scheme: Any, shape: Shape):
-        composed = under(shape.attention, scheme, shape.dims)
+        composed = with_attention(shape.attention, scheme, shape.dims)
         self.input = composed.input if isinstance(composed, Pattern) else composed
         self.shape, self.periods = shape, periods(scheme, shape.depth)
         self.plain, self.layers = schemes(scheme), schemes(composed)
-        """The schemes of a period, as they were given, and on the model's attention."""
+        """The schemes of a period, alone and combined with the model's attention."""
 
-    def builds(self, layer: Callable[[int, Any], Any]) -> list[tuple[Build, int | None]]:
-        """What is to be cut for it from the draw; `layer(i, rngs)` makes the i-th of a period."""
-        made = [(lambda rngs, i=i: layer(i, rngs), self.periods) for i in range(len(self.layers))]
-        return [*made, (lambda rngs: self._outer(rngs, self.layers), None)]
+    def builders(self, layer: Callable[[int, Any], Any]) -> list[tuple[Build, int | None]]:
+        """The builders that `draws.cut` takes; `layer(i, rngs)` builds layer i of a period."""
+        blocks = [(lambda rngs, i=i: layer(i, rngs), self.periods) for i in range(len(self.layers))]
+        return [*blocks, (lambda rngs: self._outer(rngs, self.layers), None)]
 
-    def take(self, made: list[Any]) -> None:
-        """Keep what was cut."""
-        *blocks, outer = made
+    def set_parameters(self, built: list[Any]) -> None:
+        """Store what the builders returned."""
+        *blocks, outer = built
         self.blocks = nnx.List(blocks)
-        self._keep(*outer)
+        self._set_outer(*outer)
         self.scale = nnx.Param(jnp.ones(self.shape.dims.width))
 
     def shared(self, i: int) -> Any:
-        """What layers share of the parameters of the i-th scheme of a period."""
+        """The parameters of the i-th scheme of a period that all layers share."""
         return self.tied.get_value()[spec(bare(self.layers[i]))]
 
     def caches(self, inputs: Inputs, key: PRNGKeyArray, most: int) -> tuple[Cache, ...]:
-        """Empty caches of the layers of a period, as `posenc.lab.models.decoding` says."""
-        (batch, length), given = inputs.tokens.shape, told(inputs)
+        """Empty caches for the layers of a period, when a call adds at most `most` tokens."""
+        (batch, length), coordinates = inputs.tokens.shape, coordinate_inputs(inputs)
         sizes = {"batch": batch, "length": length, "most": most, "dtype": self.shape.dtype}
-        each = enumerate(zip(self.layers, self.blocks, strict=True))
-        return tuple(empty(s, b.attention, place(s, key, given), tied=self.shared(i), **sizes) for i, (s, b) in each)
+        return tuple(
+            empty_caches(s, b.attention, place(s, key, coordinates), tied=self.shared(i), **sizes)
+            for i, (s, b) in enumerate(zip(self.layers, self.blocks, strict=True))
+        )
 
     def states(
         self,
         inputs: Inputs,
         key: PRNGKeyArray,
-        layer: Callable[..., tuple[Array, Any]] = alone,
+        layer: Callable[..., tuple[Array, Any]] = self_attention_layer,
         *,
         train: bool = False,
         new: tuple[Any, int] | None = None,
-        beside: Any = None,
+        states: Any = None,
     ) -> tuple[Float[Array, "B T D"], tuple[Any, ...]]:
-        """The tokens after the last layer and its norm, and what the layers give beside them.
+        """The tokens after the last layer and its norm, and the new states of the layers, such as caches.
 
-        `new` says the first and how many, else it is all of them. A `layer` is that of `lab.models.layers.through`,
-        and is told besides what attention is told, and where it drops out.
+        `new = (first, number)` restricts the tokens; the default is all. `layer` is called as in
+        `lab.models.layers.scan_layers`, and also gets the arguments of attention and its dropout.
         """
         drop = dropout(self.shape.dropout, key, train)
 
-        def one(x, n, i, block, beside):
-            own = about(self.layers[i], n, inputs, key, train=train, new=new)
-            return layer(x, n, i, block, beside, drop=drop.at("layer", n), tied=self.shared(i), **own)
+        def one(x, n, i, block, state):
+            arguments = attention_arguments(self.layers[i], n, inputs, key, train=train, new=new)
+            return layer(x, n, i, block, state, drop=drop.at("layer", n), tied=self.shared(i), **arguments)
 
         x = self.enter(inputs, key, train)
-        x, beside = through(one, x if new is None else part(x, *new), self.blocks, beside)
-        return normalise(x, self.scale.get_value()) if self.shape.norm == "pre" else x, beside
+        x, states = scan_layers(one, x if new is None else slice_tokens(x, *new), self.blocks, states)
+        return normalise(x, self.scale.get_value()) if self.shape.norm == "pre" else x, states

@@ -1,8 +1,8 @@
-"""What mixes neighbouring tokens before the first layer: order without positions, as controls.
+"""Stems: layers that mix neighbouring tokens before the first layer, as controls that have order without positions.
 
-A stem is part of the model, not of the registry of schemes: `Run(stem="conv(k=4)")`. Small frozen dataclasses, pure
-functions of one sequence. In a decoder all look back only; none looks into another document, and padding is passed
-over. Parameters are a plain dict that the model owns.
+A stem is part of the model, not a registered scheme: `Run(stem="conv(k=4)")`. Stems are small frozen dataclasses and
+pure functions of one sequence. In a decoder they read earlier tokens only; they never read another document, and they
+skip padding. Parameters are a plain dict that the model holds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Normal = Callable[[tuple[int, ...]], Array]
 
 @dataclass_transform(frozen_default=True)
 class Stem:
-    """`x [L, D]` to `[L, D]`. Subclasses are final frozen dataclasses, named by the class statement."""
+    """A function from `x [L, D]` to `[L, D]`. Subclasses are final frozen dataclasses, named by the class statement."""
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
     name: ClassVar[str]
@@ -46,33 +46,35 @@ class Stem:
         self.validate()
 
     def validate(self) -> None:
-        """Refuse settings that have no meaning, in one `ValueError` sentence."""
+        """Raise `ValueError`, in one sentence, for settings without a meaning."""
 
     def init(self, normal: Normal, dims: Dims) -> dict[str, Array]:
-        """Parameters, from unit normal draws of a shape."""
+        """Initial parameters; `normal(shape)` draws unit normal numbers."""
         return {}
 
     def __call__(
         self, p: dict[str, Array], x: Float[Array, "L D"], segment: Int[Array, " L"], causal: bool
     ) -> Float[Array, "L D"]:
         """The sequence, every token mixed with its neighbours."""
-        raise TypeError(f"{type(self).__name__} does not say what it makes of a sequence.")
+        raise TypeError(
+            f"{type(self).__name__} must define __call__(p, x, segment, causal), which returns the new sequence."
+        )
 
 
 class Conv(Stem, name="conv"):
-    """A short convolution of each feature, added to it (as in Thinking Machines' Inkling, 2026, on keys and values).
+    """A short convolution of each feature, added to it (as Thinking Machines' Inkling, 2026, has on keys and values).
 
         y_t = x_t + Σ_{n<k} w_{k-1-n} ⊙ x_{t-n}
 
-    Taps come in the order of the sequence. Where a model sees both ways they stand around the token, the odd one in the
-    past. They are N(0, 1/k) at the start.
+    Taps are in the order of the sequence. In a bidirectional model they are centred on the token, with the odd tap in
+    the past. They start as N(0, 1/k).
     """
 
     k: int = 4
 
     def validate(self):
         if self.k < 1:
-            raise ValueError(f"conv has k taps, which is {self.k}; it is at least 1.")
+            raise ValueError(f"The setting 'k' of 'conv' must be at least 1, not {self.k}.")
 
     def init(self, normal, dims):
         return {"taps": normal((self.k, dims.width)) * self.k**-0.5}
@@ -91,8 +93,8 @@ class Shift(Stem, name="shift"):
 
         y_t = α_t x_{t-1} + (1 - α_t) x_t,   α_t = σ(A x_t + a),  one for each head
 
-    Before the first token of a document stand zeros. The authors shift keys and values; here it is the input that is
-    shifted, also where a model sees both ways. At the start A is N(0, 1/D) and a is 0, so both have about a half.
+    The token before the first of a document counts as zeros. The authors shift keys and values; here the input is
+    shifted, in bidirectional models too. Initially A is N(0, 1/D) and a is 0, so both terms weigh about a half.
     """
 
     def init(self, normal, dims):
@@ -108,8 +110,8 @@ class GRU(Stem, name="gru"):
         z, r = σ(W x_t + U h_{t-1} + b),   n = tanh(W x_t + b + r ⊙ (U h_{t-1} + c)),   h_t = (1 - z) n + z h_{t-1}
         y_t = x_t + h_t
 
-    Each has its own rows of W, U and b. Where a model sees both ways, a second one runs from the end, and both are
-    added. h is zero before each document. Weights are N(0, 1/D) at the start, the rest 0.
+    Each gate has its own rows of W, U and b. In a bidirectional model a second unit runs from the end, and both are
+    added. h is zero before each document. Weights start as N(0, 1/D), biases as 0.
     """
 
     def init(self, normal, dims):
@@ -126,12 +128,14 @@ class GRU(Stem, name="gru"):
 
 
 def parse(text: str) -> Stem | None:
-    """The stem that a text names, nothing for "none"."""
+    """The stem that a text names; `None` for "none"."""
     tree = grammar.read(text)
     if not isinstance(tree, grammar.Call):
         raise ValueError(f"{text!r} is not one stem; write one name with settings, for example 'conv(k=4)'.")
     if tree.name == NONE and tree != grammar.Call(NONE):
-        raise ValueError(f"{NONE!r} stands for no stem, so it has no settings; leave them out, or name a stem.")
+        raise ValueError(
+            f"{NONE!r} means that there is no stem, so it takes no settings; leave them out or name a stem."
+        )
     return None if tree.name == NONE else STEMS.make(tree)
 
 
@@ -141,7 +145,7 @@ def full(stem: Stem) -> str:
 
 
 def before(x: Float[Array, "L D"], segment: Int[Array, " L"], n: int) -> Float[Array, "L n+1 D"]:
-    """Each token after the n before it in its document, zeros where there are not so many."""
+    """Each token with the n tokens before it in its document; zeros where there are fewer."""
     return recent(x, segment, none(n, x.shape[-1]))[0]
 
 
@@ -152,7 +156,7 @@ def shifted(
     bias: Float[Array, " H"],
     segment: Int[Array, " L"],
 ) -> Float[Array, "L W"]:
-    """y mixed with the y of the token before, by a share for each head that x gives."""
+    """y mixed with the y of the token before; x determines the share for each head."""
     share = jax.nn.sigmoid(x @ mix.astype(x.dtype) + bias[None, :].astype(x.dtype))
     share = jnp.repeat(share, y.shape[-1] // share.shape[-1], -1)
     return share * before(y, segment, 1)[:, 0] + (1 - share) * y
@@ -164,13 +168,13 @@ def recurrent(p: dict[str, Any], x: Float[Array, "L D"], segment: Int[Array, " L
 
     def step(carry, token):
         h, document = carry
-        told, own = token
-        h = jnp.where((own > 0) & (own != document), 0.0, h)
-        now, past = jnp.split(told, 3), jnp.split(h @ p["u"], 3)
+        projected, segment = token
+        h = jnp.where((segment > 0) & (segment != document), 0.0, h)
+        now, past = jnp.split(projected, 3), jnp.split(h @ p["u"], 3)
         z, r = (jax.nn.sigmoid(a + b) for a, b in zip(now[:2], past[:2], strict=True))
         new = (1 - z) * jnp.tanh(now[2] + r * (past[2] + p["c"])) + z * h
-        real = own > 0
-        return (jnp.where(real, new, h), jnp.where(real, own, document)), jnp.where(real, new, 0.0)
+        real = segment > 0
+        return (jnp.where(real, new, h), jnp.where(real, segment, document)), jnp.where(real, new, 0.0)
 
     first = jnp.zeros(x.shape[-1], inside.dtype), jnp.zeros((), segment.dtype)
     return jax.lax.scan(step, first, (inside, segment))[1]

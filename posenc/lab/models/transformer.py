@@ -1,7 +1,7 @@
 """The Transformer we train, encoder or decoder, under any scheme or pattern of schemes (Vaswani et al., 2017).
 
 Layers are stacked by period and run by one scan; parameters that layers share are held once and closed over.
-Randomness comes in as a key: it draws positions where coordinates are random, and what dropout leaves.
+Randomness enters as a key, which draws random positions and dropout.
 """
 
 from __future__ import annotations
@@ -14,43 +14,43 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from posenc.attention.cache import Cache
-from posenc.lab.models.attentions import spread, under
+from posenc.lab.models.attentions import query_factor, with_attention
 from posenc.lab.models.draws import cut
-from posenc.lab.models.inputs import Inputs
-from posenc.lab.models.parts import NOTHING, Dropout, normalise
-from posenc.lab.models.shape import Shape
+from posenc.lab.models.interface import Inputs, Shape
+from posenc.lab.models.parts import NO_DROPOUT, Dropout, normalise
 from posenc.lab.models.stack import Stack
 from posenc.nnx import Attention
 
 
 class Block(nnx.Module):
-    """One layer: attention, then a feed-forward layer, each beside a residual, with norms before or after."""
+    """One layer: attention, then a feed-forward layer, each with a residual connection and a norm before or after."""
 
     def __init__(self, scheme: Any, shape: Shape, *, rngs: Any):
-        width, hidden, composed = shape.dims.width, shape.hidden, under(shape.attention, scheme, shape.dims)
+        width, hidden = shape.dims.width, shape.hidden
+        composed = with_attention(shape.attention, scheme, shape.dims)
         self.norm = shape.norm
         self.attention = Attention(composed, shape.dims, rngs=rngs, embedded=True, tied=False)
-        self.attention.query = nnx.Param(self.attention.query.get_value() * spread(scheme, composed, shape.dims))
+        self.attention.query = nnx.Param(self.attention.query.get_value() * query_factor(scheme, composed, shape.dims))
         self.up = nnx.Param(rngs.params.normal((width, hidden)) * width**-0.5)
         self.down = nnx.Param(rngs.params.normal((hidden, width)) * hidden**-0.5)
         self.scales = nnx.Param(jnp.ones((2, width)))
 
     def __call__(
-        self, x: Float[Array, "B T D"], *, drop: Dropout = NOTHING, cache: Cache | None = None, **about: Any
+        self, x: Float[Array, "B T D"], *, drop: Dropout = NO_DROPOUT, cache: Cache | None = None, **arguments: Any
     ) -> Any:
-        """The tokens after this layer, and with a `cache` that cache with the new tokens in it."""
-        x, kept = self.look(x, drop, cache, **about)
+        """The tokens after this layer; with a `cache`, also that cache with the new tokens added."""
+        x, kept = self.attend(x, drop, cache, **arguments)
         x = self.feed(x, drop)
         return x if cache is None else (x, kept)
 
-    def look(self, x: Float[Array, "B T D"], drop: Dropout, cache: Cache | None, **about: Any) -> Any:
-        """The first half: attention, beside its residual."""
-        mixed = self.attention(self.before(x, 0), cache=cache, **about)
+    def attend(self, x: Float[Array, "B T D"], drop: Dropout, cache: Cache | None, **arguments: Any) -> Any:
+        """The first half: attention with its residual connection."""
+        mixed = self.attention(self.before(x, 0), cache=cache, **arguments)
         mixed, cache = (mixed, None) if cache is None else mixed
         return self.after(x + drop.at("attention")(mixed), 0), cache
 
     def feed(self, x: Float[Array, "B T D"], drop: Dropout) -> Float[Array, "B T D"]:
-        """The second half: the feed-forward layer, beside its residual."""
+        """The second half: the feed-forward layer with its residual connection."""
         return self.after(x + drop.at("feed")(self._feed(self.before(x, 1))), 1)
 
     def before(self, x, n):
@@ -69,19 +69,19 @@ class Transformer(Stack):
 
     def __init__(self, scheme: Any, shape: Shape, key: PRNGKeyArray):
         super().__init__(scheme, shape)
-        self.take(cut(self.builds(lambda i, rngs: Block(self.plain[i], shape, rngs=rngs)), key))
+        self.set_parameters(cut(self.builders(lambda i, rngs: Block(self.plain[i], shape, rngs=rngs)), key))
 
     def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
-        """Padding is seen by nobody. `key` draws positions, where coordinates are random, and what dropout leaves."""
+        """Padding affects no other token. `key` draws random positions and dropout."""
         return self.leave(self.states(inputs, key, train=train)[0])
 
     def begin(self, inputs: Inputs, key: PRNGKeyArray, most: int) -> tuple[Cache, ...]:
-        """Empty caches, for generation: see `posenc.lab.models.decoding`."""
+        """Empty caches, for generation: see `posenc.lab.models.interface`."""
         return self.caches(inputs, key, most)
 
     def proceed(
         self, caches: tuple[Cache, ...], inputs: Inputs, key: PRNGKeyArray, first: Any, new: int
     ) -> tuple[Float[Array, "B new classes"], tuple[Cache, ...]]:
         """The logits of `new` tokens from `first` on, and the caches with them."""
-        x, caches = self.states(inputs, key, new=(first, new), beside=caches)
+        x, caches = self.states(inputs, key, new=(first, new), states=caches)
         return self.leave(x), caches

@@ -15,7 +15,7 @@ from posenc.attention.arguments import placed
 from posenc.coordinates import check_reach
 from posenc.core.compose import Chain, Pattern, Placed, Windowed, bare
 from posenc.lab.models import attentions, kinds, stems
-from posenc.lab.models.inputs import inputs, told
+from posenc.lab.models.interface import coordinate_inputs, inputs
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import THEN, Knobs, Plan, Run
 from posenc.lab.store import folder
@@ -141,7 +141,7 @@ class _Examples(Mapping[str, Any]):
 def _told(task: Task, n: int) -> dict[str, Any]:
     """Of many examples; the schemes of a sweep share them."""
     batch = jax.jit(functools.partial(task.sample, n=n, batch=ROWS, n_max=n))(jax.random.key(0))
-    return told(inputs(batch))
+    return coordinate_inputs(inputs(batch))
 
 
 def lines(experiment: Experiment, runs: list[ResolvedRun], known: set[str]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.models.carry import anew
+from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
@@ -99,7 +99,7 @@ class Worker:
         for stage, end in whole:
             run, before = program(stage, stride, rows, sizes, self.how), state
             state = jax.block_until_ready(run.init(lane) if before is None else run.init(lane, before))
-            if before is not None and (parts := anew(before.model, state.model)):
+            if before is not None and (parts := fresh_parameters(before.model, state.model)):
                 self.watch.note(f"{label}: after step {begin}, parameters of {', '.join(parts)} start anew.")
                 self._log("anew", group=lines[0]["group"], step=begin, parts=parts)
             del before  # two states need not fit beside a step

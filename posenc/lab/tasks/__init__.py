@@ -1,6 +1,6 @@
-"""Synthetic tasks by name: `parse("token_k_back(k=3)")`. Each isolates something that positions are needed for.
+"""Synthetic tasks by name: `parse("token_k_back(k=3)")`. Each isolates one thing that positions are needed for.
 
-A task enters by its class statement; every module beside this one is imported, so a new file is a new family.
+A class statement registers a task. Every module of this package is imported, so a new file is found by itself.
 """
 
 import difflib
@@ -41,7 +41,7 @@ def spec(task: Task) -> str:
 
 
 def names() -> list[str]:
-    """The names of all tasks, strangers' included."""
+    """The names of all tasks, including those of other packages."""
     return _TASKS.names()
 
 

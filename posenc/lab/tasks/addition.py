@@ -23,9 +23,9 @@ from posenc.lab.tasks.digits import (
     carried,
     check_other,
     counts,
+    digit_coordinates,
     largest,
     number,
-    places,
     spelled,
     ways,
     written,
@@ -241,7 +241,7 @@ def _sums(task, key, n, n_max, k, form, other):
     strata = {f"digits_{word}": c for word, c in zip(WORDS, drawn, strict=False)}
     batch = prompted(task, n, length, prompt, p, answer, each * total, strata)
     i = jnp.arange(length, dtype=INT)[None, :] - 1
-    index, digit = places(i, [*lengths, total], each)
+    index, digit = digit_coordinates(i, [*lengths, total], each)
     batch = batch._replace(coords=batch.coords | {"digit": digit})
     if form.result == "plain" and form.padded != "both":
         return batch

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
-from posenc.lab.tasks.draw import INT, between, index, integers, look
+from posenc.lab.tasks.draw import INT, between, gather, index, integers
 from posenc.lab.tasks.layout import ended, slots
 from posenc.lab.tasks.strings import EVALUATION, SIZES
 from posenc.lab.tasks.task import Layout, Sizes, Task
@@ -189,7 +189,7 @@ def _two(key: PRNGKeyArray, n: Int[Array, " B"], n_max: int):
     x, y = positive(first, a, n_max), positive(second, jnp.maximum(b, 1), n_max)
     x = jnp.where(both[:, None], x, 1 - x)
     i, at = index(x), a[:, None]
-    text = jnp.where(i < at, x, jnp.where(i == at, SIGN, look(y, i - at - 1)))
+    text = jnp.where(i < at, x, jnp.where(i == at, SIGN, gather(y, i - at - 1)))
     return text, x, y, {"digits_a": a, "digits_b": jnp.where(both, b, 0)}
 
 
@@ -222,8 +222,8 @@ class ComputeSqrt(Task, name="compute_sqrt"):
     def make(self, key, n, n_max):
         bits = positive(key, n, n_max)
         first = 2 * jnp.arange((n_max + 1) // 2, dtype=INT)[None, :] - (n % 2)[:, None]
-        high = jnp.where(first < 0, 0, look(bits, first))  # an odd length gets a zero in front
-        answer = root(2 * high + look(bits, first + 1))
+        high = jnp.where(first < 0, 0, gather(bits, first))  # an odd length gets a zero in front
+        answer = root(2 * high + gather(bits, first + 1))
         return slots(self, n, self.tokens(n_max), bits, n, answer, (n + 1) // 2)
 
     def answer(self, prompt):

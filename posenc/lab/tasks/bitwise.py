@@ -11,7 +11,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.tasks.digits import Other, check_other, counts, largest, places, spelled, ways
+from posenc.lab.tasks.digits import Other, check_other, counts, digit_coordinates, largest, spelled, ways
 from posenc.lab.tasks.draw import INT, between, integers
 from posenc.lab.tasks.layout import prompted
 from posenc.lab.tasks.task import Layout, Sizes, Task
@@ -74,7 +74,7 @@ class BitwiseOr(Task, name="bitwise_or"):
         strata = {"bits_a": drawn[0], "bits_b": drawn[1]}
         batch = prompted(self, n, length, prompt, drawn[0] + drawn[1] + 1, jnp.maximum(*values), total, strata)
         i = jnp.arange(length, dtype=INT)[None, :] - 1
-        return batch._replace(coords=batch.coords | {"digit": places(i, [*drawn, total])[1]})
+        return batch._replace(coords=batch.coords | {"digit": digit_coordinates(i, [*drawn, total])[1]})
 
     def _one(self, key, n):
         """Lengths, where the one is, and in which string: uniform over all triples whose longer string has n bits."""

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from posenc.lab.tasks.draw import FLOAT, INT, between, integers, look, pick, put, uniforms
+from posenc.lab.tasks.draw import FLOAT, INT, between, gather, integers, pick, put, uniforms
 from posenc.lab.tasks.layout import one_slot
 from posenc.lab.tasks.strings import EVALUATION, SIZES
 from posenc.lab.tasks.task import Layout, Sizes, Task
@@ -50,7 +50,7 @@ def expressions(key: PRNGKeyArray, n: Int[Array, " B"], n_max: int, operators: i
         [d, jnp.full_like(d, MINUS), jnp.full_like(d, OPEN), op],
         CLOSE,
     ).astype(INT)
-    value = _value(length, left, d, look(op, i + 1 + left))
+    value = _value(length, left, d, gather(op, i + 1 + left))
     step = jnp.where(i < n[:, None], (text == OPEN).astype(INT) - (text == CLOSE).astype(INT), 0)
     return Expressions(text, value, jnp.max(jnp.cumsum(step, axis=1, dtype=INT), axis=1))
 

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc.lab.tasks.coupling import copied
-from posenc.lab.tasks.draw import INT, between, integers, look
+from posenc.lab.tasks.draw import INT, between, gather, integers
 from posenc.lab.tasks.layout import prompted
 from posenc.lab.tasks.task import Layout, Sizes, Task
 from posenc.language.registry import later
@@ -98,7 +98,7 @@ class Copy(Task, name="copy"):
             if self.variant == "random":
                 return x, x
             j, middle = jnp.arange(2 * n_max + 1, dtype=INT)[None, :], n[:, None]
-            return x, jnp.where(j == middle, self.symbols, look(x, jnp.where(j < middle, j, j - middle - 1)))
+            return x, jnp.where(j == middle, self.symbols, gather(x, jnp.where(j < middle, j, j - middle - 1)))
         word, other = jax.random.split(key)
         a = integers(word, n.shape[0], 1, self.symbols)
         if self.variant != "substitute":
@@ -159,7 +159,7 @@ class Reverse(Task, name="reverse"):
         j = jnp.arange(self._answer(n_max), dtype=INT)[None, :]
         again = j - middle - 1  # the place in what follows NEXT
         where = jnp.where(j < middle, middle - 1 - j, again if self.variant == "then_copy" else middle - 1 - again)
-        said = jnp.where(j == middle, self.symbols, look(x, where))  # NEXT, or what stands behind a single answer
+        said = jnp.where(j == middle, self.symbols, gather(x, where))  # NEXT, or what stands behind a single answer
         batch = prompted(self, n, self.tokens(n_max), x, n, said, self._answer(n))
         if self.variant != "once":
             return batch

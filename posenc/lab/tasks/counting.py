@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.tasks.draw import INT, between, integers, places
+from posenc.lab.tasks.draw import INT, between, distinct_positions, integers
 from posenc.lab.tasks.layout import one_slot
 from posenc.lab.tasks.task import Layout, Sizes, Task
 
@@ -38,7 +38,7 @@ class CountSymbol(Task, name="count_symbol"):
     def make(self, key, n, n_max):
         word, place, much = jax.random.split(key, 3)
         count = between(much, 0, jnp.full_like(n, self.most))
-        chosen = places(place, n, self.most, n_max)
+        chosen = distinct_positions(place, n, self.most, n_max)
         live = jnp.arange(self.most, dtype=INT)[None, :] < count[:, None]
         row = jnp.arange(n_max, dtype=INT)[None, None, :]
         marked = ((chosen[:, :, None] == row) & live[:, :, None]).any(axis=1)

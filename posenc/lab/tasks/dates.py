@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.lab.tasks.draw import INT, between, look
+from posenc.lab.tasks.draw import INT, between, gather
 from posenc.lab.tasks.layout import translated
 from posenc.lab.tasks.task import Layout, Sizes, Task
 
@@ -82,8 +82,8 @@ class DateFormat(Task, name="date_format"):
         marks = jnp.broadcast_to(jnp.asarray(MARKS)[None, :], (n.shape[0], len(MARKS)))
         pool = jnp.concatenate([jnp.stack(digits, 1), jnp.asarray(NAMES)[month - 1], marks], 1).astype(INT)
         long = form, (day > 9).astype(INT), (month > 9).astype(INT)
-        source, s = look(pool, jnp.asarray(PLAN)[long]), jnp.asarray(LENGTH)[long]
-        answer = look(pool, jnp.broadcast_to(jnp.asarray(ANSWER)[None, :], (n.shape[0], len(ANSWER))))
+        source, s = gather(pool, jnp.asarray(PLAN)[long]), jnp.asarray(LENGTH)[long]
+        answer = gather(pool, jnp.broadcast_to(jnp.asarray(ANSWER)[None, :], (n.shape[0], len(ANSWER))))
         m = jnp.full_like(n, len(ANSWER))
         return translated(self, n, self.tokens(n_max), source, s, answer, m, {"form": form})
 

@@ -1,7 +1,7 @@
-"""Draws and scans that several tasks need. All draw position by position: row 0 of a draw is place 0 of every example.
+"""Draws and scans that several tasks need. All draw position by position: row 0 of a draw is index 0 of every example.
 
-That order makes the values at the first n places independent of how far the batch is padded, so an example is the same
-in every bucket. Every dtype is stated: examples must not change when someone enables 64-bit types.
+In that order the first n values do not depend on how far the batch is padded, so an example is the same in every
+bucket. Every dtype is stated: examples must not change when someone enables 64-bit types.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ def distinct(key: PRNGKeyArray, logits: Float[Array, "B S"], k: int) -> Int[Arra
     return jax.lax.top_k(logits + noise, k)[1].astype(INT)
 
 
-def places(key: PRNGKeyArray, n: Int[Array, " B"], k: int, length: int) -> Int[Array, "B k"]:
-    """k distinct places among the first n, in drawing order."""
+def distinct_positions(key: PRNGKeyArray, n: Int[Array, " B"], k: int, length: int) -> Int[Array, "B k"]:
+    """k distinct indices below n, in drawing order."""
     within = jnp.arange(length, dtype=INT)[None, :] < n[:, None]
     return distinct(key, jnp.where(within, 0.0, -jnp.inf).astype(FLOAT), k)
 
 
-def put(x: Int[Array, "B L"], place: Int[Array, " B"], value: int | Int[Array, " B"]) -> Int[Array, "B L"]:
-    """x with one value written into each row."""
-    value = jnp.broadcast_to(jnp.asarray(value, INT), place.shape)
-    return jnp.where(jnp.arange(x.shape[1], dtype=INT)[None, :] == place[:, None], value[:, None], x)
+def put(x: Int[Array, "B L"], at: Int[Array, " B"], value: int | Int[Array, " B"]) -> Int[Array, "B L"]:
+    """x with one value written into each row, at the given index."""
+    value = jnp.broadcast_to(jnp.asarray(value, INT), at.shape)
+    return jnp.where(jnp.arange(x.shape[1], dtype=INT)[None, :] == at[:, None], value[:, None], x)
 
 
-def pick(x: Int[Array, "B L"], place: Int[Array, " B"]) -> Int[Array, " B"]:
-    """One entry of each row."""
-    return jnp.take_along_axis(x, place[:, None], axis=1)[:, 0]
+def pick(x: Int[Array, "B L"], at: Int[Array, " B"]) -> Int[Array, " B"]:
+    """The entry of each row at the given index."""
+    return jnp.take_along_axis(x, at[:, None], axis=1)[:, 0]
 
 
-def look(x: Int[Array, "B L"], where: Int[Array, "B M"]) -> Int[Array, "B M"]:
-    """x at these places of each row; a place outside gives the nearest entry, which the caller masks."""
+def gather(x: Int[Array, "B L"], where: Int[Array, "B M"]) -> Int[Array, "B M"]:
+    """The entries of each row at these indices; an index outside gives the nearest entry, which the caller masks."""
     return jnp.take_along_axis(x, jnp.clip(where, 0, x.shape[1] - 1), axis=1)
 
 
 def index(x: Shaped[Array, "B L"]) -> Int[Array, "B L"]:
-    """The place of each entry in its row."""
+    """The index of each entry in its row."""
     return jnp.broadcast_to(jnp.arange(x.shape[1], dtype=INT)[None, :], x.shape)
 
 
@@ -67,7 +67,7 @@ def inside(x: Int[Array, "B L"], n: Int[Array, " B"]) -> Int[Array, "B L"]:
 
 
 def last_true(flags: Bool[Array, "B L"]) -> Int[Array, "B L"]:
-    """The latest place up to and including each at which the flag was set, -1 before the first."""
+    """For each index, the last one up to and including it at which the flag is set; -1 before the first."""
     return jax.lax.cummax(jnp.where(flags, index(flags), -1), axis=1)
 
 
@@ -77,7 +77,7 @@ def total(x: Int[Array, "B L"]) -> Int[Array, " B"]:
 
 
 def compact(x: Int[Array, "B L"], keep: Bool[Array, "B L"]) -> Int[Array, "B L"]:
-    """What is kept of each row moves to its front, in order; zeros follow. `total(keep)` says how many there are."""
-    slot = jnp.where(keep, jnp.cumsum(keep, axis=1, dtype=INT) - 1, x.shape[1])  # beyond the row for what is dropped
+    """The kept entries of each row moved to its front, in order, then zeros; `total(keep)` is their number."""
+    slot = jnp.where(keep, jnp.cumsum(keep, axis=1, dtype=INT) - 1, x.shape[1])  # beyond the row where dropped
     row = jnp.arange(x.shape[0], dtype=INT)[:, None]
     return jnp.zeros_like(x).at[row, slot].set(x, mode="drop")

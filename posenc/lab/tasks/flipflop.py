@@ -9,7 +9,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.tasks.draw import INT, integers, last_true, look, uniforms
+from posenc.lab.tasks.draw import INT, gather, integers, last_true, uniforms
 from posenc.lab.tasks.layout import tagged
 from posenc.lab.tasks.task import CAUSAL, Layout, Sizes, Task
 
@@ -57,7 +57,7 @@ class FlipFlop(Task, name="flip_flop"):
         j = jnp.arange(pairs, dtype=INT)[None, :]
         what = jnp.where(u < self.p, IGNORE, jnp.where(u < self.p + (1 - self.p) / 2, WRITE, READ))
         what = jnp.where(j == 0, WRITE, jnp.where(j == n[:, None] // 2 - 1, READ, what))
-        bit = jnp.where(what == READ, look(bit, last_true(what == WRITE)), bit)
+        bit = jnp.where(what == READ, gather(bit, last_true(what == WRITE)), bit)
         x = jnp.stack([what, bit], axis=2).reshape(n.shape[0], 2 * pairs)
         following = jnp.roll(x, -1, axis=1)
         told = jnp.arange(2 * pairs, dtype=INT)[None, :] < n[:, None] - 1

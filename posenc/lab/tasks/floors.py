@@ -1,14 +1,14 @@
-"""What can be had without understanding: three floors under every result.
+"""Three floors under every result: the scores of guesses that ignore the order of tokens, or the tokens.
 
 uniform    guess each answer token among the task's choices, the length of the answer known
-prior      the best one class for everything; where an answer is one of the row's own tokens, also the row's most
-           frequent one (`Task.cue`), which is what a bag of tokens gives
+prior      the best single class for everything; where an answer is one of the row's tokens, also the row's most
+           frequent one (`Task.cue`), which a bag of tokens suffices for
 position   the best function of index and size, blind to the tokens: one constant sequence per size
 
-Bucket sort is the reason: index and length alone give 78 to 94 %, where the literature compares with 20 %. For exact
-match the three mean: every token guessed right, the same class right throughout, the most frequent whole answer.
-The last two are estimated: chosen on one half of a sample, counted on the other, so that luck is not counted as
-knowledge. A floor is in the unit of the task's metric: for `error`, one minus what was got right.
+Bucket sort shows why: index and length alone give 78 to 94 %, where the literature compares with 20 %. For exact match
+the three mean: every token guessed right, one class right throughout, the most frequent whole answer. The last two are
+estimated: chosen on one half of a sample and counted on the other, so that chance hits do not count. A floor has the
+unit of the task's metric: for `error`, one minus the share that is right.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> dict[int, d
     for n in sizes:
         task.check_size(n)
     if not sizes:
-        raise ValueError(f"The floors of {task.name!r} were asked for at no size; give at least one.")
+        raise ValueError(f"The list of sizes for the floors of {task.name!r} is empty; give at least one size.")
     estimate = jax.jit(functools.partial(_floors, task, batch=rows, n_max=max(sizes)))
     found = jax.device_get(estimate(jax.random.key(SEED), jnp.asarray(sizes, jnp.int32)))
     part, whole = RATIOS[task.metric]
@@ -63,7 +63,7 @@ def _floors(task: Task, key: PRNGKeyArray, sizes: Int[Array, " S"], *, batch: in
 
 
 def _end(task: Task, batch: Batch):
-    """Where the answer's end is asked for; whoever knows its length knows this."""
+    """Where the target is EOS; the length of the answer is taken as known."""
     if not task.layout.writes:
         return jnp.zeros_like(batch.score)
     return batch.score & (batch.targets == task.special("EOS"))
@@ -74,17 +74,17 @@ def _uniform(task: Task, batch: Batch):
     chance = jnp.where(end, 1.0, 1.0 / task.choices)
     sums = {name: s.astype(jnp.float32) for name, s in tally(batch.score, batch).items()}
     free = jnp.sum(batch.score & ~end, axis=1, dtype=jnp.int32)
-    asked = batch.score.any(axis=1)
+    scored = batch.score.any(axis=1)
     index = jnp.arange(batch.score.shape[1], dtype=jnp.int32)[None, :]
     last = index == jnp.max(jnp.where(batch.score, index, -1), axis=1)[:, None]
     sums["correct"] = jnp.sum(jnp.where(batch.score, chance, 0.0))
-    sums["exact"] = jnp.sum(jnp.where(asked, (1.0 / task.choices) ** free, 0.0))
+    sums["exact"] = jnp.sum(jnp.where(scored, (1.0 / task.choices) ** free, 0.0))
     sums["last"] = jnp.sum(jnp.where(batch.score & last, chance, 0.0))
     return sums
 
 
 def _prior(task: Task, learnt: Batch, judged: Batch):
-    """Which scored places the best constant, or the row's most frequent token, gets right."""
+    """Which scored tokens the best constant, or the row's most frequent token, gets right."""
     exact = task.metric == "exact"
 
     def got(batch, guess):
@@ -94,9 +94,9 @@ def _prior(task: Task, learnt: Batch, judged: Batch):
     if exact:
         each = jax.lax.map(lambda c: got(learnt, c), jnp.arange(task.classes, dtype=jnp.int32))
     else:
-        asked = (learnt.score & ~_end(task, learnt)).astype(jnp.int32)
-        each = jnp.zeros(task.classes, jnp.int32).at[learnt.targets].add(asked)
-        each += jnp.sum(learnt.score, dtype=jnp.int32) - jnp.sum(asked, dtype=jnp.int32)
+        guessed = (learnt.score & ~_end(task, learnt)).astype(jnp.int32)
+        each = jnp.zeros(task.classes, jnp.int32).at[learnt.targets].add(guessed)
+        each += jnp.sum(learnt.score, dtype=jnp.int32) - jnp.sum(guessed, dtype=jnp.int32)
     constant = jnp.argmax(each).astype(jnp.int32)
     guess = jnp.full(judged.targets.shape, constant)
     if task.cue is not None:
@@ -107,19 +107,19 @@ def _prior(task: Task, learnt: Batch, judged: Batch):
 
 def _frequent(task: Task, batch: Batch):
     """Each row's most frequent token of `task.cue`, as a class. Classes are counted from the first such token."""
-    tokens, told = (batch.tokens, batch.prompt) if batch.source is None else (batch.source, batch.source_valid)
-    told &= (tokens >= task.cue.start) & (tokens < task.cue.stop)
-    ordered = jnp.sort(jnp.where(told, tokens, task.cue.stop), axis=1)
+    tokens, counted = (batch.tokens, batch.prompt) if batch.source is None else (batch.source, batch.source_valid)
+    counted &= (tokens >= task.cue.start) & (tokens < task.cue.stop)
+    ordered = jnp.sort(jnp.where(counted, tokens, task.cue.stop), axis=1)
     i = jnp.broadcast_to(jnp.arange(ordered.shape[1], dtype=jnp.int32)[None, :], ordered.shape)
     begins = jnp.pad(ordered[:, 1:] != ordered[:, :-1], ((0, 0), (1, 0)), constant_values=True)
     run = jnp.where(ordered < task.cue.stop, i - jax.lax.cummax(jnp.where(begins, i, 0), axis=1) + 1, 0)
     best = jnp.take_along_axis(ordered, jnp.argmax(run, axis=1)[:, None], axis=1)[:, 0]
-    best = jnp.where(told.any(axis=1), best, task.cue.start)
+    best = jnp.where(counted.any(axis=1), best, task.cue.start)
     return (best if task.layout.writes else best - task.cue.start)[:, None]
 
 
 def _position(task: Task, learnt: Batch, judged: Batch):
-    """Which scored places the best constant sequence gets right; at one size, that is the best function of index."""
+    """Which scored tokens the best constant sequence gets right; at one size, that is the best function of index."""
     if task.metric == "exact":
         return judged.score & (judged.targets == learnt.targets[_commonest(learnt)][None, :])
     index = jnp.arange(learnt.targets.shape[1], dtype=jnp.int32)[None, :]

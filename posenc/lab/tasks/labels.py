@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from posenc.lab.tasks import coupling
 from posenc.lab.tasks.digits import TEN, Other, check_other, counts, number, ways
-from posenc.lab.tasks.draw import INT, between, look
+from posenc.lab.tasks.draw import INT, between, gather
 from posenc.lab.tasks.layout import prompted
 from posenc.lab.tasks.task import Layout, Sizes, Task
 
@@ -77,7 +77,7 @@ class SortLabels(Task, name="sort_labels"):
         total = self.tokens(n_max)
         prompt, p = _listed(labels, count, values, length, total)
         j = jnp.arange(2 * n_max, dtype=INT)[None, :]
-        answer = jnp.where(j % 2 == 1, COMMA, look(look(labels, _order(values, entry < length[:, None])), j // 2))
+        answer = jnp.where(j % 2 == 1, COMMA, gather(gather(labels, _order(values, entry < length[:, None])), j // 2))
         batch = prompted(self, n, total, prompt, p, answer, 2 * length - 1, {"length": length, "digits": most})
         return batch._replace(coords=batch.coords | {"digit": coupling.digits(batch.prompt & (batch.tokens < TEN))})
 
@@ -115,8 +115,8 @@ def _listed(labels, count, values, length, total):
     row = jnp.arange(count.shape[0], dtype=INT)[:, None]
     marks = jnp.zeros((count.shape[0], total), INT).at[row, begins].add(1, mode="drop")
     which = jnp.cumsum(marks, axis=1, dtype=INT) - 1
-    within = jnp.arange(total, dtype=INT)[None, :] - look(begins, which)
-    digit = look(values.reshape(count.shape[0], -1), which * values.shape[2] + within - 2)
-    comma = within == look(wide, which) - 1
-    text = jnp.select([within == 0, within == 1, comma], [look(labels, which), COLON, COMMA], digit)
+    within = jnp.arange(total, dtype=INT)[None, :] - gather(begins, which)
+    digit = gather(values.reshape(count.shape[0], -1), which * values.shape[2] + within - 2)
+    comma = within == gather(wide, which) - 1
+    text = jnp.select([within == 0, within == 1, comma], [gather(labels, which), COLON, COMMA], digit)
     return text, end[:, -1] - 1

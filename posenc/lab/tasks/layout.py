@@ -1,14 +1,14 @@
 """The layouts: a prompt and its answer become tokens, targets, masks and padding.
 
 TAG, CLASSIFY   x₁ … x_p ? … ? . .          m empty slots directly after the input, so that the distance from input to
-                                            slot does not depend on the padding; targets stand in the slots
+                                            slot does not depend on the padding; targets are at the slots
 TOKENS          x₁ … x_n . .                targets at the tokens themselves, not shifted
 LM              BOS x SEP y EOS . .         targets are the tokens one to the left; scored where the target is y or EOS;
-                                            offers "separator", 1 at SEP
+                                            provides "separator", 1 at SEP
 SEQ2SEQ         x . . | BOS y . .           an encoder reads x, a decoder BOS y; targets are y EOS, all of them scored;
                                             both sequences are padded to one length
 
-A prompt or an answer narrower than its length is continued by its last column: one column repeats one symbol.
+A prompt or answer array narrower than its length repeats its last column: one column stands for a repeated symbol.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from posenc.lab.tasks.draw import INT, look
+from posenc.lab.tasks.draw import INT, gather
 from posenc.lab.tasks.task import Batch, Task
 
 Strata = dict[str, Int[Array, " B"]]
@@ -33,17 +33,17 @@ def slots(
     strata: Strata | None = None,
     score: Int[Array, " B"] | None = None,
 ) -> Batch:
-    """TAG and CLASSIFY: `p` tokens of the prompt, then `m` empty slots that ask for the answer.
+    """TAG and CLASSIFY: `p` tokens of the prompt, then `m` empty slots for the answer.
 
-    The loss weighs every slot; the metric counts the first `score` of them, or all.
+    The loss includes every slot; the metric counts the first `score` of them, or all.
     """
-    i = _places(n, length)
-    given, valid = i < p[:, None], i < (p + m)[:, None]
-    asked = valid & ~given
-    tokens = jnp.where(given, look(prompt, i), jnp.where(asked, task.special("EMPTY"), task.special("PAD")))
-    targets = jnp.where(asked, look(answer, i - p[:, None]), 0)
-    counted = asked if score is None else asked & (i < (p + score)[:, None])
-    return _batch(n, tokens, targets, counted, asked, valid, given, strata)
+    i = _indices(n, length)
+    is_prompt, valid = i < p[:, None], i < (p + m)[:, None]
+    is_slot = valid & ~is_prompt
+    tokens = jnp.where(is_prompt, gather(prompt, i), jnp.where(is_slot, task.special("EMPTY"), task.special("PAD")))
+    targets = jnp.where(is_slot, gather(answer, i - p[:, None]), 0)
+    counted = is_slot if score is None else is_slot & (i < (p + score)[:, None])
+    return _batch(n, tokens, targets, counted, is_slot, valid, is_prompt, strata)
 
 
 def ended(
@@ -57,7 +57,7 @@ def ended(
     m: Int[Array, " B"],
     strata: Strata | None = None,
 ) -> Batch:
-    """TAG: `k` classes, the last class to end them, and 0s up to `m` slots, which the loss weighs but nobody counts."""
+    """TAG: `k` classes, then the last class as an end, then 0s up to `m` slots; only the loss includes the 0s."""
     j, end = jnp.arange(answer.shape[1] + 1, dtype=INT)[None, :], k[:, None]
     text = jnp.where(j < end, jnp.pad(answer, ((0, 0), (0, 1))), jnp.where(j == end, task.classes - 1, 0))
     return slots(task, n, length, prompt, p, text, m, strata, k + 1)
@@ -86,7 +86,7 @@ def tagged(
     weight: Float[Array, "B T"] | None = None,
     strata: Strata | None = None,
 ) -> Batch:
-    """TOKENS: the first `p` tokens of x, a target at each that is scored or weighed."""
+    """TOKENS: the first `p` tokens of x, with a target at each that is scored or has a weight in the loss."""
     valid = jnp.arange(x.shape[1], dtype=INT)[None, :] < p[:, None]
     score = score & valid
     weight = score if weight is None else jnp.where(valid, weight, 0.0)
@@ -105,15 +105,15 @@ def prompted(
     strata: Strata | None = None,
 ) -> Batch:
     """LM: BOS, `p` tokens, SEP, `m` tokens, EOS."""
-    i = _places(n, length + 1)  # one place more than the longest example, for its padding alone
+    i = _indices(n, length + 1)  # one column more than the longest example, so that every row ends in padding
     sep, eos = p[:, None] + 1, (p + m)[:, None] + 2
     text = jnp.select(
         [i == 0, i < sep, i == sep, i < eos, i == eos],
         [
             jnp.full_like(i, task.special("BOS")),
-            look(prompt, i - 1),
+            gather(prompt, i - 1),
             jnp.full_like(i, task.special("SEP")),
-            look(answer, i - sep - 1),
+            gather(answer, i - sep - 1),
             jnp.full_like(i, task.special("EOS")),
         ],
         jnp.full_like(i, task.special("PAD")),
@@ -134,22 +134,22 @@ def translated(
     m: Int[Array, " B"],
     strata: Strata | None = None,
 ) -> Batch:
-    """SEQ2SEQ: an encoder reads `s` tokens of the source; a decoder BOS and `m` tokens, which it is asked for."""
-    i = _places(n, length)
+    """SEQ2SEQ: an encoder reads `s` tokens of the source; a decoder reads BOS and `m` tokens and predicts them."""
+    i = _indices(n, length)
     read, score, end, pad = i < s[:, None], i <= m[:, None], m[:, None], task.special("PAD")
-    text = jnp.where(i == 0, task.special("BOS"), look(answer, i - 1))
-    asked = jnp.where(i == end, task.special("EOS"), look(answer, i))
-    tokens, targets = jnp.where(score, text, pad), jnp.where(score, asked, pad)
+    text = jnp.where(i == 0, task.special("BOS"), gather(answer, i - 1))
+    following = jnp.where(i == end, task.special("EOS"), gather(answer, i))
+    tokens, targets = jnp.where(score, text, pad), jnp.where(score, following, pad)
     batch = _batch(n, tokens, targets, score, score, score, i == 0, strata)
-    return batch._replace(source=jnp.where(read, look(source, i), pad).astype(INT), source_valid=read)
+    return batch._replace(source=jnp.where(read, gather(source, i), pad).astype(INT), source_valid=read)
 
 
-def _places(n, length):
+def _indices(n, length):
     """[B, length]: 0 … length-1 in every row."""
     return jnp.broadcast_to(jnp.arange(length, dtype=INT)[None, :], (n.shape[0], length))
 
 
 def _batch(n, tokens, targets, score, weight, valid, prompt, strata):
-    """What every layout says, in the dtypes of a batch, without coordinates or a source."""
+    """The fields that every layout fills, in the dtypes of a batch, without coordinates or a source."""
     tokens, targets, weight = tokens.astype(INT), targets.astype(INT), weight.astype(jnp.float32)
     return Batch(tokens, targets, score, weight, valid, n, prompt, {}, strata or {})

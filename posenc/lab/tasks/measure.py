@@ -1,7 +1,7 @@
-"""What is counted, and under which keys: sums on the device, one division on the host.
+"""Metrics as sums on the device and one division on the host, and the keys of training and test examples.
 
 Exact match needs no decoding loop. Where the end of an answer is scored, greedy decoding is right everywhere if and
-only if the argmax under the true answer is: the first error breaks both. Token accuracy is the teacher-forced one.
+only if the argmax under the true answer is: the first error breaks both. Token accuracy is that of teacher forcing.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ RATIOS = {
 
 
 def measure(logits: Float[Array, "B T C"], batch: Batch) -> dict[str, Int[Array, ""]]:
-    """Sums over a batch, as int32: `correct` of `scored` places, `exact` and `last` of `rows`.
+    """Sums over a batch, as int32: `correct` of `scored` tokens, `exact` and `last` of `rows`.
 
-    `exact` counts rows with every scored place right, `last` those right at their last scored place. A row with
-    nothing to score is no row. Logits that are NaN are wrong, whatever `argmax` makes of them.
+    `exact` counts rows with every scored token right, `last` those right at their last scored token. Rows without a
+    scored token do not count. NaN logits count as wrong, whatever `argmax` returns for them.
     """
     return tally(hits(logits, batch), batch)
 
 
 def hits(logits: Float[Array, "B T C"], batch: Batch) -> Bool[Array, "B T"]:
-    """Which scored places are right."""
+    """Which scored tokens are right."""
     return (jnp.argmax(logits, axis=-1) == batch.targets) & ~jnp.isnan(logits).any(axis=-1) & batch.score
 
 
 def tally(hit: Array, batch: Batch) -> dict[str, Int[Array, ""]]:
-    """The same sums where it is already known which scored places are right."""
+    """The same sums, from which scored tokens are right."""
     return {name: jnp.sum(counts, dtype=jnp.int32) for name, counts in by_row(hit, batch).items()}
 
 
 def by_row(hit: Array, batch: Batch) -> dict[str, Int[Array, " B"]]:
-    """The same counts of every row by itself."""
-    asked = batch.score.any(axis=1)
+    """The same counts for each row."""
+    scored = batch.score.any(axis=1)
     index = jnp.arange(batch.score.shape[1], dtype=jnp.int32)[None, :]
     last = jnp.max(jnp.where(batch.score, index, -1), axis=1)
     counted = {
         "correct": hit.sum(axis=1),
         "scored": batch.score.sum(axis=1),
-        "exact": asked & (hit == batch.score).all(axis=1),
+        "exact": scored & (hit == batch.score).all(axis=1),
         "last": (hit & (index == last[:, None])).any(axis=1),
-        "rows": asked,
+        "rows": scored,
     }
     return {name: counts.astype(jnp.int32) for name, counts in counted.items()}
 
@@ -63,7 +63,7 @@ def by_row(hit: Array, batch: Batch) -> dict[str, Int[Array, " B"]]:
 def score(sums: dict[str, Int[Array, ""]], metric: str) -> float:
     """One number from the sums, on the host."""
     if metric not in RATIOS:
-        raise ValueError(f"No metric is called {metric!r}; known: {', '.join(RATIOS)}.")
+        raise ValueError(f"No metric is called {metric!r}; take one of {', '.join(RATIOS)}.")
     part, whole = (int(np.asarray(sums[name])) for name in RATIOS[metric])
     if whole == 0:
         raise ValueError(f"Nothing was scored, so there is no {metric!r}; evaluate at least one row.")
@@ -71,31 +71,31 @@ def score(sums: dict[str, Int[Array, ""]], metric: str) -> float:
 
 
 def full(task: Task) -> str:
-    """The text of a task with every setting written out, so that a new default is a new text."""
+    """The text of a task with every setting written out, so that a changed default changes the text."""
     return grammar.write(grammar.Call(task.name, (), tuple(identity(task).items())))
 
 
 def train_key(seed: int | Int[Array, ""], step: int | Int[Array, ""]) -> PRNGKeyArray:
     """The key of one training batch."""
-    return jax.random.fold_in(_meant(jax.random.key(seed), "train"), step)
+    return jax.random.fold_in(_named_key(jax.random.key(seed), "train"), step)
 
 
 def evaluation_key(task: Task, n: int | Int[Array, ""]) -> PRNGKeyArray:
     """The key of a task's test set at one size: the same for every scheme and every seed."""
-    return jax.random.fold_in(_meant(jax.random.key(0), "evaluation", full(task)), n)
+    return jax.random.fold_in(_named_key(jax.random.key(0), "evaluation", full(task)), n)
 
 
 def validation_key(task: Task, n: int | Int[Array, ""]) -> PRNGKeyArray:
-    """The key of the examples on which a learning rate is chosen: none of them is reported."""
-    return jax.random.fold_in(_meant(jax.random.key(0), "validation", full(task)), n)
+    """The key of the examples that choose a learning rate; results never report them."""
+    return jax.random.fold_in(_named_key(jax.random.key(0), "validation", full(task)), n)
 
 
 def positions_key(seed: int | Int[Array, ""], what: str, n: int | Int[Array, ""]) -> PRNGKeyArray:
-    """The key of random positions, of one trial at one step ("train") or size ("evaluation")."""
-    return jax.random.fold_in(_meant(jax.random.key(seed), "positions", what), n)
+    """The key of random positions, for one trial at one step ("train") or size ("evaluation")."""
+    return jax.random.fold_in(_named_key(jax.random.key(seed), "positions", what), n)
 
 
-def _meant(key: PRNGKeyArray, *words: str) -> PRNGKeyArray:
-    for word in words:  # crc32, since `hash` of a text differs from process to process
-        key = jax.random.fold_in(key, np.uint32(zlib.crc32(word.encode())))
+def _named_key(key: PRNGKeyArray, *names: str) -> PRNGKeyArray:
+    for name in names:  # crc32, since `hash` of a text differs from process to process
+        key = jax.random.fold_in(key, np.uint32(zlib.crc32(name.encode())))
     return key

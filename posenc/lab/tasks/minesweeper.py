@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from posenc.lab.tasks import coupling
 from posenc.lab.tasks.digits import Other, check_other, counts, largest, ways
-from posenc.lab.tasks.draw import INT, look, uniforms
+from posenc.lab.tasks.draw import INT, gather, uniforms
 from posenc.lab.tasks.layout import prompted
 from posenc.lab.tasks.task import Layout, Sizes, Task
 
@@ -88,10 +88,10 @@ class Minesweeper(Task, name="minesweeper"):
         j = jnp.where(told, i, i - p[:, None] - 1)
         r, c = j // stride, j % stride
         line, index = told & (c == w), r * w + c
-        at = look(seen, r * n_max + c)
+        at = gather(seen, r * n_max + c)
         shown = jnp.where(line, LINE, jnp.where(at == MINE, MINE, FREE))
         j = jnp.arange(seen.shape[1], dtype=INT)[None, :]
-        said = look(seen, j // w * n_max + j % w)
+        said = gather(seen, j // w * n_max + j % w)
         strata = {"width": width, "height": height}
         batch = prompted(self, n, length, shown[:, 1:], p, said, cells, strata)
 

@@ -19,9 +19,9 @@ from posenc.lab.tasks.digits import (
     carried,
     check_other,
     counts,
+    digit_coordinates,
     largest,
     number,
-    places,
     product,
     spelled,
     ways,
@@ -129,4 +129,4 @@ def _products(task, n, n_max, a, b, factors, total, *, backwards):
     strata = {"digits_a": factors[0], "digits_b": factors[1]}
     batch = prompted(task, n, length, prompt, factors[0] + factors[1] + 1, result, total, strata)
     i = jnp.arange(length, dtype=INT)[None, :] - 1
-    return batch._replace(coords=batch.coords | {"digit": places(i, [*factors, total])[1]}), i
+    return batch._replace(coords=batch.coords | {"digit": digit_coordinates(i, [*factors, total])[1]}), i

@@ -15,7 +15,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.tasks.draw import FLOAT, INT, between, distinct, integers, look, places
+from posenc.lab.tasks.draw import FLOAT, INT, between, distinct, distinct_positions, gather, integers
 from posenc.lab.tasks.layout import prompted
 from posenc.lab.tasks.task import Layout, Sizes, Task
 from posenc.language.registry import later
@@ -81,7 +81,7 @@ class Needle(Task, name="needle"):
         rows, q, span = n.shape[0], self.needles, 3 + self.width
         asked = q // self.per_key  # keys there are to ask for
         spare = q * (span - 1)  # a needle is one block among the fillers
-        block = places(where, n - spare, q, n_max - spare)
+        block = distinct_positions(where, n - spare, q, n_max - spare)
         rank = jnp.sum(block[:, :, None] > block[:, None, :], axis=2, dtype=INT)
         k = self.fillers + distinct(who, jnp.zeros((rows, self.keys), FLOAT), asked)
         v = integers(what, rows, q * self.width, self.values).reshape(rows, q, self.width)
@@ -89,13 +89,13 @@ class Needle(Task, name="needle"):
         KEY, VAL, ASK = (jnp.full((rows, q, 1), self.alphabet - 3 + word, INT) for word in range(3))
         needle = jnp.concatenate([KEY, jnp.repeat(k, self.per_key, axis=1)[:, :, None], VAL, v], axis=2)
         x = _hidden(integers(noise, rows, n_max, self.fillers), needle, block + rank * (span - 1))
-        j = places(which, jnp.full_like(n, asked), self.queries, asked)
-        prompt = _then(x, n, jnp.concatenate([ASK[:, 0], look(k, j)], axis=1))
+        j = distinct_positions(which, jnp.full_like(n, asked), self.queries, asked)
+        prompt = _then(x, n, jnp.concatenate([ASK[:, 0], gather(k, j)], axis=1))
         at = block.reshape(rows, asked, self.per_key)
         v = jnp.take_along_axis(v.reshape(*at.shape, self.width), jnp.argsort(at, axis=2)[..., None], axis=2)
         answer = jnp.take_along_axis(v, j[:, :, None, None], axis=1).reshape(rows, -1)
         m = jnp.full_like(n, answer.shape[1])
-        depth = {"depth": 10 * look(at.min(axis=2), j[:, :1])[:, 0] // (n - spare)}
+        depth = {"depth": 10 * gather(at.min(axis=2), j[:, :1])[:, 0] // (n - spare)}
         return prompted(self, n, self.tokens(n_max), prompt, n + 1 + self.queries, answer, m, depth)
 
     def answer(self, prompt):
@@ -162,4 +162,4 @@ def _then(x, n, question):
     """x with the question written after its first n tokens."""
     width = question.shape[1]
     i = jnp.broadcast_to(jnp.arange(x.shape[1] + width, dtype=INT)[None, :], (x.shape[0], x.shape[1] + width))
-    return jnp.where(i < n[:, None], look(x, i), look(question, i - n[:, None]))
+    return jnp.where(i < n[:, None], gather(x, i), gather(question, i - n[:, None]))

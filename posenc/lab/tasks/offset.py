@@ -8,7 +8,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.tasks.draw import between, index, integers, look, pick, put
+from posenc.lab.tasks.draw import between, gather, index, integers, pick, put
 from posenc.lab.tasks.layout import one_slot, tagged
 from posenc.lab.tasks.task import Layout, Sizes, Task
 
@@ -42,7 +42,7 @@ class TokenKBack(Task, name="token_k_back"):
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, self.symbols)
         i = index(x)
-        return tagged(self, n, x, n, look(x, i - self.k), i >= self.k)
+        return tagged(self, n, x, n, gather(x, i - self.k), i >= self.k)
 
     def answer(self, prompt):
         return prompt[: -self.k]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.tasks.draw import FLOAT, INT, between, integers, look, pick, places, put, uniforms
+from posenc.lab.tasks.draw import FLOAT, INT, between, distinct_positions, gather, integers, pick, put, uniforms
 from posenc.lab.tasks.layout import one_slot
 from posenc.lab.tasks.task import BIDIRECTIONAL, Layout, Sizes, Task
 
@@ -41,7 +41,7 @@ class Before(Task, name="before"):
 
     def make(self, key, n, n_max):
         word, place = jax.random.split(key)
-        a, b = places(place, n, 2, n_max).T  # in drawing order, so either comes first as often
+        a, b = distinct_positions(place, n, 2, n_max).T  # in drawing order, so either comes first as often
         x = put(put(integers(word, n.shape[0], n_max, self.symbols), a, self.symbols), b, self.symbols + 1)
         return one_slot(self, n, self.tokens(n_max), x, n, (a < b).astype(INT), {"distance": jnp.abs(a - b)})
 
@@ -87,8 +87,8 @@ class SameOrder(Task, name="same_order"):
         second = jnp.where(same[:, None], x, swapped)
         at = jnp.arange(2 * n_max + 1, dtype=INT)[None, :]
         start = n[:, None]
-        after = jnp.where(at == start, self.symbols, look(second, at - start - 1))
-        prompt = jnp.where(at < start, look(x, jnp.broadcast_to(at, after.shape)), after)
+        after = jnp.where(at == start, self.symbols, gather(second, at - start - 1))
+        prompt = jnp.where(at < start, gather(x, jnp.broadcast_to(at, after.shape)), after)
         distance = jnp.where(same, 0, jnp.abs(i - j))
         return one_slot(self, n, self.tokens(n_max), prompt, 2 * n + 1, same.astype(INT), {"distance": distance})
 

@@ -12,7 +12,7 @@ import math
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.tasks.draw import FLOAT, INT, compact, look, total, uniforms
+from posenc.lab.tasks.draw import FLOAT, INT, compact, gather, total, uniforms
 from posenc.lab.tasks.layout import prompted
 from posenc.lab.tasks.task import Layout, Sizes, Task
 
@@ -74,7 +74,7 @@ class CountingCope(Task, name="counting_cope"):
         (value, _), (length, variable) = run
         shown = _rank(value >= 0, uniforms(asked, rows, 1)[:, 0])
         text, kept = self._text(length.T, variable.T, shown, n)
-        answer = look(value, shown[:, None])
+        answer = gather(value, shown[:, None])
         p, m = total(kept), jnp.ones_like(n)
         longest = self.tokens(n_max)
         return prompted(self, n, longest, compact(text, kept)[:, :longest], p, answer, m, {"value": answer[:, 0]})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.tasks.draw import INT, between, integers, look, uniforms
+from posenc.lab.tasks.draw import INT, between, gather, integers, uniforms
 from posenc.lab.tasks.layout import prompted
 from posenc.lab.tasks.task import Layout, Sizes, Task
 
@@ -86,7 +86,7 @@ class Mode(Task, name="mode"):
         count = jnp.sum((x[:, :, None] == jnp.arange(self.symbols, dtype=INT)[None, None, :]) & live, axis=1, dtype=INT)
         more = _largest(jnp.where(_decides(count), uniforms(tie, n.shape[0], self.symbols), -1.0))
         at = between(place, 0, n - 1)[:, None]
-        text = jnp.where(i == at, more, look(x, i - (i > at)))
+        text = jnp.where(i == at, more, gather(x, i - (i > at)))
         winner = _largest(count + (more == jnp.arange(self.symbols, dtype=INT)[None, :]))
         return prompted(self, n, self.tokens(n_max), text, n, winner, jnp.ones_like(n))
 

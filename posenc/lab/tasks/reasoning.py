@@ -19,11 +19,11 @@ from posenc.lab.tasks.draw import (
     between,
     compact,
     distinct,
+    distinct_positions,
+    gather,
     inside,
     integers,
-    look,
     pick,
-    places,
     put,
     total,
 )
@@ -179,8 +179,8 @@ class Lego(Task, name="lego"):
         before = jnp.concatenate([jnp.full_like(v[:, :1], one), v[:, :-1]], axis=1)
         clauses = [v, jnp.full_like(v, equals), plus + minus, before, jnp.full_like(v, end)]
         if self.permute:
-            order = places(shuffle, n, n_max, n_max)
-            clauses = [look(column, order) for column in clauses]
+            order = distinct_positions(shuffle, n, n_max, n_max)
+            clauses = [gather(column, order) for column in clauses]
         text = jnp.pad(jnp.stack(clauses, axis=2).reshape(batch, 5 * n_max), ((0, 0), (0, 1)))
         prompt = put(text, 5 * n, pick(v, j))
         said = plus + _turns(minus, j) % 2

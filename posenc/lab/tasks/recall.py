@@ -13,7 +13,7 @@ from itertools import groupby
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.tasks.draw import FLOAT, INT, between, compact, distinct, integers, look, pick, put, total, uniforms
+from posenc.lab.tasks.draw import FLOAT, INT, between, compact, distinct, gather, integers, pick, put, total, uniforms
 from posenc.lab.tasks.layout import prompted, tagged
 from posenc.lab.tasks.task import CAUSAL, Layout, Sizes, Task
 from posenc.language.registry import later
@@ -101,7 +101,7 @@ class AssociativeRecall(Task, name="associative_recall"):
             pairs = jnp.where(drowned[:, :, None], instead, pairs)
         prompt = put(jnp.pad(pairs.reshape(batch, 2 * n_max), ((0, 0), (0, 1))), 2 * n, pick(k, j))
         p, m, length = 2 * n + 1, jnp.ones_like(n), self.tokens(n_max)
-        return prompted(self, n, length, prompt, p, look(v, j[:, None]), m, {"pair": j})
+        return prompted(self, n, length, prompt, p, gather(v, j[:, None]), m, {"pair": j})
 
     def _noise(self, key, batch, n_max):
         """Which pairs are noise, and the noise [B, n, 2]."""
@@ -116,7 +116,7 @@ class AssociativeRecall(Task, name="associative_recall"):
         k, v = integers(who, batch, n_max, self.keys), integers(what, batch, n_max, self.values)
         drowned, instead = self._noise(key, batch, n_max)
         first = _first(k[:, :, None], drowned)
-        v = look(v, first)
+        v = gather(v, first)
         seen = ~drowned & (first < jnp.arange(n_max, dtype=INT)[None, :])
         pairs = jnp.where(drowned[:, :, None], instead, jnp.stack([k, self.keys + v], axis=2))
         score = jnp.stack([seen, jnp.zeros_like(seen)], axis=2).reshape(batch, 2 * n_max)
@@ -135,7 +135,7 @@ class AssociativeRecall(Task, name="associative_recall"):
         real = c[None] < width[:, :, :1]
         first = _first(jnp.where(real, k, -1), drowned)
         v = self.keys + jnp.take_along_axis(v, first[:, :, None], axis=1)
-        lengths = look(width[:, :, 1], first)
+        lengths = gather(width[:, :, 1], first)
         instead = jnp.pad(instead, ((0, 0), (0, 0), (0, LONGEST - 2)))
         k_real = jnp.where(drowned[:, :, None], c[None] < 2, real)
         v_real = (c[None] < lengths[:, :, None]) & ~drowned[:, :, None]

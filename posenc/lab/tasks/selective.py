@@ -12,7 +12,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.tasks.draw import INT, between, integers, pick, places, put
+from posenc.lab.tasks.draw import INT, between, distinct_positions, integers, pick, put
 from posenc.lab.tasks.layout import slots, tagged
 from posenc.lab.tasks.task import CAUSAL, Layout, Sizes, Task
 
@@ -53,7 +53,7 @@ class SelectiveCopy(Task, name="selective_copy"):
     def make(self, key, n, n_max):
         what, where = jax.random.split(key)
         word = integers(what, n.shape[0], self.data, self.symbols)
-        at = jnp.sort(places(where, n, self.data, n_max), axis=1)
+        at = jnp.sort(distinct_positions(where, n, self.data, n_max), axis=1)
         row = jnp.arange(n.shape[0], dtype=INT)[:, None]
         x = jnp.full((n.shape[0], n_max), self.symbols, INT).at[row, at].set(word)
         return slots(self, n, self.tokens(n_max), x, n, word, jnp.full_like(n, self.data))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.tasks.draw import INT, between, integers, look
+from posenc.lab.tasks.draw import INT, between, gather, integers
 from posenc.lab.tasks.layout import translated
 from posenc.lab.tasks.task import Layout, Sizes, Task
 
@@ -70,7 +70,7 @@ class S2SReverse(Task, name="s2s_reverse"):
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, self.symbols)
-        backwards = look(x, n[:, None] - 1 - jnp.arange(n_max, dtype=INT)[None, :])
+        backwards = gather(x, n[:, None] - 1 - jnp.arange(n_max, dtype=INT)[None, :])
         return translated(self, n, self.tokens(n_max), x, n, backwards, n)
 
     def answer(self, prompt):
@@ -119,7 +119,7 @@ class ToyTranslation(Task, name="toy_translation"):
             [jnp.broadcast_to(subject, kind.shape), i - 1, jnp.broadcast_to(last, kind.shape), i],
             jnp.broadcast_to(verb, kind.shape),
         )
-        y = 3 * self.words + look(x, where)
+        y = 3 * self.words + gather(x, where)
         return translated(self, n, self.tokens(n_max), x, n, y, n, {"adjectives": subject[:, 0]})
 
     def answer(self, prompt):

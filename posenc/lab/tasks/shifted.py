@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from posenc.lab.tasks.draw import INT, look
+from posenc.lab.tasks.draw import INT, gather
 from posenc.lab.tasks.measure import full
 from posenc.lab.tasks.task import Layout, Sizes, Task
 
@@ -73,7 +73,7 @@ class Shifted(Task, name="shifted"):
         before, inside = i < 0, (i >= 0) & (i < batch.tokens.shape[1])
 
         def moved(leaf, empty=0):
-            return jnp.where(inside, look(leaf, i), jnp.asarray(empty, leaf.dtype))
+            return jnp.where(inside, gather(leaf, i), jnp.asarray(empty, leaf.dtype))
 
         pad = self.special("PAD")
         tokens = jnp.where(before, inner.alphabet, moved(_renamed(batch.tokens, inner.alphabet), pad))

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc.lab.tasks.coupling import copied
-from posenc.lab.tasks.draw import INT, between, index, integers, look, pick, put
+from posenc.lab.tasks.draw import INT, between, gather, index, integers, pick, put
 from posenc.lab.tasks.layout import one_slot, slots
 from posenc.lab.tasks.task import Layout, Sizes, Task
 from posenc.language.registry import later
@@ -48,7 +48,7 @@ class ReverseString(Task, name="reverse_string"):
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 2)
-        batch = slots(self, n, self.tokens(n_max), x, n, look(x, n[:, None] - 1 - index(x)), n)
+        batch = slots(self, n, self.tokens(n_max), x, n, gather(x, n[:, None] - 1 - index(x)), n)
         i, middle = index(batch.tokens), n[:, None]
         return _coupled(batch, copied(i + (i >= middle), middle, backwards=True))  # no = stands in the middle
 
@@ -74,7 +74,7 @@ class DuplicateString(Task, name="duplicate_string"):
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 2)
         j = jnp.arange(2 * n_max, dtype=INT)[None, :] % n[:, None]
-        batch = slots(self, n, self.tokens(n_max), x, n, look(x, j), 2 * n)
+        batch = slots(self, n, self.tokens(n_max), x, n, gather(x, j), 2 * n)
         return _coupled(batch, copied(index(batch.tokens) % n[:, None], n[:, None], start=0))
 
     def answer(self, prompt):
@@ -108,7 +108,7 @@ class OddsFirst(Task, name="odds_first"):
         first = (n[:, None] + 1 - start) // 2
         i = index(x)
         where = jnp.where(i < first, 2 * i + start, 2 * (i - first) + 1 - start)
-        return slots(self, n, self.tokens(n_max), x, n, look(x, where), n)
+        return slots(self, n, self.tokens(n_max), x, n, gather(x, where), n)
 
     def answer(self, prompt):
         head, tail = prompt[1::2], prompt[0::2]
@@ -168,7 +168,7 @@ class MissingDuplicateString(Task, name="missing_duplicate_string"):
         word, place = jax.random.split(key)
         x = integers(word, n.shape[0], n_max, 2)
         half = jnp.maximum(n // 2, 1)
-        twice = look(x, index(x) % half[:, None])
+        twice = gather(x, index(x) % half[:, None])
         hole = between(place, 0, 2 * half - 1)
         holed = put(jnp.where(index(x) < 2 * half[:, None], twice, 3), hole, 2)
         if self.as_released:

@@ -19,7 +19,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from posenc.lab.models.inputs import Inputs, inputs
+from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.tasks import Batch, Layout, Task
 from posenc.lab.tasks.measure import evaluation_key, measure, positions_key, score, tally
 

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.models.carry import word
-from posenc.lab.models.shape import build
+from posenc.lab.models.carry import step_name
+from posenc.lab.models.interface import build
 from posenc.lab.store import parameters
 from posenc.lab.train.training import ResolvedRun
 
@@ -26,7 +26,7 @@ def restored(resolved: ResolvedRun, folder: Path, trial: str) -> Any:
         found = kept
         for key in path:
             if key != VALUE:
-                found = found[str(word(key))]
+                found = found[str(step_name(key))]
         return jnp.asarray(found)
 
     return jax.tree_util.tree_map_with_path(at, model)

@@ -26,8 +26,7 @@ from posenc.core.scheme import Dims
 from posenc.core.shapes import label
 from posenc.lab.models import attentions, kinds, stems
 from posenc.lab.models.carry import carried
-from posenc.lab.models.inputs import inputs
-from posenc.lab.models.shape import Shape, build
+from posenc.lab.models.interface import Shape, build, inputs
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.tasks import Layout, Task
 from posenc.lab.tasks import parse as parse_task
@@ -55,7 +54,7 @@ class State(NamedTuple):
     """One trial between two segments."""
 
     model: PyTree
-    """A model, as `posenc.lab.models.inputs` says what that is."""
+    """A model, as `posenc.lab.models.interface` says what that is."""
     optimiser: PyTree
     diverged: Int[Array, ""]
     """The first step whose loss or update was not finite; -1 while there is none."""
