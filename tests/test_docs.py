@@ -6,7 +6,7 @@ POSENC_REGENERATE=1 pytest tests/test_docs.py -n0 -k table       writes the tabl
 """
 
 import contextlib
-import importlib
+import importlib.util
 import os
 import re
 import typing
@@ -271,3 +271,13 @@ def test_every_benchmark_is_one():
 def test_the_two_commands_stand_on_one_line_each():
     for end in ("posenc quickstart", "pytest -q"):
         assert re.search(rf"^    python3 -m venv \.venv && .*{end}$", TEXT["README.md"], re.MULTILINE)
+
+
+def test_every_new_module_in_the_changes_is_there_and_no_old_one_is():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    rows = [line.strip().strip("|").split("|") for line in text.splitlines() if line.startswith("  | `posenc.")]
+    old, new = ({name for row in rows for name in re.findall(r"`(posenc[\w.]+)`", row[column])} for column in (0, 1))
+    assert len(rows) > 10 and all(importlib.import_module(name) for name in new)
+    for name in old - new:
+        found = importlib.util.find_spec(name)
+        assert found is None or found.submodule_search_locations, f"{name} is a module still"
