@@ -118,13 +118,13 @@ def main(run):
     folder, rows, measure = store.find(run), [], meter()
     kept = set(parameters.kept(folder))
     for line in store.read_plan(folder):
-        if line["id"] in kept:
-            cell, seed = plan.planned_run(line), line["knobs"]["seed"]
-            make = jax.jit(lambda key, cell=cell: build(cell.scheme, cell.shape, key))
+        if line.id in kept:
+            resolved, seed = plan.planned_run(line.run), line.knobs.seed
+            make = jax.jit(lambda key, resolved=resolved: build(resolved.scheme, resolved.shape, key))
             start = make(jax.random.fold_in(jax.random.key(seed), 0))
-            for state, model in (("untrained", start), ("trained", restored(cell, folder, line["id"]))):
+            for state, model in (("untrained", start), ("trained", restored(resolved, folder, line.id))):
                 for what, x, value in measure(model):
-                    rows.append((line["label"], state, seed, what, x, round(value, 5)))
+                    rows.append((line.label, state, seed, what, x, round(value, 5)))
     with MEASURED.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("scheme", "state", "seed", "what", "x", "value"))

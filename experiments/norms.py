@@ -41,8 +41,8 @@ def figure(results):
     points: dict[str, dict[float, list[float]]] = {}
     runs: dict[tuple[str, float, str], dict[int, float]] = {}
     for row in results.rows():
-        if row["trained"]:
-            runs.setdefault((row["scheme"], row["lr"], row["trial"]), {})[row["size"]] = row["value"]
+        if row.trained:
+            runs.setdefault((row.scheme, row.lr, row.trial), {})[row.size] = row.value
     for (scheme, rate, _), values in runs.items():
         points.setdefault(scheme, {}).setdefault(rate, []).append(sum(values.values()) / len(values))
     at = mean_floors(results.tasks()["token_k_back(k=3)"], sorted({n for values in runs.values() for n in values}))

@@ -155,12 +155,12 @@ class Recorded:
         self.results = load(FOLDER / "records" / f"{name}.json")
         self.shares = {}
         for record in self.results.records:
-            for trial in record["trials"]:
-                where = record["task"]["label"], self.results.label(record, trial)
-                for size, found in trial["evaluations"].items():
+            for trial in record.trials:
+                where = record.task.label, self.results.label(record, trial)
+                for size, found in trial.evaluations.items():
                     for metric in ("last", "token"):
-                        key = *where, int(size), metric
-                        self.shares.setdefault(key, []).append(records.value(found, metric))
+                        key = *where, size, metric
+                        self.shares.setdefault(key, []).append(records.share(found, metric))
 
     def __call__(self, task, scheme, size, of=median, metric="last"):
         return of(self.shares[task, scheme, size, metric])

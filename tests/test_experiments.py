@@ -23,6 +23,7 @@ from posenc.lab.results.results import floors as floors_of
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.spec.presets import PRESETS
+from posenc.lab.store.schema import UnfinishedTrial
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks.floors import floors
@@ -77,12 +78,10 @@ def test_what_was_published_is_of_runs_that_are_planned(path):
     """By the very labels that results will have; a slip of spelling would be 'not run' for ever."""
     made = from_file(path, yes=True)
     cells = [resolve(run) for run in made.runs]
-    lines = [{**line, "outcome": "pending"} for line in plan.lines(made, cells, set())]
+    lines = [UnfinishedTrial(**vars(line), outcome="pending") for line in plan.lines(made, cells, set())]
     results = Results(made.name, (), unfinished=tuple(lines))
-    sizes = {(line["task"], results.label(line, line)): set(line["sizes"]) for line in lines}
-    ranges = {
-        (line["task"], results.label(line, line)): (c.run.shortest, c.run.length) for line, c in _with(lines, cells)
-    }
+    sizes = {(line.task, results.label(line, line)): set(line.sizes) for line in lines}
+    ranges = {(line.task, results.label(line, line)): (c.run.shortest, c.run.length) for line, c in _with(lines, cells)}
     schemes = {scheme for _, scheme in sizes}
     for said in made.published:
         names = (said.first, said.second) if isinstance(said, Order) else (said.scheme,)
@@ -119,7 +118,7 @@ def trained(path, runs, folder):
 @EACH
 def test_an_experiment_trains_two_steps_and_its_figure_is_drawn(path, tmp_path):
     made, results = trained(path, slice(1), tmp_path / "runs")
-    assert not results.unfinished and {row["outcome"] for row in results.rows()} == {"done"}
+    assert not results.unfinished and {row.outcome for row in results.rows()} == {"done"}
     if made.figure is not None:
         assert made.figure(results).figure.axes
 
@@ -190,8 +189,8 @@ def test_the_floors_of_ruoss_are_those_of_its_tasks():
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
 def test_a_record_holds_every_trial_of_its_experiment(path):
     experiment, results = from_file(FOLDER / f"{path.stem}.py", yes=True), load(path)
-    sizes = set(experiment.plan.sizes or {row["size"] for row in results.rows()})
-    assert results.problems == () and not results.unfinished and {row["size"] for row in results.rows()} == sizes
+    sizes = set(experiment.plan.sizes or {row.size for row in results.rows()})
+    assert results.problems == () and not results.unfinished and {row.size for row in results.rows()} == sizes
     assert len(results.trials()) == experiment.trials
 
 

@@ -10,7 +10,6 @@ from posenc.core.scheme import Dims
 from posenc.lab.models import stems
 from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.results.results import Results
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.sweep import plan
 from posenc.lab.train.training import resolve
@@ -111,8 +110,7 @@ def test_a_stem_is_part_of_the_identity_only_where_there_is_one():
     assert "stem" not in plan.written(plain) and "then" not in plan.written(plain)
     assert plan.identity(plain, Knobs(), 5) == plan.identity(same, Knobs(), 5) != plan.identity(more, Knobs(), 5)
     assert plan.written(more)["stem"] == "conv(k=4)" and plan.written(more)["revisions"]["Conv"] == 1
-    line = {"id": "0" * 64, "run": plan.written(more)}
-    assert plan.planned_run(line).shape == more.shape
+    assert plan.planned_run(plan.written(more)).shape == more.shape
 
 
 def test_two_models_that_differ_in_the_stem_are_never_averaged_as_one():
@@ -121,7 +119,7 @@ def test_two_models_that_differ_in_the_stem_are_never_averaged_as_one():
         made.record("nope", "none", "copy", [made.trial("nope", "copy", seed, curve)], **how)
         for seed, how in enumerate(({}, {"stem": "conv(k=4)"}))
     )
-    labels = {row["scheme"] for row in Results("two", (one, other)).rows()}
+    labels = {row.scheme for row in made.results("two", (one, other)).rows()}
     assert labels == {"nope (stem=none)", "nope (stem=conv(k=4))"}
 
 

@@ -45,7 +45,7 @@ def test_only_some_models_are_asked(posenc, runs, monkeypatch):
     kept = []
     monkeypatch.setattr(evaluate, "ask", lambda results, **how: kept.append(results) or results)
     assert posenc("evaluate", "mine", "--only", "scheme=rope", "seed=1").code == 0
-    assert {(r["scheme"], r["seed"]) for r in kept[0].rows()} == {("rope", 1)} and len(load("mine").rows()) > 4
+    assert {(r.scheme, r.seed) for r in kept[0].rows()} == {("rope", 1)} and len(load("mine").rows()) > 4
 
 
 def test_groups_are_text_json_table_and_figure(posenc, runs, asked):

@@ -24,7 +24,7 @@ def test_status_counts_trials_and_lists_groups(posenc, runs):
 
 def test_status_tells_the_error_of_a_group(posenc, runs):
     late = made.rope(task="late")
-    folder.write_plan(runs, made.plan(late, "late"))
+    made.write_plan(runs, made.plan(late, "late"))
     folder.write_error(runs, "late", "failed", "Traceback\nValueError: no such luck")
     said = posenc("status", "mine")
     assert "failed 3" in said.out and "ValueError: no such luck" in said.out
@@ -88,7 +88,7 @@ def test_a_table_can_be_narrowed_by_labels_and_by_plain_names(posenc):
 
 def test_a_trial_that_failed_can_be_chosen(posenc, runs):
     late = made.rope(task="late", label="t5")
-    folder.write_plan(runs, made.plan(late, "late"))
+    made.write_plan(runs, made.plan(late, "late"))
     folder.write_error(runs, "late", "failed", "Traceback\nValueError: no such luck")
     said = posenc("table", "mine", "--only", "scheme=t5")
     assert said.code == 0 and "late  t5" in said.out

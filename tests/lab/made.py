@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from pathlib import Path
 
+from posenc.lab.results.results import Results
 from posenc.lab.store import folder as store
+from posenc.lab.store import records
+from posenc.lab.store.schema import GroupRecord, PlannedTrial, UnfinishedTrial, read
 
 SIZES = (8, 16, 24, 32)
 TRAINED = (4, 16)
@@ -74,10 +79,28 @@ def older(rec: dict) -> dict:
     return {**rec, "trials": [{k: v for k, v in t.items() if k != "validation"} for t in rec["trials"]]}
 
 
-def filled(name: str, records: list[dict]):
+def typed(rec: dict) -> GroupRecord:
+    """A record as the laboratory holds it; above are the contents of files."""
+    return read(GroupRecord, records.plain(rec))
+
+
+def results(name: str, recs: Iterable[dict], unfinished: Iterable[dict] = ()) -> Results:
+    """Results that hold these."""
+    return Results(name, tuple(map(typed, recs)), tuple(read(UnfinishedTrial, line) for line in unfinished))
+
+
+def write_record(folder: Path, rec: dict) -> Path:
+    return store.write_record(folder, typed(rec))
+
+
+def write_plan(folder: Path, lines: list[dict]) -> list[PlannedTrial]:
+    return store.write_plan(folder, [read(PlannedTrial, line) for line in lines])
+
+
+def filled(name: str, recs: list[dict]) -> Path:
     """A run folder in which these were planned and finished."""
     folder = store.create(name)
-    for number, rec in enumerate(records):
-        store.write_plan(folder, plan(rec, f"g{number}"))
-        store.write_record(folder, rec)
+    for number, rec in enumerate(recs):
+        write_plan(folder, plan(rec, f"g{number}"))
+        write_record(folder, rec)
     return folder

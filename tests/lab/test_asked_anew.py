@@ -47,12 +47,12 @@ def again(folder):
 
 
 def recorded(folder):
-    return {t["id"]: t["evaluations"] for r in store.read_records(folder).records for t in r["trials"]}
+    return {t.id: t.evaluations for r in store.read_records(folder).records for t in r.trials}
 
 
 def test_what_was_asked_in_training_is_answered_as_it_was(folder, again):
-    told = [t["evaluations"] for r in again.records for t in r["trials"]]
-    assert told == [t["evaluations"] for r in load(folder).records for t in r["trials"]] and len(told) == 8
+    told = [t.evaluations for r in again.records for t in r.trials]
+    assert told == [t.evaluations for r in load(folder).records for t in r.trials] and len(told) == 8
     assert len({json.dumps(t) for t in told}) > 4, "models that answer alike say nothing"
     assert not set(again.trials()) & set(recorded(folder)), "another question has another name"
 
@@ -62,33 +62,33 @@ def test_another_task_is_asked_of_models_as_they_are_by_hand(folder):
     results = load(folder).only(scheme="learned", lr=1e-2, seed=1)
     found = ask(results, task=other, sizes=(2, 4), rows=32)
     (record,) = found.records
-    assert record["task"]["label"] == f"{OTHER}, trained on {TASK}"
-    assert record["task"]["floors"] == {str(n): at for n, at in floors(other, (2, 4)).items()}
-    (line,) = [x for x in store.read_plan(folder) if x["id"] in results.trials()]
-    model = kept.restored(plan.planned_run(line), folder, line["id"])
+    assert record.task.label == f"{OTHER}, trained on {TASK}"
+    assert record.task.floors == floors(other, (2, 4))
+    (line,) = [x for x in store.read_plan(folder) if x.id in results.trials()]
+    model = kept.restored(plan.planned_run(line.run), folder, line.id)
     for n in (2, 4):
         batch = other.sample(evaluation_key(other, n), n, batch=32, n_max=4)
         said = jnp.argmax(model(inputs(batch), positions_key(1, "evaluation", n)), -1)
         right = np.asarray((said == batch.targets) & batch.score)
-        assert record["trials"][0]["evaluations"][str(n)]["correct"] == right.sum() > 0
+        assert record.trials[0].evaluations[n]["correct"] == right.sum() > 0
 
 
 def test_answers_are_results_like_any_other(again, tmp_path):
     path = records.write_bundle(tmp_path / "again.json", again.name, again.records, [])
     found, known = load(path), floors(parse(TASK), PLAN.sizes)
     assert len(found.rows()) == 2 * 2 * 2 * 3 and not found.problems
-    assert all(r["floor"] == known[r["size"]]["uniform"] for r in found.rows())
+    assert all(r.floor == known[r.size]["uniform"] for r in found.rows())
 
 
 def test_groups_by_size_are_the_whole(folder):
     every = recorded(folder)
     found = groups(load(folder), ["size"])
     chosen = {(c.scheme, c.rate) for c in cells(load(folder))}
-    assert {(row["scheme"], row["lr"]) for row in found} == chosen, "of several rates it is the one chosen"
+    assert {(row.scheme, row.lr) for row in found} == chosen, "of several rates it is the one chosen"
     for row in found:
-        sums = every[row["trial"]][str(row["size"])]
-        assert {name: row[name] for name in sums} == sums
-        assert row["value"] == sums["exact"] / sums["rows"]
+        sums = every[row.trial][row.group["size"]]
+        assert row.counts == sums
+        assert row.value == sums["exact"] / sums["rows"]
     assert len(found) == 2 * 2 * 3, "two schemes, two seeds at the chosen rate, three sizes"
 
 
@@ -100,12 +100,12 @@ def test_groups_are_those_that_the_examples_tell_of(folder):
         batch = task.sample(evaluation_key(task, n), n, batch=64, n_max=3)
         for pair in zip(*(np.asarray(batch.strata[s]).tolist() for s in ("digits_a", "digits_b")), strict=True):
             count[pair] = count.get(pair, 0) + 1
-    assert {(r["digits_a"], r["digits_b"]): r["rows"] for r in found} == count
-    whole = ask(results, sizes=(2, 3), rows=64).records[0]["trials"]
+    assert {(r.group["digits_a"], r.group["digits_b"]): r.counts["rows"] for r in found} == count
+    whole = ask(results, sizes=(2, 3), rows=64).records[0].trials
     for name in ("correct", "scored", "exact", "rows"):
-        by_group = sum(r[name] for r in found)
-        assert by_group == sum(at[name] for t in whole for at in t["evaluations"].values()), name
-    assert sum(r["correct"] for r in found) > 0
+        by_group = sum(r.counts[name] for r in found)
+        assert by_group == sum(at[name] for t in whole for at in t.evaluations.values()), name
+    assert sum(r.counts["correct"] for r in found) > 0
 
 
 def test_rows_counted_for_another_group_are_noticed(folder, plant):
@@ -118,13 +118,13 @@ def test_rows_counted_for_another_group_are_noticed(folder, plant):
 def test_a_diverged_trial_is_told_and_not_asked(folder, monkeypatch):
     results = load(folder)
     first = results.records[0]
-    lost = {**first["trials"][0], "outcome": "diverged", "evaluations": {}, "validation": {}}
-    changed = dataclasses.replace(results, records=({**first, "trials": [lost, *first["trials"][1:]]},))
+    lost = dataclasses.replace(first.trials[0], outcome="diverged", evaluations={}, validation={})
+    changed = dataclasses.replace(results, records=(dataclasses.replace(first, trials=(lost, *first.trials[1:])),))
     found = ask(changed, sizes=(3,), rows=8)
-    assert sum(t["outcome"] == "diverged" for r in found.records for t in r["trials"]) == 1
+    assert sum(t.outcome == "diverged" for r in found.records for t in r.trials) == 1
     floor = floors(parse(TASK), (3,))[3]["uniform"]
-    assert [r["value"] for r in found.rows() if r["outcome"] == "diverged"] == [floor]
-    assert lost["id"] not in {row["trial"] for row in groups(changed, ["size"])}
+    assert [r.value for r in found.rows() if r.outcome == "diverged"] == [floor]
+    assert lost.id not in {row.trial for row in groups(changed, ["size"])}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """A label tells runs apart by what was chosen, in its shortest text, and by nothing that follows from it."""
 
-from posenc.lab.results.results import Results
 from tests.lab import made
 
 
@@ -10,8 +9,8 @@ def labels(*settings):
         made.record("nope", "none", "copy", [made.trial(f"nope{n}", "copy", 0, {8: 1.0})], **run)
         for n, run in enumerate(settings)
     ]
-    results = Results("x", tuple({**r, "label": "nope"} for r in every))
-    return [results.label(r, r["trials"][0]) for r in results.records]
+    results = made.results("x", tuple({**r, "label": "nope"} for r in every))
+    return [results.label(r, r.trials[0]) for r in results.records]
 
 
 def test_a_model_is_told_by_its_shortest_text_without_what_it_has_no_use_for():

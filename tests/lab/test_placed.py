@@ -43,7 +43,7 @@ def test_a_step_is_trained_and_evaluated(task, scheme, tmp_path):
     two = Plan(steps=2, seeds=(0,), sizes=(4, 6), rows=8)
     assert sweep(Experiment("one", (run,), two), tmp_path / "one", watch=Watch()) == 0
     (found,) = trials(tmp_path / "one").values()
-    assert found["outcome"] == "done" and np.isfinite(found["curve"]["loss"]).all()
+    assert found.outcome == "done" and np.isfinite(found.curve["loss"]).all()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from posenc.lab.results.published import AGREES, ALL, DIFFERS, NOT_RUN, OPEN, Order, Published, counted, findings
-from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import summary
 from tests.lab import made
 
@@ -17,7 +16,7 @@ def results(**schemes):
     for name, values in schemes.items():
         trials = [made.trial(name, "copy", s, FLAT | {24: v, 32: v}) for s, v in enumerate(values)]
         records.append(made.record(name, "none", "copy", trials))
-    return Results("x", tuple(records))
+    return made.results("x", tuple(records))
 
 
 def one(said, found):
@@ -64,7 +63,7 @@ def test_the_best_of_their_runs_is_held_against_the_best_of_ours_at_every_rate_b
     low = [made.trial("rope", "copy", s, FLAT | {24: v, 32: v}, lr=1e-3) for s, v in enumerate((0.2, 0.3))]
     poor = {8: 0.9, 16: 0.9}
     high = [made.trial("rope", "copy", s, poor | {24: v, 32: v}, lr=1e-2) for s, v in enumerate((0.7, 0.8))]
-    found = Results("x", (made.record("rope", "rotary", "copy", low + high),))
+    found = made.results("x", (made.record("rope", "rotary", "copy", low + high),))
     best = one(Published("copy", "rope", 0.8, "x", tolerance=0.0, of="best", runs=30), found)
     assert best.verdict == AGREES and (best.best, best.best_of) == (pytest.approx(0.8), 4)
     assert best.ours == summary((0.2, 0.3)) and best.ours.kind == "range", "median, range and n of the chosen rate"
@@ -79,19 +78,19 @@ UNEVEN = {20: 0.9, 24: 0.5, 64: 0.1}
 
 
 def uneven(**drops):
-    """Scheme to results at three uneven sizes beyond training, with floors that fall from 0.6 to 0.2 between them."""
+    """Records at three uneven sizes beyond training, with floors that fall from 0.6 to 0.2 between them."""
     made_of = []
     for name, drop in drops.items():
         curve = FLAT | {n: v - drop for n, v in UNEVEN.items()}
         made_of.append(made.record(name, "none", "copy", [made.trial(name, "copy", 0, curve)], sizes=curve))
         for n, floor in {20: 0.6, 24: 0.6, 64: 0.2}.items():
             made_of[-1]["task"]["floors"][str(n)] = {"uniform": 0.1, "prior": 0.1, "position": floor}
-    return Results("x", tuple(made_of))
+    return made_of
 
 
 def test_a_mean_over_every_size_is_held_against_the_trapezoid_rule_over_those_evaluated():
     """Each value by hand; the floor, (4 · 0.6 + 40 · 0.4) / 44, by the rule of its row."""
-    found = uneven(rope=0.0)
+    found = made.results("x", uneven(rope=0.0))
     for over in ("beyond", (64, 20, 24)):
         whole = one(Published("copy", "rope", 0.34, "x", weights="trapezoid", over=over), found)
         plain = one(Published("copy", "rope", 0.34, "x", over=over), found)
@@ -102,16 +101,17 @@ def test_a_mean_over_every_size_is_held_against_the_trapezoid_rule_over_those_ev
 
 def test_of_one_size_every_rule_gives_the_value():
     for rule in ("equal", "trapezoid"):
-        found = one(Published("copy", "rope", 0.5, "x", over=(24,), weights=rule), uneven(rope=0.0))
+        found = one(Published("copy", "rope", 0.5, "x", over=(24,), weights=rule), made.results("x", uneven(rope=0.0)))
         assert found.ours.median == pytest.approx(0.5)
 
 
 def test_an_order_is_by_the_rule_that_it_names():
     """Alibi gains at 20 and loses less at 64: below rope in the mean over every size, above in the plain one."""
-    found = uneven(rope=0.0, alibi=0.0)
-    (trial,) = found.records[1]["trials"]
+    records = uneven(rope=0.0, alibi=0.0)
+    (trial,) = records[1]["trials"]
     for n, value in ((20, 1.0), (64, 0.04)):
         trial["evaluations"][str(n)]["correct"] = round(1000 * value)
+    found = made.results("x", records)
     assert one(Order("copy", "rope", "alibi", "x", weights="trapezoid"), found).verdict == AGREES
     assert one(Order("copy", "rope", "alibi", "x"), found).verdict == DIFFERS
 
@@ -165,14 +165,14 @@ def test_whole_answers_are_another_measure_than_tokens():
     trial = made.trial("rope", "copy", 0, FLAT | {24: 0.8, 32: 0.8})
     for size in ("24", "32"):
         trial["evaluations"][size]["exact"] = 40
-    found = Results("x", (made.record("rope", "rotary", "copy", [trial]),))
+    found = made.results("x", (made.record("rope", "rotary", "copy", [trial]),))
     assert one(Published("copy", "rope", 0.4, "x", metric="exact", tolerance=0.0), found).verdict == AGREES
     assert one(Published("copy", "rope", 0.8, "x", tolerance=0.0), found).verdict == AGREES
 
 
 def test_a_diverged_run_counts_as_a_guess():
     gone = made.trial("rope", "copy", 0, {}, outcome="diverged", validation={})
-    found = Results("x", (made.record("rope", "rotary", "copy", [gone]),))
+    found = made.results("x", (made.record("rope", "rotary", "copy", [gone]),))
     assert one(Published("copy", "rope", made.FLOORS["uniform"], "x", tolerance=0.0), found).verdict == AGREES
     assert one(Published("copy", "rope", 0.0, "x", metric="exact", tolerance=0.0), found).verdict == AGREES
 
@@ -198,9 +198,9 @@ def test_reciprocal_ranks_are_averaged_over_tasks_and_equals_share_theirs():
     ]
     expected = {"a": (1 + 1 / 2.5) / 2, "b": (1 / 2 + 1) / 2, "c": (1 / 3 + 1 / 2.5) / 2}
     for name, rank in expected.items():
-        found = one(Published(ALL, name, round(rank, 4), "x", tolerance=0.0), Results("x", tuple(records)))
+        found = one(Published(ALL, name, round(rank, 4), "x", tolerance=0.0), made.results("x", tuple(records)))
         assert found.ours.median == pytest.approx(rank) and found.ours.n == 1
-    missing = Results("x", tuple(r for r in records if not (r["label"] == "c" and r["task"]["label"] == "sort")))
+    missing = made.results("x", tuple(r for r in records if not (r["label"] == "c" and r["task"]["label"] == "sort")))
     assert one(Published(ALL, "a", 0.7, "x"), missing).verdict == NOT_RUN
 
 

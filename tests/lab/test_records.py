@@ -9,7 +9,10 @@ import pytest
 
 from posenc.lab.results.results import load
 from posenc.lab.store import folder as store
+from posenc.lab.store import records
 from tests.lab import made
+
+COMMITTED = Path(__file__).parents[2] / "experiments" / "records"
 
 
 @pytest.fixture(autouse=True)
@@ -29,20 +32,41 @@ def edit(path: Path, change) -> None:
 
 def test_a_record_comes_back_as_it_was_written():
     folder = store.create("a")
-    path = store.write_record(folder, made.rope())
+    path = made.write_record(folder, made.rope())
     stored = store.read_records(folder)
     assert stored.problems == ()
     (record,) = stored.records
-    assert {k: record[k] for k in made.rope()} == made.rope()
+    assert record == made.typed(made.rope())
+    content = json.loads(path.read_bytes())
+    assert list(content) == ["schema", "sha256", *made.rope()] and {k: content[k] for k in made.rope()} == made.rope()
     assert path.name == store.digest([t["id"] for t in made.rope()["trials"]]) + ".json"
-    assert path.read_bytes() == store.write_record(folder, made.rope()).read_bytes()
+    assert path.read_bytes() == made.write_record(folder, made.rope()).read_bytes()
+
+
+def test_what_this_version_does_not_know_and_what_older_ones_did_not_write_is_kept():
+    content = made.older(made.rope((0,))) | {"later": {"x": [1]}}
+    content["trials"][0] |= {"seen": 3, "knobs": {"seed": 0, "lr": 1, "power": 2.0}}
+    folder = store.create("a")
+    path = made.write_record(folder, content)
+    found = json.loads(path.read_bytes())
+    assert {k: found[k] for k in content} == content
+    (record,) = store.read_records(folder).records
+    assert record == made.typed(content)
+
+
+@pytest.mark.parametrize("path", sorted(COMMITTED.glob("*.json")), ids=lambda path: path.stem)
+def test_a_committed_file_read_and_written_again_is_the_same_bytes(path, tmp_path):
+    found = records.read_bundle(path)
+    assert found.stored.problems == () and found.stored.records
+    again = records.write_bundle(tmp_path / path.name, found.name, found.stored.records, found.unfinished)
+    assert again.read_bytes() == path.read_bytes()
 
 
 def test_nan_infinity_and_numpy_become_json():
     record = made.rope((0,))
     record["trials"][0]["curve"]["loss"] = np.array([1.0, np.nan, np.inf], np.float32)
     record["trials"][0]["evaluations"]["8"]["correct"] = np.int32(7)
-    path = store.write_record(store.create("a"), record)
+    path = made.write_record(store.create("a"), record)
     said = json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     assert said["trials"][0]["curve"]["loss"] == [1.0, None, None]
     assert said["trials"][0]["evaluations"]["8"]["correct"] == 7
@@ -77,7 +101,7 @@ def test_a_damaged_record_is_named_and_costs_only_its_own_trials(damage):
     assert {i for i, outcome in state.outcomes.items() if outcome == "pending"} == lost
     assert state.counts["done"] == 3
     for record in (made.rope(), made.rope(label="alibi", family="linear")):
-        store.write_record(folder, record)
+        made.write_record(folder, record)
     assert store.status(folder).counts["done"] == 6
 
 
@@ -121,7 +145,7 @@ def test_a_newer_schema_is_refused_with_both_versions_and_never_overwritten():
     (problem,) = store.read_records(folder).problems
     assert path.name in problem and "schema 7" in problem and "up to 1" in problem
     with pytest.raises(ValueError, match="has schema 7, this posenc writes 1"):
-        store.write_record(folder, made.rope())
+        made.write_record(folder, made.rope())
     assert path.read_bytes() == before
 
 
@@ -129,22 +153,22 @@ def test_of_two_records_with_one_trial_the_first_name_wins_and_it_is_said():
     folder = store.create("a")
     one, two = made.rope((0, 1)), made.rope((1, 2))
     two["trials"][0]["evaluations"]["32"]["correct"] -= 50
-    paths = sorted([store.write_record(folder, one), store.write_record(folder, two)])
+    paths = sorted([made.write_record(folder, one), made.write_record(folder, two)])
     stored = store.read_records(folder)
-    ids = [t["id"] for r in stored.records for t in r["trials"]]
+    ids = [id for r in stored.records for id in r.ids]
     assert sorted(ids) == sorted(set(ids)) and len(ids) == 3
     shared = one["trials"][1]["id"]
-    kept = next(t for r in stored.records for t in r["trials"] if t["id"] == shared)
+    kept = next(t for r in stored.records for t in r.trials if t.id == shared)
     first = json.loads(paths[0].read_bytes())
-    assert kept in first["trials"]
+    assert kept in made.typed(first).trials
     (problem,) = stored.problems
     assert shared[:12] in problem and paths[0].name in problem and "differ by up to 0.050" in problem
 
 
 def test_equal_duplicates_are_said_without_a_difference():
     folder = store.create("a")
-    store.write_record(folder, made.rope((0, 1)))
-    store.write_record(folder, made.rope((1, 2)))
+    made.write_record(folder, made.rope((0, 1)))
+    made.write_record(folder, made.rope((1, 2)))
     (problem,) = store.read_records(folder).problems
     assert "the first is taken." in problem and "differ" not in problem
 
@@ -153,4 +177,4 @@ def test_a_record_of_an_unfinished_trial_is_refused():
     record = made.rope()
     record["trials"][0]["outcome"] = "failed"
     with pytest.raises(ValueError, match="'failed' has no record"):
-        store.write_record(store.create("a"), record)
+        made.write_record(store.create("a"), record)

@@ -202,12 +202,12 @@ def test_the_second_stage_starts_from_the_last_parameters_of_the_first(tmp_path,
     ((none, first), ((before,), after)) = seen
     assert none == () and same(before, after), "rope and nope have no parameters, so all are carried"
     assert not same(before.model, first.model), "the first stage has trained"
-    trial = store.read_plan(tmp_path / "one")[0]["id"]
+    trial = store.read_plan(tmp_path / "one")[0].id
     kept = parameters.restore(tmp_path / "one", trial)["readout"]
     assert np.array_equal(kept, last[0]["readout"][0]), "what is kept is of the last stage"
     assert not np.array_equal(kept, after.model.readout.get_value()[0]), "the second has trained too"
     (found,) = load(tmp_path / "one").records
-    assert found["label"] == "rope, then nope" and found["run"]["then"].startswith("0.5 nope")
+    assert found.label == "rope, then nope" and found.run["then"].startswith("0.5 nope")
 
 
 def test_each_stage_is_two_programs_and_the_last_is_evaluated(tmp_path, monkeypatch):
@@ -222,7 +222,7 @@ def test_each_stage_is_two_programs_and_the_last_is_evaluated(tmp_path, monkeypa
 def test_losses_go_on_and_the_first_stage_is_the_run_without_a_second(tmp_path):
     alone = Run(**{**vars(RUN), "then": None})
     assert sweep(experiment(RUN, alone, steps=8, segment=2), tmp_path / "both", watch=Watch()) == 0
-    first, second = ({t["knobs"]["seed"]: t["curve"] for t in r["trials"]} for r in _records(tmp_path / "both"))
+    first, second = ({t.knobs.seed: t.curve for t in r.trials} for r in _records(tmp_path / "both"))
     for seed in first:
         assert first[seed]["step"] == second[seed]["step"] == [2, 4, 6, 8]
         assert (
@@ -232,7 +232,7 @@ def test_losses_go_on_and_the_first_stage_is_the_run_without_a_second(tmp_path):
 
 def _records(folder):
     found = load(folder).records
-    return sorted(found, key=lambda r: "then" not in r["run"])
+    return sorted(found, key=lambda r: "then" not in r.run)
 
 
 def test_a_sweep_that_ends_within_the_second_stage_gives_the_same_when_it_goes_on(tmp_path):
@@ -254,7 +254,7 @@ def test_the_length_of_segments_does_not_move_the_border(tmp_path):
     cell = resolve(RUN)
     assert [end for _, end in stages(cell, 10)] == [5, 10] and len(stages(resolve(Run()), 10)) == 1
     assert sweep(experiment(steps=10, segment=10), tmp_path / "one", watch=Watch()) == 0
-    assert [t["curve"]["step"] for t in trials(tmp_path / "one").values()] == [[5, 10]] * 2
+    assert [t.curve["step"] for t in trials(tmp_path / "one").values()] == [[5, 10]] * 2
 
 
 def test_what_goes_on_is_part_of_the_identity_in_one_form():
@@ -263,7 +263,7 @@ def test_what_goes_on_is_part_of_the_identity_in_one_form():
     assert name(one) == name(same) != name(other) and name(one) != name(resolve(Run()))
     assert plan.written(one)["revisions"].keys() >= {"RoPE", "NoPE"}
     line = {"id": "0" * 64, "run": store.plain(plan.written(one))}
-    assert stages(plan.planned_run(line), 100)[-1] == (stages(one, 100)[-1][0]._replace(run=ANY), 100)
+    assert stages(plan.planned_run(line.run), 100)[-1] == (stages(one, 100)[-1][0]._replace(run=ANY), 100)
     (run,) = from_words([], ["then=0.9 nope", "scheme=rope"]).runs
     assert run.then == "0.9 nope"
 
@@ -324,9 +324,9 @@ def test_the_model_at_the_end_of_the_last_stage_is_looked_at_by_its_label(kept, 
 
 
 def test_a_model_is_restored_with_its_positional_parameters(kept):
-    line = next(line for line in store.read_plan(kept[0]) if line["label"].endswith(TABLES))
-    model = restored(stages(plan.planned_run(line), 4)[-1][0], kept[0], line["id"])
-    found = parameters.restore(kept[0], line["id"])
+    line = next(line for line in store.read_plan(kept[0]) if line.label.endswith(TABLES))
+    model = restored(stages(plan.planned_run(line.run), 4)[-1][0], kept[0], line.id)
+    found = parameters.restore(kept[0], line.id)
     np.testing.assert_array_equal(
         position(model, 0, 1, "heads", "r1"), found["blocks"]["0"]["attention"]["position"]["1"]["heads"]["r1"][0]
     )

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from posenc.lab.results import statistics
-from posenc.lab.results.results import Results, best_floor
+from posenc.lab.results.results import best_floor
 from posenc.lab.store import records
+from posenc.lab.store.schema import TaskRecord
 from posenc.lab.tasks import measure
 from tests.lab import made
 
@@ -18,7 +19,7 @@ values = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
 
 def results(*records, unfinished=()):
-    return Results("made", records, unfinished)
+    return made.results("made", records, unfinished)
 
 
 def test_below_six_runs_the_spread_is_the_range_and_says_so():
@@ -167,8 +168,8 @@ def test_errors_are_turned_into_accuracy():
     record = made.rope()
     record["task"] |= {"metric": "error", "floors": {str(n): {"uniform": 0.9, "position": 0.75} for n in made.SIZES}}
     record["trials"][0] |= {"outcome": "diverged", "evaluations": {}}
-    rows = [r for r in results(record).rows() if r["size"] == 8]
-    assert [r["value"] for r in rows] == [pytest.approx(0.1), 1.0, 1.0]
+    rows = [r for r in results(record).rows() if r.size == 8]
+    assert [r.value for r in rows] == [pytest.approx(0.1), 1.0, 1.0]
 
 
 @pytest.mark.parametrize("metric, expected", [("token", 0.9), ("accuracy", 0.9), ("exact", 0.25), ("last", 0.5)])
@@ -176,7 +177,7 @@ def test_each_metric_reads_its_own_counts(metric, expected):
     record = made.rope((0,))
     record["task"]["metric"] = metric
     record["trials"][0]["evaluations"] = {"16": {"correct": 90, "scored": 100, "exact": 1, "last": 2, "rows": 4}}
-    assert results(record).rows()[0]["value"] == expected
+    assert results(record).rows()[0].value == expected
 
 
 def pair(a, b):
@@ -246,7 +247,8 @@ def test_an_unknown_scheme_is_refused_by_name():
 
 
 def test_the_best_floor_is_the_one_highest_on_average():
-    task = {"metric": "token", "floors": {"8": {"uniform": 0.5, "prior": 0.1}, "9": {"uniform": 0.1, "prior": 0.4}}}
+    floors = {8: {"uniform": 0.5, "prior": 0.1}, 9: {"uniform": 0.1, "prior": 0.4}}
+    task = TaskRecord("copy", "token", (4, 7), floors)
     assert best_floor(task, (8, 9)) == ("uniform", pytest.approx(0.3))
     assert best_floor(task, (9,)) == ("prior", 0.4)
     assert best_floor(task, ()) is best_floor(task, (7,)) is None
@@ -263,8 +265,8 @@ def test_the_order_in_which_results_arrive_changes_nothing(order):
 
 def test_results_can_be_chosen_from():
     both = results(made.rope(), made.rope(label="alibi", family="linear"))
-    assert {r["scheme"] for r in both.only(scheme="rope").rows()} == {"rope"}
-    assert {r["seed"] for r in both.only(seed=(0, 2)).rows()} == {0, 2}
+    assert {r.scheme for r in both.only(scheme="rope").rows()} == {"rope"}
+    assert {r.seed for r in both.only(seed=(0, 2)).rows()} == {0, 2}
     assert both.only(task="sort").rows() == []
     with pytest.raises(ValueError, match="cannot be chosen by 'colour'"):
         both.only(colour="red")
@@ -275,9 +277,9 @@ def test_a_scheme_is_chosen_by_its_label_and_by_its_text():
     short, long = made.ranged((4, 16), (4, 24))
     both = results(short, long, made.rope(task="sort", label="alibi"))
     assert both.choices("scheme") == ["alibi", "alibi (length=16)", "rope", "rope (length=16)", "rope (length=24)"]
-    assert {r["scheme"] for r in both.only(scheme="rope").rows()} == {"rope (length=16)", "rope (length=24)"}
+    assert {r.scheme for r in both.only(scheme="rope").rows()} == {"rope (length=16)", "rope (length=24)"}
     one = both.only(scheme="rope (length=24)")
-    assert {(r["scheme"], r["trained_to"]) for r in one.rows()} == {("rope (length=24)", 24)}, "labels stay"
+    assert {(r.scheme, r.trained_to) for r in one.rows()} == {("rope (length=24)", 24)}, "labels stay"
 
 
 @pytest.mark.parametrize("metric", measure.RATIOS)
@@ -285,4 +287,4 @@ def test_records_read_each_metric_as_tasks_do(metric):
     """records keeps its own table, since that of the tasks needs jax."""
     sums = {"correct": 3, "scored": 8, "exact": 5, "last": 7, "rows": 11}
     share = measure.score(sums, metric)
-    assert records.value(sums, metric) == (1 - share if metric == "error" else share)
+    assert records.share(sums, metric) == (1 - share if metric == "error" else share)

@@ -54,21 +54,21 @@ def whole(tmp_path_factory):
 
 
 def trials(folder):
-    return {t["id"]: t for r in store.read_records(folder).records for t in r["trials"]}
+    return {t.id: t for r in store.read_records(folder).records for t in r.trials}
 
 
 def test_everything_planned_is_recorded(whole):
     found = trials(whole)
-    assert len(found) == 4 and {t["outcome"] for t in found.values()} == {"done"}
+    assert len(found) == 4 and {t.outcome for t in found.values()} == {"done"}
     assert store.status(whole).counts["done"] == 4
     for trial in found.values():
-        assert set(trial["evaluations"]) == {"4", "8"} and all(e["rows"] == 8 for e in trial["evaluations"].values())
-        assert set(trial["validation"]) == {"4"} and trial["validation"]["4"]["rows"] == 8
-        assert trial["curve"]["step"] == [2, 4] and np.isfinite(trial["curve"]["loss"]).all()
+        assert set(trial.evaluations) == {4, 8} and all(e["rows"] == 8 for e in trial.evaluations.values())
+        assert set(trial.validation) == {4} and trial.validation[4]["rows"] == 8
+        assert trial.curve["step"] == [2, 4] and np.isfinite(trial.curve["loss"]).all()
 
 
 def test_a_record_says_where_it_is_from(whole):
-    about = store.read_records(whole).records[0]["provenance"]
+    about = store.read_records(whole).records[0].provenance
     assert {"posenc", "commit", "python", "jax", "flax", "device", "lanes", "ended", "seconds"} <= set(about)
 
 
@@ -171,19 +171,19 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
     from posenc.lab.train.training import evaluate, init, pure
 
     line = store.read_plan(whole)[0]
-    cell = plan.planned_run(line)
+    cell = plan.planned_run(line.run)
     state = init(cell, Knobs(jnp.uint32(1), *map(jnp.float32, Knobs()[1:])))
-    kept = load(whole).params(line["id"])
+    kept = load(whole).params(line.id)
     shapes = jax.tree.map(lambda a: (a.shape, a.dtype), pure(state.model))
     assert jax.tree.leaves(shapes) == jax.tree.leaves(jax.tree.map(lambda a: (a.shape, a.dtype), kept))
     flat = [jnp.asarray(a) for a in jax.tree.leaves(kept)]
     model = jax.tree.unflatten(jax.tree.structure(state.model), flat)
-    lane = Knobs(jnp.uint32(line["knobs"]["seed"]), *map(jnp.float32, Knobs()[1:]))
-    for examples, sizes, chosen in (("evaluations", line["sizes"], False), ("validation", [4], True)):
+    lane = Knobs(jnp.uint32(line.knobs.seed), *map(jnp.float32, Knobs()[1:]))
+    for examples, sizes, chosen in (("evaluations", line.sizes, False), ("validation", [4], True)):
         asked = jnp.asarray(sizes), jnp.full(len(sizes), chosen)
-        sums = evaluate(cell, line["rows"], tuple(sizes), state._replace(model=model), lane, *asked)
-        recorded = trials(whole)[line["id"]][examples]
-        assert recorded == {str(n): {name: int(a[at]) for name, a in sums.items()} for at, n in enumerate(sizes)}
+        sums = evaluate(cell, line.rows, tuple(sizes), state._replace(model=model), lane, *asked)
+        recorded = getattr(trials(whole)[line.id], examples)
+        assert recorded == {n: {name: int(a[at]) for name, a in sums.items()} for at, n in enumerate(sizes)}
     assert isinstance(nnx.state(model), nnx.State)
 
 
@@ -215,7 +215,7 @@ def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, 
     """Held at first, then recorded by the other: nothing is trained twice, and the sweep ends when all is done."""
     import shutil
 
-    folder, theirs = tmp_path / "shared", {line["group"] for line in store.read_plan(whole)}
+    folder, theirs = tmp_path / "shared", {line.group for line in store.read_plan(whole)}
     real = store.claim
 
     @contextlib.contextmanager

@@ -147,7 +147,7 @@ def test_a_plan_keeps_open_settings_open():
     """What is filled for one side, written down and read again, would be given for the other."""
     cell = resolve(Run(scheme="t5", model="encoder_decoder", task="s2s_copy", length=4))
     assert "bidirectional=None" in plan.written(cell)["scheme"]
-    again = plan.planned_run({"id": "a", "run": folder.plain(plan.written(cell))})
+    again = plan.planned_run(folder.plain(plan.written(cell)))
     assert again.scheme == cell.scheme and again.shape == cell.shape
 
 

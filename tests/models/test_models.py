@@ -290,7 +290,7 @@ def test_a_model_is_named_in_one_way_in_identities():
     written = plan.written(same[0])
     assert written["model"] == "lstm(bidirectional=False, forget=1.0)"
     assert plan.written(training.resolve(Run()))["model"] == "encoder"
-    assert plan.planned_run({"id": "0" * 64, "run": folder.plain(written)}).shape == same[0].shape
+    assert plan.planned_run(folder.plain(written)).shape == same[0].shape
     for text in TEXTS:
         assert kinds.parse(kinds.spec(kinds.parse(text))) == kinds.parse(kinds.full(kinds.parse(text)))
 

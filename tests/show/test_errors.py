@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def trial(label, seed, right):
 def results(*runs, label="rope", family="rotary"):
     rec = made.record(label, family, "flip", [trial(label, s, right) for s, right in enumerate(runs)], sizes=(16, 32))
     about = {**rec["task"], "metric": "error", "floors": {n: {k: 0.5 for k in made.FLOORS} for n in ("16", "32")}}
-    return Results("made", ({**rec, "task": about},))
+    return made.results("made", ({**rec, "task": about},))
 
 
 def drawn(found):
@@ -61,12 +62,9 @@ def test_runs_with_and_without_an_error_have_a_median_between():
 
 
 def test_the_floors_are_errors_too():
-    found = results(*MIXED)
-    task = {
-        **found.records[0]["task"],
-        "floors": {n: {"uniform": 0.5, "prior": 0.4, "position": 0.1} for n in ("16", "32")},
-    }
-    axes, lines = drawn(Results("made", ({**found.records[0], "task": task},)))
+    (record,) = results(*MIXED).records
+    floors = {n: {"uniform": 0.5, "prior": 0.4, "position": 0.1} for n in (16, 32)}
+    axes, lines = drawn(Results("made", (replace(record, task=replace(record.task, floors=floors)),)))
     assert [lines[f"_{name}"].get_ydata()[0] for name in ("uniform", "prior", "position")] == pytest.approx(
         [0.5, 0.4, 0.1]
     )
@@ -87,15 +85,15 @@ def test_the_caption_counts_errors_over_all_runs():
 
 
 def test_where_nothing_was_counted_no_rate_is_made_up():
-    found = results(*MIXED)
-    lost = [{**t, "outcome": "diverged", "evaluations": {}} for t in found.records[0]["trials"]]
+    (record,) = results(*MIXED).records
+    lost = tuple(replace(trial, outcome="diverged", evaluations={}) for trial in record.trials)
     with pytest.raises(ValueError, match="Every trial of 'flip' diverged, so no answer was counted"):
-        error_curve(Results("made", ({**found.records[0], "trials": lost},)))
+        error_curve(Results("made", (replace(record, trials=lost),)))
 
 
 def test_a_task_and_a_range_have_a_panel_each():
     found = results(*MIXED).records
-    other = {**found[0], "task": {**found[0]["task"], "label": "flop"}}
+    other = replace(found[0], task=replace(found[0].task, label="flop"))
     figure = error_curve(Results("made", (*found, other))).figure
     assert [axes.get_title("left") for axes in figure.axes] == ["flip", "flop"]
 

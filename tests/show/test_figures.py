@@ -22,7 +22,7 @@ def results(n=3):
         made.rope(range(n), task="sort"),
     ]
     records[2]["trials"][0] |= {"outcome": "diverged", "evaluations": {}}
-    return Results("made", tuple(records))
+    return made.results("made", tuple(records))
 
 
 @pytest.fixture(scope="module")
@@ -107,12 +107,12 @@ def test_a_heat_map_holds_each_median_over_longer_sizes_with_n():
 
 def test_nothing_finished_is_an_error_that_says_so():
     with pytest.raises(ValueError, match="'empty' holds no finished trial"):
-        figures.length_curve(Results("empty", ()))
+        figures.length_curve(made.results("empty", ()))
 
 
 def test_a_task_evaluated_inside_its_training_range_only_is_drawn():
     record = made.record("rope", "rotary", "copy", [made.trial("rope", "copy", 0, {8: 1.0})], sizes=(8,))
-    found = Results("a", (record,))
+    found = made.results("a", (record,))
     assert len(figures.length_curve(found).axes) == 1
     with pytest.raises(ValueError, match="no size beyond the training range"):
         figures.heat_map(found)
@@ -172,14 +172,14 @@ def test_the_data_beside_a_figure_are_all_runs(saved):
 def test_no_text_cell_is_a_formula(text):
     record = made.rope((0,))
     record["label"] = text
-    row = next(csv.DictReader(io.StringIO(files.data(Results("a", (record,))))))
+    row = next(csv.DictReader(io.StringIO(files.data(made.results("a", (record,))))))
     assert row["scheme"] == "'" + text
 
 
 def test_markup_in_names_is_escaped_and_control_characters_are_shown(tmp_path):
     record = made.rope((0,))
     record["label"], record["task"]["label"] = "<script>alert(1)</script>", "x\x1b[31m$y_z^$"
-    found = Results("<b>", (record,))
+    found = made.results("<b>", (record,))
     figures.save(figures.length_curve(found), tmp_path, "a", found, figures.caption(found))
     svg = (tmp_path / "a.svg").read_text()
     assert "<script" not in svg and "\x1b" not in svg + (tmp_path / "a.caption.txt").read_text()
@@ -203,7 +203,7 @@ def test_the_caption_says_who_solves_who_stands_apart_and_what_went_wrong():
 def test_the_caption_says_which_token_accuracy_it_shows():
     assert "Token accuracy is teacher-forced:" in figures.caption(results())
     exact = {**made.rope(), "task": {**made.rope()["task"], "metric": "exact"}}
-    assert "teacher-forced" not in figures.caption(Results("a", (exact,)))
+    assert "teacher-forced" not in figures.caption(made.results("a", (exact,)))
 
 
 def test_the_caption_names_the_interval_when_there_are_six_runs():
@@ -218,7 +218,7 @@ def test_a_heat_map_has_marks_of_its_own():
 
 
 def test_the_caption_calls_overlap_overlap():
-    found = Results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.11)))
+    found = made.results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.11)))
     assert "so no scheme stands apart." in figures.caption(found)
 
 
@@ -228,7 +228,7 @@ def compared(a, b, n=3, rows=100):
     for label, share in (("a", a), ("b", b)):
         trials = [made.trial(label, "copy", s, {16: 1.0, 24: share, 32: share}, rows=rows) for s in range(n)]
         records.append(made.record(label, label, "copy", trials, sizes=(16, 24, 32)))
-    return figures.caption(Results("a", tuple(records))).partition("Floors")[0]
+    return figures.caption(made.results("a", tuple(records))).partition("Floors")[0]
 
 
 def test_the_caption_states_no_gap_that_the_choice_of_test_examples_explains():
@@ -240,7 +240,7 @@ def test_the_caption_states_no_gap_that_the_choice_of_test_examples_explains():
 def test_the_caption_ranks_no_means_over_other_sizes():
     near = made.record("a", "a", "copy", [made.trial("a", "copy", s, {16: 1.0, 24: 0.9}) for s in (0, 1)], (16, 24))
     far = made.record("b", "b", "copy", [made.trial("b", "copy", s, {16: 1.0, 32: 0.3}) for s in (0, 1)], (16, 32))
-    assert "above" not in figures.caption(Results("a", (near, far)))
+    assert "above" not in figures.caption(made.results("a", (near, far)))
 
 
 def test_the_caption_ranks_nothing_at_the_floor():
@@ -271,7 +271,7 @@ def test_the_committed_first_look_ranks_no_chance():
 
 
 def test_each_training_range_has_a_panel_a_row_and_a_sentence():
-    found = Results("a", (*made.ranged((4, 16)), *made.ranged((4, 24), label="alibi", family="linear")))
+    found = made.results("a", (*made.ranged((4, 16)), *made.ranged((4, 24), label="alibi", family="linear")))
     panels = figures.length_curve(found).axes
     assert [a.get_title("left") for a in panels] == ["copy", "copy"]
     assert [set(lines(a)) for a in panels] == [{"rope"}, {"alibi"}]
@@ -293,11 +293,11 @@ def test_without_matplotlib_a_figure_says_what_to_install(draw, monkeypatch):
 
 
 def test_the_caption_counts_records_that_cannot_be_read():
-    found = Results("a", (made.rope(),), (), ("records/x.json is left out: it is empty.",), None, 1)
+    found = Results("a", (made.typed(made.rope()),), (), ("records/x.json is left out: it is empty.",), None, 1)
     assert "0 failed; 1 record could not be read." in figures.caption(found)
 
 
 def test_the_caption_says_what_is_missing():
     lost = [{**line, "outcome": o} for o in ("failed", "pending") for line in made.plan(made.rope((8,)), "g")]
-    said = figures.caption(Results("a", (made.rope(),), tuple(lost)))
+    said = figures.caption(made.results("a", (made.rope(),), tuple(lost)))
     assert "3 done, 0 diverged, 1 failed (without a value), 1 not finished." in said

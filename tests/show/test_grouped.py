@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from posenc.lab.figures import grouped
+from posenc.lab.results.results import GroupedRow
 
 PAIRS = {(1, 1): (1.0, 0.8, 0.9), (1, 2): (0.5, 0.5, 0.2), (2, 1): (0.0, 0.25, 0.125)}
 
 
 def row(scheme, seed, value, **group):
-    counted = {"correct": round(200 * value), "scored": 200, "exact": round(100 * value), "last": 0, "rows": 100}
-    about = {"task": "addition", "scheme": scheme, "family": scheme, "trial": f"{scheme}{seed}", "seed": seed}
-    return {**about, "lr": 0.01, "metric": "exact", **group, **counted, "value": value}
+    counts = {"correct": round(200 * value), "scored": 200, "exact": round(100 * value), "last": 0, "rows": 100}
+    return GroupedRow("addition", scheme, f"{scheme}{seed}", scheme, "exact", seed, 0.01, group, counts, value)
 
 
 def pairs(scheme="rope"):

@@ -1,6 +1,7 @@
 """A figure of an experiment's own is told by what is drawn in it: axes, marks, floors, runs, and how trials ended."""
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from posenc.lab.figures import panel_captions
 from posenc.lab.figures.across import across, panels
 from posenc.lab.figures.figures import length_curve
 from posenc.lab.figures.panels import Panel, ranged, spaced
-from posenc.lab.results.results import Results, mean_floors
+from posenc.lab.results.results import mean_floors
+from posenc.lab.store.schema import TaskRecord
 from tests.lab import made
 
 POINTS = {"rope": {1: [1.0, 0.9, 0.8], 2: [0.5, 0.4, 0.6]}, "alibi": {1: [0.9, 0.9, 0.9], 2: [0.3, 0.3, 0.3]}}
@@ -19,7 +21,7 @@ SHOWN = Panel(POINTS, "places back", "accuracy where trained", "near", "A point 
 
 
 def results():
-    return Results("made", (made.rope(), made.rope(label="alibi", family="linear")))
+    return made.results("made", (made.rope(), made.rope(label="alibi", family="linear")))
 
 
 def of(drawing):
@@ -86,7 +88,7 @@ def rates():
     low = [made.trial("rope", "copy", s, {8: 0.5, 16: 0.5, 24: 0.5, 32: 0.5}, lr=1e-4) for s in (0, 1, 2)]
     low[0] |= {"outcome": "diverged", "evaluations": {}}
     lost = [{**line, "outcome": "failed"} for line in made.plan(made.rope((8,)), "g")]
-    return Results("made", ({**whole, "trials": [*whole["trials"], *low]},), tuple(lost))
+    return made.results("made", ({**whole, "trials": [*whole["trials"], *low]},), tuple(lost))
 
 
 def test_a_figure_of_every_rate_does_not_say_that_one_was_chosen():
@@ -109,12 +111,13 @@ def test_a_figure_that_anyone_drew_is_told_by_its_axes():
 
 
 def test_floors_are_means_over_those_sizes_at_which_all_are_known():
-    task = {"metric": "token", "floors": {"8": {"uniform": 0.1, "prior": 0.3}, "16": {"uniform": 0.2, "prior": 0.5}}}
+    known = {8: {"uniform": 0.1, "prior": 0.3}, 16: {"uniform": 0.2, "prior": 0.5}}
+    task = TaskRecord("copy", "token", (4, 7), known)
     assert mean_floors(task, (8, 16)) == pytest.approx({"uniform": 0.15, "prior": 0.4})
-    task["floors"]["16"] = {"uniform": 0.2, "prior": None}
+    task = replace(task, floors={**known, 16: {"uniform": 0.2, "prior": None}})
     assert mean_floors(task, (8, 16)) == pytest.approx({"uniform": 0.15})
     assert mean_floors(task, (8, 64)) == {} == mean_floors(task, ())
-    assert mean_floors({**task, "metric": "error"}, (8,)) == pytest.approx({"uniform": 0.9, "prior": 0.7})
+    assert mean_floors(replace(task, metric="error"), (8,)) == pytest.approx({"uniform": 0.9, "prior": 0.7})
 
 
 def test_the_name_of_a_floor_goes_below_where_a_line_would_cross_it():
@@ -131,12 +134,12 @@ def test_the_sizes_trained_on_are_named_beside_a_line_and_within_the_panel():
     records = [made.record("rope", "rotary", "copy", [made.trial("rope", "copy", 0, c)]) for c in (MIDDLE, HIGH)]
     heights = []
     for rec in records:
-        (axes,) = length_curve(Results("made", (rec,))).axes
+        (axes,) = length_curve(made.results("made", (rec,))).axes
         (text,) = (t for t in axes.texts if t.get_text() == "trained on 4–16")
         heights.append(text.get_position()[1])
     assert heights == [0.35, 0.5]
     short = made.record("rope", "rotary", "copy", [made.trial("rope", "copy", 0, {8: 1.0})], sizes=(8,))
-    (axes,) = length_curve(Results("made", (short,))).axes
+    (axes,) = length_curve(made.results("made", (short,))).axes
     (text,) = (t for t in axes.texts if t.get_text() == "trained on 4–16")
     assert axes.get_xlim()[0] < text.get_position()[0] < axes.get_xlim()[1]
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -25,7 +26,7 @@ def results():
     alibi = made.rope(label="alibi", family="linear", drop=0.2)
     alibi["trials"][0] |= {"outcome": "diverged", "evaluations": {}}
     lost = [{**line, "outcome": "oom"} for line in made.plan(made.rope((9,), label="alibi", family="linear"), "g")]
-    return Results("made", (made.rope(), alibi), tuple(lost))
+    return made.results("made", (made.rope(), alibi), tuple(lost))
 
 
 def test_the_text_table():
@@ -34,18 +35,16 @@ def test_the_text_table():
 
 @pytest.mark.parametrize("format", ["text", "csv", "md", "latex", "json"])
 def test_equal_results_give_equal_bytes_and_no_time_enters(format):
-    other = results()
-    for record in other.records:
-        record["provenance"] |= {"seconds": {"train": 99.0}, "ended": "2030", "host": "there", "lanes": "vmap"}
-        record["trials"].reverse()
-    assert tables.table(Results("other", other.records[::-1], other.unfinished), format) == tables.table(
-        results(), format
-    )
+    when = {"seconds": {"train": 99.0}, "ended": "2030", "host": "there", "lanes": "vmap"}
+    found = results()
+    records = (replace(r, provenance=r.provenance | when, trials=r.trials[::-1]) for r in reversed(found.records))
+    other = Results("other", tuple(records), found.unfinished)
+    assert tables.table(other, format) == tables.table(found, format)
 
 
 def test_csv_has_full_precision_and_no_formula():
     record = made.rope((0,), label="+x")
-    (row,) = csv.DictReader(io.StringIO(tables.table(Results("a", (record,)), "csv")))
+    (row,) = csv.DictReader(io.StringIO(tables.table(made.results("a", (record,)), "csv")))
     assert row["scheme"] == "'+x" and row["n"] == "1" and float(row["24"]) == 0.8 and row["spread"] == "range"
     rows = list(csv.DictReader(io.StringIO(tables.table(results(), "csv"))))
     assert (rows[0]["32"], rows[0]["32 low"], rows[0]["32 high"]) == ("0.58", "0.1", "0.59")
@@ -62,7 +61,7 @@ def test_json_holds_every_run():
 def test_latex_is_booktabs_with_everything_escaped():
     record = made.rope((0,), task="a_b")
     record["label"] = "x & {y} ~ 5% \\ #$^"
-    text = tables.table(Results("a", (record,)), "latex")
+    text = tables.table(made.results("a", (record,)), "latex")
     row = next(line for line in text.splitlines() if line.startswith("a"))
     escaped = r"x \& \{y\} \textasciitilde{} 5\% \textbackslash{} \#\$\textasciicircum{}"
     assert row.startswith(rf"a\_b & {escaped} & 1 & 1 & 0 & 0 & 0.001 & 1.00 & 1.00") and row.endswith(r"\\")
@@ -78,14 +77,14 @@ def test_latex_writes_ranges_with_its_own_dash():
 def test_markdown_keeps_its_columns():
     record = made.rope((0,))
     record["label"] = "a|b"
-    lines = tables.table(Results("a", (record,)), "md").splitlines()
+    lines = tables.table(made.results("a", (record,)), "md").splitlines()
     assert lines[2].startswith(r"| copy | a\|b | 1 |")
     assert len({line.replace(r"\|", "").count("|") for line in lines[:3]}) == 1
 
 
 def test_tasks_of_other_sizes_stand_in_blocks_of_their_own():
     other = made.record("rope", "rotary", "sort", [made.trial("rope", "sort", 0, {16: 1.0, 40: 0.5})], sizes=(16, 40))
-    text = tables.table(Results("a", (made.rope(), other)))
+    text = tables.table(made.results("a", (made.rope(), other)))
     heads = [line for line in text.splitlines() if line.startswith("task")]
     assert [h.split()[7:] for h in heads] == [["8*", "16*", "24", "32"], ["16*", "40"]]
 
@@ -93,48 +92,48 @@ def test_tasks_of_other_sizes_stand_in_blocks_of_their_own():
 def test_a_size_that_fewer_runs_have_says_so():
     record = made.rope()
     del record["trials"][2]["evaluations"]["32"]
-    assert "0.69 [0.69–0.70] n=2" in tables.table(Results("a", (record,)))
+    assert "0.69 [0.69–0.70] n=2" in tables.table(made.results("a", (record,)))
 
 
 def test_learning_rates_that_were_chosen_are_explained():
     trials = [
         made.trial("rope", "copy", s, {16: a, 32: 0.5}, lr=lr) for s in (0, 1) for lr, a in ((1e-3, 1), (1e-2, 0.5))
     ]
-    text = tables.table(Results("a", (made.record("rope", "rotary", "copy", trials, sizes=(16, 32)),)))
+    text = tables.table(made.results("a", (made.record("rope", "rotary", "copy", trials, sizes=(16, 32)),)))
     assert "chosen on validation examples of the sizes trained on. Other counts" in text
     assert " 2     4         0       0  0.001" in text
     old = made.older(made.record("rope", "rotary", "copy", trials, sizes=(16, 32)))
     assert "n counts runs at lr, chosen on the test examples of the sizes trained on." in tables.table(
-        Results("a", (old,))
+        made.results("a", (old,))
     )
     own = [{**t, "id": t["id"][::-1]} for t in trials]
-    both = Results("a", (old, made.record("alibi", "linear", "copy", own, sizes=(16, 32))))
+    both = made.results("a", (old, made.record("alibi", "linear", "copy", own, sizes=(16, 32))))
     assert "of the sizes trained on; for schemes with older records, which hold none, chosen on" in tables.table(both)
 
 
 def test_stars_are_those_of_each_training_range():
-    text = tables.table(Results("a", tuple(made.ranged((4, 16), (4, 24)))))
+    text = tables.table(made.results("a", tuple(made.ranged((4, 16), (4, 24)))))
     heads = [line.split()[7:] for line in text.splitlines() if line.startswith("task")]
     assert heads == [["8*", "16*", "24", "32"], ["8*", "16*", "24*", "32"]]
-    said = json.loads(tables.table(Results("a", tuple(made.ranged((4, 16), (4, 24)))), "json"))
+    said = json.loads(tables.table(made.results("a", tuple(made.ranged((4, 16), (4, 24)))), "json"))
     assert [row["trained"] for row in said["rows"]] == [[4, 16], [4, 24]]
 
 
 def test_records_of_several_commits_are_told():
     other = made.rope(label="alibi", family="linear")
     other["provenance"]["commit"] = "def5678"
-    text = tables.table(Results("a", (made.rope(), other)))
+    text = tables.table(made.results("a", (made.rope(), other)))
     assert text.endswith("\nThese records come of 2 commits: abc1234, def5678.\n")
 
 
 def test_mixed_spreads_are_both_named():
-    text = tables.table(Results("a", (made.rope(range(6)), made.rope(label="alibi", family="linear"))))
+    text = tables.table(made.results("a", (made.rope(range(6)), made.rope(label="alibi", family="linear"))))
     assert "Brackets: the range over runs where n < 6, the exact 95% interval of the median elsewhere." in text
 
 
 def test_no_result_is_a_table_without_numbers():
     lost = [{**line, "outcome": "failed"} for line in made.plan(made.rope((0,)), "g")]
-    text = tables.table(Results("a", (), tuple(lost)))
+    text = tables.table(made.results("a", (), tuple(lost)))
     assert "copy  rope    0     0         0       1   –" in text and "no result yet" in text
 
 
@@ -146,4 +145,4 @@ def test_an_unknown_format_says_which_there_are():
 def test_control_characters_do_not_reach_the_terminal():
     record = made.rope((0,))
     record["label"] = "a\x1b[2J"
-    assert "\x1b" not in tables.table(Results("a", (record,)))
+    assert "\x1b" not in tables.table(made.results("a", (record,)))

@@ -81,10 +81,9 @@ class Evaluate:
 
         by = settings.several(self.by or "", "--by")
         rows = groups(results, by, **asked)
-        trials = [t for record in results.records for t in record["trials"]]
-        left_out = sum(t["outcome"] == "diverged" for t in trials)
+        left_out = sum(trial.outcome == "diverged" for record in results.records for trial in record.trials)
         if self.json:
-            say_json({"by": by, "rows": rows, "diverged": left_out})
+            say_json({"by": by, "rows": [row.flat() for row in rows], "diverged": left_out})
         else:
             say(grouped.as_text(rows, by, left_out))
         written = [] if self.csv is None else [disk.write(Path(self.csv), grouped.as_csv(rows, by).encode())]

@@ -40,13 +40,13 @@ class Status:
 
         found = store.status(store.find(self.run))
         if self.json:
-            parts = {"counts": found.counts, "groups": found.rows, "outcomes": found.outcomes}
+            parts = {"counts": found.counts, "groups": list(map(vars, found.rows)), "outcomes": found.outcomes}
             say_json({"run": self.run, **parts, "problems": found.problems})
             return 0
         said = {o: n for o, n in found.counts.items() if n or o in ("done", "failed", "pending")}
         say(f"{Path(self.run).name}: {', '.join(f'{o} {n}' for o, n in said.items())}")
         rows = [
-            (r["task"], r["scheme"], ", ".join(f"{o} {n}" for o, n in r["counts"].items()), r["worker"] or r["error"])
+            (r.task, r.scheme, ", ".join(f"{o} {n}" for o, n in r.counts.items()), r.worker or r.error)
             for r in found.rows
         ]
         say_rows(("task", "scheme", "trials", ""), rows)

@@ -27,21 +27,19 @@ def trained(run: str, text: str, size: int) -> list[View]:
     """One view per layer and head, of the first trial of that scheme whose parameters were kept."""
     folder = store.find(run)
     kept = set(parameters.kept(folder))
-    lines = [line for line in store.read_plan(folder) if line["id"] in kept]
-    mine = [line for line in lines if line["label"] == text]
-    if not mine:
-        label = plan.shortest(text)
-        mine = [line for line in lines if line["label"] == label]
-    if not mine:
-        has = ", ".join(dict.fromkeys(line["label"] for line in lines)) or "none; train with --keep"
+    lines = [line for line in store.read_plan(folder) if line.id in kept]
+    label = text if any(line.label == text for line in lines) else plan.shortest(text)
+    line = next((line for line in lines if line.label == label), None)
+    if line is None:
+        has = ", ".join(dict.fromkeys(line.label for line in lines)) or "none; train with --keep"
         raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
-    resolved = stages(plan.planned_run(mine[0]), mine[0]["steps"])[-1][0]
+    resolved = stages(plan.planned_run(line.run), line.steps)[-1][0]
     if not resolved.shape.model.goes_on:
         raise ValueError(f"{run!r} trained {resolved.run.model!r}; patterns are drawn of encoder and decoder alone.")
     batch = resolved.task.sample(evaluation_key(resolved.task, size), size, batch=ROWS, n_max=size)
-    found = patterns(restored(resolved, folder, mine[0]["id"]), resolved, batch)
+    found = patterns(restored(resolved, folder, line.id), resolved, batch)
     return [
-        View(f"layer {layer + 1}, head {head + 1}: mean weight on {mine[0]['task']}", a)
+        View(f"layer {layer + 1}, head {head + 1}: mean weight on {line.task}", a)
         for layer, heads in enumerate(found)
         for head, a in enumerate(heads)
     ]

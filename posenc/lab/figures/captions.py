@@ -9,6 +9,7 @@ from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results, best_floor, floors
 from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
+from posenc.lab.store.schema import TaskRecord
 
 SOLVED = 0.95
 ERRORS = 3
@@ -77,10 +78,10 @@ def chosen(found: tuple[TableCell, ...]) -> list[str]:
     return said
 
 
-def _task(task: dict, found: list[TableCell]) -> str:
+def _task(task: TaskRecord, found: list[TableCell]) -> str:
     """One task as trained on one range."""
     runs = numbers(c.n for c in found)
-    said = [f"{plain(task['label'])}, trained on {sizes(*found[0].trained)}, n = {runs}: {_solved(found)}"]
+    said = [f"{plain(task.label)}, trained on {sizes(*found[0].trained)}, n = {runs}: {_solved(found)}"]
     if any(c.beyond for c in found):
         said.append(_above(task, [c for c in found if c.beyond]))
     known = floors(task)
@@ -103,7 +104,7 @@ def _solved(found: list[TableCell]) -> str:
     return f"{who} the training range (median accuracy of at least {SOLVED})."
 
 
-def _above(task: dict, found: list[TableCell]) -> str:
+def _above(task: TaskRecord, found: list[TableCell]) -> str:
     """Which schemes lie above which others in the mean over longer sizes; equal sayings are said once."""
     beyond = {c.scheme: summary(c.means(c.beyond).values()) for c in found}
     examples = {c.scheme: sum(c.examples[n] for n in c.beyond) for c in found}

@@ -67,10 +67,10 @@ def scored(results: Results, task: str) -> dict[int, int]:
     """Size to how many answers were scored in the test set, which all runs share."""
     asked: dict[int, int] = {}
     for record in results.records:
-        if record["task"]["label"] == task:
-            for trial in record["trials"]:
-                for n, sums in trial["evaluations"].items():
-                    asked[int(n)] = max(asked.get(int(n), 0), records.counted(sums, record["task"]["metric"])[1])
+        if record.task.label == task:
+            for trial in record.trials:
+                for n, counts in trial.evaluations.items():
+                    asked[n] = max(asked.get(n, 0), records.counted(counts, record.task.metric)[1])
     return asked
 
 

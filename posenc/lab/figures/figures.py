@@ -16,6 +16,7 @@ from posenc.lab.figures.floor_lines import FLOORS, Name, floor_lines, settle
 from posenc.lab.figures.panels import line, places, shape, sizes_trained
 from posenc.lab.results.results import Results, best_floor, floors
 from posenc.lab.results.statistics import Summary, TableCell, cells, summary
+from posenc.lab.store.schema import TaskRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,7 +103,7 @@ def shown(results: Results) -> tuple[TableCell, ...]:
     return found
 
 
-def _base(task: dict, found: list[TableCell]) -> tuple[str, float] | None:
+def _base(task: TaskRecord, found: list[TableCell]) -> tuple[str, float] | None:
     return best_floor(task, sorted({n for c in found for n in c.beyond}))
 
 
@@ -124,7 +125,7 @@ def _row_name(row: tuple[str, tuple[int, int]], rows: list[tuple[str, tuple[int,
     return style.plain(task) + (f"\ntrained on {low}–{high}" if several else "")
 
 
-def _panel(axes: Axes, found: list[TableCell], task: dict, looks: dict[str, style.Look]) -> list[Name]:
+def _panel(axes: Axes, found: list[TableCell], task: TaskRecord, looks: dict[str, style.Look]) -> list[Name]:
     sizes = sorted({size for cell in found for size in cell.values})
     low, high = found[0].trained
     sizes_trained(axes, sizes, low, high)
@@ -132,7 +133,7 @@ def _panel(axes: Axes, found: list[TableCell], task: dict, looks: dict[str, styl
     axes.set_yticklabels(["0", ".25", ".5", ".75", "1"])
     for cell in sorted(found, key=lambda c: list(looks).index(c.scheme)):
         line(axes, cell.values, looks[cell.scheme], cell.scheme, clip_on=False)
-    axes.set_title(style.title(task["label"]), pad=9)
+    axes.set_title(style.title(task.label), pad=9)
     axes.tick_params(length=2.5)
     known = {n: at for n, at in floors(task).items() if n in sizes}
     ends = next((n for n in sizes if n >= high), sizes[0])  # of training, where scores are high

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures import style
-from posenc.lab.results.results import COLUMNS, Results
+from posenc.lab.results.results import COLUMNS, Results, Row
 from posenc.lab.results.statistics import cells
 from posenc.lab.store import disk
 from posenc.lab.store.folder import digest
@@ -60,15 +60,19 @@ def data(results: Results) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, [*HEAD, "chosen"], lineterminator="\n")
     writer.writeheader()
-    for row in listed(results):
-        chosen = rates[row["task"], row["scheme"]] == row["lr"]
-        writer.writerow({k: harmless(v) if k in _TEXT else v for k, v in row.items()} | {"chosen": chosen})
+    for row in results.rows():
+        chosen = rates[row.task, row.scheme] == row.lr
+        writer.writerow({k: harmless(v) if k in _TEXT else v for k, v in _named(row).items()} | {"chosen": chosen})
     return buffer.getvalue()
 
 
 def listed(results: Results) -> list[dict[str, Any]]:
     """One dict per trial and size, under the names that columns have in files."""
-    return [dict(zip(HEAD, map(row.get, COLUMNS), strict=True)) for row in results.rows()]
+    return list(map(_named, results.rows()))
+
+
+def _named(row: Row) -> dict[str, Any]:
+    return dict(zip(HEAD, (getattr(row, name) for name in COLUMNS), strict=True))
 
 
 def harmless(text: Any) -> str:

@@ -15,12 +15,13 @@ import numpy as np
 from posenc.lab.figures import style
 from posenc.lab.figures.files import harmless
 from posenc.lab.figures.panels import line, places, shape
+from posenc.lab.results.results import GroupedRow
 from posenc.lab.results.statistics import summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Rows = list[dict[str, Any]]
+Rows = list[GroupedRow]
 Groups = dict[tuple[int, ...], list[float]]
 
 
@@ -37,9 +38,9 @@ def note(rows: Rows, left_out: int) -> str:
     """What a reader must know once."""
     trials: dict[tuple[str, str], set[str]] = {}
     for row in rows:
-        trials.setdefault((row["task"], row["scheme"]), set()).add(row["trial"])
+        trials.setdefault((row.task, row.scheme), set()).add(row.trial)
     runs = sorted({len(each) for each in trials.values()})
-    metric = ", ".join(sorted({"accuracy" if r["metric"] == "error" else r["metric"] for r in rows}))
+    metric = ", ".join(sorted({"accuracy" if r.metric == "error" else r.metric for r in rows}))
     many = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else f"{runs[0]}"
     return (
         f"Median of runs ({many} of each scheme), at the learning rate chosen on validation examples; {metric} over all"
@@ -55,7 +56,8 @@ def as_csv(rows: Rows, by: Sequence[str]) -> str:
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([*columns[:-1], "accuracy"])  # the share right, whatever the metric
     for row in rows:
-        writer.writerow([harmless(row[c]) if isinstance(row[c], str) else row[c] for c in columns])
+        of_row = row.flat()
+        writer.writerow([harmless(v) if isinstance(v := of_row[c], str) else v for c in columns])
     return buffer.getvalue()
 
 
@@ -70,7 +72,7 @@ def draw(rows: Rows, by: Sequence[str]) -> Figure:
     with matplotlib.rc_context(style.RC):
         found = _cells(rows, by)
         names = list(found) if len(by) == 2 else list(dict.fromkeys(task for task, _ in found))
-        looks = style.looks((row["scheme"], row["family"]) for row in rows)
+        looks = style.looks((row.scheme, row.family) for row in rows)
         down, across = shape(len(names))
         below = 0 if len(by) == 2 else 0.22 * style.lines(looks, 3.3 * across)
         figure = Figure(figsize=(3.3 * across, 2.7 * down + below), layout="constrained")
@@ -93,8 +95,8 @@ def _cells(rows: Rows, by: Sequence[str]) -> dict[tuple[str, str], Groups]:
     """Task and scheme to group to the values of its runs."""
     found: dict[tuple[str, str], Groups] = {}
     for row in rows:
-        group = tuple(row[name] for name in by)
-        found.setdefault((row["task"], row["scheme"]), {}).setdefault(group, []).append(row["value"])
+        group = tuple(row.group[name] for name in by)
+        found.setdefault((row.task, row.scheme), {}).setdefault(group, []).append(row.value)
     return found
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from posenc.lab.results.quadrature import Rule, average
 from posenc.lab.results.results import Results, best_floor, uniform
 from posenc.lab.results.statistics import Summary, cells, summary
 from posenc.lab.store import records
+from posenc.lab.store.schema import TaskRecord
 
 AGREES, DIFFERS, OPEN, NOT_RUN = "agrees", "differs", "open", "not run"
 VERDICTS = (AGREES, DIFFERS, OPEN, NOT_RUN)
@@ -175,30 +176,27 @@ def _measured(
     found = {}
     task, metric = task or said.task, said.metric
     for record in results.records:
-        about = record["task"]
+        about = record.task
         sizes = _sizes(about, said.over)
-        for trial in record["trials"]:
-            key = trial["knobs"]["lr"], trial["knobs"]["seed"]
-            if about["label"] != task or results.label(record, trial) != scheme or rate not in (None, key[0]):
+        for trial in record.trials:
+            key = trial.knobs.lr, trial.knobs.seed
+            if about.label != task or results.label(record, trial) != scheme or rate not in (None, key[0]):
                 continue
-            if trial["outcome"] == "diverged":
-                own = metric in (None, about["metric"])
-                values = [uniform(about, n) if own else 0.0 for n in sizes]
-            elif all(str(n) in trial["evaluations"] for n in sizes):
-                values = [records.value(trial["evaluations"][str(n)], metric or about["metric"]) for n in sizes]
-            else:
-                values = []
+            values = []
+            if trial.outcome == "diverged":
+                values = [uniform(about, n) if metric in (None, about.metric) else 0.0 for n in sizes]
+            elif all(n in trial.evaluations for n in sizes):
+                values = [records.share(trial.evaluations[n], metric or about.metric) for n in sizes]
             if values:
                 found[key] = average(values, sizes, said.weights)
     return found
 
 
-def _sizes(task: dict[str, Any], over: Over) -> list[int]:
-    low, high = task["trained"]
-    sizes = sorted(int(n) for n in task["floors"])
+def _sizes(task: TaskRecord, over: Over) -> list[int]:
+    low, high = task.trained
     if isinstance(over, tuple):
         return sorted(set(over))
-    return [n for n in sizes if n > high] if over == "beyond" else [n for n in sizes if low <= n <= high]
+    return [n for n in sorted(task.floors) if (n > high if over == "beyond" else low <= n <= high)]
 
 
 def _ranks(said: Published, results: Results, rates: dict) -> dict[int, float]:
@@ -219,8 +217,8 @@ def _ranks(said: Published, results: Results, rates: dict) -> dict[int, float]:
 def _floor(said: Published, results: Results) -> float | None:
     if said.floor is not None:
         return said.floor
-    task = next((r["task"] for r in results.records if r["task"]["label"] == said.task), None)
-    if task is None or said.metric not in (None, task["metric"]):
+    task = next((r.task for r in results.records if r.task.label == said.task), None)
+    if task is None or said.metric not in (None, task.metric):
         return None
     best = best_floor(task, _sizes(task, said.over), said.weights)
     return best[1] if best else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -19,11 +19,8 @@ from posenc.lab.results.quadrature import Rule, average
 from posenc.lab.spec.run import Run
 from posenc.lab.store import disk, records
 from posenc.lab.store import folder as store
+from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, UnfinishedTrial
 
-COLUMNS = (
-    *("task", "scheme", "family", "trial", "seed", "lr", "steps", "outcome"),
-    *("size", "trained", "trained_from", "trained_to", "metric", "value", "floor", "exact", "rows"),
-)
 CHOICES = ("task", "scheme", "family", "seed", "lr")
 """What results can be chosen by."""
 FLOORS = ("uniform", "prior", "position")
@@ -35,13 +32,67 @@ _LATER = {f.name: f.default for f in fields(Run) if f.metadata.get("later")}
 
 
 @dataclass(frozen=True)
+class Row:
+    """One trial at one size."""
+
+    task: str
+    scheme: str
+    """As tables call it, with the settings that vary."""
+    family: str
+    trial: str
+    seed: int
+    lr: float
+    steps: int
+    outcome: str
+    size: int
+    trained: bool
+    """Whether the size is one of those trained on."""
+    trained_from: int
+    trained_to: int
+    metric: str
+    value: float
+    """The share right by the metric; the uniform guess of a diverged trial."""
+    floor: float
+    """What the uniform guess gets right."""
+    exact: float
+    """The share of whole answers right; NaN where they were not counted."""
+    rows: int
+    """How many examples were evaluated."""
+
+
+@dataclass(frozen=True)
+class GroupedRow:
+    """One trial on one group of examples."""
+
+    task: str
+    scheme: str
+    trial: str
+    family: str
+    metric: str
+    seed: int
+    lr: float
+    group: Mapping[str, int]
+    """What the examples are grouped by, such as "size", to its value."""
+    counts: Counts
+    value: float
+    """The share right by the metric."""
+
+    def flat(self) -> dict[str, Any]:
+        """All of it side by side, as files hold it."""
+        head = {f.name: getattr(self, f.name) for f in fields(self)[:7]}
+        return {**head, **self.group, **self.counts, "value": self.value}
+
+
+COLUMNS = tuple(f.name for f in fields(Row))
+
+
+@dataclass(frozen=True)
 class Results:
     """Records, the trials that have none, and what was wrong with the files."""
 
     name: str
-    records: tuple[dict, ...]
-    unfinished: tuple[dict, ...] = ()
-    """Planned trials without a result: their lines of the plan, with the `outcome` that is known."""
+    records: tuple[GroupRecord, ...]
+    unfinished: tuple[UnfinishedTrial, ...] = ()
     problems: tuple[str, ...] = ()
     folder: Path | None = None
     unreadable: int = 0
@@ -49,13 +100,10 @@ class Results:
     varied: tuple[str, ...] | None = None
     """The settings in labels; found in the records unless given, as by `only`, which keeps labels as they were."""
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per trial and size, in a fixed order; `value` is the share right by the task's metric.
-
-        A diverged trial enters with the uniform guess as its value, as `outcome` says.
-        """
-        rows = [row for record in self.records for trial in record["trials"] for row in self._rows(record, trial)]
-        return sorted(rows, key=lambda r: (r["task"], r["scheme"], r["lr"], r["seed"], r["size"], r["trial"]))
+    def rows(self) -> list[Row]:
+        """One row per trial and size, in a fixed order."""
+        rows = [row for record in self.records for trial in record.trials for row in self._rows(record, trial)]
+        return sorted(rows, key=lambda r: (r.task, r.scheme, r.lr, r.seed, r.size, r.trial))
 
     def only(self, **where: str | int | float | tuple | list | set) -> Results:
         """The results of some tasks, schemes or seeds: `results.only(scheme=("rope", "alibi"), task="copy")`.
@@ -66,39 +114,41 @@ class Results:
         if unknown:
             raise ValueError(f"Results cannot be chosen by {unknown[0]!r}; take {', '.join(CHOICES)}.")
         wanted = {k: set(v) if isinstance(v, tuple | list | set) else {v} for k, v in where.items()}
-        kept = [{**r, "trials": [t for t in r["trials"] if _meets(wanted, self._facts(r, t))]} for r in self.records]
+        kept = [
+            replace(r, trials=tuple(t for t in r.trials if _meets(wanted, self._facts(r, t)))) for r in self.records
+        ]
         rest = [u for u in self.unfinished if _meets(wanted, self._facts(u, u))]
-        records = tuple(r for r in kept if r["trials"])
+        records = tuple(r for r in kept if r.trials)
         return replace(self, records=records, unfinished=tuple(rest), varied=self._varying)
 
     def choices(self, name: str) -> list[Any]:
         """The values of a column by which results can be chosen, of unfinished trials too."""
-        known = [(r, t) for r in self.records for t in r["trials"]] + [(u, u) for u in self.unfinished]
-        return sorted(dict.fromkeys(value for r, t in known for value in self._facts(r, t)[name]))
+        return sorted(dict.fromkeys(value for r, t in self._trials() for value in self._facts(r, t)[name]))
 
-    def tasks(self) -> dict[str, dict]:
-        """Task label to {"label", "metric", "floors"}, in order of label. Training ranges are those of rows."""
-        tasks: dict[str, dict] = {}
-        for task in sorted((record["task"] for record in self.records), key=lambda task: task["label"]):
-            before = tasks.get(task["label"], task)
-            both = {**task["floors"], **before["floors"]}
-            tasks[task["label"]] = {"label": before["label"], "metric": before["metric"], "floors": both}
+    def tasks(self) -> dict[str, TaskRecord]:
+        """Task label to task, in order of label, with the floors and the range of training sizes of all its records."""
+        tasks: dict[str, TaskRecord] = {}
+        for task in sorted((record.task for record in self.records), key=lambda task: task.label):
+            before = tasks.get(task.label, task)
+            ends = (*before.trained, *task.trained)
+            floors = {**task.floors, **before.floors}
+            tasks[task.label] = replace(before, trained=(min(ends), max(ends)), floors=floors)
         return tasks
 
     def validated(self) -> dict[str, float]:
         """Trial to its mean on validation examples; diverged trials and those of older records have none."""
         found = {}
         for record in self.records:
-            for trial in record["trials"]:
-                sums = trial.get("validation", {}).values() if trial["outcome"] == "done" else ()
-                shares = [records.value(s, record["task"]["metric"]) for s in sums]
+            for trial in record.trials:
+                each = (trial.validation or {}).values() if trial.outcome == "done" else ()
+                shares = [records.share(counts, record.task.metric) for counts in each]
                 if counted := [share for share in shares if math.isfinite(share)]:
-                    found[trial["id"]] = sum(counted) / len(counted)
+                    found[trial.id] = sum(counted) / len(counted)
         return found
 
     def trials(self) -> list[str]:
         """The ids of all trials with a result."""
-        return sorted(trial["id"] for record in self.records for trial in record["trials"])
+        return sorted(trial.id for record in self.records for trial in record.trials)
 
     def params(self, trial: str) -> Any:
         """The trained parameters of a trial, where they were kept; this reads through Orbax and imports jax."""
@@ -111,102 +161,97 @@ class Results:
     def provenance(self) -> dict[str, list[str]]:
         """What the numbers come from: each of commit, libraries and devices, with all values that occur."""
         keys = ("posenc", "commit", "python", "jax", "flax", "device")
-        said = {k: sorted({str(r["provenance"][k]) for r in self.records if r["provenance"].get(k)}) for k in keys}
-        return {k: v for k, v in said.items() if v}
+        every = {k: sorted({str(r.provenance[k]) for r in self.records if r.provenance.get(k)}) for k in keys}
+        return {k: v for k, v in every.items() if v}
 
-    def label(self, record: dict, trial: dict) -> str:
+    def label(self, record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> str:
         """The scheme of a trial, with the settings in which it differs from others of that scheme on that task."""
         facts = _settings(record, trial)
         varied = [f"{k}={facts[k]}" for k in self._varying if k in facts]
-        return f"{record['label']} ({', '.join(varied)})" if varied else record["label"]
+        return f"{record.label} ({', '.join(varied)})" if varied else record.label
 
-    def _rows(self, record: dict, trial: dict) -> list[dict[str, Any]]:
-        task, knobs = record["task"], trial["knobs"]
-        low, high = task["trained"]
-        head = {"task": task["label"], "scheme": self.label(record, trial), "family": record["family"]}
-        head |= {"trial": trial["id"], "seed": knobs["seed"], "lr": knobs["lr"], "steps": trial["steps"]}
-        head |= {"outcome": trial["outcome"], "metric": task["metric"], "trained_from": low, "trained_to": high}
-        rows = []
+    def _rows(self, record: GroupRecord, trial: TrialRecord) -> Iterator[Row]:
+        task, (low, high), diverged = record.task, record.task.trained, trial.outcome == "diverged"
+        head = (task.label, self.label(record, trial), record.family, trial.id)
+        knobs = (trial.knobs.seed, trial.knobs.lr, trial.steps, trial.outcome)
         for n in _sizes(record):
-            found, floor = trial["evaluations"].get(str(n), {}), uniform(task, n)
-            if not found and trial["outcome"] != "diverged":
+            counts, floor = trial.evaluations.get(n, {}), uniform(task, n)
+            if not counts and not diverged:
                 continue
-            value = floor if trial["outcome"] == "diverged" else records.value(found, task["metric"])
-            exact = records.value(found, "exact") if "exact" in found else math.nan
-            counted = {"value": value, "floor": floor, "exact": exact, "rows": found.get("rows", 0)}
-            rows.append({**head, "size": n, "trained": low <= n <= high, **counted})
-        return rows
+            value = floor if diverged else records.share(counts, task.metric)
+            exact = records.share(counts, "exact") if "exact" in counts else math.nan
+            about = (n, low <= n <= high, low, high, task.metric)
+            yield Row(*head, *knobs, *about, value, floor, exact, counts.get("rows", 0))
 
-    def _facts(self, record: dict, trial: dict) -> dict[str, tuple]:
+    def _trials(self) -> list[tuple[GroupRecord, TrialRecord] | tuple[UnfinishedTrial, UnfinishedTrial]]:
+        """All trials, each with what it shares with others of its group."""
+        return [(r, t) for r in self.records for t in r.trials] + [(u, u) for u in self.unfinished]
+
+    def _facts(self, record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> dict[str, tuple]:
         """What a trial can be chosen by; its scheme by its text and by its label."""
-        task = record["task"]["label"] if isinstance(record["task"], dict) else record["task"]
-        schemes = tuple(dict.fromkeys((record["label"], self.label(record, trial))))
-        knobs = {"seed": (trial["knobs"]["seed"],), "lr": (trial["knobs"]["lr"],)}
-        return {"task": (task,), "scheme": schemes, "family": (record["family"],), **knobs}
+        schemes = tuple(dict.fromkeys((record.label, self.label(record, trial))))
+        knobs = {"seed": (trial.knobs.seed,), "lr": (trial.knobs.lr,)}
+        return {"task": (_task(record),), "scheme": schemes, "family": (record.family,), **knobs}
 
     @cached_property
     def _varying(self) -> tuple[str, ...]:
         if self.varied is not None:
             return self.varied
         seen: dict[tuple, set] = {}
-        known = [(r, t, r["task"]["label"]) for r in self.records for t in r["trials"]]
-        for record, trial, task in known + [(u, u, u["task"]) for u in self.unfinished]:
+        for record, trial in self._trials():
             for key, value in _settings(record, trial).items():
-                if value is not None:  # what a model has no use for tells it from no other
-                    seen.setdefault((key, task, record["label"]), set()).add(records.canonical(value))
+                if value is not None:  # a setting that the model does not use
+                    seen.setdefault((key, _task(record), record.label), set()).add(records.canonical(value))
         return tuple(sorted({key for (key, *_), values in seen.items() if len(values) > 1}))
 
 
 def load(path: str | os.PathLike) -> Results:
     """The results of a run folder, its name, or a committed bundle. Files that cannot be used are in `.problems`.
 
-    `load("experiments/records/length.json").rows()` gives one dict per trial and size.
+    `load("experiments/records/length.json").rows()` gives one `Row` per trial and size.
     """
     where = disk.find(path)
     if where.is_file():
-        stored, whole = records.read_bundle(where)
-        name, rest = str(whole.get("name") or where.stem), whole.get("unfinished") or []
-        if not isinstance(rest, list):
-            raise ValueError(f"{str(where)!r} is no bundle of records: its 'unfinished' is no list.")
-        for number, line in enumerate(rest, 1):
-            which = f"unfinished trial {number} of {str(where)!r}"
-            if not records.fits(store.check_line(line, which), "outcome", str):
-                raise ValueError(f"{which} needs 'outcome' as str; bundle the run again.")
-        return Results(name, stored.records, tuple(rest), stored.problems, None, stored.unreadable)
-    stored, rest = store.read_records(where), store.unfinished(where)
-    return Results(where.resolve().name, stored.records, tuple(rest), stored.problems, where, stored.unreadable)
+        bundle = records.read_bundle(where)
+        name, stored, rest, folder = bundle.name, bundle.stored, bundle.unfinished, None
+    else:
+        name, stored, rest, folder = where.resolve().name, store.read_records(where), store.unfinished(where), where
+    return Results(name, stored.records, tuple(rest), stored.problems, folder, stored.unreadable)
 
 
-def floors(task: Mapping[str, Any]) -> dict[int, dict[str, float]]:
+def floors(task: TaskRecord) -> dict[int, dict[str, float]]:
     """Size to the three floors, as the share right: those of a task that reports errors are turned round."""
-    turn = (lambda f: 1 - f) if task["metric"] == "error" else (lambda f: f)
-    known = {int(n): {k: float(v) for k, v in at.items() if v is not None} for n, at in task["floors"].items()}
-    return {n: {k: turn(v) for k, v in known[n].items()} for n in sorted(known)}
+    turn = (lambda f: 1 - f) if task.metric == "error" else (lambda f: f)
+    return {n: {k: turn(float(v)) for k, v in task.floors[n].items() if v is not None} for n in sorted(task.floors)}
 
 
-def mean_floors(task: Mapping[str, Any], sizes: Sequence[int], rule: Rule = "equal") -> dict[str, float]:
+def mean_floors(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> dict[str, float]:
     """The floors that are known at all of some sizes, each as its mean over them."""
     at = [floors(task).get(n, {}) for n in sizes]
     names = [name for name in FLOORS if at and all(name in known for known in at)]
     return {name: average([known[name] for known in at], sizes, rule) for name in names}
 
 
-def best_floor(task: Mapping[str, Any], sizes: Sequence[int], rule: Rule = "equal") -> tuple[str, float] | None:
+def best_floor(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> tuple[str, float] | None:
     """The floor that is highest on average over some sizes, and that mean; of equals the simplest."""
     return max(mean_floors(task, sizes, rule).items(), key=lambda item: item[1], default=None)
 
 
-def uniform(task: Mapping[str, Any], size: int) -> float:
+def uniform(task: TaskRecord, size: int) -> float:
     """What a guess among all answers gets right at this size: the value of a run that learned nothing."""
     return floors(task).get(size, {}).get("uniform", 0.0)
 
 
-def _settings(record: dict, trial: dict) -> dict[str, Any]:
-    knobs = {k: trial["knobs"][k] for k in _KNOBS if k in trial["knobs"]}
-    run = {k: v for k, v in record["run"].items() if k not in _FREE}
+def _settings(record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> dict[str, Any]:
+    knobs = {k: value for k in _KNOBS if (value := getattr(trial.knobs, k)) is not None}
+    run = {k: v for k, v in record.run.items() if k not in _FREE}
     run |= {"model": _shortest(run["model"])} if "model" in run else {}
     parts = {f"revision of {part}": n for part, n in run.pop("revisions", {}).items()}  # which there are, others say
-    return {**_LATER, **run, **parts, **knobs, "steps": trial["steps"]}
+    return {**_LATER, **run, **parts, **knobs, "steps": trial.steps}
+
+
+def _task(record: GroupRecord | PlannedTrial) -> str:
+    return record.task.label if isinstance(record, GroupRecord) else record.task
 
 
 @cache
@@ -216,11 +261,9 @@ def _shortest(model: str) -> str:
     return kinds.spec(kinds.parse(model)) if name in kinds.MODELS.names() else model
 
 
-def _sizes(record: dict) -> list[int]:
+def _sizes(record: GroupRecord) -> list[int]:
     """Every size at which the record's task was measured, also for trials that diverged before they were."""
-    return sorted(
-        {int(n) for n in record["task"]["floors"]} | {int(n) for t in record["trials"] for n in t["evaluations"]}
-    )
+    return sorted({*record.task.floors, *(n for trial in record.trials for n in trial.evaluations)})
 
 
 def _meets(wanted: dict[str, set], facts: dict[str, tuple]) -> bool:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posenc.lab.results.results import Results
+from posenc.lab.results.results import Results, Row
+from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
 
 LEAST = 6
 LEVEL = 0.95
@@ -137,12 +138,12 @@ def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
 
 def cells(results: Results) -> tuple[TableCell, ...]:
     """Every scheme on every task, by task and scheme: what tables and figures show."""
-    rows: dict[tuple[str, str], list[dict]] = {}
+    rows: dict[tuple[str, str], list[Row]] = {}
     for row in results.rows():
-        rows.setdefault((row["task"], row["scheme"]), []).append(row)
-    lost: dict[tuple[str, str], list[dict]] = {}
-    for line in results.unfinished:
-        lost.setdefault((line["task"], results.label(line, line)), []).append(line)
+        rows.setdefault((row.task, row.scheme), []).append(row)
+    lost: dict[tuple[str, str], list[UnfinishedTrial]] = {}
+    for trial in results.unfinished:
+        lost.setdefault((trial.task, results.label(trial, trial)), []).append(trial)
     tasks, validated = results.tasks(), results.validated()
     return tuple(_cell(key, rows.get(key, []), lost.get(key, []), tasks, validated) for key in sorted({*rows, *lost}))
 
@@ -189,48 +190,51 @@ def _rank(n: int) -> int | None:
 
 
 def _cell(
-    key: tuple[str, str], rows: list[dict], lost: list[dict], tasks: Mapping[str, dict], validated: Mapping[str, float]
+    key: tuple[str, str],
+    rows: list[Row],
+    lost: list[UnfinishedTrial],
+    tasks: Mapping[str, TaskRecord],
+    validated: Mapping[str, float],
 ) -> TableCell:
     task, scheme = key
     counts: dict[str, int] = {}
-    for outcome in [r["outcome"] for r in {r["trial"]: r for r in rows}.values()] + [u["outcome"] for u in lost]:
+    for outcome in [r.outcome for r in {r.trial: r for r in rows}.values()] + [u.outcome for u in lost]:
         counts[outcome] = counts.get(outcome, 0) + 1
-    metric = tasks[task]["metric"] if task in tasks else ""
-    family = (rows or lost)[0]["family"]
-    rates = tuple(sorted({r["lr"] for r in rows} | {u["knobs"]["lr"] for u in lost}))
+    metric = tasks[task].metric if task in tasks else ""
+    family = (rows or lost)[0].family
+    rates = tuple(sorted({r.lr for r in rows} | {u.knobs.lr for u in lost}))
     rate = choose_rate(_scores(rows, validated)) if rows else None
-    chosen = [r for r in rows if r["lr"] == rate]
-    sizes = sorted({r["size"] for r in chosen})
-    values = {s: tuple(r["value"] for r in chosen if r["size"] == s) for s in sizes}
-    seeds = {s: tuple(r["seed"] for r in chosen if r["size"] == s) for s in sizes}
-    examples = {s: max(r["rows"] for r in chosen if r["size"] == s) for s in sizes}
-    known = all(r["trial"] in validated for r in rows if r["outcome"] != "diverged")
+    chosen = [r for r in rows if r.lr == rate]
+    sizes = sorted({r.size for r in chosen})
+    values = {s: tuple(r.value for r in chosen if r.size == s) for s in sizes}
+    seeds = {s: tuple(r.seed for r in chosen if r.size == s) for s in sizes}
+    examples = {s: max(r.rows for r in chosen if r.size == s) for s in sizes}
+    known = all(r.trial in validated for r in rows if r.outcome != "diverged")
     trained = _trained(rows, lost)
     return TableCell(task, scheme, family, metric, trained, rate, rates, values, seeds, counts, examples, known)
 
 
-def _trained(rows: list[dict], lost: list[dict]) -> tuple[int, int]:
-    """The range of a cell's rows. They agree on it: `shortest` and `length` are settings, which tell labels apart."""
+def _trained(rows: list[Row], lost: list[UnfinishedTrial]) -> tuple[int, int]:
+    """The range of a cell's rows. They agree on it: `shortest` and `length` are settings, which labels name."""
     if rows:
-        return rows[0]["trained_from"], rows[0]["trained_to"]
-    run = lost[0]["run"]
-    low, high = run.get("shortest"), run.get("length")
+        return rows[0].trained_from, rows[0].trained_to
+    low, high = (lost[0].run.get(name) for name in ("shortest", "length"))
     return (low, high) if isinstance(low, int) and isinstance(high, int) else (0, 0)
 
 
-def _scores(rows: list[dict], validated: Mapping[str, float]) -> dict[float, list[float]]:
+def _scores(rows: list[Row], validated: Mapping[str, float]) -> dict[float, list[float]]:
     """Per rate, the mean of each run on validation examples; of older records, on the sizes trained on.
 
     A diverged run has neither, and scores what a uniform guess does.
     """
-    runs: dict[tuple[float, str], list[dict]] = {}
+    runs: dict[tuple[float, str], list[Row]] = {}
     for row in rows:
-        runs.setdefault((row["lr"], row["trial"]), []).append(row)
-    scores: dict[float, list[float]] = {row["lr"]: [] for row in rows}
-    for (rate, trial), own in runs.items():
-        inside = [row["value"] for row in own if row["trained"]]
-        if own[0]["outcome"] == "diverged":
-            scores[rate].append(float(np.mean(inside or [row["value"] for row in own])))
+        runs.setdefault((row.lr, row.trial), []).append(row)
+    scores: dict[float, list[float]] = {row.lr: [] for row in rows}
+    for (rate, trial), of_run in runs.items():
+        inside = [row.value for row in of_run if row.trained]
+        if of_run[0].outcome == "diverged":
+            scores[rate].append(float(np.mean(inside or [row.value for row in of_run])))
         elif trial in validated:
             scores[rate].append(validated[trial])
         elif inside:

@@ -14,6 +14,7 @@ import os
 import re
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,72 +28,86 @@ from posenc.lab.store.disk import create as create
 from posenc.lab.store.disk import find as find
 from posenc.lab.store.disk import ready as ready
 from posenc.lab.store.disk import root as root
-from posenc.lab.store.records import KNOBS, fits, kind_name, write_bundle
 from posenc.lab.store.records import SCHEMA as SCHEMA
 from posenc.lab.store.records import Stored as Stored
 from posenc.lab.store.records import canonical as canonical
 from posenc.lab.store.records import digest as digest
 from posenc.lab.store.records import plain as plain
 from posenc.lab.store.records import read_records as read_records
+from posenc.lab.store.records import write_bundle
 from posenc.lab.store.records import write_record as write_record
+from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial, read_line, written
 
 OUTCOMES = ("done", "diverged", "failed", "oom", "running", "stale", "pending")
 FAILURES = ("failed", "oom")
-_PLANNED = {
-    **{"id": str, "group": str, "run": dict, "knobs": dict, "steps": int, "sizes": list, "rows": int},
-    **{"label": str, "family": str, "task": str},
-}
 _PLANNING = "planning"
 
 
 @dataclass(frozen=True)
-class Status:
+class GroupStatus:
+    """How far the trials of one program are."""
+
+    group: str
+    task: str
+    scheme: str
+    trials: int
+    counts: dict[str, int]
+    """Outcome to number of trials, of those that occur."""
+    error: str
+    """The last line of the traceback, or empty."""
+    worker: str
+    """Who holds the group and when it last showed that it lives, or empty."""
+
+
+@dataclass(frozen=True)
+class RunStatus:
     """How far a run is: trials per outcome, one row per group, and a sentence for each file that is wrong."""
 
     counts: dict[str, int]
-    rows: tuple[dict, ...]
+    rows: tuple[GroupStatus, ...]
     outcomes: dict[str, str]
     problems: tuple[str, ...]
 
 
-def write_plan(folder: Path, lines: list[dict]) -> list[dict]:
+def write_plan(folder: Path, lines: Sequence[PlannedTrial]) -> list[PlannedTrial]:
     """Append the trials that are not planned yet, and return them. A line once written never changes."""
-    lines = [json.loads(canonical(line)) for line in lines]
-    for number, line in enumerate(lines):
-        check_line(line, f"line {number + 1} of the new plan")
+    lines = [_line(_text(line), f"line {number} of the new plan") for number, line in enumerate(lines, 1)]
     with _planning(folder):
         old = read_plan(folder) if disk.inside(folder, "plan.jsonl").exists() else []
-        known, groups = {line["id"]: line for line in old}, {line["group"] for line in old}
+        known, groups = {line.id: line for line in old}, {line.group for line in old}
         added = []
         for line in lines:
-            if line["id"] in known:
-                _same(line, known[line["id"]])
-            elif line["group"] in groups:
-                raise ValueError(f"The group {line['group']!r} is fixed; new trials form new groups.")
+            if line.id in known:
+                _same(line, known[line.id])
+            elif line.group in groups:
+                raise ValueError(f"The group {line.group!r} is fixed; new trials form new groups.")
             else:
                 added.append(line)
-                known[line["id"]] = line
+                known[line.id] = line
         if added or not old:
-            text = "".join(canonical(line) + "\n" for line in old + added)
-            disk.write(disk.inside(folder, "plan.jsonl"), text.encode())
+            disk.write(disk.inside(folder, "plan.jsonl"), "".join(_text(line) + "\n" for line in old + added).encode())
     return added
 
 
-def read_plan(folder: Path) -> list[dict]:
+def read_plan(folder: Path) -> list[PlannedTrial]:
     """The planned trials, in the order in which they were planned."""
     path = disk.inside(folder, "plan.jsonl")
     if not path.exists():
-        raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so it is no run folder; `posenc sweep` makes one.")
-    lines = []
-    for number, text in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-        where = f"line {number} of {str(path)!r}"
-        try:
-            line = json.loads(text)
-        except (ValueError, RecursionError):
-            raise ValueError(f"{where} is no JSON; restore the file, or plan again in a new folder.") from None
-        check_line(line, where)
-        lines.append(line)
-    return lines
+        raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so it is not a run folder; `posenc sweep` makes one.")
+    texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [_line(text, f"line {number} of {str(path)!r}") for number, text in enumerate(texts, 1)]
+
+
+def _line(text: str, where: str) -> PlannedTrial:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError(f"{where} is not JSON; restore the file, or plan again in a new folder.") from None
+    return read_line(PlannedTrial, content, where, "restore the file, or plan again")
+
+
+def _text(line: PlannedTrial) -> str:
+    return canonical(written(line))
 
 
 def write_error(folder: Path, group: str, outcome: str, text: str) -> Path:
@@ -129,32 +144,32 @@ def log(folder: Path, worker: str, event: str, **said: object) -> None:
             os.close(descriptor)
 
 
-def status(folder: Path) -> Status:
+def status(folder: Path) -> RunStatus:
     """The outcome of every planned trial, read off what is stored."""
     plan, stored, errors = read_plan(folder), read_records(folder), read_errors(folder)
     claims = {h.group: h for h in held(folder) if h.group != _PLANNING}
-    finished = {trial["id"]: trial["outcome"] for record in stored.records for trial in record["trials"]}
-    outcomes = {line["id"]: finished.get(line["id"]) or _waiting(line["group"], claims, errors) for line in plan}
-    groups: dict[str, list[dict]] = {}
+    finished = {trial.id: trial.outcome for record in stored.records for trial in record.trials}
+    outcomes = {line.id: finished.get(line.id) or _waiting(line.group, claims, errors) for line in plan}
+    groups: dict[str, list[PlannedTrial]] = {}
     for line in plan:
-        groups.setdefault(line["group"], []).append(line)
+        groups.setdefault(line.group, []).append(line)
     rows = []
     for group, lines in groups.items():
-        counted = Counter(outcomes[line["id"]] for line in lines)
-        error = errors.get(group, ("", ""))[1].strip().splitlines()
-        row = {"group": group, "task": lines[0]["task"], "scheme": lines[0]["label"], "trials": len(lines)}
-        row |= {"counts": {o: counted[o] for o in OUTCOMES if counted[o]}, "error": error[-1] if error else ""}
+        counted = Counter(outcomes[line.id] for line in lines)
+        error = errors.get(group, ("", ""))[1].strip().splitlines()[-1:]
         who = claims.get(group)
-        rows.append(row | {"worker": f"{who.host}:{who.pid}, beat {who.age:.0f} s ago" if who else ""})
+        worker = f"{who.host}:{who.pid}, beat {who.age:.0f} s ago" if who else ""
+        counts = {o: counted[o] for o in OUTCOMES if counted[o]}
+        first = lines[0]
+        rows.append(GroupStatus(group, first.task, first.label, len(lines), counts, "".join(error), worker))
     total = Counter(outcomes.values())
-    return Status({o: total[o] for o in OUTCOMES}, tuple(rows), outcomes, stored.problems)
+    return RunStatus({o: total[o] for o in OUTCOMES}, tuple(rows), outcomes, stored.problems)
 
 
-def unfinished(folder: Path) -> list[dict]:
+def unfinished(folder: Path) -> list[UnfinishedTrial]:
     """The planned trials without a result, by id, each with the outcome that is known of it."""
-    outcomes = status(folder).outcomes
-    lines = [{**line, "outcome": outcomes[line["id"]]} for line in read_plan(folder)]
-    return sorted((u for u in lines if u["outcome"] not in ("done", "diverged")), key=lambda u: u["id"])
+    outcomes, plan = status(folder).outcomes, sorted(read_plan(folder), key=lambda line: line.id)
+    return [UnfinishedTrial(**vars(t), outcome=o) for t in plan if (o := outcomes[t.id]) not in ("done", "diverged")]
 
 
 def bundle(folder: Path, path: Path, name: str | None = None) -> Path:
@@ -183,26 +198,13 @@ def _planning(folder: Path, patience: float = 10.0):
         time.sleep(0.05)
 
 
-def check_line(line: dict, where: str) -> dict:
-    """The same line, if it is one of a plan."""
-    missing = [key for key in _PLANNED if key not in line] if isinstance(line, dict) else list(_PLANNED)
-    if missing:
-        raise ValueError(f"{where} has no {missing[0]!r}; a planned trial has {', '.join(_PLANNED)}.")
-    for part, shape in ((line, _PLANNED), (line["knobs"], KNOBS)):
-        for key, kind in shape.items():
-            if not fits(part, key, kind):
-                raise ValueError(f"{where} needs {key!r} as {kind_name(kind)}; restore the file, or plan anew.")
-    check_name(line["group"])
-    return line
-
-
-def _same(new: dict, old: dict) -> None:
-    """A trial keeps its line; asking for other sizes or rows is another question, to be asked in another folder."""
-    for key in ("sizes", "rows"):
-        if new[key] != old[key]:
+def _same(new: PlannedTrial, old: PlannedTrial) -> None:
+    """A trial keeps its line: other sizes or rows are another question, which needs another folder."""
+    for key, before, now in (("sizes", [*old.sizes], [*new.sizes]), ("rows", old.rows, new.rows)):
+        if before != now:
             raise ValueError(
-                f"Trial {new['id'][:12]} ({new['label']} on {new['task']}) is planned here with {key} {old[key]}, "
-                f"not {new[key]}; use a new --name."
+                f"Trial {new.id[:12]} ({new.label} on {new.task}) is planned here with {key} {before}, not {now}; "
+                "use a new --name."
             )
 
 

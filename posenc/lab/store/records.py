@@ -9,20 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from posenc.lab.store import disk
+from posenc.lab.store.schema import Counts, GroupRecord, TrialRecord, UnfinishedTrial, read, read_line, written
 
 SCHEMA = 1
 TOLERANCE = 0.01
 """Two records of one trial that differ by more than this, in any accuracy, are said to differ."""
-_SHAPE = {"run": dict, "label": str, "family": str, "task": dict, "trials": list, "provenance": dict}
-_TASK = {"label": str, "metric": str, "trained": list, "floors": dict}
-_TRIAL = {"id": str, "knobs": dict, "steps": int, "outcome": str, "evaluations": dict}
-KNOBS = {"seed": int, "lr": int | float}
-"""What every trial's knobs hold, in records and in plans."""
 _RATIOS = {"exact": ("exact", "rows"), "last": ("last", "rows")}  # as in posenc.lab.tasks.measure, which needs jax
 
 
@@ -30,10 +27,19 @@ _RATIOS = {"exact": ("exact", "rows"), "last": ("last", "rows")}  # as in posenc
 class Stored:
     """What a folder of records holds, in the order of file names, and a sentence for each file that is wrong."""
 
-    records: tuple[dict, ...]
+    records: tuple[GroupRecord, ...]
     problems: tuple[str, ...]
     unreadable: int = 0
     """How many records the problems leave out."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What a committed file holds: records, and the trials without a result."""
+
+    name: str
+    stored: Stored
+    unfinished: tuple[UnfinishedTrial, ...]
 
 
 def canonical(thing: Any) -> str:
@@ -59,14 +65,13 @@ def digest(ids: list[str]) -> str:
     return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()[:32]
 
 
-def write_record(folder: Path, record: dict) -> Path:
+def write_record(folder: Path, record: GroupRecord) -> Path:
     """Store the trials that one program run finished; returns the file. It replaces a record of the same trials."""
-    sealed = _seal(record)
-    name = digest([trial["id"] for trial in sealed["trials"]]) + ".json"
+    name, content = f"{digest(record.ids)}.json", _text(_sealed(record))
     path = disk.inside(folder, "records", name)
     if path.exists() and (newer := _newer(path.read_bytes())) is not None:
         raise ValueError(f"records/{name} has schema {newer}, this posenc writes {SCHEMA}; install the newer one.")
-    return disk.write(path, _text(sealed))
+    return disk.write(path, content)
 
 
 def read_records(folder: Path) -> Stored:
@@ -78,72 +83,79 @@ def read_records(folder: Path) -> Stored:
         try:
             if path.is_symlink():
                 raise ValueError("it is a link, and a run folder holds plain files only")
-            records.append((where, _unseal(json.loads(path.read_bytes()))))
+            records.append((where, _unsealed(json.loads(path.read_bytes()))))
         except (ValueError, TypeError, RecursionError, OSError) as error:
             problems.append(f"{where} is left out: {_reason(error)}.")
     return _once(records, problems)
 
 
-def read_bundle(path: Path) -> tuple[Stored, dict]:
-    """The records of one committed file, and the file itself: its name and the trials without a result."""
+def read_bundle(path: Path) -> Bundle:
+    """One committed file. A record of it that cannot be used is named in `stored.problems`."""
     try:
         whole = json.loads(path.read_bytes())
         if not isinstance(whole, dict) or not isinstance(whole.get("records"), list):
             raise ValueError("it has no list of records")
         _version(whole)
     except (ValueError, RecursionError, OSError) as error:
-        raise ValueError(f"{str(path)!r} is no bundle of records: {_reason(error)}.") from None
+        raise ValueError(f"{str(path)!r} is not a bundle of records: {_reason(error)}.") from None
     records, problems = [], []
-    for number, record in enumerate(whole["records"]):
+    for number, content in enumerate(whole["records"]):
         try:
-            records.append((f"record {number}", _unseal(record)))
+            records.append((f"record {number}", _unsealed(content)))
         except (ValueError, TypeError, RecursionError) as error:
             problems.append(f"record {number} is left out: {_reason(error)}.")
-    return _once(records, problems), whole
+    rest = whole.get("unfinished") or []
+    if not isinstance(rest, list):
+        raise ValueError(f"{str(path)!r} is not a bundle of records: its 'unfinished' is not a list.")
+    lines = ((one, f"unfinished trial {number} of {str(path)!r}") for number, one in enumerate(rest, 1))
+    unfinished = tuple(read_line(UnfinishedTrial, *line, "bundle the run again") for line in lines)
+    return Bundle(str(whole.get("name") or path.stem), _once(records, problems), unfinished)
 
 
-def write_bundle(path: Path, name: str, records: tuple[dict, ...], unfinished: list[dict]) -> Path:
+def write_bundle(
+    path: Path, name: str, records: tuple[GroupRecord, ...], unfinished: Sequence[UnfinishedTrial]
+) -> Path:
     """One compact file, the same bytes for the same results: without host, times, or order of arrival."""
     kept = []
-    for record in records:
-        said = {k: v for k, v in record["provenance"].items() if k not in ("host", "ended", "seconds")}
-        kept.append(_seal({**record, "provenance": said}))
-    kept.sort(key=lambda record: digest([trial["id"] for trial in record["trials"]]))
+    for record in sorted(records, key=lambda record: digest(record.ids)):
+        lasting = {k: v for k, v in record.provenance.items() if k not in ("host", "ended", "seconds")}
+        kept.append(_sealed(replace(record, provenance=lasting)))
     body = ",\n".join(canonical(record) for record in kept)
-    head = f'{{"name":{canonical(name)},"schema":{SCHEMA},"unfinished":{canonical(unfinished)},"records":[\n'
+    rest = canonical([written(trial) for trial in unfinished])
+    head = f'{{"name":{canonical(name)},"schema":{SCHEMA},"unfinished":{rest},"records":[\n'
     with disk.guarded(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     return disk.write(path, f"{head}{body}\n]}}\n".encode())
 
 
-def value(evaluation: dict, metric: str) -> float:
+def share(counts: Counts, metric: str) -> float:
     """The share that was right, by the task's metric; NaN where nothing was counted. More is better, always."""
-    right, asked = counted(evaluation, metric)
-    return right / asked if asked else math.nan
+    right, whole = counted(counts, metric)
+    return right / whole if whole else math.nan
 
 
-def counted(evaluation: dict, metric: str) -> tuple[int, int]:
+def counted(counts: Counts, metric: str) -> tuple[int, int]:
     """How many were right, and of how many, by the task's metric."""
-    part, whole = _RATIOS.get(metric, ("correct", "total" if "total" in evaluation else "scored"))
-    return evaluation.get(part, 0), evaluation.get(whole) or 0
+    part, whole = _RATIOS.get(metric, ("correct", "total" if "total" in counts else "scored"))
+    return counts.get(part, 0), counts.get(whole) or 0
 
 
-def _seal(record: dict) -> dict:
-    body = plain({**{k: v for k, v in record.items() if k != "sha256"}, "schema": SCHEMA})
-    _check(body)
-    if not body["trials"]:
-        raise ValueError("A record without trials was given; it holds at least one.")
-    return {"schema": SCHEMA, "sha256": _sum(body), **{k: v for k, v in body.items() if k != "schema"}}
+def _sealed(record: GroupRecord) -> dict[str, Any]:
+    """The content of a file, with its schema and checksum."""
+    body = plain(written(record))
+    read(GroupRecord, body)  # what could not be read back is not written
+    if not record.trials:
+        raise ValueError("A record holds at least one trial, and this one has none.")
+    return {"schema": SCHEMA, "sha256": _sum(body | {"schema": SCHEMA}), **body}
 
 
-def _unseal(record: Any) -> dict:
-    if not isinstance(record, dict):
-        raise ValueError("it is JSON but no record")
-    _version(record)
-    if record.get("sha256") != _sum({k: v for k, v in record.items() if k != "sha256"}):
+def _unsealed(content: Any) -> GroupRecord:
+    if not isinstance(content, dict):
+        raise ValueError("it is JSON, but not a record")
+    _version(content)
+    if content.get("sha256") != _sum({k: v for k, v in content.items() if k != "sha256"}):
         raise ValueError("its checksum does not match its content, so it was damaged or edited")
-    _check(record)
-    return record
+    return read(GroupRecord, {k: v for k, v in content.items() if k not in ("schema", "sha256")})
 
 
 def _version(record: dict) -> None:
@@ -162,42 +174,6 @@ def _newer(content: bytes) -> int | None:
     return schema if isinstance(schema, int) and schema > SCHEMA else None
 
 
-def _check(record: dict) -> None:
-    _has(record, _SHAPE, "record")
-    _has(record["task"], _TASK, "task")
-    for trial in record["trials"]:
-        _has(trial, _TRIAL, "trial")
-        _has(trial["knobs"], KNOBS, "trial's knobs")
-        if trial["outcome"] not in ("done", "diverged"):
-            raise ValueError(f"the outcome {trial['outcome']!r} has no record; only 'done' and 'diverged' do")
-        for key in ("evaluations", "validation"):  # older records have no validation
-            _check_sums(trial.get(key, {}), key)
-    if [type(n) for n in record["task"]["trained"]] != [int, int]:
-        raise ValueError("a task needs 'trained' as two sizes")
-
-
-def _has(thing: Any, shape: dict[str, Any], what: str) -> None:
-    for key, kind in shape.items():
-        if not fits(thing, key, kind):
-            raise ValueError(f"a {what} needs {key!r} as {kind_name(kind)}")
-
-
-def fits(thing: Any, key: str, kind: Any) -> bool:
-    """Whether a dict holds a value of this type; True and False are no numbers."""
-    return isinstance(thing, dict) and isinstance(thing.get(key), kind) and not isinstance(thing[key], bool)
-
-
-def kind_name(kind: Any) -> str:
-    """A type as a sentence names it."""
-    return getattr(kind, "__name__", "number")
-
-
-def _check_sums(found: Any, key: str) -> None:
-    """Sizes and what was counted at each: "evaluations" on test examples, "validation" on others."""
-    if not isinstance(found, dict) or not all(n.isdecimal() and isinstance(sums, dict) for n, sums in found.items()):
-        raise ValueError(f"a trial needs {key!r} as sums by size")
-
-
 def _sum(body: dict) -> str:
     return hashlib.sha256(canonical(body).encode()).hexdigest()
 
@@ -208,35 +184,35 @@ def _text(record: dict) -> bytes:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-        return "it is empty, cut short or no JSON"
+        return "it is empty, cut short or not JSON"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     return (error.strerror or type(error).__name__) if isinstance(error, OSError) else str(error)
 
 
-def _once(named: list[tuple[str, dict]], problems: list[str]) -> Stored:
-    """Keep the first of several results of one trial, and say so."""
-    first: dict[str, tuple[str, dict, str]] = {}
+def _once(named: list[tuple[str, GroupRecord]], problems: list[str]) -> Stored:
+    """Keep the first of several results of one trial, and name the others."""
+    first: dict[str, tuple[str, TrialRecord, str]] = {}
     kept, unreadable = [], len(problems)
     for where, record in named:
         trials = []
-        for trial in record["trials"]:
-            if trial["id"] not in first:
-                first[trial["id"]] = (where, trial, record["task"]["metric"])
-                trials.append(trial)
+        for trial in record.trials:
+            if trial.id in first:
+                problems.append(_twice(trial, where, *first[trial.id]))
             else:
-                problems.append(_twice(trial, where, *first[trial["id"]]))
+                first[trial.id] = (where, trial, record.task.metric)
+                trials.append(trial)
         if trials:
-            kept.append({**record, "trials": trials})
+            kept.append(replace(record, trials=tuple(trials)))
     return Stored(tuple(kept), tuple(problems), unreadable)
 
 
-def _twice(trial: dict, where: str, other: str, kept: dict, metric: str) -> str:
-    said = f"Trial {trial['id'][:12]} is in {other} and in {where}; the first is taken"
-    if trial["outcome"] != kept["outcome"]:
-        return f"{said}. They differ: {kept['outcome']} and {trial['outcome']}."
-    both = kept["evaluations"].keys() & trial["evaluations"].keys()
-    gaps = [abs(value(kept["evaluations"][n], metric) - value(trial["evaluations"][n], metric)) for n in both]
+def _twice(trial: TrialRecord, where: str, other: str, kept: TrialRecord, metric: str) -> str:
+    twice = f"Trial {trial.id[:12]} is in {other} and in {where}; the first is taken"
+    if trial.outcome != kept.outcome:
+        return f"{twice}. They differ: {kept.outcome} and {trial.outcome}."
+    sizes = kept.evaluations.keys() & trial.evaluations.keys()
+    gaps = [abs(share(kept.evaluations[n], metric) - share(trial.evaluations[n], metric)) for n in sizes]
     if max(gaps, default=0.0) > TOLERANCE:
-        return f"{said}. They differ by up to {max(gaps):.3f}."
-    return f"{said}."
+        return f"{twice}. They differ by up to {max(gaps):.3f}."
+    return f"{twice}."

@@ -6,20 +6,21 @@ what was asked before is answered as it was.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.lab.results.results import Results
+from posenc.lab.results.results import GroupedRow, Results
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.run import Knobs, Plan
 from posenc.lab.store import folder, parameters, records
+from posenc.lab.store.schema import GroupRecord, TrialRecord, written
 from posenc.lab.sweep import plan
 from posenc.lab.tasks import Task, spec
 from posenc.lab.tasks.floors import floors
@@ -32,20 +33,20 @@ SIZE = "size"
 """By which all examples can be grouped, whatever their task."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Asked:
     """One scheme's trials in one program, and what is asked of them."""
 
-    record: dict[str, Any]
+    record: GroupRecord
     resolved: ResolvedRun
     """As trained, with the task that is asked for."""
     sizes: tuple[int, ...]
     rows: int
 
     @property
-    def trained(self) -> list[dict[str, Any]]:
+    def trained(self) -> list[TrialRecord]:
         """The trials that have a trained model."""
-        return [trial for trial in self.record["trials"] if trial["outcome"] == "done"]
+        return [trial for trial in self.record.trials if trial.outcome == "done"]
 
 
 def ask(
@@ -67,17 +68,18 @@ def ask(
         chosen = jnp.zeros(len(at), bool)
         trials = []
         for trial in asked.trained:
-            state = State(restored(resolved, results.folder, trial["id"]), None, jnp.int32(-1))
+            state = State(restored(resolved, results.folder, trial.id), None, jnp.int32(-1))
             sums = look(state, _knobs(trial), jnp.asarray(at, jnp.int32), chosen)
             counted = {name: np.asarray(total).tolist() for name, total in sums.items()}
-            each = {str(n): {name: totals[i] for name, totals in counted.items()} for i, n in enumerate(at)}
-            trials.append({**trial, "id": _renamed(trial, asked), "evaluations": each})
-        trials += [{**t, "id": _renamed(t, asked)} for t in asked.record["trials"] if t["outcome"] == "diverged"]
+            each = {n: {name: totals[i] for name, totals in counted.items()} for i, n in enumerate(at)}
+            trials.append(replace(trial, id=_renamed(trial, asked), evaluations=each))
+        trials += [replace(t, id=_renamed(t, asked)) for t in asked.record.trials if t.outcome == "diverged"]
         if (resolved.task, at) not in known:
-            known[resolved.task, at] = {str(n): rates for n, rates in floors(resolved.task, at).items()}
-        about = {**asked.record["task"], "label": _label(asked), "metric": resolved.task.metric}
-        found.append({**asked.record, "task": about | {"floors": known[resolved.task, at]}, "trials": trials})
-    return dataclasses.replace(results, records=tuple(found), unfinished=(), folder=None)
+            known[resolved.task, at] = floors(resolved.task, at)
+        label, metric = _label(asked), resolved.task.metric
+        about = replace(asked.record.task, label=label, metric=metric, floors=known[resolved.task, at])
+        found.append(replace(asked.record, task=about, trials=tuple(trials)))
+    return replace(results, records=tuple(found), unfinished=(), folder=None)
 
 
 def groups(
@@ -87,8 +89,8 @@ def groups(
     task: Task | None = None,
     sizes: tuple[int, ...] | Literal["all"] | None = None,
     rows: int | None = None,
-) -> list[dict[str, Any]]:
-    """One dict for each trial and group of examples: its values of `by`, what was counted there, and the share right.
+) -> list[GroupedRow]:
+    """One row for each trial and group of examples.
 
     Examples are grouped by their size and by what the task tells of them (`Batch.strata`): the digits of a sum, the
     depth of a needle. Those of all sizes are pooled where `by` lacks "size". Of several learning rates it is the one
@@ -102,21 +104,20 @@ def groups(
         resolved, padded = asked.resolved, training.rounds(asked.resolved, asked.sizes)
         looks = {n: jax.jit(functools.partial(training.examined, resolved, asked.rows, n)) for n in padded}
         for trial in asked.trained:
-            scheme, rate = results.label(asked.record, trial), trial["knobs"]["lr"]
-            if rate != rates[asked.record["task"]["label"], scheme]:
+            scheme, rate = results.label(asked.record, trial), trial.knobs.lr
+            if rate != rates[asked.record.task.label, scheme]:
                 continue
-            model, seed = restored(resolved, results.folder, trial["id"]), _knobs(trial).seed
+            model, seed = restored(resolved, results.folder, trial.id), _knobs(trial).seed
             at: dict[tuple[int, ...], dict[str, int]] = {}
             for n in asked.sizes:
                 look = looks[next(p for p in padded if p >= n)]
                 counted, told = jax.device_get(look(model, seed, jnp.int32(n), jnp.bool_(False)))
                 told = {SIZE: np.full(asked.rows, n), **told}
                 _add(at, np.stack([told[name] for name in by], 1), counted)
-            head = {"task": _label(asked), "scheme": scheme, "trial": trial["id"], "family": asked.record["family"]}
-            head |= {"metric": resolved.task.metric, "seed": trial["knobs"]["seed"], "lr": rate}
+            head = (_label(asked), scheme, trial.id, asked.record.family, resolved.task.metric, trial.knobs.seed, rate)
             for group in sorted(at):
-                share = records.value(at[group], resolved.task.metric)
-                found.append({**head, **dict(zip(by, group, strict=True)), **at[group], "value": share})
+                share = records.share(at[group], resolved.task.metric)
+                found.append(GroupedRow(*head, dict(zip(by, group, strict=True)), at[group], share))
     return found
 
 
@@ -126,7 +127,7 @@ def _asked(
     """What is asked of each record, all of it looked at before the first model is."""
     if results.folder is None:
         raise ValueError(f"The bundle {results.name!r} holds no parameters; name the folder of a run with --keep.")
-    done = [t["id"] for record in results.records for t in record["trials"] if t["outcome"] == "done"]
+    done = [t.id for record in results.records for t in record.trials if t.outcome == "done"]
     if not done:
         raise ValueError(f"{results.name!r} holds no trained model; `posenc status {results.name}` says how far it is.")
     lacking = len(set(done) - set(parameters.kept(results.folder)))
@@ -137,36 +138,36 @@ def _asked(
         )
     if rows is not None and rows < 1:
         raise ValueError(f"rows is {rows}; it counts examples of each size, so it is at least 1.")
-    lines = {line["id"]: line for line in folder.read_plan(results.folder)}
+    lines = {line.id: line for line in folder.read_plan(results.folder)}
     every = []
     for record in results.records:
-        line = lines[record["trials"][0]["id"]]
-        resolved = training.stages(plan.planned_run(line), line["steps"])[-1][0]
+        line = lines[record.trials[0].id]
+        resolved = training.stages(plan.planned_run(line.run), line.steps)[-1][0]
         other = resolved.task if task is None else task
         _check_tokens(resolved, other)
         resolved = resolved._replace(task=other)
-        at = tuple(line["sizes"]) if sizes is None else plan.evaluated(resolved, Plan(sizes=sizes))
+        at = line.sizes if sizes is None else plan.evaluated(resolved, Plan(sizes=sizes))
         for n in at:
             other.check_size(n)
         plan.fits(resolved, max(at))
-        every.append(Asked(record, resolved, at, line["rows"] if rows is None else rows))
+        every.append(Asked(record, resolved, at, line.rows if rows is None else rows))
     return every
 
 
-def _knobs(trial: dict[str, Any]) -> Knobs:
+def _knobs(trial: TrialRecord) -> Knobs:
     """The knobs of a trial, of which evaluation reads the seed."""
-    return training.as_arrays(Knobs(**trial["knobs"]))
+    return training.as_arrays(Knobs(**written(trial.knobs)))
 
 
 def _label(asked: Asked) -> str:
     """What tables call the task: also what was trained on, where that is another."""
-    trained, other = asked.record["task"]["label"], spec(asked.resolved.task)
+    trained, other = asked.record.task.label, spec(asked.resolved.task)
     return trained if trained == other else f"{other}, trained on {trained}"
 
 
-def _renamed(trial: dict[str, Any], asked: Asked) -> str:
+def _renamed(trial: TrialRecord, asked: Asked) -> str:
     """A name for what a trial answers to this, which no other question has."""
-    facts = {"trial": trial["id"], "task": full_task(asked.resolved.task), "sizes": asked.sizes, "rows": asked.rows}
+    facts = {"trial": trial.id, "task": full_task(asked.resolved.task), "sizes": asked.sizes, "rows": asked.rows}
     return hashlib.sha256(records.canonical(facts).encode()).hexdigest()
 
 

@@ -19,6 +19,7 @@ from posenc.lab.models.interface import coordinate_inputs, inputs
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import THEN, Knobs, Plan, Run
 from posenc.lab.store import folder
+from posenc.lab.store.schema import KnobRecord, PlannedTrial
 from posenc.lab.tasks import Task
 from posenc.lab.tasks import spec as task_spec
 from posenc.lab.tasks.measure import full as full_task
@@ -144,16 +145,22 @@ def _told(task: Task, n: int) -> dict[str, Any]:
     return coordinate_inputs(inputs(batch))
 
 
-def lines(experiment: Experiment, runs: list[ResolvedRun], known: set[str]) -> list[dict[str, Any]]:
-    """The trials of an experiment, one line each. Those of one run that are not in `known` form one new group."""
-    planned = []
+def lines(experiment: Experiment, runs: list[ResolvedRun], known: set[str]) -> list[PlannedTrial]:
+    """The trials of an experiment, as the plan keeps them; those not yet `known` of one run form one group."""
+    planned, asked = [], experiment.plan
     for resolved in runs:
-        every = {identity(resolved, knobs, experiment.plan.steps): knobs for knobs in experiment.plan.knobs()}
-        about = {"group": folder.digest([trial for trial in every if trial not in known]), "run": written(resolved)}
-        about |= {"steps": experiment.plan.steps, "rows": experiment.plan.rows}
-        about |= {"sizes": evaluated(resolved, experiment.plan), "task": task_spec(resolved.task)}
-        about |= {"label": label(resolved.run), "family": family(resolved.scheme)}
-        planned += [{"id": trial, "knobs": knobs._asdict(), **about} for trial, knobs in every.items()]
+        every = {identity(resolved, knobs, asked.steps): knobs for knobs in asked.knobs()}
+        shared = {
+            "group": folder.digest([trial for trial in every if trial not in known]),
+            "run": written(resolved),
+            "steps": asked.steps,
+            "sizes": evaluated(resolved, asked),
+            "rows": asked.rows,
+            "label": label(resolved.run),
+            "family": family(resolved.scheme),
+            "task": task_spec(resolved.task),
+        }
+        planned += [PlannedTrial(id=id, knobs=KnobRecord(**knobs._asdict()), **shared) for id, knobs in every.items()]
     return planned
 
 
@@ -196,12 +203,13 @@ def family(scheme: Any) -> str:
     return bare(scheme.layers[0] if isinstance(scheme, Pattern) else scheme).family
 
 
-def planned_run(line: dict[str, Any]) -> ResolvedRun:
-    """A planned line as a resolved run, from what is written in it alone."""
-    fields = {f.name: line["run"][f.name] for f in dataclasses.fields(Run) if f.name in line["run"]}
+def planned_run(run: Mapping[str, Any]) -> ResolvedRun:
+    """The run that a plan holds, resolved again."""
+    fields = {f.name: run[f.name] for f in dataclasses.fields(Run) if f.name in run}
     resolved = resolve(Run(**fields))
-    if written(resolved) != folder.plain(line["run"]):
-        raise ValueError(f"The plan of trial {line['id'][:12]} was written by another version; use a new --name.")
+    if written(resolved) != folder.plain(run):
+        which = f"{resolved.run.scheme} on {resolved.run.task}"
+        raise ValueError(f"The plan of {which} was written by another version; use a new --name.")
     return resolved
 
 

@@ -11,6 +11,7 @@ from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.toml import to_toml
 from posenc.lab.store import disk, parameters
 from posenc.lab.store import folder as store
+from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.estimate import operations, seconds
 from posenc.lab.sweep.worker import Stopped, Watch, Worker
@@ -54,31 +55,31 @@ def sweep(experiment: Experiment, folder: Path, *, keep: bool = False, lanes: st
     how = arrangement(lanes)
     runs = plan.resolved_runs(experiment)
     store.ready(folder)
-    mine = _planned(experiment, runs, folder)
+    wanted = _planned(experiment, runs, folder)
     outcomes = store.status(folder).outcomes
     kept = set(parameters.kept(folder)) if keep else None
 
-    def left(line: dict) -> bool:
+    def left(line: PlannedTrial) -> bool:
         """Whether a trial has no result yet, or none of the parameters that are to be kept."""
-        done = outcomes[line["id"]] in RESULTS
-        return line["id"] in mine and not (done and (kept is None or line["id"] in kept))
+        done = outcomes[line.id] in RESULTS
+        return line.id in wanted and not (done and (kept is None or line.id in kept))
 
     waiting = [line for line in store.read_plan(folder) if left(line)]
-    groups: dict[str, list[dict]] = {}
+    groups: dict[str, list[PlannedTrial]] = {}
     for line in waiting:
-        groups.setdefault(line["group"], []).append(line)
+        groups.setdefault(line.group, []).append(line)
     for problem in store.read_records(folder).problems:
         watch.note(problem)
-    watch.begin(len(mine), len(mine) - len(waiting), len(groups))
+    watch.begin(len(wanted), len(wanted) - len(waiting), len(groups))
     with Signals() as signals:
         worker = Worker(folder, how, experiment.plan.stride, keep, watch, signals.check)
-        told = 0
+        noted = 0
         try:
             while groups:
-                held = {g: lines for g, lines in groups.items() if not worker.run(g, lines, mine[lines[0]["id"]])}
-                if len(held) not in (0, told):
+                held = {g: lines for g, lines in groups.items() if not worker.run(g, lines, wanted[lines[0].id])}
+                if len(held) not in (0, noted):
                     watch.note(f"{len(held)} of the groups left are being run by other workers; waiting for these.")
-                    told = len(held)
+                    noted = len(held)
                 if len(held) == len(groups):  # for others to end, or for one to die
                     signals.check()
                     time.sleep(PAUSE)
@@ -109,9 +110,9 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
 
 def _planned(experiment: Experiment, runs: list[ResolvedRun], folder: Path) -> dict[str, ResolvedRun]:
     """Write what is new into the plan; returns every trial of the experiment with its run."""
-    known = {line["id"] for line in store.read_plan(folder)} if (folder / "plan.jsonl").exists() else set()
-    mine = {plan.identity(c, k, experiment.plan.steps): c for c in runs for k in experiment.plan.knobs()}
+    known = {line.id for line in store.read_plan(folder)} if (folder / "plan.jsonl").exists() else set()
+    wanted = {plan.identity(c, k, experiment.plan.steps): c for c in runs for k in experiment.plan.knobs()}
     store.write_plan(folder, plan.lines(experiment, runs, known))
-    if not mine.keys() <= known:
+    if not wanted.keys() <= known:
         disk.write(disk.inside(folder, "sweep.toml"), to_toml(experiment).encode())
-    return mine
+    return wanted

@@ -19,6 +19,7 @@ from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
+from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, written
 from posenc.lab.tasks import spec
 from posenc.lab.tasks.floors import floors
 from posenc.lab.train import device
@@ -58,18 +59,18 @@ class Worker:
         self._floors: dict[tuple, dict] = {}
         self._about = device.describe() | {"lanes": str(how), "host": socket.gethostname()}
 
-    def run(self, group: str, lines: list[dict], resolved: ResolvedRun) -> bool:
+    def run(self, group: str, lines: list[PlannedTrial], resolved: ResolvedRun) -> bool:
         """One group: train, evaluate, record; False where another worker holds it.
 
         An exception is kept with its traceback, and the sweep goes on.
         """
-        label, began = f"{lines[0]['label']} · {lines[0]['task']}", time.monotonic()
+        label, began = f"{lines[0].label} · {lines[0].task}", time.monotonic()
         self.check()
         with store.claim(self.folder, group) as claim:
             if claim is None:
                 return False
-            recorded = {t["id"] for record in store.read_records(self.folder).records for t in record["trials"]}
-            lines = [line for line in lines if line["id"] not in recorded or self.keep]
+            recorded = {id for record in store.read_records(self.folder).records for id in record.ids}
+            lines = [line for line in lines if line.id not in recorded or self.keep]
             if not lines:
                 self.watch.finished(label, "done by another worker", time.monotonic() - began)
                 return True
@@ -89,9 +90,10 @@ class Worker:
             self.watch.finished(label, outcome, seconds)
         return True
 
-    def _train(self, label: str, lines: list[dict], resolved: ResolvedRun) -> str:
-        steps, sizes, rows = lines[0]["steps"], tuple(lines[0]["sizes"]), lines[0]["rows"]
-        knobs = [Knobs(**line["knobs"]) for line in lines]
+    def _train(self, label: str, lines: list[PlannedTrial], resolved: ResolvedRun) -> str:
+        shared = lines[0]  # but for id and knobs
+        steps, sizes, rows = shared.steps, shared.sizes, shared.rows
+        knobs = [Knobs(**written(line.knobs)) for line in lines]
         whole = stages(resolved, steps)
         clock, stride = _Clock(), math.gcd(self.stride, *(end for _, end in whole))
         lane = stack([as_arrays(k) for k in knobs], self.how)
@@ -101,7 +103,7 @@ class Worker:
             state = jax.block_until_ready(run.init(lane) if before is None else run.init(lane, before))
             if before is not None and (parts := fresh_parameters(before.model, state.model)):
                 self.watch.note(f"{label}: after step {begin}, parameters of {', '.join(parts)} start anew.")
-                self._log("anew", group=lines[0]["group"], step=begin, parts=parts)
+                self._log("anew", group=shared.group, step=begin, parts=parts)
             del before  # two states need not fit beside a step
             for first in range(begin, end, stride):
                 self.check()
@@ -121,31 +123,27 @@ class Worker:
             _trial(line, n, (sizes, trained), stride, losses, sums, int(diverged[n])) for n, line in enumerate(lines)
         ]
         about = self._about | {"ended": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": clock.seconds}
-        record = {"run": lines[0]["run"], "label": lines[0]["label"], "family": lines[0]["family"]}
-        record |= {"task": self._task(resolved, sizes), "trials": trials, "provenance": about}
-        store.write_record(self.folder, record)
+        task = self._task(resolved, sizes)
+        store.write_record(
+            self.folder, GroupRecord(shared.run, shared.label, shared.family, task, tuple(trials), about)
+        )
         if self.keep:  # after the record: a full disk must not cost results
             models = jax.device_get(pure(state.model))
             for n, line in enumerate(lines):
-                parameters.save(self.folder, line["id"], jax.tree.map(lambda a, n=n: a[n], models))
-        return "diverged" if all(t["outcome"] == "diverged" for t in trials) else "done"
+                parameters.save(self.folder, line.id, jax.tree.map(lambda a, n=n: a[n], models))
+        return "diverged" if all(t.outcome == "diverged" for t in trials) else "done"
 
     def _log(self, event: str, **said: Any) -> None:
         store.log(self.folder, f"{socket.gethostname()}-{os.getpid()}", event, **said)
 
-    def _task(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> dict[str, Any]:
-        """What a figure needs of the task: its floors are estimated once in a sweep."""
+    def _task(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> TaskRecord:
+        """The task with its floors, which are estimated once in a sweep."""
         key = (resolved.task, sizes)
         if key not in self._floors:
             found = floors(resolved.task, sizes)
-            self._floors[key] = {str(n): found[n] for n in sizes}
-        trained = [resolved.run.shortest, resolved.run.length]
-        return {
-            "label": spec(resolved.task),
-            "metric": resolved.task.metric,
-            "trained": trained,
-            "floors": self._floors[key],
-        }
+            self._floors[key] = {n: found[n] for n in sizes}
+        trained = (resolved.run.shortest, resolved.run.length)
+        return TaskRecord(spec(resolved.task), resolved.task.metric, trained, self._floors[key])
 
 
 class _Clock:
@@ -161,23 +159,19 @@ class _Clock:
         self._last = now
 
 
-def _trial(line: dict, n: int, sizes: tuple, stride: int, losses: list, sums: dict, diverged: int) -> dict[str, Any]:
+def _trial(
+    line: PlannedTrial, n: int, sizes: tuple, stride: int, losses: list, sums: dict, diverged: int
+) -> TrialRecord:
     """What is recorded of the n-th lane; `sizes` are those reported and those on which a rate is chosen."""
     reported, trained = sizes
     found = [{name: int(total) for name, total in zip(sums, values, strict=True)} for values in _columns(sums, n)]
-    evaluations = {str(size): sums for size, sums in zip(reported, found, strict=False)}
-    validation = {str(size): sums for size, sums in zip(trained, found[len(reported) :], strict=True)}
+    evaluations: dict[int, Counts] = dict(zip(reported, found, strict=False))
+    validation: dict[int, Counts] = dict(zip(trained, found[len(reported) :], strict=True))
     curve = {"step": [(i + 1) * stride for i in range(len(losses))], "loss": [float(e[n].mean()) for e in losses]}
-    return {
-        "id": line["id"],
-        "knobs": line["knobs"],
-        "steps": line["steps"],
-        "outcome": "done" if diverged < 0 else "diverged",
-        "diverged_at": None if diverged < 0 else diverged,
-        "evaluations": evaluations if diverged < 0 else {},
-        "validation": validation if diverged < 0 else {},
-        "curve": curve,
-    }
+    head = (line.id, line.knobs, line.steps)
+    if diverged >= 0:
+        return TrialRecord(*head, "diverged", diverged, {}, {}, curve)
+    return TrialRecord(*head, "done", None, evaluations, validation, curve)
 
 
 def _columns(sums: dict, n: int) -> Any:

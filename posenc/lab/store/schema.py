@@ -1,0 +1,213 @@
+"""What plans and records hold, as types: `read` makes them from JSON, `written` gives the same JSON back. No jax.
+
+The types of the fields are the schema. `X` must be there; `X | None` may be null; `X | None = None` may be missing, as
+in older files, and is then not written either. Keys that this version does not know are kept in `other`.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from typing import Any, ClassVar, NamedTuple, TypeVar, Union
+
+from posenc.lab.store.disk import check_name
+
+T = TypeVar("T", bound="Part")
+P = TypeVar("P", bound="PlannedTrial")
+Counts = Mapping[str, int]
+"""What was counted at one size, by name: "correct", "total", "exact", "rows", ..."""
+_JSON = {str: str, int: int, float: int | float, tuple: list, Mapping: dict}
+"""How JSON holds a type."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a file."""
+
+    CALLED: ClassVar[str]
+    """What messages call it."""
+    other: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    """Keys that this version does not know."""
+
+
+@dataclass(frozen=True)
+class KnobRecord(Part):
+    """The knobs of a trial."""
+
+    CALLED: ClassVar[str] = "a trial's knobs"
+    seed: int
+    lr: float
+    weight_decay: float | None = None
+    warmup: float | None = None
+    clip: float | None = None
+
+
+@dataclass(frozen=True)
+class TrialRecord(Part):
+    """The result of one trial."""
+
+    CALLED: ClassVar[str] = "a trial"
+    id: str
+    knobs: KnobRecord
+    steps: int
+    outcome: str
+    """"done" or "diverged"."""
+    diverged_at: int | None
+    """The first step whose loss or update was not finite."""
+    evaluations: Mapping[int, Counts]
+    """Size to counts on test examples; empty after divergence."""
+    validation: Mapping[int, Counts] | None = None
+    """Size to counts on the examples by which a learning rate is chosen; older records have none."""
+    curve: Mapping[str, Any] | None = None
+    """The loss along training."""
+
+    def __post_init__(self):
+        if self.outcome not in ("done", "diverged"):
+            raise ValueError(f"the outcome {self.outcome!r} has no record; only 'done' and 'diverged' do")
+
+
+@dataclass(frozen=True)
+class TaskRecord(Part):
+    """The task of a group of trials, and the scores of guesses at it."""
+
+    CALLED: ClassVar[str] = "a task"
+    label: str
+    metric: str
+    trained: tuple[int, ...]
+    """The smallest and the largest size trained on."""
+    floors: Mapping[int, Mapping[str, float | None]]
+    """Size to the name of a guess to its score."""
+
+    def __post_init__(self):
+        if [type(n) for n in self.trained] != [int, int]:
+            raise ValueError("a task needs 'trained' as two sizes")
+
+
+@dataclass(frozen=True)
+class GroupRecord(Part):
+    """The trials that one program finished together: a file in `records/`."""
+
+    CALLED: ClassVar[str] = "a record"
+    run: Mapping[str, Any]
+    """The settings that all trials share, written out in full, and `revisions`."""
+    label: str
+    """The scheme as tables call it."""
+    family: str
+    task: TaskRecord
+    trials: tuple[TrialRecord, ...]
+    provenance: Mapping[str, Any]
+    """Versions, commit, devices and times."""
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of its trials."""
+        return [trial.id for trial in self.trials]
+
+
+@dataclass(frozen=True)
+class PlannedTrial(Part):
+    """A trial to train: a line of `plan.jsonl`."""
+
+    CALLED: ClassVar[str] = "a planned trial"
+    id: str
+    group: str
+    run: Mapping[str, Any]
+    knobs: KnobRecord
+    steps: int
+    sizes: tuple[int, ...]
+    rows: int
+    label: str
+    family: str
+    task: str
+
+
+@dataclass(frozen=True)
+class UnfinishedTrial(PlannedTrial):
+    """A planned trial without a result, and how far it came."""
+
+    CALLED: ClassVar[str] = "an unfinished trial"
+    outcome: str
+
+
+def read(cls: type[T], content: Any, where: str = "") -> T:
+    """The part that JSON holds. Raises `ValueError` that names the first key which is not as its type says.
+
+    `where` says in the message where the part was found; without it the part is called by its kind.
+    """
+    made = {name: _value(key, content, name, where or cls.CALLED, where) for name, key in _keys(cls).items()}
+    return cls(**made, other={name: value for name, value in content.items() if name not in made})
+
+
+def written(part: Part) -> dict[str, Any]:
+    """The same part as JSON, its keys in the order of the file."""
+    found = {name: (key, getattr(part, name)) for name, key in _keys(type(part)).items()}
+    return {name: _json(value) for name, (key, value) in found.items() if value is not None or key.null} | part.other
+
+
+def read_line(cls: type[P], content: Any, where: str, remedy: str) -> P:
+    """A planned trial. The message of `ValueError` also says what to do."""
+    has = content if isinstance(content, dict) else {}
+    if missing := [name for name in _keys(cls) if name not in has]:
+        raise ValueError(f"{where} has no {missing[0]!r}; {cls.CALLED} has {', '.join(_keys(cls))}.")
+    try:
+        line = read(cls, content, where)
+    except ValueError as error:
+        raise ValueError(f"{error}; {remedy}.") from None
+    check_name(line.group)
+    return line
+
+
+class _Key(NamedTuple):
+    hint: Any
+    """The type without None."""
+    null: bool
+    optional: bool
+
+    @property
+    def kind(self) -> Any:
+        """How JSON holds it."""
+        return dict if is_dataclass(self.hint) else _JSON[typing.get_origin(self.hint) or self.hint]
+
+    @property
+    def by_size(self) -> bool:
+        return self.kind is dict and typing.get_args(self.hint)[:1] == (int,)
+
+    @property
+    def called(self) -> str:
+        return "sums by size" if self.by_size else getattr(self.kind, "__name__", "number")
+
+
+@functools.cache
+def _keys(cls: type[Part]) -> dict[str, _Key]:
+    hints = typing.get_type_hints(cls)
+    return {f.name: _key(hints[f.name], f.default is not MISSING) for f in fields(cls) if f.name != "other"}
+
+
+def _key(hint: Any, optional: bool) -> _Key:
+    kinds = typing.get_args(hint) if typing.get_origin(hint) in (Union, types.UnionType) else (hint,)
+    (kind,) = (k for k in kinds if k is not types.NoneType)
+    return _Key(kind, null=len(kinds) > 1 and not optional, optional=optional)
+
+
+def _value(key: _Key, content: Any, name: str, called: str, where: str) -> Any:
+    value = content.get(name) if isinstance(content, dict) else None
+    if isinstance(content, dict) and (value is None and key.null or key.optional and name not in content):
+        return None
+    fits = isinstance(value, key.kind) and not isinstance(value, bool)  # True and False are not numbers
+    if not fits or key.by_size and not all(n.isdecimal() and isinstance(at, dict) for n, at in value.items()):
+        raise ValueError(f"{called} needs {name!r} as {key.called}")
+    if is_dataclass(key.hint):
+        return read(key.hint, value, where)
+    if key.kind is list:
+        inner = typing.get_args(key.hint)[0]
+        return tuple(read(inner, v, where) for v in value) if is_dataclass(inner) else tuple(value)
+    return {int(n): at for n, at in value.items()} if key.by_size else value
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, Part):
+        return written(value)
+    return [_json(v) for v in value] if isinstance(value, tuple) else value
