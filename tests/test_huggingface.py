@@ -184,7 +184,7 @@ def test_phi_3_said_su_before_it_said_longrope():
         (rope(rope_type="default", mrope_section=[2, 3, 3]), "several coordinates"),
         (rope(rope_type="linear"), "lack factor; give it"),
         (rope(rope_type="linear", factor=2.0, beta_fast=3), "'linear' has no setting 'beta_fast'; it has factor"),
-        (rope(rope_type="linear", factor=0.5), "it is 1 at least"),
+        (rope(rope_type="linear", factor=0.5), "it must be at least 1"),
         (rope(rope_type="llama3", factor=8.0), "lack low_freq_factor"),
         (rope(rope_type="longrope", factor=8.0), "lack long_factor"),
         ({"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}, "lack original_max_position_embeddings"),
@@ -210,7 +210,7 @@ def test_phi_3_said_su_before_it_said_longrope():
         ({"model_type": "gpt_oss", "rope_theta": 1e4}, "sliding_window is None"),
         (
             {"model_type": "qwen2", "rope_theta": 1e4, "layer_types": ["sliding_attention"], "sliding_window": 8},
-            "sliding_window is None; it is a number of keys, with use_sliding_window",
+            "sliding_window is None; it must be a number of keys, and use_sliding_window must be true",
         ),
         ({"model_type": "exaone4", "rope_theta": 1e4, "sliding_window_pattern": "LLLG"}, "One layer in 'LLLG'"),
     ],

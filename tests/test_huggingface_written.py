@@ -115,7 +115,7 @@ def test_settings_stand_where_the_code_of_a_model_looks_for_them():
         ("rope", "smollm3", None, "differ unless a config lists them; give layers"),
         ("rope", "gemma2", None, "give layers"),
         ("rope + window(8)", "qwen2", None, "give layers"),
-        ("rope @ scale(0.5)", None, None, "cannot say rope @ scale.*it is 1 at least"),
+        ("rope @ scale(0.5)", None, None, "cannot say rope @ scale.*it must be at least 1"),
     ],
 )
 def test_what_a_model_cannot_say_is_refused(text, kind, depth, why):

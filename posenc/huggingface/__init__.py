@@ -92,7 +92,7 @@ def permute(a: Any, to: Layout, *, fraction: float = 1.0, axis: int = -1) -> Any
     the scheme. Scores stay what they were if queries and keys are both permuted.
     """
     if to not in ("half", "interleaved"):
-        raise ValueError(f"to is {to!r}; it is 'half' or 'interleaved'.")
+        raise ValueError(f"to is {to!r}; it must be 'half' or 'interleaved'.")
     head = a.shape[axis]
     width = turned_width("permute", fraction, head)
     order = np.arange(head)
@@ -110,8 +110,8 @@ def _layer(config: Mapping[str, Any], scheme: Any, label: str) -> Any:
         return scheme
     if not isinstance(width := window(config), int):
         raise ValueError(
-            f"A layer slides, but sliding_window is {width!r}; it is a number of keys, with use_sliding_window where a"
-            " model has that."
+            f"A layer slides, but sliding_window is {width!r}; it must be a number of keys, and"
+            " use_sliding_window must be true where a model has that."
         )
     return Windowed(scheme, width)
 
@@ -157,7 +157,7 @@ def _say(scheme: Any, layers: int | None, kind: str | None, version: int) -> dic
         raise ValueError(f"Layers of model_type={kind!r} differ unless a config lists them; give layers, their number.")
     depth = first(layers, len(period))
     if depth < 1 or depth % len(period):
-        raise ValueError(f"layers is {layers!r}; it is a multiple of the period, {len(period)}.")
+        raise ValueError(f"layers is {layers!r}; it must be a multiple of the period, {len(period)}.")
     every = [period[n % len(period)] for n in range(depth)]
     inner = [s.scheme if isinstance(s, Windowed) else s for s in every]
     types = [SLIDING if isinstance(s, Windowed) else FULL for s in every]

@@ -15,7 +15,7 @@ def read_layers(config: Config) -> tuple[list[str], list[bool]]:
     given = config.get("layer_types")
     depth = first(config.get("num_hidden_layers"), 1 if given is None else len(given))
     if depth < 1:
-        raise ValueError(f"This config has {depth} layers; it has 1 at least.")
+        raise ValueError(f"This config has {depth} layers; it must have at least 1.")
     if given is not None and len(given) != depth:
         raise ValueError(f"layer_types has {len(given)} entries for {depth} layers; give one for each.")
     turned = _turned(config, depth)

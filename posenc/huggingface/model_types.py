@@ -48,5 +48,5 @@ def head_size(config: Any) -> int | None:
     heads = first(config.get("num_attention_heads"), config.get("n_head"))
     head = first(config.get("head_dim"), width // heads if width and heads else None)
     if head is not None and head < 1:
-        raise ValueError(f"A head of this config has {head} features; it has 1 at least.")
+        raise ValueError(f"A head of this config has {head} features; it must have at least 1.")
     return head

@@ -30,10 +30,10 @@ def read(config: Set, types: frozenset[str], layout: Layout) -> dict[str, Any]:
     kind, found = config.get("model_type"), first(config.get("rope_parameters"), config.get("rope_scaling"))
     local = first(config.get("rope_local_base_freq"), LOCAL.get(kind))
     if found is not None and not isinstance(found, Mapping):
-        raise ValueError(f"The rotary settings of this config are {found!r}; they are a dict, or left out.")
+        raise ValueError(f"The rotary settings of this config are {found!r}; they must be a dict, or left out.")
     if found and all(str(name).endswith("attention") for name in found):
         if odd := [one for one in found.values() if one is not None and not isinstance(one, Mapping)]:
-            raise ValueError(f"The rotary settings of a type of layer are {odd[0]!r}; they are a dict, or None.")
+            raise ValueError(f"The rotary settings of a type of layer are {odd[0]!r}; they must be a dict, or None.")
         if kind in LOCAL:
             usual = {SLIDING: {"rope_theta": local}}
             found = {t: usual.get(t, {}) | (found.get(t) or {}) for t in types}

@@ -1,7 +1,7 @@
-"""Numbers for biases by distance: logarithmic buckets by whole-number thresholds made on the host, and slopes of heads.
+"""Biases by distance: logarithmic buckets with integer thresholds computed on the host, and the slopes of heads.
 
 The bucket of a distance is a logarithm rounded down. Devices round logarithms differently, so that a distance on a
-border falls into one bucket here and into another there; whole numbers compare alike everywhere.
+border would fall into different buckets on different devices; integers compare alike everywhere.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from jaxtyping import Array, Int
 def thresholds(buckets: int, reach: int) -> np.ndarray:
     """The smallest distance of each bucket but the first (Raffel et al., 2020, §2.1; the authors' code).
 
-    Half of the buckets hold one distance each; the rest grow as a logarithm until `reach`, from where all is one.
+    Half of the buckets hold one distance each; the others grow logarithmically up to `reach`; all longer
+    distances share the last one.
     """
     exact = buckets // 2
     distance = np.arange(1, reach + 1)
@@ -25,24 +26,24 @@ def thresholds(buckets: int, reach: int) -> np.ndarray:
 
 
 def bucket(distance: Int[Array, ...], buckets: int, reach: int, bidirectional: bool) -> Int[Array, ...]:
-    """The bucket of a query's distance from a key. Keys that come after have the upper half, or share bucket 0."""
+    """The bucket of a query's distance from a key. Keys after the query have the upper half, or share bucket 0."""
     if not bidirectional:
-        return _place(jnp.maximum(distance, 0), buckets, reach)
+        return _bucket(jnp.maximum(distance, 0), buckets, reach)
     half = buckets // 2
-    return _place(jnp.abs(distance), half, reach) + jnp.where(distance < 0, half, 0)
+    return _bucket(jnp.abs(distance), half, reach) + jnp.where(distance < 0, half, 0)
 
 
-def _place(distance: Int[Array, ...], buckets: int, reach: int) -> Int[Array, ...]:
+def _bucket(distance: Int[Array, ...], buckets: int, reach: int) -> Int[Array, ...]:
     edges = jnp.asarray(thresholds(buckets, reach), distance.dtype)
     return jnp.searchsorted(edges, distance, side="right").astype(jnp.int32)
 
 
 def disentangled(distance: Int[Array, "Q K"], buckets: int, reach: int) -> Int[Array, "Q K"]:
-    """The row of a query's distance from a key among 2 · buckets, those of keys that come after first (He et al.,
+    """The row of a query's distance from a key in a table of 2 · buckets rows, keys after the query first (He et al.,
     2021, §3.1; their v2 code).
 
-    Distances from the reach on, on either side, share the outermost row. Where the buckets are as many as the reach,
-    each holds one distance; else half of them do, and the rest grow as a logarithm.
+    On either side, distances of `reach` and more share the outermost row. With as many buckets as the reach each holds
+    one distance; with fewer, half of them do, and the others grow logarithmically.
     """
     size = jnp.minimum(jnp.abs(distance), reach)
     if buckets < reach:
@@ -52,11 +53,11 @@ def disentangled(distance: Int[Array, "Q K"], buckets: int, reach: int) -> Int[A
 
 
 def disentangled_thresholds(buckets: int, reach: int) -> np.ndarray:
-    """The smallest distance of each bucket but the first, and the reach at last; the logarithm is rounded up."""
+    """The smallest distance of each bucket but the first, and finally the reach; the logarithm is rounded up."""
     exact = buckets // 2
     distance = np.arange(1, reach + 1)
     share = np.log(np.maximum(distance, exact) / exact) / np.log((reach - 1) / exact)
-    far = exact + np.ceil(share * (exact - 1) - 1e-9)  # a whole number may come out a rounding above itself
+    far = exact + np.ceil(share * (exact - 1) - 1e-9)  # rounding may put an integer slightly above itself
     return 1 + np.searchsorted(np.where(distance <= exact, distance, far), np.arange(1, buckets + 1))
 
 

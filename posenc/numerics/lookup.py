@@ -1,6 +1,6 @@
 """Tables with a row for each position: never clamped, never wrapped.
 
-JAX reads past the end of an array in silence: the last row, or with a negative index a row from the end.
+JAX reads past the end of an array without an error: the last row, or with a negative index a row from the end.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Num
 
 LARGER = "give a larger longest, the size of tables"
-"""What `posenc.Dims`, a run and the command line call by one name."""
+"""`longest` is the name in `posenc.Dims`, in a run and on the command line."""
 
 
 def check_rows(name: str, position: Num[Array, " *any"], rows: int, hint: str = LARGER) -> None:
-    """Refuse positions that are no whole numbers, and, where they are concrete, those without a row."""
+    """Refuse positions that are not integers, and, where they are concrete, those without a row."""
     if not jnp.issubdtype(position.dtype, jnp.integer):
-        raise TypeError(f"{name!r} looks positions up in a table, so they are whole numbers, not {position.dtype}.")
+        raise TypeError(f"{name!r} looks positions up in a table, so they must be integers, not {position.dtype}.")
     if isinstance(position, jax.core.Tracer) or not position.size:
         return
     low, high = int(np.min(position)), int(np.max(position))
@@ -29,7 +29,7 @@ def check_rows(name: str, position: Num[Array, " *any"], rows: int, hint: str = 
 
 
 def inside(position: Int[Array, " L"], rows: int) -> Array:
-    """Where a position has a row."""
+    """True where a position has a row."""
     return (position >= 0) & (position < rows)
 
 

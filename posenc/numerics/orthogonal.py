@@ -1,9 +1,8 @@
-"""Orthogonal matrices: a random one, and those that a skew-symmetric one generates, orthogonal to rounding at every
-position.
+"""Orthogonal matrices: random ones, and exponentials of skew-symmetric ones, orthogonal to rounding at every position.
 
-On a CPU one matrix is decomposed after another, however many there are. In jaxlib 0.10 a call of LAPACK for several
-holds a thread while it waits for other threads to do them, so that two such calls side by side on two cores wait for
-ever. A call for one matrix waits for nobody, and gives the same numbers.
+On a CPU matrices are decomposed one after another. In jaxlib 0.10 a batched LAPACK call holds a thread while it waits
+for other threads, so that two such calls at once on two cores deadlock. A call for one matrix does not wait, and gives
+the same numbers.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from jaxtyping import Array, Complex, Float
 
 
 def skew(entries: Float[Array, "*maps n*(n-1)/2"], size: int) -> Float[Array, "*maps n n"]:
-    """The skew-symmetric matrix of the numbers above its diagonal, row by row."""
+    """The skew-symmetric matrix with these numbers above its diagonal, row by row."""
     rows, columns = np.triu_indices(size, 1)
     upper = jnp.zeros((*entries.shape[:-1], size, size), entries.dtype).at[..., rows, columns].set(entries)
     return upper - upper.swapaxes(-1, -2)
 
 
 def haar(normal: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """A rotation or reflection, uniform among all where the entries given are standard normal. It has no gradient."""
+    """A uniformly random rotation or reflection, from a matrix of standard normal entries. It has no gradient."""
     q, r = _one_by_one(lambda a: tuple(jnp.linalg.qr(a)), normal)
     return q * jnp.sign(jnp.diagonal(r))[None, :]  # without this q is not uniform
 
@@ -34,9 +33,9 @@ def haar(normal: Float[Array, "n n"]) -> Float[Array, "n n"]:
 def turns(generator: Float[Array, "n n"], position: Float[Array, " L"]) -> Float[Array, "L n n"]:
     """exp(p S) for each position p of a skew-symmetric S, through the eigenvectors of S.
 
-    A series would leave the orthogonal matrices far from 0, and its squarings end. The derivative is that of the
-    exponential (Daleckii and Krein), finite where eigenvalues are equal; the eigenvectors' own is not. It is given
-    once: the second derivative is not defined there.
+    A power series loses orthogonality far from position 0. The derivative is that of the exponential (Daleckii and
+    Krein), finite where eigenvalues are equal; the derivative of the eigenvectors is not. Only the first derivative is
+    defined there.
     """
     vectors, phase, _ = _spectrum(generator, position)
     return _back(vectors, _diagonal(phase))
@@ -58,12 +57,12 @@ def _spectrum(generator: Array, position: Array) -> tuple[Complex[Array, "n n"],
     """Eigenvectors of S, e^{ipλ} at each position, and λ: S = V iλ V*."""
     hermitian = jax.lax.complex(jnp.zeros_like(generator), -generator)
     values, vectors = _one_by_one(lambda a: tuple(jnp.linalg.eigh(a)), hermitian)
-    values = (values - values[::-1]) / 2  # they come in pairs ±λ, and far away only exact ones give a real matrix
+    values = (values - values[::-1]) / 2  # exact pairs ±λ, without which the matrix is not real far from 0
     return vectors, _phase(position[:, None] * values[None, :]), values
 
 
 def _one_by_one(decompose: Callable[[Array], tuple[Array, Array]], a: Array) -> tuple[Array, Array]:
-    """A decomposition that batches of matrices leave one by one on a CPU. GPUs and TPUs take the batch as it is."""
+    """A decomposition of one matrix after another on a CPU; GPUs and TPUs decompose the batch at once."""
     return jax.lax.platform_dependent(a, cpu=jax.custom_batching.sequential_vmap(decompose), default=decompose)
 
 

@@ -1,7 +1,7 @@
-"""Products that lose no digits to the device.
+"""Matrix products in full float32 precision on every device.
 
-By default an H100 rounds the factors of a float32 product to 10 bits and a TPU to 7. That is enough for features, not
-for positions and angles, for gates that add up, and for what is added to scores.
+By default an H100 rounds the factors of a float32 product to 10 bits and a TPU to 7. That is enough for features, but
+not for positions and angles, for gates that add up, and for biases added to scores.
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ from jaxtyping import Array, Float
 
 
 def product(a: Float[Array, ...], b: Float[Array, ...]) -> Float[Array, ...]:
-    """The matrix product, in the type of `a` and float32 at least, with all its digits on every device."""
+    """The matrix product, in the type of `a` and float32 at least, with all digits on every device."""
     exact = jnp.promote_types(a.dtype, jnp.float32)
     return jnp.matmul(a.astype(exact), b.astype(exact), precision="highest")

@@ -1,7 +1,7 @@
-"""What runs along a document: sums that restart with it, and the tokens just before each one.
+"""Scans along each document: running sums that restart with it, and the few tokens before each one.
 
-For `locate` hooks, which see a sequence in one piece or in chunks and must tell each token the same. Padding adds
-nothing, ends no document and is passed over. What is carried from chunk to chunk starts as `start` or `none` gives it.
+For `locate` hooks, which receive a sequence whole or in chunks and must give each token the same info. Padding adds
+nothing, does not end a document and is skipped. `start` and `none` give the carry before the first chunk.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ Past = tuple[Float[Array, "n d"], Int[Array, " n"]]
 
 
 def start(*shape: int) -> Sum:
-    """The running sum before the first token, of what has this shape, and its document: none."""
+    """The carry of `total` before the first token: a sum of this shape, and document 0."""
     return jnp.zeros(shape), jnp.zeros((), jnp.int32)
 
 
 def total(steps: Float[Array, "L ..."], segment: Int[Array, " L"], carry: Sum) -> tuple[Float[Array, "L ..."], Sum]:
-    """The sum of the steps of a document up to each token, its own among them, and what to carry on.
+    """The sum of the steps of a document up to and including each token, and the carry.
 
-    Differences of sums lose digits as these grow: they are good to the sum's size times the type's precision.
+    Differences of sums lose digits as the sums grow: they are accurate to the sum's size times the type's precision.
     """
     so_far, document = carry
     shaped = lambda mask: mask.reshape(-1, *[1] * (steps.ndim - 1))  # noqa: E731
@@ -34,29 +34,29 @@ def total(steps: Float[Array, "L ..."], segment: Int[Array, " L"], carry: Sum) -
 
 
 def none(tokens: int, features: int) -> Past:
-    """No tokens yet, where `tokens` before each one are asked for."""
+    """The carry of `recent` before the first token, where each token sees `tokens` earlier ones."""
     return jnp.zeros((tokens, features)), jnp.zeros(tokens, jnp.int32)
 
 
 def recent(x: Float[Array, "L d"], segment: Int[Array, " L"], carry: Past) -> tuple[Float[Array, "L n+1 d"], Past]:
-    """Each token after the n before it in its document, zeros where there are not so many, and what to carry on."""
-    before, owners = carry
-    n, length = owners.size, segment.size
+    """Each token after the n before it in its document, zeros where there are fewer, and the carry."""
+    before, documents = carry
+    n, length = documents.size, segment.size
     real = segment > 0
-    places = jnp.nonzero(real, size=length, fill_value=length)[0]
-    take = lambda a: a.at[places].get(mode="fill", fill_value=0)  # noqa: E731
+    indices = jnp.nonzero(real, size=length, fill_value=length)[0]
+    take = lambda a: a.at[indices].get(mode="fill", fill_value=0)  # noqa: E731
     rows = jnp.concatenate([before.astype(x.dtype), take(x)])  # real tokens, those carried first
-    owners = jnp.concatenate([owners.astype(segment.dtype), take(segment)])
+    documents = jnp.concatenate([documents.astype(segment.dtype), take(segment)])
     last = n + jnp.cumsum(real) - 1  # the row of each token; of padding, that of the real one before it
     window = jnp.maximum(last[:, None] - jnp.arange(n, -1, -1)[None, :], 0)
-    own = (owners[window] == segment[:, None]) & real[:, None]
+    same = (documents[window] == segment[:, None]) & real[:, None]
     kept = real.sum() + jnp.arange(n)
-    past = rows[kept].astype(before.dtype), owners[kept].astype(carry[1].dtype)
-    return jnp.where(own[..., None], rows[window], 0), past
+    past = rows[kept].astype(before.dtype), documents[kept].astype(carry[1].dtype)
+    return jnp.where(same[..., None], rows[window], 0), past
 
 
 def _documents(segment: Int[Array, " L"], before: Int[Array, ""]) -> Int[Array, " L+1"]:
-    """The document of the token before the first, then of each: padding ends none."""
+    """The document of the token before the first, then of each token, carried forward through padding."""
     segments = jnp.concatenate([before[None].astype(segment.dtype), segment])
     return jax.lax.associative_scan(lambda a, b: jnp.where(b > 0, b, a), segments)
 

@@ -14,12 +14,13 @@ class Abacus(Scheme, name="abacus"):
 
         x'_i = x_i + A[p_i],   A ∈ R^{rows × D},  N(0, 1) at the start
 
-    Positions are what a task gives: a digit's place in its number counted from 1, and 0 for what is no digit, which has
-    a row of its own. `abacus @ given("digit", shift=99)` is the paper's: in training all places of a batch move on by
-    one draw, so that rows beyond the longest number are trained. The laboratory trains it under coordinates alone: at
-    the index it would be an absolute table. Places align digits of equal weight where numbers begin with the least
-    significant one. It is `learned` but for its size and initial values. These are N(0, 1), as in the authors'
-    module; the training code around it draws them anew with the variance of tokens, 1 / D. Nothing is added to padding.
+    Positions come from the task: the place of a digit in its number, counted from 1, and 0 for other tokens, which have
+    their own row. `abacus @ given("digit", shift=99)` is the paper's: in training all places of a batch are shifted by
+    one random number, so that rows beyond the longest number are trained. The laboratory trains it only with
+    coordinates: at the index it would be an absolute table. Places align digits of equal weight if numbers begin with
+    the least significant digit. It differs from `learned` in its size and its initial values only. These are N(0, 1),
+    as in the authors' module; their training code draws them again with the variance of tokens, 1 / D. Nothing is added
+    to padding.
 
     ```bibtex
     @inproceedings{mcleish2024transformers,
@@ -35,7 +36,7 @@ class Abacus(Scheme, name="abacus"):
     """
 
     rows: int = 1024
-    """One for what is no digit, and one for each place."""
+    """One for tokens that are not digits, and one for each place."""
 
     family = "absolute"
     tied = frozenset({"table"})
@@ -46,7 +47,7 @@ class Abacus(Scheme, name="abacus"):
     def validate(self):
         if self.rows < 2:
             raise ValueError(
-                f"'abacus' has a row for what is no digit and one for each place, so 2 or more, not {self.rows}."
+                f"'abacus' has rows={self.rows}; it must be at least 2: a row for other tokens, then the places."
             )
 
     def init(self, key, dims):

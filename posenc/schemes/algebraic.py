@@ -1,4 +1,4 @@
-"""Algebraic positions: steps along a sequence, a grid or a tree are orthogonal matrices, and paths their products."""
+"""Algebraic positions: each step in a sequence, grid or tree is an orthogonal matrix, and a path is their product."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from posenc.core.scheme import Scheme, bias_dtype
+from posenc.numerics import tree
 from posenc.numerics.orthogonal import skew, turns
 from posenc.numerics.rotation import frequencies
 
@@ -22,21 +23,21 @@ class Algebraic(Scheme, name="algebraic"):
         s_ij = decay^{steps between i and j} (M_{p_i} q_i) · (M_{p_j} k_j) / √d,   W = exp(S),   S skew-symmetric
         sequence: M_p = W^p     grid: M_{x,y} = W_x^x ⊕ W_y^y     tree: M_v = W_{c_1}ᵀ … W_{c_n}ᵀ
 
-    In a grid each half of a head belongs to one axis, and a position has two numbers. In a tree every node has up to
-    `branching` children, and a position is one whole number: node v > 0 is child (v - 1) mod `branching` of the node
+    In a grid each axis has half of a head, and a position has two numbers. In a tree every node has up to `branching`
+    children, and a position is one integer: node v > 0 is child (v - 1) mod `branching` of the node
     ⌊(v - 1) / `branching`⌋, breadth first from the root 0, as in the authors' code; so 32 bits hold 30 levels of a
-    binary tree. What two paths begin with cancels in the score. In a sequence or a grid positions may be real.
+    binary tree. The common beginning of two paths cancels in the score. In a sequence or a grid positions may be real.
 
     The authors' experiments multiply scores by 0.98^steps, which is `decay=0.98`; their equations do not (`decay=1`).
-    Steps along a grid are counted axis by axis, and those between two nodes by way of the last node above both: the
-    released code pads paths with one number and looks for another, so that it counts 2 (longest path - common path),
-    which depends on the other nodes of the batch and is not offered. Every W starts as RoPE's rotation, in pairs
-    (2i, 2i + 1), one for each head; the authors fit theirs to it by an optimiser, turning the other way, and with
-    every second frequency repeated.
+    Steps in a grid are summed over both axes. Steps between two nodes of a tree are counted through their last common
+    ancestor. The released code pads paths with one number and looks for another, so that it counts
+    2 (longest path - common path), which depends on the other nodes of the batch; this is not offered. Every W starts
+    as RoPE's rotation, in pairs (2i, 2i + 1), one for each head; the authors fit theirs to it with an optimiser,
+    rotating in the opposite direction, and with every second frequency repeated.
 
-    In a sequence or a grid each token costs a matrix for each head, made once and served to query and key alike. In a
-    tree query and key climb all levels that 32 bits hold, and with a decay each pair of tokens takes as many steps as
-    the pair farthest apart.
+    In a sequence or a grid each token costs one matrix per head, computed once for query and key. In a tree query and
+    key climb all levels that 32 bits hold, and with a decay every pair of tokens takes as many steps as the pair
+    farthest apart.
 
     ```bibtex
     @inproceedings{kogkalidis2024algebraic,
@@ -67,11 +68,11 @@ class Algebraic(Scheme, name="algebraic"):
     def validate(self):
         if self.branching < 2:
             raise ValueError(
-                f"A node of 'algebraic' has branching={self.branching} children; give 2 at least, or"
+                f"'algebraic' has branching={self.branching}; it must be at least 2 children, or take"
                 " structure='sequence'."
             )
         if not 0 < self.decay <= 1:
-            raise ValueError(f"Scores of 'algebraic' shrink by decay={self.decay} at a step; it is above 0, at most 1.")
+            raise ValueError(f"'algebraic' has decay={self.decay}; it must be above 0 and at most 1.")
 
     def bind(self, dims):
         self._part(dims.head)
@@ -84,11 +85,11 @@ class Algebraic(Scheme, name="algebraic"):
         if self.structure != "tree":
             return
         if not jnp.issubdtype(position.dtype, jnp.integer):
-            raise TypeError(f"Nodes of a tree have whole numbers, so 'algebraic' takes no positions {position.dtype}.")
-        if not isinstance(position, jax.core.Tracer) and position.size and np.min(position) < 0:
-            raise ValueError(
-                f"Position {np.min(position)} is no node of a tree; 'algebraic' counts them from the root, 0."
+            raise TypeError(
+                f"'algebraic' was given positions of type {position.dtype}; nodes of a tree must be integers."
             )
+        if not isinstance(position, jax.core.Tracer) and position.size and np.min(position) < 0:
+            raise ValueError(f"'algebraic' was given the node {np.min(position)}; nodes are numbered from the root, 0.")
 
     def init_head(self, key, dims):
         size = self._part(dims.head)
@@ -101,14 +102,14 @@ class Algebraic(Scheme, name="algebraic"):
     def locate(self, p, x, at, carry):
         if self.structure == "tree":
             return at.position, carry
-        generator = self._generator(p, jnp.result_type(float))  # nobody knows yet of what type queries will be
-        place = at.position.reshape(-1, self.axes).astype(generator.dtype)
-        return jax.vmap(turns, (0, 1), 1)(generator, place), carry
+        generator = self._generator(p, jnp.result_type(float))  # the type of the queries is not known yet
+        position = at.position.reshape(-1, self.axes).astype(generator.dtype)
+        return jax.vmap(turns, (0, 1), 1)(generator, position), carry
 
     def query(self, p, q, info):
         exact, size = bias_dtype(q), self._part(q.shape[-1])
         if self.structure == "tree":
-            mapped = _climbed(q.astype(exact), info, self._generator(p, exact)).astype(q.dtype)
+            mapped = tree.along_path(q.astype(exact), info, self._generator(p, exact)).astype(q.dtype)
             return mapped, () if self.decay == 1 else info
         parts = q.reshape(len(q), self.axes, size).astype(exact)
         mapped = jnp.einsum("labc,lac->lab", info.astype(exact), parts, precision="highest")
@@ -121,61 +122,22 @@ class Algebraic(Scheme, name="algebraic"):
         if self.decay == 1:
             return s
         if self.structure == "tree":
-            steps = _between(tile.query_info, tile.key_info, self.branching)
+            steps = tree.steps_between(tile.query_info, tile.key_info, self.branching)
         else:
             steps = jnp.abs(tile.distance).reshape(*s.shape, self.axes).sum(-1)
         lost = jnp.expm1(steps.astype(s.dtype) * np.log(self.decay).astype(s.dtype))
-        return s + tile.logits * lost  # what others added to the score does not shrink
+        return s + tile.logits * lost  # only the product decays, not what other schemes added
 
     def _generator(self, p: dict, dtype: jnp.dtype) -> Float[Array, "steps n n"]:
         entries = p["step"].shape[-1]
-        size = (1 + math.isqrt(1 + 8 * entries)) // 2  # whose n(n - 1) / 2 entries these are
+        size = (1 + math.isqrt(1 + 8 * entries)) // 2  # the n of n(n - 1) / 2 entries
         return skew(p["step"].astype(dtype), size)
 
     def _part(self, head: int) -> int:
         """The features of a head that belong to an axis; a `ValueError` where they cannot be shared out."""
         if head < 2 * self.axes or head % self.axes:
             near = max(head // 2 * 2, 4) if self.structure == "grid" else 2
-            raise ValueError(f"'algebraic' cannot share {head} features of a head among its axes; take {near}.")
+            raise ValueError(
+                f"'algebraic' cannot share the {head} features of a head equally among its axes; take {near}."
+            )
         return head // self.axes
-
-
-def _climbed(x: Float[Array, "L d"], node: Int[Array, " L"], generator: Float[Array, "B d d"]) -> Float[Array, "L d"]:
-    """Every x times the matrices of the steps from its node up to the root, the last first; NaN for no node."""
-    branching = len(generator)
-    steps = jax.vmap(lambda a: turns(a, jnp.ones(1, a.dtype))[0])(generator)
-
-    def up(carry, _):
-        x, node = carry
-        every = jnp.einsum("lc,bcd->bld", x, steps, precision="highest")  # Wᵀ x for each child that x may be
-        child = ((node - 1) % branching)[None, :, None]
-        moved = jnp.take_along_axis(every, child, 0)[0]
-        return (jnp.where((node > 0)[:, None], moved, x), _parent(node, branching)), None
-
-    (x, _), _ = jax.lax.scan(up, (x, node), None, _levels(node, branching))
-    return jnp.where((node < 0)[:, None], jnp.nan, x)
-
-
-def _between(i: Int[Array, " Q"], j: Int[Array, " K"], branching: int) -> Int[Array, "Q K"]:
-    """The steps between nodes: of two, the one with the larger number never stands above the other, so it moves up."""
-    shape = i.shape[0], j.shape[0]
-
-    def up(carry):
-        a, b, steps = carry
-        return jnp.where(a > b, _parent(a, branching), a), jnp.where(b > a, _parent(b, branching), b), steps + (a != b)
-
-    i, j = (jnp.maximum(a, 0) for a in (i, j))  # below 0 there is no node, and no end
-    start = jnp.broadcast_to(i[:, None], shape), jnp.broadcast_to(j[None, :], shape), jnp.zeros(shape, jnp.int32)
-    return jax.lax.while_loop(lambda carry: (carry[0] != carry[1]).any(), up, start)[2]
-
-
-def _parent(node: Int[Array, ...], branching: int) -> Int[Array, ...]:
-    return jnp.where(node > 0, (node - 1) // branching, 0)
-
-
-def _levels(node: Array, branching: int) -> int:
-    """How far down the numbers of this type reach."""
-    last, levels = int(jnp.iinfo(node.dtype).max), 0
-    while last > 0:
-        last, levels = (last - 1) // branching, levels + 1
-    return levels

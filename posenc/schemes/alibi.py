@@ -13,7 +13,7 @@ from posenc.core.scheme import Scheme, bias_dtype, later
 from posenc.numerics.bias import slope
 
 HIDDEN = -1e9
-"""What hides a key from a head of the form "split": finite, and nothing after softmax beside any key that is seen."""
+"""The bias that hides a key from a head of the form "split": finite, and 0 after softmax beside any visible key."""
 
 
 class ALiBi(Scheme, name="alibi"):
@@ -21,18 +21,18 @@ class ALiBi(Scheme, name="alibi"):
 
         s_ij - m_h |p_i - p_j|,  m_h = factor · 2^(-8 h / H),  h = 1 … H
 
-    With a number of heads that is no power of two, heads beyond the largest power take slopes from between (the
-    authors' code). That code adds m_h p_j, which differs by a constant of the row and rounds worse. The paper is
-    causal; where the future is seen codebases differ, hence `form`: "symmetric" as above; "half" with m_h / 2 added
-    where the key stands before the query (DeepMind's randomized positional encodings); "sided" with slopes that are
-    learned, one for the past and one for the future, as multiples of m_h unless `slopes` says how; "split" with one
-    half of the heads blind to the future and the other to the past, the slopes of each half being those of so many
-    heads (both suggested by the authors to readers); under a causal mask heads of the other half see themselves alone.
+    If the number of heads is not a power of two, heads beyond the largest power have slopes from between (the authors'
+    code). That code adds m_h p_j, which differs by a constant per row and rounds worse. The paper is causal; for
+    bidirectional attention codebases differ, so `form` offers four: "symmetric" as above; "half" adds m_h / 2 for keys
+    before the query (DeepMind's randomized positional encodings); "sided" learns two slopes, for the past and for the
+    future, as multiples of m_h unless `slopes` says otherwise; "split" hides the future from one half of the heads and
+    the past from the other, with the slopes of a model with that many heads in each half. The authors suggest the last
+    two in answers to readers. Under a causal mask heads of the second half of "split" see only their own token.
 
-    `slopes` learned through their logarithm start at m_h and stay positive ("log", x-transformers); those through a
-    logistic function start anywhere, σ(N(-2, 1)) ("logistic", what the authors suggest for two sides). `factor` is 96
-    in BiPE. `fraction` is the share of heads with a penalty, rounded up: the first ones, with the slopes of so many
-    (x-transformers).
+    `slopes="log"` learns slopes through their logarithm, so that they start at m_h and stay positive (x-transformers);
+    "logistic" learns them through a logistic function from random starts σ(N(-2, 1)), as the authors suggest for two
+    sides. `factor` is 96 in BiPE. `fraction` is the share of heads with a penalty, rounded up: the first ones, with the
+    slopes of a model with that many heads (x-transformers).
 
     ```bibtex
     @inproceedings{press2022train,
@@ -65,9 +65,9 @@ class ALiBi(Scheme, name="alibi"):
 
     def validate(self):
         if not self.factor > 0:
-            raise ValueError(f"The factor of 'alibi' multiplies slopes and is above 0, not {self.factor}.")
+            raise ValueError(f"The factor of 'alibi' is {self.factor}; it must be above 0.")
         if not 0 < self.fraction <= 1:
-            raise ValueError(f"The fraction of heads of 'alibi' is {self.fraction}; it is above 0, at most 1.")
+            raise ValueError(f"The fraction of heads of 'alibi' is {self.fraction}; it must be above 0 and at most 1.")
 
     def init_head(self, key, dims):
         if self.form != "sided" and self.slopes == "fixed":
@@ -85,7 +85,7 @@ class ALiBi(Scheme, name="alibi"):
             bias = bias + jnp.where(d > 0, past / 2, 0)
         if self.form == "split":
             n = self._penalized(tile.heads)
-            ahead = jnp.where(tile.head < (n + 1) // 2, d < 0, d > 0)  # beyond what this half of the heads sees
+            ahead = jnp.where(tile.head < (n + 1) // 2, d < 0, d > 0)  # hidden from this half of the heads
             bias = jnp.where(ahead & (tile.head < n), HIDDEN, bias)
         return s + bias
 
@@ -98,8 +98,8 @@ class ALiBi(Scheme, name="alibi"):
             m = jnp.where(head < first, slope(head, first), slope(head - first, max(n - first, 1)))
         learned = {"fixed": lambda a: m * a, "log": lambda a: m * jnp.exp(a), "logistic": jax.nn.sigmoid}[self.slopes]
         names = ("past", "future") if self.form == "sided" else ("slope", "slope")
-        both = (learned(p[name].astype(dtype)) if name in p else m.astype(dtype) for name in names)
-        return tuple(jnp.where(head < n, self.factor * a, 0).astype(dtype) for a in both)
+        slopes = (learned(p[name].astype(dtype)) if name in p else m.astype(dtype) for name in names)
+        return tuple(jnp.where(head < n, self.factor * a, 0).astype(dtype) for a in slopes)
 
     def _penalized(self, heads: int) -> int:
         return max(1, math.ceil(self.fraction * heads - 1e-6))

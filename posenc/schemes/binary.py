@@ -15,8 +15,8 @@ class Binary(Scheme, name="binary"):
 
         x'_i = x_i + Σ_k (2 b_k(p_i) - 1) W_k,   b_k(p) = ⌊p / 2^k⌋ mod 2,   k = 0 … bits - 1
 
-    W ∈ R^{bits × D} starts as N(0, 1/bits), so that each feature has variance one. Digits are written -1 and 1, which
-    trains better than 0 and 1. No authors' code: the idea is told in tutorials (Fleetwood, 2024). A position with more
+    W ∈ R^{bits × D} starts as N(0, 1/bits), so that each feature has variance one. Digits are -1 and 1, which trains
+    better than 0 and 1. There is no authors' code: the idea is from tutorials (Fleetwood, 2024). A position with more
     digits than `bits` is refused, and NaN inside jit. Nothing is added to padding.
 
     ```bibtex
@@ -37,7 +37,7 @@ class Binary(Scheme, name="binary"):
 
     def validate(self):
         if not 1 <= self.bits <= 31:
-            raise ValueError(f"The setting 'bits' of 'binary' is {self.bits}; it is 1 to 31.")
+            raise ValueError(f"The setting 'bits' of 'binary' is {self.bits}; it must be 1 to 31.")
 
     def init(self, key, dims):
         return {"digits": self.bits**-0.5 * jax.random.normal(key, (self.bits, dims.width))}

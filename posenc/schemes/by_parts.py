@@ -1,4 +1,4 @@
-"""RoPE stretched pair by pair: fast pairs stay, slow ones are divided, and those between are mixed."""
+"""RoPE for longer contexts, pair by pair: fast pairs are kept, slow ones divided, and those between interpolated."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc.core.scheme import Scheme, bias_dtype
-from posenc.numerics import scaling
-from posenc.numerics.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turn, turned_width
+from posenc.core.scheme import Scheme
+from posenc.numerics import rotary, scaling
+from posenc.numerics.rotation import Layout, check_base, check_share, frequencies, turn
 
 
 class ByParts(Scheme, name="by_parts"):
-    """RoPE between interpolation, NTK and nothing, by how often a pair turns (bloc97, 2023; "NTK-by-parts").
+    """Each pair interpolated, NTK-scaled or unchanged, by how often it turns (bloc97, 2023; "NTK-by-parts").
 
         ω' = (1 - γ) ((1 - β) ω / factor + β ω_ntk) + γ ω
 
-    β falls from 1 to 0 over the pairs that turn `blend` times within the original length L0, γ over those that turn
-    `keep` times; both in a straight line over the index of pairs, as in the released code (jquesnelle/yarn), whose
-    constants are the defaults. `ntk_factor` and `extrapolation_factor` multiply β and γ. L0 is `original`, filled from
-    the training length.
+    β falls from 1 to 0 between the two numbers of turns `blend` within the original length L0, and γ between those of
+    `keep`. Both are linear in the index of the pair, as in the released code (jquesnelle/yarn), whose constants are the
+    defaults. `ntk_factor` and `extrapolation_factor` multiply β and γ. L0 is `original`, filled with the training
+    length.
 
-    The paper on YaRN (Peng et al., 2024, §3.2) describes another form: one ramp, in turns rather than indices, between
-    ω / factor and ω. That is `llama3`, with `low_freq_factor=1.0, high_freq_factor=32.0`.
+    The YaRN paper (Peng et al., 2024, §3.2) describes another form: one ramp, linear in turns instead of indices,
+    between ω / factor and ω. That is `llama3` with `low_freq_factor=1.0, high_freq_factor=32.0`.
 
     ```bibtex
     @misc{bloc972023parts,
@@ -62,21 +62,15 @@ class ByParts(Scheme, name="by_parts"):
         for name in ("ntk_factor", "extrapolation_factor"):
             scaling.check_part("by_parts", name, getattr(self, name))
 
-    def bind(self, dims):
-        scaling.check_exponent("by_parts", turned_width("by_parts", self.fraction, dims.head))
-        return scaling.filled(self, dims)
-
-    def query(self, p, q, info):
-        width = turned_width("by_parts", self.fraction, q.shape[-1])
+    def angular_frequencies(self, width):
         scaling.check_exponent("by_parts", width)
         span = partial(scaling.spread, base=self.base, pairs=width // 2, original=self.original)
         kept = self.ntk_factor, self.extrapolation_factor
         frequency = frequencies(width, self.base)
-        frequency = scaling.by_parts(frequency, self.factor, span(*self.blend), span(*self.keep), kept)
-        return rotate(q, angles(info, frequency, bias_dtype(q)), self.layout), info
+        return scaling.by_parts(frequency, self.factor, span(*self.blend), span(*self.keep), kept)
 
-    def key(self, p, k, info):
-        return self.query(p, k, info)
+    bind = rotary.bind
+    query = key = rotary.rotated
 
 
 class YaRN(Scheme, name="yarn"):
@@ -84,15 +78,15 @@ class YaRN(Scheme, name="yarn"):
 
         ω' = (1 - γ) ω / factor + γ ω,   q'_i = m R(p_i ω') q_i,   k'_j = m R(p_j ω') k_j,   m = 0.1 log factor + 1
 
-    γ falls from 1 to 0, in a straight line over the index of pairs, from the pair that turns `beta_fast` times within
-    the original length L0 to the one that turns `beta_slow` times; with `truncate` these are rounded outwards. (The
-    paper draws the line over turns; its code, and everybody's, over indices.) L0 is `original`, filled from the
+    γ falls linearly in the index of the pair from 1 to 0, from the pair that turns `beta_fast` times within the
+    original length L0 to the one that turns `beta_slow` times; with `truncate` these indices are rounded outwards. (In
+    the paper the ramp is linear in turns; in its code and all others, in indices.) L0 is `original`, filled with the
     training length. `extrapolation_factor` multiplies γ, as in the authors' code.
 
-    `attention_factor` is m: "log" as above, or a number in its place. m stands on both sides, so turned features score
-    m² as high. With `mscale` and `mscale_all_dim`, m is the ratio of 0.1 mscale log factor + 1 to the same of
-    `mscale_all_dim` (DeepSeek's models; Hugging Face takes them where both are given). Without fine-tuning and with
-    `attention_factor=1.0` this is the paper's NTK-by-parts, up to where it draws the line.
+    `attention_factor` is m: "log" as above, or a number in its place. m multiplies queries and keys, so the scores of
+    rotated features are m² times as large. With `mscale` and `mscale_all_dim`, m is the ratio of 0.1 mscale log factor
+    + 1 to the same with `mscale_all_dim` (DeepSeek's models; Hugging Face reads them where a config has both). Without
+    fine-tuning and with `attention_factor=1.0` this is the paper's NTK-by-parts, except for the ramp.
 
     ```bibtex
     @inproceedings{peng2024yarn,
@@ -135,31 +129,30 @@ class YaRN(Scheme, name="yarn"):
         scaling.check_part("yarn", "extrapolation_factor", self.extrapolation_factor)
         if self.mscale < 0 or self.mscale_all_dim < 0:
             raise ValueError(
-                f"'yarn' has mscale={self.mscale} and mscale_all_dim={self.mscale_all_dim}; both are at least 0."
+                f"'yarn' has mscale={self.mscale} and mscale_all_dim={self.mscale_all_dim}; both must be at least 0."
             )
         if self.attention_factor == "log":
             return
         if self.attention_factor <= 0:
             raise ValueError(
-                f"The setting 'attention_factor' of 'yarn' is {self.attention_factor}; it is above 0, or 'log'."
+                f"The setting 'attention_factor' of 'yarn' is {self.attention_factor}; it must be above 0, or 'log'."
             )
         if (self.mscale, self.mscale_all_dim) != (1, 0):
             raise ValueError(
-                f"'yarn' is given attention_factor={self.attention_factor}, so mscale and mscale_all_dim would change"
-                " nothing; give one or the other."
+                f"'yarn' has attention_factor={self.attention_factor}, so mscale and mscale_all_dim would be ignored;"
+                " give one or the other."
             )
 
-    def bind(self, dims):
-        turned_width("yarn", self.fraction, dims.head)
-        return scaling.filled(self, dims)
-
-    def query(self, p, q, info):
-        width = turned_width("yarn", self.fraction, q.shape[-1])
+    def angular_frequencies(self, width):
         span = scaling.spread(
             self.beta_fast, self.beta_slow, self.base, width // 2, self.original, truncate=self.truncate
         )
-        frequency = scaling.yarn(frequencies(width, self.base), self.factor, span, self.extrapolation_factor)
-        angle, m = angles(info, frequency, bias_dtype(q)), self._magnitude()
+        return scaling.yarn(frequencies(width, self.base), self.factor, span, self.extrapolation_factor)
+
+    bind = rotary.bind
+
+    def query(self, p, q, info):
+        angle, m = rotary.angles_of(self, p, q, info), self._magnitude()
         return turn(q, m * jnp.cos(angle), m * jnp.sin(angle), self.layout), info
 
     def key(self, p, k, info):
@@ -172,13 +165,13 @@ class YaRN(Scheme, name="yarn"):
 
 
 class Llama3(Scheme, name="llama3"):
-    """RoPE of Llama 3.1: slow pairs divided, fast ones kept, those between mixed (Grattafiori et al., 2024; Llama 3.1).
+    """RoPE of Llama 3.1: slow pairs divided, fast ones kept, those between mixed (Grattafiori et al., 2024).
 
-        ω' = (1 - γ) ω / factor + γ ω,   γ = (L0 ω / 2π - low) / (high - low), held between 0 and 1
+        ω' = (1 - γ) ω / factor + γ ω,   γ = (L0 ω / 2π - low) / (high - low), clipped to [0, 1]
 
-    L0 ω / 2π is how often a pair turns within the original length: `original`, 8192 in the release and the training
-    length here unless given. `low_freq_factor` and `high_freq_factor` are the release's 1 and 4, `factor` its 8.
-    With 1 and 32 it is NTK-by-parts as the paper on YaRN writes it.
+    L0 ω / 2π is how often a pair turns within the original length. L0 is `original`: 8192 in the release, the training
+    length here unless it is set. The defaults of `low_freq_factor`, `high_freq_factor` and `factor`, 1, 4 and 8, are
+    the release's. With 1 and 32 it is NTK-by-parts as the YaRN paper writes it.
 
     ```bibtex
     @misc{grattafiori2024llama,
@@ -213,15 +206,9 @@ class Llama3(Scheme, name="llama3"):
         names = "high_freq_factor", "low_freq_factor"
         scaling.check_turns("llama3", names, self.high_freq_factor, self.low_freq_factor)
 
-    def bind(self, dims):
-        turned_width("llama3", self.fraction, dims.head)
-        return scaling.filled(self, dims)
+    def angular_frequencies(self, width):
+        low, high = self.low_freq_factor, self.high_freq_factor
+        return scaling.llama3(frequencies(width, self.base), self.factor, low, high, self.original)
 
-    def query(self, p, q, info):
-        frequency = frequencies(turned_width("llama3", self.fraction, q.shape[-1]), self.base)
-        low_high = self.low_freq_factor, self.high_freq_factor
-        frequency = scaling.llama3(frequency, self.factor, *low_high, self.original)
-        return rotate(q, angles(info, frequency, bias_dtype(q)), self.layout), info
-
-    def key(self, p, k, info):
-        return self.query(p, k, info)
+    bind = rotary.bind
+    query = key = rotary.rotated

@@ -1,4 +1,4 @@
-"""CARoPE: RoPE whose base frequency each token chooses for each head."""
+"""CARoPE: RoPE whose base frequency is computed from each token, for each head."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from posenc.numerics.rotation import check_pairs, rotate
 
 
 class CARoPE(Scheme, name="carope"):
-    """Each token turns by a frequency of its own, whose powers add up along the document (Veisi et al., 2025, §2).
+    """RoPE with a frequency per token, whose powers add up along the document (Veisi et al., 2025, §2).
 
         s_ij = (R(φ_i) q_i) · (R(φ_j) k_j) / √d,   φ_i,c = Σ_{l ≤ i} f_l^c,   f_l = 1 / (1 + softplus(w_h · x_l + b_h))
 
-    RoPE is the case of the same f = base^(-2 / d) for all tokens, and there the scheme starts, as the paper asks: with
-    w = 0. The formula in the paper has no b, without which no w gives RoPE. Nor does it say from where the exponent c
-    counts the pairs. From `first=0`, as in RoPE, the first pair turns by 1 radian for each token, whatever it is; from
-    1 all pairs are chosen. No code was released.
+    With the same f = base^(-2 / d) for all tokens this is RoPE, and there the scheme starts, with w = 0, as the paper
+    requires. The formula in the paper lacks b, without which no w gives RoPE. It also leaves open where the exponent c
+    starts. With `first=0`, as in RoPE, the first pair rotates by 1 radian for each token, independent of its content;
+    with 1 all pairs depend on content. No code was released.
 
-    The sums are kept in float32: an angle is good to the sum's size times 2⁻²³. Causal, as the authors' models.
+    The sums are kept in float32: an angle is accurate to the sum's size times 2⁻²³. Causal, as the authors' models.
 
     ```bibtex
     @misc{veisi2025context,
@@ -50,10 +50,10 @@ class CARoPE(Scheme, name="carope"):
     def validate(self):
         if not self.base > 1:
             raise ValueError(
-                f"The base of 'carope' is {self.base}; it is above 1, such as 10000, for all f are below 1."
+                f"The base of 'carope' is {self.base}; it must be above 1, such as 10000, since all f are below 1."
             )
         if self.first not in (0, 1):
-            raise ValueError(f"'carope' counts its powers from first, which is 0 or 1, not {self.first}.")
+            raise ValueError(f"'carope' has first={self.first}; it must be 0 or 1.")
 
     def bind(self, dims):
         self._pairs(dims.head)
@@ -81,11 +81,11 @@ class CARoPE(Scheme, name="carope"):
         return self.query(p, k, info)
 
     def _pairs(self, head: int) -> int:
-        """The pairs of a head of this width; a `ValueError` where there are none that tokens could choose."""
+        """The number of pairs of a head of this width; a `ValueError` where none of them would depend on content."""
         check_pairs(self.name, head)
         if head // 2 + self.first < 2:
             raise ValueError(
-                f"The first pair of 'carope' is the same for all tokens, and {head} features are one; take"
-                " 4 at least, or first=1."
+                f"The first pair of 'carope' is the same for all tokens, and {head} features are a single pair;"
+                " take at least 4, or first=1."
             )
         return head // 2

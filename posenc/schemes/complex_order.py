@@ -1,4 +1,4 @@
-"""Complex order: a word is a complex number for each of its dimensions, turned by its position."""
+"""Complex order: each dimension of a word's embedding is a complex number, rotated by the word's position."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from posenc.numerics.rotation import angles, check_base, frequencies, rotate
 
 
 class ComplexOrder(Scheme, name="complex_order"):
-    """The embedding of a word as complex numbers that turn with its position, at learned frequencies (Wang et al.,
+    """The embedding of a word as complex numbers that rotate with its position, at learned frequencies (Wang et al.,
     2020, §3).
 
         z'_jk = z_jk e^{i p ω_jk},   z_jk = r_jk e^{i φ_jk}
 
-    The first half of the features are the real parts, the second the imaginary ones; length r and first angle φ are
-    both in the embedding itself, so neither is a parameter here. The authors go on with complex layers, or with both
-    halves as features, as here.
+    The first half of the features are the real parts, the second the imaginary parts. Length r and initial angle φ are
+    contained in the embedding, so neither is a parameter here. The authors' next layers are complex, or use both halves
+    as features, as here.
 
-    All words share their frequencies, one for each complex dimension, which start at those of the sinusoid. With
-    `words` above 0 each of so many words has its own, as in the paper: then a position has two numbers, the position
-    itself and the number of the word. The table starts as the released one, word · base^(-2k / K) for K dimensions:
-    frequencies grow with the number of the word, and the turns of late words are as good as random. A word without a
-    row is refused, and NaN inside jit. Pass both as positions then, in the laboratory with
-    `complex_order(words=64) @ axes("index", "token")`: the index alone would be taken for the word's number too.
+    By default all words share one frequency for each complex dimension, starting at those of the sinusoid. With
+    `words` above 0 each of that many words has its own, as in the paper; a position then has two numbers, the position
+    itself and the index of the word. The table starts as the released one, word · base^(-2k / K) for K dimensions:
+    frequencies grow with the index of the word, so the rotations of late words are nearly random. A word without a row
+    is refused, and NaN inside jit. Pass both numbers as positions, in the laboratory with
+    `complex_order(words=64) @ axes("index", "token")`; with the index only it would also be read as the word.
 
     ```bibtex
     @inproceedings{wang2020encoding,
@@ -51,7 +51,9 @@ class ComplexOrder(Scheme, name="complex_order"):
     def validate(self):
         check_base("complex_order", self.base)
         if self.words < 0:
-            raise ValueError(f"'complex_order' has words={self.words}; it counts them, or is 0 where all are alike.")
+            raise ValueError(
+                f"'complex_order' has words={self.words}; it must be a number of words, or 0 if they share frequencies."
+            )
 
     def bind(self, dims):
         _check_width(dims.width)
@@ -81,5 +83,5 @@ class ComplexOrder(Scheme, name="complex_order"):
 def _check_width(width: int) -> None:
     if width % 2:
         raise ValueError(
-            f"'complex_order' takes half the features for real parts, and {width} is odd; take {width + 1}."
+            f"'complex_order' uses half of the features as real parts, and the width {width} is odd; take {width + 1}."
         )

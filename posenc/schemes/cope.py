@@ -1,4 +1,4 @@
-"""CoPE: positions that count what the query cares for."""
+"""CoPE: positions that count the tokens that matter to the query."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from posenc.numerics.precision import product
 
 
 class CoPE(Scheme, name="cope"):
-    """A key's position is the sum of gates from it up to the query, so that it counts what the query cares for; a
-    learned vector for each whole position meets the query, those between by interpolation (Golovneva et al., 2024, §4).
+    """A key's position is the sum of gates from it up to the query, so it counts the tokens that matter to the query; a
+    learned vector per whole position, interpolated between, is scored by the query (Golovneva et al., 2024, §4).
 
         s_ij + q_i · e[p_ij] / √d,   p_ij = min(Σ_{l = j … i} g_il, npos - 1),   g_il = σ(q_i · k_l / √d)
 
-    Gates of tokens that the query does not see are 0, so documents, padding and windows bound the count; positions that
-    are passed are not read. `gates` says what they are made of: "keys" as above; "scores", the score as it comes in,
-    with what other schemes added to it (the paper's listing); "own", keys of a projection of their own. `scaled`
-    divides q · e by √d, as the authors' code does unless told otherwise; their listing does not. Their code can also
-    take values for keys in the gates: that is "own" with the projection of the values. `npos` is the training length
-    and one, as in their code; e starts at zero, and the heads of a layer share it.
+    Gates of tokens that are not visible to the query are 0, so the count ends at documents, padding and windows. The
+    positions passed to attention are not used. `gates` says what gates are computed from: "keys" as above; "scores",
+    the incoming score, including what other schemes added to it (the paper's listing); "own", keys from a separate
+    projection. `scaled` divides q · e by √d, the default of the authors' code; their listing does not. Their code can
+    also use values instead of keys in the gates: that is "own" with the projection of the values. `npos` is the
+    training length plus one, as in their code; e starts at zero, and the heads of a layer share it.
 
     ```bibtex
     @misc{golovneva2024contextual,
@@ -36,7 +36,7 @@ class CoPE(Scheme, name="cope"):
     """
 
     npos: int | None = None
-    """Whole positions from 0 on; those beyond are the last one."""
+    """The number of whole positions from 0; larger ones count as the last."""
     gates: Literal["keys", "scores", "own"] = "keys"
     scaled: bool = True
 
@@ -52,7 +52,7 @@ class CoPE(Scheme, name="cope"):
 
     def validate(self):
         if self.npos is not None and self.npos < 1:
-            raise ValueError(f"'cope' has at least 1 position, not npos={self.npos}.")
+            raise ValueError(f"'cope' has npos={self.npos}; it must be at least 1.")
 
     def bind(self, dims):
         return dataclasses.replace(self, npos=dims.trained + 1 if self.npos is None else self.npos)
@@ -73,15 +73,15 @@ class CoPE(Scheme, name="cope"):
         return product(x, p["gate"]) + p["gate_bias"].astype(bias_dtype(x))[None, :], carry
 
     def query(self, p, q, info):
-        return q, (product(q, p["embedding"].T), q.astype(bias_dtype(q)))  # its word on every whole position
+        return q, (product(q, p["embedding"].T), q.astype(bias_dtype(q)))  # its score of every whole position
 
     def score(self, p, s, tile):
-        word, q = tile.query_info
-        told = {"keys": tile.logits, "scores": s}.get(self.gates)
+        scores, q = tile.query_info
+        inner = {"keys": tile.logits, "scores": s}.get(self.gates)
         gate = jnp.where(
-            tile.visible, jax.nn.sigmoid(product(q, tile.key_info.T) * tile.scale if told is None else told), 0
+            tile.visible, jax.nn.sigmoid(product(q, tile.key_info.T) * tile.scale if inner is None else inner), 0
         )
         place = jnp.minimum(jax.lax.cumsum(gate, 1, reverse=True), self.npos - 1)
-        below, above = (jnp.take_along_axis(word, f(place).astype(jnp.int32), 1) for f in (jnp.floor, jnp.ceil))
+        below, above = (jnp.take_along_axis(scores, f(place).astype(jnp.int32), 1) for f in (jnp.floor, jnp.ceil))
         share = place - jnp.floor(place)
         return s + (above * share + below * (1 - share)) * (tile.scale if self.scaled else 1)

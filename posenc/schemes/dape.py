@@ -1,4 +1,4 @@
-"""DAPE: the scores and biases of all heads, looked at together, correct the scores of each."""
+"""DAPE: a perceptron over the scores and biases of all heads corrects the scores of each head."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from posenc.core.scheme import Scheme, Tile, bias_dtype
 
 SLOPE = 0.01
-"""Of the leaky rectifier below 0."""
+"""The slope of the leaky rectifier below 0."""
 
 
 class DAPE(Scheme, name="dape"):
-    """A perceptron reads the scores and biases of all heads at a pair of tokens and adds to each (Zheng et al., 2024,
-    §3).
+    """A perceptron reads the scores and biases of all heads for a pair of tokens and adds to each score (Zheng et al.,
+    2024, §3).
 
-        s_ij = S_ij + B_ij + f([S_ij; B_ij]),   S, B ∈ R^H: the heads' scaled products and what was added to them
+        s_ij = S_ij + B_ij + f([S_ij; B_ij]),   S, B ∈ R^H: the scaled products of all heads and their biases
 
-    It stands after the bias that it adapts: `kerple + dape`, `alibi + dape`, `fire + dape`; alone, B is 0. f has one
-    hidden layer and a leaky rectifier. The weights start as PyTorch's, which the authors keep. It hears scores only:
-    positions reach it through what stands before. The authors' FIRE within DAPE has leaky rectifiers too, ours has not.
+    It follows the bias that it adapts: `kerple + dape`, `alibi + dape`, `fire + dape`; alone, B is 0. f has one hidden
+    layer and a leaky rectifier. The weights start at PyTorch's defaults, which the authors keep. It reads scores only,
+    so positions reach it through the schemes before it. The authors' FIRE within DAPE has leaky rectifiers too; ours
+    does not.
 
     ```bibtex
     @inproceedings{zheng2024dape,
@@ -63,16 +64,17 @@ class DAPE(Scheme, name="dape"):
 
 
 class DAPEv2(Scheme, name="dape_v2"):
-    """DAPE that looks at neighbouring keys too, by convolutions along the keys (Zheng et al., 2024, DAPE V2, §3).
+    """DAPE that also reads neighbouring keys, by convolutions along the keys (Zheng et al., 2024, DAPE V2, §3).
 
-        s_ij = S_ij + B_ij + f([S; B])_ij,   f: 1 × kernel, leaky rectifier, 1 × kernel,   S and B zero for unseen keys
+        s_ij = S_ij + B_ij + f([S; B])_ij,   f: 1 × kernel, leaky rectifier, 1 × kernel,   S and B zero for hidden keys
 
-    Without those zeros the last key of a row would tell of the next, which the query must not know. Neighbours are the
-    keys beside a key in its document, padding passed over; before the first there are zeros.
+    Without these zeros a convolution at the last visible key would read the next one, which must stay hidden.
+    Neighbours are the adjacent keys of the same document, padding skipped; before the first key there are zeros.
 
-    After the query's own key the second convolution reads what the first makes of zeros and of keys before (`edge`
-    "open"), as in the released code, but for its last rows: there the array of keys ends and zeros stand in, so that a
-    token's output depends on how many more follow. That is `edge` "array", which has no cache.
+    After the query's own key the second convolution reads the first one's outputs there, which depend on zeros and
+    earlier keys (`edge` "open"). The released code does so too, except near the end of the array of keys, where zeros
+    replace those outputs, so that a token's output depends on the number of tokens after it. That is `edge` "array",
+    which has no cache.
 
     ```bibtex
     @misc{zheng2024dapev2,
@@ -103,9 +105,9 @@ class DAPEv2(Scheme, name="dape_v2"):
     def validate(self):
         _check_hidden(self.name, self.hidden)
         if self.kernel < 1 or self.kernel % 2 == 0:
-            raise ValueError(f"The kernel of 'dape_v2' lies evenly around a key, so it is odd, not {self.kernel}.")
+            raise ValueError(f"'dape_v2' has kernel={self.kernel}; it must be odd, with a key in the middle.")
         if self.kernel == 1 and self.edge != "open":
-            raise ValueError("'dape_v2' with a kernel of 1 reads no neighbours and meets no edge; leave edge out.")
+            raise ValueError("'dape_v2' with kernel=1 reads only one key, so edge has no effect; leave edge out.")
 
     def init(self, key, dims):
         return _inner(key, 2 * dims.heads, self.hidden, self.kernel)
@@ -121,9 +123,12 @@ class DAPEv2(Scheme, name="dape_v2"):
         reach, keys = self.kernel // 2, s.shape[1]
         order, rank = _order(tile.visible)
         after = reach if self.edge == "open" else 0
-        seen, given = (_take(a, order) for a in (tile.visible, jnp.where(tile.visible[None], _channels(s, tile), 0)))
-        inner = _convolved(jnp.pad(given, ((0, 0), (0, 0), (reach, reach + after))), p["w1"]) + p["b1"][:, None, None]
-        begun = jnp.pad(jnp.cumsum(seen, -1) > 0, ((0, 0), (0, after)), mode="edge")
+        hidden = jnp.where(tile.visible[None], _channels(s, tile), 0)
+        visible, channels = (_take(a, order) for a in (tile.visible, hidden))
+        inner = (
+            _convolved(jnp.pad(channels, ((0, 0), (0, 0), (reach, reach + after))), p["w1"]) + p["b1"][:, None, None]
+        )
+        begun = jnp.pad(jnp.cumsum(visible, -1) > 0, ((0, 0), (0, after)), mode="edge")
         inner = jnp.where(begun[None], jax.nn.leaky_relu(inner, SLOPE), 0)
         inner = jnp.pad(inner, ((0, 0), (0, 0), (reach, reach - after)))
         outer = _convolved(inner, p["w2"][:, None])[0, :, :keys] + p["b2"]
@@ -131,7 +136,7 @@ class DAPEv2(Scheme, name="dape_v2"):
 
 
 def _channels(s: Float[Array, "Q K"], tile: Tile) -> Float[Array, "2H Q K"]:
-    """The products of all heads, then what was added to them."""
+    """The products of all heads, then their biases."""
     return jnp.concatenate([tile.gather(a.astype(s.dtype)) for a in (tile.logits, s - tile.logits)])
 
 
@@ -154,14 +159,14 @@ def _drawn(key: PRNGKeyArray, inputs: int, *shapes: tuple[int, ...]) -> list[Arr
 
 
 def _convolved(a: Float[Array, "c Q n"], w: Float[Array, "c h kernel"]) -> Float[Array, "h Q m"]:
-    """Along the keys, where the whole kernel lies within them."""
+    """A convolution along the keys, without padding."""
     kernel, keys = w.shape[-1], a.shape[-1] - w.shape[-1] + 1
     return sum(jnp.einsum("cqk,ch->hqk", a[:, :, n : n + keys], w[:, :, n], precision="highest") for n in range(kernel))
 
 
-def _order(seen: Bool[Array, "Q K"]) -> tuple[Int[Array, " K"], Int[Array, " K"]]:
-    """The keys that anyone sees, in order, then the others; and where each key stands in that."""
-    order = jnp.argsort(~seen.any(0), stable=True)
+def _order(visible: Bool[Array, "Q K"]) -> tuple[Int[Array, " K"], Int[Array, " K"]]:
+    """The keys that are visible to any query, in order, then the others; and the rank of each key in this order."""
+    order = jnp.argsort(~visible.any(0), stable=True)
     return order, jnp.argsort(order)
 
 
@@ -171,4 +176,4 @@ def _take(a: Array, keys: Int[Array, " K"]) -> Array:
 
 def _check_hidden(name: str, hidden: int) -> None:
     if hidden < 1:
-        raise ValueError(f"{name!r} has at least 1 hidden unit, not {hidden}.")
+        raise ValueError(f"{name!r} has hidden={hidden}; it must be at least 1.")

@@ -1,4 +1,4 @@
-"""DeBERTa: content meets position, and position meets content, by vectors of the distance."""
+"""DeBERTa: scores between content and position, and between position and content, by vectors of the distance."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from posenc.numerics.precision import product
 
 
 class DeBERTa(Scheme, name="deberta"):
-    """Disentangled attention: a query meets a vector of the distance, and so does a key (He et al., 2021, §3.1).
+    """Disentangled attention: the query and the key are each scored with a vector of the distance (He et al., 2021,
+    §3.1).
 
         s_ij = (q_i · k_j + q_i · (P_r U_h + b_h) + k_j · (P_r V_h + c_h)) / √(3d),   r = row(p_i - p_j)
 
-    The two terms are "c2p", content to position, and "p2c", position to content; `terms` may leave one out, and then
-    the division is by √(2d). P, of `2 buckets` rows, is one table for all layers. As many buckets as the reach, which
-    is the default and the paper's form, is a row for each distance, -reach to reach - 1; fewer grow as a logarithm from
-    half of them on, 256 of 512 in the authors' v2 and v3. All farther distances share the last row. The logarithms are
-    whole-number thresholds from the host.
+    The two terms are "c2p", content to position, and "p2c", position to content; `terms` may drop one, and then the
+    division is by √(2d). P is one table of `2 buckets` rows for all layers. With as many buckets as the reach, the
+    default and the paper's form, each distance from -reach to reach - 1 has its row. With fewer, half of them have one
+    distance each and the others grow logarithmically, as with 256 of 512 in the authors' v2 and v3. All longer
+    distances share the last row. The logarithms are computed on the host, as integer thresholds.
 
-    For p2c the paper writes row(p_j - p_i); the authors' code reads row(p_i - p_j), in v1 as in v2, and so do we unless
-    `mirrored`. U, b, V and c are the layer's own; b, which v1 leaves out, moves all scores of a query alike. In v2 the
-    projections that make keys and queries of x may make those of P too (`share_att_key`). A scheme does not see them:
-    pass the same arrays as parameters. v2's layer norm of P is left to its owner.
+    For p2c the paper writes row(p_j - p_i); the authors' code reads row(p_i - p_j), in v1 and v2, and so does this
+    scheme unless `mirrored`. U, b, V and c are parameters of each layer; b, which v1 leaves out, adds the same number
+    to all scores of a query. In v2 the projections of x to keys and queries may serve P too (`share_att_key`). A scheme
+    does not have them: pass the same arrays as parameters. v2's layer norm of P is left to the caller.
 
     ```bibtex
     @inproceedings{he2021deberta,
@@ -43,9 +44,9 @@ class DeBERTa(Scheme, name="deberta"):
     terms: Literal["both", "c2p", "p2c"] = "both"
     reach: int = 512
     buckets: int | None = None
-    """On each side; as many as the reach unless given."""
+    """Buckets on each side; the reach, unless set."""
     mirrored: bool = False
-    """Whether p2c reads the distance from the key to the query, as the paper writes it."""
+    """True if p2c reads the distance from the key to the query, as the paper writes it."""
 
     family = "table"
     extrapolates = "none reported"
@@ -61,15 +62,17 @@ class DeBERTa(Scheme, name="deberta"):
 
     def validate(self):
         if self.reach < 1:
-            raise ValueError(f"The reach of 'deberta' is a distance of at least 1, not {self.reach}.")
+            raise ValueError(f"'deberta' has reach={self.reach}; it must be at least 1.")
         least = self.buckets in (None, self.reach) or self.buckets >= 4 and self.buckets % 2 == 0
         if not least or (self.buckets or 0) > self.reach:
             raise ValueError(
-                f"'deberta' of reach {self.reach} takes that many buckets, or fewer in a multiple of 2 and 4 at least,"
-                f" not {self.buckets}."
+                f"'deberta' with reach={self.reach} has buckets={self.buckets}; they must equal the reach, or be fewer,"
+                " at least 4 and even."
             )
         if self.mirrored and self.terms == "c2p":
-            raise ValueError("'deberta' mirrors distances in the term 'p2c' alone; take another term, or leave it out.")
+            raise ValueError(
+                "'deberta' has mirrored=True, which only the term 'p2c' uses; add that term, or leave mirrored out."
+            )
 
     def bind(self, dims):
         return dataclasses.replace(self, buckets=self.reach if self.buckets is None else self.buckets)
@@ -95,10 +98,10 @@ class DeBERTa(Scheme, name="deberta"):
         return (d * (3 if self.terms == "both" else 2)) ** -0.5
 
     def query(self, p, q, info):
-        return q, info if self.terms == "p2c" else _words(p, "key", q)
+        return q, info if self.terms == "p2c" else _by_distance(p, "key", q)
 
     def key(self, p, k, info):
-        return k, info if self.terms == "c2p" else _words(p, "query", k)
+        return k, info if self.terms == "c2p" else _by_distance(p, "query", k)
 
     def score(self, p, s, tile):
         row = disentangled(tile.distance, self.buckets, self.reach)
@@ -110,8 +113,8 @@ class DeBERTa(Scheme, name="deberta"):
         return s
 
 
-def _words(p: dict, name: str, x: jax.Array) -> jax.Array:
-    """What each token's content is told by every row of the table, `[L, 2 buckets]`; not rounded as features are."""
+def _by_distance(p: dict, name: str, x: jax.Array) -> jax.Array:
+    """The score of each token's content with every row of the table, `[L, 2 buckets]`, in float32 at least."""
     e = bias_dtype(x)
     made = product(p["table"].astype(e), p[name]) + p[f"{name}_bias"].astype(e)[None, :]
     return product(x, made.T)

@@ -12,15 +12,14 @@ from posenc.numerics.precision import product
 
 
 class FIRE(Scheme, name="fire"):
-    """A learned function of progress: how far back a key lies, as a share of how far the query has come (Li et al.,
-    2024, §3).
+    """A learned function of the distance to the key divided by the query's position (Li et al., 2024, §3).
 
         s_ij + f_h(ψ(|p_i - p_j|) / (ψ(max(p_i, |m L|)) + ε)),   ψ(x) = log(1 + |c x|)
 
-    f is a perceptron of one hidden layer, its output per head; c and m are learned, and L is the position from which
-    distances count as shares. The authors train on 2048 tokens and set L = 512; other codebases take half of the
-    training length. Here it is the training length unless given, so that every share of a longer sequence was seen.
-    With `bidirectional`, a form of ours, the share is of the farther of the two, max(p_i, p_j).
+    f is a perceptron with one hidden layer and an output per head; c and m are learned. Before the position |m L|
+    distances are divided by that constant. The authors train on 2048 tokens and set L = 512; other codebases use half
+    of the training length. Here it is the training length unless it is set, so that every quotient in a longer sequence
+    occurs in training. With `bidirectional`, our own form, the divisor is the larger of both positions, max(p_i, p_j).
 
     ```bibtex
     @inproceedings{li2024functional,
@@ -36,12 +35,12 @@ class FIRE(Scheme, name="fire"):
 
     hidden: int = 32
     threshold: float | None = None
-    """L; the longest sequence trained on, unless given."""
+    """L; the training length, unless set."""
     c: float = 0.1
-    """Where c starts."""
+    """The initial value of c."""
     eps: float = 1e-6
     bidirectional: bool | None = None
-    """Whether the share is of the farther of query and key; as the model sees, unless given."""
+    """True if the divisor is the larger position of query and key; True for models that are not causal, unless set."""
 
     family = "kernel"
     extrapolates = "strongly (Li et al., 2024)"
@@ -53,16 +52,16 @@ class FIRE(Scheme, name="fire"):
 
     def validate(self):
         if self.hidden < 1:
-            raise ValueError(f"'fire' has at least 1 hidden unit, not {self.hidden}.")
+            raise ValueError(f"'fire' has hidden={self.hidden}; it must be at least 1.")
         if not self.eps > 0:
-            raise ValueError(f"'fire' divides by eps at the first token, so eps is above 0, not {self.eps}.")
+            raise ValueError(f"'fire' has eps={self.eps}; it must be above 0, since the first token divides by it.")
         if self.threshold is not None and self.threshold < 0:
-            raise ValueError(f"The threshold of 'fire' is a position of at least 0, not {self.threshold}.")
+            raise ValueError(f"'fire' has threshold={self.threshold}; it must be a position of at least 0.")
 
     def bind(self, dims):
         threshold = float(dims.trained) if self.threshold is None else self.threshold
-        both = not dims.causal if self.bidirectional is None else self.bidirectional
-        return dataclasses.replace(self, threshold=threshold, bidirectional=both)
+        bidirectional = not dims.causal if self.bidirectional is None else self.bidirectional
+        return dataclasses.replace(self, threshold=threshold, bidirectional=bidirectional)
 
     def init(self, key, dims):
         inner = jax.random.uniform(key, (2, self.hidden), minval=-1, maxval=1)

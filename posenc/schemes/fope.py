@@ -1,4 +1,4 @@
-"""FoPE: every pair of features turns by a Fourier series instead of one frequency."""
+"""FoPE: the cosine and sine of each pair of features are Fourier series instead of single waves."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ class FoPE(Scheme, name="fope"):
 
         cos_i(p) = Σ_ω C_{ω,i} cos(p ω),   sin_i(p) = Σ_ω S_{ω,i} sin(p ω),   ω ∈ {base^(-2k / d)}, ω ≥ 2π / length
 
-    A frequency that does not complete a turn within `length`, the training length unless given, is left out. C and S
-    are drawn at random around a matrix of ones (`gain`; Glorot's variance as PyTorch counts it for one tensor of all
-    heads) and stay as they are, unless `learned`; each head has its own unless `shared`, and cosines and sines unless
-    not `separate`. With `zeros="dropped"` n frequencies are left for min(n, ⌊d/4⌋) pairs, as in the authors' code, and
-    the other pairs have none; with "kept" the low frequencies are 0 and take part as a constant in all d/2 pairs.
+    A frequency that does not complete a turn within `length` is left out; `length` is the training length unless it is
+    set. C and S are random around a matrix of zeros and ones (spread by `gain`, with Glorot's variance as PyTorch
+    counts it for one tensor of all heads) and constant unless `learned`. Each head has its own unless `shared`, and
+    cosines and sines have different ones unless `separate=False`. With `zeros="dropped"` the n frequencies that are
+    left serve min(n, ⌊d/4⌋) pairs, as in the authors' code, and the other pairs have no frequency. With "kept" the low
+    frequencies are 0 and enter all d/2 pairs as a constant.
 
-    Pairs that have no frequency are left as they are, as the paper says, which is `form="as_described"`. The authors'
-    code fills sines with 1 where it should with 0, so these pairs turn by 45° and grow by √2, and what they add to
-    scores doubles: `form="as_released"`, the form behind the published numbers. Pairs are i and i + d/2.
+    With `form="as_described"` pairs without a frequency are unchanged, as the paper says. The authors' code pads sines
+    with 1 instead of 0, so these pairs rotate by 45° and grow by √2, and their part of the scores doubles:
+    `form="as_released"`, the form behind the published numbers. Pairs are i and i + d/2.
 
     ```bibtex
     @inproceedings{hua2025fourier,
@@ -62,9 +63,11 @@ class FoPE(Scheme, name="fope"):
     def validate(self):
         check_base("fope", self.base)
         if self.length is not None and self.length < 1:
-            raise ValueError(f"'fope' has length={self.length}; it is the number of tokens trained on, such as 512.")
+            raise ValueError(f"'fope' has length={self.length}; it must be the training length in tokens, such as 512.")
         if self.gain < 0:
-            raise ValueError(f"The coefficients of 'fope' spread by gain={self.gain}; it is at least 0, such as 0.3.")
+            raise ValueError(
+                f"The coefficients of 'fope' spread by gain={self.gain}; it must be at least 0, such as 0.3."
+            )
 
     @property
     def frozen(self) -> frozenset[str]:
@@ -114,7 +117,7 @@ class FoPE(Scheme, name="fope"):
         return jnp.einsum("ln,nc->lc", waves, coefficients, precision="highest")
 
     def _series(self, head: int) -> tuple[np.ndarray, int]:
-        """The frequencies, and how many pairs of features turn by them."""
+        """The frequencies, and the number of pairs of features that they rotate."""
         check_pairs("fope", head)
         every = frequencies(head, self.base)
         high = every >= 2 * np.pi / self.length
@@ -123,7 +126,7 @@ class FoPE(Scheme, name="fope"):
         pairs = min(int(high.sum()), head // 4)
         if not pairs:
             raise ValueError(
-                f"'fope' leaves no frequency to a head of {head} features and {self.length} tokens; take a head of 4 at"
-                " least and length=7."
+                f"'fope' has no frequency left for a head of {head} features and {self.length} tokens; take a head of"
+                " at least 4 and a length of at least 7."
             )
         return every[high], pairs

@@ -17,12 +17,13 @@ class Fourier(Scheme, name="fourier"):
 
         x'_i = x_i + W_2 gelu(W_1 r_i + b_1) + b_2,   r_i = [cos(W_r p_i); sin(W_r p_i)] / √features
 
-    Positions have `axes` numbers and may be real; W_r mixes the axes, so that distance and not each axis counts. It
-    starts as N(0, 1 / γ²), and then r_i · r_j is a bell of the distance whose width is γ = `gamma`. The features are as
-    many as the model's width unless given. All of it is learned, once for all layers; W_1 and W_2 start as N(0, 1 / n)
-    of n inputs, on which the paper says nothing. Of its groups of axes there is one here. gelu is the exact one.
+    Positions have `axes` numbers and may be real; W_r mixes the axes, so that r depends on distances in the plane and
+    not on each axis alone. It starts as N(0, 1 / γ²), which makes r_i · r_j a bell-shaped function of the distance with
+    width γ = `gamma`. The number of features is the model's width unless it is set. All parameters are learned and
+    shared by all layers; W_1 and W_2 start as N(0, 1 / n) for n inputs, which the paper leaves open. The paper's groups
+    of axes are not offered: there is one. gelu is exact, not the tanh approximation.
 
-    Angles take the plain product, for nobody knows more digits of learned frequencies than float32 holds.
+    Angles are plain float32 products, since learned frequencies have no more digits than float32.
 
     ```bibtex
     @inproceedings{li2021learnable,
@@ -37,7 +38,7 @@ class Fourier(Scheme, name="fourier"):
 
     axes: int = 1
     features: int | None = None
-    """Half of them cosines; the model's width, to the next even number, unless given."""
+    """Half of them cosines; the model's width rounded up to an even number, unless set."""
     hidden: int = 32
     gamma: float = 1.0
 
@@ -49,11 +50,13 @@ class Fourier(Scheme, name="fourier"):
     def validate(self):
         for name in ("axes", "hidden"):
             if getattr(self, name) < 1:
-                raise ValueError(f"The setting {name!r} of 'fourier' is {getattr(self, name)}; it is at least 1.")
+                raise ValueError(f"The setting {name!r} of 'fourier' is {getattr(self, name)}; it must be at least 1.")
         if self.features is not None and (self.features < 2 or self.features % 2):
-            raise ValueError(f"'fourier' pairs cosines with sines, so its features are even, not {self.features}.")
+            raise ValueError(
+                f"'fourier' has features={self.features}; it must be even and at least 2, half cosines and half sines."
+            )
         if not self.gamma > 0:
-            raise ValueError(f"The gamma of 'fourier' is a width above 0, not {self.gamma}.")
+            raise ValueError(f"'fourier' has gamma={self.gamma}; it must be above 0.")
 
     def bind(self, dims):
         features = dims.width + dims.width % 2 if self.features is None else self.features

@@ -1,4 +1,4 @@
-"""FoX: attention that forgets, by a gate of each token."""
+"""FoX: attention with a forget gate per token."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class FoX(Scheme, name="fox"):
 
         s_ij + Σ_{l = j+1 … i} log f_l,   f_l = σ(w_h · x_l + b_h)
 
-    The sum is a difference of running sums, which restart with each document and pass over padding. They are kept in
-    float32, so a difference loses digits as the sums grow: it is good to their size times 2⁻²³. The key's own gate is
-    left out, so a token sees itself undiminished. With a constant gate this is ALiBi of slope -log f; with the opposite
-    sign of w and b it is CABLE (Veisi et al., 2025), whose penalty is a softplus. Undefined where the future is seen:
-    what lies ahead would be raised, not forgotten.
+    The sum is a difference of running sums, which restart with each document and skip padding. They are kept in
+    float32, so a difference loses digits as the sums grow: it is accurate to their size times 2⁻²³. The key's own gate
+    is left out, so the score of a token with itself is unchanged. With a constant gate this is ALiBi of slope -log f;
+    with the opposite sign of w and b it is CABLE (Veisi et al., 2025), whose penalty is a softplus. It is causal only:
+    keys after the query would get a bonus instead of a penalty.
 
     ```bibtex
     @inproceedings{lin2025forgetting,

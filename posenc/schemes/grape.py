@@ -1,4 +1,4 @@
-"""GRAPE's additive forms: ALiBi with slopes that tokens choose, and a penalty that a query gathers on its way back."""
+"""GRAPE's additive forms: ALiBi with slopes from content, and a penalty summed over the tokens between."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from posenc.numerics.rotation import angles, rotate
 
 
 class GRAPEA(Scheme, name="grape_a"):
-    """ALiBi with slopes that keys, queries or both choose (GRAPE-A; Zhang et al., 2026; the authors' code).
+    """ALiBi with slopes computed from keys, queries or both (GRAPE-A; Zhang et al., 2026; the authors' code).
 
         s_ij - max(p_i - p_j, 0) softplus(ω_h) m_h (softplus(u_h · k_j / √d) + softplus(v_h · q_i / √d))
 
-    m_h are the slopes of ALiBi. `gate` says which of the two terms in brackets there are. u and v are brought to length
-    1 unless `unit=False`; √d and m_h are in the authors' code and not in its comments. ω starts where softplus is 1.
-    In a sum of schemes the gates see query and key as the schemes before this one leave them.
+    m_h are the slopes of ALiBi. `gate` selects one or both of the two terms in brackets. u and v are normalised to
+    length 1 unless `unit=False`; √d and m_h are in the authors' code but not in its comments. ω starts where softplus
+    is 1. In a sum of schemes the gates read query and key after the hooks of the schemes before this one.
 
     ```bibtex
     @inproceedings{zhang2026group,
@@ -75,17 +75,17 @@ class GRAPEA(Scheme, name="grape_a"):
 
 
 class GRAPEAP(Scheme, name="grape_ap"):
-    """A penalty for each token on the way from query to key, by what the query makes of it (GRAPE-AP; Zhang et al.,
-    2026; the authors' code).
+    """A penalty summed over the tokens between key and query, each from its similarity to the query (GRAPE-AP; Zhang et
+    al., 2026; the authors' code).
 
         s_ij + Σ_{l = j+1 … i} m_h log σ(a_i · R(-p_l) norm(a_l) / n),   a = W_h x,   n = `features`
 
-    m_h are the slopes of ALiBi, norm brings the mean square to 1, and R turns each pair of features, c and c + n/2, by
-    as many radians as the position says. As in the authors' code only a_l is turned and brought to that size, so the
-    penalty is no function of distances. The sum runs over tokens by their index, whatever their positions, and passes
-    over padding. The authors' code also takes a from queries, keys or values. From queries without a norm of their own,
-    it is this scheme with n = d and the model's query weights for W; the others are left out, for no hook sees what a
-    query would need.
+    m_h are the slopes of ALiBi, norm scales the mean square to 1, and R rotates each pair of features, c and c + n/2,
+    by the position in radians. As in the authors' code only a_l is rotated and normalised, so the penalty is not a
+    function of distances. The sum runs over tokens in the order of their index, whatever their positions, and skips
+    padding. The authors' code can also take a from queries, keys or values. From queries that have no norm, it is this
+    scheme with n = d and the model's query weights for W. The other two are not offered, since no hook has the features
+    that a query would need.
 
     ```bibtex
     @inproceedings{zhang2026group,
@@ -104,7 +104,7 @@ class GRAPEAP(Scheme, name="grape_ap"):
     family = "context"
     extrapolates = "some (Zhang et al., 2026)"
     reads = "row"
-    positional = True  # its keys are turned
+    positional = True  # its keys are rotated
     contextual = True
     limits = {
         "bidirectional": "its penalties add up from a key to a later query",
@@ -114,9 +114,7 @@ class GRAPEAP(Scheme, name="grape_ap"):
 
     def validate(self):
         if self.features < 2 or self.features % 2:
-            raise ValueError(
-                f"'grape_ap' turns pairs, so features is an even number of at least 2, not {self.features}."
-            )
+            raise ValueError(f"'grape_ap' has features={self.features}; it must be even and at least 2, to make pairs.")
 
     def init_head(self, key, dims):
         return {"w": 0.5 * dims.width**-0.5 * jax.random.normal(key, (self.features, dims.width))}

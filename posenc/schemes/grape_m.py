@@ -1,4 +1,4 @@
-"""Contextual GRAPE-M: rotations by a phase that grows with what was read."""
+"""Contextual GRAPE-M: rotations by a phase that grows with each token, by a gate from its content."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class GRAPEM(Scheme, name="grape_m"):
 
         q'_i = R(-Φ_i θ) q_i,   k'_j = R(-Φ_j θ) k_j,   Φ_t = Σ_{l < t} σ((w · x_l + b) / omega_scale),   θ_c = e^{f_c}
 
-    One phase serves all heads of a layer unless `phase_per_head`, and one list of log-frequencies f, which start at
+    The heads of a layer share one phase unless `phase_per_head`, and one list of log-frequencies f, which start at
     RoPE's, unless `frequencies_per_head`. w starts at 0 and b at softplus⁻¹(10⁻³): the authors meant steps of 10⁻³
-    by a softplus, but their code has a sigmoid, and steps start at 0.39; it is followed here. The sum
-    restarts with each document and passes over padding; positions have no say. With a constant gate this is RoPE with
-    learned frequencies, and so is non-contextual, commuting GRAPE-M, which has no name of its own. Pairs are i and
-    i + d/2. The sum is kept in float32: a difference is good to the sum's size times 2⁻²³.
+    through a softplus, but their code has a sigmoid, so steps start at 0.39; this follows the code. The sum restarts
+    with each document and skips padding; positions are not used. With a constant gate this is RoPE with learned
+    frequencies. So is the non-contextual, commuting GRAPE-M, which therefore has no name here. Pairs are i and i + d/2.
+    The sum is kept in float32: a difference is accurate to the sum's size times 2⁻²³.
 
     ```bibtex
     @inproceedings{zhang2026group,
@@ -61,7 +61,7 @@ class GRAPEM(Scheme, name="grape_m"):
         check_base("grape_m", self.base)
         if self.omega_scale <= 0:
             raise ValueError(
-                f"The gates of 'grape_m' divide by omega_scale={self.omega_scale}; it is above 0, such as 16."
+                f"The gates of 'grape_m' divide by omega_scale={self.omega_scale}; it must be above 0, such as 16."
             )
 
     def bind(self, dims):
@@ -75,7 +75,7 @@ class GRAPEM(Scheme, name="grape_m"):
         return self._parameters(dims, True)
 
     def _parameters(self, dims, per_head: bool):
-        """Those that belong to the layer, or to each head."""
+        """The parameters of the layer, or of each head."""
         made = {}
         if self.phase_per_head == per_head:
             made |= {"w": jnp.zeros(dims.width), "b": jnp.asarray(math.log(math.expm1(1e-3)), jnp.float32)}

@@ -1,4 +1,4 @@
-"""Inkling: what each query expects at each distance, read from profiles that all heads share."""
+"""Inkling: a bias by distance for each query, mixed from profiles that all heads share."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Inkling(Scheme, name="inkling"):
         s_ij = τ_i (q_i · k_j / d + r_i · P[p_i - p_j]),   r = W_h x,
         τ_i = 1 + strength · log max((p_i + 1) / floor, 1)
 
-    r and the profiles have `rank` features; P has a column for each distance from 0 to `extent` - 1 and is the same for
-    all heads, and farther keys get 0. Scores are divided by d, not √d, for the authors bring queries and keys to a mean
-    square of 1 before, which is left to the model. The temperature τ is for layers that see everything; those with a
-    window have none, and as many profiles as the window has keys: `inkling(extent=512, strength=0.0) + window(512)`.
-    There is no column for what comes after a query.
+    r has `rank` features. P has a row for each of them and a column for each distance from 0 to `extent` - 1, and is
+    the same for all heads; keys farther away get 0. Scores are divided by d, not √d, since the authors normalise
+    queries and keys to a mean square of 1 first, which is left to the model. The temperature τ is for layers without a
+    window; layers with one have no temperature, and a column for each key of the window: `inkling(extent=512,
+    strength=0.0) + window(512)`. Keys after a query have no column.
 
     ```bibtex
     @misc{thinkingmachines2026inkling,
@@ -50,9 +50,11 @@ class Inkling(Scheme, name="inkling"):
     def validate(self):
         for name in ("rank", "extent", "floor"):
             if getattr(self, name) < 1:
-                raise ValueError(f"The setting {name!r} of 'inkling' is {getattr(self, name)}; it is at least 1.")
+                raise ValueError(f"The setting {name!r} of 'inkling' is {getattr(self, name)}; it must be at least 1.")
         if self.strength < 0:
-            raise ValueError(f"The setting 'strength' of 'inkling' is {self.strength}; it is at least 0, for none.")
+            raise ValueError(
+                f"The setting 'strength' of 'inkling' is {self.strength}; it must be at least 0, which is none."
+            )
 
     def check_positions(self, p, position):
         check_whole(self.name, position)

@@ -1,4 +1,4 @@
-"""RoPE stretched over longer contexts as a whole: positions divided, or the base raised, once or as the text grows."""
+"""RoPE for longer contexts, all pairs by one rule: positions divided or the base raised, once or as the text grows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 import jax.numpy as jnp
 
 from posenc.core.scheme import Scheme, bias_dtype
-from posenc.numerics import scaling
+from posenc.numerics import rotary, scaling
 from posenc.numerics.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turn, turned_width
 
 
@@ -17,8 +17,8 @@ class PI(Scheme, name="pi"):
 
         q'_i = R(p_i ω / factor) q_i,   k'_j = R(p_j ω / factor) k_j,   ω_i = base^(-2i / d)
 
-    `factor` is how many times longer the context is than the one trained on; 1 is RoPE. The same as
-    `rope @ scale(factor)`, and Hugging Face's "linear". `layout` and `fraction` are those of `rope`.
+    `factor` is the context length divided by the training length; 1 is RoPE. This is the same as `rope @ scale(factor)`
+    and as Hugging Face's "linear". `layout` and `fraction` are those of `rope`.
 
     ```bibtex
     @misc{chen2023extending,
@@ -44,25 +44,20 @@ class PI(Scheme, name="pi"):
         check_share("pi", "fraction", self.fraction)
         scaling.check_longer("pi", self.factor)
 
-    def bind(self, dims):
-        turned_width("pi", self.fraction, dims.head)
-        return self
+    def angular_frequencies(self, width):
+        return frequencies(width, self.base) / self.factor
 
-    def query(self, p, q, info):
-        frequency = frequencies(turned_width("pi", self.fraction, q.shape[-1]), self.base) / self.factor
-        return rotate(q, angles(info, frequency, bias_dtype(q)), self.layout), info
-
-    def key(self, p, k, info):
-        return self.query(p, k, info)
+    bind = rotary.bind
+    query = key = rotary.rotated
 
 
 class NTK(Scheme, name="ntk"):
-    """RoPE with a base raised so that the slowest pair turns 1 / factor as fast (bloc97, 2023; "NTK-aware").
+    """RoPE with a larger base, so that the slowest pair turns `factor` times slower (bloc97, 2023; "NTK-aware").
 
         ω_i = (base · factor^(d / (d - 2)))^(-2i / d) = base^(-2i / d) · factor^(-2i / (d - 2))
 
-    The fastest pair is left as it is. `factor` is the alpha of the released code. d is the number of turned features:
-    2 of them have no exponent and are refused.
+    The fastest pair is unchanged. `factor` is the alpha of the released code. d is the number of rotated features; 2
+    are refused, since the exponent would divide by zero.
 
     ```bibtex
     @misc{bloc972023ntk,
@@ -89,18 +84,12 @@ class NTK(Scheme, name="ntk"):
         check_share("ntk", "fraction", self.fraction)
         scaling.check_longer("ntk", self.factor)
 
-    def bind(self, dims):
-        scaling.check_exponent("ntk", turned_width("ntk", self.fraction, dims.head))
-        return self
-
-    def query(self, p, q, info):
-        width = turned_width("ntk", self.fraction, q.shape[-1])
+    def angular_frequencies(self, width):
         scaling.check_exponent("ntk", width)
-        frequency = scaling.ntk(frequencies(width, self.base), self.factor)
-        return rotate(q, angles(info, frequency, bias_dtype(q)), self.layout), info
+        return scaling.ntk(frequencies(width, self.base), self.factor)
 
-    def key(self, p, k, info):
-        return self.query(p, k, info)
+    bind = rotary.bind
+    query = key = rotary.rotated
 
 
 class DynamicNTK(Scheme, name="dynamic_ntk"):
@@ -108,19 +97,19 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
 
         ω_i = base^(-2i / d) · g^(-2i / (d - 2)),   g = factor · L / L0 - (factor - 1) for L > L0, and 1 up to L0
 
-    L0 is `original`, filled from the training length. L is the current length: the largest position in the token's
-    document, plus one. In a forward over a whole text that is the whole text's, for its first token as for its last,
-    as in the released codes; so what a text's beginning gives depends on where it ends, though never on what it says.
-    Those codes take the longest text of a batch, and may remember an earlier, longer one; here each document has its
-    own, and nothing is remembered. Keys turned while the text was shorter have other frequencies than the queries to
-    come, so a cache keeps them unturned and turns all of them anew in each call: a step then gives what the whole text
-    so far gives its last tokens. It is defined within one sequence.
+    L0 is `original`, filled with the training length. L is the current length: the largest position in the token's
+    document, plus one. A forward pass over a whole text uses the final length for every token, as the released codes
+    do, so the outputs of early tokens depend on the length of the text, but not on the content of later tokens. The
+    released codes use the longest text of a batch, and may keep the length of an earlier, longer one; here each
+    document has its own length, and none is kept. Keys rotated while the text was shorter have different frequencies
+    from later queries. A cache therefore stores keys unrotated and rotates all of them again in each call: a step then
+    gives what a forward pass over the text so far gives for its last tokens. It is defined within one sequence.
 
-    `rule` says what is stretched: "ntk" as above (Hugging Face's "dynamic" is the same), or, each by the factor L / L0:
-    "linear" as in `pi`, "by_parts" as in `by_parts`, and "yarn" as in `yarn`, its attention factor included.
+    `rule` says how frequencies are stretched: "ntk" as above (the same as Hugging Face's "dynamic"), or by the factor
+    L / L0: "linear" as in `pi`, "by_parts" as in `by_parts`, and "yarn" as in `yarn`, with its attention factor.
 
-    Up to L0 angles are as exact as RoPE's. Beyond, frequencies are float32 numbers in a float32 model, and the angle at
-    position p is good to about 1e-7 p.
+    Up to L0 angles are as exact as RoPE's. Beyond it frequencies are float32 numbers in a float32 model, and the angle
+    at position p is accurate to about 1e-7 p.
 
     ```bibtex
     @misc{emozilla2023dynamic,
@@ -156,19 +145,21 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
         scaling.check_original("dynamic_ntk", self.original)
         if self.rule != "ntk" and self.factor != 1:
             raise ValueError(
-                f"The rule {self.rule!r} of 'dynamic_ntk' stretches by the length alone, but factor is {self.factor};"
+                f"The rule {self.rule!r} of 'dynamic_ntk' stretches by the length only, but factor is {self.factor};"
                 " leave it at 1, or take the rule 'ntk'."
             )
 
     def bind(self, dims):
         self._width(dims.head)
-        return scaling.filled(self, dims)
+        return rotary.filled(self, dims)
 
     def locate(self, p, x, at, carry):
         return (at.position, scaling.extent(at.position, at.segment)), carry
 
-    def lookup(self, asked, whole, rows):
-        return asked[0], whole[1].at[rows].get(mode="fill", fill_value=jnp.nan)  # the keys know how long the text is
+    def lookup(self, info, whole, rows):
+        return info[0], whole[1].at[rows].get(
+            mode="fill", fill_value=jnp.nan
+        )  # only the keys know the length of the text
 
     def query(self, p, q, info):
         position, length = info

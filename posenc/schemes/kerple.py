@@ -1,4 +1,4 @@
-"""KERPLE: penalties that are kernels of distance."""
+"""KERPLE: penalties from kernels of distance."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class KERPLE(Scheme, name="kerple"):
         s_ij + b,  b = -r1 log(1 + r2 |p_i - p_j|)  or  b = -r1 |p_i - p_j|^r2
         exp(-w1 |p_i - p_j|^w2) s_ij + b            with the weight kernel
 
-    r1, r2, w1 and w2 are at least 0.01, the exponents at most 2. The authors write the clamped number back into the
-    parameter before each step; here the parameter stays and its gradient is the one taken at the clamped number, which
-    gives the same outputs and gradients and leaves parameters to their owner. ALiBi is the power form with r2 = 1.
+    r1, r2, w1 and w2 are clamped to at least 0.01, exponents to at most 2. The authors write the clamped number back
+    into the parameter before each step. Here the parameter is not changed, and its gradient is the one at the clamped
+    number, which gives the same outputs and gradients. ALiBi is the power form with r2 = 1.
 
     ```bibtex
     @inproceedings{chi2022kerple,
@@ -34,7 +34,7 @@ class KERPLE(Scheme, name="kerple"):
 
     kernel: Literal["log", "power"] = "log"
     weight: bool = False
-    """Whether a second kernel multiplies the scores."""
+    """True if a second kernel multiplies the scores."""
 
     family = "kernel"
     extrapolates = "strongly in perplexity (Chi et al., 2022)"
@@ -56,7 +56,7 @@ class KERPLE(Scheme, name="kerple"):
 
 
 def power(d: Float[Array, "Q K"], exponent: Float[Array, ""]) -> Float[Array, "Q K"]:
-    """d^exponent, with the gradient 0 where d is 0: there the exponent's is 0 · log 0, and d's own may be infinite."""
+    """d^exponent, with gradient 0 where d is 0: there the exponent's is 0 · log 0, and that of d may be infinite."""
     return jnp.where(d > 0, jnp.where(d > 0, d, 1) ** exponent, 0)
 
 

@@ -14,9 +14,9 @@ class Learned(Scheme, name="learned"):
 
         x'_i = x_i + A[p_i],   A ∈ R^{N × D},  N(0, 0.02²) at the start (GPT-2)
 
-    The table has as many rows as `Dims.longest` says, or as the training length has tokens. A position without a row
-    is refused, and NaN inside jit, where the authors' frameworks repeat the last row or count from the end. Nothing is
-    added to padding.
+    The table has `Dims.longest` rows, or, where that is left open, one for each token of the training length. A
+    position without a row is refused, and NaN inside jit; other frameworks repeat the last row or count from the end.
+    Nothing is added to padding.
 
     ```bibtex
     @inproceedings{gehring2017convolutional,

@@ -1,4 +1,4 @@
-"""Continuous position bias: a small perceptron of the distance, on a logarithmic scale or a plain one."""
+"""Continuous position bias: a small perceptron of the distance, on a logarithmic or a linear scale."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from posenc.numerics.precision import product
 
 
 class LogCPB(Scheme, name="log_cpb"):
-    """A perceptron turns the logarithm of the distance into a bias for each head (Liu et al., 2022, Swin V2, §3.3).
+    """A perceptron maps the logarithm of the distance to a bias for each head (Liu et al., 2022, Swin V2, §3.3).
 
         s_ij + 16 σ(f_h(t)),   t = sign(u) log₈(1 + 8 |u|),   u = (p_i - p_j) / reach,   each axis a feature of t
 
-    The layer's heads share all but the last layer of f. Positions have `axes` numbers, and the reach is the longest
-    distance along an axis in training, a number or one for each axis: the window less one in the authors' code. Unless
-    given it is that of the training length, or of a square grid of as many tokens.
+    The layer's heads share all but the last layer of f. Positions have `axes` numbers. `reach` is the longest distance
+    along an axis in training, one number or one for each axis: the window minus one in the authors' code. Left open, it
+    is that of the training length, or of a square grid with that many tokens.
 
-    `spacing` "linear" gives u itself, and without `bounded` the bias is f, its last layer with a bias too. With
-    `activation` "silu", `depth` hidden layers and `reach` 1 this is the dynamic position bias of x-transformers; its
-    logarithm, of 1 + the distance, is `spacing` "log" and `reach` 8, up to the first layer's scale. Weights start as in
-    Swin's code. Its cosine attention and learned temperature belong to the model.
+    `spacing="linear"` gives u itself. Without `bounded` the bias is f, whose last layer then has a bias too. With
+    `activation="silu"`, `depth` hidden layers and `reach=1` this is the dynamic position bias of x-transformers; its
+    logarithm of 1 + the distance is `spacing="log"` with `reach=8`, up to the scale of the first layer. Weights start
+    as in Swin's code. Swin's cosine attention and learned temperature are left to the model.
 
-    The perceptron runs once for each pair of tokens, one query after another, and again for the gradient, so that it
-    costs an array of `hidden` features for each key and not for each pair.
+    The perceptron runs for one query at a time, and again for the gradient, so that memory holds `hidden` features for
+    each key and not for each pair.
 
     ```bibtex
     @inproceedings{liu2022swin,
@@ -52,7 +52,7 @@ class LogCPB(Scheme, name="log_cpb"):
     activation: Literal["relu", "silu"] = "relu"
     spacing: Literal["log", "linear"] = "log"
     bounded: bool = True
-    """Whether the bias lies between 0 and 16."""
+    """True if the bias lies between 0 and 16."""
 
     family = "kernel"
     extrapolates = "some, across window sizes (Liu et al., 2022)"
@@ -65,11 +65,11 @@ class LogCPB(Scheme, name="log_cpb"):
     def validate(self):
         for name in ("axes", "hidden", "depth"):
             if getattr(self, name) < 1:
-                raise ValueError(f"The setting {name!r} of 'log_cpb' is {getattr(self, name)}; it is at least 1.")
+                raise ValueError(f"The setting {name!r} of 'log_cpb' is {getattr(self, name)}; it must be at least 1.")
         if isinstance(self.reach, tuple) and len(self.reach) != self.axes:
-            raise ValueError(f"'log_cpb' has {self.axes} axes and a reach for {len(self.reach)}; give one for each.")
+            raise ValueError(f"'log_cpb' has {self.axes} axes and {len(self.reach)} reaches; give one for each axis.")
         if self.reach is not None and not np.all(np.array(self.reach) > 0):
-            raise ValueError(f"The reach of 'log_cpb' is a distance above 0, not {self.reach}.")
+            raise ValueError(f"'log_cpb' has reach={self.reach}; it must be above 0.")
 
     def bind(self, dims):
         side = round(dims.trained ** (1 / self.axes))
@@ -96,7 +96,7 @@ class LogCPB(Scheme, name="log_cpb"):
         return s + (16 * jax.nn.sigmoid(f) if self.bounded else f + p["b"])
 
     def _row(self, p: dict, distance: Float[Array, "K axes"]) -> Float[Array, " K"]:
-        """The perceptron's word on one query's distances."""
+        """The perceptron's output for the distances of one query."""
         t = distance / np.broadcast_to(np.asarray(self.reach, distance.dtype), (1, self.axes))
         if self.spacing == "log":
             t = jnp.sign(t) * jnp.log1p(8 * jnp.abs(t)) / np.log(8).astype(t.dtype)
@@ -106,4 +106,4 @@ class LogCPB(Scheme, name="log_cpb"):
 
 
 def _small(key: PRNGKeyArray, *shape: int) -> Float[Array, ...]:
-    return 0.02 * jax.random.normal(key, shape)  # the authors cut it off at 2, a hundred standard deviations out
+    return 0.02 * jax.random.normal(key, shape)  # the authors truncate at 2, a hundred standard deviations

@@ -1,4 +1,4 @@
-"""LongRoPE: every pair divided by a factor of its own, found by search, once for short texts and once for long ones."""
+"""LongRoPE: the frequency of each pair divided by a searched factor, one set for short texts and one for long ones."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc.core.scheme import Scheme, bias_dtype
-from posenc.numerics import scaling
+from posenc.numerics import rotary, scaling
 from posenc.numerics.rotation import Layout, angles, check_base, check_share, frequencies, turn, turned_width
 
 
 class LongRoPE(Scheme, name="longrope"):
-    """RoPE with each pair divided by a searched factor of its own (Ding et al., 2024, §3.2; Phi-3).
+    """RoPE with the frequency of each pair divided by its own searched factor (Ding et al., 2024, §3.2; Phi-3).
 
         ω'_i = ω_i / λ_i,   q'_i = m R(p_i ω') q_i,   k'_j = m R(p_j ω') k_j,   m = √(1 + log factor / log L0)
 
-    λ is `short` up to and including the original length L0 and `long` beyond (`switch="length"`): by the current length
-    of the token's document, the largest position in it plus one. All tokens of a document take one set, so what a
-    text's beginning gives depends on where it ends, and keys turned before the switch would be stale: a cache keeps
-    them unturned and turns all of them anew in each call. Hugging Face's code stores them turned all the same, and
-    takes one length for a whole batch. `switch="never"` takes `long` at any length (the authors' code for models
-    fine-tuned to it); "gradual" goes from 1 at L0 to `long` at factor · L0 in a straight line,
-    1 + (λ - 1) (L / L0 - 1) / (factor - 1), and on beyond. (The authors' code goes on below L0 as well, under 1; here
-    it is RoPE there.)
+    With `switch="length"` λ is `short` up to and including the original length L0 and `long` beyond, by the current
+    length of the token's document: its largest position plus one. All tokens of a document use the same set, so the
+    outputs of early tokens depend on the length of the text, and keys rotated before the switch would be stale. A cache
+    therefore stores keys unrotated and rotates all of them again in each call. Hugging Face's code stores them rotated
+    nevertheless, and uses one length for a whole batch. `switch="never"` uses `long` at any length (the authors' code
+    for models fine-tuned to it). "gradual" grows linearly from 1 at L0 to `long` at factor · L0,
+    1 + (λ - 1) (L / L0 - 1) / (factor - 1), and on beyond it. (The authors' code applies the line below L0 as well,
+    where it is under 1; here it is RoPE there.)
 
-    λ has a number for each turned pair. Finding it is not done here: `long` left open is `factor` for every pair, which
-    is `pi`, and `short` left open is 1. L0 is `original`, filled from the training length, and `factor` says how many
-    times longer the context is. `magnitude` is m: "su" as above, "yarn" for 0.1 log factor + 1, or a number. The first
-    `start` positions keep the angles and sizes of RoPE.
+    λ has a number for each rotated pair. The search is not part of this library: `long` left open is `factor` for every
+    pair, which is `pi`, and `short` left open is 1. L0 is `original`, filled with the training length, and `factor` is
+    how many times longer the context is. `magnitude` is m: "su" as above, "yarn" for 0.1 log factor + 1, or a number.
+    The first `start` positions keep the angles and sizes of RoPE.
 
     ```bibtex
     @inproceedings{ding2024longrope,
@@ -73,26 +73,26 @@ class LongRoPE(Scheme, name="longrope"):
         for name in ("long", "short"):
             if any(number <= 0 for number in getattr(self, name) or ()):
                 raise ValueError(
-                    f"The setting {name!r} of 'longrope' holds {min(getattr(self, name))}; all are above 0."
+                    f"The setting {name!r} of 'longrope' holds {min(getattr(self, name))}; all must be above 0."
                 )
         if self.switch != "length" and set(self.short or (1.0,)) != {1.0}:
-            raise ValueError(f"'longrope' with switch={self.switch!r} has no use for short; leave it out.")
+            raise ValueError(f"'longrope' with switch={self.switch!r} does not use short; leave it out.")
         if self.switch == "gradual" and self.factor == 1:
-            raise ValueError("'longrope' with switch='gradual' goes from 1 to its factor; take a factor above 1.")
+            raise ValueError("'longrope' with switch='gradual' has factor=1; it must be above 1.")
         if self.start < 0:
             raise ValueError(
-                f"The setting 'start' of 'longrope' is {self.start}; it is a number of positions, 0 or more."
+                f"The setting 'start' of 'longrope' is {self.start}; it must be a number of positions, 0 or more."
             )
         if not isinstance(self.magnitude, str) and self.magnitude <= 0:
             raise ValueError(
-                f"The setting 'magnitude' of 'longrope' is {self.magnitude}; it is above 0, 'su' or 'yarn'."
+                f"The setting 'magnitude' of 'longrope' is {self.magnitude}; it must be above 0, 'su' or 'yarn'."
             )
 
     def bind(self, dims):
         pairs = turned_width("longrope", self.fraction, dims.head) // 2
         long = (self.factor,) * pairs if self.long is None else self.long
         short = (1.0,) * pairs if self.short is None else self.short
-        fitted = dataclasses.replace(scaling.filled(self, dims), long=long, short=short)
+        fitted = dataclasses.replace(rotary.filled(self, dims), long=long, short=short)
         fitted._rates(dims.head)
         return fitted
 
@@ -101,10 +101,12 @@ class LongRoPE(Scheme, name="longrope"):
             return at.position, carry
         return (at.position, scaling.extent(at.position, at.segment)), carry
 
-    def lookup(self, asked, whole, rows):
+    def lookup(self, info, whole, rows):
         if self.switch == "never":
-            return asked
-        return asked[0], whole[1].at[rows].get(mode="fill", fill_value=jnp.nan)  # the keys know how long the text is
+            return info
+        return info[0], whole[1].at[rows].get(
+            mode="fill", fill_value=jnp.nan
+        )  # only the keys know the length of the text
 
     def query(self, p, q, info):
         exact, (plain, short, long) = bias_dtype(q), self._rates(q.shape[-1])
@@ -128,14 +130,14 @@ class LongRoPE(Scheme, name="longrope"):
         return self.query(p, k, info)
 
     def _rates(self, head: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The frequencies of RoPE, of short texts and of long ones."""
+        """The frequencies of RoPE, for short texts and for long ones."""
         width = turned_width("longrope", self.fraction, head)
         plain = frequencies(width, self.base)
         for name in ("short", "long"):
-            if len(given := getattr(self, name)) != len(plain):
+            if len(factors := getattr(self, name)) != len(plain):
                 raise ValueError(
-                    f"The setting {name!r} of 'longrope' holds {len(given)} numbers, and {width} of {head} features are"
-                    f" turned; give {len(plain)}, one for each pair."
+                    f"The setting {name!r} of 'longrope' holds {len(factors)} numbers, and {width} of {head} features"
+                    f" are turned; give {len(plain)}, one for each pair."
                 )
         return plain, plain / np.asarray(self.short), plain / np.asarray(self.long)
 

@@ -17,12 +17,11 @@ class MRoPE(Scheme, name="mrope"):
 
         angle_c = p_{a(c)} ω_c,   ω_c = base^(-2c / d),   a(c) ∈ {time, height, width}
 
-    The frequencies are those of one head, in order; `sections` says how many pairs each axis has. "chunked" cuts the
-    list in three, so that time has the highest frequencies (Qwen2-VL). "interleaved" deals it out in turn, t h w t h w,
-    until height and width have theirs, and the rest is time's (Qwen3-VL). Left open, sections are in the proportion of
-    those models, 16 : 24 : 24 and 24 : 20 : 20, as far as few pairs allow. `base` is Qwen2-VL's.
-    Tokens of text have the same number on all three axes, which is plain RoPE; so has every token with
-    `positions=None`.
+    The frequencies are those of one head, in order; `sections` is the number of pairs of each axis. "chunked" cuts the
+    list into three, so that time has the highest frequencies (Qwen2-VL). "interleaved" assigns pairs in turn, t h w t h
+    w, until height and width have theirs, and the others to time (Qwen3-VL). Left open, `sections` are in the
+    proportion of those models, 16 : 24 : 24 and 24 : 20 : 20, as nearly as the number of pairs allows. `base` is
+    Qwen2-VL's. Text tokens have the same number on all three axes, which gives plain RoPE; so does `positions=None`.
 
     ```bibtex
     @misc{wang2024qwen2vl,
@@ -52,29 +51,29 @@ class MRoPE(Scheme, name="mrope"):
     def validate(self):
         check_base("mrope", self.base)
         if self.sections is not None and (min(self.sections) < 0 or not sum(self.sections)):
-            raise ValueError(f"'mrope' has sections={self.sections}; they count pairs, as (16, 24, 24).")
+            raise ValueError(f"'mrope' has sections={self.sections}; they must count pairs, such as (16, 24, 24).")
 
     def bind(self, dims):
         return dataclasses.replace(self, sections=self._shared(dims.head))
 
     def query(self, p, q, info):
         self._shared(q.shape[-1])
-        frequency, owner = frequencies(q.shape[-1], self.base), self._owners()
-        each = [angles(info[:, a], frequency[owner == a], bias_dtype(q)) for a in range(3)]
-        places = np.argsort(np.argsort(owner, kind="stable"))  # of the pairs among those sorted by axis
-        return rotate(q, jnp.concatenate(each, -1)[:, places], self.layout), info
+        frequency, axis = frequencies(q.shape[-1], self.base), self._axis_of_pairs()
+        each = [angles(info[:, a], frequency[axis == a], bias_dtype(q)) for a in range(3)]
+        rank = np.argsort(np.argsort(axis, kind="stable"))  # of each pair among those sorted by axis
+        return rotate(q, jnp.concatenate(each, -1)[:, rank], self.layout), info
 
     def key(self, p, k, info):
         return self.query(p, k, info)
 
-    def _owners(self) -> np.ndarray:
+    def _axis_of_pairs(self) -> np.ndarray:
         """The axis of each pair."""
         if self.order == "chunked":
             return np.repeat(np.arange(3), self.sections)
-        owner = np.zeros(sum(self.sections), int)
+        axes = np.zeros(sum(self.sections), int)
         for axis, count in enumerate(self.sections[1:], start=1):
-            owner[axis : 3 * count : 3] = axis
-        return owner
+            axes[axis : 3 * count : 3] = axis
+        return axes
 
     def _shared(self, head: int) -> tuple[int, int, int]:
         """The pairs of each axis; a `ValueError` where a head of this width has others."""
@@ -84,13 +83,13 @@ class MRoPE(Scheme, name="mrope"):
         if sum(sections) != pairs:
             raise ValueError(
                 f"'mrope' has sections={sections}, {sum(sections)} pairs, and a head of {head} features has {pairs};"
-                " make them add up."
+                " the sections must add up to that."
             )
         room = ((pairs + 1) // 3, pairs // 3) if self.order == "interleaved" else (pairs, pairs)
         if any(n > most for n, most in zip(sections[1:], room, strict=True)):
             raise ValueError(
-                f"'mrope' deals out {pairs} pairs in turn, so height has {room[0]} at most and width {room[1]}, not"
-                f" {sections[1:]}; give time more, or take order='chunked'."
+                f"'mrope' with order='interleaved' has room for {room[0]} of {pairs} pairs for height and {room[1]} for"
+                f" width, not {sections[1:]}; give time more, or take order='chunked'."
             )
         return sections
 

@@ -1,4 +1,4 @@
-"""Music Transformer: a learned vector for every distance, and none beyond the table."""
+"""Music Transformer: a learned vector for every distance within a table, and nothing beyond it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from posenc.numerics.precision import product
 
 
 class MusicTransformer(Scheme, name="music_transformer"):
-    """A learned vector for every distance that the query meets; beyond the table there is none (Huang et al., 2019,
-    §3.4).
+    """A learned vector for every distance, scored by the query; distances beyond the table add nothing (Huang et al.,
+    2019, §3.4).
 
         s_ij = q_i · (k_j + e_r) / √d,   r = p_i - p_j,   0 ≤ r < reach, or |r| < reach;   e_r = 0 elsewhere
 
-    Shaw's distances are clipped, these end. The table has a row for each distance of training unless `reach` says
-    otherwise; where the model sees both ways it has `2 reach - 1`, for keys on either side. Each head has vectors of
-    its own; `shared` is the authors' option to share them within a layer, and `values` adds vectors to values too. The
-    first row is the farthest past, as in their tables, and rows start as N(0, 1 / d). The paper computes the term by
-    skewing q eᵀ, which is only a way to read it: here each pair reads its own entry, so positions may be any.
+    Unlike Shaw's, distances are not clipped: beyond the table there is no vector. The table has a row for each distance
+    in training unless `reach` is set; a bidirectional one has `2 reach - 1` rows, for keys on both sides. Each head has
+    its own vectors. `shared` is the authors' option to share them within a layer, and `values` adds vectors to values
+    too. The first row is the farthest past, as in their tables, and rows start as N(0, 1 / d). The paper computes the
+    term by skewing q eᵀ, which needs consecutive positions; here each pair reads its own entry, so any positions work.
 
     ```bibtex
     @inproceedings{huang2019music,
@@ -37,11 +37,11 @@ class MusicTransformer(Scheme, name="music_transformer"):
     """
 
     reach: int | None = None
-    """The first distance without a vector; the longest sequence trained on, unless given."""
+    """The first distance without a vector; the training length, unless set."""
     values: bool = False
     shared: bool = False
     bidirectional: bool | None = None
-    """Whether keys after the query have vectors; as the model sees, unless given."""
+    """True if keys after the query have vectors; True for models that are not causal, unless set."""
 
     family = "table"
     extrapolates = "not: distances beyond the table add nothing"
@@ -55,11 +55,12 @@ class MusicTransformer(Scheme, name="music_transformer"):
 
     def validate(self):
         if self.reach is not None and self.reach < 1:
-            raise ValueError(f"The reach of 'music_transformer' is a distance of at least 1, not {self.reach}.")
+            raise ValueError(f"'music_transformer' has reach={self.reach}; it must be a distance of at least 1.")
 
     def bind(self, dims):
-        both = not dims.causal if self.bidirectional is None else self.bidirectional
-        return dataclasses.replace(self, reach=dims.trained if self.reach is None else self.reach, bidirectional=both)
+        reach = dims.trained if self.reach is None else self.reach
+        bidirectional = not dims.causal if self.bidirectional is None else self.bidirectional
+        return dataclasses.replace(self, reach=reach, bidirectional=bidirectional)
 
     def check_positions(self, p, position):
         check_whole("music_transformer", position)
@@ -79,11 +80,11 @@ class MusicTransformer(Scheme, name="music_transformer"):
         return {name: draw(k) for name, k in zip(names, jax.random.split(key, len(names)), strict=True)}
 
     def query(self, p, q, info):
-        return q, product(q, p["key"].T)  # its word on every distance
+        return q, product(q, p["key"].T)  # its score of every distance
 
     def score(self, p, s, tile):
-        word = (tile.query_info * tile.scale).astype(s.dtype)
-        return s + jnp.take_along_axis(word, self._row(tile.distance), 1, mode="fill", fill_value=0)
+        by_distance = (tile.query_info * tile.scale).astype(s.dtype)
+        return s + jnp.take_along_axis(by_distance, self._row(tile.distance), 1, mode="fill", fill_value=0)
 
     def value_bias(self, p, a, tile):
         r = self._row(tile.distance)
@@ -96,6 +97,6 @@ class MusicTransformer(Scheme, name="music_transformer"):
         return 2 * self.reach - 1 if self.bidirectional else self.reach
 
     def _row(self, distance: Num[Array, "Q K"]) -> Int[Array, "Q K"]:
-        """The row of each pair, and the first past the table for a pair that has none."""
+        """The row of each pair; for a pair without one, the first index past the table."""
         row = self.reach - 1 - distance
-        return jnp.where(row < 0, self._rows, row)  # a row below 0 would be counted from the end
+        return jnp.where(row < 0, self._rows, row)  # a negative row would count from the end

@@ -4,12 +4,12 @@ from posenc.core.scheme import Scheme
 
 
 class NoPE(Scheme, name="nope"):
-    """No encoding: what order there is comes from the causal mask (Haviv et al., 2022; Kazemnejad et al., 2023).
+    """No encoding: only the causal mask gives the tokens an order (Haviv et al., 2022; Kazemnejad et al., 2023).
 
         s_ij = q_i · k_j / √d
 
-    Without a causal mask attention is a function of a set: permuting the tokens permutes the outputs, and no task that
-    asks for order can be solved. That is stated by a test, and makes this the negative control of every comparison.
+    Without a causal mask attention is a function of a set: permuting the tokens permutes the outputs, and a task that
+    depends on order cannot be solved. A test states this, which makes it the negative control of every comparison.
 
     ```bibtex
     @inproceedings{kazemnejad2023impact,

@@ -1,4 +1,4 @@
-"""PaTH: between key and query lies a path of reflections that the tokens on it choose."""
+"""PaTH: the tokens between key and query each change the key by a matrix much like a reflection."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from posenc.numerics.precision import product
 
 
 class PaTH(Scheme, name="path"):
-    """Each token on the way from key to query changes the key by a rank of one, much like a reflection (Yang et al.,
-    2025, §2).
+    """Each token between key and query changes the key by a rank-one matrix, much like a reflection (Yang et al., 2025,
+    §2).
 
         s_ij = q_i · H_i H_{i-1} … H_{j+1} k_j / √d,   H_l = I - β_l w_l w_lᵀ,   β_l = 2 σ(b_h · x_l + c_h)
 
-    w is of length 1 and made from x by a matrix that the heads share, of `rank` rows, one for each head, and a
+    w has length 1. It is x through a matrix of `rank` rows that the heads share, then a matrix for each head, then a
     convolution over each token and the `kernel` - 1 before it in its document. The authors' code has a silu after the
-    convolution, of which the paper says nothing: `activation="none"`. Where heads share keys, the authors' code shares
-    w and β among them and takes a full matrix; here each query head has its own.
+    convolution, which the paper does not mention: that is `activation="none"`. Where heads share keys, the authors'
+    code shares w and β among them and uses a full matrix; here each query head has its own.
 
-    `forget` adds the gates of FoX, Σ_{l = j+1 … i} log σ(f_h · x_l + e_h): "unscaled" as in the paper (PaTH-FoX), where
-    `path + fox` is the same, and "scaled" as in the authors' code, which divides the sum by √d too.
+    `forget` adds the gates of FoX, Σ_{l = j+1 … i} log σ(f_h · x_l + e_h): "unscaled" as in the paper (PaTH-FoX), which
+    equals `path + fox`, and "scaled" as in the authors' code, which also divides the sum by √d.
 
     A row of scores is computed from whole rows of q·w and w·k by a triangular system (§3.2), whose size is the number
-    of keys. Old keys are never rewritten, so a cache holds them twice: as they are, and beside w for the system.
-    Each step of decoding solves it anew: K² d products and two arrays of K × K numbers for each head and K keys.
+    of keys. Stored keys are never changed, so a cache holds them twice: as keys, and with w for the system. Each step
+    of decoding solves the system again: K² d products and two arrays of K × K numbers for each head and K keys.
 
     ```bibtex
     @inproceedings{yang2025path,
@@ -61,7 +61,7 @@ class PaTH(Scheme, name="path"):
     def validate(self):
         for name in ("rank", "kernel"):
             if getattr(self, name) < 1:
-                raise ValueError(f"The setting {name!r} of 'path' is {getattr(self, name)}; it is at least 1.")
+                raise ValueError(f"The setting {name!r} of 'path' is {getattr(self, name)}; it must be at least 1.")
 
     def init(self, key, dims):
         return {"down": dims.width**-0.5 * jax.random.normal(key, (self.rank, dims.width))}
@@ -90,7 +90,7 @@ class PaTH(Scheme, name="path"):
         )  # [L, kernel, d]
         w = (near * p["conv"].T[None]).sum(1)
         w = jax.nn.silu(w) if self.activation == "silu" else w
-        w = w * jax.lax.rsqrt((w**2).sum(-1, keepdims=True) + 1e-6)  # that of padding is zero, which changes nothing
+        w = w * jax.lax.rsqrt((w**2).sum(-1, keepdims=True) + 1e-6)  # zero for padding, which then changes nothing
         beta = 2 * jax.nn.sigmoid(product(x, p["beta"]) + p["beta_bias"])
         if self.forget == "none":
             return (w, beta, ()), (past, carry[1])
@@ -106,7 +106,7 @@ class PaTH(Scheme, name="path"):
         return k, (k.astype(bias_dtype(k)), *info)
 
     def score(self, p, s, tile):
-        (q, asked), (k, w, beta, told) = tile.query_info, tile.key_info
+        (q, query_gates), (k, w, beta, key_gates) = tile.query_info, tile.key_info
         after = tile.ki[:, None] > tile.ki[None, :]
         on_path = jnp.where(tile.visible, product(q, w.T), 0)
         between = jnp.where(after, beta[:, None] * product(w, w.T), 0)
@@ -115,4 +115,4 @@ class PaTH(Scheme, name="path"):
         s = s - product(z * beta[None, :], jnp.where(after, product(w, k.T), 0)) * tile.scale
         if self.forget == "none":
             return s
-        return s + (asked[:, None] - told[None, :]) * (tile.scale if self.forget == "scaled" else 1)
+        return s + (query_gates[:, None] - key_gates[None, :]) * (tile.scale if self.forget == "scaled" else 1)

@@ -1,4 +1,4 @@
-"""PoPE: content is a length, position an angle, and neither is the other's."""
+"""PoPE: polar coordinates, where content gives the length of each feature and position its angle."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from posenc.numerics.rotation import angles, check_base, frequencies
 
 
 class PoPE(Scheme, name="pope"):
-    """Features are lengths, by softplus, and position alone gives their angles (Gopalakrishnan et al., 2025, §3).
+    """Features become lengths, by softplus, and position alone gives their angles (Gopalakrishnan et al., 2025, §3).
 
         s_ij = Σ_c softplus(q_ic) softplus(k_jc) cos((p_j - p_i) ω_c + δ_hc) / √d,   ω_c = base^(-c / d),  c < d
 
-    Each feature has a frequency of its own, so query and key become twice as wide: all cosines, then all sines. The
-    angle δ, learned for each layer, head and feature, is kept in [-2π, 0]: beyond it counts as the bound and has no
-    gradient. `start` says where it begins: at 0, or drawn uniformly. No authors' code was found; this follows
-    that of x-transformers.
+    Each feature has its own frequency, so query and key become twice as wide: all cosines, then all sines. The angle δ
+    is learned for each layer, head and feature and clipped to [-2π, 0], with zero gradient outside. `start` is its
+    initial value: 0, or uniformly random. No authors' code was found; this follows x-transformers.
 
     ```bibtex
     @misc{gopalakrishnan2025decoupling,

@@ -1,4 +1,4 @@
-"""RePo: positions that are learned functions of the tokens."""
+"""RePo: positions computed from the tokens."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from posenc.numerics.rotation import angles, check_base, check_pairs, frequencie
 
 
 class RePo(Scheme, name="repo"):
-    """RoPE at a position that each token chooses for each head (Li et al., 2025).
+    """RoPE at a position computed from each token, for each head (Li et al., 2025).
 
         s_ij = (R(p_i ω) q_i) · (R(p_j ω) k_j) / √d,   p_i = w_h · (silu(G x_i) ∘ C x_i),   ω_c = base^(-2c / d)
 
-    Positions are real numbers of any order and sign. Those that attention is given are not looked at: a token is told
-    nothing of where it stands. G and C are the same for all heads and have an eighth of the width as rows, rounded up.
-    With `mode="linear"` a position is w_h · x_i, with "shared" w · x_i for all heads alike; both are ablations in the
-    authors' code. The authors' models keep RoPE in their first five layers. A token's position needs no other token, so
-    the scheme serves where the future is seen and between two sequences.
+    Computed positions are real numbers of any order and sign. The positions passed to attention are not used, so a
+    token does not know its place in the text. G and C are the same for all heads; their number of rows is an eighth of
+    the width, rounded up. With `mode="linear"` a position is w_h · x_i, with "shared" w · x_i for all heads; both are
+    ablations in the authors' code. The authors' models keep RoPE in their first five layers. A position depends on its
+    own token only, so the scheme is also defined in bidirectional attention and between two sequences.
 
     ```bibtex
     @misc{li2025repo,
@@ -65,8 +65,8 @@ class RePo(Scheme, name="repo"):
             x = jax.nn.silu(product(x, p["gate"].T)) * product(x, p["content"].T)
         return product(x, p["w"]), carry
 
-    def lookup(self, asked, whole, rows):
-        return asked  # no token before it has a say in it
+    def lookup(self, info, whole, rows):
+        return info  # it does not depend on earlier tokens
 
     def query(self, p, q, info):
         check_pairs(self.name, q.shape[-1])

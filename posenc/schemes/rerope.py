@@ -1,4 +1,4 @@
-"""ReRoPE and SelfExtend: rotations that know near distances exactly and far ones roughly."""
+"""ReRoPE and SelfExtend: rotations by the exact distance of near keys and a coarser one of far keys."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from posenc.numerics.rotation import Layout, angles, check_base, check_pairs, fr
 
 
 class ReRoPE(Scheme, name="rerope"):
-    """RoPE whose distances stop growing at a window, or grow slower from there on (Su, 2023, "Rectified Rotary Position
+    """RoPE whose distances stop growing at a window, or grow more slowly beyond (Su, 2023, "Rectified Rotary Position
     Embeddings").
 
         s_ij = q_i · R(-r(p_i - p_j) ω) k_j / √d,   r(Δ) = Δ where Δ < w,   w + (Δ - w) leak beyond
 
-    With `leak` 0 every far key is w away; the leaky form divides what is beyond by 1 / leak, and 1 is RoPE. Two
-    rotations of each token meet in `score`, and a cache keeps both, so nothing stored is ever turned again. The window
-    is an eighth of the training length unless given, the proportion of the released code (512 of 4096). That code also
-    multiplies queries by a temperature, here `log_n + rerope`. It is causal; with `bidirectional`, a form of ours, keys
-    ahead are as far as those behind, r(-Δ) = -r(Δ), which takes a third rotation of the queries.
+    With `leak` 0 every far key has the distance w; with a leak the part beyond the window is divided by 1 / leak, and 1
+    is RoPE. `score` uses two rotations of each token, and a cache stores both, so stored keys are never rotated again.
+    The window is an eighth of the training length unless it is set, the proportion of the released code (512 of 4096).
+    That code also multiplies queries by a temperature, here `log_n + rerope`. It is causal; with `bidirectional`, our
+    own form, keys after the query have r(-Δ) = -r(Δ), which needs a third rotation of the queries.
 
     ```bibtex
     @misc{su2023rerope,
@@ -39,12 +39,12 @@ class ReRoPE(Scheme, name="rerope"):
     base: float = 10000.0
     layout: Layout = "half"
     bidirectional: bool | None = None
-    """Whether distances ahead are rectified too; as the model sees, unless given."""
+    """True if distances to later keys are rectified too; True for models that are not causal, unless set."""
 
     family = "rotary"
     reads = "content"
     positional = True
-    precedence = "last"  # others may not change q and k once the second rotation was made from them
+    precedence = "last"  # others may not change q and k after the second rotation is computed from them
     limits = property(
         lambda self: {"bidirectional": "distances ahead are not rectified"} if self.bidirectional is False else {}
     )
@@ -58,20 +58,20 @@ class ReRoPE(Scheme, name="rerope"):
         _check(self)
         if not 0 <= self.leak <= 1:
             raise ValueError(
-                f"The leak of 'rerope' is {self.leak}; it is a slope from 0, no leak, to 1, which is RoPE."
+                f"The leak of 'rerope' is {self.leak}; it must be a slope from 0, no leak, to 1, which is RoPE."
             )
 
     def bind(self, dims):
         check_pairs("rerope", dims.head)
         window = max(dims.trained // 8, 1) if self.window is None else self.window
-        both = not dims.causal if self.bidirectional is None else self.bidirectional
-        return dataclasses.replace(self, window=window, bidirectional=both)
+        bidirectional = not dims.causal if self.bidirectional is None else self.bidirectional
+        return dataclasses.replace(self, window=window, bidirectional=bidirectional)
 
     def query(self, p, q, info):
-        return _asked(self, q, info, self._rough(q, info), self.window * (1 - self.leak))
+        return _queries(self, q, info, self._rough(q, info), self.window * (1 - self.leak))
 
     def key(self, p, k, info):
-        return _told(self, k, info, self._rough(k, info))
+        return _keys(self, k, info, self._rough(k, info))
 
     def score(self, p, s, tile):
         return _rectified(s, tile, self.window)
@@ -81,15 +81,15 @@ class ReRoPE(Scheme, name="rerope"):
 
 
 class SelfExtend(Scheme, name="self_extend"):
-    """RoPE for near keys, and for far ones RoPE of positions in groups (Jin et al., 2024, §3).
+    """RoPE for near keys, and RoPE of grouped positions for far ones (Jin et al., 2024, §3).
 
         s_ij = q_i · R(-r_ij ω) k_j / √d,   r_ij = p_i - p_j where that is below w,
                                             ⌊p_i / G⌋ + w - w / G - ⌊p_j / G⌋ beyond
 
-    The two meet at w. As in the released code w / G is a true quotient, which need not be whole. Two rotations of each
-    token meet in `score`, and a cache keeps both. The window is a quarter of the training length unless given, and G
-    is 8, as in that code (1024 of 4096 tokens). It can multiply queries by a temperature, here `log_n + self_extend`.
-    It is causal; with `bidirectional`, a form of ours, r_ji = -r_ij, which takes a third rotation of the queries.
+    The two agree at w. As in the released code w / G is a real number, not rounded. `score` uses two rotations of each
+    token, and a cache stores both. The window is a quarter of the training length unless it is set, and G is 8, as in
+    that code (1024 of 4096 tokens). That code can multiply queries by a temperature, here `log_n + self_extend`. It is
+    causal; with `bidirectional`, our own form, r_ji = -r_ij, which needs a third rotation of the queries.
 
     ```bibtex
     @inproceedings{jin2024llm,
@@ -108,7 +108,7 @@ class SelfExtend(Scheme, name="self_extend"):
     base: float = 10000.0
     layout: Layout = "half"
     bidirectional: bool | None = None
-    """Whether keys ahead come in groups too; as the model sees, unless given."""
+    """True if later keys are grouped too; True for models that are not causal, unless set."""
 
     family = "rotary"
     reads = "content"
@@ -126,19 +126,19 @@ class SelfExtend(Scheme, name="self_extend"):
     def validate(self):
         _check(self)
         if self.group < 1:
-            raise ValueError(f"The group of 'self_extend' is a number of positions of at least 1, not {self.group}.")
+            raise ValueError(f"'self_extend' has group={self.group}; it must be at least 1 position.")
 
     def bind(self, dims):
         check_pairs("self_extend", dims.head)
         window = max(dims.trained // 4, 1) if self.window is None else self.window
-        both = not dims.causal if self.bidirectional is None else self.bidirectional
-        return dataclasses.replace(self, window=window, bidirectional=both)
+        bidirectional = not dims.causal if self.bidirectional is None else self.bidirectional
+        return dataclasses.replace(self, window=window, bidirectional=bidirectional)
 
     def query(self, p, q, info):
-        return _asked(self, q, info, self._rough(q, info), self.window - self.window / self.group)
+        return _queries(self, q, info, self._rough(q, info), self.window - self.window / self.group)
 
     def key(self, p, k, info):
-        return _told(self, k, info, self._rough(k, info))
+        return _keys(self, k, info, self._rough(k, info))
 
     def score(self, p, s, tile):
         return _rectified(s, tile, self.window)
@@ -153,13 +153,13 @@ Rectified = ReRoPE | SelfExtend
 def _check(scheme: Rectified) -> None:
     check_base(scheme.name, scheme.base)
     if scheme.window is not None and scheme.window < 1:
-        raise ValueError(f"The window of {scheme.name!r} is a distance of at least 1, not {scheme.window}.")
+        raise ValueError(f"{scheme.name!r} has window={scheme.window}; it must be a distance of at least 1.")
 
 
-def _asked(
+def _queries(
     scheme: Rectified, q: Float[Array, "L d"], position: Num[Array, " L"], rough: Float[Array, "L n"], shift: float
 ) -> tuple[Float[Array, "L d"], tuple[Float[Array, "L d"], ...]]:
-    """Queries turned for near keys, and as they meet far ones: those behind, and, where asked for, those ahead."""
+    """Queries rotated for near keys, and for far ones: earlier keys and, if bidirectional, later keys."""
     check_pairs(scheme.name, q.shape[-1])
     frequency = frequencies(q.shape[-1], scheme.base)
     jump = jnp.asarray(np.float64(shift) * frequency, rough.dtype)[None, :]
@@ -168,17 +168,17 @@ def _asked(
     return rotate(q, near, scheme.layout), tuple(rotate(q, a, scheme.layout) for a in far)
 
 
-def _told(
+def _keys(
     scheme: Rectified, k: Float[Array, "L d"], position: Num[Array, " L"], rough: Float[Array, "L n"]
 ) -> tuple[Float[Array, "L d"], Float[Array, "L d"]]:
-    """Keys turned for near queries, and for far ones."""
+    """Keys rotated for near queries, and for far ones."""
     check_pairs(scheme.name, k.shape[-1])
     near = angles(position, frequencies(k.shape[-1], scheme.base), rough.dtype)
     return rotate(k, near, scheme.layout), rotate(k, rough, scheme.layout)
 
 
 def _rectified(s: Float[Array, "Q K"], tile: Tile, window: int) -> Float[Array, "Q K"]:
-    """The score with q·k of far pairs in place of that of near ones, what other schemes added being kept."""
+    """The score with q·k of far pairs replaced; what other schemes added is kept."""
     exact = {"preferred_element_type": tile.logits.dtype, "precision": "highest"}
     products = [jnp.einsum("qd,kd->qk", q, tile.key_info, **exact) * tile.scale for q in tile.query_info]
     far, distance = products[0], tile.distance

@@ -19,9 +19,9 @@ class RoPE2D(Scheme, name="rope_2d"):
         mixed: angle_c = x f^x_{h,c} + y f^y_{h,c}
 
     "mixed" frequencies are learned, for each layer and head; they start with the lengths ω_c, the first d/4 in one
-    direction, drawn for each head, the others at right angles to it. `base` left open is the paper's: 100 for "axial",
-    10 for "mixed". The authors turn no [CLS] token: give it the position (0, 0). With `positions=None` a token's index
-    is both its x and its y.
+    random direction per head, the others at right angles to it. `base` left open is the paper's: 100 for "axial", 10
+    for "mixed". The authors do not rotate the [CLS] token: give it the position (0, 0). With `positions=None` a token's
+    index is both its x and its y.
 
     ```bibtex
     @inproceedings{heo2024rotary,
@@ -56,8 +56,8 @@ class RoPE2D(Scheme, name="rope_2d"):
             return {}
         length = jnp.asarray(frequencies(dims.head // 2, self.base), jnp.float32)
         first = jax.random.uniform(key, maxval=2 * jnp.pi)
-        ways = [jnp.stack([jnp.cos(a), jnp.sin(a)]) for a in (first, first + jnp.pi / 2)]
-        return {"frequency": jnp.concatenate([way[:, None] * length[None, :] for way in ways], -1)}
+        directions = [jnp.stack([jnp.cos(a), jnp.sin(a)]) for a in (first, first + jnp.pi / 2)]
+        return {"frequency": jnp.concatenate([d[:, None] * length[None, :] for d in directions], -1)}
 
     def query(self, p, q, info):
         _check(q.shape[-1])
@@ -72,7 +72,7 @@ class RoPE2D(Scheme, name="rope_2d"):
 
 
 def _check(head: int) -> None:
-    """Refuse a head whose pairs cannot be halved."""
+    """Refuse a head whose pairs cannot be shared equally between two axes."""
     if head % 4:
         near = " or ".join(str(n) for n in (head // 4 * 4, head // 4 * 4 + 4) if n)
         raise ValueError(f"'rope_2d' turns as many pairs for x as for y, and a head has {head} features; take {near}.")

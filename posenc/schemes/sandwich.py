@@ -11,12 +11,12 @@ from posenc.numerics.rotation import angles, frequencies
 
 
 class Sandwich(Scheme, name="sandwich"):
-    """The inner product of two sinusoidal embeddings, compressed per head, and nothing learned (Chi et al., 2023, §4).
+    """The inner product of two sinusoidal embeddings, scaled per head, without parameters (Chi et al., 2023, §4).
 
         s_ij + bias,  bias = (H / 8h) Σ_k cos((p_i - p_j) 10000^(-2k/dim)),  h = 1 … H
 
-    The sum has dim / 2 terms, from k = 0 as in sinusoidal embeddings. A released copy counts from k = 1 and takes
-    dim / 2 off, which moves every score of a row alike; `first=1` gives its frequencies.
+    The sum has dim / 2 terms, from k = 0 as in sinusoidal embeddings. A released copy counts from k = 1 and subtracts
+    dim / 2, which shifts all scores of a row equally; `first=1` gives its frequencies.
 
     ```bibtex
     @inproceedings{chi2023dissecting,
@@ -30,7 +30,7 @@ class Sandwich(Scheme, name="sandwich"):
     """
 
     dim: int = 128
-    """The width of the sinusoidal embeddings, which need not be the model's."""
+    """The width of the sinusoidal embeddings, which may differ from the model's."""
     first: Literal[0, 1] = 0
     """The index of the first frequency."""
 
@@ -41,7 +41,9 @@ class Sandwich(Scheme, name="sandwich"):
 
     def validate(self):
         if self.dim < 2 or self.dim % 2:
-            raise ValueError(f"'sandwich' pairs sines and cosines, so dim is even and at least 2, not {self.dim}.")
+            raise ValueError(
+                f"'sandwich' has dim={self.dim}; it must be even and at least 2, half sines and half cosines."
+            )
 
     def score(self, p, s, tile):
         exact, distance = bias_dtype(s), tile.distance

@@ -1,4 +1,4 @@
-"""Selective RoPE: queries and keys turned by angles that the tokens choose, and that add up along the document."""
+"""Selective RoPE: rotations by angles computed from the tokens and summed along the document."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from posenc.numerics.rotation import check_base, check_pairs, frequencies, rotat
 
 
 class SelectiveRoPE(Scheme, name="selective_rope"):
-    """Each token turns by phases of its own, which add up along the document (Movahedi et al., 2025).
+    """RoPE by phases computed from each token and summed along the document (Movahedi et al., 2025).
 
         s_ij = (R(τ φ_i) q_i) · (R(τ φ_j) k_j) / √d,   φ_i = Σ_{l ≤ i} (conv(W x̂)_l + exp(b)) σ(g · x̂_l + c)
 
     φ has d/2 phases, and τ a temperature for each: base^(-2c / d), the frequencies of RoPE, or with `spectrum="rfa"`
-    tan(π base c / (d - 2)) divided by the largest of them, for a base below 1. `learned` temperatures start there.
-    x̂ is x with the part of its width that is each head's brought to length 1 (the authors' code), so the heads divide
-    the width. W is a product of two matrices whose inner size is `rank`, the first the same for all heads; with rank 0
-    it is full, reads the head's own part alone, and its columns have one learned length. The convolution looks at
-    each token and the `kernel` - 1 before it in its document, each phase by itself, with `activation` after it; with
-    kernel 0 it is the difference of neighbours, whose sum is the phase of the token alone. The exponential stands there
-    with `bias`, the logistic factor with `gate`; with a bias and W = 0 this is RoPE.
+    tan(π base c / (d - 2)) divided by the largest of them, for a base below 1. Learned `frequencies` start there. x̂ is
+    x cut into one slice per head, each normalised to length 1 (the authors' code), so the number of heads must divide
+    the width. W is a product of two matrices of inner size `rank`, the first shared by all heads. With rank 0 it is a
+    full matrix that reads only the head's own slice, and its columns share one learned length. The convolution reads
+    each token and the `kernel` - 1 before it in its document, separately for each phase, with `activation` after it.
+    With kernel 0 it is the difference of neighbours, whose sum is the phase of the token alone. `bias` adds the term
+    exp(b), `gate` the logistic factor; with a bias and W = 0 this is RoPE.
 
-    The authors' experiments take rank 32. Their gates with an inner matrix, or with a value for each phase, are left
-    out. The sums are kept in float32: an angle is good to the sum's size times 2⁻²³. Causal, as the authors' models.
+    The authors' experiments use rank 32. Their gates with an inner matrix, or with a value for each phase, are left
+    out. The sums are kept in float32: an angle is accurate to the sum's size times 2⁻²³. Causal, as the authors'
+    models.
 
     ```bibtex
     @inproceedings{movahedi2026selective,
@@ -70,14 +71,18 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
         for name in ("rank", "kernel"):
             if getattr(self, name) < 0:
                 raise ValueError(
-                    f"The setting {name!r} of 'selective_rope' is {getattr(self, name)}; it is at least 0."
+                    f"The setting {name!r} of 'selective_rope' is {getattr(self, name)}; it must be at least 0."
                 )
         if self.activation != "none" and not self.kernel:
-            raise ValueError("'selective_rope' has no activation after a difference of neighbours; take kernel=4.")
+            raise ValueError(
+                "'selective_rope' with kernel=0 has no activation; take kernel=4, or leave activation out."
+            )
         if self.spectrum == "rope":
             check_base(self.name, self.base)
         elif not 0 < self.base < 1:
-            raise ValueError(f"The base of 'rfa' temperatures is {self.base}; it is above 0 and below 1, such as 0.9.")
+            raise ValueError(
+                f"The base of 'rfa' temperatures is {self.base}; it must be above 0 and below 1, such as 0.9."
+            )
 
     def bind(self, dims):
         self._fixed(dims.head)
@@ -138,13 +143,13 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
         return rotate(x, phases * temperature[None, :], "half")
 
     def _fixed(self, head: int) -> np.ndarray:
-        """The temperatures of a head of this width; a `ValueError` where it cannot be cut into pairs."""
+        """The fixed temperatures of a head of this width; a `ValueError` where it cannot be cut into pairs."""
         check_pairs(self.name, head)
         if self.spectrum == "rope":
             return frequencies(head, self.base)
         if head < 4:
             raise ValueError(
-                f"The lowest 'rfa' temperature is 0, so a head has two pairs at least, not {head} features."
+                f"The lowest 'rfa' temperature is 0, so a head of {head} features would not turn; take at least 4."
             )
         tangent = np.tan(np.pi * self.base * np.arange(head // 2) / (head - 2))
         return tangent / tangent[-1]
@@ -155,7 +160,7 @@ def _draw(key: PRNGKeyArray, *shape: int) -> Float[Array, ...]:
 
 
 def _unit(x: Float[Array, "L D"], heads: int) -> Float[Array, "L H D/H"]:
-    """The features of each token, each head's part of them at length 1."""
+    """The features of each token, cut into a slice for each head and normalised to length 1."""
     _check_slices(x.shape[-1], heads)
     slices = x.reshape(len(x), heads, -1)
     return slices * jax.lax.rsqrt((slices**2).sum(-1, keepdims=True) + 1e-6)
@@ -164,6 +169,6 @@ def _unit(x: Float[Array, "L D"], heads: int) -> Float[Array, "L H D/H"]:
 def _check_slices(width: int, heads: int) -> None:
     if width % heads:
         raise ValueError(
-            f"'selective_rope' cuts the width into a part for each head, and {heads} heads do not divide {width};"
+            f"'selective_rope' cuts the width into a slice for each head, and {heads} heads do not divide {width};"
             " choose a divisor."
         )

@@ -11,14 +11,14 @@ from posenc.numerics.precision import product
 
 
 class Shaw(Scheme, name="shaw"):
-    """A learned vector for each distance up to a reach, added to keys and to values (Shaw et al., 2018, §3).
+    """A learned vector for each distance up to a reach, added to keys and values (Shaw et al., 2018, §3).
 
         s_ij = q_i · (k_j + a^K_r) / √d,   o_i = Σ_j a_ij (v_j + a^V_r),   r = clip(p_j - p_i, -reach, reach)
 
-    The paper's base model has vectors of its own for each layer and head, and so have we; its large model and the
-    authors' code share them among the heads of a layer, which is `shared=True`. The paper finds the vectors on keys
-    enough (`values=False`). Vectors start as Glorot-uniform tables, as in the authors' code. Beyond the reach all
-    distances of one direction are alike.
+    As in the paper's base model each layer and head has its own vectors; its large model and the authors' code share
+    them among the heads of a layer, which is `shared=True`. The paper finds that vectors on keys suffice
+    (`values=False`). Vectors start as Glorot-uniform tables, as in the authors' code. Beyond the reach all distances of
+    one direction share a vector.
 
     ```bibtex
     @inproceedings{shaw2018self,
@@ -34,9 +34,9 @@ class Shaw(Scheme, name="shaw"):
 
     reach: int = 16
     values: bool = True
-    """Whether values have vectors too."""
+    """True if values have vectors too."""
     shared: bool = False
-    """Whether the heads of a layer share their vectors."""
+    """True if the heads of a layer share their vectors."""
 
     family = "table"
     extrapolates = "some: distances beyond the reach are alike"
@@ -45,7 +45,7 @@ class Shaw(Scheme, name="shaw"):
 
     def validate(self):
         if self.reach < 0:
-            raise ValueError(f"The reach of 'shaw' is a distance of at least 0, not {self.reach}.")
+            raise ValueError(f"'shaw' has reach={self.reach}; it must be a distance of at least 0.")
 
     def check_positions(self, p, position):
         check_whole("shaw", position)
@@ -66,11 +66,11 @@ class Shaw(Scheme, name="shaw"):
         return {name: glorot(k, shape) for name, k in zip(names, jax.random.split(key, len(names)), strict=True)}
 
     def query(self, p, q, info):
-        return q, product(q, p["key"].T)  # its word on every clipped distance
+        return q, product(q, p["key"].T)  # its score of every clipped distance
 
     def score(self, p, s, tile):
-        word = (tile.query_info * tile.scale).astype(s.dtype)
-        return s + jnp.take_along_axis(word, self._clipped(tile.distance), 1)
+        by_distance = (tile.query_info * tile.scale).astype(s.dtype)
+        return s + jnp.take_along_axis(by_distance, self._clipped(tile.distance), 1)
 
     def value_bias(self, p, a, tile):
         r = self._clipped(tile.distance)

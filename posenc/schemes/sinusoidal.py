@@ -17,14 +17,13 @@ class Sinusoidal(Scheme, name="sinusoidal"):
 
         x'_i = x_i + E[p_i],   E[p, 2k] = sin(p ω_k),   E[p, 2k+1] = cos(p ω_k),   ω_k = base^(-2k / D)
 
-    Three forms are in use. `layout` "interleaved" is the paper's; "halves" has all sines first (tensor2tensor, fairseq,
-    Marian, DeepMind), which is the same up to a permutation of features. `spacing` "t2t" divides exponents by n - 1,
-    n = ⌊D/2⌋, so that the slowest wavelength is 2π base (tensor2tensor, fairseq), which is another function.
-    An odd width has one sine more than cosines (Marian), and with "t2t" a last feature of zeros (tensor2tensor).
+    Three forms are in use. `layout="interleaved"` is the paper's; "halves" has all sines first (tensor2tensor, fairseq,
+    Marian, DeepMind), which is the same up to a permutation of features. `spacing="t2t"` divides exponents by n - 1,
+    n = ⌊D/2⌋, so that the longest wavelength is 2π base (tensor2tensor, fairseq), which is a different function. An odd
+    width has one more sine than cosines (Marian), and with "t2t" a last feature of zeros (tensor2tensor).
 
     The authors multiply x by √D first; that is left to the model. `learned_scale` multiplies E by a learned number that
-    starts at D^(-1/2) (Hua et al., 2022). Positions may be real or negative, and lie below 2^31: there angles are exact
-    to float32.
+    starts at D^(-1/2) (Hua et al., 2022). Positions may be real or negative; below 2^31 angles are exact to float32.
 
     ```bibtex
     @inproceedings{vaswani2017attention,

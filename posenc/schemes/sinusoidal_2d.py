@@ -10,14 +10,13 @@ from posenc.numerics.rotation import angles
 
 
 class Sinusoidal2D(Scheme, name="sinusoidal_2d"):
-    """Waves over the plane, each of a length and a direction of its own, added to the input (Likhomanenko et al., 2021,
-    §3).
+    """Plane waves, each with its own wavelength and direction, added to the input (Likhomanenko et al., 2021, §3).
 
         x'_i = x_i + [cos φ_i ‖ sin φ_i],   φ_ic = π ρ_c (cos(c) u_i + sin(c) w_i),   ρ_c = 10^(c / (D/2 - 1)),  c < D/2
 
-    (u, w) is a token's place in the plane, from -1 to 1 across the image in the paper: `augment` with center "unit".
-    The directions are c radians. Written after the third-party code that the tests compare with; as there, the model
-    multiplies x by √D first if it does. Positions are pairs, whole or real.
+    (u, w) is a token's position in the plane, from -1 to 1 across the image in the paper: `augment` with center "unit".
+    The directions are c radians. It follows the third-party code that the tests compare with, where the model may
+    multiply x by √D first. Positions are pairs of integers or real numbers.
 
     ```bibtex
     @inproceedings{likhomanenko2021cape,
@@ -51,5 +50,5 @@ class Sinusoidal2D(Scheme, name="sinusoidal_2d"):
 def _pairs(width: int) -> int:
     """Half the width; a `ValueError` where cosines and sines cannot share it."""
     if width % 2:
-        raise ValueError(f"'sinusoidal_2d' pairs cosines and sines, so the width is even, not {width}.")
+        raise ValueError(f"'sinusoidal_2d' pairs cosines and sines, so the width must be even, not {width}.")
     return width // 2

@@ -1,4 +1,4 @@
-"""Stick-breaking: from the query backwards, each key takes a share of what is left."""
+"""Stick-breaking: from the query backwards, each key takes a share of the remaining weight."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from posenc.core.scheme import Scheme
 
 
 class StickBreaking(Scheme, name="stick_breaking"):
-    """A stick broken from the query backwards: each key takes a share of what nearer ones left, so order is in the
-    weights and no softmax is needed (Tan et al., 2025, §2).
+    """A stick broken from the query backwards: each key takes a share of the weight that nearer keys left, so weights
+    depend on order and softmax is not needed (Tan et al., 2025, §2).
 
         a_ij = β_ij Π_{j < l < i} (1 - β_il),   β_ij = σ(q_i · k_j / √d),   j < i
 
-    A token does not see itself, and what no key took is dropped: the weights of a row add up to less than 1, those of
-    the first to 0. With `remainder` the token's own value receives the rest, an option of the authors' models. With
-    `current` the token itself is the first to take its share (`attend_current` in their code). "Before" is by index,
-    not by position, and only among the keys that the query sees.
+    A token does not attend to itself, and the remaining weight is dropped: the weights of a row sum to less than 1,
+    those of the first row to 0. With `remainder` the token's own value receives the rest, an option of the authors'
+    models. With `current` the token itself is the first key to take a share (`attend_current` in their code). The order
+    of keys is by index, not by position, and only visible keys count.
 
     ```bibtex
     @inproceedings{tan2025scaling,
@@ -43,9 +43,9 @@ class StickBreaking(Scheme, name="stick_breaking"):
     samples = ({"remainder": True}, {"remainder": True, "current": True})
 
     def normalize(self, p, s, tile):
-        own = tile.ki[None, :] == tile.qi[:, None]
-        takes = tile.visible & (self.current | ~own)
+        itself = tile.ki[None, :] == tile.qi[:, None]
+        takes = tile.visible & (self.current | ~itself)
         leaves = jax.lax.cumsum(jnp.where(takes, jax.nn.log_sigmoid(-s), 0), 1, reverse=True)
         left = jnp.pad(leaves[:, 1:], ((0, 0), (0, 1)))  # by the keys between this one and the query
         a = jnp.where(takes, jnp.exp(jax.nn.log_sigmoid(s) + left), 0)
-        return a + jnp.where(tile.visible & own, jnp.exp(leaves[:, :1]), 0) if self.remainder else a
+        return a + jnp.where(tile.visible & itself, jnp.exp(leaves[:, :1]), 0) if self.remainder else a

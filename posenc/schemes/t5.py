@@ -16,10 +16,10 @@ class T5(Scheme, name="t5"):
 
         s_ij = q_i · k_j + t_h[bucket(p_i - p_j)],   no division by √d
 
-    All layers share one table. Where the future is seen, half of the buckets are for the keys after the query; else
-    they all are for the past, and the future, which must then be masked, falls into bucket 0. The authors round a
-    float32 logarithm on the device; here the buckets are whole-number thresholds from the host, equal to theirs at
-    every distance. The initial table is N(0, 1 / width), as in the authors' later code.
+    All layers share one table. With `bidirectional` half of the buckets are for keys after the query; otherwise all are
+    for the past, and keys after the query, which must then be masked, fall into bucket 0. The authors round a float32
+    logarithm on the device; here buckets are integer thresholds computed on the host, equal to theirs at every
+    distance. The initial table is N(0, 1 / width), as in the authors' later code.
 
     ```bibtex
     @article{raffel2020exploring,
@@ -38,7 +38,7 @@ class T5(Scheme, name="t5"):
     reach: int = 128
     """The distance from which all keys share a bucket."""
     bidirectional: bool | None = None
-    """Whether keys after the query have buckets of their own; as the model sees, unless given."""
+    """True if keys after the query have their own buckets; True for models that are not causal, unless set."""
 
     family = "table"
     extrapolates = "some: 1.5 to 2 times the length on copy-like tasks (Kazemnejad et al., 2023)"
@@ -53,17 +53,19 @@ class T5(Scheme, name="t5"):
     samples = ({"bidirectional": True, "buckets": 8, "reach": 6}, {"bidirectional": False, "buckets": 4, "reach": 5})
 
     def validate(self):
-        side = "buckets, half of them on each side," if self.bidirectional else "buckets"
+        side = ", half of them on each side" if self.bidirectional else ""
         least = 4 if self.bidirectional else 2
         if self.buckets < least or self.buckets % least:
-            raise ValueError(f"'t5' takes {side} in a multiple of {least}, not {self.buckets}.")
+            raise ValueError(f"'t5' has buckets={self.buckets}; it must be a multiple of {least}{side}.")
         exact = self.buckets // least
         if self.reach <= exact:
-            raise ValueError(f"'t5' has {exact} exact distances, so reach is more than that, not {self.reach}.")
+            raise ValueError(
+                f"'t5' has reach={self.reach}; it must be more than the {exact} distances with their own bucket."
+            )
 
     def bind(self, dims):
-        both = self.bidirectional if self.bidirectional is not None else not dims.causal
-        return dataclasses.replace(self, bidirectional=both)
+        bidirectional = self.bidirectional if self.bidirectional is not None else not dims.causal
+        return dataclasses.replace(self, bidirectional=bidirectional)
 
     def check_positions(self, p, position):
         check_whole("t5", position)
@@ -75,5 +77,5 @@ class T5(Scheme, name="t5"):
         return 1.0
 
     def score(self, p, s, tile):
-        place = bucket(tile.distance, self.buckets, self.reach, self.bidirectional)
-        return s + p["table"].astype(bias_dtype(s))[place]
+        row = bucket(tile.distance, self.buckets, self.reach, self.bidirectional)
+        return s + p["table"].astype(bias_dtype(s))[row]

@@ -1,4 +1,4 @@
-"""TAPA: attention with a phase that two tokens make between them."""
+"""TAPA: attention with a phase computed from the content of both tokens."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from posenc.core.scheme import Scheme
 
 
 class TAPA(Scheme, name="tapa"):
-    """A part of each query and key makes an amplitude, the rest a phase that grows with distance (Wang et al., 2025,
+    """A part of each query and key gives an amplitude, the rest a phase that grows with distance (Wang et al., 2025,
     §3, eq. 12).
 
         s_ij = q_A · k_A / √(θ d) · cos(2π |p_i - p_j|^α q_P · k_P / √((1 - θ) d)),   q = (q_A, q_P),  k = (k_A, k_P)
 
-    `share` is θ, the part of the features that the amplitude takes. At distance 0, and where the phases are 0, it is
+    `share` is θ, the part of the features that gives the amplitude. At distance 0, and where the phases are 0, it is
     attention without positions. Written from the paper; its authors released no code. Their form with a linear phase,
     which they found worse, is left out.
 
@@ -39,9 +39,9 @@ class TAPA(Scheme, name="tapa"):
 
     def validate(self):
         if not self.alpha > 0:
-            raise ValueError(f"The power of the distance, alpha of 'tapa', is above 0, not {self.alpha}.")
+            raise ValueError(f"'tapa' has alpha={self.alpha}; this power of the distance must be above 0.")
         if not 0 < self.share < 1:
-            raise ValueError(f"The share of 'tapa' is {self.share}; it is above 0 and below 1, such as 0.5.")
+            raise ValueError(f"The share of 'tapa' is {self.share}; it must be above 0 and below 1, such as 0.5.")
 
     def bind(self, dims):
         self._amplitude(dims.head)
@@ -65,10 +65,10 @@ class TAPA(Scheme, name="tapa"):
         return s * self.share**-0.5 * jnp.cos(2 * np.pi * turns)
 
     def _amplitude(self, head: int) -> int:
-        """The features of the amplitude; a `ValueError` where there is no such number of them."""
+        """The number of features of the amplitude; a `ValueError` where it is not a whole number."""
         n = round(self.share * head)
         if abs(n - self.share * head) > 1e-6 or not 0 < n < head:
             near = min(max(n, 1), head - 1)
-            hint = f"take share={near / head:.6g}" if head > 1 else "a head has at least 2"
-            raise ValueError(f"'tapa' cannot part {head} features of a head at {self.share} of them; {hint}.")
+            hint = f"take share={near / head:.6g}" if head > 1 else "take a head of at least 2"
+            raise ValueError(f"'tapa' cannot split {head} features of a head at share={self.share}; {hint}.")
         return n

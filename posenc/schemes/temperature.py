@@ -1,4 +1,4 @@
-"""Temperatures: queries multiplied by a number that grows with what they can see, so that attention stays sharp."""
+"""Temperatures: queries multiplied by a number that grows with the number of keys, so that attention stays sharp."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class LogN(Scheme, name="log_n"):
 
         q'_i = q_i · max(1, log(p_i + 1) / log L)
 
-    The entropy of attention then stays what it was in training. n is the position plus one, as in Su's code; without a
-    causal mask that is not the number of keys, for which there is `ssmax`. L is `trained`, filled from the model.
+    The entropy of attention then stays about what it was in training. n is the position plus one, as in Su's code;
+    without a causal mask that is not the number of keys, which `ssmax` uses. L is `trained`, filled from the model.
 
     ```bibtex
     @inproceedings{chiang2022overcoming,
@@ -50,12 +50,12 @@ class LogN(Scheme, name="log_n"):
 
 
 class SSMax(Scheme, name="ssmax"):
-    """Queries multiplied by s log n, with n the keys they see and s learned for each head (Nakanishi, 2025, §2).
+    """Queries multiplied by s log n, with n visible keys and s learned for each head (Nakanishi, 2025, §2).
 
         q'_i = q_i · s_h log n_i
 
-    The paper leaves open where s starts. Here it is 1 / log L for the training length L: a query that sees L keys
-    begins with ordinary softmax. n counts the keys of the query's own row, whatever the mask, window or packing.
+    The paper leaves the initial s open. Here it is 1 / log L for the training length L, so that a query with L visible
+    keys starts with ordinary softmax. n counts the visible keys of each query, with any mask, window or packing.
 
     ```bibtex
     @misc{nakanishi2025scalable,
@@ -83,7 +83,7 @@ class SSMax(Scheme, name="ssmax"):
 
     def query(self, p, q, info):
         exact = bias_dtype(q)
-        # a query that sees nothing is multiplied by 0, not by log 0
+        # a query without visible keys is multiplied by 0, not by log 0
         return _multiply(q, p["s"].astype(exact) * jnp.log(jnp.maximum(info, 1).astype(exact))), info
 
 
@@ -92,7 +92,7 @@ class Llama4(Scheme, name="llama4"):
 
         q'_i = q_i · (1 + strength · log(1 + ⌊(p_i + 1) / floor⌋))
 
-    The authors use it on layers without rotation only: `[rope, rope, rope, llama4]`.
+    The authors use it only on layers without rotation: `[rope, rope, rope, llama4]`.
 
     ```bibtex
     @misc{meta2025llama4,
@@ -114,7 +114,9 @@ class Llama4(Scheme, name="llama4"):
 
     def validate(self):
         if self.floor < 1:
-            raise ValueError(f"The setting 'floor' of 'llama4' is {self.floor}; it is a whole number of at least 1.")
+            raise ValueError(
+                f"The setting 'floor' of 'llama4' is {self.floor}; it must be a whole number of at least 1."
+            )
 
     def query(self, p, q, info):
         steps = jnp.maximum((info + 1) // self.floor, 0).astype(bias_dtype(q))
@@ -126,7 +128,7 @@ def _multiply(q: Float[Array, "L d"], factor: Float[Array, " L"]) -> Float[Array
 
 
 def _log_of(name: str, trained: int) -> float:
-    """log L, refused where it is zero."""
+    """log L; a `ValueError` where it is zero."""
     if trained < 2:
-        raise ValueError(f"{name!r} divides by the logarithm of the training length, {trained}; it is 2 at least.")
+        raise ValueError(f"{name!r} divides by the logarithm of the training length, {trained}; it must be at least 2.")
     return math.log(trained)

@@ -1,4 +1,4 @@
-"""Transformer-XL: content and position meet in four terms, two of them with biases in the query's place."""
+"""Transformer-XL: four terms of content and position, two of them with a learned bias instead of the query."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from posenc.numerics.rotation import angles, check_base, frequencies
 
 
 class TransformerXL(Scheme, name="transformer_xl"):
-    """Keys meet the query's content and a learned bias, sinusoids of the distance meet both again (Dai et al., 2019,
-    §3.3).
+    """The query and learned biases score both the keys and sinusoids of the distance (Dai et al., 2019, §3.3).
 
         s_ij = ((q_i + u_h) · k_j + (q_i + v_h) · W_h R_{i-j}) / √d
 
-    R_{i-j} turns by an angle for each pair of its features, and a turn by i - j is a turn by i undone by j. So the
-    second product is made by widening query and key by as many features as the model has, with no array of distances
-    and none of the authors' shifting, whose future entries belong to other rows. What is widened rounds as the model's
-    type does. As in the authors' code R is all sines, then all cosines; u and v are the same in all layers, W is each
-    layer's own.
+    Sinusoids of i - j are products of those of i and of j. So the second product is computed by widening query and key
+    by as many features as the model has, without an array of distances and without the authors' shifting, whose entries
+    for future keys come from other rows. The added features are rounded to the model's type. As in the authors' code R
+    is all sines, then all cosines; u and v are shared by all layers, W is not.
 
-    `form` "scored" makes the second product from the distance of each pair instead, for distances that no positions
-    have: those that Ruoss et al. (2023) draw (`random_sorted`, over "distances"). It costs an array of as many features
-    as the model has for each pair of tokens.
+    `form="scored"` computes the second product from the distance of each pair instead, for sampled distances that do
+    not come from positions (Ruoss et al., 2023: `random_sorted` over "distances"). It costs an array of as many
+    features as the model has for each pair of tokens.
 
     ```bibtex
     @inproceedings{dai2019transformer,
@@ -55,7 +53,7 @@ class TransformerXL(Scheme, name="transformer_xl"):
 
     def bind(self, dims):
         if dims.width % 2:
-            raise ValueError(f"'transformer_xl' pairs sines and cosines, so the width is even, not {dims.width}.")
+            raise ValueError(f"'transformer_xl' pairs sines and cosines, so the width must be even, not {dims.width}.")
         return self
 
     def overrides(self, *hooks):
@@ -67,8 +65,8 @@ class TransformerXL(Scheme, name="transformer_xl"):
         return {"u": draw(u, dims.head), "v": draw(v, dims.head), "w": draw(w, dims.width, dims.head)}
 
     def query(self, p, q, info):
-        met = jnp.matmul(q + p["v"][None, :].astype(q.dtype), p["w"].T.astype(q.dtype), precision="highest")
-        sines, cosines = jnp.split(met, 2, -1)
+        projected = jnp.matmul(q + p["v"][None, :].astype(q.dtype), p["w"].T.astype(q.dtype), precision="highest")
+        sines, cosines = jnp.split(projected, 2, -1)
         if self.form == "scored":
             return q + p["u"][None, :].astype(q.dtype), (sines, cosines)
         sin, cos = self._turns(p, info, q)
@@ -88,11 +86,11 @@ class TransformerXL(Scheme, name="transformer_xl"):
         turns = frequencies(p["w"].shape[0], self.base)
         angle = angles(tile.distance.reshape(-1), turns, exact).reshape(*tile.distance.shape, -1)
         sines, cosines = (a.astype(exact) for a in tile.query_info)
-        met = sum(
+        second = sum(
             jnp.einsum("qn,qkn->qk", part, wave(angle), precision="highest")
             for part, wave in ((sines, jnp.sin), (cosines, jnp.cos))
         )
-        return s + tile.scale * met.astype(s.dtype)
+        return s + tile.scale * second.astype(s.dtype)
 
     def _turns(
         self, p: dict, position: Num[Array, " L"], like: Array

@@ -1,4 +1,4 @@
-"""TUPE: positions meet positions, by projections of their own, once for all layers."""
+"""TUPE: scores between positions, by separate projections, added to those of content."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ EPS = 1e-5
 
 
 class TUPE(Scheme, name="tupe"):
-    """Content meets content and positions meet positions, untied from one another (Ke et al., 2021, §3).
+    """Separate scores of content with content and of position with position (Ke et al., 2021, §3).
 
         s_ij = q_i · k_j / √(2d) + (n(p_i) U_h) · (n(p_j) V_h) / √(2d) + t_h[bucket(p_i - p_j)]
 
-    p is a learned table, n a layer norm, U and V have biases as in the authors' code, and all layers share all of it.
-    The second term is made by widening query and key by d features, with no array of pairs; what is widened rounds as
-    the model's type does. `buckets` other than 0 adds T5's bias as in TUPE-R, half of them for keys after the query
-    whatever the model sees.
+    p is a learned table, n a layer norm, U and V have biases as in the authors' code, and all layers share all of them.
+    The second term is computed by widening query and key by d features, without an array of pairs; the added features
+    are rounded to the model's type. `buckets` other than 0 adds T5's bias as in TUPE-R, half of them for keys after the
+    query, in causal models too.
 
-    `reset` is for models whose position 0 is [CLS], as the authors' are, and which they always set: its row of the
-    second term is one number and its column another, so that it is near no place. As in their code the two numbers are
-    those of rows 0 and 1 of the table with themselves, other tokens start at row 2, and two buckets more than T5's
-    serve [CLS]: one that no distance uses, and one added. p, U, V and t start as N(0, 0.02²), biases at 0, as theirs.
+    `reset` is for models whose position 0 is [CLS], as the authors' are; they always set it. The second term then has
+    one constant in the row of [CLS] and another in its column, so that [CLS] is not close to any position. As in their
+    code the two constants are the scores of rows 0 and 1 of the table with themselves, other tokens start at row 2, and
+    [CLS] uses two buckets: one that no distance uses, and an additional one. p, U, V and t start as N(0, 0.02²), biases
+    at 0, as theirs.
 
     ```bibtex
     @inproceedings{ke2021rethinking,
@@ -56,13 +57,14 @@ class TUPE(Scheme, name="tupe"):
     def validate(self):
         if self.buckets and (self.buckets < 4 or self.buckets % 4):
             raise ValueError(
-                f"'tupe' takes buckets, half of them on each side, in a multiple of 4, not {self.buckets}."
+                f"'tupe' has buckets={self.buckets}; it must be a multiple of 4, half of them on each side."
             )
         if not self.buckets and self.reach != type(self).reach:
-            raise ValueError("'tupe' without buckets has no reach; give buckets=32, or leave reach out.")
+            raise ValueError("'tupe' without buckets does not use reach; give buckets=32, or leave reach out.")
         if self.buckets and self.reach <= self.buckets // 4:
             raise ValueError(
-                f"'tupe' has {self.buckets // 4} exact distances, so reach is more than that, not {self.reach}."
+                f"'tupe' has reach={self.reach}; it must be more than the {self.buckets // 4} distances with their own"
+                " bucket."
             )
 
     def overrides(self, *hooks):
@@ -95,11 +97,11 @@ class TUPE(Scheme, name="tupe"):
     def score(self, p, s, tile):
         if not self.buckets:
             return s
-        place = bucket(tile.distance, self.buckets, self.reach, True)
+        row = bucket(tile.distance, self.buckets, self.reach, True)
         if self.reset:
-            place = jnp.where(tile.key_info[None, :] == 0, self.buckets, place)
-            place = jnp.where(tile.query_info[:, None] == 0, self.buckets // 2, place)
-        return s + p["bias"].astype(bias_dtype(s))[place]
+            row = jnp.where(tile.key_info[None, :] == 0, self.buckets, row)
+            row = jnp.where(tile.query_info[:, None] == 0, self.buckets // 2, row)
+        return s + p["bias"].astype(bias_dtype(s))[row]
 
     def _widened(self, p: dict, x: Float[Array, "L d"], position: Int[Array, " L"], side: str) -> Float[Array, "L e"]:
         p = {name: jnp.asarray(a, bias_dtype(x)) for name, a in p.items()}
@@ -108,12 +110,12 @@ class TUPE(Scheme, name="tupe"):
             return jnp.concatenate([x, at.astype(x.dtype)], -1)
         row, column = (_project(p, p["table"][:2], "query") * _project(p, p["table"][:2], "key")).sum(-1)
         cls = (position == 0)[:, None]
-        # a query says in two features whether it is [CLS], and a key says what it is worth to either kind
+        # two features select, for queries that are [CLS] and for others, one of the two constants of each key
         if side == "query":
-            told = [cls, ~cls]
+            constants = [cls, ~cls]
         else:
-            told = [jnp.broadcast_to(row, cls.shape), jnp.where(cls, column, 0)]
-        wide = [jnp.where(cls, 0, at), *told]
+            constants = [jnp.broadcast_to(row, cls.shape), jnp.where(cls, column, 0)]
+        wide = [jnp.where(cls, 0, at), *constants]
         return jnp.concatenate([x, *(a.astype(x.dtype) for a in wide)], -1)
 
 

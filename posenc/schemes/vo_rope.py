@@ -1,4 +1,4 @@
-"""VO-RoPE: values turned by their position, and outputs turned back."""
+"""VO-RoPE: values rotated by their position, and outputs rotated back."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from posenc.numerics.rotation import Layout, angles, check_base, check_pairs, fr
 
 
 class VORoPE(Scheme, name="vo_rope"):
-    """RoPE on values, undone on outputs, so that a value's turn says how far away it was (Su, 2025, "the second type of
-    rotary position encoding").
+    """RoPE on values, undone on outputs, so that each value arrives rotated by its distance (Su, 2025, "the second type
+    of rotary position encoding").
 
         o_i = R(-p_i) Σ_j a_ij R(p_j) v_j = Σ_j a_ij R(p_j - p_i) v_j
 
-    Queries and keys are turned too, as in RoPE, unless `queries_and_keys=False`, which leaves the weights a_ij to other
-    schemes, or to content alone. R is RoPE's, with its `base` and `layout`; values may have another width than keys.
-    Written from the equations of a blog: no authors' code was found.
+    Queries and keys are rotated too, as in RoPE, unless `queries_and_keys=False`, which leaves the weights a_ij to
+    other schemes, or to content alone. R is RoPE's, with its `base` and `layout`; the width of values may differ from
+    that of keys. Written from the equations of a blog: no authors' code was found.
 
     ```bibtex
     @misc{su2025second,
@@ -43,8 +43,8 @@ class VORoPE(Scheme, name="vo_rope"):
         return self
 
     def overrides(self, *hooks):
-        still = () if self.queries_and_keys else ("query", "key")
-        return Scheme.overrides(self, *(h for h in hooks if h not in still))
+        unused = () if self.queries_and_keys else ("query", "key")
+        return Scheme.overrides(self, *(h for h in hooks if h not in unused))
 
     def query(self, p, q, info):
         return (self._turned(q, info, 1) if self.queries_and_keys else q), info
@@ -58,6 +58,6 @@ class VORoPE(Scheme, name="vo_rope"):
     def output(self, p, o, info):
         return self._turned(o, info, -1)
 
-    def _turned(self, x: Array, position: Num[Array, " L"], way: int) -> Array:
+    def _turned(self, x: Array, position: Num[Array, " L"], sign: int) -> Array:
         check_pairs("vo_rope", x.shape[-1])
-        return rotate(x, way * angles(position, frequencies(x.shape[-1], self.base), bias_dtype(x)), self.layout)
+        return rotate(x, sign * angles(position, frequencies(x.shape[-1], self.base), bias_dtype(x)), self.layout)

@@ -20,12 +20,12 @@ class XPos(Scheme, name="xpos"):
 
     B is `scale_base`: left open it is half the training length, the authors' proportion (512 of 1024 tokens).
 
-    The authors' code measures p in ζ from the middle of the sequence, so that the middle moves while it grows and
-    cached keys become wrong; only differences matter to the scores, so here p is the position itself. Factors then
-    leave float32 at about p = 64 B: such positions are refused, and NaN inside jit. Float16 holds no more than a
-    seventh of that, so queries and keys of float16 are refused: take bfloat16.
+    The authors' code measures p in ζ from the middle of the sequence, which moves as the sequence grows, so that cached
+    keys become wrong. Scores depend on differences only, so here p is the position itself. The factors then overflow
+    float32 at about p = 64 B: such positions are refused, and NaN inside jit. Float16 overflows at a seventh of that,
+    so float16 queries and keys are refused: use bfloat16.
 
-    Towards keys that come after the query ζ^((p_i - p_j) / B) grows without bound: causal only, as its authors use it.
+    For keys after the query ζ^((p_i - p_j) / B) grows without bound: it is causal only, as its authors use it.
 
     ```bibtex
     @inproceedings{sun2023length,
@@ -52,9 +52,7 @@ class XPos(Scheme, name="xpos"):
     def validate(self):
         check_base("xpos", self.base)
         if self.gamma <= 0 or (self.scale_base is not None and self.scale_base <= 0):
-            raise ValueError(
-                f"'xpos' has gamma={self.gamma} and scale_base={self.scale_base}; both are above 0, as 0.4 and 512."
-            )
+            raise ValueError(f"'xpos' has gamma={self.gamma} and scale_base={self.scale_base}; both must be above 0.")
 
     def bind(self, dims):
         check_pairs("xpos", dims.head)
@@ -65,11 +63,11 @@ class XPos(Scheme, name="xpos"):
         if isinstance(position, jax.core.Tracer) or not position.size:
             return
         far = float(np.max(np.abs(np.asarray(position, float))))
-        # e^80 leaves a query of size e^8 its place in float32
+        # e^80 leaves room in float32 for a query of size e^8
         reach = 80 * self.scale_base / np.log((1 + self.gamma) / self.gamma)
         if far > reach:
             raise ValueError(
-                f"At position {far:.0f} the factors of 'xpos' with scale_base={self.scale_base} leave float32; go to"
+                f"At position {far:.0f} the factors of 'xpos' with scale_base={self.scale_base} overflow float32; go to"
                 f" {reach:.0f} at most, or take a larger scale_base."
             )
 
@@ -83,7 +81,7 @@ class XPos(Scheme, name="xpos"):
         d, exact = x.shape[-1], bias_dtype(x)
         check_pairs("xpos", d)
         if x.dtype == jnp.float16:
-            raise TypeError("The factors of 'xpos' leave float16; give queries and keys as bfloat16 or float32.")
+            raise TypeError("The factors of 'xpos' overflow float16; give queries and keys as bfloat16 or float32.")
         decay = np.log((np.arange(0, d, 2) / d + self.gamma) / (1 + self.gamma)) / self.scale_base
         grown = jnp.exp(jnp.outer(sign * position.astype(exact), jnp.asarray(decay, exact)))
         angle = angles(position, frequencies(d, self.base), exact)

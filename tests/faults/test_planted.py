@@ -19,6 +19,7 @@ FUTURE, DECODE, ORDER, SUMS = (
 )
 MASKS, ATTENTION, SIDES = "posenc.core.masks:", "posenc.attention.attend:", "posenc.attention.sides:"
 KERNELS, SCHEMES = "posenc.attention.kernels.", "posenc.schemes."
+ANGLES = "posenc.numerics.rotary:angles_of"
 SCANS = "posenc.numerics.segment_scans:"
 
 FAULTS = {
@@ -139,10 +140,11 @@ FAULTS = {
         SCANS + "total", "jnp.where(begun, sums, sums + so_far.astype(sums.dtype)[None])", "sums", "fox", DECODE
     ),
     "angles are bfloat16 in a bfloat16 model": Fault(
-        SCHEMES + "rope:RoPE._turned", "bias_dtype(x)", "x.dtype", "rope", "queries_and_keys_are_rounded_once"
+        ANGLES, "jnp.promote_types(x.dtype, jnp.float32)", "x.dtype",
+        "rope", "queries_and_keys_are_rounded_once"
     ),
     "positions are bfloat16 in a bfloat16 model": Fault(
-        SCHEMES + "rope:RoPE._turned", "angles(position,", "angles(position.astype(x.dtype),",
+        ANGLES, "angles(position,", "angles(position.astype(x.dtype),",
         "rope", "bfloat16_loses_no_position",
     ),
     "a score that multiplies is declared to read distance": Fault(
@@ -153,16 +155,17 @@ FAULTS = {
         "alibi", "without_positions_order_is_unseen",
     ),
     "positions are dropped": Fault(
-        SCHEMES + "rope:RoPE._turned", "angles(position,", "angles(position * 0,",
+        ANGLES, "angles(position,", "angles(position * 0,",
         "rope", "with_positions_order_is_seen",
     ),
     "a setting grows with the longest sequence seen": Fault(
-        SCHEMES + "rope:RoPE._turned", "fixed = self._fixed(x.shape[-1])",
-        "SEEN.append(x.shape[0]); fixed = self._fixed(x.shape[-1]) / max(SEEN)", "rope", "no_state_is_kept",
+        ANGLES, 'frequency = p.get("frequency", frequencies_of(scheme, x.shape[-1]))',
+        "SEEN.append(x.shape[0]); frequency = frequencies_of(scheme, x.shape[-1]) / max(SEEN)",
+        "rope", "no_state_is_kept",
     ),
     "frequencies depend on the length": Fault(
-        SCHEMES + "rope:RoPE._turned", "fixed = self._fixed(x.shape[-1])",
-        "fixed = self._fixed(x.shape[-1]) / x.shape[0]", "rope", "no_state_is_kept",
+        ANGLES, "frequencies_of(scheme, x.shape[-1])",
+        "frequencies_of(scheme, x.shape[-1]) / x.shape[0]", "rope", "no_state_is_kept",
     ),
     "a table has no gradient": Fault(
         SCHEMES + "shaw:Shaw.score", "(tile.query_info * tile.scale)",

@@ -132,8 +132,8 @@ class TestSelectiveRoPE:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("selective_rope(rank=-1)", "'rank' of 'selective_rope' is -1; it is at least 0"),
-            ("selective_rope(kernel=-2)", "'kernel' of 'selective_rope' is -2; it is at least 0"),
+            ("selective_rope(rank=-1)", "'rank' of 'selective_rope' is -1; it must be at least 0"),
+            ("selective_rope(kernel=-2)", "'kernel' of 'selective_rope' is -2; it must be at least 0"),
             ("selective_rope(kernel=0, activation='silu')", "no activation after a difference"),
             ("selective_rope(base=1)", "base of 'selective_rope' is 1.0"),
             ("selective_rope(spectrum='rfa')", "above 0 and below 1, such as 0.9"),
@@ -205,7 +205,7 @@ class TestCARoPE:
         np.testing.assert_allclose(np.diff(c, axis=0)[0], [1, base**-0.5], rtol=1e-4)
 
     def test_what_has_no_meaning_is_refused(self):
-        with pytest.raises(ValueError, match=r"base of 'carope' is 0\.5; it is above 1"):
+        with pytest.raises(ValueError, match=r"base of 'carope' is 0\.5; it must be above 1"):
             posenc.parse("carope(base=0.5)")
         with pytest.raises(ValueError, match="first, which is 0 or 1, not 2"):
             posenc.parse("carope(first=2)")

@@ -60,8 +60,8 @@ def test_every_parameter_gets_a_gradient():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ("axes=0", "'axes' of 'fourier' is 0; it is at least 1"),
-        ("hidden=0", "'hidden' of 'fourier' is 0; it is at least 1"),
+        ("axes=0", "'axes' of 'fourier' is 0; it must be at least 1"),
+        ("hidden=0", "'hidden' of 'fourier' is 0; it must be at least 1"),
         ("features=7", "its features are even, not 7"),
         ("features=0", "its features are even, not 0"),
         ("gamma=0.0", "a width above 0, not 0.0"),

@@ -109,7 +109,7 @@ def test_weights_start_small_and_biases_at_zero():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ("axes=0", "'axes' of 'log_cpb' is 0; it is at least 1"),
+        ("axes=0", "'axes' of 'log_cpb' is 0; it must be at least 1"),
         ("hidden=0", "'hidden' of 'log_cpb' is 0"),
         ("depth=0", "'depth' of 'log_cpb' is 0"),
         ("reach=0.0", "a distance above 0, not 0.0"),

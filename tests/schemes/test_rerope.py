@@ -201,8 +201,8 @@ def test_planted_faults_are_noticed(fault, monkeypatch):
         ("rerope(window=0)", "window of 'rerope' is a distance of at least 1, not 0"),
         ("self_extend(window=-1)", "window of 'self_extend' is a distance of at least 1, not -1"),
         ("self_extend(group=0)", "group of 'self_extend' is a number of positions of at least 1, not 0"),
-        ("rerope(leak=-0.1)", "leak of 'rerope' is -0.1; it is a slope from 0, no leak, to 1"),
-        ("rerope(leak=4.0)", "leak of 'rerope' is 4.0; it is a slope from 0"),
+        ("rerope(leak=-0.1)", "leak of 'rerope' is -0.1; it must be a slope from 0, no leak, to 1"),
+        ("rerope(leak=4.0)", "leak of 'rerope' is 4.0; it must be a slope from 0"),
         ("rerope(base=0.0)", "base of 'rerope'"),
         ("self_extend(base=1.0)", "base of 'self_extend'"),
     ],
@@ -278,8 +278,8 @@ def test_penalties_after_tapa_are_added_to_what_it_makes():
     ("text", "why"),
     [
         ("tapa(alpha=0.0)", "alpha of 'tapa', is above 0, not 0.0"),
-        ("tapa(share=0.0)", "share of 'tapa' is 0.0; it is above 0 and below 1"),
-        ("tapa(share=1.0)", "share of 'tapa' is 1.0; it is above 0 and below 1"),
+        ("tapa(share=0.0)", "share of 'tapa' is 0.0; it must be above 0 and below 1"),
+        ("tapa(share=1.0)", "share of 'tapa' is 1.0; it must be above 0 and below 1"),
     ],
 )
 def test_settings_of_tapa_without_a_meaning_are_refused(text, why):

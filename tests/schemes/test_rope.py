@@ -7,6 +7,7 @@ import pytest
 
 import posenc
 from posenc import Dims
+from posenc.numerics import rotary
 from posenc.schemes import rope as module
 from tests.oracles import rope as oracle
 
@@ -144,7 +145,8 @@ FAULTS = {
     "angles in bfloat16": ("angles", lambda p, f, t: right["angles"](p, f, t).astype(jnp.bfloat16).astype(t)),
     "positions in bfloat16": ("angles", lambda p, f, t: right["angles"](p.astype(jnp.bfloat16).astype(int), f, t)),
 }
-right = {name: getattr(module, name) for name in ("rotate", "frequencies", "angles")}
+HOMES = {"rotate": rotary, "frequencies": module, "angles": rotary}
+right = {name: getattr(home, name) for name, home in HOMES.items()}
 
 
 def _without_minus(x, angle, layout):
@@ -161,7 +163,7 @@ def test_turned_pairs_are_complex_numbers_times_a_power_of_i(text):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_noticed(fault, monkeypatch):
     name, wrong = FAULTS[fault]
-    monkeypatch.setattr(module, name, wrong)
+    monkeypatch.setattr(HOMES[name], name, wrong)
     with pytest.raises(AssertionError):
         agree_with_complex_numbers(posenc.parse("rope(layout='interleaved')"))
 
@@ -175,7 +177,7 @@ def test_a_base_without_frequencies_is_refused(base):
 
 @pytest.mark.parametrize("setting", ["fraction=0", "fraction=1.5", "p=0", "p=-0.5", "p=2"])
 def test_a_share_outside_its_range_is_refused(setting):
-    with pytest.raises(ValueError, match="above 0, at most 1"):
+    with pytest.raises(ValueError, match="must be above 0 and at most 1"):
         posenc.parse(f"rope({setting})")
 
 
@@ -190,7 +192,10 @@ def test_an_odd_head_is_refused_with_the_nearest_even_ones(head, near):
 
 @pytest.mark.parametrize(("fraction", "near"), [(0.3, "0.25 or 0.5"), (0.1, "0.25 or 0.5"), (0.9, "0.75 or 1")])
 def test_a_fraction_that_cuts_a_pair_is_refused_with_the_nearest_ones(fraction, near):
-    with pytest.raises(ValueError, match=rf"cannot turn {fraction} of 8 features.*fraction={near}"):
+    with pytest.raises(
+        ValueError,
+        match=rf"turns fraction={fraction} of 8 features, and that must be an even number; take fraction={near}",
+    ):
         posenc.bind(posenc.parse(f"rope(fraction={fraction})"), DIMS)
 
 

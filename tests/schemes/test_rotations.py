@@ -148,7 +148,7 @@ def test_every_pair_reads_the_axis_of_its_section(order, sections):
 
 def test_interleaved_sections_are_dealt_out_in_turn():
     scheme = posenc.bind(posenc.parse("mrope(sections=(5, 2, 1), order='interleaved')"), Dims(16, 1, 16, 16))
-    np.testing.assert_array_equal(scheme._owners(), [0, 1, 2, 0, 1, 0, 0, 0])
+    np.testing.assert_array_equal(scheme._axis_of_pairs(), [0, 1, 2, 0, 1, 0, 0, 0])
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_interleaved_sections_are_dealt_out_in_turn():
         (
             (16, 24, 24),
             "chunked",
-            r"sections=\(16, 24, 24\), 64 pairs, and a head of 16 features has 8; make them add up",
+            r"sections=\(16, 24, 24\), 64 pairs, and a head of 16 features has 8; the sections must add up to that",
         ),
-        ((2, 5, 1), "interleaved", r"deals out 8 pairs in turn, so height has 3 at most and width 2, not \(5, 1\)"),
-        ((3, 2, 3), "interleaved", "width 2, not"),
+        ((2, 5, 1), "interleaved", r"room for 3 of 8 pairs for height and 2 for width, not \(5, 1\)"),
+        ((3, 2, 3), "interleaved", "2 for width, not"),
     ],
 )
 def test_sections_that_do_not_fit_are_refused(sections, order, why):
@@ -170,13 +170,13 @@ def test_sections_that_do_not_fit_are_refused(sections, order, why):
 
 @pytest.mark.parametrize("sections", ["(0, 0, 0)", "(-1, 5, 4)"])
 def test_sections_count_pairs(sections):
-    with pytest.raises(ValueError, match=r"they count pairs, as \(16, 24, 24\)"):
+    with pytest.raises(ValueError, match=r"they must count pairs, such as \(16, 24, 24\)"):
         posenc.parse(f"mrope(sections={sections})")
 
 
 def test_pairs_of_the_wrong_axis_would_be_noticed(monkeypatch):
-    right = mrope_module.MRoPE._owners
-    monkeypatch.setattr(mrope_module.MRoPE, "_owners", lambda self: right(self)[::-1])
+    right = mrope_module.MRoPE._axis_of_pairs
+    monkeypatch.setattr(mrope_module.MRoPE, "_axis_of_pairs", lambda self: right(self)[::-1])
     hook.clear_cache()  # a compiled program would not know
     with pytest.raises(AssertionError):
         test_every_pair_reads_the_axis_of_its_section("chunked", (30, 20, 14))
@@ -223,10 +223,10 @@ def test_lengths_are_kept(text):
         ("liere(size=1)", r"blocks of 1; take size=2, 4, 8\."),
         ("liere(size=16)", r"blocks of 16; take size=2, 4, 8\."),
         ("liere(axes=0)", "axes=0; a position has at least 1 number"),
-        ("liere(extent=0.0)", "divides positions by extent=0.0; it is above 0"),
-        ("algebraic(branching=1)", "branching=1 children; give 2 at least, or structure='sequence'"),
-        ("algebraic(decay=0.0)", "decay=0.0 at a step; it is above 0, at most 1"),
-        ("algebraic(decay=1.5)", "decay=1.5 at a step"),
+        ("liere(extent=0.0)", "divides positions by extent=0.0; it must be above 0"),
+        ("algebraic(branching=1)", "branching=1; it must be at least 2 children, or take structure='sequence'"),
+        ("algebraic(decay=0.0)", "decay=0.0; it must be above 0 and at most 1"),
+        ("algebraic(decay=1.5)", "decay=1.5; it must be above 0 and at most 1"),
     ],
 )
 def test_settings_without_a_meaning_are_refused(text, why):
@@ -236,7 +236,9 @@ def test_settings_without_a_meaning_are_refused(text, why):
 
 @pytest.mark.parametrize(("head", "near"), [(2, "4"), (7, "6"), (1, "4")])
 def test_a_head_that_axes_cannot_share_is_refused(head, near):
-    with pytest.raises(ValueError, match=rf"cannot share {head} features of a head among its axes; take {near}\."):
+    with pytest.raises(
+        ValueError, match=rf"cannot share the {head} features of a head equally among its axes; take {near}\."
+    ):
         posenc.bind(posenc.parse("algebraic(structure='grid')"), Dims(8, 1, head, 16))
 
 
@@ -290,9 +292,11 @@ def test_nodes_are_whole_numbers_from_0_on():
     scheme, _ = made("algebraic(structure='tree')")
     p = posenc.init(scheme, jax.random.key(0), DIMS)
     q = np.random.default_rng(0).normal(size=(3, 2, D)).astype(np.float32)
-    with pytest.raises(TypeError, match="'algebraic' takes no positions float32"):
+    with pytest.raises(
+        TypeError, match="'algebraic' was given positions of type float32; nodes of a tree must be integers"
+    ):
         posenc.attend(scheme, p, q, q, q, positions=np.arange(3, dtype=np.float32))
-    with pytest.raises(ValueError, match="Position -1 is no node of a tree; 'algebraic' counts them from the root, 0"):
+    with pytest.raises(ValueError, match="'algebraic' was given the node -1; nodes are numbered from the root, 0"):
         posenc.attend(scheme, p, q, q, q, positions=np.array([0, -1, 2]))
     counted = posenc.parse("algebraic(structure='tree', decay=0.5)")  # a path from nowhere has an end too
     for one in (scheme, counted):
@@ -327,9 +331,9 @@ def test_query_and_key_share_their_matrices(text, made):
     ("text", "head", "why"),
     [
         ("rope_2d(base=10.0)", 6, "a head has 6 features; take 4 or 8"),
-        ("mrope(sections=(1, 1, 2))", 6, "a head of 6 features has 3; make them add up"),
+        ("mrope(sections=(1, 1, 2))", 6, "a head of 6 features has 3; the sections must add up to that"),
         ("liere(size=4, extent=1.0)", 6, "a head of 6 features into blocks of 4; take size=2, 3, 6"),
-        ("algebraic(structure='grid')", 7, "cannot share 7 features of a head among its axes; take 6"),
+        ("algebraic(structure='grid')", 7, "cannot share the 7 features of a head equally among its axes; take 6"),
     ],
 )
 @pytest.mark.parametrize("side", ["query", "key"])
@@ -341,7 +345,7 @@ def test_a_head_that_does_not_fit_is_refused_without_bind_too(text, head, why, s
 
 
 def test_a_forgotten_transpose_would_be_noticed(monkeypatch):
-    from posenc.schemes import algebraic as module
+    from posenc.numerics import tree as module
 
     monkeypatch.setattr(module, "turns", lambda a, p: turns(a, -p))
     hook.clear_cache()

@@ -179,21 +179,27 @@ def test_the_original_length_is_the_one_trained_on_unless_given(name):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        *[(f"{n}(factor=0.5)", f"'factor' of '{n}' is 0.5; it is 1 at least") for n in STATIC[:-1]],
-        *[(f"{n}(factor=-2.0)", f"'factor' of '{n}' is -2.0; it is 1 at least") for n in STATIC[:-1]],
+        *[(f"{n}(factor=0.5)", f"'factor' of '{n}' is 0.5; it must be at least 1") for n in STATIC[:-1]],
+        *[(f"{n}(factor=-2.0)", f"'factor' of '{n}' is -2.0; it must be at least 1") for n in STATIC[:-1]],
         *[(f"{n}(base=1.0)", f"base of '{n}' is 1.0") for n in STATIC],
-        *[(f"{n}(fraction=0.0)", f"'fraction' of '{n}' is 0.0; it is above 0") for n in STATIC],
-        *[(f"{n}(original=0)", f"'original' of '{n}' is 0; it is a length of at least 1") for n in STATIC[2:5]],
-        ("yarn(beta_fast=1.0, beta_slow=2.0)", "beta_fast=1.0, beta_slow=2.0; these are turns, first the more"),
+        *[(f"{n}(fraction=0.0)", f"'fraction' of '{n}' is 0.0; it must be above 0") for n in STATIC],
+        *[(f"{n}(original=0)", f"'original' of '{n}' is 0; it must be a length of at least 1") for n in STATIC[2:5]],
+        (
+            "yarn(beta_fast=1.0, beta_slow=2.0)",
+            "beta_fast=1.0, beta_slow=2.0; these numbers of turns must be above 0, the larger one first",
+        ),
         ("yarn(attention_factor=0.0)", "it is above 0, or 'log'"),
         ("yarn(attention_factor='linear')", "takes a number or 'log', not 'linear'"),
         ("yarn(attention_factor=1.2, mscale=0.5)", "would change nothing; give one or the other"),
         ("yarn(mscale=-1.0)", "both are at least 0"),
-        ("yarn(extrapolation_factor=1.5)", "'extrapolation_factor' of 'yarn' is 1.5; it lies between 0 and 1"),
+        ("yarn(extrapolation_factor=1.5)", "'extrapolation_factor' of 'yarn' is 1.5; it must be between 0 and 1"),
         ("by_parts(ntk_factor=-0.5)", "'ntk_factor' of 'by_parts' is -0.5"),
-        ("by_parts(keep=(2.0, 16.0))", r"keep=\(2.0, 16.0\); these are turns"),
-        ("by_parts(blend=(1.0, 0.0))", r"blend=\(1.0, 0.0\); these are turns"),
-        ("llama3(low_freq_factor=4.0)", "high_freq_factor=4.0, low_freq_factor=4.0; these are turns"),
+        ("by_parts(keep=(2.0, 16.0))", r"keep=\(2.0, 16.0\); these numbers of turns must be above 0"),
+        ("by_parts(blend=(1.0, 0.0))", r"blend=\(1.0, 0.0\); these numbers of turns must be above 0"),
+        (
+            "llama3(low_freq_factor=4.0)",
+            "high_freq_factor=4.0, low_freq_factor=4.0; these numbers of turns must be above 0",
+        ),
         ("hope(trained=0)", "'trained' of 'hope' is 0"),
     ],
 )
@@ -205,7 +211,7 @@ def test_settings_without_meaning_are_refused(text, why):
 @pytest.mark.parametrize("name", ["ntk", "by_parts"])
 def test_two_features_have_no_exponent_in_ntk(name):
     for text, head in ((name, 2), (f"{name}(fraction=0.25)", 8)):
-        with pytest.raises(ValueError, match=rf"'{name}' raises its base to d / \(d - 2\).*turn 4 at least"):
+        with pytest.raises(ValueError, match=rf"'{name}' has the exponent d / \(d - 2\).*turn at least 4"):
             made(text, Dims(8, 1, head, 16))
 
 

@@ -107,7 +107,7 @@ def test_padding_gets_nothing_and_leaves_no_nan_in_gradients(text, rows):
 
 @pytest.mark.parametrize("text", ["learned", "binary"])
 def test_real_positions_are_refused(text):
-    with pytest.raises(TypeError, match="whole numbers, not float32"):
+    with pytest.raises(TypeError, match="must be integers, not float32"):
         embed(text, np.float32([0.0, 1.5]))
 
 
@@ -118,7 +118,7 @@ def test_short_integers_are_widened_before_they_overflow(text):
 
 @pytest.mark.parametrize("bits", [0, -1, 32])
 def test_a_number_of_digits_that_no_position_has_is_refused(bits):
-    with pytest.raises(ValueError, match="it is 1 to 31"):
+    with pytest.raises(ValueError, match="it must be 1 to 31"):
         posenc.parse(f"binary(bits={bits})")
 
 

@@ -320,7 +320,7 @@ def test_grape_m_refuses_what_it_cannot_read_or_turn():
     q, k, v, _ = tokens(4)
     with pytest.raises(ValueError, match="'grape_m' reads the features of tokens; pass x"):
         posenc.attend(scheme, p, q, k, v)
-    with pytest.raises(ValueError, match=r"divide by omega_scale=0\.0; it is above 0"):
+    with pytest.raises(ValueError, match=r"divide by omega_scale=0\.0; it must be above 0"):
         posenc.parse("grape_m(omega_scale=0.0)")
     with pytest.raises(ValueError, match="a head has 3"):
         posenc.bind(posenc.parse("grape_m"), Dims(6, 2, 3, 16))
