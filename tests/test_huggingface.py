@@ -199,9 +199,15 @@ def test_phi_3_said_su_before_it_said_longrope():
             {"layer_types": ["full_attention"], "rope_parameters": {"sliding_attention": {"rope_theta": 1e4}}},
             "no settings for 'full_attention'",
         ),
-        ({"rope_scaling": "linear"}, "they are a dict"),
+        (
+            {"rope_scaling": "linear"},
+            "The rotary settings of this config are 'linear'; they must be a dict, or left out",
+        ),
         ({"rope_scaling": {"rope_type": None}}, "No rope_type is called None. Known: default"),
-        ({"rope_parameters": {"full_attention": 3}}, "of a type of layer are 3; they are a dict, or None"),
+        (
+            {"rope_parameters": {"full_attention": 3}},
+            "The rotary settings of a type of layer are 3; they must be a dict, or None",
+        ),
         ({"model_type": "gptj", "rotary_dim": 64}, "a head whose size this config lacks; give head_dim"),
         ({"model_type": "gptj"}, "give head_dim"),
         ({"model_type": "falcon", "alibi": True}, "slopes go by the size of a head.*give head_dim"),

@@ -83,7 +83,7 @@ def test_rows_start_as_normal_of_the_heads_width():
 
 
 def test_a_table_of_no_rows_and_positions_between_whole_numbers_are_refused():
-    with pytest.raises(ValueError, match="at least 1, not 0"):
+    with pytest.raises(ValueError, match="'music_transformer' has reach=0; it must be a distance of at least 1"):
         posenc.parse("music_transformer(reach=0)")
     with pytest.raises(TypeError, match="'music_transformer' looks distances up in a table"):
         posenc.attend(*made("music_transformer"), *tokens(3)[:3], positions=np.arange(3) / 2)

@@ -134,7 +134,10 @@ class TestSelectiveRoPE:
         [
             ("selective_rope(rank=-1)", "'rank' of 'selective_rope' is -1; it must be at least 0"),
             ("selective_rope(kernel=-2)", "'kernel' of 'selective_rope' is -2; it must be at least 0"),
-            ("selective_rope(kernel=0, activation='silu')", "no activation after a difference"),
+            (
+                "selective_rope(kernel=0, activation='silu')",
+                "'selective_rope' with kernel=0 has no activation; take kernel=4, or leave activation out",
+            ),
             ("selective_rope(base=1)", "base of 'selective_rope' is 1.0"),
             ("selective_rope(spectrum='rfa')", "above 0 and below 1, such as 0.9"),
             ("selective_rope(spectrum='rfa', base=0.0)", "above 0 and below 1, such as 0.9"),
@@ -152,7 +155,7 @@ class TestSelectiveRoPE:
             (
                 "selective_rope(spectrum='rfa', base=0.5)",
                 posenc.Dims(8, 4, 2, 16),
-                "two pairs at least, not 2 features",
+                "The lowest 'rfa' temperature is 0, so a head of 2 features would not turn; take at least 4",
             ),
         ],
     )
@@ -207,11 +210,11 @@ class TestCARoPE:
     def test_what_has_no_meaning_is_refused(self):
         with pytest.raises(ValueError, match=r"base of 'carope' is 0\.5; it must be above 1"):
             posenc.parse("carope(base=0.5)")
-        with pytest.raises(ValueError, match="first, which is 0 or 1, not 2"):
+        with pytest.raises(ValueError, match="'carope' has first=2; it must be 0 or 1"):
             posenc.parse("carope(first=2)")
         with pytest.raises(ValueError, match="a head has 5"):
             posenc.bind(posenc.parse("carope"), posenc.Dims(8, 1, 5, 16))
-        with pytest.raises(ValueError, match="2 features are one; take 4 at least, or first=1"):
+        with pytest.raises(ValueError, match="2 features are a single pair; take at least 4, or first=1"):
             posenc.bind(posenc.parse("carope"), posenc.Dims(8, 1, 2, 16))
         assert posenc.bind(posenc.parse("carope(first=1)"), posenc.Dims(8, 1, 2, 16))
 

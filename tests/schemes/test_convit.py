@@ -91,9 +91,9 @@ def test_the_column_comes_first_and_the_first_axis_changes_slowest():
 
 
 def test_what_has_no_meaning_is_refused():
-    with pytest.raises(ValueError, match="at least 1 axis, not 0"):
+    with pytest.raises(ValueError, match="'convit' has axes=0; it must be at least 1"):
         posenc.parse("convit(axes=0)")
-    with pytest.raises(ValueError, match="a number above 0, not -1.0"):
+    with pytest.raises(ValueError, match="locality=-1.0; it must be above 0"):
         posenc.parse("convit(locality=-1.0)")
     with pytest.raises(ValueError, match="at most one may make weights of its own"):
         posenc.parse("convit + convit")

@@ -71,11 +71,23 @@ def test_settings_that_would_have_no_effect_are_refused():
     """R-20: the released option 'p2p' is among them, which the authors' code takes and does not compute."""
     with pytest.raises(ValueError, match="'terms' of 'deberta' takes 'both' or 'c2p' or 'p2c', not 'p2p'"):
         posenc.parse("deberta(terms='p2p')")
-    with pytest.raises(ValueError, match="mirrors distances in the term 'p2c' alone"):
+    with pytest.raises(
+        ValueError,
+        match="'deberta' has mirrored=True, which only the term 'p2c' uses; add that term, or leave mirrored out",
+    ):
         posenc.parse("deberta(terms='c2p', mirrored=True)")
 
 
-@pytest.mark.parametrize(("settings", "said"), [("reach=0", "at least 1, not 0"), ("reach=8, buckets=9", "not 9")])
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("reach=0", "'deberta' has reach=0; it must be at least 1"),
+        (
+            "reach=8, buckets=9",
+            "'deberta' with reach=8 has buckets=9; they must equal the reach, or be fewer, at least 4 and even",
+        ),
+    ],
+)
 def test_a_reach_of_nothing_and_more_buckets_than_distances_are_refused(settings, said):
     with pytest.raises(ValueError, match=said):
         posenc.parse(f"deberta({settings})")

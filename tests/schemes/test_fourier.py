@@ -62,10 +62,10 @@ def test_every_parameter_gets_a_gradient():
     [
         ("axes=0", "'axes' of 'fourier' is 0; it must be at least 1"),
         ("hidden=0", "'hidden' of 'fourier' is 0; it must be at least 1"),
-        ("features=7", "its features are even, not 7"),
-        ("features=0", "its features are even, not 0"),
-        ("gamma=0.0", "a width above 0, not 0.0"),
-        ("gamma=-1.0", "a width above 0, not -1.0"),
+        ("features=7", "'fourier' has features=7; it must be even and at least 2, half cosines and half sines"),
+        ("features=0", "'fourier' has features=0; it must be even and at least 2, half cosines and half sines"),
+        ("gamma=0.0", "'fourier' has gamma=0.0; it must be above 0"),
+        ("gamma=-1.0", "'fourier' has gamma=-1.0; it must be above 0"),
     ],
 )
 def test_what_has_no_meaning_is_refused(settings, said):

@@ -141,7 +141,7 @@ def test_a_window_leaves_the_penalties_within_it():
 
 @pytest.mark.parametrize("features", [0, 3, -2])
 def test_features_that_make_no_pairs_are_refused(features):
-    with pytest.raises(ValueError, match=f"an even number of at least 2, not {features}"):
+    with pytest.raises(ValueError, match=f"features={features}; it must be even and at least 2"):
         posenc.parse(f"grape_ap(features={features})")
 
 

@@ -184,9 +184,9 @@ def test_a_bias_is_the_same_given_as_an_array(text):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("fire(hidden=0)", "at least 1 hidden unit"),
+        ("fire(hidden=0)", "'fire' has hidden=0; it must be at least 1"),
         ("fire(eps=0.0)", "above 0"),
-        ("fire(threshold=-1.0)", "at least 0, not -1.0"),
+        ("fire(threshold=-1.0)", "'fire' has threshold=-1.0; it must be a position of at least 0"),
         ("sandwich(dim=7)", "even"),
         ("sandwich(dim=0)", "even"),
         ("sandwich(first=2)", "takes 0 or 1, not 2"),

@@ -107,19 +107,19 @@ def test_weights_start_small_and_biases_at_zero():
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "why"),
     [
         ("axes=0", "'axes' of 'log_cpb' is 0; it must be at least 1"),
         ("hidden=0", "'hidden' of 'log_cpb' is 0"),
         ("depth=0", "'depth' of 'log_cpb' is 0"),
-        ("reach=0.0", "a distance above 0, not 0.0"),
-        ("axes=2, reach=(3.0, 0.0)", "a distance above 0"),
-        ("axes=2, reach=(1.0, 2.0, 3.0)", "2 axes and a reach for 3"),
+        ("reach=0.0", "'log_cpb' has reach=0.0; it must be above 0"),
+        ("axes=2, reach=(3.0, 0.0)", "has reach=(3.0, 0.0); it must be above 0"),
+        ("axes=2, reach=(1.0, 2.0, 3.0)", "'log_cpb' has 2 axes and 3 reaches; give one for each axis"),
         ("activation='gelu'", "takes 'relu' or 'silu', not 'gelu'"),
     ],
 )
 def test_what_has_no_meaning_is_refused(settings, said):
-    with pytest.raises(ValueError, match=said.replace("(", r"\(")):
+    with pytest.raises(ValueError, match=why.replace("(", r"\(").replace(")", r"\)")):
         posenc.parse(f"log_cpb({settings})")
 
 

@@ -198,9 +198,9 @@ def test_planted_faults_are_noticed(fault, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("rerope(window=0)", "window of 'rerope' is a distance of at least 1, not 0"),
-        ("self_extend(window=-1)", "window of 'self_extend' is a distance of at least 1, not -1"),
-        ("self_extend(group=0)", "group of 'self_extend' is a number of positions of at least 1, not 0"),
+        ("rerope(window=0)", "'rerope' has window=0; it must be a distance of at least 1"),
+        ("self_extend(window=-1)", "'self_extend' has window=-1; it must be a distance of at least 1"),
+        ("self_extend(group=0)", "'self_extend' has group=0; it must be at least 1 position"),
         ("rerope(leak=-0.1)", "leak of 'rerope' is -0.1; it must be a slope from 0, no leak, to 1"),
         ("rerope(leak=4.0)", "leak of 'rerope' is 4.0; it must be a slope from 0"),
         ("rerope(base=0.0)", "base of 'rerope'"),
@@ -277,7 +277,7 @@ def test_penalties_after_tapa_are_added_to_what_it_makes():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("tapa(alpha=0.0)", "alpha of 'tapa', is above 0, not 0.0"),
+        ("tapa(alpha=0.0)", "'tapa' has alpha=0.0; this power of the distance must be above 0"),
         ("tapa(share=0.0)", "share of 'tapa' is 0.0; it must be above 0 and below 1"),
         ("tapa(share=1.0)", "share of 'tapa' is 1.0; it must be above 0 and below 1"),
     ],
@@ -292,9 +292,9 @@ def test_settings_of_tapa_without_a_meaning_are_refused(text, why):
 )
 def test_a_share_that_cuts_a_feature_is_refused_with_one_that_does_not(share, head, near):
     with pytest.raises(
-        ValueError, match=rf"cannot part {head} features of a head at {share} of them; take share={near}\."
+        ValueError, match=rf"cannot split {head} features of a head at share={share}; take share={near}\."
     ):
         posenc.bind(posenc.parse(f"tapa(share={share})"), posenc.Dims(head, 1, head, 16))
     assert posenc.bind(posenc.parse(f"tapa(share={near})"), posenc.Dims(head, 1, head, 16))
-    with pytest.raises(ValueError, match="a head has at least 2"):
+    with pytest.raises(ValueError, match="take a head of at least 2"):
         posenc.bind(posenc.parse("tapa"), posenc.Dims(1, 1, 1, 16))

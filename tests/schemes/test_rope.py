@@ -221,7 +221,7 @@ def test_p_counts_the_frequencies_that_a_fraction_leaves():
     ("setting", "head", "least"), [("p=0.2", 8, 0.25), ("p=0.3", 6, 0.333334), ("p=0.4, fraction=0.5", 8, 0.5)]
 )
 def test_a_p_that_keeps_nothing_is_refused_with_the_smallest_that_does(setting, head, least):
-    with pytest.raises(ValueError, match=rf"keeps none of \d frequencies; take p={least} at least\."):
+    with pytest.raises(ValueError, match=rf"keeps none of \d frequencies; take at least p={least}\."):
         posenc.bind(posenc.parse(f"rope({setting})"), Dims(8, 1, head, 16))
     smallest = setting.replace(setting.split(",")[0], f"p={least}")
     posenc.bind(posenc.parse(f"rope({smallest})"), Dims(8, 1, head, 16))

@@ -138,7 +138,7 @@ COPE_FAULTS = {
 STICK_FAULTS = {
     "broken from the first key on": ("reverse=True", "reverse=False"),
     "its own share taken twice": ("leaves[:, 1:]", "leaves[:, :-1]"),
-    "a token sees itself": ("self.current | ~own", "True"),
+    "a token sees itself": ("self.current | ~itself", "True"),
     "unseen keys take": ("tile.visible & (self", "(self"),
     "the rest dropped": ("if self.remainder else a", "if False else a"),
 }
@@ -273,7 +273,7 @@ def test_they_are_refused_where_the_future_is_seen_and_between_two_sequences(tex
 
 
 def test_cope_is_refused_without_positions_and_its_own_gates_without_features():
-    with pytest.raises(ValueError, match="at least 1 position, not npos=0"):
+    with pytest.raises(ValueError, match="'cope' has npos=0; it must be at least 1"):
         posenc.parse("cope(npos=0)")
     q, k, v, _ = tokens(5)
     with pytest.raises(ValueError, match="reads the features of tokens; pass x"):

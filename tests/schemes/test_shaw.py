@@ -86,7 +86,7 @@ def test_a_reach_of_nothing_is_one_vector_for_all_and_a_negative_one_is_refused(
     scheme, params = made("shaw(reach=0, values=False)")
     q, k, v, _ = tokens(5)
     np.testing.assert_allclose(attend(scheme, params, q, k, v), attend(*made("nope"), q, k, v), atol=1e-6)
-    with pytest.raises(ValueError, match="at least 0, not -1"):
+    with pytest.raises(ValueError, match="'shaw' has reach=-1; it must be a distance of at least 0"):
         posenc.parse("shaw(reach=-1)")
 
 

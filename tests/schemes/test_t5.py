@@ -110,12 +110,18 @@ def test_the_table_starts_as_a_normal_of_the_width():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("t5(buckets=7)", "multiple of 2, not 7"),
-        ("t5(buckets=0)", "not 0"),
-        ("t5(buckets=2, bidirectional=True)", "multiple of 4, not 2"),
-        ("t5(buckets=6, bidirectional=True)", "multiple of 4, not 6"),
-        ("t5(buckets=32, reach=16)", "16 exact distances"),
-        ("t5(buckets=32, reach=8, bidirectional=True)", "8 exact distances"),
+        ("t5(buckets=7)", "'t5' has buckets=7; it must be a multiple of 2"),
+        ("t5(buckets=0)", "'t5' has buckets=0; it must be a multiple of 2"),
+        (
+            "t5(buckets=2, bidirectional=True)",
+            "'t5' has buckets=2; it must be a multiple of 4, half of them on each side",
+        ),
+        ("t5(buckets=6, bidirectional=True)", "buckets=6; it must be a multiple of 4"),
+        ("t5(buckets=32, reach=16)", "'t5' has reach=16; it must be more than the 16 distances with their own bucket"),
+        (
+            "t5(buckets=32, reach=8, bidirectional=True)",
+            "'t5' has reach=8; it must be more than the 8 distances with their own bucket",
+        ),
     ],
 )
 def test_buckets_without_a_meaning_are_refused(text, said):
@@ -124,7 +130,7 @@ def test_buckets_without_a_meaning_are_refused(text, said):
 
 
 def test_what_the_model_leaves_without_a_meaning_is_refused_when_it_is_known():
-    with pytest.raises(ValueError, match="multiple of 4, not 6"):
+    with pytest.raises(ValueError, match="buckets=6; it must be a multiple of 4"):
         posenc.bind(posenc.parse("t5(buckets=6)"), Dims(width=4, heads=1, head=4, trained=8, causal=False))
 
 

@@ -109,9 +109,16 @@ def test_factors_are_float32_in_a_bfloat16_model():
     np.testing.assert_allclose(float(ours[0, 0]), np.log(100001) / np.log(8), rtol=2**-8)
 
 
-@pytest.mark.parametrize("text", ["log_n(trained=1)", "log_n(trained=0)", "llama4(floor=0)"])
-def test_lengths_without_a_logarithm_are_refused(text):
-    with pytest.raises(ValueError, match="at least 1|2 at least"):
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("log_n(trained=1)", "the logarithm of the training length, 1; it must be at least 2"),
+        ("log_n(trained=0)", "the logarithm of the training length, 0; it must be at least 2"),
+        ("llama4(floor=0)", "'floor' of 'llama4' is 0; it must be a whole number of at least 1"),
+    ],
+)
+def test_lengths_without_a_logarithm_are_refused(text, why):
+    with pytest.raises(ValueError, match=why):
         posenc.parse(text)
 
 

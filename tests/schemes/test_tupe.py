@@ -113,17 +113,17 @@ def test_a_position_without_a_row_is_refused_and_nan_inside_jit(text):
             posenc.attend(scheme, params, q, k, v, positions=np.array([2, position]))
         assert np.isnan(np.asarray(attend(scheme, params, q, k, v, positions=np.array([2, position])))[1]).all()
     assert np.isfinite(np.asarray(attend(scheme, params, q, k, v, positions=np.array([2, rows - 1])))).all()
-    with pytest.raises(TypeError, match="whole numbers"):
+    with pytest.raises(TypeError, match="'tupe' looks positions up in a table, so they must be integers, not float32"):
         posenc.attend(scheme, params, q, k, v, positions=np.array([0.5, 1.0]))
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ("buckets=6", "a multiple of 4, not 6"),
-        ("buckets=-4", "a multiple of 4, not -4"),
-        ("buckets=8, reach=2", "2 exact distances, so reach is more than that, not 2"),
-        ("reach=64", "without buckets has no reach"),
+        ("buckets=6", "'tupe' has buckets=6; it must be a multiple of 4, half of them on each side"),
+        ("buckets=-4", "'tupe' has buckets=-4; it must be a multiple of 4, half of them on each side"),
+        ("buckets=8, reach=2", "'tupe' has reach=2; it must be more than the 2 distances with their own bucket"),
+        ("reach=64", "'tupe' without buckets does not use reach; give buckets=32, or leave reach out"),
     ],
 )
 def test_buckets_that_cannot_be_are_refused(settings, said):

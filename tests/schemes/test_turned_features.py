@@ -198,7 +198,9 @@ def test_parameters_are_of_heads_unless_shared_and_twofold_unless_not_separate()
 
 @pytest.mark.parametrize(("head", "trained"), [(2, 64), (16, 6)])
 def test_a_series_of_nothing_is_refused(head, trained):
-    with pytest.raises(ValueError, match=rf"no frequency to a head of {head} features and {trained} tokens; take"):
+    with pytest.raises(
+        ValueError, match=rf"no frequency left for a head of {head} features and {trained} tokens; take"
+    ):
         fourier("fope", head=head, trained=trained)
 
 
@@ -265,9 +267,11 @@ def test_a_refusal_names_the_setting_that_makes_the_table_larger():
 
 
 def test_what_has_no_second_half_is_refused():
-    with pytest.raises(ValueError, match="half the features for real parts, and 7 is odd; take 8"):
+    with pytest.raises(
+        ValueError, match="'complex_order' uses half of the features as real parts, and the width 7 is odd; take 8"
+    ):
         posenc.bind(posenc.parse("complex_order"), Dims(7, 1, 7, 16))
-    with pytest.raises(ValueError, match="words=-1; it counts them"):
+    with pytest.raises(ValueError, match="words=-1; it must be a number of words, or 0"):
         posenc.parse("complex_order(words=-1)")
 
 
