@@ -118,7 +118,7 @@ def test_weights_start_small_and_biases_at_zero():
         ("activation='gelu'", "takes 'relu' or 'silu', not 'gelu'"),
     ],
 )
-def test_what_has_no_meaning_is_refused(settings, said):
+def test_what_has_no_meaning_is_refused(settings, why):
     with pytest.raises(ValueError, match=why.replace("(", r"\(").replace(")", r"\)")):
         posenc.parse(f"log_cpb({settings})")
 
