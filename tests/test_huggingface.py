@@ -178,21 +178,24 @@ def test_phi_3_said_su_before_it_said_longrope():
     [
         (
             rope(rope_type="spiral"),
-            r"No rope_type is called 'spiral'\. Known: default, linear, dynamic, yarn, longrope",
+            r"The rope_type 'spiral' is not known; posenc reads default, linear, dynamic, yarn, longrope",
         ),
-        (rope(rope_type="axial"), "No rope_type is called 'axial'"),
-        (rope(rope_type="default", mrope_section=[2, 3, 3]), "several coordinates"),
+        (rope(rope_type="axial"), "The rope_type 'axial' is not known"),
+        (rope(rope_type="default", mrope_section=[2, 3, 3]), "an mrope_section, which is not read"),
         (rope(rope_type="linear"), "lack factor; give it"),
         (rope(rope_type="linear", factor=2.0, beta_fast=3), "'linear' has no setting 'beta_fast'; it has factor"),
         (rope(rope_type="linear", factor=0.5), "it must be at least 1"),
         (rope(rope_type="llama3", factor=8.0), "lack low_freq_factor"),
         (rope(rope_type="longrope", factor=8.0), "lack long_factor"),
         ({"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}, "lack original_max_position_embeddings"),
-        ({"rope_parameters": {"rope_type": "dynamic", "factor": 4.0}}, "goes by max_position_embeddings"),
-        ({"model_type": "wav2vec2"}, "Nothing in this config says how model_type='wav2vec2' turns"),
-        ({"model_type": "bert", "position_embedding_type": "relative_key"}, "only 'absolute' is read"),
-        ({"rope_theta": 1e4, "qk_rope_head_dim": 64}, "projects apart"),
-        ({"rope_theta": 1e4, "layer_types": ["chunked_attention"]}, "'chunked_attention' have no mask here"),
+        (
+            {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0}},
+            "'dynamic' needs max_position_embeddings, which this config lacks",
+        ),
+        ({"model_type": "wav2vec2"}, "This config of model_type='wav2vec2' has no rotary settings"),
+        ({"model_type": "bert", "position_embedding_type": "relative_key"}, "posenc reads 'absolute' only"),
+        ({"rope_theta": 1e4, "qk_rope_head_dim": 64}, "separately projected part of each head"),
+        ({"rope_theta": 1e4, "layer_types": ["chunked_attention"]}, "'chunked_attention' are not supported"),
         ({"rope_theta": 1e4, "layer_types": ["sliding_attention"]}, "sliding_window is None"),
         ({"rope_theta": 1e4, "num_hidden_layers": 3, "no_rope_layers": [1, 0]}, "2 entries for 3 layers"),
         (
@@ -203,22 +206,28 @@ def test_phi_3_said_su_before_it_said_longrope():
             {"rope_scaling": "linear"},
             "The rotary settings of this config are 'linear'; they must be a dict, or left out",
         ),
-        ({"rope_scaling": {"rope_type": None}}, "No rope_type is called None. Known: default"),
+        ({"rope_scaling": {"rope_type": None}}, "The rope_type None is not known; posenc reads default"),
         (
             {"rope_parameters": {"full_attention": 3}},
             "The rotary settings of a type of layer are 3; they must be a dict, or None",
         ),
-        ({"model_type": "gptj", "rotary_dim": 64}, "a head whose size this config lacks; give head_dim"),
+        (
+            {"model_type": "gptj", "rotary_dim": 64},
+            "rotary_dim is 64, but this config lacks the size of a head; give head_dim",
+        ),
         ({"model_type": "gptj"}, "give head_dim"),
-        ({"model_type": "falcon", "alibi": True}, "slopes go by the size of a head.*give head_dim"),
-        ({"model_type": "llama4_text", "rope_theta": 5e5}, "'chunked_attention' have no mask here"),
+        ({"model_type": "falcon", "alibi": True}, "slopes depend on the size of a head.*give head_dim"),
+        ({"model_type": "llama4_text", "rope_theta": 5e5}, "'chunked_attention' are not supported"),
         ({"rope_theta": 1e4, "num_hidden_layers": 3, "layer_types": ["full_attention"]}, "1 entries for 3 layers"),
         ({"model_type": "gpt_oss", "rope_theta": 1e4}, "sliding_window is None"),
         (
             {"model_type": "qwen2", "rope_theta": 1e4, "layer_types": ["sliding_attention"], "sliding_window": 8},
             "sliding_window is None; it must be a number of keys, and use_sliding_window must be true",
         ),
-        ({"model_type": "exaone4", "rope_theta": 1e4, "sliding_window_pattern": "LLLG"}, "One layer in 'LLLG'"),
+        (
+            {"model_type": "exaone4", "rope_theta": 1e4, "sliding_window_pattern": "LLLG"},
+            "The period of the layers that differ is 'LLLG'",
+        ),
     ],
 )
 def test_a_config_that_has_no_scheme_is_refused(config, why):
@@ -258,7 +267,10 @@ YARN = {"rope_type": "yarn", "factor": 4.0}
         ({"rope_theta": 1e4, "sliding_window": 0}, "window takes a whole number of keys of at least 1, not 0"),
         ({"rope_theta": 1e4, "num_hidden_layers": 0}, "has 0 layers"),
         ({"rope_theta": 1e4, "head_dim": 0}, "has 0 features"),
-        ({"model_type": "smollm3", "rope_theta": 1e4, "no_rope_layer_interval": 0}, "One layer in 0"),
+        (
+            {"model_type": "smollm3", "rope_theta": 1e4, "no_rope_layer_interval": 0},
+            "The period of the layers that differ is 0",
+        ),
     ],
 )
 def test_a_zero_is_refused_and_not_replaced(config, why):

@@ -99,23 +99,23 @@ def test_settings_stand_where_the_code_of_a_model_looks_for_them():
 @pytest.mark.parametrize(
     ("text", "kind", "depth", "why"),
     [
-        ("rope", "bloom", None, "model_type='bloom' cannot say rope; it would be read as alibi"),
-        ("alibi", "llama", None, "model_type='llama' cannot say alibi: Nothing in this config"),
-        ("alibi", "gpt2", None, "cannot say alibi; it would be read as learned"),
-        ("learned", "mpt", None, "cannot say learned; it would be read as alibi"),
+        ("rope", "bloom", None, "model_type='bloom' cannot express rope; it would be read as alibi"),
+        ("alibi", "llama", None, "model_type='llama' cannot express alibi: This config of model_type='llama' has no"),
+        ("alibi", "gpt2", None, "cannot express alibi; it would be read as learned"),
+        ("learned", "mpt", None, "cannot express learned; it would be read as alibi"),
         ("learned", None, 3, "layers is 3, but no config of learned lists them; leave it out"),
         ("alibi", "bloom", 3, "leave it out"),
         ("[rope(layout='interleaved'), nope]", "cohere2", None, "it would be read as nope"),
         ("[rope, nope]", "mistral", None, "it would be read as rope"),
         ("[rope + window(8), nope]", "gemma3_text", None, r"read as \[rope [+] window\(8\), rope\(base=1000000.0\)\]"),
-        ("[rope(layout='interleaved'), llama4, nope]", None, None, "cannot say"),
+        ("[rope(layout='interleaved'), llama4, nope]", None, None, "cannot express"),
         ("[rope, llama4]", "smollm3", None, r"it would be read as \[rope, nope\]"),
-        ("rope(layout='interleaved')", "gptj", None, "rotary_dim is 64 features of a head whose size"),
-        ("rope(layout='interleaved', fraction=0.5)", "gptj", None, "rotary_dim is 64 features"),
+        ("rope(layout='interleaved')", "gptj", None, "rotary_dim is 64, but this config lacks the size of a head"),
+        ("rope(layout='interleaved', fraction=0.5)", "gptj", None, "rotary_dim is 64, but this config lacks"),
         ("rope", "smollm3", None, "differ unless a config lists them; give layers"),
         ("rope", "gemma2", None, "give layers"),
         ("rope + window(8)", "qwen2", None, "give layers"),
-        ("rope @ scale(0.5)", None, None, "cannot say rope @ scale.*it must be at least 1"),
+        ("rope @ scale(0.5)", None, None, "cannot express rope @ scale.*it must be at least 1"),
     ],
 )
 def test_what_a_model_cannot_say_is_refused(text, kind, depth, why):
@@ -148,39 +148,39 @@ def test_the_same_numbers_under_another_name_come_back_as_that():
 def test_a_layout_is_said_by_the_model():
     scheme = posenc.parse("rope(layout='interleaved')")
     assert from_hf(to_hf(scheme, model_type="cohere")) == scheme
-    with pytest.raises(ValueError, match="'interleaved', which a config does not say.*permute the weights"):
+    with pytest.raises(ValueError, match="'interleaved', which the code of a model fixes.*permute the weights"):
         to_hf(scheme)
-    with pytest.raises(ValueError, match="'half', which a config does not say"):
+    with pytest.raises(ValueError, match="'half', which the code of a model fixes"):
         to_hf(posenc.parse("rope"), model_type="cohere")
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("ntk", "no word for ntk; it has words for rope, pi.*'rope' with the base that it raises"),
-        ("hope(trained=64)", "no word for hope.*'rope' with p"),
-        ("by_parts(original=64)", "no word for by_parts"),
-        ("xpos", "no word for xpos"),
-        ("rope + fox", "no word for rope [+] fox"),
+        ("ntk", "no rope_type for ntk; it has one for rope, pi.*'rope' with the base that it raises"),
+        ("hope(trained=64)", "no rope_type for hope.*'rope' with p"),
+        ("by_parts(original=64)", "no rope_type for by_parts"),
+        ("xpos", "no rope_type for xpos"),
+        ("rope + fox", "no rope_type for rope [+] fox"),
         ("yarn", "leaves original open; call posenc.bind"),
         ("yarn(original=64, extrapolation_factor=0.5)", "no extrapolation_factor"),
         ("yarn(original=64, mscale=0.7)", "where both are above 0"),
-        ("dynamic_ntk(rule='yarn', original=64)", "the rule 'ntk' alone, not 'yarn'"),
+        ("dynamic_ntk(rule='yarn', original=64)", "the rule 'ntk' only, not 'yarn'"),
         ("longrope(original=64)", "leaves its factors open"),
         ("longrope(original=64, switch='never')", "switches by length"),
-        ("rope(frequencies='learned')", "frequencies are fixed"),
-        ("rope(p=0.5, fraction=0.5)", "p or fraction is 1"),
-        ("rope @ random_sorted(2048)", "'scale' around 'rope' alone, not rope @ random_sorted"),
-        ("yarn(factor=4.0, original=64) @ random_sorted(2048)", "'scale' around 'rope' alone, not yarn"),
-        ("pi(factor=4.0) @ scale(2.0)", "'scale' around 'rope' alone, not pi"),
-        ("llama3(original=64) @ offset", "'scale' around 'rope' alone, not llama3"),
-        ("[rope @ offset, nope]", "'scale' around 'rope' alone"),
-        ("alibi @ scale(2.0)", "no word for alibi @ scale"),
-        ("nope @ scale(2.0)", "no word for nope @ scale"),
+        ("rope(frequencies='learned')", "frequencies must be fixed"),
+        ("rope(p=0.5, fraction=0.5)", "p or fraction 1"),
+        ("rope @ random_sorted(2048)", "'scale' with 'rope' only, not rope @ random_sorted"),
+        ("yarn(factor=4.0, original=64) @ random_sorted(2048)", "'scale' with 'rope' only, not yarn"),
+        ("pi(factor=4.0) @ scale(2.0)", "'scale' with 'rope' only, not pi"),
+        ("llama3(original=64) @ offset", "'scale' with 'rope' only, not llama3"),
+        ("[rope @ offset, nope]", "'scale' with 'rope' only"),
+        ("alibi @ scale(2.0)", "no rope_type for alibi @ scale"),
+        ("nope @ scale(2.0)", "no rope_type for nope @ scale"),
         ("nope", "none to write"),
-        ("alibi(form='half')", "causal and symmetric"),
-        ("t5(bidirectional=True)", "buckets and reach alone"),
-        ("learned + [rope, nope]", "what stands before a list"),
+        ("alibi(form='half')", "ALiBi has no settings, so it cannot express ALiBi.form='half'"),
+        ("t5(bidirectional=True)", "T5 has buckets and reach only"),
+        ("learned + [rope, nope]", "a scheme added to the input before the layers"),
         ("[rope + window(4), rope + window(8)]", "one sliding_window"),
         ("[rope, pi]", "layers differ in more"),
     ],
@@ -193,7 +193,7 @@ def test_what_hugging_face_cannot_say_is_refused(text, why):
 def test_arguments_of_a_wrong_kind_are_refused():
     with pytest.raises(TypeError, match="give the dict that config.json holds"):
         from_hf("config.json")
-    with pytest.raises(ValueError, match="as transformers 4 or 5 has it"):
+    with pytest.raises(ValueError, match="version is 3; it must be 4 or 5"):
         to_hf(posenc.parse("rope"), version=3)
     with pytest.raises(ValueError, match="a multiple of the period, 2"):
         to_hf(posenc.parse("[rope, nope]"), layers=3)
