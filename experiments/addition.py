@@ -1,7 +1,7 @@
 """Digits of one weight at one position add far beyond the lengths trained on, in a single layer.
 
-Decimal addition of up to 10 digits, or 6, asked for up to 66. Position coupling and Abacus are told by the task which
-digits belong together; random positions under FIRE have to find them, by markers in the text.
+Decimal addition, trained on up to 10 digits (6 with markers) and evaluated on up to 66. The task gives position
+coupling and Abacus the weight of each digit; FIRE with random positions has to find it by markers in the text.
 
 Source: Cho et al. (2024), Position Coupling, arXiv 2405.20671: 30 digits to 200 by one layer, where no encoding fails;
 McLeish et al. (2024), Transformers Can Do Arithmetic with the Right Embeddings, arXiv 2405.17399: 20 digits to 100;
@@ -14,11 +14,11 @@ uniform=numbers --name both`).
 Cost: about 56 minutes on one core, with other jobs beside.
 Command: posenc sweep experiments/addition.py
 Variation: posenc run --preset coupling, the published size, on a GPU
-Result: position coupling adds 10 digits without error in one layer, where no encoding and rope learn nothing in these
-steps, and goes on to 0.94 at 12 and 0.48 at 15, one seed of three to nothing; Abacus has 0.95, 0.69 and 0.35, again
-without one seed. By 20 digits all have lost it: sizes five and more times those trained on, as published, are not
-reached by so short a training. With markers FIRE adds 6 digits in two seeds of three, with random positions or without,
-at 10 digits 0.16 and 0.19 are left, and at 15 none; random positions are not ahead here.
+Result: position coupling adds 10 digits without error in one layer, where nope and rope learn nothing in these steps,
+and goes on to 0.94 at 12 and 0.48 at 15, and one seed of three fails beyond; Abacus has 0.95, 0.69 and 0.35, again
+without one seed. At 20 digits all fail: sizes five and more times those trained on, as published, are not reached by so
+short a training. With markers FIRE adds 6 digits in two seeds of three, with random positions or without, has 0.16 and
+0.19 at 10 digits, and nothing at 15; random positions are not ahead here.
 """
 
 import dataclasses

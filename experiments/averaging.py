@@ -1,12 +1,12 @@
 """An average of all tokens counts; to look one up takes weights, additive or by products.
 
 One layer of one head of 64 features, its scores made in four ways: all alike, by a small layer for each pair, by
-products, and by products over the root of the width. Counting needs no more than the average. What stands three places
-back, or beside a key, is lost in it.
+products, and by products over the root of the width. Counting needs no more than the average. The average does not keep
+the token three places back, or the one beside a key.
 
 Source: Bahdanau et al. (2014), Neural Machine Translation by Jointly Learning to Align and Translate, arXiv 1409.0473;
 Vaswani et al. (2017), §3.2.1, after Britz et al. (2017): additive scores do better than products without the root where
-the head is wide. That averaging cannot look up is arithmetic: it weighs all tokens alike.
+the head is wide. An average cannot look up, by arithmetic: it weighs all tokens alike.
 Setting: toy tasks of ours in place of translation, sinusoids at the input of every model; for keys, the embedding of a
 token is mixed with the one before it by a convolution, so that one look-up is enough.
 Cost: about 15 minutes on one core.

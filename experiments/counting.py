@@ -1,7 +1,7 @@
 """Positions that count what matters follow a program of counters; positions that count tokens lose it.
 
-Programs set, increment and print variables among statements that do nothing, so how far back the last assignment
-stands says little, and how many increments lie between says all.
+Programs set, increment and print variables among statements that do nothing, so the distance to the last assignment
+matters little, and the number of increments since then decides.
 
 Source: Golovneva et al. (2024), Contextual Position Encoding: Learning to Count What's Important, arXiv 2405.18719, §5:
 CoPE ahead of absolute and of relative (Shaw's) positions, and further ahead in longer contexts.
@@ -10,11 +10,11 @@ seven, 2,400 steps for 15,600.
 Cost: about 65 minutes on one core, with other jobs beside.
 Command: posenc sweep experiments/counting.py
 Variation: posenc sweep --preset cope --grid scheme=cope,learned,shaw, the published size, on a GPU
-Result: all six answer 0.98 or more of programs of 4 statements and 0.77 to 0.82 of 16, the longest trained on, so here
-nothing tells them apart. Beyond, learned positions fall first, 0.27 at 24 statements where the others have 0.39 to
-0.48, and CoPE is ahead of them, as published; it is not ahead of Shaw's vectors, nor of no encoding. ALiBi holds out
-longest, 0.32 at 32. At 48 nobody is above the best constant, 0.21. The programs are short beside the paper's, and what
-they pass over is one statement in two.
+Result: all six answer 0.98 or more of programs of 4 statements and 0.77 to 0.82 of 16, the longest trained on, so these
+sizes do not separate them. Beyond, learned positions fall first, 0.27 at 24 statements where the others have 0.39 to
+0.48, and CoPE is ahead of them, as published; it is not ahead of Shaw's vectors or of nope. ALiBi lasts longest, 0.32
+at 32. At 48 no scheme is above the best constant, 0.21. The programs are shorter than the paper's, and only every other
+statement has no effect.
 """
 
 from posenc.lab.results.published import Order

@@ -1,12 +1,12 @@
-"""One bit to remember: a recurrent network keeps it without error, attention with positions slips now and then.
+"""One bit to remember: a recurrent network keeps it without error, attention with positions sometimes slips.
 
-Reads ask for the bit last written, however many pairs to be ignored lie between. Attention has to look exactly one
-write back; positions that count tokens blur where that is, those that count what matters do not.
+A read asks for the bit last written, with any number of pairs to ignore between. Attention has to look exactly one
+write back; positions that count tokens blur its place, positions that count what matters do not.
 
-Source: Liu et al. (2023), Exposing Attention Glitches with Flip-Flop Language Modeling, arXiv 2306.00946, that an LSTM
-is without error and Transformers are not; Golovneva et al. (2024), arXiv 2405.18719: errors of 6.8 % with absolute
-positions, 1.8 % with RoPE, none with CoPE at the length trained on (both from memory).
-Setting: 2 layers of width 64 for 6 of 512, 64 tokens for 512, evaluated on longer texts. The papers also ask of
+Source: Liu et al. (2023), Exposing Attention Glitches with Flip-Flop Language Modeling, arXiv 2306.00946, an LSTM makes
+no errors and Transformers do; Golovneva et al. (2024), arXiv 2405.18719: errors of 6.8 % with absolute positions, 1.8 %
+with RoPE, none with CoPE at the length trained on (both from memory).
+Setting: 2 layers of width 64 for 6 of 512, 64 tokens for 512, evaluated on longer texts. The papers also evaluate
 sparser and denser texts than those trained on: `--keep`, then `posenc evaluate flipflop --task "flip_flop(p=0.98)"`.
 Cost: about 45 minutes on one core.
 Command: posenc sweep experiments/flipflop.py

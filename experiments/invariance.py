@@ -1,15 +1,15 @@
-"""What is said to depend on distances alone does not notice where a text begins, before training and after.
+"""Schemes of distance do not notice where a text begins, before training and after.
 
-Two measurements of a whole model, untrained and trained: how much its outputs change when a text is moved further
-along (nobody sees what stands before), and how much its last output changes when a token so many places back is
-another one. And the accuracy of the trained model behind fillers, to offsets never trained on.
+Two measurements of a whole model, untrained and trained: how much its outputs change when a text is moved further along
+(the tokens before it are masked), and how much its last output changes when one earlier token is replaced. Then the
+accuracy of the trained model behind fillers, at offsets beyond those trained on.
 
-Source: Vaswani et al. (2017), Press et al. (2022), Su et al. (2021) and others say which scheme depends on what;
-`posenc list` says it of each. That a function of distances does not change under translation is arithmetic.
+Source: Vaswani et al. (2017), Press et al. (2022), Su et al. (2021) and others state what each scheme depends on;
+`posenc list` shows it. A function of distances does not change under translation, by arithmetic.
 Setting: decoders of two layers and width 64 on a probe of ours, the token three places back, behind 1 to 8 fillers.
 Cost: about 40 minutes on one core.
 Command: posenc sweep experiments/invariance.py --keep, then python experiments/invariance.py runs/invariance, which
-writes what it measures beside the record
+writes its measurements beside the record
 Variation: posenc sweep experiments/invariance.py --set steps=2000 --name longer
 Result: moved by 128 places, no output of t5, alibi, kerple, sandwich, rope, xpos, cope, fox or nope changes by 0.0001,
 before training or after; trained, those of learned change by 0.64, of fire by 0.68, of sinusoids by 0.79 (total

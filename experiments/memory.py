@@ -1,7 +1,7 @@
 """A recurrent network forgets, a gated one later, a convolution at its edge; attention with positions does not.
 
-At every token the one k places back is to be named, which asks of a state to hold k tokens at once. Each k from 1 to
-24 is trained alone, on about 32 tokens. Two convolutions of four taps see seven tokens, and beyond them nothing.
+At every token the model names the one k places back, so a state has to hold k tokens at once. Each k from 1 to 24 is
+trained alone, on about 32 tokens. Two convolutions of four taps see seven tokens, and beyond them nothing.
 
 Source: Hochreiter and Schmidhuber (1997), Long Short-Term Memory, on why plain recurrence forgets; Bai et al. (2018),
 An Empirical Evaluation of Generic Convolutional and Recurrent Networks, arXiv 1803.01271, on a copy memory task.
@@ -11,9 +11,9 @@ Command: posenc sweep experiments/memory.py
 Variation: posenc sweep experiments/memory.py --set width=128 --name wider
 Result: attention with rope finds every token to 24 places back, 1.00, and two convolutions none beyond six. But the
 plain recurrent network remembers longest, 1.00 at 16 places and 0.88 at 24, where an LSTM has 0.34 and 0.29 and a GRU
-0.32 and 0.06. Our reason: to hand on all of the last k tokens takes a delay line, which orthogonal weights nearly are
-at the start, and gates let a part of the state go at each step. A few things kept among many, which gates are for, this
-task does not ask. Attention without an encoding finds the token one place back, 0.95, and 0.54 of those two back.
+0.32 and 0.06. Our explanation: the task needs a delay line, which orthogonal weights nearly are at the start, while
+gates drop a part of the state at each step. Gates are for keeping a few things among many, which this task does not
+need. Attention without an encoding finds the token one place back, 0.95, and 0.54 of those two back.
 """
 
 from posenc.lab.results.published import Order, Published

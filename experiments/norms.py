@@ -1,17 +1,17 @@
 """A norm before each branch trains at rates, and without a warm-up, where a norm after each sum does not.
 
 Encoders of two and of eight layers, without any warm-up, at four learning rates. The figure shows every rate; tables
-show the rate that validation chooses, where a small one may save a norm that stands after.
+show the rate that validation chooses, where a small one may hide the failure of norms after each sum.
 
 Source: Xiong et al. (2020), On Layer Normalization in the Transformer Architecture, arXiv 2002.04745, on translation
-and language models; norms stand after in 2017, and in the runs of Ruoss et al. (2023).
+and language models; norms follow each sum in Vaswani et al. (2017), and in the runs of Ruoss et al. (2023).
 Setting: a probe of ours in place of translation, width 64, norms with a scale and no shift.
 Cost: about 20 minutes on one core.
 Command: posenc sweep experiments/norms.py
 Variation: posenc sweep experiments/norms.py --set warmup=0.1 --name warmed_up
 Result: eight layers with norms after each sum learn nothing at the largest rate, 0.07 where a guess has 0.06, in any of
 four runs; with norms before each branch, or two layers, all rates solve the lengths trained on. So validation chooses a
-rate at which both are at 1.00, and the order is left open.
+rate at which both are at 1.00, and the order stays open.
 """
 
 from posenc.lab.results.published import Order

@@ -1,24 +1,25 @@
-"""To recall a value by its key is attention's; a state of fixed size runs out, and a fixed convolution cannot choose.
+"""Attention recalls a value by its key; a state of fixed size runs out, and a fixed convolution cannot choose.
 
-Several keys asked for anew among fillers (MQAR), and symbols scattered among blanks to be said in order (selective
-copying). Between schemes there is little, since keys are found by content; selective copying needs to know the order.
+Several keys come again among fillers, and the model names their values (MQAR); symbols stand scattered among blanks,
+and the model writes them in order (selective copying). Schemes differ little, since keys are found by content;
+selective copying also needs the order.
 
 Source: Arora et al. (2024), Zoology, arXiv 2312.04927, figure 2: attention solves MQAR at every width, gated
 convolutions only where they are wide; Gu and Dao (2024), Mamba, arXiv 2312.00752, table 1: convolutions that are the
 same at every token fail at selective copying.
-Setting: width 64, 64 symbols for 8192, 8 pairs in 64 tokens for 4 to 64 in up to 256; 4 symbols to copy out of
-64 tokens for 16 out of 4096. Recurrent networks and a convolution stand for theirs. Before every model stands a
-convolution of two taps, which puts a key and its value into one token: what attention needs its first layer for
-(`--set stem=none --name bare` leaves it out).
+Setting: width 64, 64 symbols for 8192, 8 pairs in 64 tokens for 4 to 64 in up to 256; 4 symbols to copy out of 64
+tokens for 16 out of 4096. Recurrent networks and a convolution stand for theirs. Before every model stands a
+convolution of two taps, which puts a key and its value into one token, the work of attention's first layer (`--set
+stem=none --name without` leaves it out).
 Cost: about 37 minutes on one core.
 Command: posenc sweep experiments/recall.py
 Variation: posenc sweep --preset mqar --grid scheme=learned,nope,rope width=64,128,256,512
 Result: attention finds every value, with positions or without, at once and a half and twice the length trained on too,
-0.99 with rope. GRU and LSTM stay at what knowing the text's eight values gives, 0.14 for 0.125, and a fixed convolution
-at a guess; whether their states are too small or these steps too few, this does not tell. What a state is good at is
-the other task: GRU and LSTM copy four symbols out of 64 tokens, and out of twice as many, GRU 1.00 and LSTM 0.95, where
-attention that learned it, rope 1.00 and learned 0.98, has 0.06 and 0.02. Without positions it had 0.71 after these
-steps.
+0.99 with rope. GRU and LSTM stay near a guess among the text's eight values, 0.14 where that gives 0.125, and a fixed
+convolution at a plain guess; this does not decide whether their states are too small or the steps too few. A state is
+good at the other task: GRU and LSTM copy four symbols out of 64 tokens, and out of twice as many, GRU 1.00 and LSTM
+0.95, where the attention that learned it, rope 1.00 and learned 0.98, has 0.06 and 0.02. Without positions it had 0.71
+after these steps.
 """
 
 from posenc.lab.results.published import Order, Published

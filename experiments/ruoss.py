@@ -1,16 +1,16 @@
-"""Random positions carry string tasks to lengths never seen, for any scheme and most tasks: Table 1, all of it.
+"""Random positions carry string tasks beyond the trained lengths, for any scheme and most tasks: all of Table 1.
 
-Fifteen tasks by twelve schemes. Relative encodings with random distances are here twice: as the paper describes them,
-and as its released code computes them, where a clamped table makes every later key alike. Beside each published
-number, the best of 30 runs, stand our median, our best, and what a function of position alone gets right: rows that
-this floor explains are no sign of learning, such as 0.919 for relative encodings on bucket_sort.
+Fifteen tasks by twelve schemes. Relative encodings with random distances occur twice: as the paper describes them, and
+as its released code computes them, where a clamped table gives all later keys the same vector. Beside each published
+number, the best of 30 runs, stand our median, our best, and the accuracy of the best function of position alone: a row
+that this floor explains does not show learning, such as 0.919 for relative encodings on bucket_sort.
 
 Source: Ruoss et al. (2023), Randomized Positional Encodings Boost Length Generalization of Transformers, Table 1 (from
 memory; the means of its halves agree with the abstract). Setting of `posenc list presets`: ruoss.
 Setting: 20,000 steps for 1 million, or 2 if the memory of the paper is right; 3 seeds at one rate for 10 at three,
 batches of 64 for 128. Nine of the 460 sizes from 41 to 500, whose mean is by the trapezoid rule; tokens through an
 embedding for a one-hot map scaled by the root of the width; our median beside their best. No dropout in evaluation and
-scores from size 41 on, where the released code keeps it and starts at 42. All else as `posenc describe ruoss` says.
+scores from size 41 on, where the released code keeps it and starts at 42. The rest is in `posenc describe ruoss`.
 Cost: 3.8e+16 floating-point operations, as --dry-run counts them: 2 hours on one H100 at a tenth of its 67 TFLOP/s in
 float32, 16 hours at a hundredth, since a model so small leaves much of it idle, and compiling; estimated, not measured.
 Command: posenc sweep experiments/ruoss.py

@@ -1,11 +1,11 @@
 """The same angles at four places: at the input, on queries and keys, in the score, on values.
 
-One geometric series of angles, told to attention in four ways. On queries and keys (RoPE) and in the score (Sandwich)
-it is a distance from the start; at the input (sinusoids) distances have to be learned from products; on values
-(VO-RoPE without its turn of queries and keys) it tells how far away a value was, once it was found by its content.
+One geometric series of angles enters attention in four ways. On queries and keys (RoPE) and in the score (Sandwich) it
+is a distance from the start; at the input (sinusoids) distances have to be learned from products; on values (VO-RoPE
+without its turn of queries and keys) it shows how far away a value was, after its content found it.
 
 Source: Vaswani et al. (2017), Su et al. (2021), Chi et al. (2023), Su (2025), one scheme each; the comparison is ours,
-and so are its predictions: what is found by its distance needs distances in the scores.
+and so are its predictions: finding a token by its distance needs distances in the scores.
 Setting: decoders, since Sandwich alone cannot tell left from right; heads of 16 features, so that rope,
 sandwich(dim=16) and vo_rope share eight angles, while sinusoids over a width of 64 have 32, those eight among them.
 Cost: about 25 minutes on one core.

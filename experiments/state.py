@@ -1,11 +1,11 @@
 """Products of permutations: a recurrent layer follows any group, attention of fixed depth only those that commute.
 
 The word problem of two groups of sixty elements: Z60, which commutes, and A5, which is not solvable. At every token the
-product so far is asked for.
+model names the product so far.
 
 Source: Merrill et al. (2024), The Illusion of State in State-Space Models, arXiv 2404.08819, figure 3: one recurrent
-layer does for A5 at every length, Transformers need ever more layers; Yang et al. (2025), PaTH Attention, arXiv
-2505.16381, that a scheme whose positions are products does better (from memory).
+layer is enough for A5 at every length, Transformers need ever more layers; Yang et al. (2025), PaTH Attention, arXiv
+2505.16381, a scheme whose positions are products does better (from memory).
 Setting: width 64 for 512, lengths to 8 for 25, 8,000 steps; one layer against one, two and four.
 Cost: about 43 minutes on one core.
 Command: posenc sweep experiments/state.py
@@ -13,10 +13,10 @@ Variation: posenc sweep experiments/state.py --set width=128 length=16 --name wi
 Result: medians of three seeds, at the last token. Of A5's products one LSTM layer names 0.64 at 8 tokens, the longest
 trained on, and its seeds range from 0.20 to 0.84; at 32 it has 0.10. Attention guesses at 8: 0.02 with one layer, 0.02
 with two and 0.02 with four. At 4 tokens four layers have 0.24, one seed 0.98, and two layers 0.02, after 0.99 at 2
-tokens. Of Z60, which commutes, one layer of attention names 0.61 at 8 and two 0.94, so the number of elements is
-not the reason; at 16 they have 0.01 and 0.02, where the LSTM has 0.97. The paper's plain recurrent network learns A5.
-Ours does not, 0.02 at 4, and neither Z60, 0.05, so it lacks training, whatever the group. PaTH is at RoPE's level, 0.01
-at 4. The verdicts compare means over all tokens, which the first two lift.
+tokens. Of Z60, which commutes, one layer of attention names 0.61 at 8 and two 0.94, so the number of elements is not
+the reason; at 16 they have 0.01 and 0.02, where the LSTM has 0.97. The paper's plain recurrent network learns A5. Ours
+does not, 0.02 at 4, and neither Z60, 0.05, so it lacks training, whatever the group. PaTH is at RoPE's level, 0.01 at
+4. The verdicts compare means over all tokens, which the first two lift.
 """
 
 from posenc.lab.results.published import Order
