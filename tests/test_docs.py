@@ -101,9 +101,7 @@ def last():
     at = Recorded("first_look")
     back = "token_k_back(k=3)"
     sizes = sorted({size for task, _, size, metric in at.shares if task == back and metric == "last"})
-    ((low, high),) = {
-        tuple(record["task"]["trained"]) for record in at.results.records if record["task"]["label"] == back
-    }
+    low, high = at.results.tasks()[back].trained
     assert (low, high) == (4, 16)
     yield "last token right, at size", *(f"{n} (trained)" if low <= n <= high else str(n) for n in sizes)
     for name in sorted(at.schemes(back), key=lambda name: -at(back, name, 64)):

@@ -282,7 +282,7 @@ def of_counting(at):
         max(beyond),
         at(task, "alibi", 32, metric="exact"),
     )
-    floor = at.results.tasks()[task].floors[48].prior
+    floor = at.results.tasks()[task].floors[48]["prior"]
     assert max(at.medians(task, every, 48, "exact")) < floor
     yield floor
 
