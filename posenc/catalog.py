@@ -18,8 +18,8 @@ import jax.numpy as jnp
 
 from posenc import naming
 from posenc.attention.cache import blank
+from posenc.attention.encode import each_head
 from posenc.attention.kernels import serves
-from posenc.attention.sides import each_head
 from posenc.core.compose import Chain, Pattern, Placed, Windowed
 from posenc.core.parameters import init
 from posenc.core.scheme import Dims, Scheme, check_dims
@@ -196,7 +196,7 @@ def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> str:
     both = shapes["layer"], shapes["heads"]
     made = lambda *both: blank(scheme, both, dims, 1, jnp.float32, jnp.int32)  # noqa: E731
     keys, place, carry = jax.eval_shape(made, *both)
-    told = [a.shape[1:] for a in jax.tree.leaves(keys.said)]
+    told = [a.shape[1:] for a in jax.tree.leaves(keys.info)]
     more = [["features of each key"] * (told != [a.shape for a in jax.tree.leaves(place)])]
     more += [["a carry"] * bool(jax.tree.leaves(carry))]
     kept = f"for each {'query' if each_head(scheme, shapes['heads']) else 'key'} head"

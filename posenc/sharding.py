@@ -23,13 +23,14 @@ from jax.sharding import AbstractMesh, AxisType, Mesh
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, PyTree
 
-from posenc.attention import arguments, kernels, sides
-from posenc.attention.arguments import Tokens
+from posenc.attention import arguments, kernels
 from posenc.attention.attend import attend
-from posenc.attention.kernels import Pairs, Side
+from posenc.attention.encode import Layer, each_head, encode_keys, encode_queries, finish, first_carry, locate
+from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.kernels import ring as around
 from posenc.attention.kernels.parting import drawn as whole
-from posenc.attention.prepared import Layer, known, prepare, silent, sizes
+from posenc.attention.prepared import prepare
+from posenc.attention.tokens import Tokens, describe, fold_tokens, ranks, sizes, zero_padding
 from posenc.core.compose import axes, bare, imply
 from posenc.core.masks import Mask, since_start
 from posenc.core.shapes import label
@@ -52,8 +53,8 @@ def ring(
     """`posenc.attend` over a sequence longer than one device holds (Liu et al., 2023, Ring Attention).
 
     The tokens of q, k and v, `[..., L, H, d]`, lie along one `axis` of a `mesh` of devices, and so does what is
-    returned. Each device keeps its queries; keys, values and what keys said go round, and come by once more for the
-    gradient. A device holds tiles and its own tokens; what hooks are told of tokens (`x` of a contextual scheme, the
+    returned. Each device keeps its queries; keys, values and the info of keys go round, and come by once more for the
+    gradient. A device holds tiles and its own tokens; what hooks read of tokens (`x` of a contextual scheme, the
     band of a scheme of distances) is all that it may hold of the whole length. Under a causal or windowed mask a device
     passes on what its queries may not see, without a look; the first devices then wait for the last.
 
@@ -86,21 +87,22 @@ def ring(
     if 0 in (*lead, q.shape[-3]):
         return jnp.zeros((*q.shape[:-1], v.shape[-1]), v.dtype)
     t = jax.tree.map(jnp.asarray, t)
-    flat, mapped = arguments.fold_tokens(t, lead, axes(layer.scheme))
+    flat, mapped = fold_tokens(t, lead, axes(layer.scheme))
     if not lead:
         flat, mapped = jax.tree.map(lambda a: a[None], flat), jax.tree.map(lambda a: 0, flat)
-    both = jax.tree.map(jnp.asarray, layer.both)
-    tokens, place, told = jax.vmap(lambda t: _told(layer, both, t), (mapped,))(flat)
+    params = jax.tree.map(jnp.asarray, layer.params)
+    located = lambda t: _located(layer._replace(params=params), t)  # noqa: E731
+    tokens, position, info = jax.vmap(located, (mapped,))(flat)
 
-    def here(both, qkv, segments, place, told):
-        one = lambda *a: _part(layer, both, t.positions is None, (axis, count), *a)  # noqa: E731
-        return jax.vmap(one)(qkv, segments, place, told)
+    def here(params, qkv, segments, position, info):
+        one = lambda *a: _part(layer._replace(params=params), t.positions is None, (axis, count), *a)  # noqa: E731
+        return jax.vmap(one)(qkv, segments, position, info)
 
-    cut, each = P(None, axis), sides.each_head(layer.scheme, both[1])
-    spec = jax.tree.map(lambda a: P() if whole(a) else cut, place, is_leaf=whole)
+    cut, each = P(None, axis), each_head(layer.scheme, params[1])
+    spec = jax.tree.map(lambda a: P() if whole(a) else cut, position, is_leaf=whole)
     specs = P(), cut, cut, spec, P(None, None, axis) if each else cut
     spread = jax.shard_map(here, mesh=mesh, in_specs=specs, out_specs=cut, axis_names={axis}, check_vma=False)
-    out = jax.jit(spread)(both, (tokens.q, tokens.k, tokens.v), tokens.segments, place, told)
+    out = jax.jit(spread)(params, (tokens.q, tokens.k, tokens.v), tokens.segments, position, info)
     return out.reshape(*lead, *out.shape[-3:])
 
 
@@ -132,7 +134,7 @@ def queries(
     q, k, v = (arguments.array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
     t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
     layer, t, start = prepare(scheme, params, t, query_start, mask, kernel, None)
-    if layer.same:
+    if layer.self_attention:
         t = t._replace(key_x=t.x, key_positions=t.positions, key_segments=t.segments)
     if t.positions is None and t.segments is not None:
         t = t._replace(
@@ -150,7 +152,7 @@ def queries(
     for name, axes_after in {"q": 3, "x": 2, "segments": 1}.items():
         cut = lambda a, n=axes_after: P(*[None] * (a.ndim - n), axis)  # noqa: E731
         spec = spec._replace(**{name: jax.tree.map(cut, getattr(t, name))})
-    deep = arguments.ranks(axes(layer.scheme))
+    deep = ranks(axes(layer.scheme))
     spec = spec._replace(positions=_along(t.positions, deep, axis))
     spread = jax.shard_map(here, mesh=mesh, in_specs=(P(), P(), spec), out_specs=P(*[None] * lead, axis),
                            axis_names={axis}, check_vma=False)  # fmt: skip
@@ -172,25 +174,27 @@ def _along(positions: Any, deep: Any, axis: str) -> Any:
     return P(*[None] * (positions.ndim - jax.tree.leaves(deep)[0]), axis)
 
 
-def _told(layer: Layer, both: Any, t: Tokens) -> tuple[Tokens, PyTree, PyTree]:
-    """One whole sequence: its tokens without padding, where they stand, and what they are told; no product of them."""
-    t = silent(t._replace(key_segments=t.segments))
+def _located(layer: Layer, t: Tokens) -> tuple[Tokens, PyTree, PyTree]:
+    """One whole sequence: its tokens without padding, their positions and their info; no product of them."""
+    t = zero_padding(t._replace(key_segments=t.segments))
     index = jnp.arange(t.q.shape[0], dtype=jnp.int32)
     side = Side(None, index, t.segments)
-    count = kernels.visible(layer.look, side, side, kernels.block(index.size, index.size))
-    at = known(layer.scheme, index, t.segments, t.positions, count, t.q.shape[1])
-    told, _ = sides.tell(layer.scheme, both, t.x, at, sides.start(layer.scheme, both, sizes(t)))
-    return t, at.position, told
+    count = kernels.count_visible(layer.window, side, side, kernels.block(index.size, index.size))
+    at = describe(layer.scheme, index, t.segments, t.positions, count, t.q.shape[1])
+    info, _ = locate(layer.scheme, layer.params, t.x, at, first_carry(layer.scheme, layer.params, sizes(t)))
+    return t, at.position, info
 
 
-def _part(layer: Layer, both: Any, implied: bool, ring: around.Ring, qkv, segments, place, told) -> Array:
+def _part(layer: Layer, implied: bool, ring: around.Ring, qkv, segments, position, info) -> Array:
     """One sequence's tokens on this device, and the keys of all."""
-    (q, k, v), scheme = qkv, layer.scheme
+    (q, k, v), scheme, params = qkv, layer.scheme, layer.params
     index = jax.lax.axis_index(ring[0]) * q.shape[0] + jnp.arange(q.shape[0], dtype=jnp.int32)
-    side = Side(place, index, segments)
-    keys = sides.encode(scheme, both, k, v, told, q.shape[1])
-    pairs = Pairs(side, side, layer.look, scheme.scale(q.shape[2]), q.shape[1], implied)
-    return around.mix(scheme, both, q, keys, told, pairs, kernels.block(q.shape[0], q.shape[0]), ring)
+    side = Side(position, index, segments)
+    keys = encode_keys(scheme, params, k, v, info, q.shape[1])
+    form = Form(scheme, params, layer.window, scheme.scale(q.shape[2]), q.shape[1], implied)
+    encoded = Encoded(*encode_queries(scheme, params, q, info), *keys, side, side)
+    mixed = around.mix(form, encoded, kernels.block(q.shape[0], q.shape[0]), ring)
+    return finish(scheme, params, mixed, info)
 
 
 def _devices(mesh: Any, axis: str, q: Any) -> int:

@@ -12,9 +12,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.attention import admission, arguments, sides
+from posenc.attention import admission, arguments
 from posenc.attention.attend import attend
-from posenc.core.compose import Windowed, axes, bare, imply, leaves, merge, pick, spread
+from posenc.attention.encode import encode_keys, encode_queries, first_carry, locate
+from posenc.attention.tokens import Tokens
+from posenc.core.compose import Windowed, axes, bare, imply, leaves, pick, spread
 from posenc.core.masks import Mask, window
 from posenc.core.parameters import bound, init
 from posenc.core.scheme import At, Dims, Scheme
@@ -108,7 +110,7 @@ def process_heads(
         own = _made(hooks, params, heads, head)
         check_params(hooks, own, Sizes(heads=heads, head=head, key_heads=heads))
         given = arguments.tokens("positions", positions, (), length, axes(hooks), False)
-        admission.admit(hooks, pick(own, "layer"), arguments.Tokens(query, key, value, positions=given), 0, False)
+        admission.admit(hooks, pick(own, "layer"), Tokens(query, key, value, positions=given), 0, False)
         return _through(hooks, own, query, key, value, given)
 
     return process
@@ -133,15 +135,13 @@ def _made(hooks: Scheme, params: Any, heads: int, head: int) -> Any:
 
 
 def _through(hooks: Scheme, params: Any, q: Heads, k: Heads, v: Heads, positions: Any) -> tuple[Heads, Heads, Heads]:
-    """Every head of queries, keys and values through the hooks of one side."""
+    """Every head of queries, keys and values through its hooks, up to the product of queries and keys."""
     length, heads, head = q.shape
-    both = pick(params, "layer"), pick(params, "heads")
+    params = pick(params, "layer"), pick(params, "heads")
     index = jnp.arange(length, dtype=jnp.int32)
     place = spread(hooks, imply(hooks, index) if positions is None else jax.tree.map(jnp.asarray, positions))
     at = At(place, index, jnp.ones_like(index), index + 1, jnp.int32(0), heads)
-    told, _ = sides.tell(hooks, both, None, at, sides.start(hooks, both, Dims(heads * head, heads, head, length)))
-    keys = sides.encode(hooks, both, k, v, told, heads)
-    each = sides.each_head(hooks, both[1])
-    ask = lambda own, q, c: hooks.query(merge(both[0], own), q, c)[0]  # noqa: E731
-    q = jax.vmap(ask, (0, 0, 0 if each else None))(both[1], q.swapaxes(0, 1), told)
+    info, _ = locate(hooks, params, None, at, first_carry(hooks, params, Dims(heads * head, heads, head, length)))
+    keys = encode_keys(hooks, params, k, v, info, heads)
+    q, _ = encode_queries(hooks, params, q, info)
     return q.swapaxes(0, 1), keys.k.swapaxes(0, 1), keys.v.swapaxes(0, 1)

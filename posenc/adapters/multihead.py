@@ -18,6 +18,7 @@ from posenc.attention import arguments
 from posenc.attention.attend import attend
 from posenc.attention.cache import Cache
 from posenc.attention.prepared import prepare
+from posenc.attention.tokens import Tokens
 from posenc.core.compose import bare
 from posenc.core.masks import Mask
 from posenc.core.parameters import join
@@ -86,9 +87,15 @@ def multihead(
     params = plain(position if tied is None else join(plain(tied), plain(position)))
     made = lambda heads: jax.ShapeDtypeStruct((*x.shape[:-1], heads, dims.head), x.dtype)  # noqa: E731
     key = made(dims.key_heads or dims.heads)
-    tokens = arguments.Tokens(made(dims.heads), key, key, x, positions=positions, segments=segments)  # type: ignore[arg-type]
-    _, told, _ = prepare(scheme, params, tokens, None, mask, kernel, cache)
-    about = {"positions": told.positions, "segments": told.segments, "cache": cache, "mask": mask, "kernel": kernel}
+    tokens = Tokens(made(dims.heads), key, key, x, positions=positions, segments=segments)  # type: ignore[arg-type]
+    _, checked, _ = prepare(scheme, params, tokens, None, mask, kernel, cache)
+    about = {
+        "positions": checked.positions,
+        "segments": checked.segments,
+        "cache": cache,
+        "mask": mask,
+        "kernel": kernel,
+    }
     return _multihead(weights, params, x, scheme=scheme, dims=dims, **about)
 
 

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.attention.arguments import Tokens, concrete, placed
+from posenc.attention.arguments import concrete, placed
 from posenc.attention.cache import Cache, blank, check_ring
+from posenc.attention.tokens import Tokens
 from posenc.core.compose import Chain, imply, pick, spread
 from posenc.core.distances import drawn, pasts
 from posenc.core.masks import Window, since_start
@@ -129,7 +130,7 @@ def _check_stored(scheme: Scheme, params: Any, cache: Cache, t: Tokens) -> None:
     dims = Dims(width, heads, head, capacity, key_heads=t.k.shape[-2])
     parts = pick(params, "layer"), pick(params, "heads")
     keys, place, carry = jax.eval_shape(lambda: blank(scheme, parts, dims, capacity, t.q.dtype, jnp.int32))
-    mine, theirs = ((*keys, place, carry), (cache.k, cache.v, cache.said, cache.position, cache.carry))
+    mine, theirs = ((*keys, place, carry), (cache.k, cache.v, cache.key_info, cache.position, cache.carry))
     shapes = lambda tree: jax.tree.map(lambda a: str(np.shape(a)), tree)  # noqa: E731
     expected = jax.tree.map(lambda a: str((rows, *a.shape)), mine)
     if jax.tree.structure(mine) != jax.tree.structure(theirs) or shapes(theirs) != expected:

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PyTree
+from jaxtyping import Array
 
+from posenc.attention.tokens import Tokens
 from posenc.core.compose import Chain, Placed, Windowed, axes
 from posenc.core.distances import Distances
 from posenc.core.masks import documents
 from posenc.core.scheme import Scheme
 from posenc.core.shapes import label
-
-
-class Tokens(NamedTuple):
-    """One sequence, or a batch of them: queries, keys, and what was passed about each; `None` where nothing was."""
-
-    q: Array
-    k: Array
-    v: Array
-    x: Any = None
-    key_x: Any = None
-    positions: PyTree = None
-    key_positions: PyTree = None
-    segments: Any = None
-    key_segments: Any = None
 
 
 def placed(scheme: Any) -> bool:
@@ -212,33 +199,6 @@ def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> T
             f" {int(start)} on are not among {keys}."
         )
     return t
-
-
-def ranks(axes: Any) -> Any:
-    """How many axes the positions of one sequence have."""
-    return tuple(ranks(n) for n in axes) if isinstance(axes, tuple) else 1 if axes == 1 else 2
-
-
-def fold(a: Any, lead: tuple[int, ...], tail: Any) -> tuple[Any, Any]:
-    """An array with its batch axes made one, and the axis to map: none where all sequences share it."""
-    if a is None:
-        return None, None
-    if isinstance(a, tuple):
-        pairs = [fold(part, lead, n) for part, n in zip(a, tail, strict=True)]
-        return tuple(p for p, _ in pairs), tuple(n for _, n in pairs)
-    if isinstance(a, Distances):
-        (past, one), (future, other) = (fold(part, lead, tail) for part in (a.past, a.future))
-        return Distances(past, future), Distances(one, other)
-    if a.ndim == jax.tree.leaves(tail)[0]:
-        return a, None
-    return a.reshape(-1, *a.shape[len(lead) :]), 0
-
-
-def fold_tokens(t: Tokens, lead: tuple[int, ...], axes: Any) -> tuple[Tokens, Tokens]:
-    """`fold` for everything about tokens."""
-    place = ranks(axes)
-    pairs = [fold(a, lead, tail) for a, tail in zip(t, (3, 3, 3, 2, 2, place, place, 1, 1), strict=True)]
-    return Tokens(*(a for a, _ in pairs)), Tokens(*(n for _, n in pairs))
 
 
 def concrete(a: Any) -> np.ndarray | None:

@@ -12,15 +12,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.attention import admission, arguments, kernels, sides
-from posenc.attention.arguments import Tokens
-from posenc.attention.cache import Cache, free, keep, last, write
-from posenc.attention.kernels import Pairs, Side
-from posenc.attention.prepared import Layer, known, prepare, silent, sizes
+from posenc.attention import admission, arguments, kernels
+from posenc.attention.cache import AXES, Cache, extend
+from posenc.attention.encode import Layer, encode, finish
+from posenc.attention.prepared import prepare
+from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, ranks
 from posenc.core.compose import axes, bare, pick
 from posenc.core.masks import Mask
 from posenc.core.parameters import bound
-from posenc.core.scheme import At
 from posenc.core.shapes import Sizes, check_params, plain
 
 
@@ -71,19 +70,18 @@ def attend(
     q, k, v = (arguments.array(name, a) for name, a in zip("qkv", (q, k, v), strict=True))
     t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
     layer, t, start = prepare(scheme, params, t, query_start, mask, kernel, cache)
-    layer = layer._replace(params=jax.tree.map(jnp.asarray, layer.params), heads=jax.tree.map(jnp.asarray, layer.heads))
+    layer = layer._replace(params=jax.tree.map(jnp.asarray, layer.params))
     lead = q.shape[:-3]
     if 0 in (*lead, q.shape[-3], k.shape[-3]):
         nothing = jnp.zeros((*q.shape[:-1], v.shape[-1]), v.dtype)
         return nothing if cache is None else (nothing, cache)
     t = jax.tree.map(jnp.asarray, t)
-    flat, mapped = arguments.fold_tokens(t, lead, axes(layer.scheme))
+    flat, mapped = fold_tokens(t, lead, axes(layer.scheme))
     if cache is None:
         one = lambda t: _full(layer, jnp.asarray(start, jnp.int32), t)  # noqa: E731
         out = jax.vmap(one, (mapped,))(flat) if lead else one(t)
         return out.reshape(*lead, *out.shape[-3:])
-    rows = Cache(0, 0, 0, 0, 0, 0, 0, 0, None, None)  # type: ignore[arg-type]
-    return jax.vmap(lambda t, cache: _step(layer, t, cache), (mapped, rows), (0, rows))(flat, cache)
+    return jax.vmap(lambda t, cache: _step(layer, t, cache), (mapped, AXES), (0, AXES))(flat, cache)
 
 
 def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positions: Any = None, segments: Any = None):
@@ -111,73 +109,26 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     positions, segments = jax.tree.map(jnp.asarray, (positions, segments))
 
     def one(x, positions, segments):
-        at = known(scheme, index, segments, positions, index + 1, 1)
+        at = describe(scheme, index, segments, positions, index + 1, 1)
         return scheme.embed(p, x, at)
 
     if not lead:
         return one(x, positions, segments)
-    pairs = [
-        arguments.fold(a, lead, tail) for a, tail in ((x, 2), (positions, arguments.ranks(axes(scheme))), (segments, 1))
-    ]
+    pairs = [fold(a, lead, tail) for a, tail in ((x, 2), (positions, ranks(axes(scheme))), (segments, 1))]
     out = jax.vmap(one, [axis for _, axis in pairs])(*(a for a, _ in pairs))
     return out.reshape(*lead, *out.shape[-2:])
 
 
 def _full(layer: Layer, start: Array, t: Tokens) -> Float[Array, "Q H d"]:
     """One sequence, all at once."""
-    scheme, (queries, heads, d) = layer.scheme, t.q.shape
-    t = silent(t._replace(key_segments=t.segments) if layer.same else t)
-    qi, ki = start + jnp.arange(queries, dtype=jnp.int32), jnp.arange(t.k.shape[0], dtype=jnp.int32)
-    rows, first = kernels.block(queries, ki.size), sides.start(scheme, layer.both, sizes(t))
-    count = kernels.visible(layer.look, Side(None, qi, t.segments), Side(None, ki, t.key_segments), rows)
-    at = known(scheme, qi, t.segments, t.positions, count, heads)
-    told, _ = sides.tell(scheme, layer.both, t.x, at, first)
-    key_at, key_told = at, told
-    if not layer.same:
-        key_at = known(scheme, ki, t.key_segments, t.key_positions, jnp.zeros_like(ki), heads)
-        key_told, _ = sides.tell(scheme, layer.both, t.key_x, key_at, first)
-        told = sides.lookup(scheme, layer.both, told, key_told, qi)
-    keys = sides.encode(scheme, layer.both, t.k, t.v, key_told, heads)
-    query, key = Side(at.position, qi, t.segments), Side(key_at.position, ki, t.key_segments)
-    implied = t.positions is None and (layer.same or t.segments is None)
-    pairs = Pairs(query, key, layer.look, scheme.scale(d), heads, implied)
-    return kernels.mix(layer.kernel, scheme, layer.both, t.q, keys, told, pairs)
+    form, encoded, info = encode(layer, t, start)
+    return finish(layer.scheme, layer.params, kernels.mix(layer.kernel, form, encoded), info)
 
 
 def _step(layer: Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"], Cache]:
     """One sequence's new tokens, after those in its cache."""
-    scheme, (new, heads, d), length = layer.scheme, t.q.shape, cache.length
-    segments = jnp.ones(new, jnp.int32) if t.segments is None else t.segments
-    t = silent(t._replace(segments=segments, key_segments=segments))
-    capacity = cache.segment.shape[0]
-    qi, places = length + jnp.arange(new, dtype=jnp.int32), free(cache, new)
-    index = None if cache.index is None else write(cache.index, qi, places, 0)
-    ki = jnp.arange(capacity, dtype=jnp.int32) if index is None else index
-    segment = write(cache.segment, t.segments, places, 0)
-    rows = kernels.block(new, capacity)
-    seen = kernels.visible(layer.look, Side(None, qi, t.segments), Side(None, ki, segment), rows)
-    at = known(scheme, qi, t.segments, t.positions, seen, heads, cache.document, cache.began)
-    position = write(cache.position, at.position, places, 0)
-    told, carry = sides.tell(scheme, layer.both, t.x, at, cache.carry)
-    stored = keep(scheme, layer.both, t.k, t.v, told, heads)
-    keys = stored = sides.Keys(*write((cache.k, cache.v, cache.said), tuple(stored), places, 1))
-    query, key = Side(at.position, qi, t.segments), Side(position, ki, segment)
-    if "reencoded" in scheme.limits:
-        told, keys = _anew(layer, heads, told, stored, query, key, carry)
-    pairs = Pairs(query, key, layer.look, scheme.scale(d), heads, False)
-    out = kernels.mix(layer.kernel, scheme, layer.both, t.q, keys, told, pairs)
-    if index is None:
-        out = jnp.where(length + new > capacity, jnp.nan, out)
-    return out, Cache(*stored, position, segment, carry, *last(cache, qi, t.segments), length + new, index)
-
-
-def _anew(
-    layer: Layer, heads: int, told: Any, stored: sides.Keys, query: Side, key: Side, carry: Any
-) -> tuple[Any, sides.Keys]:
-    """What queries are told, and all keys through their hooks, now that the text is longer."""
-    scheme = layer.scheme
-    at = At(key.position, key.index, key.segment, jnp.zeros_like(key.index), jnp.int32(0), heads)
-    whole, _ = sides.tell(scheme, layer.both, None, at, carry)
-    k, v = stored.k.swapaxes(0, 1), stored.v.swapaxes(0, 1)
-    told = sides.lookup(scheme, layer.both, told, whole, query.index)
-    return told, sides.encode(scheme, layer.both, k, v, whole, heads)
+    form, encoded, info, longer = extend(layer, t, cache)
+    out = finish(layer.scheme, layer.params, kernels.mix(layer.kernel, form, encoded), info)
+    if cache.index is None:
+        out = jnp.where(longer.length > cache.segment.shape[0], jnp.nan, out)
+    return out, longer

@@ -1,7 +1,7 @@
-"""The cache of decoding: what keys said once, and what `locate` carries on, so that decoding equals the full forward.
+"""The cache of decoding: encoded keys, and what `locate` carries on, so that decoding equals the full forward.
 
-It counts places (where to write, what the mask compares), never positions. A ring uses its places again, and so keeps
-the index of what stands in each.
+It counts slots (where to write, what the mask compares), never positions. A ring uses its slots again, and so keeps
+the index of the token in each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Num, PyTree
 
-from posenc.attention import sides
+from posenc.attention import kernels
+from posenc.attention.encode import Keys, Layer, encode_keys, encode_queries, first_carry, locate, lookup
+from posenc.attention.kernels import Encoded, Form, Side
+from posenc.attention.tokens import Tokens, describe, zero_padding
 from posenc.core.compose import Windowed, bare, imply, pick
 from posenc.core.masks import Window, documents, since_start, whole
 from posenc.core.parameters import bound
@@ -22,12 +25,13 @@ from posenc.core.shapes import Sizes, check_params, label, plain
 
 
 class Cache(NamedTuple):
-    """Keys and values of one layer, `capacity` places for each sequence of the batch. `G` is the number of key heads,
+    """Keys and values of one layer, `capacity` slots for each sequence of the batch. `G` is the number of key heads,
     or of query heads where a scheme makes keys differ per query head."""
 
     k: Float[Array, "B G C e"]
     v: Float[Array, "B G C d"]
-    said: PyTree
+    key_info: PyTree
+    """What `score` reads of each key."""
     position: PyTree[Num[Array, "B C"]]
     segment: Int[Array, "B C"]
     carry: PyTree
@@ -36,9 +40,9 @@ class Cache(NamedTuple):
     began: Int[Array, " B"]
     """The index at which that document began. Its first token may be overwritten, so this is kept."""
     length: Int[Array, ""]
-    """The index of the next token, and its place where there is no ring."""
+    """The index of the next token, and its slot where there is no ring."""
     index: Int[Array, " C"] | None
-    """The index of what stands in each place of a ring; None where places are never used again."""
+    """The index of the token in each slot of a ring; None where slots are never used again."""
 
     @classmethod
     def empty(
@@ -59,7 +63,7 @@ class Cache(NamedTuple):
         one layer's, whole. Where info of keys becomes stale as the text grows (the limit "reencoded"), keys are stored
         as they are given, and a call gives what the whole text so far gives its last tokens.
 
-        With `ring`, token n is written to place n mod `capacity`, for as long as decoding goes on; that serves
+        With `ring`, token n is written to slot n mod `capacity`, for as long as decoding goes on; that serves
         attention in a window only: with `left` neighbours seen before a token, `capacity` is at least `left` and the
         new tokens of a call.
 
@@ -87,7 +91,7 @@ class Cache(NamedTuple):
         parts = pick(params, "layer"), pick(params, "heads")
         keys, place, _ = jax.eval_shape(lambda: blank(scheme, parts, dims, capacity, dtype, positions))
         zeros = lambda a: jnp.zeros((batch, *a.shape), a.dtype)  # noqa: E731
-        first = jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *jnp.shape(a))), sides.start(scheme, parts, dims))
+        first = jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *jnp.shape(a))), first_carry(scheme, parts, dims))
         return cls(
             *jax.tree.map(zeros, keys),
             jax.tree.map(zeros, place),
@@ -98,6 +102,10 @@ class Cache(NamedTuple):
             jnp.int32(0),
             jnp.zeros(capacity, jnp.int32) if ring else None,
         )
+
+
+AXES = Cache(k=0, v=0, key_info=0, position=0, segment=0, carry=0, document=0, began=0, length=None, index=None)  # type: ignore[arg-type]
+"""The axis of the batch in each field, for `jax.vmap`; all sequences share `length` and `index`."""
 
 
 def _kind(name: str, dtype: Any, kind: Any) -> Any:
@@ -118,16 +126,16 @@ def blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, pos
     place = imply(scheme, jnp.zeros(capacity, positions))
     at = At(place, none, none, none, jnp.int32(0), dims.heads)
     x = jnp.zeros((capacity, dims.width), dtype)
-    told, carry = sides.tell(scheme, parts, x, at, sides.start(scheme, parts, dims))
+    info, carry = locate(scheme, parts, x, at, first_carry(scheme, parts, dims))
     k = jnp.zeros((capacity, dims.key_heads or dims.heads, dims.head), dtype)
-    return keep(scheme, parts, k, k, told, dims.heads), place, carry
+    return keep(scheme, parts, k, k, info, dims.heads), place, carry
 
 
-def keep(scheme: Scheme, parts: Any, k: Array, v: Array, told: PyTree, heads: int) -> sides.Keys:
-    """What is stored of new keys: what they say, or, where that is said anew in each call, they themselves."""
+def keep(scheme: Scheme, parts: Any, k: Array, v: Array, info: PyTree, heads: int) -> Keys:
+    """What is stored of new keys: encoded ones, or plain ones where they are encoded again in each call."""
     if "reencoded" in scheme.limits:
-        return sides.Keys(k.swapaxes(0, 1), v.swapaxes(0, 1), ())
-    return sides.encode(scheme, parts, k, v, told, heads)
+        return Keys(k.swapaxes(0, 1), v.swapaxes(0, 1), ())
+    return encode_keys(scheme, parts, k, v, info, heads)
 
 
 def check_ring(scheme: Scheme, look: Window, capacity: int, new: int) -> None:
@@ -149,22 +157,22 @@ def check_ring(scheme: Scheme, look: Window, capacity: int, new: int) -> None:
         )
     if look.left + new > capacity:
         raise ValueError(
-            f"A ring of {capacity} places was given {new} new tokens that see {look.left} before them, which takes"
+            f"A ring of {capacity} slots was given {new} new tokens that see {look.left} before them, which takes"
             f" {look.left + new}; pass fewer tokens at a time, or make it larger."
         )
 
 
 def free(cache: Cache, new: int) -> Int[Array, " new"]:
-    """The places that new tokens of one sequence are written to."""
-    places = cache.length + jnp.arange(new, dtype=jnp.int32)
-    return places if cache.index is None else places % cache.segment.size
+    """The slots that new tokens of one sequence are written to."""
+    slots = cache.length + jnp.arange(new, dtype=jnp.int32)
+    return slots if cache.index is None else slots % cache.segment.size
 
 
-def write(stored: PyTree, new: PyTree, places: Int[Array, " new"], axis: int) -> PyTree:
-    """Put new entries at their places. What does not fit is dropped: the caller says so with NaN."""
+def write(stored: PyTree, new: PyTree, slots: Int[Array, " new"], axis: int) -> PyTree:
+    """Write new entries to their slots. What does not fit is dropped; `attend` then returns NaN."""
 
     def put(old, new):
-        return old.at[(slice(None),) * axis + (places,)].set(new.astype(old.dtype), mode="drop")
+        return old.at[(slice(None),) * axis + (slots,)].set(new.astype(old.dtype), mode="drop")
 
     return jax.tree.map(put, stored, new)
 
@@ -174,3 +182,45 @@ def last(cache: Cache, index: Int[Array, " new"], segment: Int[Array, " new"]) -
     since = since_start(index, segment, cache.document, cache.began)
     now = documents(jnp.concatenate([cache.document[None], segment.astype(cache.document.dtype)]))[-1]
     return now, (index - since)[-1].astype(cache.began.dtype)
+
+
+def extend(layer: Layer, t: Tokens, cache: Cache) -> tuple[Form, Encoded, PyTree, Cache]:
+    """One sequence's new tokens and all keys so far, ready for a kernel; the info of its queries, and the new cache."""
+    scheme, params, (new, heads, d), length = layer.scheme, layer.params, t.q.shape, cache.length
+    segments = jnp.ones(new, jnp.int32) if t.segments is None else t.segments
+    t = zero_padding(t._replace(segments=segments, key_segments=segments))
+    capacity = cache.segment.shape[0]
+    qi, slots = length + jnp.arange(new, dtype=jnp.int32), free(cache, new)
+    index = None if cache.index is None else write(cache.index, qi, slots, 0)
+    ki = jnp.arange(capacity, dtype=jnp.int32) if index is None else index
+    segment = write(cache.segment, t.segments, slots, 0)
+    rows = kernels.block(new, capacity)
+    count = kernels.count_visible(layer.window, Side(None, qi, t.segments), Side(None, ki, segment), rows)
+    at = describe(scheme, qi, t.segments, t.positions, count, heads, cache.document, cache.began)
+    position = write(cache.position, at.position, slots, 0)
+    info, carry = locate(scheme, params, t.x, at, cache.carry)
+    stored = keep(scheme, params, t.k, t.v, info, heads)
+    keys = stored = Keys(*write((cache.k, cache.v, cache.key_info), tuple(stored), slots, 1))
+    query, key = Side(at.position, qi, t.segments), Side(position, ki, segment)
+    if "reencoded" in scheme.limits:
+        info, keys = _reencoded(layer, heads, info, stored, query, key, carry)
+    form = Form(scheme, params, layer.window, scheme.scale(d), heads, implied=False)
+    encoded = Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key)
+    return (
+        form,
+        encoded,
+        info,
+        Cache(*stored, position, segment, carry, *last(cache, qi, t.segments), length + new, index),
+    )
+
+
+def _reencoded(
+    layer: Layer, heads: int, info: Any, stored: Keys, query: Side, key: Side, carry: Any
+) -> tuple[Any, Keys]:
+    """The info of queries, and all keys through their hooks, now that the text is longer."""
+    scheme, params = layer.scheme, layer.params
+    at = At(key.position, key.index, key.segment, jnp.zeros_like(key.index), jnp.int32(0), heads)
+    key_info, _ = locate(scheme, params, None, at, carry)
+    k, v = stored.k.swapaxes(0, 1), stored.v.swapaxes(0, 1)
+    info = lookup(scheme, params, info, key_info, query.index)
+    return info, encode_keys(scheme, params, k, v, key_info, heads)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc.attention.attend import embed
-from posenc.attention.sides import each_head
+from posenc.attention.encode import each_head
 from posenc.contract.case import DOCUMENTS, Case, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
 from posenc.core.compose import Chain, leaves, merge, pick, spread

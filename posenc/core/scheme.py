@@ -162,6 +162,8 @@ class Scheme:
     """Where it cannot serve, and why, by the names in `LIMITS`; empty where it serves everywhere."""
     precedence: ClassVar[Precedence] = "any"
     """Where it stands in a sum, by the names of `Precedence`."""
+    passes_info: ClassVar[bool] = False
+    """Whether `query`, although overridden, returns its info unchanged, so that it is stored once for all heads."""
     extrapolates: ClassVar[str] = ""
     """How it is reported to fare beyond the training length, and by whom; empty where nobody said."""
     axes: ClassVar[int] = 1

@@ -58,6 +58,7 @@ class Algebraic(Scheme, name="algebraic"):
     extrapolates = "none reported"
     axes = property(lambda self: 2 if self.structure == "grid" else 1)
     reads = property(lambda self: "nothing" if self.decay == 1 else "positions")
+    passes_info = property(lambda self: self.structure == "tree")
     samples = (
         {"structure": "grid", "decay": 0.98},
         {"structure": "tree", "decay": 0.98},

@@ -17,8 +17,8 @@ FUTURE, DECODE, ORDER, SUMS = (
     "hooks_run_once_in_order",
     "sums_run_in_order",
 )
-MASKS, ATTENTION, SIDES = "posenc.core.masks:", "posenc.attention.attend:", "posenc.attention.sides:"
-KERNELS, SCHEMES = "posenc.attention.kernels.", "posenc.schemes."
+MASKS, ATTENTION, ENCODE = "posenc.core.masks:", "posenc.attention.attend:", "posenc.attention.encode:"
+KERNELS, CACHE, SCHEMES = "posenc.attention.kernels.", "posenc.attention.cache:", "posenc.schemes."
 ANGLES = "posenc.numerics.rotary:angles_of"
 SCANS = "posenc.numerics.segment_scans:"
 
@@ -36,7 +36,7 @@ FAULTS = {
         MASKS + "sees", " & (ks > 0)[None, :]", "", "shaw", "rows_that_see_nothing_are_zero"
     ),
     "the mask compares positions": Fault(
-        ATTENTION + "_full", "Side(at.position, qi, t.segments), Side(key_at.position, ki,",
+        ENCODE + "encode", "Side(at.position, qi, t.segments), Side(key_at.position, ki,",
         "Side(at.position, at.position, t.segments), Side(key_at.position, key_at.position,",
         "rope", "tokens_stay_where_positions_say",
     ),
@@ -45,14 +45,14 @@ FAULTS = {
         "log_n(trained=4)", "implied_positions_are_the_index",
     ),
     "padding is not set to zero": Fault(
-        "posenc.attention.prepared:silent",
+        "posenc.attention.tokens:zero_padding",
         "a is None or segments is None",
         "True",
         "nope",
         "nan_in_padding_stays_there",
     ),
     "padding counts among the keys that a query sees": Fault(
-        KERNELS + "pairs:visible", "query.segment is None", "True", "ssmax", "padding_changes_nothing"
+        KERNELS + "form:count_visible", "query.segment is None", "True", "ssmax", "padding_changes_nothing"
     ),
     "a row that sees nothing gets the mean of the values": Fault(
         KERNELS + "dense:_weights", "return e / jnp.where(total > 0, total, 1.0)",
@@ -66,58 +66,58 @@ FAULTS = {
         "posenc.core.scheme:Scheme.scale", "d**-0.5", "1 / d", "rope", ORDER
     ),
     "scores are divided by the root of the widened query": Fault(
-        KERNELS + "dense:square", "* pairs.scale", "* q.shape[-1] ** -0.5", "transformer_xl", ORDER
+        KERNELS + "dense:steps", "* form.scale", "* encoded.q.shape[-1] ** -0.5", "transformer_xl", ORDER
     ),
-    "the value hook is left out": Fault(SIDES + "encode", "scheme.value(p, v, c)", "v", "Turned", ORDER),
+    "the value hook is left out": Fault(ENCODE + "encode_keys", "scheme.value(p, v, info)", "v", "Turned", ORDER),
     "the output hook is left out": Fault(
-        SIDES + "receive", "scheme.output(merge(layer, own), o, c)", "o", "Turned", ORDER
+        ENCODE + "finish", "scheme.output(merge(layer, own), o, info)", "o", "Turned", ORDER
     ),
     "the input is embedded twice": Fault(
         ATTENTION + "embed", "scheme.embed(p, x, at)", "scheme.embed(p, scheme.embed(p, x, at), at)",
         "sinusoidal", ORDER,
     ),
     "repeated keys are in the wrong order": Fault(
-        SIDES + "encode", "jnp.repeat(a, heads // k.shape[0], 0)", "jnp.tile(a, (heads // k.shape[0], 1, 1))",
+        ENCODE + "encode_keys", "jnp.repeat(a, heads // k.shape[0], 0)", "jnp.tile(a, (heads // k.shape[0], 1, 1))",
         "fox", "grouped_queries_equal_repeated_keys",
     ),
     "query heads are dealt to key heads in turn": Fault(
-        KERNELS + "dense:square", "a.reshape(groups, pairs.heads // groups, *a.shape[1:])",
-        "a.reshape(pairs.heads // groups, groups, *a.shape[1:]).swapaxes(0, 1)",
+        KERNELS + "dense:steps", "a.reshape(groups, form.heads // groups, *a.shape[1:])",
+        "a.reshape(form.heads // groups, groups, *a.shape[1:]).swapaxes(0, 1)",
         "rope", "grouped_queries_equal_repeated_keys",
     ),
     "the cache's index does not advance": Fault(
-        ATTENTION + "_step", "length + new, index)", "length, index)", "nope", DECODE
+        CACHE + "extend", "length + new, index)", "length, index)", "nope", DECODE
     ),
     "the carry is not kept": Fault(
-        ATTENTION + "_step", "segment, carry, *last", "segment, cache.carry, *last", "fox", DECODE
+        CACHE + "extend", "segment, carry, *last", "segment, cache.carry, *last", "fox", DECODE
     ),
     "positions are one too many in decoding": Fault(
-        ATTENTION + "_step", "at = known(scheme, qi,", "at = known(scheme, qi + 1,", "log_n(trained=4)", DECODE
+        CACHE + "extend", "at = describe(scheme, qi,", "at = describe(scheme, qi + 1,", "log_n(trained=4)", DECODE
     ),
     "positions begin anew in each chunk": Fault(
-        ATTENTION + "_step", ", heads, cache.document, cache.began)", ", heads, 0, length)", "rope", DECODE
+        CACHE + "extend", ", heads, cache.document, cache.began)", ", heads, 0, length)", "rope", DECODE
     ),
     "padding ends a document": Fault(
         MASKS + "documents", "return xp.take_along_axis(segment, last, -1)", "return segment",
         "log_n(trained=4)", "padding_ends_no_document",
     ),
     "padding ends a document in the cache": Fault(
-        "posenc.attention.cache:last", "now = documents(", "now = (", "rope", DECODE
+        CACHE + "last", "now = documents(", "now = (", "rope", DECODE
     ),
     "gates begin anew after padding": Fault(
         SCANS + "_documents", "jnp.where(b > 0, b, a)", "b", "fox", "padding_inside_is_passed_over"
     ),
     "distance changes its sign in decoding": Fault(
-        ATTENTION + "_step", "Side(at.position, qi, t.segments), Side(position, ki, segment)",
+        CACHE + "extend", "Side(at.position, qi, t.segments), Side(position, ki, segment)",
         "Side(-at.position, qi, t.segments), Side(-position, ki, segment)",
         "t5(bidirectional=False)", DECODE,
     ),
     "documents are forgotten by the cache": Fault(
-        ATTENTION + "_step", "write(cache.segment, t.segments, places, 0)",
-        "write(cache.segment, jnp.ones_like(t.segments), places, 0)", "nope", DECODE,
+        CACHE + "extend", "write(cache.segment, t.segments, slots, 0)",
+        "write(cache.segment, jnp.ones_like(t.segments), slots, 0)", "nope", DECODE,
     ),
     "the start of a block of queries is ignored": Fault(
-        ATTENTION + "_full", "start + jnp.arange(queries", "0 * start + jnp.arange(queries",
+        ENCODE + "encode", "start + jnp.arange(queries", "0 * start + jnp.arange(queries",
         "alibi", "a_block_of_queries_is_part_of_the_square",
     ),
     "a block of queries is told what it could see of itself": Fault(
@@ -125,7 +125,7 @@ FAULTS = {
         "Counted", "a_block_of_queries_is_part_of_the_square",
     ),
     "a part of a sum is told another's tile": Fault(
-        "posenc.core.compose:Chain.score", "_tile(tile, n)", "_tile(tile, 0)", "fox", SUMS
+        "posenc.core.compose:Chain.score", "_tile(tile, n)", "_tile(tile, -1)", "fox", SUMS
     ),
     "a sum leaves out what its parts add to values": Fault(
         "posenc.core.compose:Chain.value_bias", "for n in adds)", "for n in adds) * 0", "shaw", SUMS
@@ -236,6 +236,7 @@ def test_the_faults_are_caught_by_most_of_the_contract():
         ("contextual", False, "fox", "locate_reads_as_declared"),
         ("contextual", True, "rope", "locate_reads_as_declared"),
         ("reads", "positions", "shaw", "scores_read_what_is_declared"),
+        ("passes_info", True, "rerope", "hooks_run_once_in_order"),
         ("reads", "distance", "fire", "scores_read_what_is_declared"),
         ("samples", ({"base": 1.0},), "rope", "its_samples_build"),
     ],

@@ -169,10 +169,10 @@ FAULTS = {
         "theirs, keys = _passed((theirs, keys), ring)",
         "keys = _passed(keys, ring)",
     ),
-    "keys keep the first device's part of the band": ("(ring[1] - 1) * form.keys - met.begin", "0 * met.begin"),
+    "keys keep the first device's part of the band": ("(ring[1] - 1) * tiling.keys - met.begin", "0 * met.begin"),
     "a device skips the keys of its last neighbour": (
-        "return seen",
-        "return seen & (met.begin + form.keys != met.start)",
+        "return found",
+        "return found & (met.begin + tiling.keys != met.start)",
     ),
 }
 """A piece of the ring's source, and what replaces it."""

@@ -17,7 +17,7 @@ FAULTS = {
         "nope", "tiled",
     ),
     "the tile on the diagonal is not masked": Fault(
-        TILED + "_Tile.hidden", "jnp.where(self.seen, s, -jnp.inf)", "s", "nope", "tiled"
+        TILED + "_Tile.hidden", "jnp.where(self.visible, s, -jnp.inf)", "s", "nope", "tiled"
     ),
     "a tile that the mask cuts is taken for an open one": Fault(
         LAYOUT + "over_keys", "(first + right + 1) // cols", "(first + rows + right) // cols", "nope", "tiled"
@@ -26,13 +26,13 @@ FAULTS = {
         "posenc.attention.kernels.band:band", "return jax.vmap(one)",
         "return (lambda *a: jax.lax.stop_gradient(jax.vmap(one)(*a)))", "t5", "tiled",
     ),
-    "the band is a diagonal off": Fault(LAYOUT + "corner", "n * form.rows -", "n * form.rows + 1 -", "t5", "tiled"),
+    "the band is a diagonal off": Fault(LAYOUT + "corner", "n * tiling.rows -", "n * tiling.rows + 1 -", "t5", "tiled"),
     "the rows of a band run backwards": Fault("posenc.attention.kernels.band:_lines", "w[:, ::-1]", "w", "t5", "tiled"),
     "the diagonals of a strip are added where the next one lies": Fault(
         "posenc.attention.kernels.band:diagonals", "rows - (n + 1) * high", "n * high", "t5", "tiled"
     ),
     "a key's gradient lands at another tile": Fault(
-        LAYOUT + "added", "at=m * form.cols", "at=n * form.cols", "nope", "tiled"
+        LAYOUT + "added", "at=m * tiling.cols", "at=n * tiling.cols", "nope", "tiled"
     ),
     "softmax's share of the gradient is left out": Fault(
         TILED + "_pulled", "p * (dp - mean[..., None])", "p * dp", "nope", "tiled"
@@ -41,8 +41,8 @@ FAULTS = {
         TILED + "_pulled", "read = jax.tree.map(jnp.add, read, read_more)", "pass", "shaw", "tiled"
     ),
     "heads are numbered from 0 in each group": Fault(
-        TILED + "_Tile._each", "jnp.arange(form.heads).reshape(a.shape[:2])",
-        "jnp.arange(form.heads).reshape(a.shape[:2]) * 0", "alibi + fire", "tiled",
+        TILED + "_Tile._each", "jnp.arange(tiling.heads).reshape(a.shape[:2])",
+        "jnp.arange(tiling.heads).reshape(a.shape[:2]) * 0", "alibi + fire", "tiled",
     ),
     "the last rows are cut off": Fault("posenc.attention.kernels.rows:mix", "[:count]", "[-count:]", "cope", "rows"),
 }  # fmt: skip

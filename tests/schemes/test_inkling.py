@@ -93,7 +93,7 @@ def test_profiles_are_shared_by_the_heads_and_start_small():
 def test_a_cache_keeps_nothing_of_keys_but_themselves():
     scheme, params = made("inkling")
     cache = posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=4, dtype=jnp.float32)
-    assert not jax.tree.leaves(cache.said)
+    assert not jax.tree.leaves(cache.key_info)
 
 
 def test_real_positions_and_a_seen_future_are_refused():

@@ -157,7 +157,7 @@ def test_every_place_where_position_enters_has_a_step(scheme, acts):
 
 
 def test_steps_that_miss_what_attention_does_are_refused(monkeypatch):
-    monkeypatch.setattr(watched, "softmax", lambda s, seen: jax.nn.softmax(1.001 * s))
+    monkeypatch.setattr(watched, "finish", lambda scheme, params, mixed, info: 1.001 * mixed)
     with pytest.raises(RuntimeError, match="away from posenc.attend"):
         by_hand.sheet(introduced())
 

@@ -1,24 +1,22 @@
-"""Ways to compute one attention: the same hooks, on the whole square of scores or on parts of it."""
+"""Ways to compute one attention from encoded tokens: scores, weights, sum, on the whole square or on parts of it.
+
+A kernel runs the hooks `score`, `normalize` and `value_bias` and no other.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float
 
 from posenc.attention.kernels import dense, rows, tiled
 from posenc.attention.kernels.dispatch import KERNELS, block, choose, serves
-from posenc.attention.kernels.pairs import Pairs, Side, visible
-from posenc.attention.sides import Keys
+from posenc.attention.kernels.form import Encoded, Form, Side, count_visible
 
-__all__ = ["KERNELS", "Pairs", "Side", "block", "choose", "mix", "serves", "visible"]
+__all__ = ["KERNELS", "Encoded", "Form", "Side", "block", "choose", "count_visible", "mix", "serves"]
 
 
-def mix(
-    kernel: str, scheme: Any, params: Any, q: Array, keys: Keys, told: PyTree, pairs: Pairs
-) -> Float[Array, "Q H d"]:
+def mix(kernel: str, form: Form, encoded: Encoded) -> Float[Array, "Q H d"]:
     """One sequence's attention by the kernel that was chosen."""
     if kernel == "dense":
-        return dense.mix(scheme, params, q, keys, told, pairs)
-    of = {"tiled": tiled, "rows": rows}[kernel]
-    return of.mix(scheme, params, q, keys, told, pairs, block(q.shape[0], keys.k.shape[1]))
+        return dense.mix(form, encoded)
+    module = {"tiled": tiled, "rows": rows}[kernel]
+    return module.mix(form, encoded, block(encoded.q.shape[1], encoded.k.shape[1]))

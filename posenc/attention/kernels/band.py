@@ -22,14 +22,14 @@ STRIP = 16
 
 
 def band(
-    scheme: Scheme, params: tuple[Any, Any], gaps: Int[Array, " N"], place: PyTree, heads: int, dtype: Any
+    scheme: Scheme, params: tuple[Any, Any], gaps: Int[Array, " N"], position: PyTree, heads: int, dtype: Any
 ) -> Float[Array, "H N"]:
     """What the scheme adds to a score at each difference of indices, for every head: its own `score` of zeros.
 
-    `place` is what was passed in the place of positions: drawn distances, or index differences where it is None.
+    `position` is what was passed as positions: sampled distances, or index differences where it is None.
     """
-    layer, own = params
-    distance, none = _distances(gaps, place, scheme), jnp.zeros(1, gaps.dtype)
+    layer, head_params = params
+    distance, none = _distances(gaps, position, scheme), jnp.zeros(1, gaps.dtype)
     blank = jax.tree.map(lambda _: None, distance)
 
     def one(own, head):
@@ -37,7 +37,7 @@ def band(
         tile = Tile(blank, blank, distance, zeros, 1.0, jnp.ones(zeros.shape, bool), gaps, none, head, heads)
         return scheme.score(merge(layer, own), zeros, tile)[:, 0]
 
-    return jax.vmap(one)(own, jnp.arange(heads))
+    return jax.vmap(one)(head_params, jnp.arange(heads))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
@@ -92,8 +92,8 @@ def _pulled(rows: int, kept: None, s: Float[Array, "H rows cols"]) -> tuple[Arra
 toeplitz.defvjp(_kept, _pulled)
 
 
-def _distances(gaps: Int[Array, " N"], place: PyTree, scheme: Scheme) -> PyTree:
+def _distances(gaps: Int[Array, " N"], position: PyTree, scheme: Scheme) -> PyTree:
     """The distance at each difference of indices, `[N, 1]` and maybe an axis, for each part of a chain."""
-    at = spread(scheme, imply(scheme, gaps) if place is None else place)
-    look = lambda a: a.between(gaps, jnp.zeros(1, gaps.dtype)) if drawn(a) else a[:, None]  # noqa: E731
-    return jax.tree.map(look, at, is_leaf=drawn)
+    at = spread(scheme, imply(scheme, gaps) if position is None else position)
+    of = lambda a: a.between(gaps, jnp.zeros(1, gaps.dtype)) if drawn(a) else a[:, None]  # noqa: E731
+    return jax.tree.map(of, at, is_leaf=drawn)

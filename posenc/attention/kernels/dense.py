@@ -2,56 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PyTree
+from jaxtyping import Array, Bool, Float
 
-from posenc.attention import sides
 from posenc.attention.kernels import products
-from posenc.attention.kernels.pairs import Pairs
+from posenc.attention.kernels.form import Encoded, Form, distance, head_axes, visible
 from posenc.core.compose import merge
-from posenc.core.scheme import GROUP_AXIS, REPEAT_AXIS, Scheme, Tile
+from posenc.core.scheme import GROUP_AXIS, REPEAT_AXIS, Tile
 
 
-def mix(
-    scheme: Scheme, params: tuple[Any, Any], q: Float[Array, "Q H d"], keys: sides.Keys, told: PyTree, pairs: Pairs
-) -> Float[Array, "Q H d"]:
+class Steps(NamedTuple):
+    """Every step of one attention, its query heads nested: each key head, and the query heads of it."""
+
+    dot: Float[Array, "G R Q K"]
+    """q·k before the scale."""
+    logits: Float[Array, "G R Q K"]
+    score: Float[Array, "G R Q K"]
+    visible: Bool[Array, "Q K"]
+    weights: Float[Array, "G R Q K"]
+    mixed: Float[Array, "G R Q d"]
+    value_bias: Float[Array, "G R Q d"] | None
+    """None where the scheme has no such hook."""
+
+
+def mix(form: Form, encoded: Encoded) -> Float[Array, "Q H d"]:
     """Every row of every head, over all keys."""
-    asked, said = sides.ask(scheme, params, q, told)
-    out = square(scheme, params, asked, said, keys, pairs)
-    return sides.receive(scheme, params, out.swapaxes(0, 1), told)
+    return square(form, encoded).swapaxes(0, 1)
 
 
-def square(
-    scheme: Scheme, params: tuple[Any, Any], q: Float[Array, "H Q e"], said: PyTree, keys: sides.Keys, pairs: Pairs
-) -> Float[Array, "H Q d"]:
-    """The weighted values of whole rows."""
-    (layer, own), groups = params, keys.k.shape[0]
-    exact = jnp.promote_types(q.dtype, jnp.float32)
-    distance, seen = pairs.distance(), pairs.seen()
-    nested = lambda a: a.reshape(groups, pairs.heads // groups, *a.shape[1:])  # noqa: E731
+def square(form: Form, encoded: Encoded) -> Float[Array, "H Q d"]:
+    """The weighted values of whole rows, heads first."""
+    found = steps(form, encoded)
+    out = found.mixed if found.value_bias is None else found.mixed + found.value_bias
+    return out.reshape(form.heads, *out.shape[2:]).astype(encoded.v.dtype)
 
-    raw = products.scores(nested(q), keys.k, exact) * pairs.scale
 
-    def one(own, head, raw, said, met):
+def steps(form: Form, encoded: Encoded) -> Steps:
+    """Scores, weights and sum, step by step."""
+    scheme, (layer, head_params), groups = form.scheme, form.params, encoded.k.shape[0]
+    exact = jnp.promote_types(encoded.q.dtype, jnp.float32)
+    apart, seen = distance(encoded.query, encoded.key), visible(form, encoded)
+    nested = lambda a: a.reshape(groups, form.heads // groups, *a.shape[1:])  # noqa: E731
+
+    dot = products.scores(nested(encoded.q), encoded.k, exact)
+    logits = dot * form.scale
+
+    def one(own, head, logits, query_info, key_info):
         p = merge(layer, own)
-        index = pairs.query.index, pairs.key.index
-        tile = Tile(said, met, distance, raw, pairs.scale, seen, *index, head, pairs.heads)
-        s = scheme.score(p, raw, tile)
+        index = encoded.query.index, encoded.key.index
+        tile = Tile(query_info, key_info, apart, logits, form.scale, seen, *index, head, form.heads)
+        s = scheme.score(p, logits, tile)
         a = scheme.normalize(p, s, tile) if scheme.overrides("normalize") else softmax(s, seen)
-        return a, scheme.value_bias(p, a, tile) if scheme.overrides("value_bias") else None
+        return s, a, scheme.value_bias(p, a, tile) if scheme.overrides("value_bias") else None
 
-    said, axes = sides.by_head(said, pairs.heads)
-    said = jax.tree.map(lambda a, axis: a if axis is None else nested(a), said, axes)
+    query_info, axes = head_axes(encoded.query_info, form.heads)
+    query_info = jax.tree.map(lambda a, axis: a if axis is None else nested(a), query_info, axes)
     inner = jax.vmap(one, (0, 0, 0, axes, None), axis_name=REPEAT_AXIS)
     outer = jax.vmap(inner, (0, 0, 0, axes, 0), axis_name=GROUP_AXIS)
-    own, head = jax.tree.map(nested, (own, jnp.arange(pairs.heads)))
-    weights, more = outer(own, head, raw, said, keys.said)
-    out = products.mixed(weights, keys.v, exact)
-    out = out if more is None else out + more
-    return out.reshape(pairs.heads, *out.shape[2:]).astype(keys.v.dtype)
+    own, head = jax.tree.map(nested, (head_params, jnp.arange(form.heads)))
+    score, weights, value_bias = outer(own, head, logits, query_info, encoded.key_info)
+    return Steps(dot, logits, score, seen, weights, products.mixed(weights, encoded.v, exact), value_bias)
 
 
 @jax.custom_jvp

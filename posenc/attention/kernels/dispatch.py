@@ -16,7 +16,7 @@ KERNELS = ("dense", "tiled", "rows")
 CROSSING = {"cpu": 640 * 640}
 """Scores of one head from which tiles beat the whole square; `benchmarks/attention.py` prints where the two cross."""
 ELSEWHERE = 1024 * 1024
-"""The same on devices that nobody measured: where the square begins to cost memory."""
+"""The same on devices that were not measured: where the square begins to cost memory."""
 
 
 def serves(scheme: Scheme) -> dict[str, str]:
@@ -29,7 +29,7 @@ def serves(scheme: Scheme) -> dict[str, str]:
 
 
 def choose(scheme: Scheme, kernel: str, q: Any, keys: int) -> str:
-    """The kernel that was asked for, or the best one for these queries, `[..., Q, H, d]`, and so many keys.
+    """The requested kernel, or the best one for these queries, `[..., Q, H, d]`, and this number of keys.
 
     Raises `ValueError` for a kernel that is unknown or cannot serve the scheme, and where its scores are more than the
     memory of all devices.
@@ -74,5 +74,5 @@ def memory() -> int:
         return stats["bytes_limit"]
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // jax.device_count()
-    except (AttributeError, OSError, ValueError):  # no such question on this system
+    except (AttributeError, OSError, ValueError):  # this system does not tell
         return 0

@@ -19,11 +19,11 @@ from posenc.core.scheme import Scheme
 
 
 @dataclasses.dataclass(frozen=True)
-class Form:
+class Tiling:
     """What is static: the scheme and its mask, the true lengths, and the sizes of a tile."""
 
     scheme: Scheme
-    look: Window
+    window: Window
     scale: float
     late: float
     """What multiplies q·k in the tile: nothing is left to do where the queries could be multiplied without loss."""
@@ -55,18 +55,17 @@ class Arrays(NamedTuple):
     """
 
     layer: PyTree
-    own: PyTree
-    """The parameters of all heads alike, and those of each."""
+    head_params: PyTree
+    """The parameters that all heads share, and those of each head."""
     lags: PyTree
-    """Drawn distances, where positions are such."""
+    """Sampled distances, where positions are such."""
     w: Float[Array, "G R N"] | None
     """The band: what is added to a score at each difference of indices."""
     q: Float[Array, "Q H e"]
     k: Float[Array, "K G e"]
     v: Float[Array, "K G d"]
-    i: PyTree
-    j: PyTree
-    """What queries said, and what keys said."""
+    query_info: PyTree
+    key_info: PyTree
     qp: PyTree
     kp: PyTree
     """Positions of queries, and of keys."""
@@ -78,36 +77,36 @@ class Arrays(NamedTuple):
     """Segments of queries, and of keys."""
 
 
-QUERY, KEY = ("q", "i", "qp", "qs"), ("k", "v", "j", "kp", "ks")
-"""What belongs to queries and to keys; the first axis counts tokens."""
+QUERY, KEY = ("q", "query_info", "qp", "qs"), ("k", "v", "key_info", "kp", "ks")
+"""The arrays of queries and of keys; the first axis counts tokens."""
 TURNED = ("k", "v")
 """Their gradient is gathered with tokens last, `[G, e, K]`: so no product has to be turned, tile by tile."""
 
 
-def padded(form: Form, a: Arrays) -> Arrays:
+def padded(tiling: Tiling, a: Arrays) -> Arrays:
     """Tokens up to whole blocks; masks leave out what was added."""
     pad = lambda block: lambda b: lengthened(b, 0, block)  # noqa: E731
-    query = {name: jax.tree.map(pad(form.rows), getattr(a, name)) for name in QUERY}
-    key = {name: jax.tree.map(pad(form.cols), getattr(a, name)) for name in KEY}
+    query = {name: jax.tree.map(pad(tiling.rows), getattr(a, name)) for name in QUERY}
+    key = {name: jax.tree.map(pad(tiling.cols), getattr(a, name)) for name in KEY}
     return a._replace(**query, **key)
 
 
 def whole(count: int, block: int) -> int:
-    """So many tokens, up to whole blocks."""
+    """`count` tokens, up to whole blocks."""
     return -(-count // block) * block
 
 
-def blocks(form: Form) -> Array:
+def blocks(tiling: Tiling) -> Array:
     """Numbers of the blocks of queries, of 32 bits as indices are."""
-    return jnp.arange(whole(form.queries, form.rows) // form.rows, dtype=jnp.int32)
+    return jnp.arange(whole(tiling.queries, tiling.rows) // tiling.rows, dtype=jnp.int32)
 
 
-def over_keys(form: Form, a: Arrays, n: Array, step: Any, state: Any) -> Any:
-    """`step` over the blocks of keys that a block of queries may see; the mask is asked only where it cuts a tile."""
-    rows, cols, left, right = form.rows, form.cols, form.look.left, form.look.right
-    count, first = whole(form.keys, cols) // cols, a.start - a.begin + n * rows
+def over_keys(tiling: Tiling, a: Arrays, n: Array, step: Any, state: Any) -> Any:
+    """`step` over the blocks of keys that a block of queries may see; masked only where the mask cuts a tile."""
+    rows, cols, left, right = tiling.rows, tiling.cols, tiling.window.left, tiling.window.right
+    count, first = whole(tiling.keys, cols) // cols, a.start - a.begin + n * rows
     low, high = jnp.int32(0), jnp.int32(count)
-    inner, outer = jnp.int32(0), jnp.int32(form.keys // cols)
+    inner, outer = jnp.int32(0), jnp.int32(tiling.keys // cols)
     if left is not None:
         low = jnp.clip((first - left) // cols, 0, count)
         inner = -((left - first - rows + 1) // cols)
@@ -121,20 +120,21 @@ def over_keys(form: Form, a: Arrays, n: Array, step: Any, state: Any) -> Any:
     if left is not None:
         state = jax.lax.fori_loop(low, inner, functools.partial(step, masked=True), state)
     state = jax.lax.fori_loop(inner, outer, functools.partial(step, masked=False), state)
-    if right is not None or form.keys % cols:
+    if right is not None or tiling.keys % cols:
         state = jax.lax.fori_loop(outer, high, functools.partial(step, masked=True), state)
     return state
 
 
-def queries(form: Form, a: Arrays, n: Array) -> Arrays:
+def queries(tiling: Tiling, a: Arrays, n: Array) -> Arrays:
     """One block of queries, their heads nested, and in front of the tokens for the products: `[G, R, rows, e]`."""
-    mine = _cut(a, QUERY, n * form.rows, form.rows)
-    return mine._replace(q=jnp.moveaxis(nested(mine.q, a), 0, 2), i=jax.tree.map(lambda b: nested(b, a), mine.i))
+    rows = _cut(a, QUERY, n * tiling.rows, tiling.rows)
+    info = jax.tree.map(lambda b: nested(b, a), rows.query_info)
+    return rows._replace(q=jnp.moveaxis(nested(rows.q, a), 0, 2), query_info=info)
 
 
-def keys(form: Form, a: Arrays, m: Array) -> Arrays:
+def keys(tiling: Tiling, a: Arrays, m: Array) -> Arrays:
     """One block of keys."""
-    return _cut(a, KEY, m * form.cols, form.cols)
+    return _cut(a, KEY, m * tiling.cols, tiling.cols)
 
 
 def _cut(a: Arrays, names: tuple[str, ...], at: Any, size: int) -> Arrays:
@@ -142,13 +142,13 @@ def _cut(a: Arrays, names: tuple[str, ...], at: Any, size: int) -> Arrays:
     return a._replace(**{name: jax.tree.map(take, getattr(a, name)) for name in names})
 
 
-def corner(form: Form, n: Array, m: Array) -> Array:
+def corner(tiling: Tiling, n: Array, m: Array) -> Array:
     """Where in the band the diagonals of a tile begin."""
-    return whole(form.keys, form.cols) - form.cols + n * form.rows - m * form.cols
+    return whole(tiling.keys, tiling.cols) - tiling.cols + n * tiling.rows - m * tiling.cols
 
 
-def added(form: Form, sums: Arrays, grad: Arrays, n: Array, m: Array) -> Arrays:
-    """The gradient of one tile, added where it belongs."""
+def added(tiling: Tiling, sums: Arrays, grad: Arrays, n: Array, m: Array) -> Arrays:
+    """The gradient of one tile, added at its place."""
 
     def put(total, part, axis, at):
         part = part.astype(total.dtype)
@@ -159,17 +159,17 @@ def added(form: Form, sums: Arrays, grad: Arrays, n: Array, m: Array) -> Arrays:
     for name, total in zip(Arrays._fields, sums, strict=True):
         add: Any = lambda total, part: total + part.astype(total.dtype)  # noqa: E731
         if name in KEY:
-            add = functools.partial(put, axis=0, at=m * form.cols)
+            add = functools.partial(put, axis=0, at=m * tiling.cols)
         if name in TURNED:
-            add = functools.partial(put, axis=2, at=m * form.cols)
+            add = functools.partial(put, axis=2, at=m * tiling.cols)
         if name == "w":
-            add = functools.partial(put, axis=2, at=corner(form, n, m))
+            add = functools.partial(put, axis=2, at=corner(tiling, n, m))
         done[name] = jax.tree.map(add, total, getattr(grad, name))
     return Arrays(**done)
 
 
 def nested(b: Array, a: Arrays) -> Array:
-    """Query heads, after tokens, under their key heads; what all say alike has 1 in the place of both."""
+    """Query heads, after tokens, under their key heads; info that is equal for all heads keeps sizes of 1 there."""
     alike = b.shape[1] == 1
     return b.reshape(b.shape[0], 1 if alike else a.k.shape[1], -1, *b.shape[2:])
 

@@ -17,22 +17,22 @@ def varies(a: Any) -> bool:
 
 
 def drawn(a: Any) -> bool:
-    """Whether this stands in the place of positions but is of no token."""
+    """Whether these are sampled distances, which stand for positions but belong to no single token."""
     return isinstance(a, Distances)
 
 
 def part(tree: Any, chosen: Any) -> tuple[Any, Any]:
     """The leaves that are chosen, and the others, each with None where the other has something.
 
-    Drawn distances are one leaf where they are what is chosen.
+    Sampled distances are one leaf where they are what is chosen.
     """
     is_leaf = drawn if chosen is drawn else None
-    mine = jax.tree.map(lambda a: a if chosen(a) else None, tree, is_leaf=is_leaf)
-    return mine, jax.tree.map(lambda a: None if chosen(a) else a, tree, is_leaf=is_leaf)
+    some = jax.tree.map(lambda a: a if chosen(a) else None, tree, is_leaf=is_leaf)
+    return some, jax.tree.map(lambda a: None if chosen(a) else a, tree, is_leaf=is_leaf)
 
 
 def join(some: Any, rest: Any) -> Any:
-    """What `part` parted; drawn distances as one leaf, or by what varies of them."""
+    """What `part` parted; sampled distances as one leaf, or by what varies of them."""
 
     def one(a: Any, b: Any) -> Any:
         if drawn(a) and drawn(b):

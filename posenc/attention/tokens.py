@@ -1,0 +1,83 @@
+"""The tokens of one attention call: what was passed about each, in batches and one sequence at a time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PyTree
+
+from posenc.core.compose import imply, spread
+from posenc.core.distances import Distances
+from posenc.core.masks import since_start
+from posenc.core.scheme import At, Dims, Scheme
+
+
+class Tokens(NamedTuple):
+    """One sequence, or a batch of them: queries, keys, values, and what was passed about each; `None` for nothing."""
+
+    q: Array
+    k: Array
+    v: Array
+    x: Any = None
+    key_x: Any = None
+    positions: PyTree = None
+    key_positions: PyTree = None
+    segments: Any = None
+    key_segments: Any = None
+
+
+def describe(scheme: Scheme, index, segment, position, visible, heads, before=0, began=0) -> At:
+    """What hooks read of each token; without positions, the index counted from the start of the token's document."""
+    segments = jnp.ones_like(index) if segment is None else segment
+    if position is None:
+        position = index
+        if segment is not None:
+            position = since_start(index, segment, before, jnp.asarray(began, index.dtype))
+        position = imply(scheme, position)
+    return At(spread(scheme, position), index, segments, visible, jnp.int32(0), heads)
+
+
+def zero_padding(t: Tokens) -> Tokens:
+    """The same tokens with padding set to zero: a weight of 0 times NaN is NaN, so padding must not hold any."""
+
+    def zeroed(a, segments):
+        return a if a is None or segments is None else jnp.where((segments > 0).reshape(-1, *[1] * (a.ndim - 1)), a, 0)
+
+    q, x = zeroed(t.q, t.segments), zeroed(t.x, t.segments)
+    k, v, key_x = (zeroed(a, t.key_segments) for a in (t.k, t.v, t.key_x))
+    return t._replace(q=q, x=x, k=k, v=v, key_x=key_x)
+
+
+def sizes(t: Tokens) -> Dims:
+    """The sizes of one sequence, for the carry before its first token."""
+    width = t.q.shape[1] * t.q.shape[2] if t.x is None else t.x.shape[-1]
+    return Dims(width, t.q.shape[1], t.q.shape[2], max(t.k.shape[0], 1), key_heads=t.k.shape[1])
+
+
+def ranks(axes: Any) -> Any:
+    """How many array axes the positions of one sequence have."""
+    return tuple(ranks(n) for n in axes) if isinstance(axes, tuple) else 1 if axes == 1 else 2
+
+
+def fold(a: Any, lead: tuple[int, ...], tail: Any) -> tuple[Any, Any]:
+    """An array with its batch axes as one, and the axis to map: none where all sequences share it."""
+    if a is None:
+        return None, None
+    if isinstance(a, tuple):
+        pairs = [fold(part, lead, n) for part, n in zip(a, tail, strict=True)]
+        return tuple(p for p, _ in pairs), tuple(n for _, n in pairs)
+    if isinstance(a, Distances):
+        (past, one), (future, other) = (fold(part, lead, tail) for part in (a.past, a.future))
+        return Distances(past, future), Distances(one, other)
+    if a.ndim == jax.tree.leaves(tail)[0]:
+        return a, None
+    return a.reshape(-1, *a.shape[len(lead) :]), 0
+
+
+def fold_tokens(t: Tokens, lead: tuple[int, ...], axes: Any) -> tuple[Tokens, Tokens]:
+    """`fold` for everything about tokens."""
+    place = ranks(axes)
+    pairs = [fold(a, lead, tail) for a, tail in zip(t, (3, 3, 3, 2, 2, place, place, 1, 1), strict=True)]
+    return Tokens(*(a for a, _ in pairs)), Tokens(*(n for _, n in pairs))
