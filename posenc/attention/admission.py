@@ -110,7 +110,7 @@ def check_cache(
     length = concrete(cache.length)
     if length is not None and length + new > capacity:
         raise ValueError(
-            f"The cache holds {int(length)} of {capacity} places and {new} more were given; make it larger."
+            f"The cache holds {int(length)} of {capacity} slots and {new} more were given; make it larger."
         )
     return kernel
 

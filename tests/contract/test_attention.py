@@ -193,7 +193,7 @@ def test_a_full_cache_is_refused_on_the_host_and_nan_inside_jit():
     about = {"batch": 1, "capacity": 5, "dtype": jnp.float32}
     cache = Cache.empty(NOPE, NONE, DIMS, **about)
     first, cache = attend(NOPE, NONE, q, k, v, cache=cache)
-    refused(ValueError, "3 of 5 places and 3 more", lambda: attend(NOPE, NONE, q, k, v, cache=cache))
+    refused(ValueError, "3 of 5 slots and 3 more", lambda: attend(NOPE, NONE, q, k, v, cache=cache))
     step = jax.jit(lambda cache: attend(NOPE, NONE, q, k * 5, v, cache=cache))
     out, over = step(cache)
     assert np.all(np.isnan(np.asarray(out))) and np.all(np.isfinite(np.asarray(first)))

@@ -142,7 +142,7 @@ def test_the_window_of_a_scheme_is_that_of_its_ring(x64):
     ring = empty(scheme, params, 4, PLACES, ring=True)
     out, _ = decode(stepper(scheme, params), ring, tokens, segments=SEGMENTS)
     same(out, full(scheme, params, tokens, segments=SEGMENTS, mask=LOOK))
-    refused("4 places was given 1 new tokens that see 4 before them, which takes 5",
+    refused("4 slots was given 1 new tokens that see 4 before them, which takes 5",
             lambda: empty(scheme, params, 4, 4, ring=True))  # fmt: skip
 
 
@@ -248,7 +248,7 @@ def test_a_whole_cache_never_overwrites(x64):
     run, cache = stepper(scheme, params, mask=LOOK), empty(scheme, params, 1, 10)
     _, cache = decode(run, cache, tuple(a[:, :9] for a in (q, k, v, x)), (9,))
     part = tuple(a[:, 9:11] for a in (q, k, v, x))
-    refused("9 of 10 places and 2 more", lambda: attend(scheme, params, *part[:3], mask=LOOK, cache=cache))
+    refused("9 of 10 slots and 2 more", lambda: attend(scheme, params, *part[:3], mask=LOOK, cache=cache))
     out, over = run(*part, {}, cache)
     assert np.all(np.isnan(out)) and np.all(np.isnan(run(*part, {}, over)[0]))
     np.testing.assert_array_equal(over.k[:, :, :9], cache.k[:, :, :9])
@@ -265,9 +265,9 @@ def test_rings_that_cannot_serve_are_refused():
         return attend(alibi, NONE, *(a[:, :new] for a in (q, k, v)), mask=mask, cache=ring, **about)
 
     refused("under this mask each needs all before it", lambda: run(mask="causal"))
-    refused("8 places was given 5 new tokens that see 4 before them, which takes 9", lambda: run(5))
-    refused("8 places was given 1 new tokens that see 8 before them, which takes 9", lambda: run(mask=Window(8, 0)))
-    refused("8 places was given 9 new tokens that see 0 before them, which takes 9", lambda: run(9, Window(0, 0)))
+    refused("8 slots was given 5 new tokens that see 4 before them, which takes 9", lambda: run(5))
+    refused("8 slots was given 1 new tokens that see 8 before them, which takes 9", lambda: run(mask=Window(8, 0)))
+    refused("8 slots was given 9 new tokens that see 0 before them, which takes 9", lambda: run(9, Window(0, 0)))
     refused("sees no future", lambda: run(mask=Window(4, 1)))
     for kernel in ("tiled", "rows"):
         refused(f"kernel='dense', not '{kernel}'", lambda kernel=kernel: run(kernel=kernel))
