@@ -181,7 +181,7 @@ def test_the_released_board_says_its_shape_by_coordinates_alone():
     }
     assert {(30, 5), (30, 6)} <= shapes
     task = tasks.parse("minesweeper(text='as_released')")
-    with pytest.raises(ValueError, match="does not say how wide"):
+    with pytest.raises(ValueError, match="does not show how wide"):
         task.answer([13, *[10] * 30, 12])
 
 
@@ -249,9 +249,9 @@ def test_mines_are_as_many_as_the_stated_law_has_and_no_other():
     [
         ("addition(other=0)", "'any', 'same' or a number of digits from 1 up, not 0"),
         ("addition(other='some')", "takes 'any' or 'same' or a whole number, not 'some'"),
-        ("addition(hints=1)", "hints are 0 or more than the digits of a number, 2 here, not 1"),
-        ("addition(hints=-1)", "hints are 0 or"),
-        ("addition(hints=9, other=9)", "10 here, not 9"),
+        ("addition(hints=1)", "hints must be 0, or at least 2, one for each digit of a sum, not 1"),
+        ("addition(hints=-1)", "hints must be 0, or at least 2, one for each digit of a sum, not -1"),
+        ("addition(hints=9, other=9)", "at least 10, one for each digit of a sum, not 9"),
         ("addition(format='cho')", "'coupling' or 'abacus'"),
         ("addition_multi(numbers=11)", "adds 2 to 10 numbers"),
         ("addition_multi(numbers=1)", "at least 2, not 1"),

@@ -1,4 +1,4 @@
-"""Addition, in the formats of four papers, and of several numbers.
+"""Addition of two numbers, in the formats of four papers, and of several numbers.
 
 @inproceedings{cho2024position, title={Position Coupling: Improving Length Generalization of Arithmetic Transformers
   Using Task Structure}, author={Cho, Hanseul and Cha, Jaeyoung and others}, booktitle={NeurIPS}, year={2024},
@@ -35,11 +35,11 @@ from posenc.lab.tasks.layout import prompted
 from posenc.lab.tasks.task import Layout, Sizes, Task
 
 PLUS, MARKERS = TEN, TEN + 1
-WORDS = "abcdefghij"  # operands, as strata name them
+WORDS = "abcdefghij"  # names of the operands in strata
 
 
 class Form(NamedTuple):
-    """How a sum is written, and which numbers are drawn."""
+    """How a sum is written, and from which numbers it is drawn."""
 
     operands: str
     result: str
@@ -68,23 +68,24 @@ class Addition(Task, name="addition"):
         zhou2024   a 3 b 5 c 6 + a 9 b 4 c 0 SEP a 2 b 0 c 7 EOS        Zhou et al. (from memory: no code is public)
         plain      6 5 3 + 4 9 SEP 7 0 2 EOS
 
-    The answer and EOS are scored. `format` sets the fields below it, and any of them may be given beside it: `operands`
-    and `result` are "plain", the highest digit first, or "reversed"; `padded` writes zeros in front of the shorter of
-    the "operands", or of "both" operands and answer, this one longer than the operands by one; `hints` is the number of
-    markers, of which a run from a drawn one stands before the digits, the first before all units; `zero` allows it as
-    an operand of one digit. Digits are the tokens 0 … 9, then + and the markers.
+    The answer and EOS are scored. `format` sets the fields below it, and each of them can be overridden: `operands` and
+    `result` are "plain", the highest digit first, or "reversed"; `padded` writes leading zeros to the shorter of the
+    "operands", or to "both" operands and answer, which is then one digit longer than the operands; `hints` is the
+    number of markers: consecutive markers from a random one on precede the digits, the first of them the units; `zero`
+    allows 0 as an operand of one digit. Digits are the tokens 0 … 9, then come + and the markers.
 
-    n is the number of digits of the longer operand, the other number is drawn as in the papers, where all pairs are
-    equally likely; both are strata. Over n that law is 2n - 1, which a run has with `uniform="numbers"`; else all n are
-    equally likely. `other` fixes the pair: the first operand has n digits, the second "same" or so many.
+    n is the number of digits of the longer operand; that of the other is drawn as in the papers, where all pairs are
+    equally likely; both are strata. Over n that law is proportional to 2n - 1, which a run has with
+    `uniform="numbers"`; otherwise all n are equally likely. `other` fixes the pair: the first operand has n digits, the
+    second as many ("same") or that number.
 
-    Offers "digit" (a digit's place in its number as written, which is its weight where numbers are reversed) and
+    Provides "digit" (a digit's place in its number as written, which is its weight where numbers are reversed) and
     "coupled" (digits of equal weight, and their markers, share a number). BOS, EOS and padding have 0, as have the two
-    signs in "digit". The papers draw a shift in training: `given("coupled", shift=…)`. An answer that is written from
-    its highest digit on, and not padded, offers no "coupled": the number at SEP would tell how long it is, and so
-    whether the highest digits carry. The released code of Cho et al. numbers these too, but its settings reverse every
-    sum; its BOS and EOS are one token, here two. The released generator of McLeish et al. writes no examples with
-    hints, and with both its flags for reversing writes the answer plainly: `addition(format="abacus", result="plain")`.
+    signs in "digit". The papers draw a random shift in training: `given("coupled", shift=…)`. An answer that starts
+    with its highest digit and is not padded has no "coupled": the number at SEP would reveal the answer's length, and
+    so whether the highest digits carry. The released code of Cho et al. numbers these too, but its settings reverse
+    every sum; its BOS and EOS are one token, here two. The released generator of McLeish et al. writes no examples with
+    hints; with both its flags for reversing it writes the answer plainly: `addition(format="abacus", result="plain")`.
     """
 
     layout = Layout.LM
@@ -113,15 +114,13 @@ class Addition(Task, name="addition"):
         check_other(self, self.other)
         hints, longest = self.form.hints, largest(1, self.other)
         if hints and hints <= longest:
-            raise ValueError(f"hints are 0 or more than the digits of a number, {longest + 1} here, not {hints}.")
-        if hints < 0:
-            raise ValueError(f"hints are 0 or a number of markers, not {hints}.")
+            raise ValueError(f"hints must be 0, or at least {longest + 1}, one for each digit of a sum, not {hints}.")
 
     @property
     def form(self) -> Form:
-        """The format, with what was given beside it."""
-        given = {name: getattr(self, name) for name in ("operands", "result", "padded", "hints", "zero")}
-        return FORMS[self.format]._replace(**{name: value for name, value in given.items() if value is not None})
+        """The format, with the fields that settings override."""
+        settings = {name: getattr(self, name) for name in ("operands", "result", "padded", "hints", "zero")}
+        return FORMS[self.format]._replace(**{name: value for name, value in settings.items() if value is not None})
 
     @property
     def sizes(self):
@@ -150,13 +149,13 @@ class Addition(Task, name="addition"):
         total = str(sum(int("".join(map(str, word))) for word in turned))
         if form.padded == "both":
             total = total.zfill(max(map(len, turned)) + 1)
-        said = [int(c) for c in reversed(total)]
+        digits = [int(c) for c in reversed(total)]
         if form.hints:
             units = min(text[:cut][::2])
-            pairs = [[units + weight, digit] for weight, digit in enumerate(said)]
+            pairs = [[units + weight, digit] for weight, digit in enumerate(digits)]
             pairs = pairs if form.result == "reversed" else pairs[::-1]
             return [token for pair in pairs for token in pair] + [self.special("EOS")]
-        return (said if form.result == "reversed" else said[::-1]) + [self.special("EOS")]
+        return (digits if form.result == "reversed" else digits[::-1]) + [self.special("EOS")]
 
 
 class AdditionMulti(Task, name="addition_multi"):
@@ -164,11 +163,11 @@ class AdditionMulti(Task, name="addition_multi"):
 
     1 2 + 0 7 + 9 9 SEP 8 1 1 EOS
 
-    All numbers are padded to the longest, the answer to one digit more, and the answer is reversed. SEP is their =.
-    Scored are the answer and EOS. n is the number of digits of the longest; those of the others are drawn uniformly,
-    given that; all are strata. `other` fixes them: the first number has n digits, the rest "same" or so many. Offers
-    "coupled" and "digit", as `addition` does. The paper adds 3, then 4. The newest script of the authors pads operands
-    as far as the answer, an older one, followed here, to the longest.
+    All numbers are padded to the longest, the answer to one digit more, and the answer is reversed. SEP is their =. The
+    answer and EOS are scored. n is the number of digits of the longest; the other lengths are uniform given that; all
+    are strata. `other` fixes them: the first number has n digits, the rest as many ("same") or that number. Provides
+    "coupled" and "digit", as `addition` does. The paper adds 3 numbers, then 4. The newest script of the authors pads
+    operands to the length of the answer; an older one, followed here, to the longest operand.
     """
 
     layout = Layout.LM
@@ -188,7 +187,7 @@ class AdditionMulti(Task, name="addition_multi"):
         check_other(self, self.other)
         if self.numbers > TEN:
             raise ValueError(
-                f"'addition_multi' adds 2 to {TEN} numbers, whose sum has one digit more, not {self.numbers}."
+                f"'addition_multi' adds 2 to {TEN} numbers, so that the sum has one digit more, not {self.numbers}."
             )
 
     def ways(self, n):

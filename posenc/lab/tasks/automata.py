@@ -20,11 +20,11 @@ PLUS, MINUS, TIMES = 5, 6, 7
 
 
 class EvenPairs(Task, name="even_pairs"):
-    """Say whether 01 and 10 occur an odd number of times together (Delétang et al., 2023, table B.1).
+    """Decide whether 01 and 10 together occur an odd number of times (Delétang et al., 2023, table B.1).
 
     0 1 0 1 0 0 1 ?  ->  1
 
-    The number of unequal neighbours is odd just when the ends differ, so the task asks to look at both ends.
+    The number of unequal neighbours is odd exactly if the two ends differ, so it suffices to compare the ends.
     """
 
     layout = Layout.CLASSIFY
@@ -45,7 +45,7 @@ class EvenPairs(Task, name="even_pairs"):
 
 
 class ParityCheck(Task, name="parity_check"):
-    """Say whether the number of ones is odd (Delétang et al., 2023, table B.1).
+    """Decide whether the number of ones is odd (Delétang et al., 2023, table B.1).
 
     1 0 1 0 1 0 0 ?  ->  1
     """
@@ -71,9 +71,9 @@ class ParityCheck(Task, name="parity_check"):
 
 
 class CycleNavigation(Task, name="cycle_navigation"):
-    """Walk on a cycle of five and say where it ends (Delétang et al., 2023, table B.1).
+    """Walk on a cycle of five and name the final position (Delétang et al., 2023, table B.1).
 
-    2 0 1 0 0 ?  ->  3                 0, 1, 2 are a step back, none, a step forward
+    2 0 1 0 0 ?  ->  3                 0, 1, 2 are a step back, no step, a step forward
     """
 
     layout = Layout.CLASSIFY
@@ -102,10 +102,10 @@ class ModularArithmetic(Task, name="modular_arithmetic"):
 
     1 5 2 7 3 ?  ->  2                 1 + 2·3; digits 0–4, 5 is +, 6 is −, 7 is ·, which binds first
 
-    A length is made odd: n even gives the strings of n - 1, so all that is evaluated is odd (499 for 500). Token 8 is
+    Lengths are odd: an even n gives strings of length n - 1, so all evaluated sizes are odd (499 for 500). Token 8 is
     reserved by the released code and never drawn; it is kept so that widths agree. The released code multiplies before
-    it reduces, and int32 wraps on rare long products (`as_released`, even sizes evaluated too); here every step is
-    reduced.
+    it reduces mod 5, so int32 overflows on rare long products (`as_released`, which also evaluates even sizes); here
+    every step is reduced.
     """
 
     layout = Layout.CLASSIFY
@@ -149,8 +149,8 @@ class ModularArithmetic(Task, name="modular_arithmetic"):
 def _value(d, after, many, *, reduced):
     """The value mod 5 of the first `many` digits; `after` holds the sign behind each.
 
-    Products of terms are a segmented scan: a term starts where the sign before it is no ·, its last element holds it.
-    Unless `reduced` at every step, products wrap at 2³².
+    Products of terms are a segmented scan: a term starts where the sign before it is not ·, and its last element holds
+    the product. Unless `reduced` at every step, products overflow at 2³².
     """
     before = jnp.pad(after, ((0, 0), (1, 0)), constant_values=PLUS)[:, :-1]
     starts = before != TIMES

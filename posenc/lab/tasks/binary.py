@@ -1,7 +1,7 @@
 """Arithmetic on binary numbers of any length, after the context-sensitive tasks of Delétang et al. (2023).
 
-Numbers are bits in a row of their own, least significant first unless said otherwise, 0 beyond their length. The
-released code draws them by Python's own generator, whatever the key; here the key decides.
+A number is a row of bits, least significant first unless stated otherwise, and 0 beyond its length. The released code
+draws numbers with Python's generator and ignores the key; here the key decides.
 
 @inproceedings{deletang2023neural, title={Neural Networks and the {C}homsky Hierarchy},
   author={Del{\\'e}tang, Gr{\\'e}goire and Ruoss, Anian and others}, booktitle={ICLR}, year={2023}}
@@ -23,22 +23,22 @@ from posenc.lab.tasks.task import Layout, Sizes, Task
 SIGN = 2
 """The token between two numbers, and the class that ends an answer."""
 DRAWN = 30
-"""Bits that one draw of int32 fills."""
+"""How many bits one draw of int32 fills."""
 
 Bits = Int[Array, "B L"]
 Flags = Bool[Array, "B L"]
 
 
 def _length(x: Bits) -> Int[Array, " B"]:
-    """Of a number without its high zeros."""
+    """The length of a number without its high zeros."""
     return jnp.max(jnp.where(x > 0, index(x) + 1, 0), axis=1)
 
 
 def positive(key: PRNGKeyArray, width: Int[Array, " B"], n_max: int) -> Bits:
     """Uniform on 1 … 2^width - 1.
 
-    Fair bits, and where all are 0, one draw among the numbers above 0. Beyond 30 bits that draw fills the low ones
-    alone: it happens once in 2^31 rows.
+    Fair bits; where all are 0, a second draw among the positive numbers. With more than 30 bits that draw fills only
+    the low ones, which happens once in 2^31 rows.
     """
     fair, again = jax.random.split(key)
     bits = integers(fair, width.shape[0], n_max, 2)
@@ -50,9 +50,10 @@ def positive(key: PRNGKeyArray, width: Int[Array, " B"], n_max: int) -> Bits:
 
 
 def _carries(makes: Flags, passes: Flags) -> tuple[Flags, Bool[Array, " B"]]:
-    """Which places get a carry, or a borrow, and whether one is left at the end.
+    """Which bits get a carry, or a borrow, and whether one remains at the end.
 
-    A place sends one on if it makes one, or passes on what it gets; that composes, so the depth is log L.
+    A bit sends a carry if it produces one, or passes on the one it gets; these functions compose, so the depth is
+    log L.
     """
 
     def merge(low, high):
@@ -69,7 +70,7 @@ def add(x: Bits, y: Bits) -> Bits:
 
 
 def multiply(x: Bits, y: Bits) -> Bits:
-    """x · y, as on paper: column c adds the bits xᵢ y_{c-i} and what the column before carries."""
+    """x · y, as by hand: column c adds the bits xᵢ y_{c-i} and the carry of the column before."""
 
     def column(before, bit):
         window, carry = before
@@ -84,7 +85,7 @@ def multiply(x: Bits, y: Bits) -> Bits:
 def root(pairs: Int[Array, "B H"]) -> Bits:
     """⌊√N⌋, most significant bit first, of a number written as digits 0 … 3, most significant first.
 
-    Each digit gives a bit: it is 1 if four times the root so far, plus 1, can be taken from what remains.
+    Each digit gives a bit: 1 if four times the root so far, plus 1, can be subtracted from the remainder.
     """
 
     one = jnp.ones_like(pairs[:, 0])
@@ -97,13 +98,13 @@ def root(pairs: Int[Array, "B H"]) -> Bits:
         rest = jnp.where(short[:, None], rest, rest ^ take ^ borrow)
         return (rest, _push(so_far, bit)), bit
 
-    nothing = jnp.zeros((pairs.shape[0], pairs.shape[1] + 2), INT)  # what remains is at most twice the root
+    nothing = jnp.zeros((pairs.shape[0], pairs.shape[1] + 2), INT)  # the remainder is at most twice the root
     _, bits = jax.lax.scan(step, (nothing, nothing), pairs.T)
     return bits.T
 
 
 def _push(x: Bits, *bits: Int[Array, " B"]) -> Bits:
-    """x with these bits below its lowest, the last of them lowest; as many at its top are lost."""
+    """x shifted up with these bits as its lowest, the last of them lowest; as many at its top are dropped."""
     low = jnp.stack(bits[::-1], axis=1)
     return jnp.concatenate([low, x[:, : -len(bits)]], axis=1)
 
@@ -114,9 +115,9 @@ class BinaryAddition(Task, name="binary_addition"):
     0 0 1 2 0 1 1 0 1 ? …  ->  0 1 0 1 1 2 · · · ·       4 + 22 = 26, least significant bit first; 2 is +, and the end
 
     The first number's length is uniform on 1 … n - 2, and neither number is 0; the sum has no high zeros. There are
-    n + 1 slots: a 2 ends the answer and is scored with it; 0s fill the rest, which the loss weighs, as theirs does, and
-    nobody counts. The released code asks at n = 1 and n = 2 for one number as it stands, never for that of ones alone
-    (`as_released`); here n ≥ 3. Strata "digits_a", "digits_b": how long the numbers are written.
+    n + 1 slots: a 2 ends the answer and is scored with it; 0s fill the rest, which count in the loss, as in the paper,
+    but not in the metric. For n = 1 and n = 2 the released code has a single number, never all ones, and the answer is
+    that number (`as_released`); here n ≥ 3. Strata "digits_a", "digits_b": the written lengths of the numbers.
     """
 
     layout = Layout.TAG
@@ -148,7 +149,7 @@ class BinaryMultiplication(Task, name="binary_multiplication"):
 
     0 0 1 2 0 1 1 0 1 ? …  ->  0 0 0 1 1 0 1 2 ·         4 · 22 = 88, least significant bit first; 2 is ·, and the end
 
-    As `binary_addition`, but for n slots. The released code answers nothing at n = 1 and 0 at n = 2 (`as_released`).
+    As `binary_addition`, but with n slots. The released code's answer is empty at n = 1 and 0 at n = 2 (`as_released`).
     """
 
     layout = Layout.TAG
@@ -178,9 +179,9 @@ class BinaryMultiplication(Task, name="binary_multiplication"):
 
 
 def _two(key: PRNGKeyArray, n: Int[Array, " B"], n_max: int):
-    """Two positive numbers and a sign in n places, and the numbers by themselves.
+    """The text of two positive numbers with a sign between them, n tokens in all, and the two numbers.
 
-    Below n = 3 there is one, uniform on 0 … 2^n - 2: the complement of a positive number.
+    Below n = 3 there is one number, uniform on 0 … 2^n - 2: the complement of a positive number.
     """
     cut, first, second = jax.random.split(key, 3)
     both = n > 2
@@ -207,7 +208,7 @@ class ComputeSqrt(Task, name="compute_sqrt"):
 
     1 0 0 1 0 1 ? ? ?  ->  1 1 0                         √37, most significant bit first, ⌈n/2⌉ slots with high zeros
 
-    The number is uniform on 1 … 2ⁿ - 1. The text of the released code gives 101 for 37; the code itself is right.
+    The number is uniform on 1 … 2ⁿ - 1. The released code's docstring gives 101 for 37; the code itself is right.
     """
 
     layout = Layout.TAG

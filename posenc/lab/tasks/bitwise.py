@@ -1,4 +1,4 @@
-"""Or, bit by bit.
+"""Bitwise or of two strings.
 
 @inproceedings{mcleish2024transformers, title={Transformers Can Do Arithmetic with the Right Embeddings},
   author={McLeish, Sean and Bansal, Arpit and others}, booktitle={NeurIPS}, year={2024}, eprint={2405.17399}}
@@ -24,14 +24,14 @@ class BitwiseOr(Task, name="bitwise_or"):
 
     0 1 + 1 0 0 1 SEP 1 1 0 1 EOS
 
-    Where one string has ended, the other is copied. SEP is their =. Scored are the answer and EOS. n is the length of
+    Where one string has ended, the other is copied. SEP is their =. The answer and EOS are scored. n is the length of
     the longer string; that of the other is drawn so that all pairs up to a length are equally likely; both are strata.
-    `other` fixes it: the first string has n bits, the second "same" or so many. Offers "digit", a bit's place in its
-    string.
+    `other` fixes it: the first string has n bits, the second as many ("same") or that number. Provides "digit", a bit's
+    place in its string.
 
-    `bits` are fair. `as_released`, all are 0 but one, which stands in the shorter string, or in either where both are
-    as long; all such pairs of strings up to a length are equally likely. To copy the longer string with that one is
-    the whole task.
+    `bits` are fair. With "as_released" exactly one bit is 1; it is in the shorter string, or in either if they are
+    equally long; all such pairs of strings up to a length are equally likely. The task is then to copy the longer
+    string and add that bit.
     """
 
     layout = Layout.LM
@@ -77,14 +77,14 @@ class BitwiseOr(Task, name="bitwise_or"):
         return batch._replace(coords=batch.coords | {"digit": digit_coordinates(i, [*drawn, total])[1]})
 
     def _one(self, key, n):
-        """Lengths, where the one is, and in which string: uniform over all triples whose longer string has n bits."""
+        """Lengths, the index of the 1, and its string: uniform over all triples whose longer string has n bits."""
         row, column, fair = jax.random.split(key, 3)
         if self.other != "any":
             drawn = counts(row, n, 2, self.other)
             shorter = jnp.minimum(*drawn)
             one, tie = between(column, 0, shorter - 1), between(fair, 0, jnp.ones_like(n))
             return drawn, one, jnp.where(drawn[0] == drawn[1], tie, (drawn[1] < drawn[0]).astype(INT))
-        # n² triples: a shorter string of j bits has j places for the one, on either side, and n if both are as long.
+        # n² triples: a shorter string of j bits, on either side, has j places for the 1; two strings of n bits have n.
         x, y = between(row, 1, n), between(column, 0, n - 1)
         low = y < x
         shorter, one = jnp.where(low, x, n - x), jnp.where(low, y, y - x)

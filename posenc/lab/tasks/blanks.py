@@ -1,7 +1,7 @@
 """A probe of near neighbours and their order: fill the blanks of a linear recurrence (ours, after the bag of words).
 
-A model that averages its neighbours knows which numbers stand beside a blank but not on which side; here the sides
-matter, so what it gains from order can be read off.
+A model that averages its neighbours knows which numbers are next to a blank but not on which side. Here the sides
+matter, so the gain from order can be measured.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class FillBlank(Task, name="fill_blank"):
 
     5 7 _ 20 …  ->  30 at the blank          x₀, x₁ uniform, n ≥ 3; the blank is the token 31
 
-    From left to right, a place is hidden with probability `hide` unless one of the two before it is. With `window=1`
-    the ends are never asked for, blanks are at least five apart, and everything but a blank's two neighbours is hidden
-    as well: then only a blank between two visible tokens is scored, and nothing else within three of it is visible.
-    The best answer that ignores which neighbour is left and which right has 51.6 %. A row may hold no blank.
+    From left to right, a token is hidden with probability `hide` unless one of the two before it is. With `window=1`
+    the ends are never blanks, blanks are at least five apart, and everything but a blank's two neighbours is hidden as
+    well: then only a blank between two visible tokens is scored, and nothing else within three of it is visible. The
+    best answer that ignores which neighbour is left and which right is correct in 51.6 %. A row may have no blank.
     """
 
     layout = Layout.TOKENS
@@ -46,7 +46,7 @@ class FillBlank(Task, name="fill_blank"):
     def validate(self):
         super().validate()
         if not 0 < self.hide <= 1:
-            raise ValueError(f"The setting 'hide' of 'fill_blank' is a probability above 0, not {self.hide}.")
+            raise ValueError(f"The setting 'hide' of 'fill_blank' must be a probability above 0, not {self.hide}.")
 
     def tokens(self, n):
         return n
@@ -89,11 +89,11 @@ def _powers(length: int) -> np.ndarray:
     return np.stack(rows[:length], axis=1)
 
 
-def _apart(wish, gap: int):
-    """Grant wishes from left to right, each at least `gap` places after the last granted."""
+def _apart(candidates, gap: int):
+    """The candidates that remain when each, from left to right, must be at least `gap` after the last one kept."""
 
-    def step(since, asked):
-        granted = asked & (since >= gap)
-        return jnp.where(granted, 1, since + 1), granted
+    def step(since, candidate):
+        kept = candidate & (since >= gap)
+        return jnp.where(kept, 1, since + 1), kept
 
-    return jax.lax.scan(step, jnp.full(wish.shape[0], gap, INT), wish.T)[1].T
+    return jax.lax.scan(step, jnp.full(candidates.shape[0], gap, INT), candidates.T)[1].T

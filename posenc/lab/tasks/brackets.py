@@ -5,8 +5,8 @@ Their grammar, ℓ the length of an expression:
     E(1) = d      E(2) = -d      E(3) = (d)      E(4) = (-d)
     E(ℓ) = ( E(l) op E(r) )      l uniform on 1 … ℓ-4, r = ℓ-3-l, op and digits uniform
 
-Written without a stack: an expression of length ℓ that starts at t tells where its right operand starts, and with what
-length, so one pass from the left knows what starts at each place, and one from the right what it is worth.
+Sampled without a stack: an expression of length ℓ that starts at t determines where its right operand starts and how
+long it is. So one pass from the left finds the expression that starts at each index, and one from the right its value.
 
 @inproceedings{deletang2023neural, title={Neural Networks and the {C}homsky Hierarchy},
   author={Del{\\'e}tang, Gr{\\'e}goire and Ruoss, Anian and others}, booktitle={ICLR}, year={2023}}
@@ -30,7 +30,7 @@ SIGNS = "01234+-*()"
 
 
 class Expressions(NamedTuple):
-    """A batch of expressions: tokens, of which only the first so many count, and what they are worth mod 5."""
+    """A batch of expressions: tokens, of which the first n count, and values mod 5."""
 
     text: Int[Array, "B L"]
     value: Int[Array, " B"]
@@ -38,7 +38,7 @@ class Expressions(NamedTuple):
 
 
 def expressions(key: PRNGKeyArray, n: Int[Array, " B"], n_max: int, operators: int) -> Expressions:
-    """Expressions of n characters with the first so many of + - *."""
+    """Expressions of n characters with the first `operators` of + - *."""
     digit, operator, cut = jax.random.split(key, 3)
     batch, i = n.shape[0], jnp.arange(n_max, dtype=INT)[None, :]
     d = integers(digit, batch, n_max, 5)
@@ -56,12 +56,12 @@ def expressions(key: PRNGKeyArray, n: Int[Array, " B"], n_max: int, operators: i
 
 
 def _plan(n: Int[Array, " B"], u: Array) -> tuple[Int[Array, "B L"], Int[Array, "B L"]]:
-    """At each place the length of the expression that starts there, 0 where none does, and of its left operand."""
+    """For each index the length of the expression that starts there (0 where none does) and of its left operand."""
     batch, n_max = u.shape
     row = jnp.arange(batch, dtype=INT)
 
     def step(carry, here):
-        first, right = carry  # the length of what starts here as a first operand; right operands that are to come
+        first, right = carry  # length of a first operand that starts here; lengths of right operands to come
         t, u = here
         length = first + right[t]
         left = jnp.where(length > 4, (u * (length - 4).astype(FLOAT)).astype(INT) + 1, 0)
@@ -76,7 +76,7 @@ def _plan(n: Int[Array, " B"], u: Array) -> tuple[Int[Array, "B L"], Int[Array, 
 
 
 def _value(length, left, d, op) -> Int[Array, " B"]:
-    """What the expression at place 0 is worth; `op` stands between the operands of the one that starts here."""
+    """The value of the expression at index 0; `op` is the operator between the operands of the one that starts here."""
     n_max, row = d.shape[1], jnp.arange(d.shape[0], dtype=INT)
 
     def step(worth, here):
@@ -124,8 +124,8 @@ class SolveEquation(Task, name="solve_equation"):
 
     7 9 5 1 8 10 4 ?  ->  3            (x + 1) = 4; digits 0–4, 5 is +, 6 is −, 7 and 8 are brackets, 9 is x, 10 is =
 
-    Nothing is multiplied, so each digit counts once, plus or minus, and there is one answer. The digit that x hides is
-    the next one, going round, from a uniform place. The released code fills n = 1 and n = 2, where there is no
+    Nothing is multiplied, so each digit counts once, plus or minus, and there is one answer. x hides the next digit,
+    cyclically, from a uniform index on. The released code fills n = 1 and n = 2, where there is no
     equation, with zeros (`as_released`); here n ≥ 3. Stratum "depth": of the brackets.
     """
 

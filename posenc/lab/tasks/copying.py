@@ -1,7 +1,7 @@
 """Copying and reversing after a prompt, as a language model does it (Kazemnejad et al., 2023, §4).
 
-Their data pass a natural-language frame through the tokenizer of T5; here the vocabulary is the symbols themselves.
-Their repeat variants list the same strings at every length, in training and in test; here the repeated symbol is drawn.
+Their data pass natural-language prompts through the tokenizer of T5; here the vocabulary is the symbols themselves.
+Their repeat variants use the same strings at every length, in training and in test; here the repeated symbol is drawn.
 
 @inproceedings{kazemnejad2023impact, title={The Impact of Positional Encoding on Length Generalization in Transformers},
   author={Kazemnejad, Amirhossein and Padhi, Inkit and others}, booktitle={NeurIPS}, year={2023}}
@@ -26,17 +26,17 @@ SIZES = Sizes(1, (4, 20), (21, 24, 28, 32, 36, 40))
 
 
 class Copy(Task, name="copy"):
-    """Say the prompt again (Kazemnejad et al., 2023, table 1).
+    """Repeat the prompt (Kazemnejad et al., 2023, table 1).
 
     random         x SEP -> x EOS              random_twice   x SEP -> x NEXT x EOS
     repeat         aⁿ SEP -> aⁿ EOS            repeat_twice   aⁿ SEP -> a²ⁿ EOS
     substitute     a b TO aⁿ SEP -> bⁿ EOS, a ≠ b
 
-    n is the length of the source; NEXT and TO are the token `symbols`. The first and the third offer "coupled": a
+    n is the length of the source; NEXT and TO are the token `symbols`. "random" and "repeat" provide "coupled": a
     symbol and its copy share a number.
 
     `hints` puts a marker before every symbol of x, in prompt and answer alike: H_s x₁ H_{s+1} x₂ …, where the markers
-    are the tokens from `symbols` on, `hints` of them, and s is drawn, so that all are trained by short strings (index
+    are the tokens from `symbols` on, `hints` of them, and s is random, so that short strings train all of them (index
     hints; Zhou et al., 2023, §5; from memory of the paper, which released no code). Only "random" has them.
     """
 
@@ -59,7 +59,9 @@ class Copy(Task, name="copy"):
     def validate(self):
         super().validate()
         if self.hints and (self.variant != "random" or self.hints < 4):
-            raise ValueError(f"hints are 4 or more, for the variant 'random', not {self.hints} for {self.variant!r}.")
+            raise ValueError(
+                f"hints must be 0, or 4 or more with variant='random', not {self.hints} with {self.variant!r}."
+            )
 
     @property
     def vocabulary(self):
@@ -86,7 +88,7 @@ class Copy(Task, name="copy"):
         return batch._replace(coords={**batch.coords, "coupled": coupled.astype(INT)})
 
     def _text(self, key, n, n_max):
-        """What stands before and after SEP; one column stands for a symbol repeated as often as needed."""
+        """The texts before and after SEP; a single column stands for a symbol repeated as often as needed."""
         if self.hints:
             word, start = jax.random.split(key)
             x, first = integers(word, n.shape[0], n_max, self.symbols), between(start, 0, self.hints - n)
@@ -128,13 +130,12 @@ class Copy(Task, name="copy"):
 
 
 class Reverse(Task, name="reverse"):
-    """Say the prompt backwards (Kazemnejad et al., 2023, table 1).
+    """Write the prompt backwards (Kazemnejad et al., 2023, table 1).
 
     once           x SEP -> x̄ EOS              twice          x SEP -> x̄ NEXT x̄ EOS
     then_copy      x SEP -> x̄ NEXT x EOS
 
-    x̄ is x from its end on; NEXT is the token `symbols`. The first offers "coupled": a symbol and its copy share a
-    number.
+    x̄ is x reversed; NEXT is the token `symbols`. "once" provides "coupled": a symbol and its copy share a number.
     """
 
     layout = Layout.LM
@@ -157,10 +158,10 @@ class Reverse(Task, name="reverse"):
     def make(self, key, n, n_max):
         x, middle = integers(key, n.shape[0], n_max, self.symbols), n[:, None]
         j = jnp.arange(self._answer(n_max), dtype=INT)[None, :]
-        again = j - middle - 1  # the place in what follows NEXT
+        again = j - middle - 1  # the index after NEXT
         where = jnp.where(j < middle, middle - 1 - j, again if self.variant == "then_copy" else middle - 1 - again)
-        said = jnp.where(j == middle, self.symbols, gather(x, where))  # NEXT, or what stands behind a single answer
-        batch = prompted(self, n, self.tokens(n_max), x, n, said, self._answer(n))
+        answer = jnp.where(j == middle, self.symbols, gather(x, where))  # NEXT, or the padding after a single answer
+        batch = prompted(self, n, self.tokens(n_max), x, n, answer, self._answer(n))
         if self.variant != "once":
             return batch
         i = jnp.arange(batch.tokens.shape[1], dtype=INT)[None, :]

@@ -13,7 +13,7 @@ from posenc.lab.tasks.task import Layout, Sizes, Task
 class CountSymbol(Task, name="count_symbol"):
     """Count the A's (ours).
 
-    x₀ … A … A … x_{n-1} ?  ->  2      the count is U{0..most}, its places are uniform, the others noise; n ≥ most
+    x₀ … A … A … x_{n-1} ?  ->  2      the count is U{0..most}, positions are uniform, the rest is noise; n ≥ most
 
     A is the token `symbols`.
     """

@@ -1,9 +1,9 @@
 """Which tokens share a position in position coupling, task by task (Cho et al., 2024, §4; their `src/data`).
 
-Each rule is a function of places i in a text and of its lengths, arrays of NumPy or jax, traced or not. `start` is the
-smallest number; a random one is the business of who uses the numbers (`given("coupled", shift=...)`). What no rule
-reaches has 0. Our tasks offer "coupled" by `copied`, `sums` and `multiplication`, "row" and "col" by `board`, "digit"
-by `digits` or where they write their numbers; `scratchpad` serves tasks of one's own, and none offers "time".
+Each rule is a function of the indices i of a text and of its lengths, arrays of NumPy or jax, traced or not. `start` is
+the smallest number; random shifts are added where the numbers are used (`given("coupled", shift=...)`). Tokens without
+a rule have 0. Our tasks provide "coupled" by `copied`, `sums` and `multiplication`, "row" and "col" by `board`,
+"digit" by `digits` or where they write their numbers; `scratchpad` is for users' tasks, and none provides "time".
 
 @inproceedings{cho2024position, title={Position Coupling: Improving Length Generalization of Arithmetic Transformers
   Using Task Structure}, author={Cho, Hanseul and Cha, Jaeyoung and others}, booktitle={NeurIPS}, year={2024}}
@@ -55,7 +55,7 @@ def sums(
     """`a + b + … = answer`, as `addition` numbers two."""
     begin, sign, weight = 0, False, 0
     for n, count in enumerate((*numbers, answer)):
-        up = i - begin  # how many digits of its number stand before this one
+        up = i - begin  # how many digits of its number precede this one
         rising = reverse_output if n == len(numbers) else reverse_input
         weight = jnp.where(up >= 0, up if rising else count - 1 - up, weight)
         begin = begin + count + 1
@@ -70,8 +70,8 @@ def multiplication(i: Any, a: Any, b: Any, answer: Any, *, start: int = 1, rever
     times, equals = a, a + b + 1
     end = start + a + b
     place = i - equals - 1
-    said = jnp.where(reverse_output, end - 1 - place, end - answer + place)
-    return jnp.select([i <= times, i <= equals], [end - a + i, end - b + i - times - 1], said)
+    product = jnp.where(reverse_output, end - 1 - place, end - answer + place)
+    return jnp.select([i <= times, i <= equals], [end - a + i, end - b + i - times - 1], product)
 
 
 def board(i: Any, width: Any, height: Any, *, start: tuple[int, int] = (1, 1)) -> tuple[Ids, Ids]:
@@ -96,7 +96,7 @@ def scratchpad(
     """`a * b = p₀ + p₁ + … = s₀ > s₁ > …`, three axes, from the numbers of digits of all of them.
 
     The axes: the digit of the first factor that a digit of a partial product comes from; the digit of the second
-    factor that a number belongs to; the digit of the result. A sign belongs to the number after it; 0 where an axis
+    factor that produced a number; the digit of the result. A sign counts with the number after it; 0 where an axis
     does not apply.
     """
 
@@ -119,7 +119,7 @@ def scratchpad(
 
 
 def digits(flags: Bool[Array, "*batch T"]) -> Ids:
-    """The place of each digit in its number, from 1; 0 for what is no digit (Abacus; McLeish et al., 2024, §3)."""
+    """The place of each digit in its number, from 1; other tokens have 0 (Abacus; McLeish et al., 2024, §3)."""
     place = jnp.broadcast_to(jnp.arange(flags.shape[-1], dtype=jnp.int32), flags.shape)
-    before = jax.lax.cummax(jnp.where(flags, -1, place), flags.ndim - 1)  # the last token that is no digit
+    before = jax.lax.cummax(jnp.where(flags, -1, place), flags.ndim - 1)  # the last token that is not a digit
     return jnp.where(flags, place - before, 0)

@@ -1,4 +1,4 @@
-"""Dates written in many ways to one way of writing them: a classic first exercise for attention between two sequences.
+"""Dates in several formats to one format: a classic first exercise for attention between two sequences.
 
 @inproceedings{bahdanau2015neural, title={Neural Machine Translation by Jointly Learning to Align and Translate},
   author={Bahdanau, Dzmitry and Cho, Kyunghyun and Bengio, Yoshua}, booktitle={ICLR}, year={2015}}
@@ -22,20 +22,20 @@ FIRST, YEARS = 1900, 200
 CHARACTERS = "0123456789 -/,.abcdefgjlmnoprstuvy"
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 POOL = "YyXxmMdDabc ,/.-"
-"""What a date is written with: four digits of the year, two of the month and of the day, the month's name, marks."""
+"""The parts of a date: four digits of the year, two of the month and of the day, the month's name, and marks."""
 FORMS = ("dD abc YyXx", "abc dD, YyXx", "dD/mM/YyXx", "YyXx.mM.dD")
 WRITTEN = "YyXx-mM-dD"
 WIDTH = 12
 
 
 def _starts() -> np.ndarray:
-    """The number of days before each month, and before what comes after the last."""
+    """The number of days before each month, and in all months."""
     many = [calendar.monthrange(FIRST + year, month)[1] for year in range(YEARS) for month in range(1, 13)]
     return np.cumsum([0, *many]).astype(np.int32)
 
 
 def _plans() -> tuple[np.ndarray, np.ndarray]:
-    """Which of the pool stands at each place of a form, by form, two-digit day, two-digit month; and how many do."""
+    """For each form, with short and long days and months: the index into `POOL` of each character, and the length."""
     plan, many = np.zeros((len(FORMS), 2, 2, WIDTH), np.int32), np.zeros((len(FORMS), 2, 2), np.int32)
     for f, day, month in itertools.product(range(len(FORMS)), range(2), range(2)):
         text = FORMS[f]
@@ -54,12 +54,12 @@ MARKS = np.array([CHARACTERS.index(c) for c in " ,/.-"], np.int32)
 
 
 class DateFormat(Task, name="date_format"):
-    """Write a date as the standard says, from one of four ways to write it (ours, after Bahdanau et al., 2015).
+    """Write a date in the format of ISO 8601, from one of four formats (ours, after Bahdanau et al., 2015).
 
     3 feb 1997  or  feb 3, 1997  or  3/2/1997  or  1997.02.03;  BOS  ->  1997-02-03 EOS        day/month/year
 
-    Characters; day and form uniform. The size is the number of years from 1900 on, 200 at most: a run of the length 40
-    trains on days to the end of 1939, and larger sizes ask for years that it never saw.
+    Tokens are characters; day and form are uniform. The size is the number of years from 1900 on, 200 at most: a run
+    with length=40 trains on days to the end of 1939, and larger sizes contain years that it never saw.
     """
 
     layout = Layout.SEQ2SEQ
@@ -95,6 +95,6 @@ class DateFormat(Task, name="date_format"):
 
 
 def _date(day):
-    """Year, month from 1, and day of the month from 1, of days counted from the first."""
+    """Year, month (from 1) and day of the month (from 1) of a number of days since the first."""
     month = jnp.searchsorted(jnp.asarray(START), day, side="right").astype(INT) - 1
     return FIRST + month // 12, month % 12 + 1, day - jnp.asarray(START)[month] + 1

@@ -1,4 +1,4 @@
-"""Brackets that close what was opened last, to a bounded depth (Hewitt et al., 2020, §2; Yao et al., 2021, §2).
+"""Nested brackets of bounded depth (Hewitt et al., 2020, §2; Yao et al., 2021, §2).
 
 @inproceedings{hewitt2020rnns, title={{RNN}s can Generate Bounded Hierarchical Languages with Optimal Memory},
   author={Hewitt, John and Hahn, Michael and Ganguli, Surya and others}, booktitle={EMNLP}, year={2020},
@@ -20,14 +20,14 @@ from posenc.lab.tasks.task import CAUSAL, Layout, Sizes, Task
 
 
 class Dyck(Task, name="dyck"):
-    """Wherever a bracket closes next, say which kind (Hewitt et al., 2020, §2; Yao et al., 2021, §2).
+    """Where the next bracket is a closing one, name its kind (Hewitt et al., 2020, §2; Yao et al., 2021, §2).
 
     ( [ ] )  ->  at [ the kind of ], at ] the kind of )       uniform over all words of n brackets, n even
 
-    The brackets ( [ … are the tokens 0 … kinds-1, those that close them the next `kinds`. Words are never deeper than
-    `depth`, and kinds are uniform. The authors' samplers are not uniform over words; this one is. A size is even.
-    With `full` the loss is that of every next token and the classes are all brackets; scored are the brackets after
-    which only one is legal, those at the full depth, since whether a whole distribution is legal is no argmax.
+    The opening brackets ( [ … are the tokens 0 … kinds-1, the closing ones the next `kinds`. Words are never deeper
+    than `depth`, and kinds are uniform. The authors' samplers are not uniform over words; this one is. Sizes are even.
+    With `full` the loss covers every next token and the classes are all brackets. Scored are then the brackets after
+    which only one is legal, those at the full depth, since an argmax cannot show whether a whole distribution is legal.
     """
 
     layout = Layout.TOKENS
@@ -60,7 +60,7 @@ class Dyck(Task, name="dyck"):
 
     def make(self, key, n, n_max):
         shape, kind = jax.random.split(key)
-        rows, deepest = n.shape[0], min(self.depth, n_max // 2)  # where every bracket opens first
+        rows, deepest = n.shape[0], min(self.depth, n_max // 2)  # reached if every bracket opens first
         rises = jnp.asarray(_rises(n_max, deepest), FLOAT).reshape(-1)
         u, kinds = uniforms(shape, rows, n_max), integers(kind, rows, n_max, self.kinds)
         level = jnp.arange(deepest, dtype=INT)[None, :]
@@ -71,22 +71,22 @@ class Dyck(Task, name="dyck"):
             left = jnp.maximum(n - t, 0)
             opens = chance < rises[left * (deepest + 1) + d]
             stack = jnp.where(opens[:, None] & (level == d[:, None]), fresh[:, None], stack)
-            d = jnp.where(opens, d + 1, jnp.maximum(d - 1, 0))  # only after the end would it fall below 0
+            d = jnp.where(opens, d + 1, jnp.maximum(d - 1, 0))  # below 0 only after the end of the word
             top = jnp.sum(jnp.where(level == d[:, None], stack, 0), axis=1, dtype=INT)
             return (d, stack), (jnp.where(opens, fresh, self.kinds + top), d)
 
         start = jnp.zeros(rows, INT), jnp.zeros((rows, deepest), INT)
         _, (x, d) = jax.lax.scan(step, start, (jnp.arange(n_max, dtype=INT), u.T, kinds.T))
-        return self._asked(n, x.T, d.T)
+        return self._targets(n, x.T, d.T)
 
-    def _asked(self, n, x, d):
+    def _targets(self, n, x, d):
         """Each bracket's target is the one after it."""
-        following, told = jnp.roll(x, -1, axis=1), jnp.arange(x.shape[1], dtype=INT)[None, :] < n[:, None] - 1
+        following, has_next = jnp.roll(x, -1, axis=1), jnp.arange(x.shape[1], dtype=INT)[None, :] < n[:, None] - 1
         deepest = jnp.max(jnp.where(jnp.arange(x.shape[1], dtype=INT)[None, :] < n[:, None], d, 0), axis=1)
         strata = {"depth": deepest.astype(INT)}
         if self.full:
-            return tagged(self, n, x, n, following, told & (d == self.depth), told.astype(FLOAT), strata)
-        return tagged(self, n, x, n, following - self.kinds, told & (following >= self.kinds), None, strata)
+            return tagged(self, n, x, n, following, has_next & (d == self.depth), has_next.astype(FLOAT), strata)
+        return tagged(self, n, x, n, following - self.kinds, has_next & (following >= self.kinds), None, strata)
 
     def answer(self, prompt):
         stack, found = [], []
@@ -103,9 +103,9 @@ class Dyck(Task, name="dyck"):
 
 
 def _rises(length: int, depth: int) -> np.ndarray:
-    """[length + 1, depth + 1]: how often a uniform word at this depth, so many brackets from its end, opens another.
+    """[length + 1, depth + 1]: the probability that a uniform word opens a bracket, by brackets left and depth.
 
-    The number of ways down to 0 that never leave 0..depth is counted in whole numbers; only their quotient is rounded.
+    Paths down to 0 that stay within 0..depth are counted in whole numbers; only their quotient is rounded.
     """
     ways, table = [1] + [0] * depth, [[0.0] * (depth + 1)]
     for _ in range(length):

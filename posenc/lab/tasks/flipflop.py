@@ -17,14 +17,14 @@ WRITE, READ, IGNORE = 2, 3, 4  # the bits are the tokens 0 and 1
 
 
 class FlipFlop(Task, name="flip_flop"):
-    """At each read, name the bit that was last written (Liu et al., 2023, definition 1).
+    """At each read, name the bit written last (Liu et al., 2023, definition 1).
 
     w 1 i 0 r 1 i 1 w 0 r 0  ->  1 at the first r, 0 at the second       n even
 
     Pairs of an instruction and a bit: the first writes, the last reads, the others ignore with probability p and write
     or read with (1-p)/2 each. Bits are uniform except after a read. The paper's size is 512, trained with p = 0.8 and
-    evaluated also with 0.98 and 0.1. A size counts tokens, so it is even, and 4 or more. With `noisy` the loss is that
-    of every next token; without, of the bits read. Scored are the bits read, always.
+    evaluated also with 0.98 and 0.1. A size counts tokens, so it is even, and 4 or more. With `noisy` the loss covers
+    every next token; without, the bits read. The bits read alone are scored in both cases.
     """
 
     layout = Layout.TOKENS
@@ -45,7 +45,7 @@ class FlipFlop(Task, name="flip_flop"):
     def validate(self):
         super().validate()
         if not 0 <= self.p <= 1:
-            raise ValueError(f"The setting 'p' of 'flip_flop' is a probability, not {self.p}.")
+            raise ValueError(f"The setting 'p' of 'flip_flop' must be a probability, not {self.p}.")
 
     def tokens(self, n):
         return n
@@ -60,8 +60,8 @@ class FlipFlop(Task, name="flip_flop"):
         bit = jnp.where(what == READ, gather(bit, last_true(what == WRITE)), bit)
         x = jnp.stack([what, bit], axis=2).reshape(n.shape[0], 2 * pairs)
         following = jnp.roll(x, -1, axis=1)
-        told = jnp.arange(2 * pairs, dtype=INT)[None, :] < n[:, None] - 1
-        weight = told.astype(jnp.float32) if self.noisy else None
+        has_next = jnp.arange(2 * pairs, dtype=INT)[None, :] < n[:, None] - 1
+        weight = has_next.astype(jnp.float32) if self.noisy else None
         return tagged(self, n, x, n, following, x == READ, weight)
 
     def answer(self, prompt):

@@ -1,7 +1,7 @@
 """Products in a finite group: how hard a state is to track depends on the group alone (Merrill et al., 2024, §5).
 
-Z60, A4xZ5 and A5 have 60 elements each: the first commutes, the second can be taken apart into commuting ones, the
-third cannot, and its words are as hard as any of their kind. `word_problem(group='Z2')` is cumulative parity.
+Z60, A4xZ5 and A5 have 60 elements each: the first is commutative, the second solvable but not commutative, and the
+third not solvable, which makes its word problem NC¹-complete. `word_problem(group='Z2')` is cumulative parity.
 
 @inproceedings{merrill2024illusion, title={The Illusion of State in State-Space Models},
   author={Merrill, William and Petty, Jackson and Sabharwal, Ashish}, booktitle={ICML}, year={2024},
@@ -36,8 +36,8 @@ class WordProblem(Task, name="word_problem"):
     S3: 1 1 2  ->  1 0 2               at t the product g₁ · … · g_t; elements uniform
 
     A token is an element, numbered in the order of its permutation, 0 the identity. In a · b, b acts first: the product
-    so far sends i to acc[g[i]]. The released data are finite sets that mix all shorter lengths with the one asked for;
-    here every size is drawn afresh.
+    so far sends i to acc[g[i]]. The released data are finite sets that mix all shorter lengths with the requested one;
+    here all examples are drawn, with exactly the requested size.
     """
 
     layout = Layout.TOKENS
@@ -55,9 +55,9 @@ class WordProblem(Task, name="word_problem"):
         return n
 
     def make(self, key, n, n_max):
-        """Uniform elements have uniform products and the reverse: the products are drawn, and g_t is what leads on."""
+        """Uniform elements have uniform products and vice versa: so products are drawn, and g_t connects them."""
         product = integers(key, n.shape[0], n_max, self.alphabet)
-        before = jnp.pad(product[:, :-1], ((0, 0), (1, 0)))  # the identity stands before the first
+        before = jnp.pad(product[:, :-1], ((0, 0), (1, 0)))  # the identity precedes the first
         steps = jnp.asarray(_steps(self.group), INT).reshape(-1)
         return tagged(self, n, steps[before * self.alphabet + product], n, product, jnp.ones(product.shape, bool))
 
@@ -71,7 +71,7 @@ class WordProblem(Task, name="word_problem"):
 
 
 def elements(group: str) -> list[Permutation]:
-    """All elements, as the places that 0, 1, … are sent to, in lexical order: the identity is the first."""
+    """All elements, as the images of 0, 1, …, in lexical order: the identity is the first."""
     generators = GENERATORS[group]
     found = new = {tuple(range(len(generators[0])))}
     while new:

@@ -1,7 +1,7 @@
-"""Probes of the absolute index: which token stands at index k, and at which index a token stands.
+"""Probes of the absolute index: which token is at index k, and at which index a token is.
 
-Ours. All indices asked for are trained, only the length grows; with the length varying, the distance from the end says
-nothing. A bidirectional model that is told no positions sees a bag of tokens and must fail both.
+Ours. All indices in question occur in training, and only the length grows; since the length varies, the distance from
+the end is no help. A bidirectional model without positions sees a bag of tokens and must fail both.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ EVALUATION = (33, 40, 48, 64, 96, 128)
 
 
 class TokenAtIndex(Task, name="token_at_index"):
-    """Name the token at the index that the last token asks for (ours).
+    """Name the token at the index that the last token names (ours).
 
     x₀ … x_{n-1} I_k ?  ->  x_k        k ~ U{0..indices-1}, x over `symbols`, n ≥ indices
 
-    I_k is the token symbols + k. The row's most frequent token is a better guess than any constant: see `cue`.
+    I_k is the token symbols + k. The row's most frequent token is a better guess than a constant: see `cue`.
     """
 
     layout = Layout.CLASSIFY
@@ -50,12 +50,12 @@ class TokenAtIndex(Task, name="token_at_index"):
         return one_slot(self, n, self.tokens(n_max), prompt, n + 1, pick(x, k), {"index": k})
 
     def answer(self, prompt):
-        *x, asked = prompt
-        return [x[asked - self.symbols]]
+        *x, query = prompt
+        return [x[query - self.symbols]]
 
 
 class IndexOfToken(Task, name="index_of_token"):
-    """Say at which index the one marked token stands (ours).
+    """Name the index of the one marked token (ours).
 
     x₀ … M … x_{n-1} ?  ->  j          M at j ~ U{0..indices-1}, the others noise over `symbols`, n ≥ indices
 

@@ -1,4 +1,4 @@
-"""Labels in the order of the numbers that they stand for.
+"""Labels sorted by the numbers they stand for.
 
 @inproceedings{mcleish2024transformers, title={Transformers Can Do Arithmetic with the Right Embeddings},
   author={McLeish, Sean and Bansal, Arpit and others}, booktitle={NeurIPS}, year={2024}, eprint={2405.17399}}
@@ -16,20 +16,21 @@ from posenc.lab.tasks.layout import prompted
 from posenc.lab.tasks.task import Layout, Sizes, Task
 
 COLON, COMMA, LABELS = TEN, TEN + 1, TEN + 2
-CHUNK = 9  # digits that fit in 31 bits together
+CHUNK = 9  # so many digits fit in 31 bits together
 
 
 class SortLabels(Task, name="sort_labels"):
-    """Name labels from the smallest number to the largest (McLeish et al., 2024).
+    """Name the labels from the smallest number to the largest (McLeish et al., 2024).
 
     A : 7 3 , B : 5 , C : 0 2 1 SEP B , A , C EOS        the numbers are 37, 5 and 120
 
-    Numbers are reversed and have a uniform number of digits of 1 … d, the first of them not 0; equal numbers keep their
-    order. Labels are a run of `labels` symbols, cyclic, from a drawn start. SEP is their =. Scored are the answer, with
-    its commas, and EOS. n is the larger of the list's length and of d; the other is drawn as in the paper, where all
-    pairs are equally likely; both are strata. `other` fixes it: the list has n entries, and d is the "same" or so many.
-    Offers "digit", a digit's place in its number. The released labels include the colon and the comma, and a run begins
-    at the first of them twice as often as elsewhere; here labels are tokens of their own and all starts are alike.
+    Numbers are reversed and have a uniform number of digits of 1 … d, the highest not 0; equal numbers keep their
+    order. Labels are consecutive ones of `labels` symbols, cyclically, from a random start. SEP is their =. The answer,
+    with its commas, and EOS are scored. n is the larger of the list's length and d; the smaller is drawn as in the
+    paper, where all pairs are equally likely; both are strata. `other` fixes it: the list has n entries, and d is n
+    ("same") or that number. Provides "digit", a digit's place in its number. The released labels include the colon and
+    the comma, and lists start with the first label twice as often as with others; here labels are separate tokens and
+    all starts are equally likely.
     """
 
     layout = Layout.LM
@@ -90,14 +91,14 @@ class SortLabels(Task, name="sort_labels"):
                 item = []
             else:
                 item.append(token)
-        said = []
+        answer = []
         for _, label in sorted(items, key=lambda pair: pair[0]):
-            said += [label, COMMA]
-        return said[:-1] + [self.special("EOS")]
+            answer += [label, COMMA]
+        return answer[:-1] + [self.special("EOS")]
 
 
 def _order(values, listed):
-    """Entries from the smallest number to the largest, then those that are not listed."""
+    """The indices of entries from the smallest number to the largest, then of those beyond the list."""
     width = -values.shape[2] % CHUNK
     chunks = jnp.pad(values, ((0, 0), (0, 0), (0, width))).reshape(*values.shape[:2], -1, CHUNK)
     parts = jnp.sum(chunks * TEN ** jnp.arange(CHUNK, dtype=INT)[None, None, None, :], axis=-1, dtype=INT)
@@ -107,7 +108,7 @@ def _order(values, listed):
 
 
 def _listed(labels, count, values, length, total):
-    """The text of the list, and how long it is: each entry is a label, a colon, its digits and a comma."""
+    """The text of the list, and its length: each entry is a label, a colon, its digits and a comma."""
     entry = jnp.arange(count.shape[1], dtype=INT)[None, :]
     wide = jnp.where(entry < length[:, None], count + 3, 0)
     end = jnp.cumsum(wide, axis=1, dtype=INT)

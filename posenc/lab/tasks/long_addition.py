@@ -1,4 +1,4 @@
-"""Addition as it is written by hand, the highest digit first (Kazemnejad et al., 2023, §4).
+"""Addition as written by hand, the highest digit first (Kazemnejad et al., 2023, §4).
 
 Formats that help, and coordinates, are in `posenc.lab.tasks.addition`.
 
@@ -26,14 +26,14 @@ class AdditionKazemnejad(Task, name="addition_kazemnejad"):
 
     5 3 + 7 SEP  ->  6 0 EOS           + is the token 10; strata digits_a, digits_b
 
-    n is the number of digits of the longer operand. The other has `shortest` to n, all pairs of numbers of digits being
-    equally likely: for n = 9 … 16 this is the released test set, size by size. Its training set has both uniform on 4 …
-    8 and independent; `law="as_released"` is that at n = 8, the one size it trains on (at any size to 8, both are
-    uniform on `shortest` … n), and the test set beyond. So most of what it tests has one operand of a trained length:
-    `posenc evaluate --by digits_a,digits_b` shows which. A number of one digit may be 0, others begin with 1 … 9. The
-    released code has equally many examples for each pair, so that its mean weighs size n by 2(n - 4) + 1, as a run
-    trains with `uniform="numbers"`. No "coupled" is offered: where the answer is not padded, the number at SEP would
-    tell how long it is.
+    n is the number of digits of the longer operand. The other has `shortest` to n digits, all pairs of lengths being
+    equally likely: for n = 9 … 16 this is the released test set, size by size. In the released training set both
+    lengths are uniform on 4 … 8 and independent; `law="as_released"` is that law at n = 8, the only size it trains on
+    (at any size up to 8, both are uniform on `shortest` … n), and the test set beyond. So most test examples have one
+    operand of a trained length: `posenc evaluate --by digits_a,digits_b` shows which. A number of one digit may be 0,
+    others begin with 1 … 9. The released code has equally many examples for each pair, so its mean weighs size n by 2(n
+    - 4) + 1; a run trains with these weights if `uniform="numbers"`. There is no "coupled": since the answer is not
+    padded, the number at SEP would reveal its length.
     """
 
     layout = Layout.LM
@@ -76,8 +76,8 @@ class AdditionKazemnejad(Task, name="addition_kazemnejad"):
         if self.law == "longest":
             return drawn
         return [
-            jnp.where(n <= TRAINED, between(own, self.shortest, n), count)
-            for own, count in zip(free, drawn, strict=True)
+            jnp.where(n <= TRAINED, between(length_key, self.shortest, n), count)
+            for length_key, count in zip(free, drawn, strict=True)
         ]
 
     def answer(self, prompt):

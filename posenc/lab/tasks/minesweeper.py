@@ -24,19 +24,20 @@ LOW, HIGH = 0.1, 0.25
 
 
 class Minesweeper(Task, name="minesweeper"):
-    """Say how many mines each cell of a board touches (Cho et al., 2024).
+    """Count the mines around each cell of a board (Cho et al., 2024).
 
     E M E ; E E M SEP 1 M 2 1 2 M EOS        a board of three columns and two rows; M is 9, E 10, ; 11
 
-    Row by row; a mine stays a mine, and the other cells count the mines of their up to eight neighbours. Each cell is
-    one with a probability that is uniform on 0.1 … 0.25, one for the board. SEP is their =. Scored are the answer and
-    EOS. The paper writes no `;` (`as_released`), so that six rows of five cells and five of six are one text: only
-    coordinates tell them apart, and who does not see them has to guess. The oracle reads squares there and no others.
+    Row by row; a mine stays a mine, and the other cells count the mines among their up to eight neighbours. Each cell
+    is a mine with the same probability, which is drawn for each board, uniform on 0.1 … 0.25. SEP is their =. The
+    answer and EOS are scored. The paper writes no `;` (`as_released`), so six rows of five cells and five of six are
+    the same text: only coordinates distinguish them, and models that do not use them have to guess. The oracle then
+    reads squares only.
 
-    n is the longer side; the other is drawn so that all sides from `shortest` on are equally likely, width and height
-    independent; both are strata. `other` fixes it: n columns, and as many rows, "same", or so many. The paper trains on
-    sides of 5 … 9 (6 … 10 in the released configuration, which the released script overrides) and evaluates on
-    squares. Offers "row" and "col", for `axes("row", "col")`: the same in prompt and answer, from 2 on; signs have 1.
+    n is the longer side; the other is drawn so that all sides from `shortest` up are equally likely, width and height
+    independent; both are strata. `other` fixes it: n columns and as many rows ("same") or that number. The paper trains
+    on sides of 5 … 9 (6 … 10 in the released configuration, which the released script overrides) and evaluates on
+    squares. Provides "row" and "col", for `axes("row", "col")`: the same in prompt and answer, from 2 up; signs have 1.
     """
 
     layout = Layout.LM
@@ -59,7 +60,7 @@ class Minesweeper(Task, name="minesweeper"):
 
     @property
     def _ends(self):
-        """How many tokens end a line."""
+        """The number of tokens that end a line."""
         return int(self.text == "lines")
 
     @property
@@ -77,27 +78,27 @@ class Minesweeper(Task, name="minesweeper"):
     def make(self, key, n, n_max):
         pair, board = jax.random.split(key)
         width, height = counts(pair, n, 2, self.other, least=self.shortest)
-        mine = _mines(board, width, height, n_max, largest(n_max, self.other))
-        seen = jnp.where(mine, MINE, _around(mine.astype(INT))).reshape(n.shape[0], -1)
+        mines = _mines(board, width, height, n_max, largest(n_max, self.other))
+        solved = jnp.where(mines, MINE, _around(mines.astype(INT))).reshape(n.shape[0], -1)
         cells, length = width * height, self.tokens(n_max)
         p = cells + self._ends * (height - 1)
 
         i = jnp.arange(length, dtype=INT)[None, :] - 1
-        w, told = width[:, None], i < p[:, None]
-        stride = w + self._ends * told
-        j = jnp.where(told, i, i - p[:, None] - 1)
+        w, in_prompt = width[:, None], i < p[:, None]
+        stride = w + self._ends * in_prompt
+        j = jnp.where(in_prompt, i, i - p[:, None] - 1)
         r, c = j // stride, j % stride
-        line, index = told & (c == w), r * w + c
-        at = gather(seen, r * n_max + c)
+        line, index = in_prompt & (c == w), r * w + c
+        at = gather(solved, r * n_max + c)
         shown = jnp.where(line, LINE, jnp.where(at == MINE, MINE, FREE))
-        j = jnp.arange(seen.shape[1], dtype=INT)[None, :]
-        said = gather(seen, j // w * n_max + j % w)
+        j = jnp.arange(solved.shape[1], dtype=INT)[None, :]
+        answer = gather(solved, j // w * n_max + j % w)
         strata = {"width": width, "height": height}
-        batch = prompted(self, n, length, shown[:, 1:], p, said, cells, strata)
+        batch = prompted(self, n, length, shown[:, 1:], p, answer, cells, strata)
 
         middle = cells[:, None]
         equals = line | (i == p[:, None])
-        index = jnp.where(equals, middle, jnp.where(told, index, index + middle + 1))
+        index = jnp.where(equals, middle, jnp.where(in_prompt, index, index + middle + 1))
         col, row = coupling.board(index, w, height[:, None])
         known = (i >= 0) & (i <= (p + cells)[:, None])
         return batch._replace(coords=batch.coords | {"row": jnp.where(known, row, 0), "col": jnp.where(known, col, 0)})
@@ -107,20 +108,22 @@ class Minesweeper(Task, name="minesweeper"):
         rows = prompt[1:-1].count(LINE) + 1 if self._ends else math.isqrt(len(cells))
         width = len(cells) // rows if self._ends else rows
         if rows * width != len(cells):
-            raise ValueError(f"A text of {len(cells)} cells does not say how wide its board is; take other='same'.")
-        said = [0] * len(cells)
+            raise ValueError(
+                f"A text of {len(cells)} cells does not show how wide its board is; take other='same', or text='lines'."
+            )
+        counts = [0] * len(cells)
         for r, c in (divmod(at, width) for at, cell in enumerate(cells) if cell == MINE):
             for y in range(max(r - 1, 0), min(r + 2, rows)):
                 for x in range(max(c - 1, 0), min(c + 2, width)):
-                    said[y * width + x] += 1
-        said = [MINE if cell == MINE else mines for cell, mines in zip(cells, said, strict=True)]
-        return [*said, self.special("EOS")]
+                    counts[y * width + x] += 1
+        counts = [MINE if cell == MINE else count for cell, count in zip(cells, counts, strict=True)]
+        return [*counts, self.special("EOS")]
 
 
 def _mines(key, width, height, columns, rows):
-    """Boards in the upper left of so many columns and rows."""
+    """Boards in the upper left corner of an array of `rows` and `columns`."""
     share, words = jax.random.split(key)
-    keys = jax.vmap(jax.random.fold_in, (None, 0))(words, jnp.arange(rows))  # a row must not depend on how many follow
+    keys = jax.vmap(jax.random.fold_in, (None, 0))(words, jnp.arange(rows))  # independent of the number of rows
     u = jax.vmap(lambda k: uniforms(k, width.shape[0], columns))(keys).swapaxes(0, 1)
     r, c = jnp.arange(rows, dtype=INT)[None, :, None], jnp.arange(columns, dtype=INT)[None, None, :]
     inside = (r < height[:, None, None]) & (c < width[:, None, None])
@@ -129,7 +132,7 @@ def _mines(key, width, height, columns, rows):
 
 
 def _around(board):
-    """Mines in the eight cells around each."""
+    """The number of mines in the eight cells around each."""
     wide = jnp.pad(board, ((0, 0), (1, 1), (1, 1)))
     rows = wide[:, :-2] + wide[:, 1:-1] + wide[:, 2:]
     return rows[:, :, :-2] + rows[:, :, 1:-1] + rows[:, :, 2:] - board

@@ -1,4 +1,4 @@
-"""Recall of several keys in one text (Arora et al., 2024, §3).
+"""Recall of the values of several keys in one text (Arora et al., 2024, §3).
 
 @inproceedings{arora2024zoology, title={Zoology: Measuring and Improving Recall in Efficient Language Models},
   author={Arora, Simran and Eyuboglu, Sabri and Timalsina, Aman and others}, booktitle={ICLR}, year={2024},
@@ -16,17 +16,19 @@ from posenc.lab.tasks.task import CAUSAL, Layout, Sizes, Task
 
 
 class MQAR(Task, name="mqar"):
-    """At each key that comes again, name its value: multi-query recall (Arora et al., 2024, §3).
+    """At each repeated key, name its value: multi-query associative recall (Arora et al., 2024, §3).
 
     2 8 4 7 0 0 4 0 2 0  ->  7 at the second 4, 8 at the second 2        symbols = 12, pairs = 2
 
-    Keys are drawn from 1 … symbols/2 - 1, values from the rest, without replacement; each key comes again once, an even
+    Keys are drawn from 1 … symbols/2 - 1, values from the rest, without replacement; each key is repeated once, an even
     number 2g of tokens after the pairs, g drawn without replacement with weight (g + 1)^(power-1): power 1 is uniform.
-    All else is 0 or, with `random_non_queries`, any token but the row's keys; in the released code also those, which
-    then look like queries that nobody scores: `as_released`. n counts tokens, is even, and is at least 4 · pairs.
+    All other tokens are 0 or, with `random_non_queries`, any token but the row's keys. In the released code these
+    fillers can also be keys, which then look like queries but are not scored: `as_released`. n counts tokens, is even,
+    and is at least 4 · pairs.
 
-    Classes are values, counted from the first; the authors' model chooses among all tokens. They also ask for more
-    symbols than tokens, which nothing here needs. Who knows which values a text holds is right once in `pairs`.
+    Classes are values, counted from the first; the authors' model chooses among all tokens. They also require more
+    symbols than tokens, which is not needed here. A model that knows only which values a text contains is right in one
+    of `pairs` cases.
     """
 
     layout = Layout.TOKENS
@@ -50,10 +52,10 @@ class MQAR(Task, name="mqar"):
         super().validate()
         if self.symbols < 2 * self.pairs + 2:
             raise ValueError(
-                f"{self.pairs} pairs need {2 * self.pairs + 2} symbols or more, half of them keys, not {self.symbols}."
+                f"{self.pairs} pairs need at least {2 * self.pairs + 2} symbols, half of them keys, not {self.symbols}."
             )
         if self.as_released and not self.random_non_queries:
-            raise ValueError("as_released is a kind of random filler; it goes with random_non_queries=True.")
+            raise ValueError("as_released=True changes random fillers only; set random_non_queries=True as well.")
 
     @property
     def sizes(self):
@@ -66,29 +68,29 @@ class MQAR(Task, name="mqar"):
 
     def make(self, key, n, n_max):
         keys, values, gaps, fillers = jax.random.split(key, 4)
-        rows, told, half = n.shape[0], 2 * self.pairs, self.symbols // 2
+        rows, context, half = n.shape[0], 2 * self.pairs, self.symbols // 2
         k = 1 + distinct(keys, jnp.zeros((rows, half - 1), FLOAT), self.pairs)
         v = distinct(values, jnp.zeros((rows, self.classes), FLOAT), self.pairs)
-        g = jnp.arange((n_max - told) // 2, dtype=INT)[None, :]
+        g = jnp.arange((n_max - context) // 2, dtype=INT)[None, :]
         weight = (self.power - 1) * jnp.log(g.astype(FLOAT) + 1)
-        gap = distinct(gaps, jnp.where(g < (n[:, None] - told) // 2, weight, -jnp.inf), self.pairs)
-        row, asked = jnp.arange(rows, dtype=INT)[:, None], told + 2 * gap
-        score = jnp.zeros((rows, n_max), bool).at[row, asked].set(True)
+        gap = distinct(gaps, jnp.where(g < (n[:, None] - context) // 2, weight, -jnp.inf), self.pairs)
+        row, queries = jnp.arange(rows, dtype=INT)[:, None], context + 2 * gap
+        score = jnp.zeros((rows, n_max), bool).at[row, queries].set(True)
         x = self._fillers(fillers, k, n_max) if self.random_non_queries else jnp.zeros((rows, n_max), INT)
-        x = x.at[:, :told].set(jnp.stack([k, half + v], axis=2).reshape(rows, told)).at[row, asked].set(k)
-        targets = jnp.zeros((rows, n_max), INT).at[row, asked].set(v)
+        x = x.at[:, :context].set(jnp.stack([k, half + v], axis=2).reshape(rows, context)).at[row, queries].set(k)
+        targets = jnp.zeros((rows, n_max), INT).at[row, queries].set(v)
         return tagged(self, n, x, n, targets, score, None, {"pairs": jnp.full_like(n, self.pairs)})
 
     def _fillers(self, key, k, length):
-        """Uniform over all tokens but these: the r-th of those that are left."""
+        """Uniform over all tokens except the keys: the r-th of the others."""
         if self.as_released:
             return integers(key, k.shape[0], length, self.symbols)
         r = integers(key, k.shape[0], length, self.symbols - self.pairs)
-        before = jnp.sort(k, axis=1) - jnp.arange(self.pairs, dtype=INT)[None, :]  # how many others precede each key
+        before = jnp.sort(k, axis=1) - jnp.arange(self.pairs, dtype=INT)[None, :]  # how many other tokens precede it
         skipped = jax.vmap(lambda edges, r: jnp.searchsorted(edges, r, side="right"))(before, r)
         return (r + skipped).astype(INT)
 
     def answer(self, prompt):
-        told = 2 * self.pairs
-        value = {prompt[i]: prompt[i + 1] for i in range(0, told, 2)}
-        return [value[token] - self.symbols // 2 for token in prompt[told:] if token in value]
+        context = 2 * self.pairs
+        value = {prompt[i]: prompt[i + 1] for i in range(0, context, 2)}
+        return [value[token] - self.symbols // 2 for token in prompt[context:] if token in value]

@@ -1,4 +1,4 @@
-"""Multiplication, by a short number and of two long ones.
+"""Multiplication: of a long number by a short one, and of two long numbers.
 
 @inproceedings{cho2024position, title={Position Coupling: Improving Length Generalization of Arithmetic Transformers
   Using Task Structure}, author={Cho, Hanseul and Cha, Jaeyoung and others}, booktitle={NeurIPS}, year={2024},
@@ -39,10 +39,11 @@ class MultiplyNxM(Task, name="multiply_nxm"):
 
     1 2 * 0 3 SEP 6 3 0 0 EOS            m = 2
 
-    The first factor has n digits, the second m, zeros in front of it included; a first factor of one digit may be 0.
-    The answer is padded to n + m digits and reversed. SEP is their =. Scored are the answer and EOS. Offers "coupled"
-    (both factors rise to their sign, and the answer descends from the number below it) and "digit" (a digit's place in
-    its number as written). Zero is a factor in one example of ten for m = 1, and all these have one answer.
+    The first factor has n digits, the second m, including leading zeros; a first factor of one digit may be 0. The
+    answer is padded to n + m digits and reversed. SEP is their =. The answer and EOS are scored. Provides "coupled" (in
+    both factors numbers rise up to the sign after them; in the answer they descend from the number below that sign's)
+    and "digit" (a digit's place in its number as written). For m = 1 the second factor is 0 in one example of ten, and
+    all these have the same answer.
     """
 
     layout = Layout.LM
@@ -71,8 +72,8 @@ class MultiplyNxM(Task, name="multiply_nxm"):
     def answer(self, prompt):
         text = "".join("*" if token == TIMES else str(token) for token in prompt[1:-1])
         a, b = text.split("*")
-        said = str(int(a) * int(b)).zfill(len(a) + len(b))
-        return [int(c) for c in reversed(said)] + [self.special("EOS")]
+        digits = str(int(a) * int(b)).zfill(len(a) + len(b))
+        return [int(c) for c in reversed(digits)] + [self.special("EOS")]
 
 
 class MultiplicationAbacus(Task, name="multiplication_abacus"):
@@ -80,10 +81,10 @@ class MultiplicationAbacus(Task, name="multiplication_abacus"):
 
     3 5 6 * 9 4 SEP 7 9 9 1 3 EOS        653 · 49 = 31997
 
-    All numbers are reversed, none is padded, and none begins with 0. SEP is their =. Scored are the answer and EOS. n
-    is the number of digits of the longer factor; that of the other is drawn as in the paper, where all pairs are
-    equally likely; both are strata. `other` fixes it: the first factor has n digits, the second "same" or so many.
-    Offers "digit", a digit's place in its number.
+    All numbers are reversed and not padded, and no factor is 0. SEP is their =. The answer and EOS are scored. n is the
+    number of digits of the longer factor; that of the other is drawn as in the paper, where all pairs are equally
+    likely; both are strata. `other` fixes it: the first factor has n digits, the second as many ("same") or that
+    number. Provides "digit", a digit's place in its number.
     """
 
     layout = Layout.LM
@@ -120,7 +121,7 @@ class MultiplicationAbacus(Task, name="multiplication_abacus"):
 
 
 def _products(task, n, n_max, a, b, factors, total, *, backwards):
-    """Examples of a product, its answer from the units on, and the index of each place after BOS."""
+    """Examples of a product, with the answer from the units on, and the index of each token after BOS."""
     result = carried(product(a, b), 81 * min(a.shape[1], b.shape[1]))
     total = written(result) if total is None else total
     length, width = task.tokens(n_max), max(a.shape[1], b.shape[1])

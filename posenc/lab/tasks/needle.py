@@ -1,6 +1,6 @@
-"""Something small in a long text, found again wherever it stands (Hsieh et al., 2024, §3; Mohtashami and Jaggi, 2023).
+"""A short item in a long text, to be found wherever it is (Hsieh et al., 2024, §3; Mohtashami and Jaggi, 2023).
 
-RULER hides sentences in essays; here the haystack is uniform fillers, so that nothing but the needle can be learnt.
+RULER hides sentences in essays; here the haystack is uniform fillers, so that only the needle can be learnt.
 
 @inproceedings{hsieh2024ruler, title={{RULER}: What's the Real Context Size of Your Long-Context Language Models?},
   author={Hsieh, Cheng-Ping and Sun, Simeng and Kriman, Samuel and others}, booktitle={COLM}, year={2024},
@@ -22,15 +22,15 @@ from posenc.language.registry import later
 
 
 class Needle(Task, name="needle"):
-    """Name the value that stands beside a key somewhere in a haystack (Hsieh et al., 2024, §3.1: NIAH).
+    """Name the value that follows a key somewhere in a haystack (Hsieh et al., 2024, §3.1: NIAH).
 
     f f KEY k VAL v v f f ASK k SEP  ->  v v EOS       width 2; n is the haystack with its needles
 
-    `needles` of 3 + width tokens stand apart, uniform over all ways to place them; so many share a key as `per_key`
-    says, and one unless given (RULER's multi-key; above 1 its multi-value). With `queries` several keys are asked for
-    (multi-query). The answer are all values of the first key, in the order of the text, then those of the next. The
-    stratum "depth" is the tenth of the haystack in which the first needle of the first key stands. Fillers are the
-    tokens from 0 on, then keys, then values, then KEY, VAL, ASK.
+    `needles` of 3 + width tokens do not overlap, uniform over all ways to place them; `per_key` needles share a key:
+    one is RULER's multi-key, more its multi-value. `queries` is the number of keys in the question (RULER's
+    multi-query). The answer consists of all values of the first key, in the order of the text, then those of the next.
+    The stratum "depth" is the tenth of the haystack in which the first needle of the first key begins. Fillers are the
+    tokens from 0 up, then keys, then values, then KEY, VAL, ASK.
     """
 
     layout = Layout.LM
@@ -58,14 +58,12 @@ class Needle(Task, name="needle"):
     def validate(self):
         super().validate()
         if self.needles % self.per_key:
-            raise ValueError(
-                f"{self.needles} needles were given with per_key={self.per_key}; make them a multiple of it."
-            )
-        if not self.queries <= self.needles // self.per_key <= self.keys:
-            raise ValueError(
-                "There are no more queries than needles, nor needles than keys, where needles of one key count once; "
-                f"queries={self.queries}, needles={self.needles}, per_key={self.per_key}, keys={self.keys} were given."
-            )
+            raise ValueError(f"needles={self.needles} must be a multiple of per_key={self.per_key}.")
+        groups = self.needles // self.per_key
+        if self.queries > groups:
+            raise ValueError(f"queries={self.queries} must be at most needles/per_key={groups}, the keys in a text.")
+        if groups > self.keys:
+            raise ValueError(f"needles/per_key={groups} must be at most keys={self.keys}, which differ within a text.")
 
     @property
     def vocabulary(self):
@@ -79,19 +77,19 @@ class Needle(Task, name="needle"):
     def make(self, key, n, n_max):
         where, who, what, noise, which = jax.random.split(key, 5)
         rows, q, span = n.shape[0], self.needles, 3 + self.width
-        asked = q // self.per_key  # keys there are to ask for
+        keys = q // self.per_key  # the number of keys in the text
         spare = q * (span - 1)  # a needle is one block among the fillers
         block = distinct_positions(where, n - spare, q, n_max - spare)
         rank = jnp.sum(block[:, :, None] > block[:, None, :], axis=2, dtype=INT)
-        k = self.fillers + distinct(who, jnp.zeros((rows, self.keys), FLOAT), asked)
+        k = self.fillers + distinct(who, jnp.zeros((rows, self.keys), FLOAT), keys)
         v = integers(what, rows, q * self.width, self.values).reshape(rows, q, self.width)
         v = self.fillers + self.keys + v
         KEY, VAL, ASK = (jnp.full((rows, q, 1), self.alphabet - 3 + word, INT) for word in range(3))
         needle = jnp.concatenate([KEY, jnp.repeat(k, self.per_key, axis=1)[:, :, None], VAL, v], axis=2)
         x = _hidden(integers(noise, rows, n_max, self.fillers), needle, block + rank * (span - 1))
-        j = distinct_positions(which, jnp.full_like(n, asked), self.queries, asked)
+        j = distinct_positions(which, jnp.full_like(n, keys), self.queries, keys)
         prompt = _then(x, n, jnp.concatenate([ASK[:, 0], gather(k, j)], axis=1))
-        at = block.reshape(rows, asked, self.per_key)
+        at = block.reshape(rows, keys, self.per_key)
         v = jnp.take_along_axis(v.reshape(*at.shape, self.width), jnp.argsort(at, axis=2)[..., None], axis=2)
         answer = jnp.take_along_axis(v, j[:, :, None, None], axis=1).reshape(rows, -1)
         m = jnp.full_like(n, answer.shape[1])
@@ -100,16 +98,16 @@ class Needle(Task, name="needle"):
 
     def answer(self, prompt):
         ask, mark = self.alphabet - 1, self.alphabet - 3
-        haystack, asked = prompt[1 : prompt.index(ask)], prompt[prompt.index(ask) + 1 : -1]
-        told = {}
+        haystack, queries = prompt[1 : prompt.index(ask)], prompt[prompt.index(ask) + 1 : -1]
+        values = {}
         for i, token in enumerate(haystack):
             if token == mark:
-                told.setdefault(haystack[i + 1], []).extend(haystack[i + 3 : i + 3 + self.width])
-        return [value for k in asked for value in told[k]] + [self.special("EOS")]
+                values.setdefault(haystack[i + 1], []).extend(haystack[i + 3 : i + 3 + self.width])
+        return [value for k in queries for value in values[k]] + [self.special("EOS")]
 
 
 class Passkey(Task, name="passkey"):
-    """Repeat the digits that stand somewhere in a haystack (Mohtashami and Jaggi, 2023, §4.2).
+    """Repeat the digits that are somewhere in a haystack (Mohtashami and Jaggi, 2023, §4.2).
 
     f f KEY 7 0 3 3 1 f f f SEP  ->  7 0 3 3 1 EOS       n is the haystack with the key, which starts anywhere
 
@@ -152,7 +150,7 @@ def _sizes(least):
 
 
 def _hidden(x, needle, start):
-    """x [B, L] with needles [B, q, span] written over it from start [B, q] on."""
+    """x [B, L] with needles [B, q, span] written into it from start [B, q] on."""
     at = start[:, :, None] + jnp.arange(needle.shape[2], dtype=INT)[None, None, :]
     row = jnp.arange(x.shape[0], dtype=INT)[:, None]
     return x.at[row, at.reshape(x.shape[0], -1)].set(needle.reshape(x.shape[0], -1))

@@ -1,6 +1,6 @@
-"""Probes of relative distance: what stood k tokens ago, what a pointer points back to, how far two marks are apart.
+"""Probes of relative distance: the token k back, the token that a pointer points back to, the distance of two marks.
 
-Ours. They mirror the probes of the absolute index: here the distance is trained and the absolute place is new.
+Ours. They mirror the probes of the absolute index: here distances occur in training and the absolute index is new.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ EVALUATION = (48, 64, 96, 128, 256, 512)
 
 
 class TokenKBack(Task, name="token_k_back"):
-    """At each token, name the one k places before it (ours).
+    """At each token, name the one k before it (ours).
 
-    x₀ … x_{n-1}  ->  – … – x₀ … x_{n-1-k}        x over `symbols`; the first k places are not scored, n > k
+    x₀ … x_{n-1}  ->  – … – x₀ … x_{n-1-k}        x over `symbols`; the first k tokens are not scored, n > k
 
-    Meant to be trained on sizes from k + 1 on, not on one alone: a bidirectional model could count from its end.
+    To be trained on sizes from k + 1 up, not on a single one: a bidirectional model could count from the end.
     """
 
     layout = Layout.TOKENS
@@ -49,11 +49,11 @@ class TokenKBack(Task, name="token_k_back"):
 
 
 class PointerBack(Task, name="pointer_back"):
-    """Name the token as far back as the last token says (ours).
+    """Name the token as far back as the last token states (ours).
 
     x₀ … x_{n-1} B_k ?  ->  x_{n-k}    k ~ U{1..reach}, x over `symbols`, n ≥ reach
 
-    B_k is the token symbols + k - 1, and counts from itself: B_1 asks for its left neighbour.
+    B_k is the token symbols + k - 1, and counts from itself: B_1 points to its left neighbour.
     """
 
     layout = Layout.CLASSIFY
@@ -87,11 +87,11 @@ class PointerBack(Task, name="pointer_back"):
 
 
 class Distance(Task, name="distance"):
-    """Say how far apart two equal marks stand (ours).
+    """Name the distance between two equal marks (ours).
 
     x₀ … M … M … x_{n-1} ?  ->  d - 1  (class 0 is distance 1)
 
-    The marks stand at i and i + d, d ~ U{1..reach}, i ~ U{0..n-1-d}; the others are noise over `symbols`, n > reach.
+    The marks are at i and i + d, d ~ U{1..reach}, i ~ U{0..n-1-d}; the rest is noise over `symbols`, n > reach.
     M is the token `symbols`.
     """
 

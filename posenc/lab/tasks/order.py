@@ -1,7 +1,7 @@
 """Probes of order alone: which of two came first, and whether two strings agree in order (ours).
 
-Negative controls: a bidirectional model that is told no positions sees a bag of tokens, in which both answers are
-equally likely, so it must stay at exactly one half. A causal mask tells order by itself, hence bidirectional only.
+Negative controls: a bidirectional model without positions sees a bag of tokens, in which both answers are equally
+likely, so it must stay at exactly one half. A causal mask reveals order by itself, hence bidirectional models only.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from posenc.lab.tasks.task import BIDIRECTIONAL, Layout, Sizes, Task
 
 
 class Before(Task, name="before"):
-    """Say whether A stands before B (ours).
+    """Decide whether A is before B (ours).
 
-    x₀ … B … A … x_{n-1} ?  ->  0      A, B at distinct uniform places in noise over `symbols`, n ≥ 2
+    x₀ … B … A … x_{n-1} ?  ->  0      A, B at distinct uniform indices in noise over `symbols`, n ≥ 2
 
     A is the token `symbols`, B the next.
     """
@@ -41,7 +41,7 @@ class Before(Task, name="before"):
 
     def make(self, key, n, n_max):
         word, place = jax.random.split(key)
-        a, b = distinct_positions(place, n, 2, n_max).T  # in drawing order, so either comes first as often
+        a, b = distinct_positions(place, n, 2, n_max).T  # in drawing order, so each is first equally often
         x = put(put(integers(word, n.shape[0], n_max, self.symbols), a, self.symbols), b, self.symbols + 1)
         return one_slot(self, n, self.tokens(n_max), x, n, (a < b).astype(INT), {"distance": jnp.abs(a - b)})
 
@@ -50,12 +50,12 @@ class Before(Task, name="before"):
 
 
 class SameOrder(Task, name="same_order"):
-    """Say whether the second string is the first, or the first with two unequal entries exchanged (ours).
+    """Decide whether the second string is the first, or the first with two unequal entries exchanged (ours).
 
     x₀ … x_{n-1} SEP x′₀ … x′_{n-1} ?  ->  1 if x = x′      a fair choice, n ≥ 2
 
-    x is uniform over the strings that are not constant; the exchanged pair is a uniform place and a uniform one among
-    those that hold something else. SEP is the token `symbols`.
+    x is uniform over the strings that are not constant; the exchanged pair is a uniform index and a uniform one among
+    those with another symbol. SEP is the token `symbols`.
     """
 
     layout = Layout.CLASSIFY
@@ -93,7 +93,7 @@ class SameOrder(Task, name="same_order"):
         return one_slot(self, n, self.tokens(n_max), prompt, 2 * n + 1, same.astype(INT), {"distance": distance})
 
     def _uneven(self, key, n, n_max):
-        """Uniform over the strings of length n that are not constant: draw where the first symbol is first left."""
+        """Uniform over the strings of length n that are not constant: draws the first index with another symbol."""
         rest, leave, to = jax.random.split(key, 3)
         x = integers(rest, n.shape[0], n_max, self.symbols)
         row = jnp.arange(n_max, dtype=INT)[None, :]

@@ -1,4 +1,4 @@
-"""The value of a counter after a program has run, most of whose statements do nothing (Golovneva et al., 2024, §4.2).
+"""The value of a counter after a program whose statements mostly do nothing (Golovneva et al., 2024, §4.2).
 
 @article{golovneva2024contextual, title={Contextual Position Encoding: Learning to Count What's Important},
   author={Golovneva, Olga and Wang, Tianlu and Weston, Jason and Sukhbaatar, Sainbayar}, journal={arXiv:2405.18719},
@@ -17,7 +17,7 @@ from posenc.lab.tasks.layout import prompted
 from posenc.lab.tasks.task import Layout, Sizes, Task
 
 MOST = 10
-SETS, INCREMENTS = 1, 7  # how often, to `passes` of those that do nothing
+SETS, INCREMENTS = 1, 7  # weights, relative to `passes` for statements that do nothing
 
 
 class CountingCope(Task, name="counting_cope"):
@@ -25,14 +25,14 @@ class CountingCope(Task, name="counting_cope"):
 
     a = 0 ; pass; a ++; pass; a ++; print a SEP  ->  2 EOS         n statements; `a = 0 ;` is four tokens, `a ++;` two
 
-    Statements set a variable to 0 (weight 1), do nothing (`passes`) or increment one that was set (7). What is
-    impossible is drawn again: an increment where nothing was set or beyond 10. So is a program that sets nothing. What
-    is printed is uniform over the variables set. The cap makes 10 the commonest answer of long programs.
+    Statements set a variable to 0 (weight 1), do nothing (`passes`) or increment a variable that was set (7).
+    Impossible statements are drawn again: an increment where nothing is set, or beyond 10. So are programs that set
+    nothing. The printed variable is uniform over those set. The cap makes 10 the commonest answer of long programs.
 
-    The numbers 0 to 10 are the first tokens, then the variables, `=`, `;`, `++;`, `pass;`, `print`. Their code drops
-    the left of what exceeds 512 tokens, and sometimes with it the variable asked for; here nothing is cut, but a
-    statement that leaves a program longer than `tokens` counts as impossible. By that room, ten standard deviations,
-    hardly any program ever is met.
+    The numbers 0 to 10 are the first tokens, then the variables, `=`, `;`, `++;`, `pass;`, `print`. The released code
+    drops the left of programs above 512 tokens, sometimes including the printed variable; here nothing is cut, but a
+    statement that would make a program longer than `tokens` counts as impossible. That limit is ten standard
+    deviations above the mean, so hardly any program reaches it.
     """
 
     layout = Layout.LM
@@ -57,14 +57,14 @@ class CountingCope(Task, name="counting_cope"):
         return n + self._room(n) + 2 + 4
 
     def _room(self, n):
-        """By how many tokens n statements may exceed n. Per statement, its mean and spread are largest at an end."""
+        """By how many tokens n statements may exceed n. Mean and variance per statement are largest at an end."""
         every, fewer = SETS + INCREMENTS + self.passes, SETS + self.passes
         mean = max((3 * SETS + INCREMENTS) / every, 3 * SETS / fewer)
         square = max((9 * SETS + INCREMENTS) / every, 9 * SETS / fewer)
         return min(3 * n, math.ceil(mean * n + 10 * math.sqrt(square * n)) + 9)
 
     def make(self, key, n, n_max):
-        kind, who, begin, asked = jax.random.split(key, 4)
+        kind, who, begin, which = jax.random.split(key, 4)
         rows = n.shape[0]
         room = jnp.asarray([self._room(m) for m in range(n_max + 1)], INT)[n]
         draws = jnp.arange(n_max, dtype=INT), uniforms(kind, rows, n_max).T, uniforms(who, rows, n_max).T
@@ -72,7 +72,7 @@ class CountingCope(Task, name="counting_cope"):
         start = jnp.full((rows, self.variables), -1, INT), room
         run = jax.lax.scan(lambda state, now: self._statement(state, now, n, first), start, draws)
         (value, _), (length, variable) = run
-        shown = _rank(value >= 0, uniforms(asked, rows, 1)[:, 0])
+        shown = _rank(value >= 0, uniforms(which, rows, 1)[:, 0])
         text, kept = self._text(length.T, variable.T, shown, n)
         answer = gather(value, shown[:, None])
         p, m = total(kept), jnp.ones_like(n)
@@ -80,13 +80,13 @@ class CountingCope(Task, name="counting_cope"):
         return prompted(self, n, longest, compact(text, kept)[:, :longest], p, answer, m, {"value": answer[:, 0]})
 
     def _first(self, u, n):
-        """Which statement is the first to set a variable, in programs in which one is: a cut geometric law."""
+        """The first statement that sets a variable, in programs that have one: a truncated geometric law."""
         fall = math.log(self.passes / (SETS + self.passes))
-        within = -jnp.expm1(fall * n.astype(FLOAT))  # how often there is one
+        within = -jnp.expm1(fall * n.astype(FLOAT))  # the probability that there is one
         return jnp.minimum(jnp.floor(jnp.log1p(-u * within) / fall).astype(INT), n - 1)
 
     def _statement(self, state, now, n, first):
-        """One statement: how many tokens it has, which variable it names, and what is known after it."""
+        """One statement: its number of tokens, the variable it names, and the state after it."""
         (value, room), (t, u, v) = state, now
         may = (value >= 0) & (value < MOST)
         part = jnp.sum(may, axis=1, dtype=INT) / jnp.maximum(jnp.sum(value >= 0, axis=1, dtype=INT), 1)
@@ -104,12 +104,12 @@ class CountingCope(Task, name="counting_cope"):
         return (value, room - (length - 1)), (length, variable)
 
     def _text(self, length, variable, shown, n):
-        """Four columns for each statement and two for the question, and which of them are real."""
+        """Four columns for each statement and two for the question, and which of them are tokens."""
         base = MOST + 1 + self.variables
         names = MOST + 1 + variable
-        own = jnp.where(length == 1, base + 3, names)
+        first = jnp.where(length == 1, base + 3, names)
         second = jnp.where(length == 2, base + 2, base)
-        columns = jnp.stack([own, second, jnp.zeros_like(own), jnp.full_like(own, base + 1)], axis=2)
+        columns = jnp.stack([first, second, jnp.zeros_like(first), jnp.full_like(first, base + 1)], axis=2)
         real = jnp.arange(4, dtype=INT)[None, None, :] < length[:, :, None]
         real &= (jnp.arange(length.shape[1], dtype=INT)[None, :] < n[:, None])[:, :, None]
         question = jnp.stack([jnp.full_like(shown, base + 4), MOST + 1 + shown], axis=1)
@@ -127,7 +127,7 @@ class CountingCope(Task, name="counting_cope"):
 
 
 def _rank(among, u):
-    """One column per row, uniform over those marked, by one uniform number."""
+    """One column per row, uniform over the marked ones, from one uniform number."""
     count = jnp.sum(among, axis=1, dtype=INT)
     k = jnp.minimum(jnp.floor(u * count.astype(FLOAT)).astype(INT), count - 1)
     return jnp.argmax(jnp.cumsum(among, axis=1, dtype=INT) > k[:, None], axis=1).astype(INT)

@@ -1,6 +1,6 @@
-"""Two tasks that short RASP-L programs solve, so that length generalisation is foretold (Zhou et al., 2023, §4).
+"""Two tasks with short RASP-L programs, for which length generalisation is predicted (Zhou et al., 2023, §4).
 
-The authors released programs and no generator of data: layouts follow the paper from memory, laws are ours.
+The authors released programs but no data generator: layouts follow the paper from memory, laws are ours.
 
 @inproceedings{zhou2024algorithms, title={What Algorithms can Transformers Learn? A Study in Length Generalization},
   author={Zhou, Hattie and Bradley, Arwen and others}, booktitle={ICLR}, year={2024}, eprint={2310.16028}}
@@ -21,9 +21,9 @@ BEYOND = (41, 50, 60, 70, 80, 90, 100)
 class CountUp(Task, name="count_up"):
     """Count from one number to another (Zhou et al., 2023, §4).
 
-    3 6 SEP  ->  3 4 5 6 EOS           n numbers are said, n ≤ symbols
+    3 6 SEP  ->  3 4 5 6 EOS           the answer is n numbers, n ≤ symbols
 
-    A number is one token, of `symbols`; the first is uniform where n fit.
+    A number is one of `symbols` tokens; the first is uniform over those from which n numbers fit.
     """
 
     layout = Layout.LM
@@ -47,8 +47,8 @@ class CountUp(Task, name="count_up"):
     def make(self, key, n, n_max):
         first = between(key, 0, self.symbols - n)
         prompt = jnp.stack([first, first + n - 1], axis=1)
-        said = first[:, None] + jnp.arange(n_max, dtype=INT)[None, :]
-        return prompted(self, n, self.tokens(n_max), prompt, jnp.full_like(n, 2), said, n)
+        numbers = first[:, None] + jnp.arange(n_max, dtype=INT)[None, :]
+        return prompted(self, n, self.tokens(n_max), prompt, jnp.full_like(n, 2), numbers, n)
 
     def answer(self, prompt):
         _, low, high, _ = prompt
@@ -60,8 +60,8 @@ class Mode(Task, name="mode"):
 
     b a b c SEP  ->  b EOS
 
-    No two symbols are most frequent: n - 1 are uniform, and one more, at a uniform place, is uniform among those that
-    leave one alone in front. Mostly it leads by one.
+    The most frequent symbol is unique: n - 1 symbols are uniform, and one more, at a uniform index, is uniform among
+    those that leave a unique maximum. It mostly leads by one.
     """
 
     layout = Layout.LM
@@ -97,12 +97,12 @@ class Mode(Task, name="mode"):
 
 
 def _decides(count):
-    """Which symbols, if each stood once more, would leave one alone in front."""
+    """Which symbols, if added once more, would leave a unique maximum."""
     most = jnp.max(count, axis=1, keepdims=True)
     level = jnp.sum(count == most, axis=1, dtype=INT)[:, None] > 1
     return (count == most) | (~level & (count < most - 1))
 
 
 def _largest(x):
-    """The place of the largest in each row."""
+    """The index of the largest entry in each row."""
     return jnp.argmax(x, axis=1).astype(INT)[:, None]

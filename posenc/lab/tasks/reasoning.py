@@ -1,6 +1,6 @@
 """One answer from a whole prompt, as a language model gives it (Kazemnejad et al., 2023, §4): sums, values, signs.
 
-Their data pass a natural-language frame through the tokenizer of T5; here the vocabulary is each task's own symbols.
+Their data pass natural-language prompts through the tokenizer of T5; here each task's symbols are the vocabulary.
 
 @inproceedings{kazemnejad2023impact, title={The Impact of Positional Encoding on Length Generalization in Transformers},
   author={Kazemnejad, Amirhossein and Padhi, Inkit and others}, booktitle={NeurIPS}, year={2023}}
@@ -32,7 +32,7 @@ from posenc.lab.tasks.task import Layout, Sizes, Task
 
 BEYOND = tuple(range(9, 17))
 MINUS, TIMES, POWER, PLUS, X, EQUALS, COMMA = range(10, 17)
-"""What a polynomial is written with, behind its digits."""
+"""The tokens of a polynomial, after the digits."""
 
 
 class SumMod(Task, name="sum_mod"):
@@ -65,7 +65,7 @@ class SumMod(Task, name="sum_mod"):
 
 
 class ParityLM(Task, name="parity_lm"):
-    """Say whether the number of ones is even (Kazemnejad et al., 2023, table 1: parity).
+    """Decide whether the number of ones is even (Kazemnejad et al., 2023, table 1: parity).
 
     1 0 1 0 SEP  ->  yes EOS           no and yes are the tokens 2 and 3
     """
@@ -82,8 +82,8 @@ class ParityLM(Task, name="parity_lm"):
 
     def make(self, key, n, n_max):
         x = integers(key, n.shape[0], n_max, 2)
-        said = 3 - _rest(inside(x, n), 2)
-        return prompted(self, n, self.tokens(n_max), x, n, said[:, None], jnp.ones_like(n))
+        target = 3 - _rest(inside(x, n), 2)
+        return prompted(self, n, self.tokens(n_max), x, n, target[:, None], jnp.ones_like(n))
 
     def answer(self, prompt):
         even = True
@@ -97,8 +97,8 @@ class Polynomial(Task, name="polynomial"):
 
     x = 2 , 3 * x ^ 1 + - 1 * x ^ 2 SEP  ->  2 EOS          x in -2..2, factors in -3..3, powers in 0..3
 
-    n is how many terms there are. A number below zero takes a sign more, so that texts of one size differ in length;
-    the rest is Python's, never below zero.
+    n is the number of terms. A negative number takes one more token, its sign, so texts of one size differ in length.
+    The remainder is Python's: never negative.
     """
 
     layout = Layout.LM
@@ -121,7 +121,7 @@ class Polynomial(Task, name="polynomial"):
         head = _beside(x, (X, True), (EQUALS, True), (MINUS, x < 0), (jnp.abs(x), True), (COMMA, True))
         letters = [(PLUS, live & (place > 0)), (MINUS, live & (c < 0)), (jnp.abs(c), live)]
         terms = _beside(c, *letters, (TIMES, live), (X, live), (POWER, live), (d, live))
-        text, keep = (jnp.concatenate(both, axis=1) for both in zip(head, terms, strict=True))
+        text, keep = (jnp.concatenate(pair, axis=1) for pair in zip(head, terms, strict=True))
         risen = jnp.where(d > 0, x, 1) * jnp.where(d > 1, x, 1) * jnp.where(d > 2, x, 1)
         rest = _rest(jnp.where(live, c * risen, 0), 10)
         m = jnp.ones_like(n)
@@ -138,9 +138,9 @@ class Lego(Task, name="lego"):
 
     a = - 1 ; b = - a ; b SEP  ->  + EOS
 
-    n variables are distinct letters; each is 1 or the one before with a fair sign. One of the second half is asked
-    for, uniform from the ⌈n/2⌉th on, counted from 0. `permute` writes the clauses in any order. The released data ask
-    for all of these of one and the same clauses; here every row has its own.
+    n variables are distinct letters; each is 1 or the one before with a fair sign. The query is a variable of the
+    second half, uniform from the ⌈n/2⌉th on, counted from 0. `permute` writes the clauses in random order. The released
+    data query all of these for each list of clauses; here every row has its own clauses.
     """
 
     layout = Layout.LM
@@ -171,11 +171,11 @@ class Lego(Task, name="lego"):
         return 5 * n + 5
 
     def make(self, key, n, n_max):
-        who, how, asked, shuffle = jax.random.split(key, 4)
+        who, how, query, shuffle = jax.random.split(key, 4)
         batch, (equals, plus, _, one, end) = n.shape[0], range(self.letters, self.letters + 5)
         v = distinct(who, jnp.zeros((batch, self.letters), FLOAT), n_max)
         minus = integers(how, batch, n_max, 2)
-        j = between(asked, (n + 1) // 2, n - 1)
+        j = between(query, (n + 1) // 2, n - 1)
         before = jnp.concatenate([jnp.full_like(v[:, :1], one), v[:, :-1]], axis=1)
         clauses = [v, jnp.full_like(v, equals), plus + minus, before, jnp.full_like(v, end)]
         if self.permute:
@@ -183,31 +183,31 @@ class Lego(Task, name="lego"):
             clauses = [gather(column, order) for column in clauses]
         text = jnp.pad(jnp.stack(clauses, axis=2).reshape(batch, 5 * n_max), ((0, 0), (0, 1)))
         prompt = put(text, 5 * n, pick(v, j))
-        said = plus + _turns(minus, j) % 2
-        return prompted(self, n, self.tokens(n_max), prompt, 5 * n + 1, said[:, None], jnp.ones_like(n), {"query": j})
+        target = plus + _turns(minus, j) % 2
+        return prompted(self, n, self.tokens(n_max), prompt, 5 * n + 1, target[:, None], jnp.ones_like(n), {"query": j})
 
     def answer(self, prompt):
-        *text, asked = prompt[1:-1]
+        *text, query = prompt[1:-1]
         equals, plus, minus, one, end = range(self.letters, self.letters + 5)
-        told = {text[at]: (text[at + 2], text[at + 3]) for at in range(0, len(text), 5)}
+        clauses = {text[at]: (text[at + 2], text[at + 3]) for at in range(0, len(text), 5)}
         positive = True
-        while asked != one:
-            sign, asked = told[asked]
+        while query != one:
+            sign, query = clauses[query]
             positive = positive == (sign == plus)
         return [plus if positive else minus, self.special("EOS")]
 
 
 def _rest(x, modulus):
-    """The sum of each row, mod something, never below zero."""
+    """The sum of each row mod `modulus`, never negative."""
     return total(x) % modulus
 
 
 def _turns(minus, j):
-    """How many signs up to and including the jth are minus."""
+    """How many of the signs up to and including the jth are minus."""
     return pick(jnp.cumsum(minus, axis=1, dtype=INT), j)
 
 
 def _beside(like, *pieces):
-    """Columns beside one another, item by item: each is a token, or one for each item, and where it is shown."""
+    """Columns side by side, item by item: each is a token, or one for each item, and where it is shown."""
     spread = [(jnp.broadcast_to(jnp.asarray(a, INT), like.shape), jnp.broadcast_to(b, like.shape)) for a, b in pieces]
     return tuple(jnp.stack(column, axis=2).reshape(like.shape[0], -1) for column in zip(*spread, strict=True))

@@ -1,4 +1,4 @@
-"""What a memory of fixed size must choose to keep: tokens among blanks, and what followed a trigger (Gu and Dao, 2023).
+"""Tests of selective memory: the tokens among blanks, and the token after a trigger (Gu and Dao, 2023).
 
 @article{gu2023mamba, title={Mamba: Linear-Time Sequence Modeling with Selective State Spaces},
   author={Gu, Albert and Dao, Tri}, journal={arXiv:2312.00752}, year={2023}}
@@ -20,11 +20,11 @@ from posenc.lab.tasks.task import CAUSAL, Layout, Sizes, Task
 class SelectiveCopy(Task, name="selective_copy"):
     """Copy the data out of the blanks, in order (Gu and Dao, 2023, §4.1.1).
 
-    _ 3 _ _ 1 _ ? ?  ->  3 1           `data` symbols at uniform places among n, then as many slots
+    _ 3 _ _ 1 _ ? ?  ->  3 1           `data` symbols at uniform indices below n, then as many slots
 
-    The slots are the paper's markers: it asks for the data there, after the blanks, without a SEP or what was copied so
-    far. Blank is the token `symbols`. MAD's version draws the places from another generator than its seed's, never
-    leaves a blank after the last symbol, and is not uniform; this one is.
+    The slots are the paper's markers: the answer is due there, after the blanks, with neither a SEP nor the symbols
+    copied so far as input. Blank is the token `symbols`. MAD's version draws the indices from a generator without its
+    seed, never has a blank after the last symbol, and is not uniform; this one is uniform.
     """
 
     layout = Layout.TAG
@@ -63,13 +63,13 @@ class SelectiveCopy(Task, name="selective_copy"):
 
 
 class Induction(Task, name="induction"):
-    """Say what followed the trigger when it came before (Gu and Dao, 2023, §4.1.2; Olsson et al., 2022).
+    """Name the token that followed the earlier trigger (Gu and Dao, 2023, §4.1.2; Olsson et al., 2022).
 
-    4 0 T 7 2 … T  ->  7 at the last token       T once at a uniform place before, the others noise, n ≥ 3
+    4 0 T 7 2 … T  ->  7 at the last token       T once at a uniform index before, the rest noise, n ≥ 3
 
-    It is asked at the last T itself, as in the paper, since what an induction head does is to follow what is there: a
-    SEP between T and its answer would make it another task. T is the token `symbols`. The stratum "distance" is how far
-    back T stood.
+    The target is at the last T itself, as in the paper, since an induction head predicts the next token there: a SEP
+    between T and its answer would make it another task. T is the token `symbols`. The stratum "distance" is how far
+    back the earlier T is.
     """
 
     layout = Layout.TOKENS

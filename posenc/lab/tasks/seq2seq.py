@@ -1,7 +1,7 @@
 """From one sequence to another, read by an encoder and written by a decoder (Sutskever et al., 2014, §2).
 
-An encoder reads the source, both ways; a decoder reads BOS and what it wrote so far. What stands where in the one
-says where to look in the other, so these put positions between two sequences to the test.
+An encoder reads the source in both directions; a decoder reads BOS and its own output so far. A token's position in one
+sequence determines the relevant position in the other, so these tasks test positions between two sequences.
 
 @inproceedings{sutskever2014sequence, title={Sequence to Sequence Learning with Neural Networks},
   author={Sutskever, Ilya and Vinyals, Oriol and Le, Quoc V.}, booktitle={NeurIPS}, year={2014}}
@@ -23,7 +23,7 @@ SUITE = ("translation",)
 
 
 class S2SCopy(Task, name="s2s_copy"):
-    """Write the source again (ours, after Sutskever et al., 2014).
+    """Copy the source (ours, after Sutskever et al., 2014).
 
     x₁ … xₙ; BOS  ->  x₁ … xₙ EOS        symbols uniform; all are scored
     """
@@ -50,7 +50,7 @@ class S2SCopy(Task, name="s2s_copy"):
 
 
 class S2SReverse(Task, name="s2s_reverse"):
-    """Write the source backwards (ours; Sutskever et al., 2014, §3.3, reversed sources to ease what comes first).
+    """Write the source backwards (ours; Sutskever et al., 2014, §3.3, reversed sources to ease the first words).
 
     x₁ … xₙ; BOS  ->  xₙ … x₁ EOS        symbols uniform; all are scored
     """
@@ -82,10 +82,10 @@ class ToyTranslation(Task, name="toy_translation"):
 
     a a s v a o; BOS  ->  S A A O A V EOS        size = words: a verb, two nouns s and o, and n - 3 adjectives
 
-    In the source adjectives stand before their noun and the verb between subject and object; in the translation a noun
-    comes before its adjectives, whose order is kept, and the verb comes last. How many of the adjectives are the
-    subject's is uniform on 0 … n - 3. Of each language there are `words` adjectives, then nouns, then verbs; the word i
-    of the one is the word 3·words + i of the other.
+    In the source adjectives precede their noun and the verb is between subject and object; in the translation a noun
+    precedes its adjectives, whose order is kept, and the verb comes last. The number of the subject's adjectives is
+    uniform on 0 … n - 3. Each language has `words` adjectives, then nouns, then verbs; word i of the source language
+    is word 3·words + i of the other.
     """
 
     layout = Layout.SEQ2SEQ
@@ -110,7 +110,7 @@ class ToyTranslation(Task, name="toy_translation"):
     def make(self, key, n, n_max):
         who, how = jax.random.split(key)
         i = jnp.arange(n_max, dtype=INT)[None, :]
-        subject = between(how, 0, n - 3)[:, None]  # the place of the subject's noun: its adjectives stand before
+        subject = between(how, 0, n - 3)[:, None]  # the index of the subject's noun, after its adjectives
         verb, last = subject + 1, n[:, None] - 1
         kind = jnp.where(i == verb, 2, jnp.where((i == subject) | (i == last), 1, 0))
         x = kind * self.words + integers(who, n.shape[0], n_max, self.words)
@@ -125,5 +125,5 @@ class ToyTranslation(Task, name="toy_translation"):
     def answer(self, prompt):
         at = next(place for place, word in enumerate(prompt) if word >= 2 * self.words)
         phrases = [prompt[:at], prompt[at + 1 :]]
-        told = [word for *adjectives, noun in phrases for word in (noun, *adjectives)]
-        return [*(3 * self.words + word for word in (*told, prompt[at])), self.special("EOS")]
+        translated_nouns = [word for *adjectives, noun in phrases for word in (noun, *adjectives)]
+        return [*(3 * self.words + word for word in (*translated_nouns, prompt[at])), self.special("EOS")]

@@ -1,6 +1,6 @@
-"""Any task, further back: the same examples behind fillers, so that only where they stand is new (ours).
+"""Any task at larger indices: the same examples after fillers, so that only their position is new (ours).
 
-What depends on distances alone does not notice; what depends on the index meets indices that it was not trained on.
+Schemes that depend on distances alone are not affected; those that depend on the index meet untrained indices.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from posenc.lab.tasks.task import Layout, Sizes, Task
 
 
 class Shifted(Task, name="shifted"):
-    """Another task behind n fillers (ours): separates schemes that ignore a translation from those that count places.
+    """Another task after n fillers (ours): separates translation-invariant schemes from those that use the index.
 
-    FILL FILL c a b  ->  – – – c a           token_k_back behind two fillers; n ≥ 0
+    FILL FILL c a b  ->  – – – c a           token_k_back after two fillers; n ≥ 0
 
-    The size is the number of fillers, so that a curve over sizes is one over offsets: train on 1 to 8, evaluate on
-    offsets never seen. The task within keeps the size `size`. It is written as a text, `shifted(task='copy', size=20)`,
-    with all its settings, whatever was given. FILL is the token after the task's own, seen in training; a language
-    model's fillers stand before its BOS. What is scored, its classes and its metric are those of the task.
+    The size is the number of fillers, so a curve over sizes is one over offsets: train on 1 to 8, evaluate on unseen
+    offsets. The inner task keeps the size `size`. It is written as a text, `shifted(task='copy', size=20)`, which is
+    completed to all its settings. FILL is the token after those of the task, and occurs in training; a language model's
+    fillers precede its BOS. Scored tokens, classes and metric are those of the inner task.
     """
 
     samples = (
@@ -39,14 +39,16 @@ class Shifted(Task, name="shifted"):
     def validate(self):
         super().validate()
         if isinstance(self.inner, Shifted):
-            raise ValueError("A shifted task is not shifted again; give the offset as the size.")
+            raise ValueError("The task of 'shifted' cannot be shifted itself; set the whole offset as the size.")
         if self.inner.layout is Layout.SEQ2SEQ:
-            raise ValueError(f"{self.inner.name!r} has a source apart from its text, so no fillers stand before both.")
+            raise ValueError(
+                f"{self.inner.name!r} has a source besides its text, so fillers cannot precede both; take another."
+            )
         self.inner.check_size(self.size)
 
     @property
     def inner(self) -> Task:
-        """The task that its text names."""
+        """The inner task, which the setting `task` names."""
         from posenc.lab.tasks import parse
 
         return parse(self.task)
@@ -55,7 +57,7 @@ class Shifted(Task, name="shifted"):
     directions = property(lambda self: self.inner.directions)
     metric = property(lambda self: self.inner.metric)
     ability = property(lambda self: self.inner.ability)
-    revision = property(lambda self: self.inner.revision)  # with one of its own, were these data ever to change
+    revision = property(lambda self: self.inner.revision)  # to be combined with its own, should these data ever change
     alphabet = property(lambda self: self.inner.alphabet + 1)
     vocabulary = property(lambda self: self.inner.vocabulary | {self.inner.alphabet: "FILL"})
     classes = property(lambda self: self.vocab if self.layout is Layout.LM else self.inner.classes)
@@ -93,10 +95,10 @@ class Shifted(Task, name="shifted"):
 
     def answer(self, prompt):
         fill, text = self.alphabet - 1, self.layout is Layout.LM
-        own = [token - (token > fill) for token in prompt if token != fill]
-        return [token + (text and token >= fill) for token in self.inner.answer(own)]
+        inner_prompt = [token - (token > fill) for token in prompt if token != fill]
+        return [token + (text and token >= fill) for token in self.inner.answer(inner_prompt)]
 
 
 def _renamed(tokens, alphabet):
-    """The same tokens where FILL comes after the task's own: the specials move up by one."""
+    """The same tokens when FILL comes after those of the task: special tokens move up by one."""
     return jnp.where(tokens >= alphabet, tokens + 1, tokens)

@@ -1,7 +1,7 @@
 """Sorting after a prompt, as a language model does it (Kazemnejad et al., 2023, §4): letters, and numbers.
 
-Their data pass a natural-language frame through the tokenizer of T5; here the vocabulary is symbols, or digits and a
-comma, and nothing frames a list.
+Their data pass natural-language prompts through the tokenizer of T5; here the vocabulary is symbols, or digits and a
+comma, without further text.
 
 @inproceedings{kazemnejad2023impact, title={The Impact of Positional Encoding on Length Generalization in Transformers},
   author={Kazemnejad, Amirhossein and Padhi, Inkit and others}, booktitle={NeurIPS}, year={2023}}
@@ -51,7 +51,7 @@ class SortMulti(Task, name="sort_multi"):
 
     3 1 , 1 2 0 SEP  ->  3 1 , 1 2 0 EOS       numbers uniform on smallest..largest, 10..9999; , is the token 10
 
-    n is how many there are. A text is as long as its numbers are, so that texts of one size differ in length.
+    n is the number of numbers. Their lengths vary, so texts of one size differ in length.
     """
 
     layout = Layout.LM
@@ -70,8 +70,8 @@ class SortMulti(Task, name="sort_multi"):
         super().validate()
         if not self.smallest < self.largest < 10**9:
             raise ValueError(
-                f"Numbers from {self.smallest} to {self.largest} cannot be sorted; "
-                f"let 'smallest' be below 'largest', and 'largest' below 10**9."
+                f"Numbers from {self.smallest} to {self.largest} cannot be sorted; 'smallest' must be below 'largest',"
+                " and 'largest' below 10**9."
             )
 
     @property
@@ -89,7 +89,7 @@ class SortMulti(Task, name="sort_multi"):
         return prompted(self, n, self.tokens(n_max), prompt, p, answer, p)
 
     def _written(self, x, n):
-        """The first n numbers in digits with a comma before all but the first, and how long that is."""
+        """The first n numbers in digits with a comma before all but the first, and the length of that text."""
         unit = jnp.array([10**place for place in reversed(range(self.width))], INT)[None, None, :]
         left = x[:, :, None]
         shown = (left >= unit) | (unit == 1)
@@ -106,6 +106,6 @@ class SortMulti(Task, name="sort_multi"):
 
 
 def _ascending(x, n, top):
-    """The first n of each row in order; what follows is no smaller than any of them."""
+    """The first n of each row in ascending order; larger or equal entries follow."""
     inside = jnp.arange(x.shape[1], dtype=INT)[None, :] < n[:, None]
     return jnp.sort(jnp.where(inside, x, top), axis=1)

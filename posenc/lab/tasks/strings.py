@@ -1,9 +1,9 @@
 """Strings rewritten into empty slots, after Delétang et al. (2023) and Ruoss et al. (2023).
 
 x₁ … xₙ ? … ?  ->  the answer in the m slots, all scored; not autoregressive. Their evaluation keeps dropout on and
-leaves out the first unseen length; both are the trainer's business, here the data are the same. All lengths that a
-task can have are drawn from what its rule says; where the released code fills a size with a constant, that size is
-illegal here, unless `as_released`.
+omits the first unseen length; both concern training and evaluation, and the data here are the same. Every legal size is
+drawn by the task's rule; where the released code fills a size with a constant, that size is illegal here, unless
+`as_released`.
 
 @inproceedings{deletang2023neural, title={Neural Networks and the {C}homsky Hierarchy},
   author={Del{\\'e}tang, Gr{\\'e}goire and Ruoss, Anian and others}, booktitle={ICLR}, year={2023}}
@@ -27,14 +27,14 @@ SIZES = Sizes(1, (1, 40), EVALUATION)
 
 
 def _coupled(batch, ids):
-    """The same examples with the numbers that tokens share, 0 for padding."""
+    """The same examples with the coordinate "coupled": numbers that tokens share, 0 for padding."""
     return batch._replace(coords={"coupled": jnp.where(batch.valid, ids, 0).astype(INT)})
 
 
 class ReverseString(Task, name="reverse_string"):
     """Write the string backwards (Delétang et al., 2023, table B.1).
 
-    0 1 1 ? ? ?  ->  1 1 0              offers "coupled": a symbol and the slot that asks for it share a number
+    0 1 1 ? ? ?  ->  1 1 0              provides "coupled": a symbol and the slot for it share a number
     """
 
     layout = Layout.TAG
@@ -50,7 +50,7 @@ class ReverseString(Task, name="reverse_string"):
         x = integers(key, n.shape[0], n_max, 2)
         batch = slots(self, n, self.tokens(n_max), x, n, gather(x, n[:, None] - 1 - index(x)), n)
         i, middle = index(batch.tokens), n[:, None]
-        return _coupled(batch, copied(i + (i >= middle), middle, backwards=True))  # no = stands in the middle
+        return _coupled(batch, copied(i + (i >= middle), middle, backwards=True))  # there is no = in the middle
 
     def answer(self, prompt):
         return prompt[::-1]
@@ -59,7 +59,7 @@ class ReverseString(Task, name="reverse_string"):
 class DuplicateString(Task, name="duplicate_string"):
     """Write the string twice (Delétang et al., 2023, table B.1).
 
-    1 0 ? ? ? ?  ->  1 0 1 0            offers "coupled": a symbol and the slots that ask for it share a number
+    1 0 ? ? ? ?  ->  1 0 1 0            provides "coupled": a symbol and the slots for it share a number
     """
 
     layout = Layout.TAG
@@ -86,8 +86,8 @@ class OddsFirst(Task, name="odds_first"):
 
     0 0 1 1 0 1 0 1 ? …  ->  0 1 1 1 0 1 0 0
 
-    The released code and its own text disagree: counted from one, the code writes the second, fourth, … first, the
-    text says the first, third, …. Published numbers come from the code, so `as_released` is the default.
+    The released code and its docstring disagree: counted from one, the code writes the second, fourth, … first, the
+    docstring states the first, third, …. Published numbers come from the code, so `as_released` is the default.
     """
 
     layout = Layout.TAG
@@ -120,8 +120,8 @@ class BucketSort(Task, name="bucket_sort"):
 
     1 0 2 4 1 ? …  ->  0 1 1 2 4
 
-    Who knows index and length alone is right 78 % of the time at n = 40 and 94 % at n = 500, since a long sorted
-    string is nearly always the same; the papers compare with 20 %.
+    Index and length alone suffice for 78 % at n = 40 and 94 % at n = 500, since a long sorted string is nearly always
+    the same; the papers compare with 20 %.
     """
 
     layout = Layout.TAG
@@ -143,11 +143,12 @@ class BucketSort(Task, name="bucket_sort"):
 
 
 class MissingDuplicateString(Task, name="missing_duplicate_string"):
-    """A string written twice with one hole; say what the hole held (Delétang et al., 2023, table B.1).
+    """Name the symbol at the one hole in a string written twice (Delétang et al., 2023, table B.1).
 
     0 1 1 0 0 2 1 0 ?  ->  1           2 is the hole; an odd length ends with a filler, 3
 
-    The released code gives 1 and answers 1 for n = 1, where nothing is written twice (`as_released`); here n ≥ 2.
+    For n = 1, where nothing is written twice, the released code has the string 1 and the answer 1 (`as_released`); here
+    n ≥ 2.
     """
 
     layout = Layout.CLASSIFY
