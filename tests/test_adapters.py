@@ -1,5 +1,7 @@
 """Every adapter is the same attention: the module of each framework against `posenc.attend` on the same weights."""
 
+import inspect
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -220,3 +222,17 @@ def test_a_layer_maps_over_stacked_copies(kind):
     both = jax.vmap(lambda layer, x: layer(x), (0, None))(stacked, tokens())
     for got, layer in zip(both, layers, strict=True):
         np.testing.assert_allclose(got, layer(tokens()), atol=2e-6)
+
+
+@pytest.mark.parametrize("name", ["__call__", "empty"])
+def test_the_three_modules_are_called_alike(name):
+    """The same arguments in the same order, with the same defaults; Linen's `empty` takes its variables first."""
+
+    def arguments(cls):
+        signature = inspect.signature(getattr(cls, name))
+        return [p for p in signature.parameters.values() if p.name != "variables"], signature.return_annotation
+
+    classes = posenc.nnx.Attention, posenc.linen.Attention, posenc.equinox.Attention
+    first, *others = map(arguments, classes)
+    assert len(first[0]) >= 7 and all(other == first for other in others)
+    assert name == "empty" or len({inspect.getdoc(cls.__call__) for cls in classes}) == 1
