@@ -18,6 +18,7 @@ from posenc.core.scheme import SCHEMES
 from posenc.lab import tasks
 from posenc.lab.cli import _GROUPS, main
 from posenc.lab.tasks.task import TASKS
+from posenc.lab.train.training import resolve
 from tests.lab import made
 from tests.test_docs import PAGES, ROOT, TEXT, flowing
 
@@ -69,13 +70,12 @@ def finished(name):
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_commands_are_understood(page, folder, monkeypatch, capfd):
     plans = []
-    monkeypatch.setattr(
-        "posenc.lab.sweep.sweep.rehearse",
-        lambda experiment, _: (
-            plans.append(experiment)
-            or {"trials": 1, "done": 0, "programs": 3, "operations": 1e12, "seconds": 9.0, "device": "cpu"}
-        ),
-    )
+
+    def rehearse(experiment, _):
+        plans.append([resolve(run) for run in experiment.runs])
+        return {"trials": 1, "done": 0, "programs": 3, "operations": 1e12, "seconds": 9.0, "device": "cpu"}
+
+    monkeypatch.setattr("posenc.lab.sweep.sweep.rehearse", rehearse)
     for name in ("mine", "order", "length"):
         finished(name)
     for line in (line for line in commands(page) if FIRST[line] == page):
@@ -90,6 +90,18 @@ def test_commands_are_understood(page, folder, monkeypatch, capfd):
             assert main(words) == 0, (line, capfd.readouterr().err)
 
 
+def shortened(words):
+    """The same command with few steps and two seeds, where it trains."""
+    if words[0] not in ("run", "sweep"):
+        return words
+    steps = ["--steps", str(STEPS)] if words[0] == "run" else ["--set", f"steps={STEPS}"]
+    kept = [re.sub(r"^steps=\d+$", f"steps={STEPS}", word) for word in words]
+    for flag, value in (("--steps", str(STEPS)), ("--seeds", "2")):
+        if flag in kept:
+            kept[kept.index(flag) + 1] = value
+    return kept if any(f"steps={STEPS}" in word for word in kept) or "--steps" in kept else [*kept, *steps]
+
+
 @pytest.mark.nightly
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("page", WITH_COMMANDS)
@@ -99,11 +111,7 @@ def test_commands_run(page, folder, capfd):
     if not any("--name mine" in line for line in lines):
         finished("mine")
     for line in lines:
-        _, *words = shlex.split(line)
-        if words[0] == "sweep":
-            words += ["--set", f"steps={STEPS}"]
-        elif words[0] == "run":
-            words += ["--steps", str(STEPS)]
+        words = shortened(shlex.split(line)[1:])
         assert main(words) == 0, (line, capfd.readouterr().err)
 
 
