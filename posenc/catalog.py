@@ -20,7 +20,7 @@ from posenc import naming
 from posenc.attention.cache import blank
 from posenc.attention.encode import each_head
 from posenc.attention.kernels import serves
-from posenc.core.compose import Chain, Pattern, Placed, Windowed
+from posenc.core.compose import Chain, Composed, Pattern, layers, normal_form, parts
 from posenc.core.parameters import init
 from posenc.core.scheme import Dims, Scheme, check_dims
 from posenc.language.registry import settings
@@ -51,19 +51,19 @@ def describe(text: str, dims: Dims = TYPICAL) -> dict[str, Any]:
     """
     scheme = naming.parse(text)
     check_dims(dims)
-    parts = [_alone(part, dims) for part in _parts(scheme)]
+    each = [_alone(part, dims) for part in _schemes(scheme)]
     if isinstance(scheme, Scheme) and not isinstance(scheme, Chain):
-        return parts[0]
-    counts = {k: sum(p["parameters"][k] for p in parts) for k in ("each layer", "shared")}
+        return each[0]
+    counts = {k: sum(p["parameters"][k] for p in each) for k in ("each layer", "shared")}
     return {
         "scheme": naming.spec(scheme),
-        "enters": [site for site in SITES.values() if any(site in p["enters"] for p in parts)],
+        "enters": [site for site in SITES.values() if any(site in p["enters"] for p in each)],
         "parameters": {**counts, "dims": settings(dims)},
-        "causal only": "; ".join(p["causal only"] for p in parts if p["causal only"]),
-        "kernel class": max(p["kernel class"] for p in parts),
-        "cache": max(p["cache"] for p in parts),
-        **_wrapped(scheme),
-        "parts": parts,
+        "causal only": "; ".join(p["causal only"] for p in each if p["causal only"]),
+        "kernel class": max(p["kernel class"] for p in each),
+        "cache": max(p["cache"] for p in each),
+        **_around(scheme),
+        "parts": each,
     }
 
 
@@ -71,7 +71,7 @@ def cite(text: str) -> str:
     """The BibTeX of everything in a scheme, each entry once: `cite("rope + alibi")`."""
     scheme = naming.parse(text)
     found: dict[str, None] = {}
-    for thing in (*_parts(scheme), *_places(scheme)):
+    for thing in (*_schemes(scheme), *_coordinates(scheme)):
         found |= dict.fromkeys(_entries(type(thing)) or [f"% {thing.name}: its source names no publication to cite."])
     return "\n\n".join(found)
 
@@ -85,12 +85,12 @@ def summary(name: str) -> dict[str, Any]:
         "enters": _enters(scheme),
         "reads": scheme.reads,
         "bidirectional": "bidirectional" not in scheme.limits,
-        "idea": _told(type(scheme))[0],
+        "idea": _described(type(scheme))[0],
     }
 
 
 def _alone(scheme: Scheme, dims: Dims) -> dict[str, Any]:
-    idea, equation, notes = _told(type(scheme))
+    idea, equation, notes = _described(type(scheme))
     fitted, refused = scheme, ""
     try:
         fitted = naming.bind(scheme, dims)
@@ -121,46 +121,29 @@ def _alone(scheme: Scheme, dims: Dims) -> dict[str, Any]:
     }
 
 
-def _parts(scheme: Any) -> list[Scheme]:
+def _schemes(scheme: Any) -> list[Scheme]:
     """The plain schemes in a composition, each once, in order."""
-    match scheme:
-        case Placed(inner) | Windowed(inner):
-            return _parts(inner)
-        case Pattern(layers, before):
-            parts = [p for s in ((before, *layers) if before is not None else layers) for p in _parts(s)]
-        case Chain():
-            parts = [p for s in scheme.parts for p in _parts(s)]
-        case _:
-            return [scheme]
-    return list(dict.fromkeys(parts))
+    return list(dict.fromkeys(s for layer in layers(scheme) for s in parts(layer)))
 
 
-def _places(scheme: Any) -> list[Any]:
+def _coordinates(scheme: Any) -> list[Any]:
     """The coordinates in a composition."""
-    match scheme:
-        case Placed(_, where):
-            return [where]
-        case Windowed(inner):
-            return _places(inner)
-        case Pattern(layers, before):
-            return [c for s in ((before, *layers) if before is not None else layers) for c in _places(s)]
-        case Chain():
-            return [c for s in scheme.parts for c in _places(s)]
-    return []
+    return [c for layer in layers(scheme) for c, _ in normal_form(layer).draws if c is not None]
 
 
-def _wrapped(scheme: Any) -> dict[str, Any]:
-    said: dict[str, Any] = {}
-    if isinstance(scheme, Windowed):
-        said["window"] = f"a query sees {scheme.keys} keys"
+def _around(scheme: Any) -> dict[str, Any]:
+    """What stands around the plain schemes: a window, a list of layers, coordinates."""
+    found: dict[str, Any] = {}
+    if isinstance(scheme, Composed) and scheme.window is not None:
+        found["window"] = f"a query sees {scheme.window} keys"
     if isinstance(scheme, Pattern):
-        said["layers"] = [naming.spec(s) for s in scheme.layers]
-    if where := _places(scheme):
-        said["coordinates"] = {naming.spec(c): _told(type(c))[0] for c in where}
-    return said
+        found["layers"] = [naming.spec(s) for s in scheme.layers]
+    if coordinates := _coordinates(scheme):
+        found["coordinates"] = {naming.spec(c): _described(type(c))[0] for c in coordinates}
+    return found
 
 
-def _told(cls: type) -> tuple[str, str, list[str]]:
+def _described(cls: type) -> tuple[str, str, list[str]]:
     """The parts of a docstring: the idea, the equation, and the paragraphs that follow, BibTeX left out."""
     paragraphs = re.split(r"\n\s*\n", _FENCE.sub("", inspect.cleandoc(cls.__doc__ or "")).strip())
     indented = [p for p in paragraphs if p.startswith("    ")]

@@ -6,15 +6,16 @@ through the registries alone; no text is ever imported or evaluated.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from posenc.coordinates import COORDINATES, Coordinates
-from posenc.core.compose import Chain, Pattern, Placed, Windowed, add
+from posenc.core.compose import Composed, Pattern, add, parts, under, windowed
 from posenc.core.scheme import SCHEMES, Dims, Scheme, check_dims
 from posenc.language import grammar
 from posenc.language.registry import Registry, call, identity
 
-NO_SCHEME = "window(n) is no scheme but narrows what one sees; write for example 'nope + window(512)'."
+ALONE = "window(n) narrows the mask of a scheme and cannot stand alone; write for example 'nope + window(512)'."
 
 
 def parse(text: str) -> Any:
@@ -45,9 +46,9 @@ def bind(scheme: Any, dims: Dims) -> Any:
     """The scheme for a model of these sizes: settings left `None` are filled.
 
     Serves every composition; binding twice is binding once. Raises `ValueError` where the scheme cannot serve these
-    sizes, and `TypeError` for what is no scheme or no `posenc.Dims`.
+    sizes, and `TypeError` for anything but a scheme and a `posenc.Dims`.
     """
-    if not isinstance(scheme, Scheme | Placed | Windowed | Pattern):
+    if not isinstance(scheme, Scheme | Composed | Pattern):
         raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
     check_dims(dims)
     return scheme.bind(dims)
@@ -56,51 +57,55 @@ def bind(scheme: Any, dims: Dims) -> Any:
 def _build(tree: grammar.Tree) -> Any:
     match tree:
         case grammar.Call("window"):
-            raise ValueError(NO_SCHEME)
+            raise ValueError(ALONE)
         case grammar.Call():
             return SCHEMES.make(tree)
         case grammar.At(what, where):
-            return Placed(_build(what), COORDINATES.make(where))
+            return under(_build(what), COORDINATES.make(where))
         case grammar.Period(layers):
             return Pattern(tuple(_build(layer) for layer in layers))
         case grammar.Sum(parts):
             windows = [p for p in parts if isinstance(p, grammar.Call) and p.name == "window"]
             if len(windows) == len(parts):
-                raise ValueError(NO_SCHEME)
-            first, *rest = [_build(p) for p in parts if p not in windows]
-            for part in rest:
-                first = add(first, part)
-            for window in windows:
-                given = (*window.given, *(value for name, value in window.settings if name == "keys"))
-                if isinstance(first, Windowed) or len(given) != 1 or len(window.given) + len(window.settings) != 1:
-                    raise ValueError("A sum has one window of one number, its keys, such as window(512).")
-                first = Windowed(first, given[0])
-            return first
-    raise TypeError(f"{tree!r} is no tree of the grammar.")
+                raise ValueError(ALONE)
+            whole = functools.reduce(add, [_build(p) for p in parts if p not in windows])
+            return functools.reduce(windowed, map(_keys, windows), whole)
+    raise TypeError(f"{tree!r} is not a tree of the grammar.")
+
+
+def _keys(window: grammar.Call) -> Any:
+    """The one setting of a window."""
+    named = [value for name, value in window.settings if name == "keys"]
+    values = (*window.given, *named)
+    if len(values) != 1 or len(named) != len(window.settings):
+        raise ValueError("A window has one number, its keys, such as window(512).")
+    return values[0]
 
 
 def _every(thing: Any, name: str) -> grammar.Call:
     return grammar.Call(name, (), tuple(identity(thing).items()))
 
 
-def _tree(scheme: Any, said: Any = call) -> grammar.Tree:
+def _tree(scheme: Any, named: Any = call) -> grammar.Tree:
     match scheme:
-        case Windowed(inner, keys):
-            tree = _tree(inner, said)
-            parts = tree.parts if isinstance(tree, grammar.Sum) else (tree,)
-            return grammar.Sum((*parts, grammar.Call("window", (keys,))))
-        case Placed(inner, coordinates):
-            return grammar.At(_tree(inner, said), said(coordinates, coordinates.name))
+        case Composed():
+            addends = [a for coordinates, schemes in scheme.draws for a in _drawn(coordinates, schemes, named)]
+            return _sum(*addends, *([] if scheme.window is None else [grammar.Call("window", (scheme.window,))]))
         case Pattern(layers, before):
-            period = grammar.Period(tuple(_tree(s, said) for s in layers))
-            if before is None:
-                return period
-            tree = _tree(before, said)
-            return grammar.Sum((*(tree.parts if isinstance(tree, grammar.Sum) else (tree,)), period))
-        case Chain(parts):
-            return grammar.Sum(tuple(_tree(s, said) for s in parts))
+            period = grammar.Period(tuple(_tree(s, named) for s in layers))
+            return period if before is None else _sum(*grammar.addends(_tree(before, named)), period)
         case Scheme():
-            return said(scheme, scheme.name)
+            return _sum(*(named(s, s.name) for s in parts(scheme)))
         case Coordinates():
-            return said(scheme, scheme.name)
+            return named(scheme, scheme.name)
     raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
+
+
+def _drawn(coordinates: Coordinates | None, schemes: tuple[Scheme, ...], named: Any) -> list[grammar.Tree]:
+    """The addends of a sum that share one draw of coordinates."""
+    each = [named(s, s.name) for s in schemes]
+    return each if coordinates is None else [grammar.At(_sum(*each), named(coordinates, coordinates.name))]
+
+
+def _sum(*addends: grammar.Tree) -> grammar.Tree:
+    return grammar.Sum(addends) if len(addends) > 1 else addends[0]

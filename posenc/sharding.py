@@ -31,7 +31,7 @@ from posenc.attention.kernels import ring as around
 from posenc.attention.kernels.parting import drawn as whole
 from posenc.attention.prepared import prepare
 from posenc.attention.tokens import Tokens, describe, fold_tokens, ranks, sizes, zero_padding
-from posenc.core.compose import axes, bare, imply
+from posenc.core.compose import axes, imply, normal_form
 from posenc.core.masks import Mask, since_start
 from posenc.core.shapes import label
 
@@ -72,7 +72,7 @@ def ring(
     rows or all heads.
     """
     count = _devices(mesh, axis, q)
-    given, q, k, v = bare(scheme), *(arguments.array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
+    given, q, k, v = normal_form(scheme).scheme, *(arguments.array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
     if why := kernels.serves(given)["tiled"]:
         raise ValueError(f"{label(given)} {why}, and a ring is made of tiles; use posenc.sharding.queries.")
     if q.shape[-3] != k.shape[-3]:

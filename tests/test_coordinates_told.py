@@ -11,7 +11,7 @@ KEY = jax.random.key(0)
 
 
 def coordinates(text):
-    return posenc.parse(f"nope @ {text}").coordinates
+    return posenc.parse(f"nope @ {text}").coordinates[0].coordinates
 
 
 def given(size, length=None, **others):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.core.compose import Pattern, Windowed
+from posenc.core.compose import Pattern, normal_form, without_window
 from posenc.huggingface import from_hf, permute
 from tests.golden.spectrum import spectrum
 
@@ -35,10 +35,10 @@ def agree(config, length, sets):
     scheme, head = from_hf(config), head_of(config)
     config_sets = {s["layer_type"]: s for s in sets}
     for layer in set(layers_of(scheme, config.get("num_hidden_layers", 1))):
-        inner = layer.scheme if isinstance(layer, Windowed) else layer
+        inner = without_window(layer)
         if posenc.spec(inner) == "nope":
             continue
-        label = "sliding_attention" if isinstance(layer, Windowed) else "full_attention"
+        label = "full_attention" if normal_form(layer).window is None else "sliding_attention"
         theirs = config_sets.get(label, config_sets.get(None))
         inner = dataclasses.replace(inner, layout="half")  # the order of features is no matter of frequencies
         rates, size = spectrum(posenc.bind(inner, posenc.Dims(head, 1, head, 16)), head, length or 1)
@@ -60,8 +60,8 @@ def test_layers_slide_as_in_transformers(case):
     depth = config.get("num_hidden_layers", 1)
     layers, types = layers_of(from_hf(config), depth), case["layer_types"]
     types = types or (["sliding_attention"] * depth if width else ["full_attention"] * depth)
-    assert [isinstance(s, Windowed) for s in layers] == [t == "sliding_attention" for t in types]
-    assert {s.keys for s in layers if isinstance(s, Windowed)} <= {width}
+    assert [normal_form(s).window is not None for s in layers] == [t == "sliding_attention" for t in types]
+    assert {normal_form(s).window for s in layers} - {None} <= {width}
 
 
 def test_gemma_3_has_a_base_for_layers_with_a_window():

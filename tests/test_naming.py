@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 import posenc
 from posenc.coordinates import COORDINATES
-from posenc.core.compose import Chain, Pattern, Placed, Windowed, bare
+from posenc.core.compose import Chain, Composed, Draw, Pattern, normal_form, parts, windowed
 from posenc.core.scheme import SCHEMES
 
 CALM = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -33,24 +33,27 @@ def coordinates(draw):
         "scale": f"scale({draw(some.floats(1e-9, 1e9))!r})",
         "given": "given('digit')",
     }.get(name, name)
-    return posenc.parse(f"nope @ {text}").coordinates
+    return posenc.parse(f"nope @ {text}").coordinates[0].coordinates
 
 
 @some.composite
 def sums(draw):
-    parts = draw(some.lists(schemes(), min_size=1, max_size=4))
-    whole = _added(parts)
-    plain = [p for p in parts if not isinstance(p, Placed)]
-    if len(plain) == len(parts) and draw(some.booleans()):
-        whole = Placed(whole, draw(coordinates()))
-    return Windowed(whole, draw(some.integers(1, 10**9))) if draw(some.booleans()) else whole
+    every = draw(some.lists(schemes(), min_size=1, max_size=4))
+    whole = _added(every)
+    if not normal_form(whole).coordinates and draw(some.booleans()):
+        whole = whole @ draw(coordinates())
+    if draw(some.booleans()):
+        whole = _added([whole, draw(schemes())])
+    return windowed(whole, draw(some.integers(1, 10**9))) if draw(some.booleans()) else whole
 
 
 @some.composite
 def patterns(draw):
-    layers = draw(some.lists(sums().filter(lambda s: not bare(s).overrides("embed")), min_size=1, max_size=4))
+    layers = draw(
+        some.lists(sums().filter(lambda s: not normal_form(s).scheme.overrides("embed")), min_size=1, max_size=4)
+    )
     hooks = ("query", "key", "value", "score", "normalize", "value_bias")
-    before = draw(some.none() | schemes().filter(lambda s: not bare(s).overrides(*hooks)))
+    before = draw(some.none() | schemes().filter(lambda s: not normal_form(s).scheme.overrides(*hooks)))
     return Pattern(tuple(layers), before)
 
 
@@ -75,17 +78,17 @@ def test_the_text_of_a_scheme_names_that_scheme(scheme):
 
 @CALM
 @given(some.lists(schemes(), min_size=2, max_size=5))
-def test_sums_are_flat_however_they_are_bracketed(parts):
+def test_sums_are_flat_however_they_are_bracketed(every):
     try:
-        left = parts[0]
-        for part in parts[1:]:
+        left = every[0]
+        for part in every[1:]:
             left = left + part
-        right = parts[-1]
-        for part in reversed(parts[:-1]):
+        right = every[-1]
+        for part in reversed(every[:-1]):
             right = part + right
     except ValueError:
         return
-    assert left == right and isinstance(left, Chain) and len(left.parts) == len(parts)
+    assert left == right and normal_form(left).scheme == Chain(tuple(s for part in every for s in parts(part)))
     text = posenc.spec(left)
     assert posenc.parse(text) == posenc.parse(f"({text})") == left
 
@@ -134,15 +137,15 @@ def test_a_default_that_is_written_is_a_default():
         ("rope(layout='halves')", "takes 'half' or 'interleaved', not 'halves'"),
         ("log_n(trained=2.5)", "takes a whole number or None, not 2.5"),
         (f"rope(base={'9' * 400})", "takes a number, not 999"),
-        ("window(3)", "narrows what one sees"),
-        ("[window(3)]", "narrows what one sees"),
+        ("window(3)", "narrows the mask of a scheme"),
+        ("[window(3)]", "narrows the mask of a scheme"),
         ("rope + window(0)", "at least 1, not 0"),
         ("rope + window(2.0)", "a whole number of keys of at least 1, not 2.0"),
         ("rope + window(True)", "not True"),
         ("rope + window()", "one number"),
         ("rope + window(2, 3)", "one number"),
         ("rope + window(2) + window(3)", "one window"),
-        ("window(5) + window(6)", "narrows what one sees"),
+        ("window(5) + window(6)", "narrows the mask of a scheme"),
         ("rope + window(foo=5)", "one number, its keys"),
         ("rope + window(5, keys=5)", "one number"),
         ("[rope, nope] + window(5)", "stands inside a list, beside what it narrows"),
@@ -162,7 +165,7 @@ def test_what_has_no_meaning_is_refused_in_a_sentence_that_says_what_has(text, w
     assert said.endswith((".", "'")) and "\n" not in said
 
 
-@pytest.mark.parametrize("name", ["Chain", "Placed", "Windowed", "Pattern", "Scheme", "chain", "sum", "add", "window"])
+@pytest.mark.parametrize("name", ["Chain", "Composed", "Draw", "Pattern", "Scheme", "chain", "sum", "add", "window"])
 def test_what_combines_schemes_has_no_name(name):
     assert name not in posenc.names() and name not in posenc.names("coordinates")
     with pytest.raises(ValueError):
@@ -190,9 +193,32 @@ def test_the_keys_of_a_window_may_be_named():
 def test_a_window_has_no_other_window_and_no_list_inside():
     for scheme in ("rope + window(5)", "[rope, nope]"):
         with pytest.raises(ValueError, match="one window|inside a list"):
-            Windowed(posenc.parse(scheme), 5)
+            windowed(posenc.parse(scheme), 5)
     with pytest.raises(ValueError, match="inside a list"):
-        Windowed(posenc.parse("learned"), 5) + posenc.parse("[rope, nope]")
+        windowed(posenc.parse("learned"), 5) + posenc.parse("[rope, nope]")
+
+
+def test_the_normal_form_of_a_sum_has_plain_schemes_their_coordinates_and_a_window():
+    rope, alibi, nope, shifted = (posenc.parse(text) for text in ("rope", "alibi", "nope", "nope @ offset(3)"))
+    offset = shifted.coordinates[0].coordinates
+    whole = posenc.parse("(rope + alibi) @ offset(3) + nope + window(9)")
+    assert whole == Composed(Chain((rope, alibi, nope)), (Draw(offset, 2), Draw(None)), 9)
+    assert whole == windowed((rope + alibi) @ offset + nope, 9) and whole != windowed(whole.scheme, 9)
+    assert whole.draws == ((offset, (rope, alibi)), (None, (nope,)))
+    assert posenc.spec(whole) == "(rope + alibi) @ offset(limit=3) + nope + window(9)"
+    bound = posenc.bind(posenc.parse("log_n + (rope + alibi) @ random_float + window(9)"), DIMS)
+    assert bound == posenc.bind(bound, DIMS) and bound.scheme.parts[0].trained == DIMS.trained
+    assert bound.coordinates[1].coordinates.trained == DIMS.trained and bound.window == 9
+    assert (
+        normal_form(rope) == Composed(rope) and parts(rope) == (rope,) and posenc.parse("rope + alibi") == rope + alibi
+    )
+    for wrong in (lambda: Chain((rope, Chain((alibi, nope)))), lambda: Chain((rope, shifted)), lambda: Chain((rope,))):
+        with pytest.raises(ValueError, match="at least two parts, each a plain scheme"):
+            wrong()
+    with pytest.raises(ValueError, match="does not fit a sum of 2 schemes"):
+        Composed(rope + alibi, (Draw(offset),))
+    with pytest.raises(TypeError, match="A scheme was expected"):
+        Composed(shifted)
 
 
 DIMS = posenc.Dims(8, 2, 4, 8)

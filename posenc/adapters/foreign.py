@@ -16,7 +16,7 @@ from posenc.attention import admission, arguments
 from posenc.attention.attend import attend
 from posenc.attention.encode import encode_keys, encode_queries, first_carry, locate
 from posenc.attention.tokens import Tokens
-from posenc.core.compose import Windowed, axes, bare, imply, leaves, pick, spread
+from posenc.core.compose import axes, imply, normal_form, parts, pick, spread
 from posenc.core.masks import Mask, window
 from posenc.core.parameters import bound, init
 from posenc.core.scheme import At, Dims, Scheme
@@ -84,17 +84,15 @@ def process_heads(
     that a scheme which is undefined under it, or a window, is refused.
     """
     hooks = _hooks(scheme)
-    if isinstance(scheme, Windowed):
-        raise ValueError(
-            f"window({scheme.keys}) narrows a mask, which is Equinox's here; give Equinox a mask of that width."
-        )
+    if (keys := normal_form(scheme).window) is not None:
+        raise ValueError(f"window({keys}) narrows a mask, which is Equinox's here; give Equinox a mask of that width.")
     if (why := hooks.limits.get("bidirectional")) and not window(mask).causal:
         raise ValueError(
             f"{label(hooks)} is causal only: {why}; give Equinox a causal mask, and say so here with mask='causal'."
         )
     beyond = ("embed", "locate", "scale", "score", "normalize", "value_bias", "output")
     if met := [hook for hook in beyond if hooks.overrides(hook)] or ["widens"] * any(
-        s.precedence == "last" for s in leaves(hooks)
+        s.precedence == "last" for s in parts(hooks)
     ):
         does = "gives queries and keys more features" if met == ["widens"] else f"acts on {met[0]!r}"
         raise ValueError(
@@ -118,9 +116,10 @@ def process_heads(
 
 def _hooks(scheme: Any) -> Scheme:
     """The scheme whose hooks run."""
-    if arguments.placed(scheme):
+    form = normal_form(scheme)
+    if form.coordinates:
         raise ValueError("This scheme has coordinates; give the scheme alone, and positions that posenc.place drew.")
-    return bound(bare(scheme))
+    return bound(form.scheme)
 
 
 def _made(hooks: Scheme, params: Any, heads: int, head: int) -> Any:

@@ -19,7 +19,7 @@ from posenc.attention.attend import attend
 from posenc.attention.cache import Cache
 from posenc.attention.prepared import prepare
 from posenc.attention.tokens import Tokens
-from posenc.core.compose import bare
+from posenc.core.compose import normal_form
 from posenc.core.masks import Mask
 from posenc.core.parameters import join
 from posenc.core.scheme import Dims, check_dims
@@ -41,7 +41,7 @@ def draw(scheme: Any, dims: Dims, normal: Callable[[tuple[int, int]], Array]) ->
     scheme.
     """
     inner, groups = dims.heads * dims.head, dims.key_heads or dims.heads
-    start = dims.head**-0.5 / bare(scheme).scale(dims.head)
+    start = dims.head**-0.5 / normal_form(scheme).scheme.scale(dims.head)
     query = normal((dims.width, inner)) * (start * dims.width**-0.5)
     key_value = normal((dims.width, 2 * groups * dims.head)) * dims.width**-0.5
     return Weights(query, key_value, normal((inner, dims.width)) * inner**-0.5)
@@ -53,7 +53,7 @@ def check_layer(scheme: Any, dims: Any, embedded: bool) -> None:
     Nobody gets NoPE in silence: a scheme that acts on the input is refused unless the caller applied it.
     """
     check_dims(dims)
-    if bare(scheme).overrides("embed") and not embedded:
+    if normal_form(scheme).scheme.overrides("embed") and not embedded:
         raise ValueError(
             "This scheme acts on the input, which attention does not see; call posenc.embed on the input of the "
             "first layer and say so with embedded=True."

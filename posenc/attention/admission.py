@@ -8,23 +8,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.attention.arguments import concrete, placed
+from posenc.attention.arguments import concrete
 from posenc.attention.cache import Cache, blank, check_ring
 from posenc.attention.tokens import Tokens
-from posenc.core.compose import Chain, imply, pick, spread
+from posenc.core.compose import Chain, Composed, imply, pick, spread
 from posenc.core.distances import drawn, pasts
 from posenc.core.masks import Window, since_start
 from posenc.core.scheme import Dims, Scheme
 from posenc.core.shapes import label
 
 
-def check_scheme(scheme: Scheme, given: Any, window: Window, positions: Any, x: Any) -> None:
+def check_scheme(form: Composed, window: Window, positions: Any, x: Any) -> None:
     """Refuse what this scheme cannot do."""
+    scheme = form.scheme
     if (why := scheme.limits.get("bidirectional")) and not window.causal:
         raise ValueError(f"{label(scheme)} is causal only: {why}; use mask='causal'.")
     if scheme.contextual and x is None:
         raise ValueError(f"{label(scheme)} reads the features of tokens; pass x, the input of this attention.")
-    if positions is None and placed(given):
+    if positions is None and form.coordinates:
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
 
 

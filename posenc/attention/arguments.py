@@ -10,18 +10,11 @@ import numpy as np
 from jaxtyping import Array
 
 from posenc.attention.tokens import Tokens
-from posenc.core.compose import Chain, Placed, Windowed, axes
+from posenc.core.compose import axes
 from posenc.core.distances import Distances
 from posenc.core.masks import documents
 from posenc.core.scheme import Scheme
 from posenc.core.shapes import label
-
-
-def placed(scheme: Any) -> bool:
-    """Whether any part of a scheme has coordinates of its own."""
-    if isinstance(scheme, Chain):
-        return any(placed(s) for s in scheme.parts)
-    return placed(scheme.scheme) if isinstance(scheme, Windowed) else isinstance(scheme, Placed)
 
 
 def array(name: str, a: Any) -> Array:

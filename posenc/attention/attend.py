@@ -17,7 +17,7 @@ from posenc.attention.cache import AXES, Cache, extend
 from posenc.attention.encode import Layer, encode, finish
 from posenc.attention.prepared import prepare
 from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, ranks
-from posenc.core.compose import axes, bare, pick
+from posenc.core.compose import axes, normal_form, pick
 from posenc.core.masks import Mask
 from posenc.core.parameters import bound
 from posenc.core.shapes import Sizes, check_params, plain
@@ -92,9 +92,10 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     document, so decoding must pass the positions of the new tokens. Raises `ValueError` or `TypeError` where arguments
     do not fit. Inside `jit`, where values are unknown, positions that a scheme cannot serve give NaN.
     """
-    if positions is None and arguments.placed(scheme):
+    form = normal_form(scheme)
+    if positions is None and form.coordinates:
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
-    scheme, x, params = bound(bare(scheme)), arguments.array("x", x), plain(params)
+    scheme, x, params = bound(form.scheme), arguments.array("x", x), plain(params)
     if x.ndim < 2 or not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"x is {x.dtype} of the shape {x.shape}; it is floating numbers, [..., length, width].")
     check_params(scheme, params, Sizes(width=x.shape[-1]), shared=True)

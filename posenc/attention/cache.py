@@ -17,7 +17,7 @@ from posenc.attention import kernels
 from posenc.attention.encode import Keys, Layer, encode_keys, encode_queries, first_carry, locate, lookup
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.tokens import Tokens, describe, zero_padding
-from posenc.core.compose import Windowed, bare, imply, pick
+from posenc.core.compose import imply, normal_form, pick
 from posenc.core.masks import Window, documents, since_start, whole
 from posenc.core.parameters import bound
 from posenc.core.scheme import At, Dims, Scheme, check_dims
@@ -71,7 +71,8 @@ class Cache(NamedTuple):
         (the limit "cache"), and for a ring where a scheme reads whole rows or is told of the whole text; `TypeError`
         for a type that is not floating, and for a `ring` that is neither True nor False.
         """
-        given, scheme, params = scheme, bound(bare(scheme)), plain(params)
+        form, params = normal_form(scheme), plain(params)
+        scheme = bound(form.scheme)
         check_dims(dims)
         check_params(scheme, params, Sizes(dims.width, dims.heads, dims.head, dims.key_heads))
         dtype, positions = _kind("dtype", dtype, jnp.floating), _kind("positions", positions, jnp.number)
@@ -85,8 +86,7 @@ class Cache(NamedTuple):
         if not isinstance(ring, bool | np.bool_):
             raise TypeError(f"ring is {ring!r}; it is True or False.")
         if ring:
-            causal = Window(None, 0)
-            look = given.narrow(causal) if isinstance(given, Windowed) else Window(0, 0)
+            look = Window(0, 0) if form.window is None else form.narrow(Window(None, 0))
             check_ring(scheme, look, whole(capacity), 1)
         parts = pick(params, "layer"), pick(params, "heads")
         keys, place, _ = jax.eval_shape(lambda: blank(scheme, parts, dims, capacity, dtype, positions))

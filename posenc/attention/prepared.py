@@ -11,8 +11,8 @@ from posenc.attention import admission, arguments, kernels
 from posenc.attention.cache import Cache
 from posenc.attention.encode import Layer
 from posenc.attention.tokens import Tokens
-from posenc.core.compose import Windowed, bare, pick
-from posenc.core.masks import Mask, Window, window
+from posenc.core.compose import normal_form, pick
+from posenc.core.masks import Mask, window
 from posenc.core.parameters import bound
 from posenc.core.shapes import Sizes, check_params, plain
 
@@ -24,9 +24,10 @@ def prepare(
 
     All that can be refused is refused here. Of queries, keys and values only shapes and types are looked at.
     """
-    scheme, look, params = bound(bare(given)), _look(given, mask), plain(params)
+    form = normal_form(given)
+    scheme, look, params = bound(form.scheme), form.narrow(window(mask)), plain(params)
     arguments.check_arrays(t.q, t.k, t.v)
-    admission.check_scheme(scheme, given, look, t.positions, t.x)
+    admission.check_scheme(form, look, t.positions, t.x)
     own = [a for a in (t.key_x, t.key_positions, t.key_segments) if a is not None]
     one = t.q.shape[-3] == t.k.shape[-3] and query_start is None
     admission.check_distances(scheme, t.positions, one and cache is None and t.key_positions is None)
@@ -40,9 +41,3 @@ def prepare(
     layer = Layer(scheme, (pick(params, "layer"), pick(params, "heads")), look, one and not own, kernel)
     admission.admit(scheme, layer.params[0], t, start, cache is not None)
     return layer, t, start
-
-
-def _look(scheme: Any, mask: Mask) -> Window:
-    """The mask, narrowed where the scheme has a window of its own."""
-    look = window(mask)
-    return scheme.narrow(look) if isinstance(scheme, Windowed) else look

@@ -14,7 +14,7 @@ import jax
 from posenc.contract import decoding, gradients, masking, order, precision, purity, reads, together
 from posenc.contract.case import DIMS, LONGEST, Case
 from posenc.contract.report import Finding, Outcome, Report
-from posenc.core.compose import Windowed
+from posenc.core.compose import normal_form
 from posenc.core.scheme import Dims, check_dims
 from posenc.naming import spec
 
@@ -91,8 +91,8 @@ def check(scheme: Any, dims: Dims | None = None, *, only: str | Iterable[str] | 
 def _check_sizes(scheme: Any, dims: Any) -> None:
     """Refuse what would fail a good scheme, and what would be left out in silence."""
     check_dims(dims)
-    if isinstance(scheme, Windowed):
-        raise ValueError(f"window({scheme.keys}) narrows the mask and is no part of a scheme; check the scheme alone.")
+    if (keys := normal_form(scheme).window) is not None:
+        raise ValueError(f"window({keys}) narrows the mask and has no hooks; check the scheme alone.")
     if dims.table < LONGEST:
         raise ValueError(f"A check runs {LONGEST} tokens, more than {dims.table}; say Dims(..., longest={LONGEST}).")
     if not dims.causal or dims.key_heads not in (None, dims.heads):

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from posenc.attention.attend import attend, embed
-from posenc.core.compose import bare, merge, pick, spread
+from posenc.core.compose import merge, normal_form, pick, spread
 from posenc.core.parameters import init
 from posenc.core.scheme import At, Dims, Tile
 from posenc.naming import bind
@@ -45,7 +45,7 @@ class Case:
     """A scheme, bound to sizes, with parameters at a generic point."""
 
     def __init__(self, scheme: Any, dims: Dims = DIMS):
-        self.asked, self.dims, self.options = bare(scheme), dims, _little()
+        self.asked, self.dims, self.options = normal_form(scheme).scheme, dims, _little()
         self.scheme = bind(self.asked, dims)
         self.params = self.parameters(0)
         rng = np.random.default_rng(1)

@@ -16,7 +16,7 @@ from posenc.attention.attend import embed
 from posenc.attention.encode import each_head
 from posenc.contract.case import DOCUMENTS, Case, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
-from posenc.core.compose import Chain, leaves, merge, pick, spread
+from posenc.core.compose import Chain, merge, parts, pick, spread
 from posenc.core.parameters import init
 from posenc.core.scheme import SCHEMES, At, Dims, Scheme
 from posenc.naming import bind, parse, spec
@@ -76,7 +76,7 @@ def parameters_are_as_declared(case: Case) -> Outcome:
         return Outcome(False, reason="the same sizes and key gave other parameters the second time")
     one = jax.eval_shape(lambda key: init(case.scheme, key, case.dims), jax.random.key(0))
     made = jax.tree.leaves(one, is_leaf=lambda p: isinstance(p, dict))
-    for scheme, p in zip(leaves(case.scheme), made, strict=True):
+    for scheme, p in zip(parts(case.scheme), made, strict=True):
         if said := _undeclared(scheme, p, case.dims):
             return Outcome(False, reason=said)
     return Outcome(True, reason=f"{sum(a.size for a in jax.tree.leaves(one))} numbers")
@@ -121,9 +121,8 @@ def embed_reads_shared_parameters(case: Case) -> Outcome:
 
     read = jax.tree_util.tree_leaves_with_path(read(case.params, case.inputs.x))
     names = {path[-1].key for path, g in read if float(jnp.max(jnp.abs(g))) > 0}
-    parts = leaves(case.scheme)
-    own = names - frozenset().union(*(s.tied for s in parts))
-    return holds_if(not own, f"embed reads {', '.join(sorted(own))}, which is not declared tied")
+    untied = names - frozenset().union(*(s.tied for s in parts(case.scheme)))
+    return holds_if(not untied, f"embed reads {', '.join(sorted(untied))}, which is not declared tied")
 
 
 def it_is_a_value(case: Case) -> Outcome:
@@ -149,8 +148,7 @@ def _frozen(scheme: Scheme) -> bool:
 
 def its_text_names_it(case: Case) -> Outcome:
     """parse(spec(scheme)) == scheme, before its open settings are filled and after."""
-    parts = case.scheme.parts if isinstance(case.scheme, Chain) else (case.scheme,)
-    if not all(getattr(s, "name", None) in SCHEMES.names() for s in parts):
+    if not all(getattr(s, "name", None) in SCHEMES.names() for s in parts(case.scheme)):
         return absent("it is not registered under a name")
     for scheme in (case.asked, case.scheme):
         if parse(spec(scheme)) != scheme:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from posenc.attention.attend import attend, embed
 from posenc.contract.case import LENGTH, Case, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
-from posenc.core.compose import Chain, imply, leaves
+from posenc.core.compose import Chain, imply, parts
 from posenc.core.scheme import At, Dims, Scheme, Tile
 from posenc.naming import bind, parse
 
@@ -21,22 +21,22 @@ COMPANIONS = "rope", "alibi"
 
 def hooks_run_once_in_order(case: Case) -> Outcome:
     """Attention = the hooks called by hand, one head and one query at a time."""
-    parts, params = _parts(case.scheme, case.params)
+    schemes, params = _parts(case.scheme, case.params)
     if case.scheme.reads == "heads":
         return absent("it reads all heads at once")
-    return at_most(_by_hand_apart(case, case.plain(), parts, params), 1e-11)
+    return at_most(_by_hand_apart(case, case.plain(), schemes, params), 1e-11)
 
 
 def sums_run_in_order(case: Case) -> Outcome:
     """`rope + scheme` and `scheme + alibi` = the hooks of both called by hand, in that order."""
     if case.scheme.reads == "heads":
         return absent("it reads all heads at once")
-    parts, params = _parts(case.scheme, case.params)
+    schemes, params = _parts(case.scheme, case.params)
     apart, refused = [], []
     for name, first in zip(COMPANIONS, (True, False), strict=True):
         other = bind(parse(name), case.dims)
         p = {"layer": {}, "heads": {}}
-        ours = [(other, p), *zip(parts, params, strict=True)]
+        ours = [(other, p), *zip(schemes, params, strict=True)]
         ours = ours if first else [*ours[1:], ours[0]]
         try:
             chain = bind(Chain(tuple(s for s, _ in ours)), case.dims)
@@ -56,7 +56,7 @@ class _With(NamedTuple):
     project: Any
 
 
-def _by_hand_apart(case: Case, out: Any, parts: list[Scheme], params: list[Any]) -> float:
+def _by_hand_apart(case: Case, out: Any, schemes: list[Scheme], params: list[Any]) -> float:
     """How far the outputs of one head are from its hooks, written out: each part's hook in turn, one document."""
     index, heads, head = jnp.arange(LENGTH, dtype=jnp.int32), case.dims.heads, (case.dims.heads - 2) % case.dims.heads
 
@@ -64,10 +64,10 @@ def _by_hand_apart(case: Case, out: Any, parts: list[Scheme], params: list[Any])
     def by_hand(params, a):
         at = At(index, index, jnp.ones_like(index), index + 1, jnp.int32(head), heads)
         y = a.x
-        for s, p in zip(parts, params, strict=True):
+        for s, p in zip(schemes, params, strict=True):
             y = s.embed(p["layer"], y, _told(s, at))
         own = [p["layer"] | rows(p["heads"], head) for p in params]
-        return _head(parts, own, *(b[:, head] for b in case.project(y, a)), y, at, case.dims)
+        return _head(schemes, own, *(b[:, head] for b in case.project(y, a)), y, at, case.dims)
 
     return error(out[:, head], by_hand(params, case.inputs))
 
@@ -103,7 +103,7 @@ def _told(scheme: Scheme, at: At) -> At:
 
 def _parts(scheme: Scheme, params: Any) -> tuple[list[Scheme], list[Any]]:
     """A scheme and its parameters as lists of parts, those of a sum within a sum too."""
-    return leaves(scheme), jax.tree.leaves(params, is_leaf=lambda p: isinstance(p, dict))
+    return list(parts(scheme)), jax.tree.leaves(params, is_leaf=lambda p: isinstance(p, dict))
 
 
 def grouped_queries_equal_repeated_keys(case: Case) -> Outcome:

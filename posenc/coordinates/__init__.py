@@ -19,8 +19,8 @@ from posenc.coordinates import fixed as _fixed  # noqa: F401
 from posenc.coordinates.base import COORDINATES as COORDINATES
 from posenc.coordinates.base import Coordinates as Coordinates
 from posenc.coordinates.base import Given, check_given
-from posenc.core.compose import Chain, Pattern, Placed, Windowed, leaves
-from posenc.core.scheme import Dims, Scheme
+from posenc.core.compose import layers, normal_form
+from posenc.core.scheme import Dims
 
 
 def place(scheme: Any, key: PRNGKeyArray, given: Given, *, layer: int | Array = 0, train: bool = False) -> Any:
@@ -33,50 +33,33 @@ def place(scheme: Any, key: PRNGKeyArray, given: Given, *, layer: int | Array = 
     `ValueError` where `given` does not serve, and `TypeError` for numbers of a wrong kind, a list of schemes or what is
     no scheme.
     """
-    if isinstance(scheme, Pattern):
-        raise TypeError("A list of schemes is a pattern of layers; place one layer's scheme at a time.")
+    draws = normal_form(scheme).draws
     check_given(given)
-    return _place(scheme, key, given, layer, train)
 
+    def one(coordinates: Coordinates | None, key: PRNGKeyArray) -> Any:
+        if coordinates is None:
+            return given["index"]
+        return coordinates(jax.random.fold_in(key, layer) if coordinates.resample == "layer" else key, given, train)
 
-def _place(scheme: Any, key: PRNGKeyArray, given: Given, layer: int | Array, train: bool) -> Any:
-    if isinstance(scheme, Windowed):
-        return _place(scheme.scheme, key, given, layer, train)
-    if isinstance(scheme, Chain):
-        keys = [jax.random.fold_in(key, n) for n in range(len(scheme.parts))]
-        return tuple(_place(s, k, given, layer, train) for s, k in zip(scheme.parts, keys, strict=True))
-    if isinstance(scheme, Placed):
-        c = scheme.coordinates
-        return c(jax.random.fold_in(key, layer) if c.resample == "layer" else key, given, train)
-    if isinstance(scheme, Scheme):
-        return given["index"]
-    raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
+    if len(draws) == 1:
+        return one(draws[0][0], key)
+    every = [(one(c, jax.random.fold_in(key, n)), schemes) for n, (c, schemes) in enumerate(draws)]
+    return tuple(positions for positions, schemes in every for _ in schemes)
 
 
 def check_reach(scheme: Any, dims: Dims, given: Given, train: bool) -> None:
     """Refuse, by the schemes' `check_positions`, the largest positions that coordinates draw for concrete tokens."""
-    if isinstance(scheme, Placed):
-        largest = scheme.coordinates.largest(given, train)
-        for s in leaves(scheme) if largest is not None else ():
+    for coordinates, schemes in (draw for layer in layers(scheme) for draw in normal_form(layer).draws):
+        largest = None if coordinates is None else coordinates.largest(given, train)
+        for s in schemes if largest is not None else ():
             s.check_positions(jax.eval_shape(lambda s=s: s.init(jax.random.key(0), dims)), largest)
-        return
-    for part in _inside(scheme):
-        check_reach(part, dims, given, train)
 
 
-def check_told(scheme: Any) -> None:
-    """Refuse a scheme that was left to the index although its positions are something that tasks tell."""
-    if isinstance(scheme, Scheme) and not isinstance(scheme, Chain) and scheme.coordinate:
-        told = f"given({scheme.coordinate!r})" if scheme.axes == 1 else f"axes('index', {scheme.coordinate!r})"
+def check_index(scheme: Any) -> None:
+    """Refuse a scheme under the index whose positions must be coordinates that a task provides."""
+    draws = [draw for layer in layers(scheme) for draw in normal_form(layer).draws]
+    for s in (s for coordinates, schemes in draws if coordinates is None for s in schemes if s.coordinate):
+        needed = f"given({s.coordinate!r})" if s.axes == 1 else f"axes('index', {s.coordinate!r})"
         raise ValueError(
-            f"{scheme.name!r} reads what a task tells as {scheme.coordinate!r}, and the index is something else;"
-            f" put @ {told} behind it."
+            f"{s.name!r} reads the coordinates {s.coordinate!r} of a task, not the index; put @ {needed} behind it."
         )
-    for part in _inside(scheme):
-        check_told(part)
-
-
-def _inside(scheme: Any) -> tuple[Any, ...]:
-    """What a sum, a window or a pattern holds; of coordinates nothing, since they serve all under them."""
-    inner = {Windowed: lambda s: (s.scheme,), Chain: lambda s: s.parts, Pattern: lambda s: (s.input, *s.layers)}
-    return inner.get(type(scheme), lambda s: ())(scheme)

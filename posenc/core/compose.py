@@ -1,13 +1,14 @@
-"""Schemes together: `a + b` on one attention, `a @ coordinates`, `a + window(512)`, and `[a, b]` by layers.
+"""Schemes together, in normal form: `a + b` on one attention, `a @ coordinates`, `a + window(512)`, `[a, b]` by layers.
 
-Hooks run on plain schemes and chains only. `Placed` and `Windowed` are wrappers that `bare` takes off: the first says
-which positions to draw (`posenc.place`), the second narrows the mask. A `Pattern` belongs to a model of many layers.
+Hooks run on a plain scheme or on a `Chain` of plain schemes. A `Composed` adds what stands around these: the
+coordinates of each part (`posenc.place` reads them) and a window that narrows the mask. `normal_form` gives that form
+of whatever one layer may have; a `Pattern` belongs to a model of many layers.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
@@ -16,60 +17,59 @@ from posenc.core.scheme import LIMITS, ORDER, At, Dims, Scheme, Tile
 
 
 class Chain(Scheme, name=None):
-    """Several schemes on one attention, in order. Everything of a chain is a tuple with an entry for each part."""
+    """Several plain schemes on one attention, in order. All that belongs to parts is a tuple, an entry for each."""
 
     parts: tuple[Any, ...]
 
-    reads = property(lambda self: max((bare(s).reads for s in self.parts), key=ORDER.index))
-    contextual = property(lambda self: any(bare(s).contextual for s in self.parts))
-    family = property(lambda self: bare(self.parts[0]).family)
+    reads = property(lambda self: max((s.reads for s in self.parts), key=ORDER.index))
+    contextual = property(lambda self: any(s.contextual for s in self.parts))
+    family = property(lambda self: self.parts[0].family)
 
     def validate(self):
-        if len(self.parts) < 2:
-            raise ValueError("A chain has at least two parts; one scheme stands alone.")
-        plain = [one for s in self.parts for one in leaves(s)]  # the order of a sum within a sum counts too
-        label = [_named(s) for s in plain]
-        if sum(s.overrides("normalize") for s in plain) > 1:
-            raise ValueError(f"Of {', '.join(label)}, at most one may make weights of its own; leave one out.")
-        for n, s in enumerate(plain):
-            before, after, others = plain[:n], plain[n + 1 :], plain[:n] + plain[n + 1 :]
+        if len(self.parts) < 2 or any(isinstance(s, Chain) or not isinstance(s, Scheme) for s in self.parts):
+            raise ValueError("A chain has at least two parts, each a plain scheme; write a sum, such as a + b + c.")
+        names = [_name(s) for s in self.parts]
+        if sum(s.overrides("normalize") for s in self.parts) > 1:
+            raise ValueError(f"Of {', '.join(names)}, at most one may replace softmax; leave one out.")
+        for n, s in enumerate(self.parts):
+            before, after = self.parts[:n], self.parts[n + 1 :]
             if s.precedence == "temperature" and any(
                 o.overrides("query") and o.precedence != "temperature" for o in before
             ):
-                raise ValueError(f"{label[n]!r} is a temperature, so it stands before what it scales; write it first.")
+                raise ValueError(f"{names[n]!r} is a temperature, so it stands before what it scales; write it first.")
             if s.precedence == "first" and (
-                any(o.overrides("score") for o in before) or any(o.overrides("query", "key") for o in others)
+                any(o.overrides("score") for o in before) or any(o.overrides("query", "key") for o in before + after)
             ):
-                raise ValueError(f"{label[n]!r} replaces q·k, so it comes first and nothing else may change q or k.")
-            late = [label[n + 1 + m] for m, o in enumerate(after) if o.overrides("query", "key")]
+                raise ValueError(f"{names[n]!r} replaces q·k, so it comes first and no other scheme may change q or k.")
+            late = [_name(o) for o in after if o.overrides("query", "key")]
             if s.precedence == "last" and late:
                 raise ValueError(
-                    f"{label[n]!r} gives q and k more features, so {late[0]!r} cannot change them after it; write"
-                    f" {label[n]!r} last."
+                    f"{names[n]!r} gives q and k more features, so {late[0]!r} cannot change them after it; write"
+                    f" {names[n]!r} last."
                 )
 
     @property
     def limits(self):
-        every = [s.limits for s in leaves(self)]
+        every = [s.limits for s in self.parts]
         joined = {n: "; ".join(limits[n] for limits in every if n in limits) for n in LIMITS}
         if joined["reencoded"] and self.contextual and not joined["cache"]:
-            read = next(_named(s) for s in leaves(self) if s.contextual)
+            reads = next(_name(s) for s in self.parts if s.contextual)
             joined["cache"] = (
-                f"{joined['reencoded']}, and {read!r} would have to read features again that no cache keeps"
+                f"{joined['reencoded']}, and {reads!r} would have to read features again that no cache keeps"
             )
         return {name: why for name, why in joined.items() if why}
 
     def bind(self, dims: Dims):
-        fitted = Chain(tuple(s.bind(dims) for s in self.parts))
-        bare(fitted).scale(dims.head)
-        return fitted
+        bound = Chain(tuple(s.bind(dims) for s in self.parts))
+        bound.scale(dims.head)  # refuses two scales
+        return bound
 
     def check_positions(self, p, position):
         for n, s in enumerate(self.parts):
             s.check_positions(p[n], position[n])
 
     def init(self, key, dims):
-        raise TypeError("A chain has no parameters of its own; posenc.init makes those of its parts.")
+        raise TypeError("The parameters of a chain are those of its parts; make them with posenc.init.")
 
     init_head = init
 
@@ -79,32 +79,32 @@ class Chain(Scheme, name=None):
     def scale(self, d: int) -> float:
         chosen = {s.scale(d): s for s in self.parts if s.overrides("scale")}
         if len(chosen) > 1:
-            said = " and ".join(f"{_named(s)} by {value:.6g}" for value, s in chosen.items())
-            raise ValueError(f"Two schemes multiply q·k differently, {said}; combine schemes of one scale.")
+            each = " and ".join(f"{_name(s)} by {value:.6g}" for value, s in chosen.items())
+            raise ValueError(f"Two schemes multiply q·k differently, {each}; combine schemes of one scale.")
         return next(iter(chosen), d**-0.5)
 
     def embed(self, p, x, at: At):
         for n, s in enumerate(self.parts):
-            x = s.embed(p[n], x, _told(at, n))
+            x = s.embed(p[n], x, _at(at, n))
         return x
 
     def locate(self, p, x, at: At, carry):
-        told = [s.locate(p[n], x, _told(at, n), carry[n]) for n, s in enumerate(self.parts)]
-        return tuple(c for c, _ in told), tuple(new for _, new in told)
+        pairs = [s.locate(p[n], x, _at(at, n), carry[n]) for n, s in enumerate(self.parts)]
+        return tuple(info for info, _ in pairs), tuple(new for _, new in pairs)
 
     def query(self, p, q, info):
-        said = []
+        passed = []
         for n, s in enumerate(self.parts):
-            q, word = s.query(p[n], q, info[n])
-            said.append(word)
-        return q, tuple(said)
+            q, one = s.query(p[n], q, info[n])
+            passed.append(one)
+        return q, tuple(passed)
 
     def key(self, p, k, info):
-        said = []
+        passed = []
         for n, s in enumerate(self.parts):
-            k, word = s.key(p[n], k, info[n])
-            said.append(word)
-        return k, tuple(said)
+            k, one = s.key(p[n], k, info[n])
+            passed.append(one)
+        return k, tuple(passed)
 
     def value(self, p, v, info):
         for n, s in enumerate(self.parts):
@@ -130,22 +130,30 @@ class Chain(Scheme, name=None):
         return o
 
     def overrides(self, *hooks):
-        return any(bare(s).overrides(*hooks) for s in self.parts)
+        return any(s.overrides(*hooks) for s in self.parts)
 
-    def lookup(self, asked, whole, rows):
-        return tuple(s.lookup(asked[n], whole[n], rows) for n, s in enumerate(self.parts))
+    def lookup(self, info, whole, rows):
+        return tuple(s.lookup(info[n], whole[n], rows) for n, s in enumerate(self.parts))
 
 
-def _named(s: Any) -> str:
+def _name(s: Any) -> str:
     return getattr(s, "name", type(s).__name__)
 
 
-def _told(at: At, n: int) -> At:
+def _at(at: At, n: int) -> At:
     return at._replace(position=at.position[n])
 
 
 def _tile(tile: Tile, n: int) -> Tile:
     return tile._replace(query_info=tile.query_info[n], key_info=tile.key_info[n], distance=tile.distance[n])
+
+
+class Draw(NamedTuple):
+    """The coordinates of one scheme, or of `parts` neighbouring schemes of a sum that share their positions."""
+
+    coordinates: Any
+    """None is the index."""
+    parts: int = 1
 
 
 class _Sum:
@@ -154,63 +162,60 @@ class _Sum:
     def __add__(self, other):
         return add(self, other)
 
-
-@jax.tree_util.register_static
-@dataclasses.dataclass(frozen=True)
-class Placed(_Sum):
-    """A scheme, or a sum of them, under coordinates of its own: `rope @ random_sorted(2048)`."""
-
-    scheme: Any
-    coordinates: Any
-
-    def __post_init__(self):
-        c = self.coordinates  # known by what it does: coordinates are a registry above this file
-        if isinstance(c, type) or not callable(c) or not hasattr(c, "resample"):
-            raise TypeError(
-                f"Coordinates were expected after @, not {c!r}; write for example"
-                " posenc.parse('rope @ random_sorted(2048)')."
-            )
-        if isinstance(self.scheme, Placed):
-            raise ValueError("Coordinates are given once; write them once.")
-        if isinstance(self.scheme, Windowed):
-            raise ValueError(
-                "A window narrows the mask, not the positions, so it stands after them: 'rope @ index + window(512)'."
-            )
-        if isinstance(self.scheme, Chain) and any(isinstance(s, Placed) for s in self.scheme.parts):
-            raise ValueError("A part of this sum has coordinates already; give them once, to the parts or to the sum.")
-
-    def bind(self, dims):
-        return Placed(self.scheme.bind(dims), self.coordinates.bind(dims))
+    def __matmul__(self, coordinates):
+        return under(self, coordinates)
 
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
-class Windowed(_Sum):
-    """A scheme whose queries see `keys` keys, themselves among them: `rope + window(512)`."""
+class Composed(_Sum):
+    """What one layer has: a plain scheme or a chain, the coordinates of its parts, and a window of the mask.
 
-    scheme: Any
-    keys: int
+    `(rope + alibi) @ offset(3) + nope + window(9)` is
+    `Composed(Chain((rope, alibi, nope)), (Draw(offset(3), 2), Draw(None)), 9)`.
+    """
+
+    scheme: Scheme
+    coordinates: tuple[Draw, ...] = ()
+    """In the order of the parts; empty where all have the index."""
+    window: int | None = None
+    """How many keys a query sees, itself among them; None is no narrowing."""
 
     def __post_init__(self):
-        if not isinstance(self.keys, int) or isinstance(self.keys, bool) or self.keys < 1:
-            raise ValueError(f"window takes a whole number of keys of at least 1, not {self.keys!r}.")
-        if isinstance(self.scheme, Windowed):
-            raise ValueError("A sum has one window; leave one out.")
-        if isinstance(self.scheme, Pattern):
-            raise ValueError("A window stands inside a list, beside what it narrows: '[rope + window(512), nope]'.")
+        if not isinstance(self.scheme, Scheme):
+            raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {self.scheme!r}.")
+        if all(draw.coordinates is None for draw in self.coordinates):
+            object.__setattr__(self, "coordinates", ())
+        elif sum(draw.parts for draw in self.coordinates) != len(parts(self.scheme)):
+            raise ValueError(f"{self.coordinates!r} does not fit a sum of {len(parts(self.scheme))} schemes.")
+        keys = self.window
+        if keys is not None and (not isinstance(keys, int) or isinstance(keys, bool) or keys < 1):
+            raise ValueError(f"window takes a whole number of keys of at least 1, not {keys!r}.")
+
+    @property
+    def draws(self) -> tuple[tuple[Any, tuple[Scheme, ...]], ...]:
+        """Coordinates, None for the index, and the plain schemes whose positions one draw of them gives."""
+        left, found = list(parts(self.scheme)), []
+        for coordinates, count in self.coordinates or (Draw(None),) * len(left):
+            found.append((coordinates, tuple(left[:count])))
+            del left[:count]
+        return tuple(found)
 
     def bind(self, dims):
-        return Windowed(self.scheme.bind(dims), self.keys)
+        filled = tuple(Draw(d.coordinates and d.coordinates.bind(dims), d.parts) for d in self.coordinates)
+        return Composed(self.scheme.bind(dims), filled, self.window)
 
     def narrow(self, mask: Window) -> Window:
-        """The mask that is left of `mask`. Where the future is seen, the window is split evenly."""
+        """The mask under this window. Where the future is visible, the window is split evenly."""
+        if self.window is None:
+            return mask
         if mask.right == 0:
-            left, right = self.keys - 1, 0
-        elif self.keys % 2:
-            left = right = self.keys // 2
+            left, right = self.window - 1, 0
+        elif self.window % 2:
+            left = right = self.window // 2
         else:
             raise ValueError(
-                f"window({self.keys}) cannot lie evenly around a token that sees both ways; take an odd number."
+                f"window({self.window}) cannot lie evenly around a token that sees both ways; take an odd number."
             )
         return Window(
             left if mask.left is None else min(left, mask.left), right if mask.right is None else min(right, mask.right)
@@ -226,63 +231,101 @@ class Pattern(_Sum):
     input: Any = None
 
     def __post_init__(self):
-        for s in self.layers:
-            if isinstance(s, Pattern):
-                raise ValueError("A period of layers cannot hold another; write one list.")
-            if bare(s).overrides("embed"):
-                raise ValueError(
-                    "Inside a list no scheme may act on the input; write it before: 'learned + [rope, nope]'."
-                )
-        if isinstance(self.input, Windowed):
-            raise ValueError("A window stands inside a list, beside what it narrows: '[rope + window(512), nope]'.")
-        if self.input is not None and bare(self.input).overrides(
-            "query", "key", "value", "score", "normalize", "value_bias"
-        ):
+        if any(isinstance(s, Pattern) for s in self.layers):
+            raise ValueError("A period of layers cannot hold another; write one list.")
+        if any(normal_form(s).scheme.overrides("embed") for s in self.layers):
+            raise ValueError("Inside a list no scheme may act on the input; write it before: 'learned + [rope, nope]'.")
+        if self.input is None:
+            return
+        before = normal_form(self.input)
+        if before.window is not None:
+            raise ValueError(WINDOW_IN_LIST)
+        if before.scheme.overrides("query", "key", "value", "score", "normalize", "value_bias"):
             raise ValueError("Before a list stands only what acts on the input; write the rest inside the list.")
 
     def bind(self, dims):
         return Pattern(tuple(s.bind(dims) for s in self.layers), self.input and self.input.bind(dims))
 
 
-def add(a: Any, b: Any) -> Any:
-    """`a + b`: flat, in order; a window stays around the sum, and what acts on the input may stand before a list."""
-    if isinstance(a, Pattern) or isinstance(b, Pattern) and b.input is not None:
-        raise ValueError("Nothing stands after a list, and one sum before it: 'learned + [rope, nope]'.")
-    if isinstance(b, Pattern):
-        return Pattern(b.layers, a)
-    windows = [s for s in (a, b) if isinstance(s, Windowed)]
-    if len(windows) > 1:
-        raise ValueError("A sum has one window; leave one out.")
-    inner = [s.scheme if isinstance(s, Windowed) else s for s in (a, b)]
-    chain = Chain(_parts(inner[0]) + _parts(inner[1]))
-    return Windowed(chain, windows[0].keys) if windows else chain
+WINDOW_IN_LIST = "A window stands inside a list, beside what it narrows: '[rope + window(512), nope]'."
 
 
-def _parts(s: Any) -> tuple[Any, ...]:
-    if isinstance(s, Chain):
-        return s.parts
-    if isinstance(s, Scheme | Placed):
-        return (s,)
-    raise TypeError(f"{s!r} cannot be added to a scheme.")
-
-
-def bare(scheme: Any) -> Scheme:
-    """The scheme whose hooks run: coordinates and windows taken off. A pattern is refused by name."""
-    if isinstance(scheme, Placed | Windowed):
-        return bare(scheme.scheme)
-    if isinstance(scheme, Chain) and not all(isinstance(s, Scheme) for s in scheme.parts):
-        return Chain(tuple(bare(s) for s in scheme.parts))
+def normal_form(scheme: Any) -> Composed:
+    """The normal form of what one layer has; a plain scheme has nothing around it. A pattern is refused by name."""
+    if isinstance(scheme, Composed):
+        return scheme
     if isinstance(scheme, Pattern):
         raise TypeError("A list of schemes is a pattern of layers; give attention one layer's scheme.")
-    if isinstance(scheme, Scheme):
-        return scheme
-    raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
+    return Composed(scheme)
 
 
-def leaves(scheme: Any) -> list[Scheme]:
-    """The schemes of a sum in order, those of a sum within it too; one scheme alone is a list of itself."""
-    scheme = bare(scheme)
-    return [one for s in scheme.parts for one in leaves(s)] if isinstance(scheme, Chain) else [scheme]
+def layers(scheme: Any) -> tuple[Any, ...]:
+    """What acts on the input, if anything, and the layers of a pattern; anything else is one layer."""
+    if isinstance(scheme, Pattern):
+        return (*((scheme.input,) if scheme.input is not None else ()), *scheme.layers)
+    return (scheme,)
+
+
+def parts(scheme: Any) -> tuple[Scheme, ...]:
+    """The plain schemes of one layer, in the order of their sum."""
+    if not isinstance(scheme, Scheme):
+        scheme = normal_form(scheme).scheme
+    return scheme.parts if isinstance(scheme, Chain) else (scheme,)
+
+
+def _least(form: Composed) -> Any:
+    """A scheme itself, where nothing stands around it."""
+    return form if form.coordinates or form.window is not None else form.scheme
+
+
+def add(a: Any, b: Any) -> Any:
+    """`a + b`: flat, in order; a window narrows the whole sum, and what acts on the input may stand before a list."""
+    if isinstance(a, Pattern) or isinstance(b, Pattern) and b.input is not None:
+        raise ValueError("A list ends a sum, and has one sum before it: 'learned + [rope, nope]'.")
+    if isinstance(b, Pattern):
+        return Pattern(b.layers, a)
+    for s in (a, b):
+        if not isinstance(s, Scheme | Composed):
+            raise TypeError(f"{s!r} cannot be added to a scheme.")
+    one, two = normal_form(a), normal_form(b)
+    if one.window is not None and two.window is not None:
+        raise ValueError("A sum has one window; leave one out.")
+    draws = tuple(Draw(coordinates, len(schemes)) for form in (one, two) for coordinates, schemes in form.draws)
+    chain = Chain(parts(one.scheme) + parts(two.scheme))
+    return _least(Composed(chain, draws, two.window if one.window is None else one.window))
+
+
+def under(scheme: Any, coordinates: Any) -> Any:
+    """`scheme @ coordinates`: one draw of positions for a scheme, or for a sum as a whole."""
+    # known by what they do: coordinates are a registry above this file
+    if isinstance(coordinates, type) or not callable(coordinates) or not hasattr(coordinates, "resample"):
+        raise TypeError(
+            f"Coordinates were expected after @, not {coordinates!r}; write for example"
+            " posenc.parse('rope @ random_sorted(2048)')."
+        )
+    form = normal_form(scheme)
+    if form.window is not None:
+        raise ValueError(
+            "A window narrows the mask, not the positions, so it stands after them: 'rope @ index + window(512)'."
+        )
+    if form.coordinates:
+        raise ValueError("A part of this sum has coordinates already; write them once, after the parts or the sum.")
+    return Composed(form.scheme, (Draw(coordinates, len(parts(form.scheme))),))
+
+
+def windowed(scheme: Any, keys: int) -> Composed:
+    """`scheme + window(keys)`."""
+    if isinstance(scheme, Pattern):
+        raise ValueError(WINDOW_IN_LIST)
+    form = normal_form(scheme)
+    if form.window is not None:
+        raise ValueError("A sum has one window; leave one out.")
+    return dataclasses.replace(form, window=keys)
+
+
+def without_window(scheme: Any) -> Any:
+    """The same under the whole mask."""
+    return _least(dataclasses.replace(normal_form(scheme), window=None))
 
 
 def merge(layer: Any, head: Any) -> Any:
@@ -303,21 +346,21 @@ def spread(scheme: Scheme, positions: Any) -> Any:
     """Positions as hooks want them: a tuple for a chain, where one array serves all parts."""
     if not isinstance(scheme, Chain):
         if isinstance(positions, tuple):
-            raise ValueError(f"A tuple of {len(positions)} positions was given to one scheme; give it one array.")
+            raise ValueError(f"positions is a tuple of {len(positions)}, but there is one scheme; pass one array.")
         return positions
-    given = positions if isinstance(positions, tuple) else (positions,) * len(scheme.parts)
-    if len(given) != len(scheme.parts):
-        raise ValueError(f"{len(given)} positions were given to a sum of {len(scheme.parts)} schemes; give one each.")
-    return tuple(spread(s, p) for s, p in zip(scheme.parts, given, strict=True))
+    count = len(scheme.parts)
+    each = positions if isinstance(positions, tuple) else (positions,) * count
+    if len(each) != count:
+        raise ValueError(f"positions is a tuple of {len(each)}, but the sum has {count} schemes; pass one for each.")
+    return each
 
 
 def imply(scheme: Scheme, index: Any) -> Any:
     """The index as positions: the same number on every axis, and an array for each part of a chain."""
-    if isinstance(scheme, Chain):
-        return tuple(imply(s, index) for s in scheme.parts)
-    return index if scheme.axes == 1 else index[..., None].repeat(scheme.axes, -1)
+    every = tuple(index if s.axes == 1 else index[..., None].repeat(s.axes, -1) for s in parts(scheme))
+    return every if isinstance(scheme, Chain) else every[0]
 
 
 def axes(scheme: Scheme) -> Any:
     """How many numbers a position has; for a chain, of each part."""
-    return tuple(axes(s) for s in scheme.parts) if isinstance(scheme, Chain) else scheme.axes
+    return tuple(s.axes for s in scheme.parts) if isinstance(scheme, Chain) else scheme.axes

@@ -1,4 +1,4 @@
-"""Parameters of a scheme: plain dicts that the caller owns, made here and parted into what layers share and own."""
+"""Parameters of a scheme: plain dicts that the caller owns, made here and split into what layers share and own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from jaxtyping import PRNGKeyArray
 
-from posenc.core.compose import Chain, bare
+from posenc.core.compose import Chain, Composed, normal_form, parts
 from posenc.core.scheme import Dims, Scheme, check_dims
 
 
@@ -17,20 +17,28 @@ def init(scheme: Any, key: PRNGKeyArray, dims: Dims) -> Any:
     """All parameters of one layer: `{"layer": {...}, "heads": {...}}`, the latter with a leading head axis.
 
     A chain has a tuple of those, one for each part. Raises `ValueError` where settings are still open: `posenc.bind`,
-    and `TypeError` for what is no scheme, no random key or no `posenc.Dims`.
+    and `TypeError` for anything but a scheme, one random key and a `posenc.Dims`.
     """
-    scheme = bound(bare(scheme))
+    form = normal_form(scheme)
+    scheme = bound(form.scheme)
     check_dims(dims)
     if not _is_key(key):
         shown = repr(key) if isinstance(key, int) else f"of type {type(key).__name__}"
         raise TypeError(f"key is {shown}; give one random key, such as jax.random.key(0).")
     if isinstance(scheme, Chain):
-        return tuple(
-            init(s, k, dims) for s, k in zip(scheme.parts, jax.random.split(key, len(scheme.parts)), strict=True)
-        )
-    ours, every = jax.random.split(key)
-    heads = jax.vmap(lambda k: scheme.init_head(k, dims))(jax.random.split(every, dims.heads))
-    return {"layer": scheme.init(ours, dims), "heads": heads}
+        return tuple(init(s, k, dims) for s, k in zip(scheme.parts, _keys(form, key), strict=True))
+    for_layer, for_heads = jax.random.split(key)
+    heads = jax.vmap(lambda k: scheme.init_head(k, dims))(jax.random.split(for_heads, dims.heads))
+    return {"layer": scheme.init(for_layer, dims), "heads": heads}
+
+
+def _keys(form: Composed, key: PRNGKeyArray) -> list[PRNGKeyArray]:
+    """A key for each part of a sum. Parts that share a draw of positions split one: so it was when that was a sum of
+    its own within the sum, and the same seed still gives the same parameters."""
+    draws = form.draws
+    outer = [key] if len(draws) == 1 else jax.random.split(key, len(draws))
+    pairs = zip(outer, (len(schemes) for _, schemes in draws), strict=True)
+    return [one for k, count in pairs for one in ([k] if count == 1 else jax.random.split(k, count))]
 
 
 def _is_key(key: Any) -> bool:
@@ -43,10 +51,7 @@ def _is_key(key: Any) -> bool:
 
 def bound(scheme: Scheme) -> Scheme:
     """The scheme itself, if no setting is left open."""
-    for s in scheme.parts if isinstance(scheme, Chain) else (scheme,):
-        if isinstance(s, Chain):
-            bound(s)
-            continue
+    for s in parts(scheme):
         left = [f.name for f in dataclasses.fields(s) if getattr(s, f.name) is None]
         if left:
             name = getattr(s, "name", type(s).__name__)
@@ -56,7 +61,7 @@ def bound(scheme: Scheme) -> Scheme:
 
 def split(scheme: Any, params: Any) -> tuple[Any, Any]:
     """The parameters that all layers share, and those that each layer owns; both of the shape that `init` gives."""
-    scheme = bare(scheme)
+    scheme = normal_form(scheme).scheme
     if isinstance(scheme, Chain):
         pairs = [split(s, p) for s, p in zip(scheme.parts, params, strict=True)]
         return tuple(a for a, _ in pairs), tuple(b for _, b in pairs)

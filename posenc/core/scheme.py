@@ -272,13 +272,13 @@ class Scheme:
         """Whether this scheme has any of these hooks of its own."""
         return any(getattr(type(self), hook) is not getattr(Scheme, hook) for hook in hooks)
 
-    def lookup(self, asked: PyTree, whole: PyTree, rows: Int[Array, " Q"]) -> PyTree:
+    def lookup(self, info: PyTree, whole: PyTree, rows: Int[Array, " Q"]) -> PyTree:
         """What queries are told of themselves where they are rows of a longer sequence of keys.
 
         A contextual scheme saw the keys before them only there, so its word is taken from the keys.
         """
         if not self.contextual:
-            return asked
+            return info
         return jax.tree.map(lambda a: a.at[rows].get(mode="fill"), whole)
 
     def __add__(self, other: Any) -> Any:
@@ -287,9 +287,9 @@ class Scheme:
         return add(self, other)
 
     def __matmul__(self, coordinates: Any) -> Any:
-        from posenc.core.compose import Placed
+        from posenc.core.compose import under
 
-        return Placed(self, coordinates)
+        return under(self, coordinates)
 
 
 def _check_declared(cls: type[Scheme]) -> None:

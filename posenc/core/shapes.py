@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from posenc.core.compose import Chain
+from posenc.core.compose import Chain, parts
 from posenc.core.parameters import init
 from posenc.core.scheme import Dims, Scheme
 
@@ -127,6 +127,4 @@ def _shown(shape: _Shape | None) -> str:
 
 def label(scheme: Scheme) -> str:
     """A scheme's name for messages."""
-    if isinstance(scheme, Chain):
-        return " + ".join(label(s) for s in scheme.parts)
-    return repr(getattr(scheme, "name", type(scheme).__name__))
+    return " + ".join(repr(getattr(s, "name", type(s).__name__)) for s in parts(scheme))

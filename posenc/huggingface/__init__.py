@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.compose import Pattern, Placed, Windowed
+from posenc.core.compose import Composed, Draw, Pattern, normal_form, windowed, without_window
 from posenc.huggingface.layer_types import read_layers, window
 from posenc.huggingface.model_types import (
     FULL,
@@ -116,7 +116,7 @@ def _layer(config: Mapping[str, Any], scheme: Any, label: str) -> Any:
             f"A layer has a window, but sliding_window is {width!r}; it must be a number of keys, and"
             " use_sliding_window must be true where a model has that."
         )
-    return Windowed(scheme, width)
+    return windowed(scheme, width)
 
 
 def _period(layers: list[Any]) -> Any:
@@ -131,11 +131,11 @@ def _plain(scheme: Any) -> Any:
     match scheme:
         case Pattern(layers, None):
             return _period([_plain(s) for s in layers])
-        case Windowed(inner, keys):
-            return Windowed(_plain(inner), keys)
-        case Placed(RoPE() as s, scale) if scale.factor == 1:
+        case Composed(window=int(keys)):
+            return windowed(_plain(without_window(scheme)), keys)
+        case Composed(RoPE() as s, (Draw(scale),)) if scale.factor == 1:
             return s
-        case Placed(RoPE(p=1) as s, scale):
+        case Composed(RoPE(p=1) as s, (Draw(scale),)):
             return PI(scale.factor, s.base, s.layout, s.fraction)
         case LongRoPE(magnitude="yarn", factor=factor):
             return dataclasses.replace(scheme, magnitude=scaling.magnitude(factor))
@@ -152,7 +152,7 @@ def _write(scheme: Any, layers: int | None, kind: str | None, version: int) -> d
     if isinstance(scheme, Pattern) and scheme.input is not None:
         raise ValueError("A config cannot express a scheme added to the input before the layers; give the list alone.")
     period = scheme.layers if isinstance(scheme, Pattern) else (scheme,)
-    windows = {s.keys for s in period if isinstance(s, Windowed)}
+    windows = {keys for s in period if (keys := normal_form(s).window) is not None}
     if len(windows) > 1:
         raise ValueError(f"A config has one sliding_window, and these layers have {sorted(windows)}; give them one.")
     listed = isinstance(scheme, Pattern) or layers is not None
@@ -162,8 +162,8 @@ def _write(scheme: Any, layers: int | None, kind: str | None, version: int) -> d
     if depth < 1 or depth % len(period):
         raise ValueError(f"layers is {layers!r}; it must be a multiple of the period, {len(period)}.")
     every = [period[n % len(period)] for n in range(depth)]
-    inner = [s.scheme if isinstance(s, Windowed) else s for s in every]
-    types = [SLIDING if isinstance(s, Windowed) else FULL for s in every]
+    inner = [without_window(s) for s in every]
+    types = [FULL if normal_form(s).window is None else SLIDING for s in every]
     kind = "llama4_text" if kind is None and any(isinstance(s, Llama4) for s in inner) else kind
     out = {} if kind is None else {"model_type": kind}
     out |= {"num_hidden_layers": depth, "layer_types": types} if listed else {}

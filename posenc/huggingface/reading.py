@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from posenc.coordinates import COORDINATES
-from posenc.core.compose import Placed
+from posenc.core.compose import under
 from posenc.huggingface.model_types import BASES, FRACTIONS, LENGTH, LOCAL, SLIDING, WIDTHS, first, head_size
 from posenc.numerics import scaling
 from posenc.numerics.rotation import Layout
@@ -153,7 +153,7 @@ def _llama3(s: _Set) -> Any:
 def _proportional(s: _Set) -> Any:
     scheme = RoPE(**(s.common | {"fraction": 1.0}), p=s.common["fraction"])
     return (
-        scheme if s.settings.get("factor", 1) == 1 else Placed(scheme, COORDINATES.find("scale")(s.settings["factor"]))
+        scheme if s.settings.get("factor", 1) == 1 else under(scheme, COORDINATES.find("scale")(s.settings["factor"]))
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from posenc.coordinates import COORDINATES
-from posenc.core.compose import Placed
+from posenc.core.compose import normal_form
 from posenc.huggingface.model_types import FRACTIONS, INTERLEAVED, LENGTH, LLAMA4, LOCAL, OLD_NAMES, PARTLY_NOPE
 from posenc.naming import spec
 from posenc.numerics import scaling
@@ -54,12 +54,13 @@ def write_layers(types: list[str], schemes: list[Any], kind: str | None, version
 def write(scheme: Any, kind: str | None, version: int) -> dict[str, Any]:
     """The settings of one scheme, as part of the config of a model of this type."""
     label = spec(scheme)
-    inner = scheme.scheme if isinstance(scheme, Placed) else scheme
+    form = normal_form(scheme)
+    inner, coordinates = form.scheme, [c for c, _ in form.draws if c is not None]
     if type(inner) not in WRITERS:
         known, hint = ", ".join(one.name for one in WRITERS), HINTS.get(getattr(inner, "name", ""), "")
         raise ValueError(f"Hugging Face has no rope_type for {label}; it has one for {known}.{hint}")
     scale = COORDINATES.find("scale")
-    if isinstance(scheme, Placed) and not (type(inner) is RoPE and isinstance(scheme.coordinates, scale)):
+    if coordinates and not (type(inner) is RoPE and isinstance(coordinates[0], scale)):
         raise ValueError(f"A config can express the coordinates 'scale' with 'rope' only, not {label}.")
     if getattr(inner, "original", 0) is None:
         raise ValueError(f"{label} leaves original open; call posenc.bind(scheme, dims) first.")
@@ -95,7 +96,7 @@ Written = tuple[dict[str, Any], dict[str, Any]]
 
 
 def _write_rope(scheme: RoPE, whole: Any) -> Written:
-    factor = whole.coordinates.factor if isinstance(whole, Placed) else 1.0
+    factor = next((c.factor for c, _ in normal_form(whole).draws if c is not None), 1.0)
     if scheme.frequencies == "learned" or (scheme.p != 1 and scheme.fraction != 1):
         raise ValueError(
             f"Hugging Face has no rope_type for {spec(scheme)}; frequencies must be fixed, and p or fraction 1."

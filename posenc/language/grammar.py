@@ -100,7 +100,7 @@ def _tree(node: ast.expr) -> Tree:
                     raise _Refused(f"the setting {k!r} of {name!r} is given twice")
             return Call(name, tuple(_value(a) for a in args), tuple((k.arg, _value(k.value)) for k in keywords))
         case ast.BinOp(left, ast.Add(), right):
-            return Sum(_addends(_tree(left)) + _addends(_tree(right)))
+            return Sum(addends(_tree(left)) + addends(_tree(right)))
         case ast.BinOp(left, ast.MatMult(), right):
             what, where = _tree(left), _tree(right)
             if isinstance(what, At):
@@ -115,7 +115,8 @@ def _tree(node: ast.expr) -> Tree:
     raise _Refused(f"{ast.unparse(node)!r} is neither a name, a call, a sum, `@` nor a list")
 
 
-def _addends(tree: Tree) -> tuple[Tree, ...]:
+def addends(tree: Tree) -> tuple[Tree, ...]:
+    """The parts of a sum; anything else is one."""
     return tree.parts if isinstance(tree, Sum) else (tree,)
 
 

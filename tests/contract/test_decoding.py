@@ -11,7 +11,7 @@ import pytest
 import posenc
 from posenc import Cache, Dims, Window, attend
 from posenc.contract.case import restarted
-from posenc.core.compose import bare
+from posenc.core.compose import normal_form
 from tests.night import by_day
 
 H, G, D, LONG = 4, 2, 8, 60
@@ -90,7 +90,7 @@ def refused(match, act, kind=ValueError):
 def in_a_ring():
     """Schemes that a ring serves, without those that act on the input alone, which attention does not see."""
     for name in posenc.names():
-        scheme = bare(posenc.bind(posenc.parse(name), DIMS))
+        scheme = normal_form(posenc.bind(posenc.parse(name), DIMS)).scheme
         if (
             scheme.reads not in ("row", "heads")
             and not scheme.limits.keys() & {"cache", "reencoded"}

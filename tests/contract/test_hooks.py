@@ -27,7 +27,7 @@ HOOKS = {
     "normalize": "(self, p, s, tile)",
     "value_bias": "(self, p, a, tile)",
     "output": "(self, p, o, info)",
-    "lookup": "(self, asked, whole, rows)",
+    "lookup": "(self, info, whole, rows)",
     "overrides": "(self, *hooks)",
 }
 ATTRIBUTES = {

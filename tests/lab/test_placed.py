@@ -74,7 +74,7 @@ def test_a_sum_that_carries_has_its_row_though_others_do_not_carry():
 @pytest.mark.parametrize("scheme", ["abacus", "rope + abacus(rows=40) + window(3)", "abacus + [rope, nope]"])
 @pytest.mark.parametrize("task", ["addition", "copy(symbols=5)"])
 def test_a_scheme_of_what_a_task_tells_does_not_train_on_the_index(scheme, task):
-    said = "'abacus' reads what a task tells as 'digit', and the index is something else; put @ given('digit') behind"
+    said = "'abacus' reads the coordinates 'digit' of a task, not the index; put @ given('digit') behind"
     with pytest.raises(ValueError, match=re.escape(said)):
         rehearsed(Run(scheme=scheme, task=task, model="decoder", depth=2), Plan())
     with pytest.raises(ValueError, match=re.escape(said)):

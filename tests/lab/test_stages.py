@@ -148,7 +148,7 @@ def position(model, n, *at):
     [
         ("rope + kerple", "kerple", (1,), (), (0, 1, 2, 3)),
         ("kerple", "rope + kerple", (), (1,), (0, 1, 2, 3)),
-        ("rope + (t5 + kerple) @ index", "t5 + kerple", (1, 1), (1,), (0, 1, 2, 3)),
+        ("rope + (t5 + kerple) @ index", "t5 + kerple", (2,), (1,), (0, 1, 2, 3)),
         ("[rope, kerple]", "kerple", (), (), (1, 3)),
         ("kerple", "kerple(weight=True)", (), (), ()),
         ("rope + kerple + kerple", "kerple + kerple", (2,), (1,), (0, 1, 2, 3)),

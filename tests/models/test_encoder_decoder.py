@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.core.compose import bare
+from posenc.core.compose import normal_form
 from posenc.core.scheme import Dims
 from posenc.lab.models import kinds
 from posenc.lab.models.interface import Inputs, Shape, build
@@ -138,7 +138,10 @@ def test_the_order_of_the_source_counts_with_positions_alone(scheme, cross, move
 
 def test_open_settings_are_filled_for_each_side():
     model = made("t5")
-    assert bare(model.reader.layers[0]).bidirectional is True and bare(model.writer.layers[0]).bidirectional is False
+    assert (
+        normal_form(model.reader.layers[0]).scheme.bidirectional is True
+        and normal_form(model.writer.layers[0]).scheme.bidirectional is False
+    )
     tables = [jax.tree.leaves(side.tied.get_value()) for side in (model.reader, model.writer)]
     assert [len(leaves) for leaves in tables] == [1, 1] and (tables[0][0] != tables[1][0]).any()
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from posenc.attention.attend import embed
-from posenc.core.compose import bare
 from posenc.core.scheme import Dims
 from posenc.lab.models.draws import Cut, cut
 from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.parts import normalise
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.train.training import pure
-from posenc.naming import bind, parse, spec
+from posenc.naming import bind, parse
 
 DIMS = Dims(width=16, heads=2, head=8, trained=8, longest=32, causal=False)
 
@@ -37,11 +36,11 @@ def by_hand(model, t):
     tied, segments = model.tied.get_value(), jnp.ones(t.shape, jnp.int32)
     x = model.embedding.get_value()[t]
     if model.input is not None:
-        x = embed(model.input, tied[spec(bare(model.input))], x, segments=segments)
+        x = embed(model.input, tied[tied_name(model.input)], x, segments=segments)
     for period in range(model.periods):
         for scheme, blocks in zip(model.layers, model.blocks, strict=True):
             block = jax.tree.map(lambda a, n=period: a[n], blocks)
-            x = block(x, segments=segments, tied=tied[spec(bare(scheme))])
+            x = block(x, segments=segments, tied=tied[tied_name(scheme)])
     if model.shape.norm == "pre":
         x = normalise(x, model.scale.get_value())
     return x @ model.readout.get_value()

@@ -95,7 +95,7 @@ def test_what_has_no_meaning_is_refused():
         posenc.parse("convit(axes=0)")
     with pytest.raises(ValueError, match="locality=-1.0; it must be above 0"):
         posenc.parse("convit(locality=-1.0)")
-    with pytest.raises(ValueError, match="at most one may make weights of its own"):
+    with pytest.raises(ValueError, match="at most one may replace softmax"):
         posenc.parse("convit + convit")
     q = tokens(3)[0]
     with pytest.raises(ValueError, match="this scheme has 2 axes"):

@@ -258,7 +258,7 @@ def test_penalties_of_others_move_the_shares():
 
 
 def test_of_two_that_make_weights_one_is_refused():
-    with pytest.raises(ValueError, match="at most one may make weights of its own"):
+    with pytest.raises(ValueError, match="at most one may replace softmax"):
         posenc.parse("stick_breaking + stick_breaking(remainder=True)")
 
 

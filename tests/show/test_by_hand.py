@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.core.compose import bare
+from posenc.core.compose import normal_form
 from posenc.lab.explain import by_hand, watched
 from posenc.lab.explain.problem import FORMS, HEAD, TOP, drawn, introduced
 from posenc.lab.explain.steps import number, numbers
@@ -109,7 +109,7 @@ def test_under_a_scheme_attention_equals_the_scheme_s_oracle(name):
         except ValueError as error:
             assert "width" in str(error) or "pair" in str(error), "refused for its sizes and nothing else"
             return
-        problem, hooks, positions = ours.problem, bare(ours.scheme), np.arange(3)
+        problem, hooks, positions = ours.problem, normal_form(ours.scheme).scheme, np.arange(3)
         positions = positions if hooks.axes == 1 else np.stack([positions] * hooks.axes, -1)
         params = jax.tree.map(np.asarray, ours.params)
     if hasattr(oracle, "embed"):

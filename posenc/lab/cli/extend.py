@@ -169,14 +169,14 @@ def imported(text: str) -> Any:
         found = getattr(importlib.import_module(module), name, None)
     if found is None:
         raise ValueError(f"The module {module!r} has no {name!r}; give the class of a scheme.")
-    from posenc.core.compose import bare
+    from posenc.core.compose import normal_form
     from posenc.core.scheme import Scheme
 
     if isinstance(found, type):
         if not issubclass(found, Scheme):
             raise ValueError(f"{text!r} is a class, but no posenc.Scheme; derive it from posenc.Scheme.")
         found = found()
-    bare(found)
+    normal_form(found)
     return found
 
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from posenc.core.compose import Pattern, add, bare, leaves
+from posenc.core.compose import Pattern, add, normal_form, parts
 from posenc.core.scheme import Dims
 from posenc.lab.explain.induced import diagram
 from posenc.lab.explain.problem import Problem
@@ -97,8 +97,9 @@ def _suited(problem: Problem, text: str) -> Solved:
     scheme = posenc.parse(text)
     if isinstance(scheme, Pattern):
         raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
-    _check(problem, text, bare(scheme))
-    if "bidirectional" in bare(scheme).limits and problem.memory is None:
+    plain = normal_form(scheme).scheme
+    _check(problem, text, plain)
+    if "bidirectional" in plain.limits and problem.memory is None:
         problem = dataclasses.replace(problem, causal=True)
     own = problem.query.shape[-1]
     refused: ValueError | None = None
@@ -118,7 +119,7 @@ def _check(problem: Problem, text: str, plain: Any) -> None:
     if problem.memory is not None and "cross" in plain.limits:
         raise ValueError(f"{text} is undefined between two sequences, which --form {problem.form} has; {ONE}.")
     if problem.vector is not None and (
-        any(s.precedence == "first" for s in leaves(plain)) or plain.overrides("query", "key")
+        any(s.precedence == "first" for s in parts(plain)) or plain.overrides("query", "key")
     ):
         raise ValueError(f"{text} acts on q·k, which --form additive does without; {ONE}.")
 

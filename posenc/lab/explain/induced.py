@@ -17,7 +17,7 @@ import numpy as np
 import posenc
 from posenc.catalog import SITES
 from posenc.coordinates import place
-from posenc.core.compose import Chain, Pattern, bare
+from posenc.core.compose import Pattern, layers, normal_form, parts
 from posenc.core.scheme import Dims
 from posenc.lab.spec.run import THEN
 
@@ -53,7 +53,7 @@ def views(text: str, length: int, causal: bool = False, moved: float = 0.0) -> l
     scheme = posenc.parse(text)
     if isinstance(scheme, Pattern):
         raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
-    causal = causal or "bidirectional" in bare(scheme).limits
+    causal = causal or "bidirectional" in normal_form(scheme).scheme.limits
     sizes = {"trained": max(2, length // 2), "longest": length, "causal": causal}  # what lies beyond shows too
     dims = Dims(width=HEADS * HEAD, heads=HEADS, head=HEAD, **sizes)
     with jax.enable_x64(True):
@@ -64,7 +64,7 @@ class _Probe:
     """A scheme with parameters as at the start of training, or moved from there, and tokens to look at."""
 
     def __init__(self, scheme: Any, dims: Dims, length: int, moved: float = 0.0):
-        self.scheme, self.dims, self.length, self.hooks = scheme, dims, length, bare(scheme)
+        self.scheme, self.dims, self.length, self.hooks = scheme, dims, length, normal_form(scheme).scheme
         key = jax.random.key(0)
         draw = np.random.default_rng(0).normal
         start = posenc.init(scheme, key, dims)
@@ -184,13 +184,11 @@ def diagram(text: str) -> str:
     Of a list there is one for what stands before it and for each layer; of schemes in turn, those of the last.
     """
     whole = posenc.parse(text.split(THEN)[-1])
-    schemes = [whole.input, *whole.layers] if isinstance(whole, Pattern) else [whole]
-    return "\n\n".join(_diagram(bare(s)) for s in dict.fromkeys(schemes) if s is not None)
+    return "\n\n".join(_diagram(s) for s in dict.fromkeys(layers(whole)))
 
 
 def _diagram(scheme: Any) -> str:
-    parts = scheme.parts if isinstance(scheme, Chain) else (scheme,)
-    at = {hook: "".join(f"── {part.name} " for part in map(bare, parts) if part.overrides(hook)) for hook in SITES}
+    at = {hook: "".join(f"── {s.name} " for s in parts(scheme) if s.overrides(hook)) for hook in SITES}
     normalize = "its own weights" if at["normalize"] else "softmax"
     query, key = f"query  ── W_q x {at['query']}", f"key    ── W_k x {at['key']}"
     first = max(len(query), len(key))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.core.compose import bare, leaves
+from posenc.core.compose import normal_form, parts
 from posenc.lab.explain.problem import Problem
 from posenc.lab.explain.steps import DIGITS, Matrix, Step, dotted, indexed, number
 from posenc.lab.explain.watched import Additive
@@ -29,7 +29,7 @@ class Solved:
 
     def by(self, *hooks: str) -> str:
         """The schemes that have any of these hooks."""
-        return ", ".join(s.name for s in leaves(self.scheme) if not isinstance(s, Additive) and s.overrides(*hooks))
+        return ", ".join(s.name for s in parts(self.scheme) if not isinstance(s, Additive) and s.overrides(*hooks))
 
 
 def walk(ours: Solved, usual: Solved | None, undivided: dict[str, np.ndarray] | None) -> list[Step]:
@@ -137,7 +137,7 @@ class _Walk:
         working = [f"q{self.n}·{name} = {dotted(q, key)} = {number(s, self.whole(s))}" for key, s, name in labels]
         title = "Scores: every query meets every key, Q Kᵀ"
         yield Step("scores", title, self.pairs("dot", "Q Kᵀ"), working=tuple(working))
-        scale, root = bare(self.ours.scheme).scale(self.d), math.sqrt(self.d)
+        scale, root = normal_form(self.ours.scheme).scheme.scale(self.d), math.sqrt(self.d)
         if math.isclose(scale * root, 1):
             title, by = f"Scale: divide by √d_k = √{self.d} = {number(root, root.is_integer())}", ""
         else:

@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.attention.arguments import placed
 from posenc.attention.attend import attend
 from posenc.attention.encode import encode, finish
 from posenc.attention.kernels import dense
@@ -53,7 +52,7 @@ class Additive(Scheme, name=None):
 
 def positions(scheme: Any, length: int, one: bool = True) -> Any:
     """Positions of a scheme with coordinates; None, the index, for all others."""
-    if not placed(scheme):
+    if not normal_form(scheme).coordinates:
         return None
     if not one:
         raise ValueError("Coordinates are drawn for one sequence; explain this scheme in a form that has one.")

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.core.compose import Pattern, add, bare, leaves
+from posenc.core.compose import Pattern, add, normal_form, parts
 from posenc.core.scheme import Dims, Scheme
 from posenc.lab.models.kinds import Attention
 
@@ -88,7 +88,7 @@ def with_attention(attention: str, scheme: Any, dims: Dims) -> Any:
     if isinstance(scheme, Pattern):
         return Pattern(tuple(with_attention(attention, s, dims) for s in scheme.layers), scheme.input)
     part = PARTS[attention]
-    for s in leaves(scheme) if part.precedence == "first" else ():
+    for s in parts(scheme) if part.precedence == "first" else ():
         if s.precedence == "first" or s.reads == "heads" or s.overrides("query", "key"):
             raise ValueError(
                 f"{s.name!r} acts on the product of queries and keys, which attention={attention!r} does not have; take"
@@ -103,4 +103,4 @@ def query_factor(scheme: Any, composed: Any, dims: Dims) -> float:
     Query weights are drawn smaller where scores are not divided by √d, so that scores start equally large. The kinds of
     attention are to be compared with equal weights instead.
     """
-    return bare(composed).scale(dims.head) / bare(scheme).scale(dims.head)
+    return normal_form(composed).scheme.scale(dims.head) / normal_form(scheme).scheme.scale(dims.head)

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from posenc.core.compose import Chain, bare, leaves
+from posenc.core.compose import Chain, normal_form, parts
+from posenc.lab.models.ends import tied_name
 from posenc.lab.models.transformer import Transformer
 from posenc.naming import spec
 
@@ -77,7 +78,7 @@ def _named(model: Transformer, path: list[Any]) -> list[list[tuple]]:
             return [[("weight", n, *rest)] for n in range(i, depth, period)]
         case ["tied", _, text, *rest]:
             users = {"input": model.input} | {n: model.layers[n % period] for n in range(depth)}
-            users = {user: s for user, s in users.items() if s is not None and spec(bare(s)) == text}
+            users = {user: s for user, s in users.items() if s is not None and tied_name(s) == text}
             part = _part(next(iter(users.values())), rest)
             return [[("shared", user, *part) for user in (*users, "any")]]
     return [[("weight", None, *path)]]
@@ -85,12 +86,9 @@ def _named(model: Transformer, path: list[Any]) -> list[list[tuple]]:
 
 def _part(scheme: Any, path: list[Any]) -> tuple:
     """A plain scheme within a sum, how many equal ones precede it, and the rest of a path to a parameter."""
-    scheme, passed = bare(scheme), []
-    while isinstance(scheme, Chain):
-        n, *path = path
-        passed += [spec(s) for part in scheme.parts[:n] for s in leaves(part)]
-        scheme = bare(scheme.parts[n])
-    return spec(scheme), passed.count(spec(scheme)), *path
+    n, *rest = path if isinstance(normal_form(scheme).scheme, Chain) else (0, *path)
+    names = [spec(s) for s in parts(scheme)]
+    return names[n], names[:n].count(names[n]), *rest
 
 
 def step_name(key: Any) -> Any:

@@ -31,19 +31,19 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from posenc.adapters.multihead import draw
 from posenc.attention.attend import attend
 from posenc.attention.cache import Cache
-from posenc.core.compose import Windowed, bare
+from posenc.core.compose import normal_form, without_window
 from posenc.core.parameters import init, join, split
 from posenc.core.scheme import Dims
 from posenc.core.shapes import label
 from posenc.lab.models.attentions import query_factor, with_attention
 from posenc.lab.models.draws import cut
-from posenc.lab.models.ends import INSIDE
+from posenc.lab.models.ends import INSIDE, tied_name
 from posenc.lab.models.interface import Inputs, Shape, source_inputs
 from posenc.lab.models.layers import attention_arguments
 from posenc.lab.models.parts import Dropout, normalise
 from posenc.lab.models.stack import Stack
 from posenc.lab.models.transformer import Block
-from posenc.naming import bind, parse, spec
+from posenc.naming import bind, parse
 from posenc.nnx import Attention
 
 
@@ -99,9 +99,10 @@ class EncoderDecoder(nnx.Module):
         self.reader = Stack(bind(scheme, full), shape._replace(dims=full, classes=0))
         self.writer = Stack(bind(scheme, causal), shape._replace(dims=causal))
         for s in self.reader.plain:
-            if why := bare(s).limits.get("bidirectional"):
+            hooks = normal_form(s).scheme
+            if why := hooks.limits.get("bidirectional"):
                 raise ValueError(
-                    f"{label(bare(s))} is causal only: {why}; the source is read both ways, so take another scheme."
+                    f"{label(hooks)} is causal only: {why}; the source is read both ways, so take another scheme."
                 )
         kind: Any = shape.model
         plain = tuple(cross_scheme(s, kind.cross) for s in self.reader.plain)
@@ -111,7 +112,7 @@ class EncoderDecoder(nnx.Module):
             return Layer(self.writer.plain[i], plain[i], self.writer.shape, full, rngs=rngs)
 
         def shared(rngs: Any) -> dict[str, Any]:
-            every = {spec(bare(s)): bare(s) for s in self.across}
+            every = {tied_name(s): s for s in self.across}
             return {name: split(s, init(s, rngs.params(), full))[0] for name, s in every.items()}
 
         reads = self.reader.builders(lambda i, rngs: Block(self.reader.plain[i], self.reader.shape, rngs=rngs))
@@ -159,13 +160,13 @@ class EncoderDecoder(nnx.Module):
         queries = attention_arguments(s, n, inputs, key, train=train, new=new)
         source = attention_arguments(s, n, *source_inputs(inputs, key), train=train)
         keys = {f"key_{name}": a for name, a in source.items()}
-        return {"tied": self.tied.get_value()[spec(bare(s))], "key_x": memory, **queries, **keys}
+        return {"tied": self.tied.get_value()[tied_name(s)], "key_x": memory, **queries, **keys}
 
 
 def cross_scheme(scheme: Any, cross: str) -> Any:
     """The scheme of a layer's cross attention: none, or with "same" that of the layer, where it is defined."""
-    scheme = scheme.scheme if isinstance(scheme, Windowed) else scheme
-    plain = bare(scheme)
+    scheme = without_window(scheme)
+    plain = normal_form(scheme).scheme
     if cross == "nope" or not plain.overrides(*INSIDE):
         return parse("nope")
     if "cross" in plain.limits:

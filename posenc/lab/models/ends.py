@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from posenc.attention.attend import embed
 from posenc.coordinates import place
-from posenc.core.compose import Pattern, Windowed, bare, leaves
+from posenc.core.compose import Pattern, normal_form, parts
 from posenc.core.parameters import init, split
 from posenc.lab.models.interface import Inputs, Shape, coordinate_inputs
 from posenc.lab.models.parts import dropout
@@ -32,7 +32,7 @@ class Ends(nnx.Module):
         """Builds the parameters that layers share, the embedding, the readout of `features`, and those of the stem."""
         shape, width = self.shape, self.shape.dims.width
         features = width if features is None else features
-        every = {spec(bare(s)): bare(s) for s in (self.input, *schemes) if s is not None}
+        every = {tied_name(s): s for s in (self.input, *schemes) if s is not None}
         tied = {name: split(s, init(s, rngs.params(), shape.dims))[0] for name, s in every.items()}
         readout = rngs.params.normal((features, shape.classes)) * features**-0.5
         # not unit normal: tokens would drown positions in learned tables, which start at 0.02
@@ -53,7 +53,7 @@ class Ends(nnx.Module):
             params, causal = self.stem.get_value(), self.shape.dims.causal
             x = jax.vmap(lambda x, s: self.shape.stem(params, x, s, causal))(x, segments)
         if self.input is not None:
-            shared = self.tied.get_value()[spec(bare(self.input))]
+            shared = self.tied.get_value()[tied_name(self.input)]
             positions = place(self.input, key, coordinate_inputs(inputs), train=train)
             x = embed(self.input, shared, x, positions=positions, segments=segments)
         return dropout(self.shape.dropout, key, train).at("embedding")(x)
@@ -64,13 +64,18 @@ class Ends(nnx.Module):
         return logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
 
 
+def tied_name(scheme: Any) -> str:
+    """The name of the parameters that layers of a scheme share; coordinates and windows have none."""
+    return spec(normal_form(scheme).scheme)
+
+
 def only_input(scheme: Any, shape: Shape) -> Any:
     """The scheme, if it acts on the input alone; raises `ValueError` for others, since this model has no attention."""
     name = shape.model.name
-    if isinstance(scheme, Pattern | Windowed):
+    if isinstance(scheme, Pattern) or normal_form(scheme).window is not None:
         what = "list of layers' schemes" if isinstance(scheme, Pattern) else "window"
         raise ValueError(f"{name!r} has no attention that a {what} could act in; take scheme=nope, or learned.")
-    for s in leaves(scheme):
+    for s in parts(scheme):
         if s.overrides(*INSIDE):
             raise ValueError(
                 f"{name!r} has no attention that {s.name!r} could act in; take scheme=nope, or one that acts on the"

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from posenc.attention.cache import Cache
 from posenc.coordinates import place
-from posenc.core.compose import Pattern, Windowed, axes, bare
+from posenc.core.compose import Pattern, axes, normal_form, spread
 from posenc.core.distances import drawn
 from posenc.core.masks import Window
 from posenc.lab.models.interface import Inputs, coordinate_inputs
@@ -96,14 +96,16 @@ def slice_positions(scheme: Any, positions: Any, first: int | Int[Array, ""], ne
         a = jnp.asarray(a)
         return jax.lax.dynamic_slice_in_dim(a, first, new, a.ndim - (1 if many == 1 else 2))
 
-    return one(positions, axes(bare(scheme)))
+    plain = normal_form(scheme).scheme
+    return one(spread(plain, positions), axes(plain))
 
 
 def empty_caches(
     scheme: Any, attention: Any, positions: Any, *, batch: int, length: int, most: int, dtype: Any, tied: Any
 ) -> Cache:
     """Empty caches for one layer of the period, stacked as its blocks are; a ring where a window forgets old keys."""
-    plain, left = bare(scheme), scheme.narrow(Window(None, 0)).left if isinstance(scheme, Windowed) else None
+    form = normal_form(scheme)
+    plain, left = form.scheme, form.narrow(Window(None, 0)).left
     keeps = left is None or "reencoded" in plain.limits or plain.reads in ("row", "heads")
     capacity = length if keeps else min(length, left + most)
     kind = jnp.result_type(*jax.tree.leaves(positions)) if jax.tree.leaves(positions) else jnp.int32

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from posenc.attention.cache import Cache
 from posenc.coordinates import place
-from posenc.core.compose import Pattern, bare
+from posenc.core.compose import Pattern
 from posenc.lab.models.attentions import with_attention
 from posenc.lab.models.draws import Build
 from posenc.lab.models.ends import Ends
@@ -25,7 +25,6 @@ from posenc.lab.models.layers import (
     slice_tokens,
 )
 from posenc.lab.models.parts import dropout, normalise
-from posenc.naming import spec
 
 
 def self_attention_layer(
@@ -63,7 +62,7 @@ class Stack(Ends):
 
     def shared(self, i: int) -> Any:
         """The parameters of the i-th scheme of a period that all layers share."""
-        return self.tied.get_value()[spec(bare(self.layers[i]))]
+        return self.tied.get_value()[tied_name(self.layers[i])]
 
     def caches(self, inputs: Inputs, key: PRNGKeyArray, most: int) -> tuple[Cache, ...]:
         """Empty caches for the layers of a period, when a call adds at most `most` tokens."""

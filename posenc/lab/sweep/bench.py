@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 import posenc
 from posenc.attention.kernels import KERNELS, choose, serves
-from posenc.core.compose import bare
+from posenc.core.compose import normal_form
 from posenc.lab.sweep.timing import alternated, noisy
 from posenc.lab.train.device import memory
 
@@ -60,8 +60,9 @@ def measure(
     A program that takes more than half of the machine's memory is not run, and has no seconds.
     """
     scheme, params, inputs = _problem(text, length, heads, head, dtype)
-    usual = choose(bare(scheme), "auto", inputs[0], length)
-    able, have = serves(bare(scheme)), memory()
+    hooks = normal_form(scheme).scheme
+    usual = choose(hooks, "auto", inputs[0], length)
+    able, have = serves(hooks), memory()
     asked = [(kernel, kind) for kind in passes for kernel in kernels if not able.get(kernel)]
     programs = {key: _compiled(scheme, params, inputs, *key) for key in asked}
     need = {key: program.memory_analysis().temp_size_in_bytes for key, program in programs.items()}
@@ -86,7 +87,7 @@ def scratch(text: str, length: int, kernel: str, passes: str, heads: int = 8, he
 
 def refused(text: str) -> dict[str, str]:
     """The kernels that do not serve a scheme, and why."""
-    return {k: why for k, why in serves(bare(posenc.parse(text))).items() if why}
+    return {k: why for k, why in serves(normal_form(posenc.parse(text)).scheme).items() if why}
 
 
 def in_turn(goes: Sequence[Callable[[], Any]], rounds: int) -> list[list[float]]:

@@ -11,9 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc.attention.arguments import placed
 from posenc.coordinates import check_reach
-from posenc.core.compose import Chain, Pattern, Placed, Windowed, bare
+from posenc.core.compose import Pattern, layers, normal_form
 from posenc.lab.models import attentions, kinds, stems
 from posenc.lab.models.interface import coordinate_inputs, inputs
 from posenc.lab.spec.experiment import Experiment
@@ -109,7 +108,7 @@ def _check_draws(resolved: ResolvedRun, longest: int) -> None:
 
     What a task offers may differ from row to row, as a sum does in length, so many rows are looked at.
     """
-    if not any(map(placed, train.parts(resolved.scheme))):
+    if not any(normal_form(s).coordinates for s in layers(resolved.scheme)):
         return
     scheme = bind(resolved.scheme, resolved.shape.dims)  # a model that binds its own schemes leaves this one open
     for n, training in ((resolved.run.length, True), (longest, resolved.run.evaluation == "as_trained")):
@@ -200,7 +199,8 @@ def shortest(text: str) -> str:
 
 def family(scheme: Any) -> str:
     """Whose colour a scheme takes; a pattern takes its first layer's."""
-    return bare(scheme.layers[0] if isinstance(scheme, Pattern) else scheme).family
+    first = scheme.layers[0] if isinstance(scheme, Pattern) else scheme
+    return normal_form(first).scheme.family
 
 
 def planned_run(run: Mapping[str, Any]) -> ResolvedRun:
@@ -214,13 +214,9 @@ def planned_run(run: Mapping[str, Any]) -> ResolvedRun:
 
 
 def _parts(scheme: Any) -> list[Any]:
-    if isinstance(scheme, Pattern):
-        return [p for s in (scheme.input, *scheme.layers) if s is not None for p in _parts(s)]
-    if isinstance(scheme, Chain):
-        return [p for s in scheme.parts for p in _parts(s)]
-    if isinstance(scheme, Placed):
-        return [*_parts(scheme.scheme), scheme.coordinates]
-    return _parts(scheme.scheme) if isinstance(scheme, Windowed) else [scheme]
+    """Every plain scheme, and every kind of coordinates behind those that it serves."""
+    draws = [draw for layer in layers(scheme) for draw in normal_form(layer).draws]
+    return [part for coordinates, schemes in draws for part in (*schemes, *([coordinates] if coordinates else []))]
 
 
 def _forward(resolved: ResolvedRun, size: int, before: State | None) -> tuple[State, Any]:

@@ -19,9 +19,8 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from posenc.attention.arguments import placed
-from posenc.coordinates import check_told
-from posenc.core.compose import Pattern, bare, leaves
+from posenc.coordinates import check_index
+from posenc.core.compose import layers, normal_form, parts
 from posenc.core.scheme import Dims
 from posenc.core.shapes import label
 from posenc.lab.models import attentions, kinds, stems
@@ -85,7 +84,7 @@ def resolve(run: Run) -> ResolvedRun:
         causal=causal,
     )
     scheme, stem = parse(run.scheme), stems.parse(run.stem)
-    check_told(scheme)
+    check_index(scheme)
     scheme = scheme if run.kind.binds else bind(scheme, dims)
     if run.kind.attends:
         (_check_behind if causal else _check_direction)(scheme, run)
@@ -118,7 +117,7 @@ def check_model(run: Run, task: Task) -> bool:
 
 def _check_direction(scheme: Any, run: Run) -> None:
     """Refuse a scheme that cannot see the future where a model shows it."""
-    for one in (bare(layer) for layer in parts(scheme)):
+    for one in (normal_form(layer).scheme for layer in layers(scheme)):
         if why := one.limits.get("bidirectional"):
             raise ValueError(
                 f"{label(one)} is causal only: {why}; but model={run.model!r} is bidirectional; take"
@@ -128,7 +127,7 @@ def _check_direction(scheme: Any, run: Run) -> None:
 
 def _check_behind(scheme: Any, run: Run) -> None:
     """Refuse parameters for keys that a model never shows: nobody would train them."""
-    for one in (leaf for layer in parts(scheme) for leaf in leaves(layer)):
+    for one in (plain for layer in layers(scheme) for plain in parts(layer)):
         if getattr(one, "bidirectional", None):
             raise ValueError(
                 f"{label(one)} has bidirectional=True, for keys after the query too, but model={run.model!r} shows"
@@ -225,11 +224,6 @@ def evaluate(
     return jax.lax.map(at, (sizes, chosen))
 
 
-def parts(scheme: Any) -> tuple[Any, ...]:
-    """The schemes of a model: that of its input and those of its layers."""
-    return tuple(s for s in (scheme.input, *scheme.layers) if s) if isinstance(scheme, Pattern) else (scheme,)
-
-
 class Program(NamedTuple):
     """The three compiled functions of a stage, over lanes."""
 
@@ -285,7 +279,7 @@ def examined(
     batch = resolved.task.sample(key, n, batch=rows, n_max=n_max)
     length = batch.tokens.shape[1]
     most = max(1, SCORES // (length * max(resolved.run.kind.pairs(resolved.run) * length, resolved.task.classes)))
-    if any(map(placed, parts(resolved.scheme))):
+    if any(normal_form(s).coordinates for s in layers(resolved.scheme)):
         most = min(most, max(1, rows // DRAWS))
     each = max(d for d in range(1, rows + 1) if rows % d == 0 and d <= most)
 

@@ -43,7 +43,8 @@ def _positions(scheme, args, given, draws):
     """Positions of every sequence under their draws; in evaluation they come from `place` and use none."""
     if not args["training"]:
         return posenc.place(scheme, jax.random.key(0), given)
-    one, axes = scheme.coordinates, [given[name] for name in scheme.coordinates.which] or [given["index"]]
+    one = scheme.coordinates[0].coordinates
+    axes = [given[name] for name in one.which] or [given["index"]]
     p = one.delta * jnp.stack(axes, -1).astype(jnp.float32)
     p, apart = one.centered(p, jnp.ones((len(p), 1), bool))
     return jnp.stack([one.moved(p, apart, *draw)[:, slice(None) if one.which else 0] for draw in draws])
@@ -67,7 +68,7 @@ def _cape(args, a) -> Iterator[Check]:
         (shift[None, :], own[:, None], scale[0])
         for shift, own, scale in zip(a["global_shift"], a["local_shift"], a["log_scale"], strict=True)
     ]
-    yield Check("draws outside their bounds", _outside(scheme.coordinates, draws), np.zeros(6, bool), 0)
+    yield Check("draws outside their bounds", _outside(scheme.coordinates[0].coordinates, draws), np.zeros(6, bool), 0)
     positions = _positions(scheme, args, given, draws)
     yield Check("out", _embed(scheme, a["x"], positions), a["out"], 1e-5 if np.abs(positions).max() < 100 else 5e-5)
 
@@ -81,7 +82,7 @@ def _cape_2d(args, a) -> Iterator[Check]:
         (np.array([[x, y]]), np.zeros((row.size, 2), np.float32), np.log(scale))
         for x, y, scale in zip(*(a[name].reshape(-1) for name in ("shift_x", "shift_y", "scale")), strict=True)
     ]
-    yield Check("draws outside their bounds", _outside(scheme.coordinates, draws), np.zeros(6, bool), 0)
+    yield Check("draws outside their bounds", _outside(scheme.coordinates[0].coordinates, draws), np.zeros(6, bool), 0)
     x = a["x"].reshape(args["batch"], -1, args["dim"])
     ours = _embed(scheme, x, _positions(scheme, args, given, draws)).reshape(a["out"].shape)
     yield Check("out", ours, a["out"], 1e-5)

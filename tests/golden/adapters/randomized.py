@@ -78,7 +78,11 @@ def _relative(args, a) -> Iterator[Check]:
     relative = scheme("transformer_xl(form='scored')", width=heads * d)
 
     def logits(q, k, version):
-        mine = posenc.parse(f"nope @ random_sorted({limit}, over='distances', version={version!r})").coordinates
+        mine = (
+            posenc.parse(f"nope @ random_sorted({limit}, over='distances', version={version!r})")
+            .coordinates[0]
+            .coordinates
+        )
         drawn = mine.versioned(Distances(jnp.asarray(past), jnp.asarray(future)))
         distance = -drawn.between(index, index)
 
