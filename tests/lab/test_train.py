@@ -9,6 +9,7 @@ import pytest
 
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.spec.run import Knobs, Plan, Run
+from posenc.lab.sweep import plan
 from posenc.lab.sweep.plan import evaluated
 from posenc.lab.train import training
 from posenc.lab.train.lanes import How, arrangement, stack
@@ -305,3 +306,13 @@ def test_a_cell_that_cannot_run_is_refused_before_anything_trains(change, says):
 
     with pytest.raises(ValueError, match=says):
         rehearsed(dataclasses.replace(RUN, **change), Plan(sizes=SIZES))
+
+
+@pytest.mark.parametrize(
+    ("task", "usual"),
+    [("copy", "decoder"), ("reverse_string", "encoder"), ("before", "encoder"), ("s2s_copy", "encoder_decoder")],
+)
+def test_a_run_without_a_model_takes_the_one_that_its_task_allows(task, usual):
+    open, named = (resolve(Run(task=task, model=model, length=8, scheme="nope")) for model in (None, usual))
+    assert open.run.model == usual and open == named
+    assert plan.identity(open, Knobs(), 5) == plan.identity(named, Knobs(), 5)

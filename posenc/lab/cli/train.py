@@ -21,6 +21,7 @@ from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import EVIDENCE, PRESETS
 from posenc.lab.spec.run import Plan, Run
+from posenc.lab.spec.suites import usual_model
 from posenc.lab.store import disk
 
 
@@ -137,9 +138,12 @@ def tell_suites(asked: Experiment, stream: TextIO) -> None:
     """Say how each task of a suite trains, as nobody has said all of it."""
     if not asked.suites:
         return
+    from posenc.lab.tasks import parse
+
     together: dict[str, dict[str, None]] = {}
     for run in asked.runs:
-        together.setdefault(f"{run.model}, length {run.length}", {})[run.task] = None
+        model = run.model or usual_model(parse(run.task))
+        together.setdefault(f"{model}, length {run.length}", {})[run.task] = None
     has = {n: dict.fromkeys(str(getattr(run, n)) for run in asked.runs) for n in ("batch", "width", "depth", "heads")}
     plan = {"steps": asked.plan.steps, "lr": ",".join(map(str, asked.plan.lr)), "seeds": len(asked.plan.seeds)}
     shared = ", ".join(f"{n}={v}" for n, v in {**plan, **{n: ",".join(values) for n, values in has.items()}}.items())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Collection, Iterable
 from typing import Any, ClassVar, Literal, dataclass_transform
 
 from posenc.language import grammar
@@ -68,6 +69,19 @@ class Model:
         if not self.attends:
             return 0
         return run.width if run.attention == "additive" else run.heads
+
+
+USUAL = "encoder"
+
+
+def usual(directions: Collection[str], source: bool) -> str:
+    """The model of a run that names none, by what its task allows. All of them use the same settings."""
+    return "encoder_decoder" if source else USUAL if "bidirectional" in directions else "decoder"
+
+
+def likeliest(names: Iterable[str]) -> list[str]:
+    """Names of models in the order in which a message offers them: those with attention first."""
+    return sorted(names, key=lambda name: ("attention" not in MODELS.find(name.partition("(")[0]).reads, name))
 
 
 OPTIONAL = {"heads": 4, "hidden": None, "norm": "pre", "attention": "scaled_dot"}

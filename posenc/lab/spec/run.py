@@ -31,8 +31,9 @@ class Run:
     """What is learned, as a text: "token_k_back(k=3)"; where several may stand, "suite:probes"; `posenc list tasks`."""
     scheme: str = "rope"
     """Where position enters, as a text: "rope + alibi", "[rope, nope]"; `posenc list`."""
-    model: str = "encoder"
-    """What is trained, as a text: "encoder", "decoder", "lstm(bidirectional=True)"; `posenc list models`."""
+    model: str | None = None
+    """What is trained, as a text: "encoder", "decoder", "lstm(bidirectional=True)"; `posenc list models`. Unless given,
+    an encoder; a decoder where the task is causal, an encoder_decoder where it has a source."""
     width: int = 64
     """Features of the residual stream."""
     depth: int = 2
@@ -98,7 +99,7 @@ class Run:
     @property
     def kind(self) -> kinds.Model:
         """What the model is, by its name."""
-        return kinds.parse(self.model)
+        return kinds.parse(self.model or kinds.USUAL)
 
     @property
     def goes_on(self) -> tuple[float, str]:
@@ -115,10 +116,11 @@ class Run:
         grammar.read(scheme)
         return part, scheme.strip()
 
-    def filled(self, smallest: int) -> Run:
-        """The same run with nothing left open, for a task whose smallest legal size is `smallest`."""
+    def filled(self, smallest: int, model: str = kinds.USUAL) -> Run:
+        """The same run with nothing left open, for a task with this smallest legal size and this usual model."""
         return dataclasses.replace(
             self,
+            model=self.model or model,
             hidden=self.hidden or (4 * self.width if "hidden" in self.kind.reads else None),
             shortest=self.shortest or smallest,
             longest=self.longest or 4 * self.length,

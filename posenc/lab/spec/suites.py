@@ -12,10 +12,14 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from posenc.lab.models import kinds
 from posenc.lab.spec import settings
 from posenc.lab.spec.run import Plan, Run
+
+if TYPE_CHECKING:
+    from posenc.lab.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,13 @@ class Suite:
         """What it says of a run of one of its tasks: the length with which that was published, and its own."""
         from posenc.lab import tasks
 
-        return {"length": tasks.parse(task).sizes.train[1], **self.run, **self.apart.get(task, {})}
+        one = tasks.parse(task)
+        return {"model": usual_model(one), "length": one.sizes.train[1], **self.run, **self.apart.get(task, {})}
+
+
+def usual_model(task: Task) -> str:
+    """The model of a run on this task that names none."""
+    return kinds.usual(task.directions, task.layout.value == "seq2seq")
 
 
 def named(values: Iterable[Any]) -> tuple[Suite, ...]:

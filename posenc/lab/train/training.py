@@ -27,6 +27,7 @@ from posenc.lab.models import attentions, kinds, stems
 from posenc.lab.models.carry import carried
 from posenc.lab.models.interface import Shape, build, inputs
 from posenc.lab.spec.run import Knobs, Run
+from posenc.lab.spec.suites import usual_model
 from posenc.lab.tasks import Layout, Task
 from posenc.lab.tasks import parse as parse_task
 from posenc.lab.tasks.measure import by_row, evaluation_key, hits, positions_key, train_key, validation_key
@@ -71,7 +72,7 @@ class ResolvedRun(NamedTuple):
 def resolve(run: Run) -> ResolvedRun:
     """The task and scheme of a run, bound to its sizes, and the run with nothing left open. Refuses what cannot be."""
     task = parse_task(run.task)
-    run = run.filled(task.sizes.upto(run.length, run.shortest).train[0])
+    run = run.filled(task.sizes.upto(run.length, run.shortest).train[0], usual_model(task))
     causal = check_model(run, task)
     for n in (run.shortest, run.length):
         task.check_size(n)
@@ -97,7 +98,8 @@ def check_model(run: Run, task: Task) -> bool:
     """Whether a token sees only what stands before it and itself. Refuses a model that cannot do the task."""
     kind, source = run.kind, task.layout is Layout.SEQ2SEQ
     if bool(kind.source) < source or (kind.source == "always") > source:
-        others = ", ".join(name for name in kinds.MODELS.names() if bool(kinds.MODELS.find(name).source) == source)
+        fit = (name for name in kinds.MODELS.names() if bool(kinds.MODELS.find(name).source) == source)
+        others = ", ".join(kinds.likeliest(fit))
         has, reads = ("a", "reads none") if source else ("no", "needs one")
         raise ValueError(f"The task {run.task!r} has {has} source, but model={run.model!r} {reads}; take {others}.")
     causal = kind.causal or source  # what is written after a source is written from left to right
@@ -139,7 +141,7 @@ def _models(causal: bool) -> str:
     """The models that see only what stands before, or those that see both ways, of those that need no source."""
     kept = (name for name in kinds.MODELS.names() if kinds.MODELS.find(name).source != "always")
     texts = (f"{n}(bidirectional={not causal})" if "bidirectional" in vars(kinds.parse(n)) else n for n in kept)
-    return ", ".join(kinds.spec(model) for model in map(kinds.parse, texts) if model.causal == causal)
+    return ", ".join(kinds.likeliest(kinds.spec(m) for m in map(kinds.parse, texts) if m.causal == causal))
 
 
 def stages(resolved: ResolvedRun, steps: int) -> list[tuple[ResolvedRun, int]]:
