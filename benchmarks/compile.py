@@ -62,10 +62,10 @@ def compiling() -> tuple[float, float]:
     jax.config.update("jax_num_cpu_devices", 2)
     from benchmarks.sweep import STEPS, cell
     from posenc.lab.spec.run import Knobs
-    from posenc.lab.train.lanes import How, stack
+    from posenc.lab.train.lanes import Arrangement, stack
     from posenc.lab.train.training import program
 
-    how = How("map", 2)
+    how = Arrangement("map", 2)
     run = program(cell(128, 4), STEPS, 1, (40,), how)
     lane = stack([Knobs(jnp.uint32(n), *map(jnp.float32, Knobs()[1:])) for n in range(2)], how)
     began = time.perf_counter()

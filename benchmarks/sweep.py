@@ -47,10 +47,10 @@ def lanes_of(
     import jax.numpy as jnp
 
     from posenc.lab.spec.run import Knobs
-    from posenc.lab.train.lanes import How, stack
+    from posenc.lab.train.lanes import Arrangement, stack
     from posenc.lab.train.training import program
 
-    how = How(inside, devices)
+    how = Arrangement(inside, devices)
     knobs = [Knobs(jnp.uint32(n), *map(jnp.float32, Knobs()[1:])) for n in range(trials)]
     run = program(cell(batch, buckets), steps, 1, (40,), how)
     lane = stack(knobs, how)

@@ -28,7 +28,7 @@ from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.sweep.bench import in_turn
 from posenc.lab.tasks.measure import train_key
-from posenc.lab.train.lanes import How, stack
+from posenc.lab.train.lanes import Arrangement, stack
 from posenc.lab.train.training import ResolvedRun, program, resolve, size_at
 
 BAR = 0.05
@@ -78,7 +78,7 @@ def drawn(cell: ResolvedRun, seed: Array, n: Array) -> tuple[Inputs, Array, Arra
 
 def measure(cell: ResolvedRun, rounds: int) -> Cost:
     """Both programs of one task, in turn."""
-    how = How("map", 1)
+    how = Arrangement("map", 1)
     lane = stack([Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:]))], how)
     whole = program(cell, STEPS, 1, (cell.run.length,), how)
     seed, steps, span = lane.seed[0], jnp.arange(BATCHES, dtype=jnp.int32), (jnp.int32(0), jnp.int32(100))

@@ -60,7 +60,7 @@ def _build(tree: grammar.Tree) -> Any:
             raise ValueError(ALONE)
         case grammar.Call():
             return SCHEMES.make(tree)
-        case grammar.At(what, where):
+        case grammar.Located(what, where):
             return under(_build(what), COORDINATES.make(where))
         case grammar.Period(layers):
             return Pattern(tuple(_build(layer) for layer in layers))
@@ -104,7 +104,7 @@ def _tree(scheme: Any, named: Any = call) -> grammar.Tree:
 def _drawn(coordinates: Coordinates | None, schemes: tuple[Scheme, ...], named: Any) -> list[grammar.Tree]:
     """The addends of a sum that share one draw of coordinates."""
     each = [named(s, s.name) for s in schemes]
-    return each if coordinates is None else [grammar.At(_sum(*each), named(coordinates, coordinates.name))]
+    return each if coordinates is None else [grammar.Located(_sum(*each), named(coordinates, coordinates.name))]
 
 
 def _sum(*addends: grammar.Tree) -> grammar.Tree:

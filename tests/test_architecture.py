@@ -151,3 +151,17 @@ def test_files_are_short():
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in ROOT.rglob("*.py")}
     assert statistics.median(lengths.values()) < 120
     assert not {path.name: n for path, n in lengths.items() if n > 400}
+
+
+FACES = {"posenc.nnx", "posenc.linen", "posenc.equinox"}
+"""They give one thing under the same name, each to its framework."""
+
+
+def test_no_two_classes_share_a_name():
+    where: dict[str, list[str]] = {}
+    for name in modules():
+        for node in ast.walk(tree(name)):
+            if isinstance(node, ast.ClassDef) and name not in FACES:
+                where.setdefault(node.name, []).append(name)
+    assert len(where) > 100
+    assert not {name: places for name, places in where.items() if len(places) > 1}

@@ -20,7 +20,7 @@ from posenc.core.compose import axes, imply, normal_form, parts, pick, spread
 from posenc.core.masks import Mask, window
 from posenc.core.parameters import bound, init
 from posenc.core.scheme import At, Dims, Scheme
-from posenc.core.shapes import Sizes, check_params, label, plain
+from posenc.core.shapes import KnownSizes, check_params, label, plain
 
 Heads = Float[Array, "L H d"]
 
@@ -106,7 +106,7 @@ def process_heads(
             raise ValueError(f"process_heads serves self-attention; keys are {key.shape}, queries {query.shape}.")
         admission.check_distances(hooks, positions, True)
         own = _made(hooks, params, heads, head)
-        check_params(hooks, own, Sizes(heads=heads, head=head, key_heads=heads))
+        check_params(hooks, own, KnownSizes(heads=heads, head=head, key_heads=heads))
         given = arguments.tokens("positions", positions, (), length, axes(hooks), False)
         admission.admit(hooks, pick(own, "layer"), Tokens(query, key, value, positions=given), 0, False)
         return _through(hooks, own, query, key, value, given)

@@ -20,7 +20,7 @@ from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, ranks
 from posenc.core.compose import axes, normal_form, pick
 from posenc.core.masks import Mask
 from posenc.core.parameters import bound
-from posenc.core.shapes import Sizes, check_params, plain
+from posenc.core.shapes import KnownSizes, check_params, plain
 
 
 def attend(
@@ -98,7 +98,7 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     scheme, x, params = bound(form.scheme), arguments.array("x", x), plain(params)
     if x.ndim < 2 or not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"x is {x.dtype} of the shape {x.shape}; it is floating numbers, [..., length, width].")
-    check_params(scheme, params, Sizes(width=x.shape[-1]), shared=True)
+    check_params(scheme, params, KnownSizes(width=x.shape[-1]), shared=True)
     if not scheme.overrides("embed") or not x.size:
         return x
     lead, length, p = x.shape[:-2], x.shape[-2], jax.tree.map(jnp.asarray, pick(params, "layer"))

@@ -21,7 +21,7 @@ from posenc.core.compose import imply, normal_form, pick
 from posenc.core.masks import Window, documents, since_start, whole
 from posenc.core.parameters import bound
 from posenc.core.scheme import At, Dims, Scheme, check_dims
-from posenc.core.shapes import Sizes, check_params, label, plain
+from posenc.core.shapes import KnownSizes, check_params, label, plain
 
 
 class Cache(NamedTuple):
@@ -74,7 +74,7 @@ class Cache(NamedTuple):
         form, params = normal_form(scheme), plain(params)
         scheme = bound(form.scheme)
         check_dims(dims)
-        check_params(scheme, params, Sizes(dims.width, dims.heads, dims.head, dims.key_heads))
+        check_params(scheme, params, KnownSizes(dims.width, dims.heads, dims.head, dims.key_heads))
         dtype, positions = _kind("dtype", dtype, jnp.floating), _kind("positions", positions, jnp.number)
         if why := scheme.limits.get("cache"):
             raise ValueError(f"{label(scheme)} has no cache: {why}; run the whole sequence at each step.")

@@ -14,7 +14,7 @@ from posenc.attention.tokens import Tokens
 from posenc.core.compose import normal_form, pick
 from posenc.core.masks import Mask, window
 from posenc.core.parameters import bound
-from posenc.core.shapes import Sizes, check_params, plain
+from posenc.core.shapes import KnownSizes, check_params, plain
 
 
 def prepare(
@@ -33,7 +33,7 @@ def prepare(
     admission.check_distances(scheme, t.positions, one and cache is None and t.key_positions is None)
     t = arguments.check_tokens(t, scheme, query_start, cache is not None)
     width = None if t.x is None else t.x.shape[-1]
-    check_params(scheme, params, Sizes(width, *t.q.shape[-2:], t.k.shape[-2]))
+    check_params(scheme, params, KnownSizes(width, *t.q.shape[-2:], t.k.shape[-2]))
     if cache is not None:
         kernel = admission.check_cache(scheme, params, cache, t, look, query_start, kernel)
     start = cache.length if cache is not None else 0 if query_start is None else query_start

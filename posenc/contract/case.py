@@ -32,7 +32,7 @@ DOCUMENTS = np.array([1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3], np.int32)
 PADDED = np.array([0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1], np.int32)
 
 
-class Inputs(NamedTuple):
+class CaseInputs(NamedTuple):
     """Features of tokens, and what is added to the queries, keys and values made from them."""
 
     x: Float[Array, "*batch L width"]
@@ -51,7 +51,7 @@ class Case:
         rng = np.random.default_rng(1)
         draw = lambda *shape: rng.normal(size=shape)  # noqa: E731
         size = LONGEST, dims.heads, dims.head
-        self.long = Inputs(draw(LONGEST, dims.width), *(draw(*size) / 2 for _ in range(3)))
+        self.long = CaseInputs(draw(LONGEST, dims.width), *(draw(*size) / 2 for _ in range(3)))
         self.weights = draw(3, dims.width, dims.heads * dims.head) * dims.width**-0.5
         self.inputs = self.take(LENGTH)
         self.index = np.arange(LENGTH, dtype=np.int32)
@@ -73,7 +73,7 @@ class Case:
 
         return jax.tree.map(moved, start)
 
-    def take(self, stop: int, start: int = 0) -> Inputs:
+    def take(self, stop: int, start: int = 0) -> CaseInputs:
         """The inputs of some tokens."""
         return jax.tree.map(lambda a: a[start:stop], self.long)
 
@@ -90,20 +90,20 @@ class Case:
             return str(refusal)
         return ""
 
-    def project(self, y: Array, a: Inputs) -> tuple[Array, Array, Array]:
+    def project(self, y: Array, a: CaseInputs) -> tuple[Array, Array, Array]:
         """Queries, keys and values."""
         made = [
             (y @ jnp.asarray(w, y.dtype)).reshape(*y.shape[:-1], self.dims.heads, self.dims.head) for w in self.weights
         ]
         return made[0] + a.q, made[1] + a.k, made[2] + a.v
 
-    def layer(self, p: Any, a: Inputs, positions=None, segments=None, mask: Any = "causal") -> Float[Array, ...]:
+    def layer(self, p: Any, a: CaseInputs, positions=None, segments=None, mask: Any = "causal") -> Float[Array, ...]:
         """The output of attention, after the scheme acted on the input."""
         y = embed(self.scheme, p, a.x, positions=positions, segments=segments)
         q, k, v = self.project(y, a)
         return attend(self.scheme, p, q, k, v, x=y, positions=positions, segments=segments, mask=mask)
 
-    def eager(self, p: Any, a: Inputs, **about: Any) -> Any:
+    def eager(self, p: Any, a: CaseInputs, **about: Any) -> Any:
         """`layer`, op by op."""
         p, a, about = jax.tree.map(jnp.asarray, (p, a, about))
         with jax.disable_jit():
@@ -124,7 +124,7 @@ class Case:
 
         return self.jit(pull)
 
-    def plain(self, a: Inputs | None = None, p: Any = None) -> Array:
+    def plain(self, a: CaseInputs | None = None, p: Any = None) -> Array:
         """The causal output, nothing being passed about the tokens."""
         return jax.device_get(self._given(self.params if p is None else p, self.inputs if a is None else a))
 
@@ -138,7 +138,7 @@ class Case:
         """The causal output with segments, the positions being found."""
         return jax.device_get(self._given(self.params, self.inputs, None, segments))
 
-    def pull(self, weight, a=None, p=None, positions=None, segments=None) -> tuple[Any, Inputs]:
+    def pull(self, weight, a=None, p=None, positions=None, segments=None) -> tuple[Any, CaseInputs]:
         """The gradients of ⟨weight, output⟩: of the parameters, and of the inputs."""
         p, a = self.params if p is None else p, self.inputs if a is None else a
         return jax.device_get(self._pull(p, a, weight, *self._about(positions, segments)))
@@ -154,7 +154,7 @@ class Case:
         shape = LENGTH, self.dims.heads, self.dims.head
         return np.random.default_rng(2).normal(size=shape)
 
-    def tile(self, head: int = 0, a: Inputs | None = None, numbers: Any = None) -> tuple[Any, Tile]:
+    def tile(self, head: int = 0, a: CaseInputs | None = None, numbers: Any = None) -> tuple[Any, Tile]:
         """One head's parameters, and the whole square of its scores as the score hook meets it.
 
         Heads are counted around, so that a model of one head has a head 2.

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.contract.case import LENGTH, Case, Inputs
+from posenc.contract.case import LENGTH, Case, CaseInputs
 from posenc.contract.report import Outcome, absent, finite, holds_if
 from posenc.core.compose import parts
 
@@ -27,7 +27,7 @@ def gradients_hold_at_distance_zero(case: Case) -> Outcome:
 
 def _compare(case: Case, places: np.ndarray) -> Outcome:
     by_params, by_inputs = case.pull(case.weight, positions=places)
-    names = ["parameters", *Inputs._fields] if jax.tree.leaves(by_params) else [*Inputs._fields]
+    names = ["parameters", *CaseInputs._fields] if jax.tree.leaves(by_params) else [*CaseInputs._fields]
     still = frozenset().union(*(s.frozen for s in parts(case.scheme)))
     if moved := sorted({k for k, g in _named(by_params) if k in still and np.any(g)}):
         return Outcome(False, reason=f"{', '.join(moved)} is declared frozen and has a gradient")

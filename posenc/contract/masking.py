@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc.attention.attend import attend, embed
-from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, Inputs, put, restarted, rows
+from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, CaseInputs, put, restarted, rows
 from posenc.contract.report import Outcome, at_most, error, largest
 
 DOCUMENT = np.flatnonzero(DOCUMENTS == 3)
@@ -130,7 +130,7 @@ def _alone(case: Case, places: np.ndarray) -> np.ndarray:
     return case.plain(_front(case.inputs, places))[: len(places)]
 
 
-def _front(a: Inputs, places: np.ndarray) -> Inputs:
+def _front(a: CaseInputs, places: np.ndarray) -> CaseInputs:
     """These tokens first, and the others, changed, after them."""
     rest = np.setdiff1d(np.arange(LENGTH), places)
     return jax.tree.map(lambda b: np.concatenate([b[places], 2 * b[rest] + 1]), a)

@@ -12,7 +12,7 @@ from jax.extend.core import jaxprs_in_params
 from jaxtyping import Array
 
 from posenc.attention.attend import attend, embed
-from posenc.contract.case import LONGEST, Case, Inputs, rows
+from posenc.contract.case import LONGEST, Case, CaseInputs, rows
 from posenc.contract.report import Outcome, absent, at_most, error, holds_if
 from posenc.core.compose import merge, pick, spread
 from posenc.core.scheme import GROUP_AXIS, REPEAT_AXIS, At, Tile
@@ -109,7 +109,7 @@ def products_keep_their_digits(case: Case) -> Outcome:
     return holds_if(not rough, " times ".join(str(a.aval) for a in rough[0]) + " is rounded" if rough else "")
 
 
-def _heard(case: Case, p: Any, a: Inputs) -> Any:
+def _heard(case: Case, p: Any, a: CaseInputs) -> Any:
     """What each hook up to the weights says of one head, attention's own product being exact too."""
     scheme, index, d = case.scheme, jnp.asarray(case.index), case.dims.head
     place = spread(scheme, jnp.asarray(case.positions(case.index)))

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from posenc.contract.case import LENGTH, Case, Inputs
+from posenc.contract.case import LENGTH, Case, CaseInputs
 from posenc.contract.report import Outcome, absent, at_most, error, largest
 from posenc.core.scheme import ORDER, Tile
 
@@ -29,7 +29,7 @@ def scores_read_what_is_declared(case: Case) -> Outcome:
     return at_most(apart, 1e-12, "" if apart <= 1e-12 else f"it reads more than {reads}")
 
 
-def _one_score(case: Case, a: Inputs, others: Inputs) -> list[tuple[Array, Array]]:
+def _one_score(case: Case, a: CaseInputs, others: CaseInputs) -> list[tuple[Array, Array]]:
     """What must be equal, as pairs: the score, and what the same score is under changes that it may not read."""
     scheme, (p, tile) = case.scheme, case.tile(1, a)
     s = scheme.score(p, tile.logits, tile)

@@ -17,7 +17,7 @@ GUESS = 8
 """What stands for a size that is not known; an axis that changes with it may have any."""
 
 
-class Sizes(NamedTuple):
+class KnownSizes(NamedTuple):
     """What is known of a model's sizes; `None` where something is not."""
 
     width: int | None = None
@@ -38,7 +38,7 @@ def plain(params: Any) -> Any:
     return tuple(plain(p) for p in params) if type(params) is tuple else params
 
 
-def check_params(scheme: Scheme, params: Any, sizes: Sizes, *, shared: bool = False) -> None:
+def check_params(scheme: Scheme, params: Any, sizes: KnownSizes, *, shared: bool = False) -> None:
     """Refuse parameters that are not such as `posenc.init` makes. With `shared`, what layers own may be missing."""
     if isinstance(scheme, Chain):
         if not isinstance(params, tuple) or len(params) != len(scheme.parts):
@@ -81,7 +81,7 @@ def _check_group(scheme: Scheme, given: Mapping, expected: dict, shared: bool) -
             )
 
 
-def _expected(scheme: Scheme, sizes: Sizes, params: Any) -> Any:
+def _expected(scheme: Scheme, sizes: KnownSizes, params: Any) -> Any:
     """The shapes that `posenc.init` makes, `None` for an axis that changes with what is not known.
 
     `None` as a whole where there is nothing to compare.

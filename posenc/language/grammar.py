@@ -33,7 +33,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class At:
+class Located:
     """Something under coordinates: `rope @ random_sorted(2048)`."""
 
     what: Tree
@@ -47,7 +47,7 @@ class Period:
     layers: tuple[Tree, ...]
 
 
-Tree = Call | Sum | At | Period
+Tree = Call | Sum | Located | Period
 
 
 def read(text: str) -> Tree:
@@ -75,7 +75,7 @@ def write(tree: Tree) -> str:
             return f"{name}({', '.join(inside)})" if inside else name
         case Sum(parts):
             return " + ".join(write(p) for p in parts)
-        case At(what, where):
+        case Located(what, where):
             inner = f"({write(what)})" if isinstance(what, Sum) else write(what)
             return f"{inner} @ {write(where)}"
         case Period(layers):
@@ -103,11 +103,11 @@ def _tree(node: ast.expr) -> Tree:
             return Sum(addends(_tree(left)) + addends(_tree(right)))
         case ast.BinOp(left, ast.MatMult(), right):
             what, where = _tree(left), _tree(right)
-            if isinstance(what, At):
+            if isinstance(what, Located):
                 raise _Refused("coordinates are given once")
             if not isinstance(where, Call) or isinstance(what, Period):
                 raise _Refused("`@` stands between a scheme and the name of coordinates")
-            return At(what, where)
+            return Located(what, where)
         case ast.List(items):
             if not items:
                 raise _Refused("a period of layers holds at least one")

@@ -297,13 +297,12 @@ def test_a_trial_is_named_by_everything_that_decides_its_result():
 
 
 def test_a_new_revision_is_a_new_trial(monkeypatch):
-    from posenc.lab.models.kinds import Encoder
     from posenc.lab.train.training import resolve
     from posenc.schemes.rope import RoPE
 
     knobs = Plan().knobs()[0]
     before = plan.identity(resolve(BASE), knobs, 4)
-    for thing, name in ((RoPE, "revision"), (plan.train, "REVISION"), (Encoder, "revision")):
+    for thing, name in ((RoPE, "revision"), (plan.train, "REVISION"), (EncoderModel, "revision")):
         with monkeypatch.context() as patch:
             patch.setattr(thing, name, getattr(thing, name) + 1)
             assert plan.identity(resolve(BASE), knobs, 4) != before

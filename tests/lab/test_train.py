@@ -12,7 +12,7 @@ from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.plan import evaluated
 from posenc.lab.train import training
-from posenc.lab.train.lanes import How, arrangement, stack
+from posenc.lab.train.lanes import Arrangement, arrangement, stack
 from posenc.lab.train.training import (
     SHORT,
     _loss_and_gradient,
@@ -57,7 +57,7 @@ def started(cell):
 
 @pytest.fixture(scope="module")
 def four():
-    return trained(How("map", 2), [lane(s) for s in range(4)])
+    return trained(Arrangement("map", 2), [lane(s) for s in range(4)])
 
 
 def of(tree, n):
@@ -66,19 +66,19 @@ def of(tree, n):
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_trial_of_a_sweep_is_bitwise_the_trial_alone(four, seed):
-    alone = trained(How("map", 2), [lane(seed)])
+    alone = trained(Arrangement("map", 2), [lane(seed)])
     jax.tree.map(np.testing.assert_array_equal, of(four[0].model, seed), of(alone[0].model, 0))
     np.testing.assert_array_equal(four[1][seed], alone[1][0])
     jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[seed], b[0]), four[2], alone[2])
 
 
 def test_the_order_and_number_of_trials_change_no_bit(four):
-    other = trained(How("map", 2), [lane(s) for s in (2, 0, 3)])
+    other = trained(Arrangement("map", 2), [lane(s) for s in (2, 0, 3)])
     jax.tree.map(np.testing.assert_array_equal, of(four[0].model, 2), of(other[0].model, 0))
 
 
 def test_vmapped_lanes_agree_within_rounding(four):
-    vmapped = trained(How("vmap", 1), [lane(s) for s in range(2)])
+    vmapped = trained(Arrangement("vmap", 1), [lane(s) for s in range(2)])
     np.testing.assert_allclose(vmapped[1], four[1][:2], atol=1e-3)
 
 
@@ -87,17 +87,17 @@ def test_seeds_differ(four):
 
 
 def test_short_and_long_segments_give_the_same_bits(four):
-    long = trained(How("map", 2), [lane(s) for s in range(4)], stride=4)
+    long = trained(Arrangement("map", 2), [lane(s) for s in range(4)], stride=4)
     jax.tree.map(np.testing.assert_array_equal, pure(four[0].model), pure(long[0].model))
 
 
 def test_a_run_is_three_programs_whatever_the_lengths():
-    run = trained(How("map", 1), [lane()], cell=resolve(RUN))[3]
+    run = trained(Arrangement("map", 1), [lane()], cell=resolve(RUN))[3]
     assert [f._cache_size() for f in run] == [1, 1, 1]
 
 
 def test_states_are_given_up_to_the_next_segment():
-    how = How("map", 1)
+    how = Arrangement("map", 1)
     run = program(resolve(RUN), 2, 16, SIZES, how)
     lanes = stack([lane()], how)
     state = run.init(lanes)
@@ -105,7 +105,7 @@ def test_states_are_given_up_to_the_next_segment():
     assert all(a.is_deleted() for a in jax.tree.leaves(pure(state.model)))
 
 
-@pytest.mark.parametrize("how", [How("map", 2), How("map", 1), How("vmap", 1)], ids=str)
+@pytest.mark.parametrize("how", [Arrangement("map", 2), Arrangement("map", 1), Arrangement("vmap", 1)], ids=str)
 def test_buckets_stay_branches_in_every_arrangement(how):
     run = program(resolve(RUN), 2, 16, SIZES, how)
     lanes = stack([lane(), lane(1)], how)
@@ -163,7 +163,7 @@ def test_a_trial_whose_last_step_spoils_it_has_diverged():
 
 
 def test_one_diverging_trial_is_recorded_and_leaves_its_neighbours_alone(four):
-    mixed = trained(How("map", 2), [lane(0), lane(1, lr=1e30), lane(2)], steps=4)
+    mixed = trained(Arrangement("map", 2), [lane(0), lane(1, lr=1e30), lane(2)], steps=4)
     diverged = np.asarray(mixed[0].diverged)
     assert diverged[1] >= 0 and diverged[0] == diverged[2] == -1
     for n in (0, 2):
@@ -172,7 +172,7 @@ def test_one_diverging_trial_is_recorded_and_leaves_its_neighbours_alone(four):
 
 def test_lengths_per_example_train_too():
     cell = resolve(dataclasses.replace(RUN, lengths="example"))
-    assert np.isfinite(trained(How("map", 1), [lane()], steps=2, cell=cell)[1]).all()
+    assert np.isfinite(trained(Arrangement("map", 1), [lane()], steps=2, cell=cell)[1]).all()
 
 
 def test_the_learning_rate_rises_then_falls_as_named():

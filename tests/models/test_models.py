@@ -12,7 +12,7 @@ from posenc.lab.models import kinds
 from posenc.lab.models.interface import build
 from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.train import training
-from posenc.lab.train.lanes import How, stack
+from posenc.lab.train.lanes import Arrangement, stack
 from posenc.naming import bind, parse
 from tests.models.cases import TEXTS, given, logits, made, needs_source, numbers, shaken, shaped
 from tests.night import by_day
@@ -196,7 +196,7 @@ def test_a_run_is_one_program_and_its_lanes_are_trials(text):
     run = Run(task=task, scheme="nope", model=text, width=8, depth=1, batch=4, length=8, buckets=2)
     cell, knobs = training.resolve(run), [Knobs(jnp.uint32(s), *map(jnp.float32, Knobs()[1:])) for s in (0, 1)]
     found = []
-    for lanes, how in ((knobs, How("vmap", 1)), (knobs[:1], How("map", 1))):
+    for lanes, how in ((knobs, Arrangement("vmap", 1)), (knobs[:1], Arrangement("map", 1))):
         program, lane = training.program(cell, 2, 4, (8,), how), stack(lanes, how)
         state = program.init(lane)
         for first in (0, 2):
@@ -297,5 +297,5 @@ def test_a_model_is_named_in_one_way_in_identities():
 
 def test_a_model_is_final():
     with pytest.raises(TypeError, match="Wider extends LSTM, but models are final"):
-        type("Wider", (kinds.LSTM,), {}, name="wider")
+        type("Wider", (kinds.LSTMModel,), {}, name="wider")
     assert "wider" not in kinds.MODELS.names()

@@ -44,10 +44,10 @@ def test_what_multiplies_the_input_shows_on_equal_tokens():
 def test_a_page_has_a_panel_for_each_and_says_where_nothing_shows():
     view = induced.View("score", np.tri(4))
     panels = [
-        gallery.Panel("one", "rotary", view, False),
-        gallery.Panel("two", "table", view, True),
-        gallery.Panel("three", "none", None, False),
-        gallery.Panel("four", "temperature", induced.View("size", np.ones((1, 4))), False),
+        gallery.SchemePanel("one", "rotary", view, False),
+        gallery.SchemePanel("two", "table", view, True),
+        gallery.SchemePanel("three", "none", None, False),
+        gallery.SchemePanel("four", "temperature", induced.View("size", np.ones((1, 4))), False),
     ]
     figure = gallery.draw(panels)
     titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]

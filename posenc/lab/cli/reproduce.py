@@ -13,7 +13,7 @@ from tyro.conf import Positional
 
 from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import clean, say, say_json, say_rows
-from posenc.lab.results.published import ALL, Finding, Order, Published, counted, findings
+from posenc.lab.results.published import ALL, Order, Published, Reproduction, counted, findings
 from posenc.lab.results.results import Results, load
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import Experiment
@@ -88,7 +88,7 @@ def _read(every: dict[str, Path], chosen: dict[str, None]) -> list[tuple[Experim
     return found
 
 
-def _block(experiment: Experiment, results: Results | None, found: tuple[Finding, ...], whole: bool) -> None:
+def _block(experiment: Experiment, results: Results | None, found: tuple[Reproduction, ...], whole: bool) -> None:
     """What stands of one experiment on a page."""
     head = experiment.header
     lines = [f"{experiment.name}: {head.claim}", f"Source: {head.source}"]
@@ -104,7 +104,7 @@ def _block(experiment: Experiment, results: Results | None, found: tuple[Finding
     say("")
 
 
-def _shown(found: Finding) -> dict[str, str]:
+def _shown(found: Reproduction) -> dict[str, str]:
     """A finding as texts."""
     said, ours = found.said, found.ours
     row = {"task": said.task, "scheme": _scheme(said), "measure": _measure(said), "n": str(ours.n) if ours.n else "–"}
@@ -136,7 +136,7 @@ def _measure(said: Published | Order) -> str:
     return f"{what}, {where}" + (f", {said.weights}" if said.weights != "equal" else "")
 
 
-def _whole(experiment: Experiment, results: Results | None, found: tuple[Finding, ...]) -> dict[str, Any]:
+def _whole(experiment: Experiment, results: Results | None, found: tuple[Reproduction, ...]) -> dict[str, Any]:
     """One experiment as JSON."""
     about = dataclasses.asdict(experiment.header)
     rows = []

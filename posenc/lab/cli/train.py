@@ -26,7 +26,7 @@ from posenc.lab.store import disk
 
 
 @dataclass(frozen=True)
-class How:
+class TrainOptions:
     """What all commands that train may be told."""
 
     name: Name = None
@@ -53,12 +53,16 @@ def _one(self: Any) -> int:
 
 _ONE = "Train one scheme on one task, once per seed and learning rate, and tabulate what came out."
 One = dataclasses.make_dataclass(
-    "One", training(), bases=(How,), namespace={"__call__": _one, "__doc__": _ONE, "__module__": __name__}, frozen=True
+    "One",
+    training(),
+    bases=(TrainOptions,),
+    namespace={"__call__": _one, "__doc__": _ONE, "__module__": __name__},
+    frozen=True,
 )
 
 
 @dataclass(frozen=True)
-class Sweep(How):
+class Sweep(TrainOptions):
     """Train many: the runs of an experiment file, or all combinations of what `--grid` lists.
 
     posenc sweep experiments/first_look.py --only scheme=rope,alibi --set steps=200
@@ -115,7 +119,7 @@ class QuickStart:
 
         need_matplotlib()
         asked = from_file(committed.files()["first_look"])
-        code = carry_out(dataclasses.replace(asked, name=self.name), How(name=self.name))
+        code = carry_out(dataclasses.replace(asked, name=self.name), TrainOptions(name=self.name))
         if code == 0:
             folder = disk.root() / self.name
             draw(results_of(str(folder)), ("length",), folder)
@@ -163,7 +167,7 @@ def check_names(asked: Experiment) -> None:
         tasks.parse(text)
 
 
-def carry_out(asked: Experiment, how: How) -> int:
+def carry_out(asked: Experiment, how: TrainOptions) -> int:
     """Train what is asked for, with progress on stderr and the table on stdout; returns the exit code."""
     before = signal.signal(signal.SIGTERM, _preempted)  # until the sweep listens itself
     try:

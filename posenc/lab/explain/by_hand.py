@@ -17,7 +17,7 @@ from posenc.lab.explain.induced import diagram
 from posenc.lab.explain.problem import Problem
 from posenc.lab.explain.steps import Sheet
 from posenc.lab.explain.walk import Solved, walk
-from posenc.lab.explain.watched import Additive, positions, watch
+from posenc.lab.explain.watched import AdditiveScore, positions, watch
 
 WIDTHS = (3, 4, 6, 8, 12, 16)
 """Widths of a head, tried in turn until one suits a scheme: those that turn features need them in pairs."""
@@ -89,7 +89,7 @@ def solve(problem: Problem, scheme: Any = None, params: Any = None) -> Solved:
 
 def _form(problem: Problem) -> Any:
     """What makes scores without any scheme."""
-    return posenc.parse("nope") if problem.vector is None else Additive(tuple(map(float, problem.vector)))
+    return posenc.parse("nope") if problem.vector is None else AdditiveScore(tuple(map(float, problem.vector)))
 
 
 def _suited(problem: Problem, text: str) -> Solved:

@@ -23,7 +23,7 @@ where a scheme does nothing at the start of training."""
 ABOUT = f"What each scheme does to {LENGTH} tokens: queries down, keys along, light where low"
 
 
-class Panel(NamedTuple):
+class SchemePanel(NamedTuple):
     """One scheme's matrix."""
 
     name: str
@@ -33,21 +33,21 @@ class Panel(NamedTuple):
     """Whether parameters had to leave their start for something to show."""
 
 
-def panels() -> list[Panel]:
+def panels() -> list[SchemePanel]:
     """A panel for each scheme, families together."""
     names = sorted(posenc.names(), key=lambda name: (SCHEMES.find(name).family, name))
     return [_panel(name) for name in names]
 
 
-def _panel(name: str) -> Panel:
+def _panel(name: str) -> SchemePanel:
     for moved in (0.0, MOVED):
         if found := induced.views(name, LENGTH, causal=True, moved=moved):
             matrices = [view for view in found if len(view.matrix) > 1]
-            return Panel(name, SCHEMES.find(name).family, (matrices or found)[0], bool(moved))
-    return Panel(name, SCHEMES.find(name).family, None, False)
+            return SchemePanel(name, SCHEMES.find(name).family, (matrices or found)[0], bool(moved))
+    return SchemePanel(name, SCHEMES.find(name).family, None, False)
 
 
-def draw(shown: list[Panel]) -> Figure:
+def draw(shown: list[SchemePanel]) -> Figure:
     """All panels on one page, named, each on a scale of its own; a star where parameters were moved."""
     style.need_matplotlib()
     import matplotlib
@@ -65,7 +65,7 @@ def draw(shown: list[Panel]) -> Figure:
     return figure
 
 
-def _fill(axes, panel: Panel, colour: str) -> None:
+def _fill(axes, panel: SchemePanel, colour: str) -> None:
     axes.set_title(panel.name + "*" * panel.moved, size=6, color=colour, pad=2)
     if panel.view is None:
         axes.text(0.5, 0.5, "nothing in\nthe scores", ha="center", va="center", size=6, transform=axes.transAxes)

@@ -12,7 +12,7 @@ import numpy as np
 from posenc.core.compose import normal_form, parts
 from posenc.lab.explain.problem import Problem
 from posenc.lab.explain.steps import DIGITS, Matrix, Step, dotted, indexed, number
-from posenc.lab.explain.watched import Additive
+from posenc.lab.explain.watched import AdditiveScore
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Solved:
 
     def by(self, *hooks: str) -> str:
         """The schemes that have any of these hooks."""
-        return ", ".join(s.name for s in parts(self.scheme) if not isinstance(s, Additive) and s.overrides(*hooks))
+        return ", ".join(s.name for s in parts(self.scheme) if not isinstance(s, AdditiveScore) and s.overrides(*hooks))
 
 
 def walk(ours: Solved, usual: Solved | None, undivided: dict[str, np.ndarray] | None) -> list[Step]:

@@ -23,7 +23,7 @@ from posenc.lab.models.attentions import additive
 KEY = 0
 
 
-class Additive(Scheme, name=None):
+class AdditiveScore(Scheme, name=None):
     """Additive attention: a query and a key through one hidden layer (Bahdanau et al., 2015, §3.1, appendix A.1.2).
 
         s_ij = v · tanh(q_i + k_j)      q = W_a y, k = U_a x

@@ -23,7 +23,7 @@ from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.parts import NO_DROPOUT, Dropout, dropout, normalise
 
 
-class Layer(nnx.Module):
+class ConvolutionLayer(nnx.Module):
     """One convolution of all features, added to its input."""
 
     def __init__(self, shape: Shape, *, rngs: Any):
@@ -48,7 +48,9 @@ class Convolution(Ends):
 
     def __init__(self, scheme: Any, shape: Shape, key: PRNGKeyArray):
         self.input, self.shape = only_input(scheme, shape), shape
-        self.blocks, outer = cut([(lambda rngs: Layer(shape, rngs=rngs), shape.depth), (self._outer, None)], key)
+        self.blocks, outer = cut(
+            [(lambda rngs: ConvolutionLayer(shape, rngs=rngs), shape.depth), (self._outer, None)], key
+        )
         self._set_outer(*outer)
         self.scale = nnx.Param(jnp.ones(shape.dims.width))
 

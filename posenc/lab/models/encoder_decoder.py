@@ -69,7 +69,7 @@ class Across(nnx.Module):
         return rearrange(mixed, "b t h d -> b t (h d)") @ self.out.get_value().astype(x.dtype)
 
 
-class Layer(nnx.Module):
+class WriterLayer(nnx.Module):
     """One layer of the writer: a block with cross attention between its two halves."""
 
     def __init__(self, scheme: Any, cross: Any, shape: Shape, dims: Dims, *, rngs: Any):
@@ -108,8 +108,8 @@ class EncoderDecoder(nnx.Module):
         plain = tuple(cross_scheme(s, kind.cross) for s in self.reader.plain)
         self.across = tuple(with_attention(shape.attention, s, full) for s in plain)
 
-        def layer(i: int, rngs: Any) -> Layer:
-            return Layer(self.writer.plain[i], plain[i], self.writer.shape, full, rngs=rngs)
+        def layer(i: int, rngs: Any) -> WriterLayer:
+            return WriterLayer(self.writer.plain[i], plain[i], self.writer.shape, full, rngs=rngs)
 
         def shared(rngs: Any) -> dict[str, Any]:
             every = {tied_name(s): s for s in self.across}

@@ -92,7 +92,7 @@ def _transformer(run: Any) -> int:
     return 4 * run.width**2 + 2 * run.width * run.hidden
 
 
-class Encoder(Model, name="encoder"):
+class EncoderModel(Model, name="encoder"):
     """A Transformer in which every token sees every other (Vaswani et al., 2017)."""
 
     builder = "transformer.Transformer"
@@ -104,7 +104,7 @@ class Encoder(Model, name="encoder"):
         return _transformer(run)
 
 
-class Decoder(Model, name="decoder"):
+class DecoderModel(Model, name="decoder"):
     """A Transformer in which a token sees itself and earlier tokens (Vaswani et al., 2017)."""
 
     builder = "transformer.Transformer"
@@ -116,7 +116,7 @@ class Decoder(Model, name="decoder"):
         return _transformer(run)
 
 
-class EncoderDecoder(Model, name="encoder_decoder"):
+class EncoderDecoderModel(Model, name="encoder_decoder"):
     """A bidirectional Transformer reads a source, and a causal one attends to it and writes (Vaswani et al., 2017)."""
 
     cross: Literal["nope", "same"] = "nope"
@@ -132,7 +132,7 @@ class EncoderDecoder(Model, name="encoder_decoder"):
         return 2 * _transformer(run) + 4 * run.width**2  # a layer of each, and cross attention
 
 
-class RNN(Model, name="rnn"):
+class RNNModel(Model, name="rnn"):
     """A recurrent network without gates, one state for each token (Elman, 1990)."""
 
     bidirectional: bool = False
@@ -143,7 +143,7 @@ class RNN(Model, name="rnn"):
         return 2 * (1 + 2 * self.bidirectional) * run.width**2
 
 
-class LSTM(Model, name="lstm"):
+class LSTMModel(Model, name="lstm"):
     """A recurrent network with a memory behind three gates (Hochreiter and Schmidhuber, 1997)."""
 
     bidirectional: bool = False
@@ -156,7 +156,7 @@ class LSTM(Model, name="lstm"):
         return 8 * (1 + 2 * self.bidirectional) * run.width**2
 
 
-class GRU(Model, name="gru"):
+class GRUModel(Model, name="gru"):
     """A recurrent network with two gates and no memory apart from its state (Cho et al., 2014)."""
 
     bidirectional: bool = False
@@ -167,7 +167,7 @@ class GRU(Model, name="gru"):
         return 6 * (1 + 2 * self.bidirectional) * run.width**2
 
 
-class RNNSearch(Model, name="rnnsearch"):
+class RNNSearchModel(Model, name="rnnsearch"):
     """A bidirectional network reads, another attends to it by additive attention and writes (Bahdanau et al., 2014).
 
     Where a task has no source, the reader reads the tokens.
@@ -184,7 +184,7 @@ class RNNSearch(Model, name="rnnsearch"):
         return run.width
 
 
-class Convolution(Model, name="convolution"):
+class ConvolutionModel(Model, name="convolution"):
     """Convolutions of k tokens, each layer added to its input (Gehring et al., 2017; Bai et al., 2018)."""
 
     k: int = 4
@@ -200,7 +200,7 @@ class Convolution(Model, name="convolution"):
         return self.k * run.width**2
 
 
-class Averaging(Model, name="averaging"):
+class AveragingModel(Model, name="averaging"):
     """A bag of words: the mean of all visible tokens, through feed-forward layers (Iyyer et al., 2015)."""
 
     bidirectional: bool = False

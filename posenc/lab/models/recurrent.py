@@ -29,7 +29,7 @@ from posenc.numerics.orthogonal import haar
 CELLS = {"rnn": nnx.SimpleCell, "lstm": nnx.OptimizedLSTMCell, "gru": nnx.GRUCell, "rnnsearch": nnx.GRUCell}
 
 
-class Layer(nnx.Module):
+class RecurrentLayer(nnx.Module):
     """One cell from the first token to the last, and in a bidirectional layer a second one backwards."""
 
     def __init__(self, model: Any, inputs: int, width: int, *, rngs: Any):
@@ -69,7 +69,7 @@ def stack(model: Any, shape: Shape) -> list[tuple[Any, None]]:
     width = shape.dims.width
     features = (1 + getattr(model, "bidirectional", True)) * width
     return [
-        (lambda rngs, reads=features if n else width: Layer(model, reads, width, rngs=rngs), None)
+        (lambda rngs, reads=features if n else width: RecurrentLayer(model, reads, width, rngs=rngs), None)
         for n in range(shape.depth)
     ]
 
@@ -79,7 +79,7 @@ def cell(model: Any, inputs: int, width: int, rngs: Any) -> Any:
     scaled = lambda key, shape, dtype: rngs.params.normal(shape) * shape[0] ** -0.5  # noqa: E731
     rotation = lambda key, shape, dtype: orthogonal(rngs.params.normal, *shape)  # noqa: E731
     made = CELLS[model.name](inputs, width, dtype=None, kernel_init=scaled, recurrent_kernel_init=rotation, rngs=rngs)
-    if isinstance(model, kinds.LSTM):
+    if isinstance(model, kinds.LSTMModel):
         made.dense_h.bias = nnx.Param(jnp.repeat(jnp.array([0.0, model.forget, 0.0, 0.0]), width))
     return made
 

@@ -93,7 +93,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Reproduction:
     """What was published, what we found, and whether they agree."""
 
     said: Published | Order
@@ -115,18 +115,18 @@ class Finding:
         return exact and s.value <= self.floor + NEAR + 1e-9
 
 
-def findings(said: Sequence[Published | Order], results: Results | None) -> tuple[Finding, ...]:
+def findings(said: Sequence[Published | Order], results: Results | None) -> tuple[Reproduction, ...]:
     """A verdict on each thing published, from results, or from none."""
     rates = {} if results is None else {(c.task, c.scheme): c.rate for c in cells(results)}
     return tuple(_finding(one, results, rates) for one in said)
 
 
-def _finding(said: Published | Order, results: Results | None, rates: dict) -> Finding:
+def _finding(said: Published | Order, results: Results | None, rates: dict) -> Reproduction:
     if results is None:
-        return Finding(said, summary(()), getattr(said, "floor", None), NOT_RUN)
+        return Reproduction(said, summary(()), getattr(said, "floor", None), NOT_RUN)
     if isinstance(said, Order):
         ours = summary(_differences(said, results, rates))
-        return Finding(said, ours, None, _order(ours, said.tolerance))
+        return Reproduction(said, ours, None, _order(ours, said.tolerance))
     floor = _floor(said, results)
     if said.task == ALL:
         chosen: Collection[float] = _ranks(said, results, rates).values()
@@ -134,10 +134,10 @@ def _finding(said: Published | Order, results: Results | None, rates: dict) -> F
         chosen = _measured(said, results, said.scheme, rates.get((said.task, said.scheme))).values()
     ours = summary(chosen)
     if said.of != "best" or not ours.n:
-        return Finding(said, ours, floor, _number(ours.n, ours.low, ours.high, said))
+        return Reproduction(said, ours, floor, _number(ours.n, ours.low, ours.high, said))
     every = chosen if said.task == ALL else _measured(said, results, said.scheme, None).values()
     best = max(every)
-    return Finding(said, ours, floor, _number(ours.n, best, best, said), best, len(every))
+    return Reproduction(said, ours, floor, _number(ours.n, best, best, said), best, len(every))
 
 
 def _number(n: int, least: float, most: float, said: Published) -> str:
@@ -224,7 +224,7 @@ def _floor(said: Published, results: Results) -> float | None:
     return best[1] if best else None
 
 
-def counted(found: Iterable[Finding]) -> dict[str, int]:
+def counted(found: Iterable[Reproduction]) -> dict[str, int]:
     """How often each verdict was given."""
     given = [one.verdict for one in found]
     return {verdict: given.count(verdict) for verdict in VERDICTS}

@@ -14,7 +14,7 @@ from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.estimate import operations, seconds
-from posenc.lab.sweep.worker import Stopped, Watch, Worker
+from posenc.lab.sweep.worker import Progress, Stopped, Worker
 from posenc.lab.train import device
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun, stages
@@ -50,7 +50,9 @@ class Signals:
             raise Stopped
 
 
-def sweep(experiment: Experiment, folder: Path, *, keep: bool = False, lanes: str | None = None, watch: Watch) -> int:
+def sweep(
+    experiment: Experiment, folder: Path, *, keep: bool = False, lanes: str | None = None, watch: Progress
+) -> int:
     """Run what is left of an experiment; returns the exit code. Refuses impossible runs before anything trains."""
     how = arrangement(lanes)
     runs = plan.resolved_runs(experiment)

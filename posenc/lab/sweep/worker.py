@@ -23,11 +23,11 @@ from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecor
 from posenc.lab.tasks import spec
 from posenc.lab.tasks.floors import floors
 from posenc.lab.train import device
-from posenc.lab.train.lanes import How, stack
+from posenc.lab.train.lanes import Arrangement, stack
 from posenc.lab.train.training import ResolvedRun, as_arrays, program, pure, stages
 
 
-class Watch(Protocol):
+class Progress(Protocol):
     """Who is told how far a sweep is."""
 
     def begin(self, trials: int, done: int, programs: int) -> None:
@@ -53,7 +53,9 @@ class Stopped(Exception):
 class Worker:
     """Runs groups in this process."""
 
-    def __init__(self, folder: Path, how: How, stride: int, keep: bool, watch: Watch, check: Callable[[], None]):
+    def __init__(
+        self, folder: Path, how: Arrangement, stride: int, keep: bool, watch: Progress, check: Callable[[], None]
+    ):
         self.folder, self.how, self.stride, self.keep, self.watch, self.check = folder, how, stride, keep, watch, check
         self.failed = 0
         self._floors: dict[tuple, dict] = {}

@@ -38,7 +38,7 @@ PLUS, MARKERS = TEN, TEN + 1
 WORDS = "abcdefghij"  # names of the operands in strata
 
 
-class Form(NamedTuple):
+class Format(NamedTuple):
     """How a sum is written, and from which numbers it is drawn."""
 
     operands: str
@@ -51,10 +51,10 @@ class Form(NamedTuple):
 
 COUPLING = (31, 40, 50, 75, 100, 150, 200)
 FORMS = {
-    "coupling": Form("plain", "reversed", "both", 0, True, Sizes(1, (1, 30), COUPLING)),
-    "abacus": Form("reversed", "reversed", "none", 0, False, Sizes(1, (1, 20), (21, 30, 50, 75, 100, 120, 160))),
-    "zhou2024": Form("reversed", "reversed", "operands", 102, True, Sizes(1, (1, 40), (41, 50, 60, 75, 100))),
-    "plain": Form("plain", "plain", "none", 0, True, Sizes(1, (1, 30), COUPLING)),
+    "coupling": Format("plain", "reversed", "both", 0, True, Sizes(1, (1, 30), COUPLING)),
+    "abacus": Format("reversed", "reversed", "none", 0, False, Sizes(1, (1, 20), (21, 30, 50, 75, 100, 120, 160))),
+    "zhou2024": Format("reversed", "reversed", "operands", 102, True, Sizes(1, (1, 40), (41, 50, 60, 75, 100))),
+    "plain": Format("plain", "plain", "none", 0, True, Sizes(1, (1, 30), COUPLING)),
 }
 
 
@@ -117,7 +117,7 @@ class Addition(Task, name="addition"):
             raise ValueError(f"hints must be 0, or at least {longest + 1}, one for each digit of a sum, not {hints}.")
 
     @property
-    def form(self) -> Form:
+    def form(self) -> Format:
         """The format, with the fields that settings override."""
         settings = {name: getattr(self, name) for name in ("operands", "result", "padded", "hints", "zero")}
         return FORMS[self.format]._replace(**{name: value for name, value in settings.items() if value is not None})

@@ -21,7 +21,7 @@ AXIS = "lanes"
 
 
 @dataclasses.dataclass(frozen=True)
-class How:
+class Arrangement:
     """An arrangement of lanes: "map" or "vmap" inside each of so many devices."""
 
     inside: str
@@ -36,22 +36,22 @@ class How:
         return each * self.devices
 
 
-def arrangement(asked: str | None = None) -> How:
+def arrangement(asked: str | None = None) -> Arrangement:
     """The fastest arrangement for the devices at hand, or the one asked for: "map", "vmap", "map:1", "vmap:4"."""
     found = jax.device_count()
     inside = "map" if jax.default_backend() == "cpu" else "vmap"
     if asked is None:
-        return How(inside, found)
+        return Arrangement(inside, found)
     word, _, number = asked.partition(":")
     if word not in ("map", "vmap") or (number and not number.isdigit()):
         raise ValueError(f"lanes are {asked!r}; write map or vmap, with a number of devices if need be: vmap:4.")
     devices = int(number) if number else found
     if not 1 <= devices <= found:
         raise ValueError(f"lanes ask for {devices} devices, but {found} are here; ask for 1 to {found}.")
-    return How(word, devices)
+    return Arrangement(word, devices)
 
 
-def lanes(f: Callable, how: How, shared: int) -> Callable:
+def lanes(f: Callable, how: Arrangement, shared: int) -> Callable:
     """`f` of one trial, over a leading axis of trials; its last `shared` arguments are the same for all.
 
     The results do not depend on `how`, beyond rounding.
@@ -74,7 +74,7 @@ def lanes(f: Callable, how: How, shared: int) -> Callable:
     return spread
 
 
-def stack(trials: list[Any], how: How) -> PyTree:
+def stack(trials: list[Any], how: Arrangement) -> PyTree:
     """One array per field over all trials, padded with copies of the first to a number of lanes that `how` runs."""
     every = trials + [trials[0]] * (how.padded(len(trials)) - len(trials))
     return jax.tree.map(lambda *values: jnp.asarray(values), *every)

@@ -32,7 +32,7 @@ from posenc.lab.tasks import Layout, Task
 from posenc.lab.tasks import parse as parse_task
 from posenc.lab.tasks.measure import by_row, evaluation_key, hits, positions_key, train_key, validation_key
 from posenc.lab.train import draws
-from posenc.lab.train.lanes import How, lanes
+from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.naming import bind, parse
 
 WEIGHTS = (
@@ -234,7 +234,7 @@ class Program(NamedTuple):
     evaluate: Any
 
 
-def program(resolved: ResolvedRun, stride: int, rows: int, sizes: tuple[int, ...], how: How) -> Program:
+def program(resolved: ResolvedRun, stride: int, rows: int, sizes: tuple[int, ...], how: Arrangement) -> Program:
     """Three jitted functions: states live on the device and are given up to each segment."""
     start = lanes(functools.partial(init, resolved), how, 0)
     go = lanes(functools.partial(segment, resolved, stride), how, 2)
