@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from posenc.language.grammar import LONGEST, At, Call, Period, Sum, read, write
+from posenc.language.grammar import LONGEST, Call, Located, Period, Sum, read, write
 
 CALM = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 NAMES = some.text(string.ascii_lowercase + "_", min_size=1, max_size=6).filter(lambda s: not keyword.iskeyword(s))
@@ -27,9 +27,11 @@ CALLS = some.builds(
     some.lists(VALUES, max_size=2).map(tuple),
     some.dictionaries(NAMES, VALUES, max_size=2).map(lambda d: tuple(d.items())),
 )
-SUMS = some.lists(CALLS | some.builds(At, CALLS, CALLS), min_size=2, max_size=4).map(lambda parts: Sum(tuple(parts)))
+SUMS = some.lists(CALLS | some.builds(Located, CALLS, CALLS), min_size=2, max_size=4).map(
+    lambda parts: Sum(tuple(parts))
+)
 LAYERS = some.lists(CALLS | SUMS, min_size=1, max_size=3).map(lambda layers: Period(tuple(layers)))
-TREES = some.one_of(CALLS, SUMS, some.builds(At, CALLS | SUMS, CALLS), LAYERS)
+TREES = some.one_of(CALLS, SUMS, some.builds(Located, CALLS | SUMS, CALLS), LAYERS)
 
 
 def same(a, b):
@@ -100,10 +102,10 @@ def test_what_is_no_text_is_refused(thing):
 
 def test_at_binds_tighter_than_plus_and_sums_are_flat():
     a, b, c = Call("a"), Call("b"), Call("c")
-    assert read("a + b @ c") == Sum((a, At(b, c)))
-    assert read("(a + b) @ c") == At(Sum((a, b)), c)
+    assert read("a + b @ c") == Sum((a, Located(b, c)))
+    assert read("(a + b) @ c") == Located(Sum((a, b)), c)
     assert read("a + (b + c)") == read("(a + b) + c") == Sum((a, b, c))
-    assert write(Sum((a, At(Sum((b, c)), a)))) == "a + (b + c) @ a"
+    assert write(Sum((a, Located(Sum((b, c)), a)))) == "a + (b + c) @ a"
 
 
 def test_reading_needs_no_jax():

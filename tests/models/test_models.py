@@ -296,6 +296,6 @@ def test_a_model_is_named_in_one_way_in_identities():
 
 
 def test_a_model_is_final():
-    with pytest.raises(TypeError, match="Wider extends LSTM, but models are final"):
+    with pytest.raises(TypeError, match="Wider extends LSTMModel, but models are final"):
         type("Wider", (kinds.LSTMModel,), {}, name="wider")
     assert "wider" not in kinds.MODELS.names()
