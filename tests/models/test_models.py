@@ -237,7 +237,7 @@ def test_stems_stand_before_every_model():
         ({"model": "convolution", "scheme": "t5"}, "'convolution' has no attention that 't5'"),
         ({"model": "convolution(k=0)", "scheme": "nope"}, "The setting 'k' of 'convolution' must be at least 1, not 0"),
         ({"model": "lstm(True)", "scheme": "nope"}, "is causal, but model='lstm(True)' is bidirectional; take"),
-        ({"model": "encoder"}, "is bidirectional; take averaging, convolution, decoder, gru, lstm, rnn."),
+        ({"model": "encoder"}, "is bidirectional; take decoder, averaging, convolution, gru, lstm, rnn."),
         ({"task": "before", "model": "decoder"}, "is causal; take encoder, averaging(bidirectional=True), "),
         ({"task": "even_pairs", "model": "encoder", "scheme": "t5 + fox"}, "bidirectional; take model=decoder, or"),
         (

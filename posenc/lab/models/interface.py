@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
 from posenc.core.scheme import Dims
 from posenc.lab.models.draws import named_key
-from posenc.lab.models.kinds import Encoder, Model
+from posenc.lab.models.kinds import EncoderModel, Model
 from posenc.lab.models.stems import Stem
 
 
@@ -39,7 +39,7 @@ class Shape(NamedTuple):
     """How scores are computed: see `posenc.lab.models.attentions`."""
     dropout: float = 0.0
     """The share of features that dropout sets to zero in training."""
-    model: Model = Encoder()
+    model: Model = EncoderModel()
     """The kind of model, for its settings; encoder and decoder differ in `dims.causal` alone."""
 
 
