@@ -258,8 +258,8 @@ def test_an_offset_of_all_positions_changes_nothing(text):
 def test_coordinates_that_shift_are_lost_on_rope():
     """rope @ offset = rope, whatever was drawn."""
     q, k, v = tokens()
-    given = {"index": np.arange(L, dtype=np.int32), "length": L}
-    places = posenc.place(posenc.parse("rope @ offset(499)"), jax.random.key(1), given, train=True)
+    coordinates = {"index": np.arange(L, dtype=np.int32), "length": L}
+    places = posenc.place(posenc.parse("rope @ offset(499)"), jax.random.key(1), coordinates, train=True)
     assert places[0] > 0
     same(attend("rope", q, k, v, places), attend("rope", q, k, v))
 

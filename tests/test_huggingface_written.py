@@ -126,10 +126,10 @@ def test_what_a_model_cannot_say_is_refused(text, kind, depth, why):
 def test_temperatures_go_back_into_the_config_of_llama_4():
     config = {"model_type": "llama4_text", "num_hidden_layers": 8, "layer_types": ["full_attention"] * 8}
     config |= {"rope_theta": 5e5, "floor_scale": 4096, "attn_scale": 0.2, "attn_temperature_tuning": True}
-    said = to_hf(from_hf(config))
-    assert said["no_rope_layers"] == [1, 1, 1, 0]
-    assert (said["attn_scale"], said["floor_scale"], said["attn_temperature_tuning"]) == (0.2, 4096, True)
-    assert from_hf(said) == from_hf(config)
+    written = to_hf(from_hf(config))
+    assert written["no_rope_layers"] == [1, 1, 1, 0]
+    assert (written["attn_scale"], written["floor_scale"], written["attn_temperature_tuning"]) == (0.2, 4096, True)
+    assert from_hf(written) == from_hf(config)
     plain = to_hf(from_hf(config | {"attn_temperature_tuning": False}), model_type="llama4_text")
     assert plain["attn_temperature_tuning"] is False and "floor_scale" not in plain
 

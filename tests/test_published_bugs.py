@@ -153,7 +153,7 @@ BUGS = {
     ),
     25: (
         "packing: positions run on, or documents see each other",
-        "test_running.py::test_sums_restart_with_each_document_and_pass_over_padding",
+        "test_segment_scans.py::test_sums_restart_with_each_document_and_pass_over_padding",
         "schemes/test_fox.py::test_the_sum_restarts_with_each_document_exactly",
         ROWS + "gates_of_tokens_that_are_not_seen_are_nothing",
         "contract::packed_equals_separate",
@@ -371,8 +371,8 @@ def missing(reference):
 def test_a_published_bug_is_met_by_tests_that_exist(entry):
     what, *references = entry
     assert what and references
-    gone = {r: why for r in references if (why := missing(r))}
-    assert not gone
+    absent = {r: why for r in references if (why := missing(r))}
+    assert not absent
 
 
 def test_every_number_is_in_the_tables():

@@ -135,7 +135,7 @@ class Algebraic(Scheme, name="algebraic"):
         return skew(p["step"].astype(dtype), size)
 
     def _part(self, head: int) -> int:
-        """The features of a head that belong to an axis; a `ValueError` where they cannot be shared out."""
+        """The number of features for each axis; a `ValueError` where a head cannot be shared equally."""
         if head < 2 * self.axes or head % self.axes:
             near = max(head // 2 * 2, 4) if self.structure == "grid" else 2
             raise ValueError(

@@ -81,7 +81,7 @@ class CoPE(Scheme, name="cope"):
         gate = jnp.where(
             tile.visible, jax.nn.sigmoid(product(q, tile.key_info.T) * tile.scale if inner is None else inner), 0
         )
-        place = jnp.minimum(jax.lax.cumsum(gate, 1, reverse=True), self.npos - 1)
-        below, above = (jnp.take_along_axis(scores, f(place).astype(jnp.int32), 1) for f in (jnp.floor, jnp.ceil))
-        share = place - jnp.floor(place)
+        position = jnp.minimum(jax.lax.cumsum(gate, 1, reverse=True), self.npos - 1)
+        below, above = (jnp.take_along_axis(scores, f(position).astype(jnp.int32), 1) for f in (jnp.floor, jnp.ceil))
+        share = position - jnp.floor(position)
         return s + (above * share + below * (1 - share)) * (tile.scale if self.scaled else 1)

@@ -76,7 +76,7 @@ class MRoPE(Scheme, name="mrope"):
         return axes
 
     def _shared(self, head: int) -> tuple[int, int, int]:
-        """The pairs of each axis; a `ValueError` where a head of this width has others."""
+        """The number of pairs of each axis; a `ValueError` where they do not fit a head of this width."""
         check_pairs("mrope", head)
         pairs = head // 2
         sections = self._proportional(pairs) if self.sections is None else self.sections

@@ -1,4 +1,4 @@
-"""RoPE: queries and keys turned by their position."""
+"""RoPE: queries and keys rotated by their position."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import posenc
 from posenc.schemes import alibi
 from tests.oracles.alibi import slopes as of_the_paper
-from tests.schemes.seen import DIMS, attend, bias, made, tokens
+from tests.schemes.helpers import DIMS, attend, bias, made, tokens
 
 PLACES = np.array([0, 1, 2, 5, 9])
 

@@ -7,16 +7,16 @@ import pytest
 
 import posenc
 from tests.golden.through import scores
-from tests.schemes.seen import DIMS, attend, made, tokens
+from tests.schemes.helpers import DIMS, attend, made, tokens
 
 SHAW = "shaw(reach=4, shared=True)"
 MUSIC = "music_transformer(reach=5, values=True, shared=True, bidirectional=True)"
 
 
-def skewed(word):
+def skewed(by_distance):
     """Q E_rᵀ, `[Q, R]` with the farthest past first, by padding and reshaping (Huang et al., 2019, §3.4.1)."""
-    length = len(word)
-    return np.pad(word, ((0, 0), (1, 0))).reshape(length + 1, length)[1:]
+    length = len(by_distance)
+    return np.pad(by_distance, ((0, 0), (1, 0))).reshape(length + 1, length)[1:]
 
 
 def test_the_skewed_form_is_the_gathered_one_and_leaves_the_future_alone():
@@ -24,8 +24,8 @@ def test_the_skewed_form_is_the_gathered_one_and_leaves_the_future_alone():
     scheme, params = made("music_transformer(reach=7)")
     q, k, _, _ = tokens(7)
     added = np.asarray(scores(scheme, params, q, 0 * k))
-    word = np.einsum("qhd,hrd->hqr", q, np.asarray(params["heads"]["key"])) / 2
-    for ours, theirs in zip(added, map(skewed, word), strict=True):
+    by_distance = np.einsum("qhd,hrd->hqr", q, np.asarray(params["heads"]["key"])) / 2
+    for ours, theirs in zip(added, map(skewed, by_distance), strict=True):
         np.testing.assert_allclose(ours, np.tril(theirs), atol=1e-6)
         assert np.abs(np.triu(theirs, 2)).max() > 0.1 and not np.triu(ours, 1).any()
 
@@ -56,9 +56,9 @@ def test_values_beyond_the_table_are_told_nothing_either():
 @pytest.mark.parametrize("shift", [1, 1000, 100000])
 def test_shifting_all_positions_changes_nothing(shift):
     scheme, params = made(MUSIC)
-    given, places = tokens(5)[:3], np.array([4, 0, 1, 9, 7])
-    moved = attend(scheme, params, *given, positions=places + shift)
-    np.testing.assert_array_equal(moved, attend(scheme, params, *given, positions=places))
+    features, places = tokens(5)[:3], np.array([4, 0, 1, 9, 7])
+    moved = attend(scheme, params, *features, positions=places + shift)
+    np.testing.assert_array_equal(moved, attend(scheme, params, *features, positions=places))
 
 
 def test_rows_that_no_pair_reads_get_no_gradient():
@@ -91,5 +91,5 @@ def test_a_table_of_no_rows_and_positions_between_whole_numbers_are_refused():
 
 def test_in_a_bfloat16_model_what_is_added_to_scores_is_not_rounded():
     scheme, params = made("music_transformer")
-    word = scheme.query({"key": params["heads"]["key"][0]}, jnp.ones((3, 4), jnp.bfloat16), None)[1]
-    assert word.dtype == jnp.float32
+    by_distance = scheme.query({"key": params["heads"]["key"][0]}, jnp.ones((3, 4), jnp.bfloat16), None)[1]
+    assert by_distance.dtype == jnp.float32

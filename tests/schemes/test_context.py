@@ -7,12 +7,12 @@ import pytest
 
 import posenc
 from posenc.numerics import segment_scans
-from tests.schemes.seen import attend, made, tokens
+from tests.schemes.helpers import attend, made, tokens
 
 DIMS = posenc.Dims(width=8, heads=4, head=4, trained=16)
 
 
-def told(scheme, params, x, head=0, segment=None):
+def located(scheme, params, x, head=0, segment=None):
     """What each token is told of itself under one head."""
     p = params["layer"] | {name: a[head] for name, a in params["heads"].items()}
     segment = np.ones(len(x), np.int32) if segment is None else np.asarray(segment, np.int32)
@@ -51,10 +51,10 @@ class TestSelectiveRoPE:
     def test_differences_of_neighbours_add_up_to_the_token_itself(self):
         scheme, params = start("selective_rope(kernel=0)")
         x = tokens(6, dims=DIMS)[3]
-        c = told(scheme, louder(params), x)
+        c = located(scheme, louder(params), x)
         changed = np.copy(x)
         changed[:3] += 1
-        np.testing.assert_allclose(told(scheme, louder(params), changed)[3:], c[3:], atol=1e-5)
+        np.testing.assert_allclose(located(scheme, louder(params), changed)[3:], c[3:], atol=1e-5)
         assert apart(c[1:], c[:-1]) > 0.1
 
     def test_a_learned_convolution_remembers_as_many_tokens_as_its_kernel_in_each_phase(self):
@@ -62,7 +62,7 @@ class TestSelectiveRoPE:
         x = tokens(8, dims=DIMS)[3]
         changed = np.copy(x)
         changed[2] += 1
-        steps = [np.diff(told(scheme, louder(params), a), axis=0) for a in (x, changed)]
+        steps = [np.diff(located(scheme, louder(params), a), axis=0) for a in (x, changed)]
         moved = np.abs(steps[0] - steps[1]).max(1) > 1e-6
         np.testing.assert_array_equal(moved, [False, True, True, True, False, False, False])
 
@@ -70,8 +70,8 @@ class TestSelectiveRoPE:
         scheme, params = start("selective_rope(gate=True)")
         x = tokens(6, dims=DIMS)[3]
         factors = np.repeat([100.0, 3.0, 20.0, 7.0], 2).astype(np.float32)
-        c = told(scheme, louder(params), x + np.sign(x))
-        np.testing.assert_allclose(told(scheme, louder(params), (x + np.sign(x)) * factors), c, atol=1e-4)
+        c = located(scheme, louder(params), x + np.sign(x))
+        np.testing.assert_allclose(located(scheme, louder(params), (x + np.sign(x)) * factors), c, atol=1e-4)
         assert np.abs(c).max() > 0.1
 
     def test_a_full_projection_reads_the_part_of_its_own_head_and_the_length_of_its_columns_is_learned(self):
@@ -79,17 +79,17 @@ class TestSelectiveRoPE:
         x = tokens(6, dims=DIMS)[3]
         other = np.copy(x)
         other[:, 2:4] += 1
-        np.testing.assert_array_equal(told(scheme, params, other, 0), told(scheme, params, x, 0))
-        assert apart(told(scheme, params, other, 1), told(scheme, params, x, 1)) > 1e-3
+        np.testing.assert_array_equal(located(scheme, params, other, 0), located(scheme, params, x, 0))
+        assert apart(located(scheme, params, other, 1), located(scheme, params, x, 1)) > 1e-3
         wide = params | {"heads": params["heads"] | {"w": params["heads"]["w"] * 5}}
-        np.testing.assert_allclose(told(scheme, wide, x), told(scheme, params, x), atol=1e-6)
+        np.testing.assert_allclose(located(scheme, wide, x), located(scheme, params, x), atol=1e-6)
         long = params | {"heads": params["heads"] | {"length": params["heads"]["length"] * 5}}
-        np.testing.assert_allclose(told(scheme, long, x), 5 * told(scheme, params, x), atol=1e-5)
+        np.testing.assert_allclose(located(scheme, long, x), 5 * located(scheme, params, x), atol=1e-5)
 
     def test_a_gate_that_is_shut_stops_the_turning(self):
         scheme, params = start("selective_rope(gate=True, bias=True)")
         params["heads"]["gate_bias"] = jnp.full(4, -60.0)
-        assert np.abs(told(scheme, params, tokens(6, dims=DIMS)[3])).max() < 1e-6
+        assert np.abs(located(scheme, params, tokens(6, dims=DIMS)[3])).max() < 1e-6
 
     @pytest.mark.parametrize(("spectrum", "base"), [("rope", 500000.0), ("rfa", 0.9)])
     def test_temperatures_are_fixed_unless_learned_and_fall_or_rise_to_one(self, spectrum, base):
@@ -110,10 +110,10 @@ class TestSelectiveRoPE:
         def holds():
             scheme, params = start("selective_rope(bias=True)")
             x = tokens(8, dims=DIMS)[3]
-            packed = told(scheme, louder(params), x, segment=segments)
+            packed = located(scheme, louder(params), x, segment=segments)
             for one in set(segments):
                 mine = np.array(segments) == one
-                np.testing.assert_allclose(packed[mine], told(scheme, louder(params), x[mine]), atol=1e-5)
+                np.testing.assert_allclose(packed[mine], located(scheme, louder(params), x[mine]), atol=1e-5)
 
         holds()
         right = segment_scans.recent
@@ -125,12 +125,12 @@ class TestSelectiveRoPE:
         """R-1: angles of a bfloat16 model."""
         scheme, params = start("selective_rope(bias=True)")
         x = jnp.asarray(tokens(300, dims=DIMS)[3], jnp.bfloat16)
-        exact = told(scheme, params, x.astype(jnp.float32))
-        np.testing.assert_allclose(told(scheme, params, x), exact, rtol=1e-5)
+        exact = located(scheme, params, x.astype(jnp.float32))
+        np.testing.assert_allclose(located(scheme, params, x), exact, rtol=1e-5)
         assert len(np.unique(exact[:, 0])) == 300
 
     @pytest.mark.parametrize(
-        ("text", "said"),
+        ("text", "why"),
         [
             ("selective_rope(rank=-1)", "'rank' of 'selective_rope' is -1; it must be at least 0"),
             ("selective_rope(kernel=-2)", "'kernel' of 'selective_rope' is -2; it must be at least 0"),
@@ -143,12 +143,12 @@ class TestSelectiveRoPE:
             ("selective_rope(spectrum='rfa', base=0.0)", "above 0 and below 1, such as 0.9"),
         ],
     )
-    def test_settings_without_a_meaning_are_refused(self, text, said):
-        with pytest.raises(ValueError, match=said):
+    def test_settings_without_a_meaning_are_refused(self, text, why):
+        with pytest.raises(ValueError, match=why):
             posenc.parse(text)
 
     @pytest.mark.parametrize(
-        ("text", "dims", "said"),
+        ("text", "dims", "why"),
         [
             ("selective_rope", posenc.Dims(8, 2, 3, 16), "a head has 3; take an even width, 2 or 4"),
             ("selective_rope", posenc.Dims(9, 2, 4, 16), "2 heads do not divide 9; choose a divisor"),
@@ -159,8 +159,8 @@ class TestSelectiveRoPE:
             ),
         ],
     )
-    def test_sizes_that_do_not_fit_are_refused(self, text, dims, said):
-        with pytest.raises(ValueError, match=said):
+    def test_sizes_that_do_not_fit_are_refused(self, text, dims, why):
+        with pytest.raises(ValueError, match=why):
             posenc.bind(posenc.parse(text), dims)
 
 
@@ -172,7 +172,7 @@ class TestCARoPE:
 
     def test_powers_from_one_are_those_of_rope_but_for_the_highest(self):
         scheme, params = start("carope(base=100.0, first=1)")
-        c = told(scheme, params, tokens(5, dims=DIMS)[3])
+        c = located(scheme, params, tokens(5, dims=DIMS)[3])
         np.testing.assert_allclose(c, np.arange(1, 6)[:, None] * 100.0 ** (-np.arange(1, 3) / 2), rtol=1e-5)
 
     def test_from_zero_the_first_pair_counts_tokens_and_from_one_every_pair_is_chosen(self):
@@ -180,21 +180,21 @@ class TestCARoPE:
         for first, chosen in ((0, [False, True]), (1, [True, True])):
             scheme, params = start(f"carope(base=10.0, first={first})")
             params["heads"]["w"] = params["heads"]["w"] + 0.7
-            steps = np.diff(told(scheme, params, x), axis=0)
+            steps = np.diff(located(scheme, params, x), axis=0)
             np.testing.assert_array_equal(steps.std(0) > 1e-3, chosen)
 
     def test_heads_choose_for_themselves(self):
         scheme, params = start("carope(base=10.0)")
         params["heads"]["w"] = jnp.asarray(np.random.default_rng(0).normal(size=(4, 8)), jnp.float32)
         x = tokens(6, dims=DIMS)[3]
-        assert apart(told(scheme, params, x, 0), told(scheme, params, x, 1)) > 0.1
+        assert apart(located(scheme, params, x, 0), located(scheme, params, x, 1)) > 0.1
 
     @pytest.mark.parametrize("size", [1e4, -1e4])
     def test_frequencies_are_between_nothing_and_one_for_any_token_and_gradients_finite(self, size):
         scheme, params = start("carope(first=1)")
         params["heads"]["w"] = params["heads"]["w"] + 1
         x = np.full((5, 8), size, np.float32)
-        steps = np.diff(told(scheme, params, x), axis=0)
+        steps = np.diff(located(scheme, params, x), axis=0)
         assert (steps >= 0).all() and (steps <= 1).all()
         q, k, v, _ = tokens(5, dims=DIMS)
         back = jax.jit(jax.grad(lambda p: posenc.attend(scheme, p, q, k, v, x=x).sum()))(params)
@@ -204,7 +204,7 @@ class TestCARoPE:
     def test_it_starts_as_rope_of_any_base(self, base):
         """softplus(b) is base^(2/d) - 1, whose exponential would overflow."""
         scheme, params = made(f"carope(base={base})", posenc.Dims(8, 4, 4, 16))
-        c = told(scheme, params, np.zeros((2, 8), np.float32))
+        c = located(scheme, params, np.zeros((2, 8), np.float32))
         np.testing.assert_allclose(np.diff(c, axis=0)[0], [1, base**-0.5], rtol=1e-4)
 
     def test_what_has_no_meaning_is_refused(self):

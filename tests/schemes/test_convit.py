@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from tests.schemes.seen import attend, made, tokens
+from tests.schemes.helpers import attend, made, tokens
 
 SIDE = 4
 PLACES = np.stack([np.arange(SIDE * SIDE) % SIDE, np.arange(SIDE * SIDE) // SIDE], -1)
@@ -34,12 +34,14 @@ def test_heads_start_as_a_convolution():
 def test_an_open_gate_is_attention_by_content_and_a_shut_one_by_place():
     scheme, params = made("convit")
     q, k, v, _ = tokens(SIDE * SIDE)
-    given = {"positions": PLACES, "mask": "full"}
-    content = attend(scheme, gated(params, -40.0), q, k, v, **given)
+    arguments = {"positions": PLACES, "mask": "full"}
+    content = attend(scheme, gated(params, -40.0), q, k, v, **arguments)
     np.testing.assert_allclose(content, attend(*made("nope"), q, k, v, mask="full"), atol=1e-6)
-    place = attend(scheme, gated(params, 40.0), q, k, v, **given)
-    np.testing.assert_allclose(attend(scheme, gated(params, 40.0), 5 * q[::-1], 0 * k, v, **given), place, atol=1e-6)
-    half = attend(scheme, gated(params, 0.0), q, k, v, **given)
+    place = attend(scheme, gated(params, 40.0), q, k, v, **arguments)
+    np.testing.assert_allclose(
+        attend(scheme, gated(params, 40.0), 5 * q[::-1], 0 * k, v, **arguments), place, atol=1e-6
+    )
+    half = attend(scheme, gated(params, 0.0), q, k, v, **arguments)
     np.testing.assert_allclose(half, (np.asarray(content) + np.asarray(place)) / 2, atol=1e-6)
 
 
@@ -64,9 +66,9 @@ def test_two_softmaxes_are_no_bias_on_the_scores():
 @pytest.mark.parametrize("shift", [1, 1000])
 def test_shifting_all_positions_changes_nothing(shift):
     scheme, params = made("convit")
-    given = tokens(SIDE * SIDE)[:3]
-    moved = attend(scheme, params, *given, positions=PLACES + shift, mask="full")
-    np.testing.assert_array_equal(moved, attend(scheme, params, *given, positions=PLACES, mask="full"))
+    arguments = tokens(SIDE * SIDE)[:3]
+    moved = attend(scheme, params, *arguments, positions=PLACES + shift, mask="full")
+    np.testing.assert_array_equal(moved, attend(scheme, params, *arguments, positions=PLACES, mask="full"))
 
 
 @pytest.mark.parametrize(

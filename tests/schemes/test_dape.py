@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from tests.schemes.seen import DIMS, attend, made, tokens
+from tests.schemes.helpers import DIMS, attend, made, tokens
 
 LEAKY = 0.01
 
@@ -98,7 +98,7 @@ def test_the_released_edge_has_no_cache_and_one_key_has_no_edge():
     scheme, params = made("dape_v2(edge='array')")
     with pytest.raises(ValueError, match="'dape_v2' has no cache: its convolution reads where the array of keys ends"):
         posenc.Cache.empty(scheme, params, DIMS, batch=1, capacity=4, dtype=jnp.float32)
-    with pytest.raises(ValueError, match="reads no neighbours and meets no edge"):
+    with pytest.raises(ValueError, match="kernel=1 reads only one key, so edge has no effect"):
         posenc.parse("dape_v2(kernel=1, edge='array')")
 
 
@@ -130,7 +130,7 @@ def test_weights_start_between_the_bounds_of_their_inputs():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "why"),
     [
         ("dape(hidden=0)", "'dape' has hidden=0; it must be at least 1"),
         ("dape_v2(hidden=0)", "'dape_v2' has hidden=0; it must be at least 1"),
@@ -138,6 +138,6 @@ def test_weights_start_between_the_bounds_of_their_inputs():
         ("dape_v2(kernel=-1)", "'dape_v2' has kernel=-1; it must be odd, with a key in the middle"),
     ],
 )
-def test_what_has_no_meaning_is_refused(text, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_has_no_meaning_is_refused(text, why):
+    with pytest.raises(ValueError, match=why):
         posenc.parse(text)

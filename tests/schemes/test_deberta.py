@@ -10,7 +10,7 @@ import pytest
 import posenc
 from posenc.numerics.bias import disentangled
 from tests.golden.through import scores
-from tests.schemes.seen import DIMS, attend, made, tokens
+from tests.schemes.helpers import DIMS, attend, made, tokens
 
 
 def rows(distance, buckets, reach):
@@ -41,10 +41,10 @@ def test_both_terms_read_the_row_of_query_minus_key_unless_one_is_mirrored(mirro
     past, future = (np.eye(6, k=shift, dtype=bool) for shift in (-2, 2))
     c2p, p2c = term(q, np.zeros_like(k)), term(np.zeros_like(q), k)
     assert (c2p[:, past] != 0).all() and not c2p[:, ~past].any()
-    mine = future if mirrored else past
-    assert (p2c[:, mine] != 0).all() and not p2c[:, ~mine].any()
+    nonzero = future if mirrored else past
+    assert (p2c[:, nonzero] != 0).all() and not p2c[:, ~nonzero].any()
     told = np.asarray(params["heads"]["query"]).sum(1)  # what one row of ones is projected to
-    i, j = np.nonzero(mine)
+    i, j = np.nonzero(nonzero)
     np.testing.assert_allclose(p2c[:, i, j], np.einsum("khd,hd->hk", k, told)[:, j] / 12**0.5, rtol=1e-5)
 
 
@@ -59,8 +59,8 @@ def test_every_setting_changes_the_scores():
     for text in texts:
         scheme, params = made(text)
         n = len(params["layer"]["table"]) // 2
-        own = {name: jnp.asarray(w) for name, w in zip(("key", "query"), weights, strict=True)}
-        heads = {name: own.get(name, a).astype(np.float32) for name, a in params["heads"].items()}
+        weights_of_head = {name: jnp.asarray(w) for name, w in zip(("key", "query"), weights, strict=True)}
+        heads = {name: weights_of_head.get(name, a).astype(np.float32) for name, a in params["heads"].items()}
         layer = {"table": jnp.asarray(table[6 - n : 6 + n], jnp.float32)}
         found.append(np.asarray(scores(scheme, {"layer": layer, "heads": heads}, q, k, scale=1.0)))
     apart = [np.abs(a - b).max() for n, a in enumerate(found) for b in found[:n]]
@@ -79,7 +79,7 @@ def test_settings_that_would_have_no_effect_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "why"),
     [
         ("reach=0", "'deberta' has reach=0; it must be at least 1"),
         (
@@ -88,14 +88,16 @@ def test_settings_that_would_have_no_effect_are_refused():
         ),
     ],
 )
-def test_a_reach_of_nothing_and_more_buckets_than_distances_are_refused(settings, said):
-    with pytest.raises(ValueError, match=said):
+def test_a_reach_of_nothing_and_more_buckets_than_distances_are_refused(settings, why):
+    with pytest.raises(ValueError, match=why):
         posenc.parse(f"deberta({settings})")
 
 
 @pytest.mark.parametrize("buckets", [-1, 0, 2, 5, 7])
 def test_logarithmic_buckets_come_in_pairs(buckets):
-    with pytest.raises(ValueError, match=f"a multiple of 2 and 4 at least, not {buckets}"):
+    with pytest.raises(
+        ValueError, match=f"has buckets={buckets}; they must equal the reach, or be fewer, at least 4 and even"
+    ):
         posenc.parse(f"deberta(reach=8, buckets={buckets})")
 
 
@@ -127,9 +129,9 @@ def test_rows_are_odd_never_fall_and_end_at_the_reach(buckets, reach):
 @pytest.mark.parametrize("shift", [1, 1000, 100000])
 def test_shifting_all_positions_changes_nothing(shift):
     scheme, params = strong("deberta(reach=6, buckets=4)")
-    given, places = tokens(5)[:3], np.array([4, 0, 1, 9, 7])
-    moved = attend(scheme, params, *given, positions=places + shift)
-    np.testing.assert_array_equal(moved, attend(scheme, params, *given, positions=places))
+    features, places = tokens(5)[:3], np.array([4, 0, 1, 9, 7])
+    moved = attend(scheme, params, *features, positions=places + shift)
+    np.testing.assert_array_equal(moved, attend(scheme, params, *features, positions=places))
 
 
 @pytest.mark.parametrize(("terms", "times"), [("both", 3), ("c2p", 2), ("p2c", 2)])
@@ -143,9 +145,9 @@ def test_the_scale_counts_the_terms(terms, times):
 
 def test_the_table_is_of_all_layers_and_the_projections_of_each():
     scheme, params = made("deberta(reach=8, buckets=4)")
-    shared, own = posenc.split(scheme, params)
+    shared, unshared = posenc.split(scheme, params)
     assert {n: a.shape for n, a in shared["layer"].items()} == {"table": (8, DIMS.width)} and not shared["heads"]
-    assert own["heads"].keys() == {"key", "key_bias", "query", "query_bias"} and not own["layer"]
+    assert unshared["heads"].keys() == {"key", "key_bias", "query", "query_bias"} and not unshared["layer"]
     assert made("deberta(terms='p2c')")[1]["heads"].keys() == {"query", "query_bias"}
     assert made("deberta")[1]["layer"]["table"].shape == (1024, DIMS.width)
 
@@ -160,12 +162,12 @@ def test_keys_stay_few_where_they_are_told_nothing(terms, keys):
 
 def test_in_a_bfloat16_model_what_is_added_to_scores_is_not_rounded():
     scheme, params = strong("deberta(reach=3)")
-    own = {n: a[0] for n, a in params["heads"].items()} | params["layer"]
+    head_params = {n: a[0] for n, a in params["heads"].items()} | params["layer"]
     k = jnp.asarray(tokens(5)[1][:, 0], jnp.bfloat16)
-    word = scheme.key(own, k, None)[1]
-    exact = np.asarray(k, float) @ (own["table"] @ own["query"] + own["query_bias"][None]).T
-    assert word.dtype == jnp.float32
-    np.testing.assert_allclose(word, exact, rtol=1e-4, atol=1e-4)
+    by_distance = scheme.key(head_params, k, None)[1]
+    exact = np.asarray(k, float) @ (head_params["table"] @ head_params["query"] + head_params["query_bias"][None]).T
+    assert by_distance.dtype == jnp.float32
+    np.testing.assert_allclose(by_distance, exact, rtol=1e-4, atol=1e-4)
 
 
 def test_positions_between_whole_numbers_and_two_sequences_are_refused():

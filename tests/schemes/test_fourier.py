@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from tests.schemes.seen import DIMS, made, tokens
+from tests.schemes.helpers import DIMS, made, tokens
 
 
 def test_the_products_of_features_start_as_a_bell_of_the_distance_whose_width_is_gamma():
@@ -58,7 +58,7 @@ def test_every_parameter_gets_a_gradient():
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "why"),
     [
         ("axes=0", "'axes' of 'fourier' is 0; it must be at least 1"),
         ("hidden=0", "'hidden' of 'fourier' is 0; it must be at least 1"),
@@ -68,8 +68,8 @@ def test_every_parameter_gets_a_gradient():
         ("gamma=-1.0", "'fourier' has gamma=-1.0; it must be above 0"),
     ],
 )
-def test_what_has_no_meaning_is_refused(settings, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_has_no_meaning_is_refused(settings, why):
+    with pytest.raises(ValueError, match=why):
         posenc.parse(f"fourier({settings})")
 
 

@@ -8,7 +8,7 @@ import pytest
 import posenc
 from posenc.numerics import segment_scans
 from posenc.schemes.alibi import slope
-from tests.schemes.seen import DIMS, attend, made, tokens
+from tests.schemes.helpers import DIMS, attend, made, tokens
 
 
 def constant(params, b):
@@ -22,7 +22,7 @@ def strong(seed=0):
     return scheme, params | {"heads": {"w": params["heads"]["w"] * 50, "b": params["heads"]["b"] + 0.3}}
 
 
-def told(scheme, params, x, segment=None, start=None):
+def located(scheme, params, x, segment=None, start=None):
     """The running sums of head 0, and the carry."""
     n = len(x)
     segment = np.ones(n, np.int32) if segment is None else np.asarray(segment, np.int32)
@@ -89,10 +89,10 @@ def test_a_token_sees_itself_undiminished_and_its_own_gate_counts_only_for_what_
 def test_the_sum_restarts_with_each_document_exactly(segments):
     scheme, params = strong()
     x = tokens(8)[3]
-    c, _ = told(scheme, params, x, segments)
+    c, _ = located(scheme, params, x, segments)
     segments = np.array(segments)
     for one in set(segments):
-        alone, _ = told(scheme, params, x[segments == one])
+        alone, _ = located(scheme, params, x[segments == one])
         np.testing.assert_allclose(c[segments == one], alone, atol=1e-6)
 
 
@@ -100,18 +100,18 @@ def test_padding_adds_nothing_to_the_sum():
     scheme, params = strong()
     x = tokens(6)[3]
     padded = np.concatenate([np.full((3, x.shape[1]), 1e6, np.float32), x])
-    c, _ = told(scheme, params, padded, [0] * 3 + [1] * 6)
+    c, _ = located(scheme, params, padded, [0] * 3 + [1] * 6)
     np.testing.assert_array_equal(c[:3], 0)
-    np.testing.assert_allclose(c[3:], told(scheme, params, x)[0], atol=1e-6)
+    np.testing.assert_allclose(c[3:], located(scheme, params, x)[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("segments", [[1, 1, 0, 0, 1, 1, 0, 1], [0, 1, 0, 2, 2, 0, 2, 0]])
 def test_padding_inside_a_document_is_passed_over(segments):
     scheme, params = strong()
     x, segments = tokens(8)[3], np.array(segments)
-    c, (total, document) = told(scheme, params, x, segments)
+    c, (total, document) = located(scheme, params, x, segments)
     real = segments > 0
-    alone, (end, last) = told(scheme, params, x[real], segments[real])
+    alone, (end, last) = located(scheme, params, x[real], segments[real])
     np.testing.assert_allclose(c[real], alone, atol=1e-6)
     np.testing.assert_allclose(total, end, atol=1e-6)
     assert document == last
@@ -124,9 +124,9 @@ def test_padding_inside_a_document_is_passed_over(segments):
 def test_chunks_continue_the_sum_where_the_last_one_ended(segments, cut):
     scheme, params = strong()
     x = tokens(7)[3]
-    whole, end = told(scheme, params, x, segments)
-    first, carry = told(scheme, params, x[:cut], segments[:cut])
-    rest, last = told(scheme, params, x[cut:], segments[cut:], carry)
+    whole, end = located(scheme, params, x, segments)
+    first, carry = located(scheme, params, x[:cut], segments[:cut])
+    rest, last = located(scheme, params, x[cut:], segments[cut:], carry)
     np.testing.assert_allclose(np.concatenate([first, rest]), whole, atol=1e-6)
     np.testing.assert_allclose(last[0], end[0], atol=1e-6)
     assert last[1] == end[1]
@@ -168,14 +168,14 @@ def test_the_scores_of_masked_keys_are_finite_and_gates_start_half_open():
     scheme, params = made("fox", posenc.Dims(width=256, heads=8, head=2, trained=8))
     w = np.asarray(params["heads"]["w"])
     assert w.shape == (8, 256) and abs(w.std() / 0.02 - 1) < 0.05 and (params["heads"]["b"] == 0).all()
-    c, _ = told(*strong(), np.full((6, 6), 1e4, np.float32))
+    c, _ = located(*strong(), np.full((6, 6), 1e4, np.float32))
     assert np.isfinite(c).all()
 
 
 def test_in_half_precision_gates_add_up_in_float32():
     scheme, params = strong()
     x = jnp.asarray(tokens(400)[3], jnp.bfloat16)
-    c, _ = told(scheme, params, x)
-    exact, _ = told(scheme, params, x.astype(jnp.float32))
+    c, _ = located(scheme, params, x)
+    exact, _ = located(scheme, params, x.astype(jnp.float32))
     assert c.dtype == jnp.float32
     np.testing.assert_allclose(c, exact, rtol=1e-5)

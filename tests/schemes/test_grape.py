@@ -8,7 +8,7 @@ import pytest
 import posenc
 from tests.golden.contextual import bias as on_the_way
 from tests.golden.through import scores
-from tests.schemes.seen import attend, bias, made, tokens
+from tests.schemes.helpers import attend, bias, made, tokens
 
 PLACES = np.array([0, 1, 2, 4, 9, 30], np.int32)
 PAST = np.tri(len(PLACES), dtype=bool)

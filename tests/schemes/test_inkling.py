@@ -7,7 +7,7 @@ import pytest
 
 import posenc
 from tests.golden.contextual import bias
-from tests.schemes.seen import DIMS, attend, made, tokens
+from tests.schemes.helpers import DIMS, attend, made, tokens
 
 
 def loud(text, seed=0):

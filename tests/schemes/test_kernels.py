@@ -10,7 +10,7 @@ from posenc.schemes import kerple
 from posenc.schemes.alibi import slope
 from tests.golden.adapters.attention import Given
 from tests.golden.through import bias as through_bias
-from tests.schemes.seen import DIMS, attend, bias, made, tokens
+from tests.schemes.helpers import DIMS, attend, bias, made, tokens
 
 PLACES = np.array([0, 1, 2, 5, 9, 30])
 DISTANCE = np.abs(PLACES[:, None] - PLACES[None, :])
@@ -182,7 +182,7 @@ def test_a_bias_is_the_same_given_as_an_array(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "why"),
     [
         ("fire(hidden=0)", "'fire' has hidden=0; it must be at least 1"),
         ("fire(eps=0.0)", "above 0"),
@@ -193,8 +193,8 @@ def test_a_bias_is_the_same_given_as_an_array(text):
         ("kerple(kernel='linear')", "'log' or 'power'"),
     ],
 )
-def test_settings_without_a_meaning_are_refused(text, said):
-    with pytest.raises(ValueError, match=said):
+def test_settings_without_a_meaning_are_refused(text, why):
+    with pytest.raises(ValueError, match=why):
         posenc.parse(text)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
-from tests.schemes.seen import DIMS, bias, made
+from tests.schemes.helpers import DIMS, bias, made
 
 GRID = np.stack(np.meshgrid(np.arange(3), np.arange(4), indexing="ij"), -1).reshape(-1, 2)
 

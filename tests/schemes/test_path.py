@@ -7,10 +7,10 @@ import pytest
 
 import posenc
 from tests.golden.contextual import sides
-from tests.schemes.seen import DIMS, attend, made, tokens
+from tests.schemes.helpers import DIMS, attend, made, tokens
 
 
-def given(text, **heads):
+def with_params(text, **heads):
     """A scheme with some of its parameters replaced by a number, or by one array for every head."""
     scheme, params = made(text)
     put = {
@@ -20,7 +20,7 @@ def given(text, **heads):
 
 
 def test_without_strength_it_is_no_encoding():
-    scheme, params = given("path", beta=0.0, beta_bias=-60.0)
+    scheme, params = with_params("path", beta=0.0, beta_bias=-60.0)
     q, k, v, x = tokens(7)
     np.testing.assert_allclose(attend(scheme, params, q, k, v, x), attend(*made("nope"), q, k, v), atol=1e-6)
 
@@ -28,7 +28,7 @@ def test_without_strength_it_is_no_encoding():
 @pytest.mark.parametrize(("logit", "factor"), [(60.0, -1.0), (0.0, 0.0), (-np.log(3), 0.5)])
 def test_when_all_tokens_choose_one_feature_each_step_multiplies_it(logit, factor):
     """β = 2 reflects, β = 1 projects, β = 1/2 halves."""
-    scheme, params = given("path(rank=6, kernel=1, activation='none')", conv=1.0, beta=0.0, beta_bias=logit)
+    scheme, params = with_params("path(rank=6, kernel=1, activation='none')", conv=1.0, beta=0.0, beta_bias=logit)
     params["layer"]["down"] = jnp.eye(6)
     params["heads"]["up"] = jnp.zeros_like(params["heads"]["up"]).at[:, 2, 0].set(1)
     q, k, v, x = tokens(7)
@@ -130,15 +130,15 @@ def test_it_is_alone_with_query_and_key_and_comes_first():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "why"),
     [
         ("path(rank=0)", "'rank' of 'path' is 0; it must be at least 1"),
         ("path(kernel=0)", "'kernel' of 'path' is 0; it must be at least 1"),
         ("path(forget='yes')", "takes 'none' or 'scaled' or 'unscaled', not 'yes'"),
     ],
 )
-def test_settings_without_a_meaning_are_refused(text, said):
-    with pytest.raises(ValueError, match=said):
+def test_settings_without_a_meaning_are_refused(text, why):
+    with pytest.raises(ValueError, match=why):
         posenc.parse(text)
 
 

@@ -10,14 +10,14 @@ from posenc.schemes import rerope as module
 from tests.golden.through import scores
 from tests.oracles import rerope as rerope_oracle
 from tests.oracles import self_extend as self_extend_oracle
-from tests.schemes.seen import attend, made, tokens
+from tests.schemes.helpers import attend, made, tokens
 
 NONE = {"layer": {}, "heads": {}}
 TWO = ("rerope(window=3", "self_extend(group=2, window=4")
 INDEX = np.arange(12, dtype=np.int32)
 
 
-def seen(text, positions=INDEX, alike=False):
+def scores_of(text, positions=INDEX, alike=False):
     """The scores of four heads of 4 features, `[H, Q, K]`; with `alike`, of keys of equal content."""
     q, k, _, _ = tokens(len(positions))
     scheme, params = made(text)
@@ -31,16 +31,16 @@ PAST = np.tri(12, dtype=bool)
 @pytest.mark.parametrize("text", ["rerope(window=3, leak=1.0)", "rerope(window=99)", "self_extend(window=99)"])
 @pytest.mark.parametrize("both", [True, False])
 def test_where_nothing_is_rectified_it_is_rope(text, both):
-    ours = seen(f"{text[:-1]}, bidirectional={both})")
-    np.testing.assert_allclose(ours, seen("rope"), atol=2e-5)
+    ours = scores_of(f"{text[:-1]}, bidirectional={both})")
+    np.testing.assert_allclose(ours, scores_of("rope"), atol=2e-5)
 
 
 def test_groups_of_one_are_rope():
-    np.testing.assert_allclose(seen("self_extend(group=1, window=3)"), seen("rope"), atol=2e-5)
+    np.testing.assert_allclose(scores_of("self_extend(group=1, window=3)"), scores_of("rope"), atol=2e-5)
 
 
 def test_from_the_window_on_all_keys_are_equally_far():
-    s = seen("rerope(window=4)", alike=True)
+    s = scores_of("rerope(window=4)", alike=True)
     for i in range(4, 12):
         np.testing.assert_allclose(s[:, i, : i - 3], s[:, i, :1].repeat(i - 3, 1), atol=1e-6)
         assert (np.abs(s[:, i, i - 3] - s[:, i, i - 4]) > 1e-5).any()
@@ -49,7 +49,7 @@ def test_from_the_window_on_all_keys_are_equally_far():
 def test_a_leak_bends_distances_at_the_window_and_a_real_distance_is_what_rope_says_of_it():
     q, k, _, _ = tokens(12)
     far = 4 + (INDEX[11] - INDEX[:8] - 4) / 4
-    ours = seen("rerope(window=4, leak=0.25)")[:, 11, :8]
+    ours = scores_of("rerope(window=4, leak=0.25)")[:, 11, :8]
     rope, params = made("rope")
     theirs = scores(rope, params, q[11:], k[:8], positions=np.float32([20]), key_positions=np.float32(20 - far))
     np.testing.assert_allclose(ours, theirs[:, 0], atol=2e-5)
@@ -58,7 +58,7 @@ def test_a_leak_bends_distances_at_the_window_and_a_real_distance_is_what_rope_s
 def test_self_extend_shifts_by_a_true_quotient():
     """Trap 17: with groups of 3 and a window of 4, a key 4 behind is 1 + 4 - 4/3 away, not 1 + 4 - 1."""
     q, k, _, _ = tokens(12)
-    ours = seen("self_extend(group=3, window=4)")[:, 4, 0]
+    ours = scores_of("self_extend(group=3, window=4)")[:, 4, 0]
     rope, params = made("rope")
     for away, same in ((5 - 4 / 3, True), (4.0, False)):
         where = {"positions": np.float32([away]), "key_positions": np.float32([0])}
@@ -67,7 +67,7 @@ def test_self_extend_shifts_by_a_true_quotient():
 
 
 def test_where_the_group_divides_the_window_near_and_far_meet_at_it():
-    s, rope = seen("self_extend(group=2, window=4)"), seen("rope")
+    s, rope = scores_of("self_extend(group=2, window=4)"), scores_of("rope")
     for i in (4, 6, 8):  # a key at the start of its group
         np.testing.assert_allclose(s[:, i, i - 4], rope[:, i, i - 4], atol=2e-5)
 
@@ -76,13 +76,13 @@ def test_where_the_group_divides_the_window_near_and_far_meet_at_it():
 def test_shifting_all_positions_changes_nothing_of_rerope(shift):
     for leak in ("", ", leak=0.25"):
         text = f"rerope(window=3{leak})"
-        np.testing.assert_allclose(seen(text, INDEX + shift)[:, PAST], seen(text)[:, PAST], atol=5e-6)
+        np.testing.assert_allclose(scores_of(text, INDEX + shift)[:, PAST], scores_of(text)[:, PAST], atol=5e-6)
 
 
 def test_shifting_all_positions_leaves_groups_alone_only_by_whole_groups():
     text = "self_extend(group=4, window=4)"
-    np.testing.assert_allclose(seen(text, INDEX + 400)[:, PAST], seen(text)[:, PAST], atol=5e-6)
-    assert np.abs(seen(text, INDEX + 402) - seen(text))[:, PAST].max() > 1e-3
+    np.testing.assert_allclose(scores_of(text, INDEX + 400)[:, PAST], scores_of(text)[:, PAST], atol=5e-6)
+    assert np.abs(scores_of(text, INDEX + 402) - scores_of(text))[:, PAST].max() > 1e-3
 
 
 @pytest.mark.parametrize("text", [f"{t}, bidirectional=True)" for t in (*TWO, "rerope(window=3, leak=0.5")])
@@ -97,7 +97,7 @@ def test_both_ways_a_key_ahead_is_as_far_as_one_behind(text):
 
 def test_without_it_keys_ahead_are_where_rope_says_and_the_future_may_not_be_seen():
     for text in TWO:
-        s, rope = seen(f"{text}, bidirectional=False)"), seen("rope")
+        s, rope = scores_of(f"{text}, bidirectional=False)"), scores_of("rope")
         np.testing.assert_allclose(s[:, ~PAST], rope[:, ~PAST], atol=2e-5)
         q, k, v, _ = tokens(5)
         with pytest.raises(ValueError, match=r"is causal only: .* use mask='causal'"):
@@ -145,7 +145,7 @@ def mixed(s, v):
 @pytest.mark.parametrize("text", [f"{t})" for t in TWO])
 def test_what_others_add_is_kept_near_and_far_wherever_they_stand(text):
     q, k, v, _ = tokens(12)
-    expected = mixed(seen(text) + seen("alibi") - seen("nope"), v)
+    expected = mixed(scores_of(text) + scores_of("alibi") - scores_of("nope"), v)
     for both in (f"alibi + {text}", f"{text} + alibi"):
         np.testing.assert_allclose(attend(*made(both), q, k, v), expected, atol=2e-6)
 
@@ -234,7 +234,7 @@ def test_tapa_multiplies_one_product_by_the_cosine_of_another(text):
     scheme, _ = made(text)
     distance = (INDEX[:, None] - INDEX).astype(float)
     n = round(4 * scheme.share)
-    np.testing.assert_allclose(seen(text), tapa(q, k, distance, scheme.alpha, n), atol=5e-5)
+    np.testing.assert_allclose(scores_of(text), tapa(q, k, distance, scheme.alpha, n), atol=5e-5)
 
 
 def test_tapa_at_distance_0_or_with_no_phase_is_attention_without_positions():
@@ -243,14 +243,14 @@ def test_tapa_at_distance_0_or_with_no_phase_is_attention_without_positions():
     half = [np.where(np.arange(4) < 2, a, 0) for a in (q * 2**0.5, k)]
     plain = attend(posenc.parse("nope"), NONE, *half, v)
     np.testing.assert_allclose(attend(scheme, NONE, q, k, v, positions=np.full(6, 3)), plain, atol=1e-6)
-    silent = np.where(np.arange(4) < 2, q, 0)
-    np.testing.assert_allclose(attend(scheme, NONE, silent, k, v), plain, atol=1e-6)
+    half_query = np.where(np.arange(4) < 2, q, 0)
+    np.testing.assert_allclose(attend(scheme, NONE, half_query, k, v), plain, atol=1e-6)
 
 
 @pytest.mark.parametrize("shift", [1, 17, 1000, 100000])
 def test_tapa_knows_distance_whatever_its_sign(shift):
-    np.testing.assert_array_equal(seen("tapa", INDEX + shift), seen("tapa"))
-    np.testing.assert_array_equal(seen("tapa", -INDEX), seen("tapa"))
+    np.testing.assert_array_equal(scores_of("tapa", INDEX + shift), scores_of("tapa"))
+    np.testing.assert_array_equal(scores_of("tapa", -INDEX), scores_of("tapa"))
 
 
 def test_the_slope_of_tapa_is_finite_at_distance_0():
@@ -270,7 +270,7 @@ def test_tapa_replaces_the_product_so_it_comes_first_and_alone(text):
 
 def test_penalties_after_tapa_are_added_to_what_it_makes():
     q, k, v, _ = tokens(12)
-    expected = mixed(seen("tapa") + seen("alibi") - seen("nope"), v)
+    expected = mixed(scores_of("tapa") + scores_of("alibi") - scores_of("nope"), v)
     np.testing.assert_allclose(attend(*made("tapa + alibi"), q, k, v), expected, atol=2e-6)
 
 

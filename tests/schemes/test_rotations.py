@@ -34,11 +34,11 @@ def hook(scheme, side, p, x, positions):
     return getattr(scheme, side)(p, x, scheme.locate(p, None, at, ())[0])[0]
 
 
-def asked(scheme, p, x, positions):
+def rotated_query(scheme, p, x, positions):
     return np.asarray(hook(scheme, "query", p, x, np.asarray(positions)))
 
 
-def told(scheme, p, x, positions):
+def rotated_key(scheme, p, x, positions):
     return np.asarray(hook(scheme, "key", p, x, np.asarray(positions)))
 
 
@@ -46,7 +46,7 @@ def scores(text, positions, seed=0):
     """q·k of every pair of tokens after the hooks, of one head."""
     scheme, p = made(text)
     q, k = np.random.default_rng(seed).normal(size=(2, len(positions), D)).astype(np.float32)
-    return asked(scheme, p, q, positions) @ told(scheme, p, k, positions).T
+    return rotated_query(scheme, p, q, positions) @ rotated_key(scheme, p, k, positions).T
 
 
 # RoPE in the plane
@@ -82,13 +82,13 @@ def test_a_token_at_the_origin_is_not_turned():
         scheme, p = made(text)
         x = np.random.default_rng(0).normal(size=(1, D)).astype(np.float32)
         origin = np.zeros((1, scheme.axes) if scheme.axes > 1 else 1, np.int32)
-        np.testing.assert_allclose(asked(scheme, p, x, jnp.asarray(origin)), x, atol=1e-6)
+        np.testing.assert_allclose(rotated_query(scheme, p, x, jnp.asarray(origin)), x, atol=1e-6)
 
 
 def test_each_axis_of_the_plane_has_pairs_of_its_own():
     scheme, _ = made("rope_2d")
     x = np.ones((1, D), np.float32)
-    still = lambda at: np.isclose(asked(scheme, {}, x, jnp.asarray([at]))[0], 1)  # noqa: E731
+    still = lambda at: np.isclose(rotated_query(scheme, {}, x, jnp.asarray([at]))[0], 1)  # noqa: E731
     np.testing.assert_array_equal(still([3, 0]), [False] * 4 + [True] * 4)
     np.testing.assert_array_equal(still([0, 3]), [True] * 4 + [False] * 4)
 
@@ -142,7 +142,7 @@ def test_every_pair_reads_the_axis_of_its_section(order, sections):
     owners = [mrope_oracle.axis(scheme, pair) for pair in range(64)]
     assert [owners.count(a) for a in range(3)] == list(sections)
     for axis in range(3):
-        turned = asked(scheme, {}, unit, jnp.asarray([np.eye(3)[axis] * 2000000.0]))[0, 64:]
+        turned = rotated_query(scheme, {}, unit, jnp.asarray([np.eye(3)[axis] * 2000000.0]))[0, 64:]
         np.testing.assert_array_equal(np.abs(turned) > 1e-5, np.array(owners) == axis)
 
 
@@ -212,7 +212,7 @@ def test_lengths_are_kept(text):
     scheme, p = made(text)
     x = np.random.default_rng(0).normal(size=(5, D)).astype(np.float32)
     places = np.random.default_rng(1).integers(-50, 5000, (5, scheme.axes) if scheme.axes > 1 else 5)
-    turned = asked(scheme, p, x, jnp.asarray(places))
+    turned = rotated_query(scheme, p, x, jnp.asarray(places))
     np.testing.assert_allclose((turned**2).sum(-1), (x**2).sum(-1), rtol=1e-5)
 
 
@@ -251,7 +251,7 @@ def tree(nodes, branching=2, seed=0):
     p = {"step": p["step"] + jnp.stack([entries(D, n, 0.3).astype(jnp.float32) for n in range(branching)])}
     q, k = (np.tile(x, (len(nodes), 1)) for x in np.random.default_rng(1).normal(size=(2, D)).astype(np.float32))
     nodes = jnp.asarray(nodes)
-    return np.asarray(asked(scheme, p, q, nodes) @ told(scheme, p, k, nodes).T)
+    return np.asarray(rotated_query(scheme, p, q, nodes) @ rotated_key(scheme, p, k, nodes).T)
 
 
 def test_what_two_paths_begin_with_cancels():
@@ -268,7 +268,9 @@ def test_a_tree_of_first_children_alone_is_a_sequence_read_backwards(x64):
     line, own = made("algebraic")[0], {"step": p["step"][:1]}
     x = np.random.default_rng(0).normal(size=(4, D))
     first = jnp.asarray([0, 1, 3, 7])
-    np.testing.assert_allclose(asked(scheme, p, x, first), asked(line, own, x, -jnp.arange(4)), atol=1e-6)
+    np.testing.assert_allclose(
+        rotated_query(scheme, p, x, first), rotated_query(line, own, x, -jnp.arange(4)), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("branching", [2, 3, 5])
@@ -341,7 +343,7 @@ def test_a_head_that_does_not_fit_is_refused_without_bind_too(text, head, why, s
     scheme, p = made(text)
     x, place = np.ones((3, head), np.float32), np.zeros((3, scheme.axes), np.int32)
     with pytest.raises(ValueError, match=why):
-        (asked if side == "query" else told)(scheme, p, x, place)
+        (rotated_query if side == "query" else rotated_key)(scheme, p, x, place)
 
 
 def test_a_forgotten_transpose_would_be_noticed(monkeypatch):
@@ -352,7 +354,7 @@ def test_a_forgotten_transpose_would_be_noticed(monkeypatch):
     with pytest.raises(AssertionError):
         scheme, p = made("algebraic(structure='tree')")
         x = np.random.default_rng(0).normal(size=(1, D)).astype(np.float32)
-        ours = asked(scheme, p, x, jnp.asarray([2]))[0]
+        ours = rotated_query(scheme, p, x, jnp.asarray([2]))[0]
         theirs = algebraic_oracle.mapped(scheme, {n: np.asarray(a) for n, a in p.items()}, x[0], 2)
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
     hook.clear_cache()

@@ -12,21 +12,25 @@ import posenc
 from posenc.schemes import cope, stick_breaking
 from tests.oracles import cope as cope_oracle
 from tests.oracles import stick_breaking as stick_oracle
-from tests.schemes.seen import DIMS, attend, made, tokens
+from tests.schemes.helpers import DIMS, attend, made, tokens
 
 NONE = {"layer": {}, "heads": {}}
 INDEX = np.arange(6, dtype=np.int32)
 
 
-def places(settings="", told=None, seen=None, npos=9, length=6):
+def places(settings="", scores_in=None, visible=None, npos=9, length=6):
     """The position of each key for each query of one head: queries whose word on a whole position is its number."""
     scheme = posenc.parse(f"cope(npos={npos}, scaled=False{settings})")
-    seen = np.tri(length, dtype=bool) if seen is None else seen
-    raw = np.random.default_rng(0).normal(size=(length, length)).astype(np.float32) if told is None else told
-    word = jnp.broadcast_to(jnp.arange(npos, dtype=jnp.float32), (length, npos))
+    visible = np.tri(length, dtype=bool) if visible is None else visible
+    logits = (
+        np.random.default_rng(0).normal(size=(length, length)).astype(np.float32) if scores_in is None else scores_in
+    )
+    by_position = jnp.broadcast_to(jnp.arange(npos, dtype=jnp.float32), (length, npos))
     q, index = jnp.zeros((length, 4)), jnp.arange(length)
-    tile = posenc.Tile((word, q), (), index, jnp.asarray(raw), 0.5, jnp.asarray(seen), index, index, jnp.int32(0), 1)
-    return np.asarray(scheme.score({}, tile.logits, tile) - tile.logits), raw
+    tile = posenc.Tile(
+        (by_position, q), (), index, jnp.asarray(logits), 0.5, jnp.asarray(visible), index, index, jnp.int32(0), 1
+    )
+    return np.asarray(scheme.score({}, tile.logits, tile) - tile.logits), logits
 
 
 def shut(length=6):
@@ -34,46 +38,46 @@ def shut(length=6):
 
 
 def test_the_position_of_a_token_for_itself_is_its_own_gate_and_earlier_keys_are_no_nearer():
-    p, raw = places()
-    np.testing.assert_allclose(np.diag(p), 1 / (1 + np.exp(-np.diag(raw))), atol=1e-6)
+    p, logits = places()
+    np.testing.assert_allclose(np.diag(p), 1 / (1 + np.exp(-np.diag(logits))), atol=1e-6)
     for i in range(6):
         assert (np.diff(p[i, : i + 1]) < 0).all() and p[i, 0] <= i + 1
 
 
 def test_with_all_gates_open_positions_are_distances_and_one_up_to_the_cap():
-    p, _ = places(told=-shut(), npos=4)
+    p, _ = places(scores_in=-shut(), npos=4)
     np.testing.assert_allclose(p[INDEX[:, None] >= INDEX], np.minimum(INDEX[:, None] - INDEX + 1, 3)[np.tri(6) > 0])
 
 
 def test_gates_count_what_the_query_cares_for_and_nothing_else():
     """Tokens 1 and 4 open the gates of every query: the distance between them does not matter, their number does."""
-    told = shut()
-    told[:, [1, 4]] = 40
-    p, _ = places(told=told)
+    scores_in = shut()
+    scores_in[:, [1, 4]] = 40
+    p, _ = places(scores_in=scores_in)
     np.testing.assert_allclose(p[5], [2, 2, 1, 1, 1, 0], atol=1e-6)
     np.testing.assert_allclose(p[3, :4], [1, 1, 0, 0], atol=1e-6)
 
 
 def test_between_whole_positions_it_interpolates_and_at_them_it_is_exact():
-    word, place = np.array([0.0, 10.0, -4.0, 7.0, 2.0]), np.array([0.0, 0.25, 1.0, 1.5, 3.9, 4.0, 11.0])
+    by_position, place = np.array([0.0, 10.0, -4.0, 7.0, 2.0]), np.array([0.0, 0.25, 1.0, 1.5, 3.9, 4.0, 11.0])
     left = np.clip(place[:, None] - np.arange(12)[::-1], 0, 1)  # the nearest gates open first, the last in part
     with np.errstate(divide="ignore"):
-        raw = jnp.asarray(np.clip(np.log(left) - np.log(1 - left), -40, 40), jnp.float32)
-    said = jnp.broadcast_to(jnp.asarray(word, jnp.float32), (7, 5)), jnp.zeros((7, 4))
+        logits = jnp.asarray(np.clip(np.log(left) - np.log(1 - left), -40, 40), jnp.float32)
+    query_info = jnp.broadcast_to(jnp.asarray(by_position, jnp.float32), (7, 5)), jnp.zeros((7, 4))
     index = jnp.arange(12)
-    tile = posenc.Tile(said, (), index[:7, None], raw, 0.5, raw < 50, index[:7], index, jnp.int32(0), 1)
-    told = posenc.parse("cope(npos=5, scaled=False)").score({}, raw, tile) - raw
-    np.testing.assert_allclose(told[:, 0], np.interp(place, np.arange(5), word), atol=2e-5)
+    tile = posenc.Tile(query_info, (), index[:7, None], logits, 0.5, logits < 50, index[:7], index, jnp.int32(0), 1)
+    scores_in = posenc.parse("cope(npos=5, scaled=False)").score({}, logits, tile) - logits
+    np.testing.assert_allclose(scores_in[:, 0], np.interp(place, np.arange(5), by_position), atol=2e-5)
 
 
 def test_gates_of_tokens_that_are_not_seen_are_nothing():
     """Trap: a count that runs on behind a window, through padding or into the next document."""
     window = (INDEX[:, None] - INDEX < 2) & (np.tri(6) > 0)
-    p, _ = places(told=-shut(), seen=window)
+    p, _ = places(scores_in=-shut(), visible=window)
     np.testing.assert_allclose(p[5], [2, 2, 2, 2, 2, 1], atol=1e-6)
     hole = np.tri(6, dtype=bool)
     hole[:, 2] = False
-    p, _ = places(told=-shut(), seen=hole)
+    p, _ = places(scores_in=-shut(), visible=hole)
     np.testing.assert_allclose(p[5], [5, 4, 3, 3, 2, 1], atol=1e-6)
 
 
@@ -152,17 +156,17 @@ def cope_agrees():
     params["layer"]["embedding"] = jax.random.normal(jax.random.key(1), (3, 4))
     run = jax.jit(lambda *a: posenc.attend(scheme, params, *a, mask=posenc.Window(3, 0)))  # with what is planted
     ours = run(q, k, v)
-    seen = (np.tri(6) > 0) & (INDEX[:, None] - INDEX <= 3)
+    visible = (np.tri(6) > 0) & (INDEX[:, None] - INDEX <= 3)
     own = [{"embedding": np.asarray(params["layer"]["embedding"])}]
-    np.testing.assert_allclose(ours, cope_oracle.attend(scheme, own, q, k, v, x, INDEX, seen), atol=1e-5)
+    np.testing.assert_allclose(ours, cope_oracle.attend(scheme, own, q, k, v, x, INDEX, visible), atol=1e-5)
 
 
 def stick_agrees():
     scheme = posenc.parse("stick_breaking(remainder=True)")
     q, k, v, x = tokens(6)
     ours = jax.jit(lambda *a: posenc.attend(scheme, NONE, *a, mask=posenc.Window(3, 0)))(q, k, v)
-    seen = (np.tri(6) > 0) & (INDEX[:, None] - INDEX <= 3)
-    np.testing.assert_allclose(ours, stick_oracle.attend(scheme, [{}] * 4, q, k, v, x, INDEX, seen), atol=1e-5)
+    visible = (np.tri(6) > 0) & (INDEX[:, None] - INDEX <= 3)
+    np.testing.assert_allclose(ours, stick_oracle.attend(scheme, [{}] * 4, q, k, v, x, INDEX, visible), atol=1e-5)
 
 
 @pytest.mark.parametrize("fault", [None, *COPE_FAULTS])
@@ -188,13 +192,13 @@ def noticed(fault, module, cls, hook, agree, monkeypatch):
         agree()
 
 
-def weights(settings, s, seen=None):
+def weights(settings, s, visible=None):
     """The weights of one head, for scores that are given."""
     scheme = posenc.parse(f"stick_breaking({settings})")
     s = jnp.asarray(s, jnp.float32)
     index = jnp.arange(len(s))
-    seen = jnp.asarray(np.tri(len(s), dtype=bool) if seen is None else seen)
-    tile = posenc.Tile((), (), index, s, 1.0, seen, index, index, jnp.int32(0), 1)
+    visible = jnp.asarray(np.tri(len(s), dtype=bool) if visible is None else visible)
+    tile = posenc.Tile((), (), index, s, 1.0, visible, index, index, jnp.int32(0), 1)
     return np.asarray(scheme.normalize({}, s, tile))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import posenc
 from tests.golden.through import scores
-from tests.schemes.seen import DIMS, attend, made, tokens
+from tests.schemes.helpers import DIMS, attend, made, tokens
 
 
 def zeroed(params):
@@ -34,9 +34,9 @@ def test_beyond_the_reach_all_distances_of_one_direction_are_alike():
 @pytest.mark.parametrize("shift", [1, 17, 1000, 100000])
 def test_shifting_all_positions_changes_nothing(shift):
     scheme, params = made("shaw(reach=2)")
-    given, places = tokens(5)[:3], np.array([4, 0, 1, 9, 7])
-    moved = attend(scheme, params, *given, positions=places + shift)
-    np.testing.assert_array_equal(moved, attend(scheme, params, *given, positions=places))
+    features, places = tokens(5)[:3], np.array([4, 0, 1, 9, 7])
+    moved = attend(scheme, params, *features, positions=places + shift)
+    np.testing.assert_array_equal(moved, attend(scheme, params, *features, positions=places))
 
 
 def test_values_are_told_the_distance_too_unless_keys_are_enough():
@@ -99,7 +99,7 @@ def test_positions_between_whole_numbers_are_refused():
 def test_in_a_bfloat16_model_what_is_added_to_scores_is_not_rounded():
     scheme, params = made("shaw(reach=3, values=False)")
     q = jnp.asarray(tokens(5)[0], jnp.bfloat16)
-    word = scheme.query({"key": params["heads"]["key"][0]}, q[:, 0], None)[1]
+    by_distance = scheme.query({"key": params["heads"]["key"][0]}, q[:, 0], None)[1]
     exact = np.asarray(q[:, 0], float) @ np.asarray(params["heads"]["key"][0], float).T
-    assert word.dtype == jnp.float32
-    np.testing.assert_allclose(word, exact, atol=1e-6)
+    assert by_distance.dtype == jnp.float32
+    np.testing.assert_allclose(by_distance, exact, atol=1e-6)

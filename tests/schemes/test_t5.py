@@ -10,7 +10,7 @@ from posenc import Dims
 from posenc.numerics import bias as module
 from posenc.numerics.bias import bucket
 from tests.oracles.t5 import bucket as in_whole_numbers
-from tests.schemes.seen import DIMS, attend, bias, made, tokens
+from tests.schemes.helpers import DIMS, attend, bias, made, tokens
 
 FAR = np.arange(-700, 701, dtype=np.int32)
 
@@ -97,8 +97,8 @@ def test_the_direction_follows_the_model_unless_it_is_given():
 
 def test_one_table_serves_all_layers_and_no_other_sequence():
     scheme, params = made("t5")
-    shared, own = posenc.split(scheme, params)
-    assert shared["heads"].keys() == {"table"} and not own["heads"]
+    shared, unshared = posenc.split(scheme, params)
+    assert shared["heads"].keys() == {"table"} and not unshared["heads"]
     assert "cross" in scheme.limits
 
 
@@ -108,7 +108,7 @@ def test_the_table_starts_as_a_normal_of_the_width():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "why"),
     [
         ("t5(buckets=7)", "'t5' has buckets=7; it must be a multiple of 2"),
         ("t5(buckets=0)", "'t5' has buckets=0; it must be a multiple of 2"),
@@ -124,8 +124,8 @@ def test_the_table_starts_as_a_normal_of_the_width():
         ),
     ],
 )
-def test_buckets_without_a_meaning_are_refused(text, said):
-    with pytest.raises(ValueError, match=said):
+def test_buckets_without_a_meaning_are_refused(text, why):
+    with pytest.raises(ValueError, match=why):
         posenc.parse(text)
 
 

@@ -8,7 +8,7 @@ import pytest
 import posenc
 from tests.golden.through import scores
 from tests.oracles.transformer_xl import sinusoid
-from tests.schemes.seen import DIMS, attend, made, tokens
+from tests.schemes.helpers import DIMS, attend, made, tokens
 
 
 def test_with_parameters_of_zeros_nothing_is_left_of_it():
@@ -51,8 +51,8 @@ def test_memory_and_then_a_segment_is_one_sequence_down_to_the_first_slot_of_mem
 
 def test_the_biases_are_of_all_layers_and_the_projection_of_each():
     scheme, params = made("transformer_xl")
-    shared, own = posenc.split(scheme, params)
-    assert shared["heads"].keys() == {"u", "v"} and own["heads"].keys() == {"w"}
+    shared, unshared = posenc.split(scheme, params)
+    assert shared["heads"].keys() == {"u", "v"} and unshared["heads"].keys() == {"w"}
     assert {n: a.shape for n, a in params["heads"].items()} == {"u": (4, 4), "v": (4, 4), "w": (4, 6, 4)}
     assert 0.015 < np.concatenate([np.ravel(a) for a in params["heads"].values()]).std() < 0.025
 

@@ -8,7 +8,7 @@ import pytest
 import posenc
 from tests.golden.through import scores
 from tests.oracles.tupe import term
-from tests.schemes.seen import DIMS, attend, made, tokens
+from tests.schemes.helpers import DIMS, attend, made, tokens
 
 BUCKETS = "tupe(buckets=8, reach=6)"
 RESET = "tupe(reset=True, buckets=8, reach=6)"
@@ -46,8 +46,8 @@ def test_content_meets_no_place():
 
 def test_all_of_it_belongs_to_all_layers():
     scheme, params = made(RESET)
-    shared, own = posenc.split(scheme, params)
-    assert not own["layer"] and not own["heads"]
+    shared, unshared = posenc.split(scheme, params)
+    assert not unshared["layer"] and not unshared["heads"]
     assert shared["layer"]["table"].shape == (17, DIMS.width) and shared["heads"]["bias"].shape == (4, 9)
     assert made("tupe")[1]["layer"]["table"].shape == (16, DIMS.width) and "bias" not in made("tupe")[1]["heads"]
 
@@ -60,12 +60,12 @@ def test_with_reset_the_first_position_is_near_no_place():
     assert np.ptp(row, 1).max() < 1e-5 and np.ptp(column, 1).max() < 1e-5
     assert (np.abs(row[:, 0] - column[:, 0]) > 1e-3).all()
     assert (np.ptp(s[:, 1:, 1:].reshape(4, -1), 1) > 0.1).all()
-    own = of_head(params, 2)
-    np.testing.assert_allclose(row[2, 0], term(own, 0, 0) / 8**0.5 + own["bias"][4], rtol=1e-4)
-    np.testing.assert_allclose(column[2, 0], term(own, 1, 1) / 8**0.5 + own["bias"][8], rtol=1e-4)
+    head_params = of_head(params, 2)
+    np.testing.assert_allclose(row[2, 0], term(head_params, 0, 0) / 8**0.5 + head_params["bias"][4], rtol=1e-4)
+    np.testing.assert_allclose(column[2, 0], term(head_params, 1, 1) / 8**0.5 + head_params["bias"][8], rtol=1e-4)
     np.testing.assert_allclose(
         scores(scheme, params, zero[:2], zero[:2], positions=[3, 5], key_positions=[3, 5])[2, 0, 1],
-        term(own, 4, 6) / 8**0.5 + own["bias"][4 + 2],
+        term(head_params, 4, 6) / 8**0.5 + head_params["bias"][4 + 2],
         rtol=1e-4,
     )
 
@@ -118,7 +118,7 @@ def test_a_position_without_a_row_is_refused_and_nan_inside_jit(text):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "why"),
     [
         ("buckets=6", "'tupe' has buckets=6; it must be a multiple of 4, half of them on each side"),
         ("buckets=-4", "'tupe' has buckets=-4; it must be a multiple of 4, half of them on each side"),
@@ -126,8 +126,8 @@ def test_a_position_without_a_row_is_refused_and_nan_inside_jit(text):
         ("reach=64", "'tupe' without buckets does not use reach; give buckets=32, or leave reach out"),
     ],
 )
-def test_buckets_that_cannot_be_are_refused(settings, said):
-    with pytest.raises(ValueError, match=said):
+def test_buckets_that_cannot_be_are_refused(settings, why):
+    with pytest.raises(ValueError, match=why):
         posenc.parse(f"tupe({settings})")
 
 

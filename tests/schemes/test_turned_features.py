@@ -12,7 +12,7 @@ from posenc import Dims
 from posenc.schemes import fope as fope_module
 from tests.oracles import fope as fope_oracle
 from tests.oracles import vo_rope as vo_oracle
-from tests.schemes.seen import attend, made, tokens
+from tests.schemes.helpers import attend, made, tokens
 
 DIMS = Dims(width=16, heads=4, head=4, trained=16)
 
@@ -135,10 +135,10 @@ def fourier(text, head=16, heads=2, trained=64):
 def test_every_pair_is_multiplied_by_its_series(form, rest):
     """At a head of 16, where some pairs have a series and some have none."""
     scheme, p = fourier(f"fope(form={form!r}{rest})")
-    own = p["layer"] | {n: a[1] for n, a in p["heads"].items()}
+    head_params = p["layer"] | {n: a[1] for n, a in p["heads"].items()}
     x, places = np.random.default_rng(0).normal(size=(5, 16)).astype(np.float32), np.array([0, 1, 5, 40, 300])
-    ours = np.asarray(hook(scheme, "query", own, x, places))
-    theirs = np.array([fope_oracle.turned(scheme, own, one, at) for one, at in zip(x, places, strict=True)])
+    ours = np.asarray(hook(scheme, "query", head_params, x, places))
+    theirs = np.array([fope_oracle.turned(scheme, head_params, one, at) for one, at in zip(x, places, strict=True)])
     np.testing.assert_allclose(ours[:, :8] + 1j * ours[:, 8:], theirs, atol=2e-5)
 
 

@@ -30,9 +30,9 @@ def scores(scheme, q, k, position):
 @pytest.mark.parametrize("shift", [1, 17, 400])
 def test_scores_do_not_change_when_all_positions_shift_although_queries_do(shift):
     q, k, position = features(6, 8), features(6, 8, seed=1), np.arange(6)
-    seen = np.tril(np.ones((6, 6), bool))
+    visible = np.tril(np.ones((6, 6), bool))
     here, there = scores(X, q, k, position), scores(X, q, k, position + shift)
-    np.testing.assert_allclose(there[seen], here[seen], atol=2e-5)
+    np.testing.assert_allclose(there[visible], here[visible], atol=2e-5)
     ours = X.query({}, jnp.asarray(q), jnp.asarray(position))[0]
     moved = X.query({}, jnp.asarray(q), jnp.asarray(position + shift))[0]
     assert np.linalg.norm(moved) < 0.98 * np.linalg.norm(ours)
@@ -70,10 +70,10 @@ def test_left_open_the_scale_base_is_half_the_training_length():
 
 def agree_with_the_equation():
     q, k, v = (features(6, 1, 8, seed=s) for s in range(3))
-    position, seen = np.arange(6), np.tril(np.ones((6, 6), bool))
+    position, visible = np.arange(6), np.tril(np.ones((6, 6), bool))
     ours = posenc.attend(X, {"layer": {}, "heads": {}}, q, k, v)
     np.testing.assert_allclose(
-        ours, oracle.attend(X, [{}], *map(np.float64, (q, k, v)), None, position, seen), atol=3e-6
+        ours, oracle.attend(X, [{}], *map(np.float64, (q, k, v)), None, position, visible), atol=3e-6
     )
 
 

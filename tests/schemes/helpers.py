@@ -1,4 +1,4 @@
-"""What a scheme does, seen from outside: its bias for given positions, and one attention with random tokens."""
+"""Black-box helpers for tests of schemes: the bias at given positions, and attention with random tokens."""
 
 import jax
 import numpy as np
@@ -16,7 +16,7 @@ def made(text, dims=DIMS, seed=0):
 
 
 def bias(scheme, params, positions, key_positions=None, heads=DIMS.heads):
-    """What is added to the scores, `[H, Q, K]`, for queries and keys at these positions."""
+    """The bias, `[H, Q, K]`, for queries and keys at these positions."""
     keys = positions if key_positions is None else key_positions
     where = {"positions": np.asarray(positions), "key_positions": np.asarray(keys)}
     return np.asarray(through_bias(scheme, params, heads, len(positions), len(keys), **where))
@@ -30,9 +30,9 @@ def tokens(length, seed=0, dims=DIMS, dtype=np.float32, width=None):
     return [rng.normal(size=shape).astype(dtype) for shape in shapes]
 
 
-def attend(scheme, params, q, k, v, x=None, **given):
+def attend(scheme, params, q, k, v, x=None, **arguments):
     """`posenc.attend`, compiled once for its settings."""
-    return _attend(scheme, params, q, k, v, x=x, **given)
+    return _attend(scheme, params, q, k, v, x=x, **arguments)
 
 
 _attend = jax.jit(posenc.attend, static_argnums=0, static_argnames=("mask",))

@@ -1,4 +1,4 @@
-"""What runs along documents equals a loop over tokens, whole and in chunks."""
+"""Scans along documents equal a loop over tokens, for whole sequences and in chunks."""
 
 import jax
 import numpy as np
