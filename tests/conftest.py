@@ -7,6 +7,7 @@ import jax
 import pytest
 
 from posenc.lab.train import device
+from tests import night
 from tests.effort import share_contexts, try_little
 
 try_little()
@@ -14,6 +15,19 @@ share_contexts()
 gc.set_threshold(100_000, 20, 100)  # jax keeps much, and by default it is all walked again and again
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+LAB = tuple(f"tests/{name}" for name in ("lab/", "cli/", "models/", "show/", "tasks/", "test_experiment"))
+"""Where the laboratory is tested, for `-m "not lab"`."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if item.nodeid.startswith(LAB):
+            item.add_marker(pytest.mark.lab)
+    if not (config.getoption("record") or config.getoption("unverified")):
+        night.move(items)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,47 +1,29 @@
-"""What runs by night (`-m nightly`) and what guards it by day, in one table; `by_day` does the same inside one file.
+"""What runs by day and what by night (`-m nightly`): the table in night.toml, and `by_day` inside one file.
 
-A test listed here keeps as many of its cases by day as its row says, spread evenly over all of them. A case that is
-named on the command line always runs. The whole contract of every scheme has its own rule: tests/contract/covering.py.
+The contract has a rule of its own, tests/contract/covering.py.
 """
 
+import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-
-class Row(NamedTuple):
-    """`day` cases of the test `name` in `file` run by day; `guard` protects by day what the rest protects."""
-
-    file: str
-    name: str
-    day: int
-    guard: str
+TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+"""For each file its tests, each with `day` cases that stay by day and the `guard` of the others."""
 
 
-ENGINE = "tests/contract runs the covering schemes through the same code; the cases kept take every branch once"
-BATCH = "tests/tasks/test_task_golden.py holds every task's batch bit for bit, and the oracles judge every task"
-EQUATION = "the equations in tests/models/test_attentions.py and test_models.py"
-TWO_STEPS = "one run of another file takes the same path; plans, labels, records and figures of all files stay daily"
-
-TABLE = (
-    Row("cli/test_bench.py", "test_every_kernel_that_serves_is_timed_and_the_choice_of_auto_is_marked", 0, "test_equal"),
-    Row("cli/test_extend.py", "test_what_new_writes_passes_check", 0, "the test that `new` writes runs by day"),
-)
-"""Every test of which some cases wait for the night."""
-
-
-def move(items: Iterable[Any]) -> None:
+def move(items: Iterable[Any], table: dict[str, dict[str, Any]] = TABLE) -> None:
     """Mark the cases that wait for the night."""
-    rows = {(row.file, row.name): row.day for row in TABLE}
     found = defaultdict(list)
     for item in items:
-        key = item.nodeid.partition("::")[0].removeprefix("tests/"), getattr(item, "originalname", item.name)
-        if key in rows and not item.get_closest_marker("nightly"):
-            found[key].append(item)
-    for key, cases in found.items():
-        day = rows[key]
+        file = item.nodeid.partition("::")[0].removeprefix("tests/")
+        row = table.get(file, {}).get(getattr(item, "originalname", ""))
+        if row and not item.get_closest_marker("nightly"):
+            found[file, item.originalname, row["day"]].append(item)
+    for (_, _, day), cases in found.items():
         kept = {len(cases) * n // day for n in range(day)} if day < len(cases) else set(range(len(cases)))
         for at in set(range(len(cases))) - kept:
             cases[at].add_marker(pytest.mark.nightly)

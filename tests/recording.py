@@ -1,25 +1,36 @@
-"""The pytest option `--record`: what the tests found of each scheme is written beside the registry.
+"""The pytest options `--record` and `--unverified`: what the tests found of each scheme, kept beside the registry.
 
 pytest tests/contract tests/oracles tests/golden --record        # `posenc describe` shows it
+pytest tests/contract tests/oracles --unverified -k "contract or equation"   # schemes older than their record alone
 
 What a session did not run of a scheme stays as it was recorded, with the hash of the code that it was found of. Where
 anything fails nothing is written.
 """
 
 import ast
+import functools
 import hashlib
 import importlib
 import inspect
 import json
 from collections import defaultdict
+from importlib.metadata import version
+from pathlib import Path
 
 KINDS = ("golden", "oracle", "contract")
+ENGINE = ("attention", "core", "numerics", "contract")
 SHARED = ("posenc.numerics.", "posenc.core.masks", "posenc.core.distances")
 
 
 def pytest_addoption(parser):
     parser.addoption(
         "--record", action="store_true", help="write what the tests find of each scheme (posenc/contract/verified.json)"
+    )
+    parser.addoption(
+        "--unverified",
+        action="store_true",
+        help="hold the schemes to the whole contract, and to their equations in all settings, whose code or engine "
+        "changed since they were recorded, and no others",
     )
 
 
@@ -55,15 +66,43 @@ def merged(before, found):
     whole = {}
     for name in posenc.names():
         now = {kind: SUMS[kind](said) | {"code": digest(name)} for kind, said in found.get(name, {}).items()}
+        if "contract" in now:
+            now["contract"]["engine"] = engine()
         whole[name] = {**before.get(name, {}), **now}
     return whole
+
+
+def stale():
+    """Names of schemes whose code, engine or jax is not that of their record."""
+    import posenc
+    from posenc.catalog import RECORD
+
+    kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    found, now = {name: kept.get(name, {}).get("contract", {}) for name in posenc.names()}, engine()
+    return [name for name, of in found.items() if (of.get("code"), of.get("engine")) != (digest(name), now)]
+
+
+@functools.cache
+def engine():
+    """The first letters of the hash of what runs every scheme: the sources of attention, the core, numerics and the
+    contract, and the version of jax."""
+    import posenc
+
+    root = Path(posenc.__file__).parent
+    files = sorted(path for folder in ENGINE for path in (root / folder).rglob("*.py"))
+    whole = hashlib.sha256(version("jax").encode())
+    for path in files:
+        whole.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return whole.hexdigest()[:16]
 
 
 def digest(name):
     """The first letters of the hash of a scheme's file and of the mathematics that it shares with others, so that a
     record that is older than these is noticed."""
+    import posenc
     from posenc.core.scheme import SCHEMES
 
+    root = Path(posenc.__file__).parents[1]
     sources, open_ = {}, [SCHEMES.find(name).__module__]
     while open_:
         module = importlib.import_module(open_.pop())
@@ -72,7 +111,7 @@ def digest(name):
         sources[module.__name__] = inspect.getsource(module)
         nodes = [n for n in ast.walk(ast.parse(sources[module.__name__])) if isinstance(n, ast.ImportFrom)]
         named = {n.module for n in nodes} | {f"{n.module}.{a.name}" for n in nodes for a in n.names}
-        open_ += sorted(n for n in named if n.startswith(SHARED))
+        open_ += sorted(n for n in named if n.startswith(SHARED) and (root / f"{n.replace('.', '/')}.py").exists())
     return hashlib.sha256("".join(sources[n] for n in sorted(sources)).encode()).hexdigest()[:16]
 
 

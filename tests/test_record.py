@@ -8,10 +8,10 @@ import posenc
 from posenc.catalog import RECORD
 from posenc.contract import PROPERTIES
 from tests import recording
-from tests.contract.test_contract import SLOW, UNCOMPARED
+from tests.contract.test_contract import UNCOMPARED
 from tests.golden.case import load
 from tests.golden.test_golden import KEPT
-from tests.recording import collected, digest, merged
+from tests.recording import collected, digest, engine, merged, stale
 
 ANEW = "run: pytest tests/contract tests/oracles tests/golden --record"
 FOUND = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
@@ -31,7 +31,7 @@ def test_what_is_recorded_of_a_scheme_holds(name):
     found = FOUND[name]
     assert found["oracle"]["largest"] <= 1e-10
     assert found["contract"]["holds"] == found["contract"]["applies"] > 20
-    assert found["contract"]["properties"] == len(PROPERTIES) - len(SLOW)
+    assert found["contract"]["properties"] == len(PROPERTIES)
     assert found["contract"]["gradient"] <= 1e-6
     assert ("golden" in found) == (name not in UNCOMPARED)
 
@@ -66,7 +66,12 @@ def test_what_tests_find_is_summed_up_by_scheme():
         "largest": 3.1e-7,
     }
     assert rope["oracle"] == code | {"settings": 1, "largest": 2e-16}
-    assert rope["contract"] == code | {"properties": 2, "applies": 1, "holds": 1, "gradient": 1e-9}
+    assert rope["contract"] == code | {"engine": engine()} | {
+        "properties": 2,
+        "applies": 1,
+        "holds": 1,
+        "gradient": 1e-9,
+    }
 
 
 def test_what_was_not_run_stays_as_it_was_recorded():
@@ -80,6 +85,23 @@ def test_a_change_of_shared_mathematics_makes_a_record_old(monkeypatch):
     changed = lambda m: whole(m) + "#" * (m.__name__ == "posenc.numerics.rotation")  # noqa: E731
     monkeypatch.setattr(recording.inspect, "getsource", changed)
     assert digest("rope") != before and digest("alibi") == digest("alibi")
+
+
+def test_a_scheme_is_unverified_where_its_code_the_engine_or_jax_changed(monkeypatch, tmp_path):
+    kept = {name: {"contract": {"code": digest(name), "engine": engine()}} for name in posenc.names()}
+    path = tmp_path / "record.json"
+    monkeypatch.setattr("posenc.catalog.RECORD", path)
+    path.write_text(json.dumps(kept))
+    assert stale() == []
+    path.write_text(json.dumps(kept | {"rope": {"contract": {**kept["rope"]["contract"], "code": "older"}}}))
+    assert stale() == ["rope"]
+    path.write_text(json.dumps({name: of for name, of in kept.items() if name != "fox"}))
+    assert stale() == ["fox"]
+    path.write_text(json.dumps(kept))
+    monkeypatch.setattr(recording, "version", lambda package: "another")
+    engine.cache_clear()
+    assert stale() == posenc.names()
+    engine.cache_clear()
 
 
 def test_nothing_is_recorded_where_anything_fails(monkeypatch, tmp_path):

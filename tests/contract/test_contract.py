@@ -1,6 +1,7 @@
 """Every scheme holds every property: the registry, its samples, sums of them, and toys for the hooks that few use.
 
-Samples, and what is slow, are left to the night (`-m nightly`). A new scheme is tested by existing.
+By day a covering set holds all of it and every other scheme what is its own (covering.py); the rest is left to the
+night (`-m nightly`). A new scheme is tested by existing.
 `python -m tests.contract.parameters` writes parameters.json anew.
 """
 
@@ -19,8 +20,10 @@ import pytest
 import posenc
 from posenc import contract
 from posenc.core.scheme import SCHEMES, Scheme
+from tests.contract.covering import OWN, covering, registered, traits
 from tests.contract.parameters import FILE, snapshot
 from tests.contract.toys import TOYS
+from tests.recording import stale
 
 SUMS = (
     "rope + alibi",
@@ -31,58 +34,59 @@ SUMS = (
 )
 
 
-def texts():
-    """Every scheme as it stands; every sample of its settings takes its turn at night."""
-    for name in posenc.names():
-        cls = SCHEMES.find(name)
-        yield name
-        for settings in cls.samples:
-            text = posenc.spec(cls(**settings))
-            yield pytest.param(text, marks=pytest.mark.nightly, id=text)
+WHOLE = tuple(f.__name__ for f in contract.PROPERTIES)
+TOY = {type(toy).__name__: toy for toy in TOYS}
+STAND_IN = "learned + ssmax + shaw(reach=3)"
+"""The sum that holds the whole contract by day."""
 
 
-CASES = [*texts(), *SUMS, *(type(toy).__name__ for toy in TOYS)]
-
-
-@pytest.fixture(scope="module", params=CASES)
-def case(request):
-    """One case for all its properties, so that what they share is compiled once."""
-    toys = {type(toy).__name__: toy for toy in TOYS}
-    scheme = toys.get(request.param) or posenc.parse(request.param)
-    with jax.enable_x64(True):
-        return contract.Case(scheme)
-
-
-SLOW = ("compiled_equals_op_by_op",)
-"""Properties that cost as much as many others together; by day a few schemes stand for all."""
-SHARED = (
-    "parameter_sets_stack",
-    "sums_run_in_order",
-    "grouped_queries_equal_repeated_keys",
-    "examples_are_independent",
-    "a_block_of_queries_is_part_of_the_square",
-)
-"""What attention sees to, for one scheme as for the next: likewise, unless `--record` asks for all."""
-BY_DAY = ("rope", "fox", "t5", "learned + ssmax + shaw(reach=3)")
+def cases(config):
+    """A text, and which properties of it: all of a covering set by day, and of each other scheme what is its own."""
+    if config.getoption("record"):
+        return [(name, WHOLE) for name in posenc.names()]
+    if config.getoption("unverified"):
+        return [(name, WHOLE) for name in stale()]
+    day = [*covering(registered()), STAND_IN]
+    samples = [posenc.spec(SCHEMES.find(n)(**given)) for n in posenc.names() for given in SCHEMES.find(n).samples]
+    found = []
+    for text in (*posenc.names(), *samples, *SUMS, *TOY):
+        if text in day:
+            found.append((text, WHOLE))
+            continue
+        if text not in samples:
+            found.append((text, OWN))
+        found.append(pytest.param(text, WHOLE, marks=pytest.mark.nightly))
+    return found
 
 
 def pytest_generate_tests(metafunc):
-    if metafunc.function is test_it_holds:
-        late = SLOW if metafunc.config.getoption("record") else SLOW + SHARED
-        marks = {f: [pytest.mark.nightly] * (f.__name__ in late) for f in contract.PROPERTIES}
-        metafunc.parametrize("holds", [pytest.param(f, marks=marks[f], id=f.__name__) for f in contract.PROPERTIES])
+    if metafunc.function is test_it_holds_its_contract:
+        name = lambda value: value if isinstance(value, str) else "whole" if value is WHOLE else "own"  # noqa: E731
+        metafunc.parametrize(("text", "properties"), cases(metafunc.config), ids=name)
 
 
-def test_it_holds(case, holds, record_property):
-    outcome = contract.examine(holds, case)
-    record_property("contract", [getattr(case.asked, "name", ""), holds.__name__, outcome.holds, outcome.figure])
-    assert outcome.holds is not False, f"{outcome.figure} {outcome.reason}"
+def test_it_holds_its_contract(text, properties, record_property):
+    """One case for all its properties, so that what they share is compiled once."""
+    with jax.enable_x64(True):
+        case = contract.Case(TOY.get(text) or posenc.parse(text))
+    wrong = []
+    for f in contract.PROPERTIES:
+        if f.__name__ in properties:
+            found = contract.examine(f, case)
+            record_property("contract", [getattr(case.asked, "name", ""), f.__name__, found.holds, found.figure])
+            if found.holds is False:
+                wrong.append(f"{f.__name__}: {found.figure} {found.reason}")
+    assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("text", BY_DAY)
-def test_a_few_hold_by_day_what_all_hold_at_night(text):
-    report = posenc.check(posenc.parse(text), only=(*SLOW, *SHARED))
-    assert report.ok, str(report)
+def test_few_schemes_show_every_trait():
+    every = registered()
+    few = covering(every)
+    assert len(few) < 15 and set().union(*map(traits, map(every.get, few))) == set().union(*map(traits, every.values()))
+
+
+def test_what_is_a_schemes_own_is_part_of_the_contract():
+    assert set(OWN) < set(WHOLE)
 
 
 def test_what_does_not_apply_says_why():

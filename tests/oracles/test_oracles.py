@@ -17,6 +17,7 @@ import pytest
 
 import posenc
 from posenc.core.scheme import SCHEMES
+from tests.recording import stale
 
 LENGTH, HEADS, HEAD, WIDTH, TRAINED = 7, 3, 4, 6, 7
 
@@ -25,9 +26,9 @@ def oracle(name):
     return importlib.import_module(f"tests.oracles.{name}")
 
 
-def settings(late):
-    """Every scheme as it stands, and its samples with these marks."""
-    for name in posenc.names():
+def settings(names, late):
+    """These schemes as they stand, and their samples with these marks."""
+    for name in names:
         cls = SCHEMES.find(name)
         if cls.__module__.startswith("posenc."):
             for n, given in enumerate(({}, *cls.samples)):
@@ -36,8 +37,10 @@ def settings(late):
 
 def pytest_generate_tests(metafunc):
     if metafunc.function is test_a_scheme_equals_its_equation:
-        late = () if metafunc.config.getoption("record") else pytest.mark.nightly
-        metafunc.parametrize(("cls", "given"), list(settings(late)))
+        unverified = metafunc.config.getoption("unverified")
+        late = () if unverified or metafunc.config.getoption("record") else pytest.mark.nightly
+        names = stale() if unverified else posenc.names()
+        metafunc.parametrize(("cls", "given"), list(settings(names, late)))
 
 
 def shaken(params, seed):
