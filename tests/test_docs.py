@@ -30,6 +30,7 @@ from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.tasks.task import Layout
 from posenc.lab.train import generate
+from tests.test_architecture import ORDER
 from tests.test_experiment_numbers import Recorded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +39,8 @@ PAGES = {
 }
 TEXT = {name: path.read_text(encoding="utf-8") for name, path in PAGES.items()}
 WHOLE = "\n".join(TEXT.values())
+ALIASES = ("tasks", "models")
+"""Modules in the library's namespace that stand for packages of the laboratory."""
 
 
 def flowing(page):
@@ -175,7 +178,7 @@ def test_every_link_and_every_file_that_is_named_is_there(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_every_python_name_is_there(page):
     """`posenc.nnx.Attention(...)`, `posenc.lab.train.generate`: modules and what they hold."""
-    for dotted in re.findall(r"`(posenc(?:\.\w+)+)", TEXT[page]):
+    for dotted in re.findall(r"(?:`|^ +)(posenc(?:\.\w+)+)", TEXT[page], re.MULTILINE):
         if dotted not in ("posenc.schemes", "posenc.tasks"):  # groups of entry points
             assert resolved(dotted) is not None
 
@@ -194,6 +197,20 @@ def test_lines_are_short_and_sentences_plain(page):
     rest = re.sub(r"^\|.*\|$|^    python3 -m venv.*$", "", TEXT[page], flags=re.MULTILINE)
     assert max(map(len, rest.splitlines())) <= 120
     assert not re.search(r"(?<!here )\b(?:is|are) no (?!longer|more\b|less\b)", rest)
+
+
+def test_every_folder_of_the_layout_is_there_and_every_package_is_in_it():
+    named = re.findall(r"^    ([\w/]+/) ", TEXT["docs/code.md"], re.MULTILINE)
+    assert all((ROOT / folder).is_dir() for folder in named)
+    packages = {f"{path.parent.relative_to(ROOT)}/" for path in (ROOT / "posenc").rglob("__init__.py")}
+    assert packages - {"posenc/", "posenc/lab/"} <= set(named)
+
+
+def test_the_picture_of_the_layout_is_the_order_of_imports():
+    picture = re.search(r"```text\nlaboratory (.*?)```", TEXT["docs/code.md"], re.DOTALL)[1].replace("library", "")
+    drawn = [set(line.split()) for line in reversed(picture.strip().splitlines())]
+    levels = [line for line in ORDER.strip().splitlines() if line != "__main__"]
+    assert drawn == [{name.removeprefix("lab.") for name in level.split() if name not in ALIASES} for level in levels]
 
 
 def test_settings_of_a_run_are_named():
