@@ -255,7 +255,7 @@ def normal_form(scheme: Any) -> Composed:
     if isinstance(scheme, Composed):
         return scheme
     if isinstance(scheme, Pattern):
-        raise TypeError("A list of schemes is a pattern of layers; give attention one layer's scheme.")
+        raise TypeError("A list of schemes is a pattern of layers; give one layer's scheme at a time.")
     return Composed(scheme)
 
 

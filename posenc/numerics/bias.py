@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 
 def thresholds(buckets: int, reach: int) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 
 import posenc
 from posenc.core.scheme import Dims
-from posenc.lab.models.attentions import PARTS
+from posenc.lab.models.attentions import PARTS, with_attention
 from posenc.lab.models.interface import build
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.sweep import plan

@@ -8,6 +8,7 @@ import pytest
 from posenc.attention.attend import embed
 from posenc.core.scheme import Dims
 from posenc.lab.models.draws import Cut, cut
+from posenc.lab.models.ends import tied_name
 from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.parts import normalise
 from posenc.lab.models.transformer import Transformer

@@ -17,6 +17,7 @@ from posenc.attention.kernels import dense
 from posenc.attention.prepared import prepare
 from posenc.attention.tokens import Tokens
 from posenc.coordinates import place
+from posenc.core.compose import normal_form
 from posenc.core.scheme import Scheme
 from posenc.lab.models.attentions import additive
 

@@ -14,7 +14,7 @@ from posenc.coordinates import place
 from posenc.core.compose import Pattern
 from posenc.lab.models.attentions import with_attention
 from posenc.lab.models.draws import Build
-from posenc.lab.models.ends import Ends
+from posenc.lab.models.ends import Ends, tied_name
 from posenc.lab.models.interface import Inputs, Shape, coordinate_inputs
 from posenc.lab.models.layers import (
     attention_arguments,
