@@ -132,7 +132,7 @@ def test_a_model_is_described_with_the_settings_typed(posenc):
     said = posenc("describe", "lstm(bidirectional=True)").out
     assert said.startswith("lstm(bidirectional=True)\n") and "bidirectional; causal or bidirectional by its" in said
     assert "forget=1.0 (What the forget gate's bias starts at" in said and "98304 in the matrices of a layer" in said
-    assert "--model 'lstm(bidirectional=True)'\n" in said and "at input: schemes that act on the input alone" in said
+    assert "--model 'lstm(bidirectional=True)'\n" in said and "at input: input schemes" in said
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -141,7 +141,7 @@ def test_every_preset_has_a_card(posenc, name):
     assert said.startswith(f"{name} {preset.idea} source {preset.source} (")
     for told in (f"task={preset.run.task}", f"scheme={preset.run.scheme}", f"steps={preset.plan.steps}"):
         assert told in said
-    assert said.endswith(f"posenc run --preset {name} not as there {' '.join(preset.left_out)}")
+    assert said.endswith(f"posenc run --preset {name} differs {' '.join(preset.left_out)}")
 
 
 def test_a_preset_needs_no_mark_where_nothing_else_has_its_name(posenc):
@@ -149,6 +149,17 @@ def test_a_preset_needs_no_mark_where_nothing_else_has_its_name(posenc):
     assert "enters at" in posenc("describe", "cope").out, "a scheme, unless marked"
     found = json.loads(posenc("describe", "ruoss", "--json").out)
     assert found["settings"]["left_out"] == list(PRESETS["ruoss"].left_out)
+
+
+def test_an_experiment_is_described_by_its_header(posenc):
+    said = posenc("describe", "counting")
+    assert said.code == 0 and said.out.startswith("counting (an experiment)\n  Positions that count what matters")
+    assert (
+        "source       Golovneva et al. (2024)" in said.out and "posenc table counting; posenc plot counting" in said.out
+    )
+    found = json.loads(posenc("describe", "counting", "--json").out)
+    assert found["experiment"] == "counting" and found["recorded"] and found["result"].startswith("all six answer")
+    assert "Did you mean" in posenc("cite", "countin").err and "is an experiment" not in posenc("describe", "rope").out
 
 
 def test_a_name_is_of_a_scheme_or_of_a_task_and_never_of_both():
@@ -170,24 +181,30 @@ BAD = {
     "cited": (["cite", "even_pair"], "Did you mean 'even_pairs'?"),
     "setting": (["describe", "copy(symbol=3)"], "no setting 'symbol'"),
     "size": (["describe", "token_at_index", "--size", "3"], "no size 3"),
-    "size of a scheme": (["describe", "rope", "--size", "3"], "--size is of a task"),
-    "width of a task": (["describe", "copy", "--width", "32"], "--width is of a scheme"),
+    "size of a scheme": (["describe", "rope", "--size", "3"], "--size is an option for TASK, and 'rope' ignores it"),
+    "width of a task": (
+        ["describe", "copy", "--width", "32"],
+        "--width is an option for SCHEME, and 'copy' ignores it",
+    ),
     "suite": (["describe", "suite:quik"], "No suite is called 'quik'. Did you mean 'quick'?"),
     "no suite": (["describe", "suite:"], "No suite is called ''."),
     "width of a suite": (
         ["describe", "suite:quick", "--width", "32"],
-        "--width is of a scheme; leave it out for the suite",
+        "--width is an option for SCHEME, and 'suite:quick' ignores it; leave it out.",
     ),
-    "size of a suite": (["describe", "suite:quick", "--size", "3"], "--size is of a task; leave it out for the suite"),
+    "size of a suite": (["describe", "suite:quick", "--size", "3"], "--size is an option for TASK, and 'suite:quick'"),
     "two": (["describe", "copy + reverse"], "No scheme is called 'copy'"),
     "nearest model": (["describe", "decodr"], "Did you mean 'decoder'?"),
     "nearest preset": (["describe", "rouss"], "Did you mean 'ruoss'?"),
     "marked": (["describe", "preset:mqa"], "No preset is called 'mqa'. Did you mean 'mqar'?"),
     "setting of a preset": (["describe", "ruoss(width=3)"], "No preset is called 'ruoss(width=3)'."),
     "setting of a model": (["describe", "lstm(bidirectionl=True)"], "no setting 'bidirectionl'"),
-    "width of a model": (["describe", "lstm", "--width", "32"], "--width is of a scheme; leave it out for the model"),
-    "size of a preset": (["describe", "ruoss", "--size", "32"], "--size is of a task; leave it out for the preset"),
-    "cited model": (["cite", "lstm"], "'lstm' is a model, of which no BibTeX is kept; `posenc describe lstm` names"),
+    "width of a model": (["describe", "lstm", "--width", "32"], "--width is an option for SCHEME, and 'lstm'"),
+    "size of a preset": (["describe", "ruoss", "--size", "32"], "--size is an option for TASK, and 'ruoss'"),
+    "cited model": (
+        ["cite", "lstm"],
+        "'lstm' is a model, and BibTeX exists for schemes and tasks; see `posenc describe lstm`.",
+    ),
 }
 
 

@@ -27,6 +27,45 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["explain", "attention", "--len", "8"],
+            "--len is an option for SCHEME, and 'attention' ignores it; leave it out.",
+        ),
+        (["explain", "rope", "--seed", "0"], "--seed is an option for attention, and 'rope' ignores it; leave it out."),
+        (
+            ["explain", "all", "--causal"],
+            "--causal is an option for SCHEME or attention, and 'all' ignores it; leave it out.",
+        ),
+        (
+            ["explain", "--len", "8"],
+            "`posenc explain` needs SCHEME or attention or all. `posenc explain --help` shows how.",
+        ),
+        (["explain", "all"], "`posenc explain all` draws a figure; name its file with --png FILE."),
+        (["explain", "rope", "--causal", "--trained", "x"], "--causal has no effect with --trained"),
+    ],
+)
+def test_an_option_that_a_form_ignores_is_an_error(posenc, left, words, said):
+    found = posenc(*words)
+    assert found.code == 2 and said in found.err and found.out == "" and left() == []
+
+
+def test_each_form_has_its_own_help_and_the_command_shows_all(posenc):
+    whole = posenc("explain", "--help").out
+    assert [line.split("[")[0].strip() for line in whole.splitlines() if line.startswith("usage:")] == [
+        "usage: posenc explain",
+        "usage: posenc explain attention",
+        "usage: posenc explain all",
+    ]
+    assert "--blank" in posenc("explain", "attention", "--help").out
+    assert "--blank" not in posenc("explain", "rope", "--help").out
+    assert (
+        posenc("explain", "--causal", "rope", "--len", "3").out == posenc("explain", "rope", "--len=3", "--causal").out
+    )
+
+
 @pytest.mark.parametrize("words", BAD.values(), ids=BAD)
 def test_what_makes_no_sense_gets_one_sentence_and_writes_nothing(posenc, left, words):
     said = posenc(*words)
@@ -44,7 +83,7 @@ def test_attention_is_explained_with_the_numbers_of_introductions(posenc):
 
 def test_a_page_and_a_figure_are_written_beside_the_text(posenc, left):
     said = posenc("explain", "attention", "--scheme", "alibi", "--html", "a.html", "-o", "a.svg")
-    assert said.code == 0 and "Written to a.html." in said.out and "Drawn in a.svg." in said.out
+    assert said.code == 0 and "Wrote a.html." in said.out and "Wrote a.svg." in said.out
     assert left() == ["a.html", "a.svg"]
 
 

@@ -4,9 +4,13 @@ import json
 import subprocess
 import sys
 
+import jax
 import pytest
 
 from posenc.core.scheme import SCHEMES
+from posenc.lab import tasks
+from posenc.lab.tasks import checks
+from posenc.lab.tasks.task import TASKS, Task
 
 
 @pytest.fixture
@@ -17,6 +21,7 @@ def fresh(monkeypatch):
     for name in ("mine", "other", "broken"):
         sys.modules.pop(name, None)
         SCHEMES._classes.pop(name, None)
+        TASKS._classes.pop(name, None)
 
 
 def test_what_new_writes_passes_check(posenc, tmp_path, fresh):
@@ -39,6 +44,66 @@ def test_the_test_that_new_writes_runs(posenc, tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "test_other.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout
+
+
+def test_the_task_that_new_writes_passes_check(posenc, tmp_path, fresh):
+    said = posenc("new", "task", "mine")
+    assert said.code == 0 and not said.err and "posenc check mine:Mine" in said.out
+    assert {p.name for p in tmp_path.iterdir()} == {"mine.py", "test_mine.py"}
+    said = posenc("check", "mine:Mine", "--samples")
+    assert said.code == 0, said.out
+    heads = [line for line in said.out.splitlines() if not line.startswith(" ")]
+    assert heads == [f"{name}: {len(checks.PROPERTIES)} hold, 0 fail, 0 do not apply" for name in ("mine", "mine(k=3)")]
+    assert "2560 examples at sizes 2, 3, 4, 21, 42" in said.out
+    assert tasks.parse("mine(k=2)").answer([0, 1, 2, 3]) == [2, 3, 0, 1]
+    compile((tmp_path / "test_mine.py").read_text(), "test_mine.py", "exec")
+
+
+def faulty(base, **changed):
+    """A task like `base`, unregistered, with some attributes replaced by wrong ones."""
+    body = {
+        k: v
+        for k, v in vars(base).items()
+        if k in ("layout", "alphabet", "classes", "sizes", "tokens", "make", "answer")
+    }
+    return type("Faulty", (Task,), {**body, "__annotations__": {}, **changed}, name=None)()
+
+
+EVEN = TASKS.find("even_pairs")
+FAULTS = {
+    "samples_equal_the_oracle": {"answer": lambda task, prompt: [1 - (prompt[0] != prompt[-1])]},
+    "sizes_are_legal": {"tokens": lambda task, n: n},
+    "the_key_decides_the_examples": {"make": lambda task, key, n, n_max: EVEN.make(task, jax.random.key(0), n, n_max)},
+    "examples_are_well_formed": {
+        "make": lambda task, key, n, n_max: (b := EVEN.make(task, key, n, n_max))._replace(targets=b.targets + 7)
+    },
+    "the_answer_is_not_in_the_input": {
+        "make": lambda task, key, n, n_max: (b := EVEN.make(task, key, n, n_max))._replace(score=b.valid)
+    },
+    "examples_are_scored": {
+        "make": lambda task, key, n, n_max: (b := EVEN.make(task, key, n, n_max))._replace(score=b.score & False)
+    },
+    "floors_leave_room": {
+        "make": lambda task, key, n, n_max: (b := EVEN.make(task, key, n, n_max))._replace(targets=b.targets * 0)
+    },
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_a_task_fails_its_property_by_name(name):
+    good = checks.check(faulty(EVEN), only=name)
+    assert good.ok, str(good)
+    bad = checks.check(faulty(EVEN, **FAULTS[name]), only=name)
+    assert not bad.ok and bad.failures[0].name == name and bad.failures[0].outcome.reason
+
+
+def test_a_task_without_a_name_has_no_text_to_check():
+    assert checks.check(faulty(EVEN), only=["the_text_names_the_task"]).findings[0].outcome.holds is None
+
+
+def test_our_own_tasks_are_checked_by_their_text(posenc):
+    said = posenc("check", "even_pairs", "--only", "samples_equal_the_oracle", "the_text_names_the_task")
+    assert said.code == 0 and said.out.startswith("even_pairs: 2 hold, 0 fail")
 
 
 BROKEN = """
@@ -76,23 +141,30 @@ def test_our_own_schemes_are_checked_by_their_text(posenc):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["new", "task", "mine"], "writes a scheme, not 'task'"),
-        (["new", "scheme", "Mine"], "'Mine' cannot name a scheme; take small letters"),
+        (["new", "model", "mine"], "writes a scheme or a task, not 'model'"),
+        (["new", "task", "copy"], "The name 'copy' is taken"),
+        (["new", "task", "rope"], "The name 'rope' is taken"),
+        (["new", "scheme", "Mine"], "'Mine' cannot name a scheme; use small letters"),
         (["new", "scheme", "../mine"], "'../mine' cannot name a scheme"),
         (["new", "scheme", "class"], "'class' cannot name a scheme"),
         (["new", "scheme", "rope"], "The name 'rope' is taken"),
-        (["new", "scheme", "there"], "'there.py' is there already"),
-        (["new", "scheme", "json"], "json.py would stand in the way of the module 'json'"),
-        (["new", "scheme", "numpy"], "numpy.py would stand in the way of the module 'numpy'"),
+        (["new", "scheme", "there"], "'there.py' exists already"),
+        (["new", "scheme", "json"], "json.py would hide the module 'json'"),
+        (["new", "scheme", "numpy"], "numpy.py would hide the module 'numpy'"),
         (["check", "nowhere:Mine"], "There is no module 'nowhere'"),
         (["check", "no.where:Mine"], "The module 'no.where' cannot be found"),
-        (["check", ":Mine"], "':Mine' names no scheme; write module:Class"),
+        (["check", ":Mine"], "':Mine' names neither a scheme nor a task; write module:Class"),
         (["check", "broken:Nothing"], "The module 'broken' has no 'Nothing'"),
         (["check", "broken:number"], "A scheme was expected"),
-        (["check", "pathlib:Path"], "'pathlib:Path' is a class, but no posenc.Scheme"),
+        (
+            ["check", "pathlib:Path"],
+            "'pathlib:Path' must be a class derived from posenc.Scheme or from posenc.tasks.Task",
+        ),
         (["check", "wrong:Mine"], "line 2, cannot be used: NameError: name 'nowhere' is not defined"),
         (["check", "ropee"], "Did you mean 'rope'"),
         (["check", "rope", "--only", "G99"], "No property is called G99"),
+        (["check", "copy", "--only", "G7"], "No property of tasks is called G7"),
+        (["check", "copyy"], "Did you mean 'copy'"),
     ],
 )
 def test_what_cannot_be_written_or_checked_is_one_sentence(posenc, tmp_path, fresh, words, why):

@@ -1,20 +1,23 @@
-"""What `posenc describe` says of models and published settings, and which kind of thing a text names.
+"""`posenc describe` of models, presets and experiments, and which kind of thing a text names.
 
-All is read off the model, its docstring and the preset itself, so that no second list can disagree.
+Every line is read from the model, its docstring, the preset or the experiment file itself, so that it stays true.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import inspect
 import shlex
 import textwrap
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from posenc.lab.cli import listing
 from posenc.lab.cli.options import docs
 from posenc.lab.models import kinds
+from posenc.lab.spec import committed
 from posenc.lab.spec import settings as words
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.spec.run import Plan, Run
@@ -22,14 +25,20 @@ from posenc.language import grammar
 from posenc.language.registry import settings
 
 PRESET = "preset:"
-"""Marks a preset whose name is a scheme's or a task's too: preset:mqar."""
+"""Stands before the name of a preset if a scheme or task has the same name: preset:mqar."""
 EVERYWHERE = ["input", "query and key", "score", "value"]
 ALWAYS = ("task", "scheme", "model", "steps")
-SOURCE = {"none": "none is read", "where there is one": "read where a task has one", "always": "a task must have one"}
+SOURCE = {
+    **{"none": "not read", "where there is one": "read if the task has one"},
+    **{"always": "read; the task must have one"},
+}
 
 
 def kind_of(text: str) -> str:
-    """Whether a text names a "scheme", "task", "suite", "model" or "preset"; if none, which of them has the nearest."""
+    """Whether a text names a "scheme", "task", "suite", "model", "preset" or "experiment".
+
+    An unknown name gets the kind of the nearest known one.
+    """
     from posenc.core.scheme import SCHEMES
     from posenc.lab.tasks.task import TASKS
 
@@ -43,9 +52,10 @@ def kind_of(text: str) -> str:
     registries = {"scheme": SCHEMES, "task": TASKS, "model": kinds.MODELS}
     known = {kind: {*registry.names(), *registry.broken} for kind, registry in registries.items()}
     known["preset"] = set(PRESETS).difference(*known.values())
+    known["experiment"] = set(_experiments()).difference(*known.values())
     found = [kind for kind, names in known.items() if tree.name in names]
     if len(found) > 1:
-        raise ValueError(f"{tree.name!r} names a {' and a '.join(found)}; rename the one that your package brings.")
+        raise ValueError(f"{tree.name!r} names a {' and a '.join(found)}; rename the one in your package.")
     if not found:
         near = difflib.get_close_matches(tree.name, sorted(set().union(*known.values())), 1, 0.5)
         found = [kind for kind, names in known.items() if set(near) & names]
@@ -53,16 +63,18 @@ def kind_of(text: str) -> str:
 
 
 def makers(kind: str) -> tuple[Callable[[str], dict[str, Any]], Callable[[dict[str, Any]], str]]:
-    """What makes the card of a suite, a model or a preset, and what writes it in lines."""
+    """The functions that make the card of a suite, model, preset or experiment, and that write it in lines."""
     if kind == "suite":
         from posenc.lab.explain import suite_card
 
         return suite_card.card, suite_card.as_text
-    return (model, model_as_text) if kind == "model" else (preset, preset_as_text)
+    return {"model": (model, model_as_text), "experiment": (experiment, experiment_as_text)}.get(
+        kind, (preset, preset_as_text)
+    )
 
 
 def model(text: str) -> dict[str, Any]:
-    """What a model is, in plain values."""
+    """The card of a model, in plain values."""
     one = kinds.parse(text)
     row = next(row for row in listing.models() if row["name"] == one.name)
     run = Run(model=kinds.spec(one)).filled(1)
@@ -86,29 +98,29 @@ def model(text: str) -> dict[str, Any]:
 
 def model_as_text(found: dict[str, Any]) -> str:
     """A model's card in lines."""
-    told, weights = found["settings are"], found["weights"]
-    given = [f"{k}={v!r}" + (f" ({told[k].rstrip('.')})" if k in told else "") for k, v in found["settings"].items()]
-    both = f"; {' or '.join(found['directions'])} by its setting" if len(found["directions"]) > 1 else ""
+    helps, weights = found["settings are"], found["weights"]
+    shown = [f"{k}={v!r}" + (f" ({helps[k].rstrip('.')})" if k in helps else "") for k, v in found["settings"].items()]
+    either = f"; {' or '.join(found['directions'])} by its setting" if len(found["directions"]) > 1 else ""
     sizes = ", ".join(f"{k} {v}" for k, v in weights["at"].items() if isinstance(v, int))
     anywhere = len(found["position enters"]) > 1
-    allowed = "any scheme" if anywhere else "schemes that act on the input alone, or nope"
+    allowed = "any scheme" if anywhere else "input schemes (sinusoidal, learned, …) or nope"
     if anywhere and found["direction"] == "bidirectional":
-        allowed += " that is defined both ways"
+        allowed += " that is defined in both directions"
     facts = {
-        "settings": "; ".join(given) or "none",
-        "direction": found["direction"] + both,
+        "settings": "; ".join(shown) or "none",
+        "direction": found["direction"] + either,
         "source": SOURCE[found["source"]],
-        "position": f"may enter at {', '.join(found['position enters'])}: {allowed}",
-        "of a run": f"reads {', '.join(found['reads of a run'])}",
+        "position": f"can enter at {', '.join(found['position enters'])}: {allowed}",
+        "run": f"reads {', '.join(found['reads of a run'])}",
         "weights": f"{weights['each layer']} in the matrices of a layer ({sizes})",
-        "then": "another scheme may go on with its parameters" if found["another scheme may go on"] else "",
+        "then": "another scheme can continue with its parameters" if found["another scheme may go on"] else "",
         "use": found["use"],
     }
     return _card(found["model"], found["idea"], facts.items(), found["notes"])
 
 
 def preset(text: str) -> dict[str, Any]:
-    """What a published setting is, in plain values."""
+    """The card of a preset, in plain values."""
     name = text.strip().removeprefix(PRESET).strip()
     if name not in PRESETS:
         raise words.unknown("preset", name, PRESETS)
@@ -117,30 +129,50 @@ def preset(text: str) -> dict[str, Any]:
 
 
 def preset_as_text(found: dict[str, Any]) -> str:
-    """A preset's card in lines: what it sets, and what it leaves out."""
-    said = found["settings"]
+    """A preset's card in lines: what it sets, and how it differs from the publication."""
+    settings = found["settings"]
     facts = {
         "source": f"{found['source']} ({found['known']})",
-        "run": _changed(said["run"], Run()),
-        "plan": _changed(said["plan"], Plan()),
+        "run": _changed(settings["run"], Run()),
+        "plan": _changed(settings["plan"], Plan()),
         "use": f"posenc run {found['use']}",
     }
-    left = [("" if n else "not as there", text) for n, text in enumerate(said["left_out"])]
+    left = [("" if n else "differs", text) for n, text in enumerate(settings["left_out"])]
     return _card(found["preset"], found["idea"], [*facts.items(), *left])
 
 
+def experiment(text: str) -> dict[str, Any]:
+    """The card of an experiment, in plain values: the header of its file, which is read and not run."""
+    row = next(row for row in listing.experiments() if row["name"] == text.strip())
+    path = Path(row["file"])
+    head = dataclasses.asdict(listing.header_of(path))
+    recorded = committed.record_of(path).is_file()
+    return {"experiment": row["name"], "file": row["file"], "recorded": recorded, **head}
+
+
+def experiment_as_text(found: dict[str, Any]) -> str:
+    """An experiment's card in lines: claim, source, setting, cost, command and result."""
+    name = found["experiment"]
+    facts = {part: found[part] for part in ("source", "setting", "cost", "command", "variation", "result")}
+    facts["see"] = f"posenc table {name}; posenc plot {name}" if found["recorded"] else ""
+    return _card(f"{name} (an experiment)", found["claim"], facts.items())
+
+
+def _experiments() -> Iterable[str]:
+    return (path.stem for folder in committed.folders() for path in folder.glob("*.py") if path.name[0] != "_")
+
+
 def _card(name: str, idea: str, facts: Iterable[tuple[str, str]], notes: Iterable[str] = ()) -> str:
-    """A name, an idea, what holds of it in two columns, and paragraphs."""
+    """A name, an idea, facts in two columns, and paragraphs."""
     wide = {"width": 118, "break_on_hyphens": False, "break_long_words": False}
     lines = [textwrap.fill(f"  {k:<12} {v}", subsequent_indent=" " * 15, **wide) for k, v in facts if v]
-    said = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in notes)
-    return "\n\n".join([f"{name}\n  {idea}", "\n".join(lines), *said])
+    paragraphs = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in notes)
+    return "\n\n".join([f"{name}\n{textwrap.indent(idea, '  ')}", "\n".join(lines), *paragraphs])
 
 
-def _changed(given: dict[str, Any], usual: Run | Plan) -> str:
-    """What is done, by what and how, and the settings that are not at their defaults."""
-    told = (f"{k}={_plain(v)}" for k, v in given.items() if k in ALWAYS or v != getattr(usual, k))
-    return ", ".join(told)
+def _changed(values: dict[str, Any], usual: Run | Plan) -> str:
+    """Task, scheme, model, steps, and every setting that differs from its default."""
+    return ", ".join(f"{k}={_plain(v)}" for k, v in values.items() if k in ALWAYS or v != getattr(usual, k))
 
 
 def _plain(value: Any) -> str:

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 from tyro.conf import arg
 
-from posenc.lab.cli.look import target_of
 from posenc.lab.cli.options import File, First, Flag, Settings, Text
-from posenc.lab.cli.output import say, say_json
+from posenc.lab.cli.output import figure_path, say, say_json
 from posenc.lab.cli.read import chosen, results_of
 from posenc.lab.spec import settings
 from posenc.lab.store import disk
@@ -54,7 +53,7 @@ class Evaluate:
                 raise ValueError(f"{option} is of groups of examples; say which with --by, or leave it out.")
         if self.bundle is not None and self.by is not None:
             raise ValueError("--bundle holds whole sizes, and --by asks for groups; take --csv, or leave --by out.")
-        target = None if self.png is None else target_of(self.png)
+        target = None if self.png is None else figure_path(self.png)
         results = chosen(results_of(self.run), self.only)
         from posenc.lab import tasks
 

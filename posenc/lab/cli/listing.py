@@ -1,10 +1,11 @@
-"""`posenc list`: what has a name, of each kind, and what a stranger's package fails to bring."""
+"""`posenc list`: the names of each kind, and the names that an installed package fails to load."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
@@ -13,6 +14,8 @@ from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import brief, say_json, say_rows
 from posenc.lab.models import kinds
 from posenc.lab.spec import committed, settings
+from posenc.lab.spec.experiment import Header
+from posenc.lab.spec.experiment_file import header
 from posenc.lab.spec.presets import EVIDENCE, PRESETS
 from posenc.lab.spec.suites import named
 
@@ -21,10 +24,10 @@ KINDS = "{schemes,tasks,suites,models,experiments,presets,coordinates,stems}"
 
 @dataclass(frozen=True)
 class Names:
-    """What has a name: schemes, unless another kind is asked for."""
+    """The names of one kind; default: schemes."""
 
     kind: Annotated[Positional[str], arg(metavar=KINDS)] = "schemes"
-    """What to list."""
+    """The kind of names."""
     json: Flag = False
     """Print one JSON array."""
 
@@ -71,7 +74,7 @@ def tasks() -> list[dict[str, Any]]:
 
 
 def suites() -> list[dict[str, Any]]:
-    """One row per suite, with its tasks, and in their order the largest size that each trains on."""
+    """One row per suite, with its tasks and, in the same order, the largest size that each trains on."""
     from posenc.lab.tasks import suites
 
     rows = []
@@ -101,42 +104,44 @@ def stems() -> list[dict[str, Any]]:
 
 
 def models() -> list[dict[str, Any]]:
-    """One row per model: how to say it, which directions it has, what it reads, and where position can enter."""
+    """One row per model: its text, its directions, whether it reads a source, and where position can enter."""
     rows = []
     for name in kinds.MODELS.names():
         cls = kinds.MODELS.find(name)
-        told = ", ".join(f"{f.name}={f.default!r}" for f in dataclasses.fields(cls))
-        sees = {True: "causal", False: "bidirectional"}
-        both = [sees[cls(bidirectional=b).causal] for b in (False, True)] if "bidirectional" in told else []
-        cell = {"name": name, "use": f"{name}({told})" if told else name}
-        cell |= {"directions": both or [sees[cls().causal]], "source": cls.source or "none"}
+        defaults = ", ".join(f"{f.name}={f.default!r}" for f in dataclasses.fields(cls))
+        direction = {True: "causal", False: "bidirectional"}
+        either = [direction[cls(bidirectional=b).causal] for b in (False, True)] if "bidirectional" in defaults else []
+        cell = {"name": name, "use": f"{name}({defaults})" if defaults else name}
+        cell |= {"directions": either or [direction[cls().causal]], "source": cls.source or "none"}
         rows.append({**cell, "position": "anywhere" if cls().attends else "input", "idea": _idea(cls)})
     return rows
 
 
 def experiments() -> list[dict[str, Any]]:
-    """One row per experiment file, read without running it."""
-    from posenc.lab.spec.experiment_file import header
-
+    """One row per experiment file."""
     rows = []
     for path in sorted(committed.files().values(), key=lambda p: p.stem):
-        try:
-            doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        except (SyntaxError, ValueError):
-            doc = "cannot be read"
-        found = header(doc)
+        found = header_of(path)
         rows.append({"name": path.stem, "file": str(path), "claim": found.claim, "cost": found.cost})
     return rows
 
 
+def header_of(path: Path) -> Header:
+    """The header of an experiment file, read without running it."""
+    try:
+        return header(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
+    except (SyntaxError, ValueError):
+        return Header("cannot be read")
+
+
 def presets() -> list[dict[str, Any]]:
-    """One row per published setting; as JSON with what it sets, and with what is left out of it."""
+    """One row per preset; in JSON also its settings, and how it differs from the publication."""
     rows = []
     for preset in PRESETS.values():
         cell = {"use": f"--preset {preset.name}", "idea": preset.idea, "source": preset.source}
         known = "; ".join(EVIDENCE[tag] for tag in preset.evidence)
-        said = {"run": dataclasses.asdict(preset.run), "plan": dataclasses.asdict(preset.plan)}
-        rows.append({"name": preset.name, **cell, "known": known, "settings": {**said, "left_out": preset.left_out}})
+        settled = {"run": dataclasses.asdict(preset.run), "plan": dataclasses.asdict(preset.plan)}
+        rows.append({"name": preset.name, **cell, "known": known, "settings": {**settled, "left_out": preset.left_out}})
     return rows
 
 
@@ -146,6 +151,6 @@ def _idea(thing: Any) -> str:
 
 
 def _broken(registry: Any, like: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each name whose package fails to load, empty but for the reason."""
+    """A row for each name whose package fails to load, with the reason."""
     empty = {key: type(value)() for key, value in like.items()}
     return [{**empty, "name": name, "idea": f"broken: {why}"} for name, why in sorted(registry.broken.items())]

@@ -1,7 +1,7 @@
-"""A command line as one frozen dataclass: tyro reads fields and their docstrings; every refusal is one sentence.
+"""A command line as one frozen dataclass: tyro reads fields and their docstrings; every error is one sentence.
 
-Flags are looked at before tyro sees them, so that an unknown one gets the nearest, and a repeated one is not lost:
-`--set a=1 --set b=2` is `--set a=1 b=2`, and a flag of one value that is given twice is refused.
+Options are checked before tyro sees them: the message of an unknown one suggests the nearest, and repeated ones are
+merged. `--set a=1 --set b=2` is `--set a=1 b=2`; an option of one value that is typed twice is an error.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import itertools
 import re
 import textwrap
 import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import tyro
@@ -22,7 +24,7 @@ import tyro
 from posenc.lab.spec import settings
 from posenc.lab.spec.run import Plan, Run
 
-# A default of None, False or nothing says nothing, so help leaves it out.
+# Help omits a default of None, False or an empty tuple: it informs no reader.
 Name = Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")]
 Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
 File = Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
@@ -31,67 +33,133 @@ Flag = Annotated[bool, tyro.conf.arg(help_behavior_hint="")]
 First = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
 
 
-def parse(cls: type, args: list[str], prog: str) -> Any:
-    """The command that `args` describe. Raises `ValueError`; `--help` prints and leaves by `SystemExit`."""
-    tidied = args if {"-h", "--help"} & set(args) else _tidied(cls, args, prog)
-    said = io.StringIO()
+@dataclass(frozen=True)
+class Form:
+    """One form of a command: its class, and how its command line starts, such as "attention" or "SCHEME"."""
+
+    cls: type
+    start: str
+    literal: bool = False
+    """Whether `start` is typed as it stands; it is then removed before the class reads the rest."""
+
+
+@dataclass(frozen=True)
+class Forms:
+    """A command in several forms, each with options of its own; the first argument decides which form it is."""
+
+    forms: tuple[Form, ...]
+    choose: Callable[[str], Form]
+    """The form that a first argument asks for."""
+
+    def parse(self, args: list[str], prog: str) -> Any:
+        """The command that `args` describe, in the form that their first positional argument decides."""
+        wants_help, first = bool(HELP & set(args)), self._first(args)
+        if first is None:
+            for form in self.forms if wants_help else ():
+                with contextlib.suppress(SystemExit):
+                    parse(form.cls, ["--help"], f"{prog} {form.start}" if form.literal else prog)
+            if wants_help:
+                raise SystemExit(0)
+            raise ValueError(f"`{prog}` needs {' or '.join(f.start for f in self.forms)}. `{prog} --help` shows how.")
+        at, text = first
+        form = self.choose(text)
+        if form.literal:
+            args, prog = [*args[:at], *args[at + 1 :]], f"{prog} {form.start}"
+        for flag in (a.partition("=")[0].replace("_", "-") for a in args if a.startswith("--") and a not in HELP):
+            others = [f for f in self.forms if flag in _options(f.cls)]
+            if others and form not in others:
+                whose = " or ".join(f.start for f in others)
+                raise ValueError(f"{flag} is an option for {whose}, and {text!r} ignores it; leave it out.")
+        return parse(form.cls, args, prog)
+
+    def _first(self, args: Sequence[str]) -> tuple[int, str] | None:
+        """The first positional argument and its place; an option that is not a flag takes the argument after it."""
+        flags = {"-h"} | {
+            name for f in self.forms for name, hint in _options(f.cls).items() if typing.get_args(hint)[:1] == (bool,)
+        }
+        skip = False
+        for at, arg in enumerate(args):
+            if not skip and not arg.startswith("-"):
+                return at, arg
+            skip = not skip and arg.startswith("-") and "=" not in arg and arg.replace("_", "-") not in flags | HELP
+        return None
+
+
+HELP = {"-h", "--help"}
+
+
+def parse(cls: type | Forms, args: list[str], prog: str) -> Any:
+    """The command that `args` describe. Raises `ValueError`; `--help` prints and exits by `SystemExit`."""
+    if isinstance(cls, Forms):
+        return cls.parse(args, prog)
+    tidied = args if HELP & set(args) else _tidied(cls, args, prog)
+    printed = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(printed):
             return tyro.cli(cls, args=tidied, prog=prog, config=(tyro.conf.FlagCreatePairsOff,))
     except SystemExit as end:
         if not end.code:
             raise
-        raise ValueError(f"{_sentence(cls, said.getvalue(), prog)} `{prog} --help` shows how.") from None
+        raise ValueError(f"{_sentence(cls, printed.getvalue(), prog)} `{prog} --help` shows how.") from None
 
 
 def training() -> list[tuple[str, Any, Any]]:
-    """A flag for each setting of `Run` and `Plan`, as `dataclasses.make_dataclass` takes them.
+    """An option for each setting of `Run` and `Plan`, as `dataclasses.make_dataclass` takes them.
 
-    Each is read as text, so that the command line, `--set` and TOML files convert and refuse alike, and is None where
-    nothing was said, so that a preset fills what is left open.
+    Each is read as text, so that the command line, `--set` and TOML files convert values in one way, and is None if it
+    was not typed, so that a preset can fill it.
     """
     made = []
     for cls in (Run, Plan):
-        told, hints = docs(cls), settings.fields(cls)
+        helps, hints = docs(cls), settings.fields(cls)
         for f in dataclasses.fields(cls):
             usual = f.default if isinstance(f.default, str) or f.default is None else _plain(f.default)
             hint = "" if usual is None else f"(default: {usual})"
-            arg = tyro.conf.arg(metavar=_metavar(hints[f.name]), help=told.get(f.name), help_behavior_hint=hint)
+            arg = tyro.conf.arg(metavar=_metavar(hints[f.name]), help=helps.get(f.name), help_behavior_hint=hint)
             made.append((f.name, Annotated[str | None, arg], dataclasses.field(default=None)))
     return made
 
 
 def docs(cls: type) -> dict[str, str]:
-    """The docstrings that stand under the fields of a dataclass."""
+    """The docstrings under the fields of a dataclass, by field."""
     whole = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
-    said = {}
+    found = {}
     for field, text in itertools.pairwise(getattr(whole, "body", ())):
         match field, text:
             case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str() as doc)):
-                said[name] = " ".join(inspect.cleandoc(doc).split())
-    return said
+                found[name] = " ".join(inspect.cleandoc(doc).split())
+    return found
+
+
+def _options(cls: type) -> dict[str, Any]:
+    """Each option of a command as it is typed, `--dry-run`, with its type hint."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return {f"--{name.replace('_', '-')}": hint for name, hint in hints.items() if not _positional(hint)}
 
 
 def _tidied(cls: type, args: list[str], prog: str) -> list[str]:
-    """The same arguments, every flag once, with all values given to it."""
-    hints, bare = typing.get_type_hints(cls, include_extras=True), typing.get_type_hints(cls)
-    options = [name for name, hint in hints.items() if not _positional(hint)]
-    many = {f"--{n.replace('_', '-')}": typing.get_origin(bare[n]) is tuple for n in options}
-    given: dict[str, list[str]] = {"": []}
+    """The same arguments with every option once, followed by all its values."""
+    options = _options(cls)
+    many = {name: typing.get_origin(_without_notes(hint)) is tuple for name, hint in options.items()}
+    values: dict[str, list[str]] = {"": []}
     at = ""
-    for word in args:
-        flag, equals, value = word.partition("=")
+    for arg in args:
+        flag, equals, value = arg.partition("=")
         if flag.startswith("--"):
             at = flag.replace("_", "-")
             if at not in many:
                 raise settings.unknown(f"option of `{prog}`", flag, many)
-            if at in given and not many[at]:
-                raise ValueError(f"{at} is given twice; give it once.")
-            given.setdefault(at, [])
-            given[at] += [value] if equals else []
+            if at in values and not many[at]:
+                raise ValueError(f"{at} is typed twice; it takes one value.")
+            values.setdefault(at, [])
+            values[at] += [value] if equals else []
         else:
-            given[at].append(word)
-    return given.pop("") + [word for flag, values in given.items() for word in (flag, *values)]
+            values[at].append(arg)
+    return values.pop("") + [arg for flag, found in values.items() for arg in (flag, *found)]
+
+
+def _without_notes(hint: Any) -> Any:
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
 
 
 def _positional(hint: Any) -> bool:
@@ -99,11 +167,11 @@ def _positional(hint: Any) -> bool:
 
 
 def _sentence(cls: type, box: str, prog: str) -> str:
-    """What tyro says in a frame, as a sentence."""
+    """The text of the frame that tyro prints, as a sentence."""
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip("│ \t") for line in box.splitlines()]
     inside = list(filter(None, (line for line in lines if not line.startswith(("╭", "╰")))))
     end = next((n for n, line in enumerate(inside) if line.startswith("─")), len(inside))
-    text = " ".join(inside[:end]) or "These arguments cannot be read"
+    text = " ".join(inside[:end]) or "The arguments cannot be parsed"
     if text.startswith("Missing from"):
         hints = typing.get_type_hints(cls, include_extras=True).values()
         needed = [m.metavar for h in hints if _positional(h) for m in h.__metadata__ if getattr(m, "metavar", None)]
@@ -116,10 +184,10 @@ def _plain(value: Any) -> str:
 
 
 def _metavar(hint: Any) -> str:
-    said = str(hint)
-    named = re.findall(r"'(\w+)'", said)
-    if "tuple" in said:
-        return "|".join(["INT,..." if "int" in said else "FLOAT,...", *named])
-    if "Literal" in said:
+    written = str(hint)
+    named = re.findall(r"'(\w+)'", written)
+    if "tuple" in written:
+        return "|".join(["INT,..." if "int" in written else "FLOAT,...", *named])
+    if "Literal" in written:
         return "{" + ",".join(named) + "}"
-    return next((kind.upper() for kind in ("int", "float") if kind in said), "TEXT")
+    return next((kind.upper() for kind in ("int", "float") if kind in written), "TEXT")

@@ -1,4 +1,4 @@
-"""What commands print: tables for people on a terminal, aligned lines elsewhere, JSON where asked. Results: stdout."""
+"""How commands print results on stdout: tables on a terminal, aligned lines elsewhere, JSON on request."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
+from posenc.lab.figures.style import need_matplotlib
 from posenc.lab.figures.style import plain as shown
 
 
 def terminal(stream: TextIO) -> bool:
-    """Whether a person watches this stream, so that colours and moving bars make sense."""
+    """Whether a person watches this stream: only then colours and moving bars are shown."""
     return stream.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
 
 
@@ -22,26 +24,26 @@ def clean(text: Any) -> str:
 
 
 def say(text: Any) -> None:
-    """A result, on stdout."""
+    """Print a result on stdout."""
     print(clean(text).rstrip("\n"))
 
 
 def say_json(thing: Any) -> None:
-    """A result as JSON: keys in their own order, NaN and infinities as null."""
+    """Print a result as JSON: keys in the order of the dict, NaN and infinities as null."""
     from posenc.lab.store.records import plain
 
     print(json.dumps(plain(thing), indent=1, ensure_ascii=False, allow_nan=False, default=str))
 
 
 def brief(value: Any) -> str:
-    """A plain value as a cell."""
+    """A value as the text of a table cell."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) or "-" if isinstance(value, list) else str(value)
 
 
 def say_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Rows under their columns: framed on a terminal, aligned by spaces elsewhere."""
+    """Print rows under their columns: framed on a terminal, aligned by spaces elsewhere."""
     cells = [[clean(c) for c in row] for row in rows]
     if terminal(sys.stdout):
         from rich import box
@@ -67,3 +69,19 @@ def lasting(seconds: float) -> str:
     return (
         f"{whole // 60} min {whole % 60:02d} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60:02d} min"
     )
+
+
+def figure_path(text: str) -> Path:
+    """The path of a figure to write. Raises `ValueError` if it cannot be written, or if matplotlib is missing."""
+    need_matplotlib()
+    return output_path(text, "--png", (".png", ".svg", ".pdf"))
+
+
+def output_path(text: str, option: str, endings: tuple[str, ...]) -> Path:
+    """The path of a file to write. Raises `ValueError` unless it has one of the endings and its folder exists."""
+    path = Path(text)
+    if path.suffix not in endings or path.is_dir() or not path.parent.is_dir():
+        *most, last = endings
+        kinds = f"{', '.join(most)} or {last}" if most else last
+        raise ValueError(f"{option}: cannot write {text!r}; use a file name with {kinds}, in an existing folder.")
+    return path

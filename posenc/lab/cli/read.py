@@ -1,4 +1,4 @@
-"""Commands that read results: `status`, `table`, `compare`, `plot`, `export`. None of them needs jax."""
+"""Commands that read results: `status`, `table`, `compare`, `export`. None of them needs jax."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tyro.conf import Positional, arg
 
 from posenc.lab.cli.options import File, First, Flag, Settings
 from posenc.lab.cli.output import clean, say, say_json, say_rows
-from posenc.lab.figures.style import need_matplotlib
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.spec.run import THEN
@@ -23,12 +22,10 @@ if TYPE_CHECKING:
     from posenc.lab.results.results import Results
     from posenc.lab.results.statistics import Comparison
 
-FIGURES = ("length", "heatmap", "error")
-
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run is: trials per outcome, and for each group who works on it or what went wrong."""
+    """Progress of a run: trials by outcome, and for each group of trials its worker or its error."""
 
     run: First
     """A run's name, or its folder."""
@@ -50,7 +47,7 @@ class Status:
             for r in found.rows
         ]
         say_rows(("task", "scheme", "trials", ""), rows)
-        _report(found.problems)
+        report(found.problems)
         return 0
 
 
@@ -72,7 +69,7 @@ class Tabulate:
 
         results = chosen(results_of(self.run), self.only)
         sys.stdout.write(table(results, "json" if self.json else self.format).rstrip("\n") + "\n")
-        _report(results.problems)
+        report(results.problems)
         return 0
 
 
@@ -103,45 +100,7 @@ class Compare:
             say_json({"first": self.first, "second": self.second, "tasks": said})
         else:
             say(_compared(found))
-        _report(results.problems)
-        return 0
-
-
-@dataclass(frozen=True)
-class Plot:
-    """Draw the figures of a run, each as SVG, PDF, PNG, with its numbers as CSV and a caption.
-
-    For an experiment file, draw its committed figures again from its committed record, without training.
-    """
-
-    run: First
-    """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
-    figure: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
-    """length: accuracy against size; heatmap: task by scheme; error: the share wrong, on a log axis. Unless given, the
-    first, and the second where it applies."""
-    out: Annotated[File, arg(aliases=["-o"])] = None
-    """Folder for the files. Default: the run's folder; for an experiment, experiments/figures of a checkout, or figures
-    here."""
-
-    def __call__(self) -> int:
-        wanted = None if self.figure is None else tuple(settings.several(self.figure, "--figure"))
-        for name in wanted or ():
-            if name not in FIGURES:
-                raise settings.unknown("figure", name, FIGURES)
-        _some(self.out, "--out", "a folder")
-        path = experiment_of(self.run)
-        if path is not None and wanted is not None:
-            raise ValueError(
-                f"{self.run!r} draws its own figure, without --figure; give its record, "
-                f"{str(committed.record_of(path))!r}, for {', '.join(wanted)}."
-            )
-        need_matplotlib()
-        if path is not None:
-            draw_experiment(path, committed.figures_of(path) if self.out is None else Path(self.out))
-        else:
-            results = results_of(self.run)
-            folder = (results.folder or Path(self.run).parent) if self.out is None else Path(self.out)
-            draw(results, wanted or _that_apply(results), folder)
+        report(results.problems)
         return 0
 
 
@@ -162,7 +121,7 @@ class Export:
         from posenc.lab.figures.files import HEAD, harmless, listed
         from posenc.lab.store import folder as store
 
-        _some(self.bundle, "--bundle", "a file")
+        not_empty(self.bundle, "--bundle", "a file")
         if self.bundle is not None:
             say(str(store.bundle(store.find(self.run), Path(self.bundle))))
             return 0
@@ -175,7 +134,7 @@ class Export:
             writer.writerows(
                 {k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in listed(results)
             )
-        _report(results.problems)
+        report(results.problems)
         return 0
 
 
@@ -199,39 +158,6 @@ def results_of(text: str) -> Results:
     if not record.is_file():
         raise ValueError(f"{text!r} has no record at {str(record)!r} yet; `posenc sweep {text}` trains it.")
     return load(record)
-
-
-def draw(results: Results, wanted: tuple[str, ...], folder: Path) -> None:
-    """Draw figures of results into a folder, and say where they are."""
-    from posenc.lab.figures import errors, figures
-    from posenc.lab.figures.panels import Drawing
-
-    _report(results.problems)
-    makers = {
-        "length": lambda: Drawing(figures.length_curve(results), figures.caption(results)),
-        "heatmap": lambda: Drawing(figures.heat_map(results), figures.caption(results, "heatmap")),
-        "error": lambda: errors.error_curve(results),
-    }
-    for name in wanted:
-        made = makers[name]()
-        _written(figures.save(made.figure, folder, name, results, made.caption), folder)
-
-
-def draw_experiment(path: Path, folder: Path) -> None:
-    """Draw an experiment's own figure from its committed record; one without a caption is told by its axes."""
-    from posenc.lab.figures import figures
-    from posenc.lab.figures.panel_captions import foreign
-    from posenc.lab.figures.panels import Drawing
-    from posenc.lab.spec.experiment_file import from_file
-
-    results, made = results_of(str(path)), from_file(path, yes=True)
-    _report(results.problems)
-    if made.figure is None:
-        drawn = Drawing(figures.length_curve(results), figures.caption(results))
-    else:
-        own = made.figure(results)
-        drawn = own if isinstance(own, Drawing) else Drawing(own, foreign(own, results))
-    _written(figures.save(drawn.figure, folder, made.name, results, drawn.caption), folder)
 
 
 def chosen(results: Results, texts: tuple[str, ...]) -> Results:
@@ -292,22 +218,11 @@ def _compared(found: tuple[Comparison, ...]) -> str:
     return "\n".join([*lines, *([f"Fewer than 6 seeds{where}: no interval and no test; run more."] if few else [])])
 
 
-def _that_apply(results: Results) -> tuple[str, ...]:
-    """The figures drawn unless any is named: those that these results have numbers for."""
-    from posenc.lab.figures.figures import extrapolates
-
-    return ("length", "heatmap") if extrapolates(results) else ("length",)
-
-
-def _some(given: str | None, option: str, what: str) -> None:
+def not_empty(given: str | None, option: str, what: str) -> None:
     if given is not None and not given.strip():
         raise ValueError(f"{option} is empty; give {what}, or leave it out.")
 
 
-def _written(files: list[Path], folder: Path) -> None:
-    say(f"{folder}: {', '.join(path.name for path in files)}")
-
-
-def _report(problems: tuple[str, ...]) -> None:
+def report(problems: tuple[str, ...]) -> None:
     for problem in problems:
         print(clean(problem), file=sys.stderr)

@@ -114,7 +114,8 @@ class QuickStart:
     """Results and figures go to runs/NAME."""
 
     def __call__(self) -> int:
-        from posenc.lab.cli.read import draw, results_of
+        from posenc.lab.cli.plot import draw
+        from posenc.lab.cli.read import results_of
         from posenc.lab.figures.style import need_matplotlib
 
         need_matplotlib()

@@ -1,0 +1,160 @@
+"""`posenc describe` and `posenc cite`: one scheme, task, suite, model, preset or experiment, and its sources."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from posenc.lab.cli import cards
+from posenc.lab.cli.options import Flag, Form, Forms
+from posenc.lab.cli.output import brief, say, say_json
+
+Spec = Annotated[Positional[str], arg(metavar="SCHEME or TASK")]
+
+
+@dataclass(frozen=True)
+class DescribeScheme:
+    """A scheme: idea, equation, where it enters attention, settings, parameters, test results, sources."""
+
+    scheme: Annotated[Positional[str], arg(metavar="SCHEME")]
+    """A scheme's text: rope, or "rope(base=500000.0) + alibi"."""
+    width: int = 64
+    """Features of the residual stream, for which parameters are counted."""
+    heads: int = 4
+    """Query heads."""
+    head: int = 16
+    """Features of one head."""
+    trained: int = 40
+    """The longest sequence of training."""
+    longest: int = 160
+    """The size of tables."""
+    json: Flag = False
+    """Print JSON."""
+
+    def __call__(self) -> int:
+        from posenc.catalog import describe
+        from posenc.core.scheme import Dims
+
+        found = describe(self.scheme, Dims(self.width, self.heads, self.head, self.trained, self.longest))
+        if self.json:
+            say_json(found)
+        else:
+            say("\n\n".join(_scheme_as_text(part) for part in [found, *found.get("parts", ())]))
+        return 0
+
+
+@dataclass(frozen=True)
+class DescribeTask:
+    """A task: a worked example, the answer of its oracle, floors, sizes, settings, coordinates, sources."""
+
+    task: Annotated[Positional[str], arg(metavar="TASK")]
+    """A task's text: copy, or "token_k_back(k=3)"."""
+    size: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
+    """The size of the example. Default: a small one."""
+    json: Flag = False
+    """Print JSON."""
+
+    def __call__(self) -> int:
+        from posenc.lab.explain import task_card
+
+        found = task_card.card(self.task, self.size)
+        floors = task_card.counted(self.task)
+        if self.json:
+            say_json({**found, "floors": floors})
+        else:
+            say(task_card.as_text(found, floors))
+        return 0
+
+
+@dataclass(frozen=True)
+class DescribeOther:
+    """A suite: its tasks and their default settings. A model: idea, settings, the sites where position can enter. A
+    preset: its source, its settings, and how it differs from the publication. An experiment: claim, source, result."""
+
+    what: Annotated[Positional[str], arg(metavar="{suite:SUITE,MODEL,PRESET,EXPERIMENT}")]
+    """suite:quick; a model, lstm; a preset, ruoss, or preset:mqar if a scheme or task has the same name; counting."""
+    json: Flag = False
+    """Print JSON."""
+
+    def __call__(self) -> int:
+        card, as_text = cards.makers(cards.kind_of(self.what))
+        found = card(self.what)
+        if self.json:
+            say_json(found)
+        else:
+            say(as_text(found))
+        return 0
+
+
+_SCHEME, _TASK = Form(DescribeScheme, "SCHEME"), Form(DescribeTask, "TASK")
+_OTHER = Form(DescribeOther, "suite:SUITE, MODEL, PRESET or EXPERIMENT")
+DESCRIBE = Forms(
+    (_SCHEME, _TASK, _OTHER), lambda text: {"scheme": _SCHEME, "task": _TASK}.get(cards.kind_of(text), _OTHER)
+)
+
+
+@dataclass(frozen=True)
+class Cite:
+    """BibTeX of everything in a scheme, or of a task."""
+
+    what: Spec
+    """A scheme's text, rope or "rope + alibi", or a task's: copy."""
+    json: Flag = False
+    """Print a JSON array of entries."""
+
+    def __call__(self) -> int:
+        kind = cards.kind_of(self.what)
+        if kind not in ("scheme", "task"):
+            command = f"posenc describe {shlex.quote(self.what)}"
+            raise ValueError(f"{self.what!r} is a {kind}, and BibTeX exists for schemes and tasks; see `{command}`.")
+        if kind == "task":
+            from posenc.lab.explain.task_card import cite
+        else:
+            from posenc.catalog import cite
+
+        found = cite(self.what)
+        if self.json:
+            say_json(found.split("\n\n"))
+        else:
+            say(found)
+        return 0
+
+
+def _scheme_as_text(found: dict[str, Any]) -> str:
+    count = found["parameters"]
+    dims = count["dims"]
+    sizes = f"(width {dims['width']}, {dims['heads']} heads, trained on {dims['trained']}, longest {dims['longest']})"
+    lines = [found["scheme"], *([f"  {found['idea']}"] if "idea" in found else [])]
+    lines += ["", *(f"      {line}" for line in found["equation"].splitlines()), ""] if found.get("equation") else []
+    facts = {
+        "enters at": ", ".join(found["enters"]) or "nowhere",
+        "parameters": f"{count['each layer']} in each layer, {count['shared']} shared by all {sizes}",
+        "direction": f"causal only: {found['causal only']}" if found["causal only"] else "causal and bidirectional",
+        "kernel": found["kernel class"],
+        "cache": found["cache"],
+        **{k: found[k] for k in ("window", "layers", "coordinates", "refused at these dims") if found.get(k)},
+    }
+    if "idea" in found:
+        settings = ", ".join(f"{k}={v!r}" for k, v in found["settings"].items())
+        facts |= {"settings": settings or "none", "family": found["family"], "score reads": found["reads"]}
+        facts |= {"beyond L": found["extrapolates"] or "not stated", "checked": _verified(found["proof"])}
+        facts |= {"cite": ", ".join(found["cite"]) or "nothing to cite"}
+    lines += [f"  {name:<12} {brief(value)}" for name, value in facts.items()]
+    notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in found.get("notes", ()))
+    return "\n\n".join(["\n".join(lines), *notes])
+
+
+def _verified(proof: dict[str, Any]) -> str:
+    """The test results of a scheme, from the committed record."""
+    parts = []
+    if golden := proof.get("golden"):
+        parts.append(f"{len(golden['cases'])} cases of {'; '.join(golden['sources'])} within {golden['largest']:.0e}")
+    if oracle := proof.get("oracle"):
+        parts.append(f"its equation in float64 within {oracle['largest']:.0e}")
+    if contract := proof.get("contract"):
+        parts.append(f"{contract['holds']} of {contract['applies']} properties that apply")
+    return "; ".join(parts) or "no test result is recorded"

@@ -1,0 +1,144 @@
+"""`posenc explain`: the matrices that a scheme induces, or attention computed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from posenc.lab.cli.options import File, Flag, Form, Forms, Text
+from posenc.lab.cli.output import figure_path, output_path, say, say_json
+from posenc.lab.store import disk
+
+Png = Annotated[File, arg(aliases=["-o"])]
+
+
+@dataclass(frozen=True)
+class ExplainScheme:
+    """What a scheme does to attention scores: where it enters, and the matrix that it induces, in numbers.
+
+    A score is shown relative to the score of a token with itself, with the parameters that training starts from. With
+    `--trained`: the attention weights of a trained model.
+    """
+
+    scheme: Annotated[Positional[str], arg(metavar="SCHEME")]
+    """A scheme's text: rope, or "rope + alibi"."""
+    len: int = 8
+    """Number of tokens."""
+    causal: Flag = False
+    """Use a causal mask, also for a scheme that is defined in both directions."""
+    trained: Annotated[str | None, arg(metavar="RUN", help_behavior_hint="")] = None
+    """A run that kept its parameters (`posenc run --keep`)."""
+    png: Png = None
+    """Draw the matrices in this file too: .png, .svg or .pdf."""
+    json: Flag = False
+    """Print JSON."""
+
+    def __call__(self) -> int:
+        target = None if self.png is None else figure_path(self.png)
+        from posenc.lab.explain import induced
+
+        if self.trained is not None:
+            if self.causal:
+                raise ValueError(
+                    "--causal has no effect with --trained: the trained model fixes its mask; leave it out."
+                )
+            from posenc.lab.explain.patterns import trained
+
+            shown, head = trained(self.trained, self.scheme, self.len), f"{self.scheme}, trained in {self.trained}"
+        else:
+            shown, head = induced.views(self.scheme, self.len, self.causal), f"{self.scheme}, {self.len} tokens"
+        if self.json:
+            matrices = [{"title": v.title, "matrix": v.matrix} for v in shown]
+            say_json([{**m, "matrix": [[_finite(x) for x in row] for row in m["matrix"].tolist()]} for m in matrices])
+        else:
+            parts = [head, induced.diagram(self.scheme), *map(induced.as_text, shown)]
+            say("\n\n".join(parts if shown else [*parts, "The scores do not depend on position."]))
+        if target is not None and shown:
+            _drawn(induced.draw(shown, head), target, head, self.json)
+        return 0
+
+
+@dataclass(frozen=True)
+class ExplainAll:
+    """The matrix of every scheme, on one page."""
+
+    png: Png = None
+    """The file to draw: .png, .svg or .pdf."""
+
+    def __call__(self) -> int:
+        if self.png is None:
+            raise ValueError("`posenc explain all` draws a figure; name its file with --png FILE.")
+        target = figure_path(self.png)
+        from posenc.lab.explain import gallery
+
+        _drawn(gallery.draw(gallery.panels()), target, gallery.ABOUT)
+        return 0
+
+
+@dataclass(frozen=True)
+class ExplainAttention:
+    """Attention computed by hand, from embeddings to output, with the small numbers that introductions use.
+
+    `--scheme rope` shows the same with that scheme beside it; `--blank` prints a worksheet, `--solution` its solution.
+    """
+
+    form: Annotated[str, arg(metavar="{single,multi-head,masked,cross,additive}")] = "single"
+    """The form of attention."""
+    causal: Flag = False
+    """Use a causal mask."""
+    scheme: Text = None
+    """Compute the same with this scheme too, and mark the numbers that it changes."""
+    blank: Flag = False
+    """Print a worksheet, with boxes to fill in."""
+    solution: Flag = False
+    """Print the solution of the worksheet; with --blank, print both."""
+    seed: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
+    """Draw small numbers from this seed. Default: the numbers of introductions; for a worksheet, seed 0."""
+    html: File = None
+    """Write an HTML page too, which needs no network."""
+    png: Png = None
+    """Draw the steps in this file too: .png, .svg or .pdf."""
+    json: Flag = False
+    """Print JSON."""
+
+    def __call__(self) -> int:
+        target = None if self.png is None else figure_path(self.png)
+        path = None if self.html is None else output_path(self.html, "--html", (".html",))
+        from posenc.lab.explain import by_hand, page, paper, problem, worksheet
+
+        if self.blank or self.solution or self.seed is not None:
+            posed = problem.drawn(self.form, self.causal, self.seed or 0)
+        else:
+            posed = problem.introduced(self.form, self.causal)
+        kinds = [True] * self.blank + [False] * (self.solution or not self.blank)
+        sheets = [by_hand.sheet(posed, self.scheme, blank=blank) for blank in kinds]
+        if self.json:
+            say_json([worksheet.as_json(one) for one in sheets])
+        else:
+            say("\n\n\n".join(map(worksheet.as_text, sheets)))
+        if target is not None:
+            _drawn(paper.draw(sheets[0]), target, sheets[0].title, self.json)
+        if path is not None:
+            disk.write(path, page.page(sheets).encode())
+            if not self.json:
+                say(f"Wrote {path}.")
+        return 0
+
+
+_ATTENTION, _ALL = Form(ExplainAttention, "attention", literal=True), Form(ExplainAll, "all", literal=True)
+_SCHEME = Form(ExplainScheme, "SCHEME")
+EXPLAIN = Forms((_SCHEME, _ATTENTION, _ALL), lambda text: {"attention": _ATTENTION, "all": _ALL}.get(text, _SCHEME))
+
+
+def _drawn(figure: Any, path: Any, about: str, quiet: bool = False) -> None:
+    from posenc.lab.figures.files import drawn
+
+    disk.write(path, drawn(figure, path.suffix[1:], path.stem, about))
+    if not quiet:  # JSON alone is on stdout
+        say(f"Wrote {path}.")
+
+
+def _finite(value: float) -> float | None:
+    return None if value != value else round(value, 6)

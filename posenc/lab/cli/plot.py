@@ -1,0 +1,119 @@
+"""`posenc plot`: the figures of a run or of an experiment, as SVG, PDF and PNG, with their numbers and a caption."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from tyro.conf import arg
+
+from posenc.lab.cli.options import File, First
+from posenc.lab.cli.output import say
+from posenc.lab.cli.read import experiment_of, not_empty, report, results_of
+from posenc.lab.figures.style import need_matplotlib
+from posenc.lab.spec import committed, settings
+
+if TYPE_CHECKING:
+    from posenc.lab.figures.panels import Drawing
+    from posenc.lab.results.results import Results
+
+FIGURES = ("length", "heatmap", "error")
+Venue = Literal["neurips", "icml", "iclr", "acl"]
+Width = Literal["column", "text"]
+Size = tuple[Venue, Width] | None
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Draw the figures of a run, each as SVG, PDF and PNG, with its numbers as CSV and a caption.
+
+    For an experiment, draw its own figure from its committed record, without training.
+    """
+
+    run: First
+    """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
+    figure: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
+    """length: accuracy against size; heatmap: task by scheme; error: error rate on a log axis. Default: length, and
+    heatmap if sizes beyond the training range were measured."""
+    venue: Annotated[Venue | None, arg(metavar="{neurips,icml,iclr,acl}", help_behavior_hint="")] = None
+    """Draw in the size and the fonts of a paper of this venue; files are then called NAME.VENUE-WIDTH."""
+    width: Annotated[Width | None, arg(metavar="{column,text}", help_behavior_hint="")] = None
+    """With --venue: as wide as one column (the default) or as the whole text."""
+    out: Annotated[File, arg(aliases=["-o"])] = None
+    """Folder for the files. Default: the run's folder; for an experiment, experiments/figures of a checkout, or figures
+    here."""
+
+    def __call__(self) -> int:
+        wanted = None if self.figure is None else tuple(settings.several(self.figure, "--figure"))
+        for name in wanted or ():
+            if name not in FIGURES:
+                raise settings.unknown("figure", name, FIGURES)
+        not_empty(self.out, "--out", "a folder")
+        if self.width is not None and self.venue is None:
+            raise ValueError("--width needs --venue, which decides how wide a column is; give both, or neither.")
+        size = None if self.venue is None else (self.venue, self.width or "column")
+        path = experiment_of(self.run)
+        if path is not None and wanted is not None:
+            raise ValueError(
+                f"{self.run!r} draws its own figure, without --figure; give its record, "
+                f"{str(committed.record_of(path))!r}, for {', '.join(wanted)}."
+            )
+        need_matplotlib()
+        if path is not None:
+            draw_experiment(path, committed.figures_of(path) if self.out is None else Path(self.out), size)
+        else:
+            results = results_of(self.run)
+            folder = (results.folder or Path(self.run).parent) if self.out is None else Path(self.out)
+            draw(results, wanted or _applicable(results), folder, size)
+        return 0
+
+
+def draw(results: Results, wanted: tuple[str, ...], folder: Path, size: Size = None) -> None:
+    """Draw figures of results into a folder, and print where they are."""
+    from posenc.lab.figures import errors, figures
+    from posenc.lab.figures.panels import Drawing
+
+    report(results.problems)
+    makers = {
+        "length": lambda: Drawing(figures.length_curve(results), figures.caption(results)),
+        "heatmap": lambda: Drawing(figures.heat_map(results), figures.caption(results, "heatmap")),
+        "error": lambda: errors.error_curve(results),
+    }
+    for name in wanted:
+        _save(makers[name](), folder, name, results, size)
+
+
+def draw_experiment(path: Path, folder: Path, size: Size = None) -> None:
+    """Draw an experiment's own figure from its committed record; without a caption of its own, its axes make one."""
+    from posenc.lab.figures import figures
+    from posenc.lab.figures.panel_captions import foreign
+    from posenc.lab.figures.panels import Drawing
+    from posenc.lab.spec.experiment_file import from_file
+
+    results, experiment = results_of(str(path)), from_file(path, yes=True)
+    report(results.problems)
+    if experiment.figure is None:
+        drawn = Drawing(figures.length_curve(results), figures.caption(results))
+    else:
+        made = experiment.figure(results)
+        drawn = made if isinstance(made, Drawing) else Drawing(made, foreign(made, results))
+    _save(drawn, folder, experiment.name, results, size)
+
+
+def _save(drawn: Drawing, folder: Path, name: str, results: Results, size: Size) -> None:
+    """Write a figure, in the size of a venue if there is one, and print its files."""
+    from posenc.lab.figures import files, venues
+
+    if size is not None:
+        venues.fit(drawn.figure, *size)
+        name = f"{name}.{'-'.join(size)}"
+    written = files.save(drawn.figure, folder, name, results, drawn.caption)
+    say(f"{folder}: {', '.join(path.name for path in written)}")
+
+
+def _applicable(results: Results) -> tuple[str, ...]:
+    """The figures drawn by default: those for which these results have numbers."""
+    from posenc.lab.figures.figures import extrapolates
+
+    return ("length", "heatmap") if extrapolates(results) else ("length",)

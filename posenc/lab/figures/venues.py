@@ -1,0 +1,145 @@
+"""A figure in the size and the fonts of a conference's paper: `fit(figure, "icml", "column")`.
+
+Widths and font sizes are those of tueplots' bundles; ACL has none, so its widths are those of its style files (a page
+of 16 cm with columns of 7.7 cm). Font sizes of the figure change in proportion, and panels move to as many columns as
+fit. The numbers drawn do not change.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from posenc.lab.figures import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+VENUES = ("neurips", "icml", "iclr", "acl")
+WIDTHS = ("column", "text")
+SERIF = ("Times New Roman", "Times", "TeX Gyre Termes", "Nimbus Roman", "STIXGeneral")
+"""Fonts of papers, the best first; the last comes with matplotlib."""
+CENTIMETRE = 1 / 2.54
+PANEL = 1.75
+"""The smallest width of a panel in inches that still has room for its axis."""
+TALL = 0.72
+"""The height of a panel, as a share of its width."""
+LEAST = 5.0
+"""The smallest font size in points."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Inches of one width of a venue, and the font size of its figures in points."""
+
+    width: float
+    font: float
+
+
+def page(venue: str, width: str) -> Page:
+    """The page of a venue. In a venue of one column, `column` and `text` are the same width."""
+    if importlib.util.find_spec("tueplots") is None:
+        raise ValueError("--venue needs tueplots; pip install 'posenc[plot]'.")
+    from tueplots import bundles
+
+    if venue == "acl":
+        return Page({"column": 7.7, "text": 16.0}[width] * CENTIMETRE, 8.0)
+    column = {"column": {"column": "half"}, "text": {"column": "full"}}[width] if venue == "icml" else {}
+    makers = {"neurips": bundles.neurips2024, "icml": bundles.icml2024, "iclr": bundles.iclr2024}
+    found = makers[venue](usetex=False, **column)
+    return Page(float(found["figure.figsize"][0]), float(found["legend.fontsize"]) + 1)
+
+
+def fit(figure: Figure, venue: str, width: str) -> None:
+    """Change a figure to the size and the fonts of a venue."""
+    from matplotlib.text import Text
+
+    made = page(venue, width)
+    before = figure.get_figwidth()
+    family, scale = _serif(), made.font / style.RC["font.size"]
+    for text in figure.findobj(Text):
+        text.set_fontfamily(family)
+        text.set_fontsize(max(LEAST, text.get_fontsize() * scale))
+    panels = [axes for axes in figure.axes if axes.get_subplotspec() is not None]
+    rows, columns, height = _arranged(panels, made.width, figure.get_figheight() / before)
+    legend = _legend(figure, made)
+    figure.set_size_inches(made.width, rows * height + legend)
+    for axes in panels:
+        _rewrap(axes, made.width / columns)
+    figure.draw_without_rendering()
+    for axes in panels:
+        _thin(axes)
+
+
+def _arranged(panels: list[Axes], width: float, shape: float) -> tuple[int, int, float]:
+    """Rows, columns and the height of a row, after the panels moved to as many columns as fit; `shape` is height by
+    width of the whole figure before."""
+    from matplotlib.gridspec import GridSpec
+
+    specs = [axes.get_subplotspec() for axes in panels]
+    old = max((spec.colspan.stop for spec in specs), default=1)
+    simple = all(len(spec.rowspan) == len(spec.colspan) == 1 for spec in specs)
+    columns = min(old, max(1, int(width / PANEL)))
+    if columns == old or not simple or len(panels) == 1:
+        rows = max((spec.rowspan.stop for spec in specs), default=1)
+        return rows, old, (width / old * TALL if len(panels) > 1 else width * min(shape, TALL))
+    rows = math.ceil(len(panels) / columns)
+    grid = GridSpec(rows, columns, figure=panels[0].figure)
+    for n, axes in enumerate(panels):
+        axes.set_subplotspec(grid[divmod(n, columns)])
+        if n % columns == 0:
+            axes.tick_params(labelleft=True)
+    return rows, columns, width / columns * TALL
+
+
+def _legend(figure: Figure, made: Page) -> float:
+    """Put a legend below all panels in as many columns as fit; returns its height in inches."""
+    if not figure.legends:
+        return 0.0
+    legend = figure.legends[0]
+    names = [text.get_text() for text in legend.get_texts()]
+    points = legend.get_texts()[0].get_fontsize()
+    wide = (4.3 + 0.55 * max(map(len, names))) * points / 72  # a line and gaps, then letters
+    lines = math.ceil(len(names) / max(1, int(made.width / wide)))
+    legend.set_ncols(math.ceil(len(names) / lines))
+    return lines * 1.6 * points / 72 + 0.1
+
+
+def _rewrap(axes: Axes, width: float) -> None:
+    """Break the title of a panel where its new width ends."""
+    from matplotlib.text import Text
+
+    for side in ("left", "center", "right"):
+        if title := axes.get_title(side):
+            letters = int(width * 0.85 / (0.52 * style.RC["axes.titlesize"] / 72))
+            lines = textwrap.fill(" ".join(title.split()), max(10, letters), break_on_hyphens=False)
+            shown = next(text for text in axes.findobj(Text) if text.get_text() == title)
+            shown.set_text(lines)
+
+
+def _thin(axes: Axes) -> None:
+    """Drop every second tick along x until no two labels touch."""
+    while len(ticks := axes.get_xticks()) > 2 and _touch(axes):
+        labels = [label.get_text() for label in axes.get_xticklabels()]
+        axes.set_xticks(ticks[::2], labels[::2])
+        axes.figure.draw_without_rendering()
+
+
+def _touch(axes: Axes) -> bool:
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
+    boxes = [box for box in boxes if axes.bbox.x0 - 1 <= (box.x0 + box.x1) / 2 <= axes.bbox.x1 + 1]
+    boxes.sort(key=lambda box: box.x0)
+    upright = not any(label.get_rotation() for label in axes.get_xticklabels())
+    return upright and any(a.x1 + 2 > b.x0 for a, b in zip(boxes, boxes[1:], strict=False))
+
+
+def _serif() -> Any:
+    """The first font of papers that this machine has."""
+    from matplotlib import font_manager
+
+    known = set(font_manager.get_font_names())
+    return next(name for name in SERIF if name in known)
