@@ -131,7 +131,7 @@ def test_every_model_has_a_card(posenc, name):
 def test_a_model_is_described_with_the_settings_typed(posenc):
     said = posenc("describe", "lstm(bidirectional=True)").out
     assert said.startswith("lstm(bidirectional=True)\n") and "bidirectional; causal or bidirectional by its" in said
-    assert "forget=1.0 (What the forget gate's bias starts at" in said and "98304 in the matrices of a layer" in said
+    assert "forget=1.0 (Initial bias of the forget gate" in said and "98304 in the matrices of a layer" in said
     assert "--model 'lstm(bidirectional=True)'\n" in said and "at input: input schemes" in said
 
 
@@ -159,7 +159,8 @@ def test_an_experiment_is_described_by_its_header(posenc):
     )
     found = json.loads(posenc("describe", "counting", "--json").out)
     assert found["experiment"] == "counting" and found["recorded"] and found["result"].startswith("all six answer")
-    assert "Did you mean" in posenc("cite", "countin").err and "is an experiment" not in posenc("describe", "rope").out
+    assert "Did you mean 'counting'?" in posenc("cite", "countin").err
+    assert "is an experiment" in posenc("cite", "counting").err
 
 
 def test_a_name_is_of_a_scheme_or_of_a_task_and_never_of_both():
@@ -203,7 +204,7 @@ BAD = {
     "size of a preset": (["describe", "ruoss", "--size", "32"], "--size is an option for TASK, and 'ruoss'"),
     "cited model": (
         ["cite", "lstm"],
-        "'lstm' is a model, and BibTeX exists for schemes and tasks; see `posenc describe lstm`.",
+        "'lstm' is a model; BibTeX exists for schemes and tasks; see `posenc describe lstm`.",
     ),
 }
 

@@ -66,7 +66,7 @@ def test_groups_are_text_json_table_and_figure(posenc, runs, asked):
         (["--csv", "a.csv"], "--csv is of groups of examples; say which with --by, or leave it out."),
         (["--png", "a.png"], "--png is of groups of examples; say which with --by, or leave it out."),
         (["--by", "size", "--bundle", "b"], "--bundle holds whole sizes, and --by asks for groups; take --csv"),
-        (["--by", "size", "--png", "a.gif"], "--png 'a.gif' is no file to draw; give .png, .svg or .pdf"),
+        (["--by", "size", "--png", "a.gif"], "--png: cannot write 'a.gif'; use a file name with .png, .svg or .pdf"),
         (["--by", "size,"], "--by=size, has an empty value"),
         (["--task", "kopy"], "No task is called 'kopy'. Did you mean 'copy'?"),
         (["--sizes", "a"], "sizes takes a whole number, not 'a'"),

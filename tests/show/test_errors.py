@@ -80,14 +80,14 @@ def test_the_caption_counts_errors_over_all_runs():
         "Errors of all runs together at size 32: rope 1,101 of 12,000. "
         "Floors: 0.50 by a uniform guess, 0.50 by the best constant, 0.50 by position alone, as error rates."
     )
-    assert "runs without any stand below it, at 0" in marks and "the range over runs" in marks
+    assert "runs without an error stand below it, at 0" in marks and "the range over runs" in marks
     assert scored(found, "flip") == ASKED and wrong(shown(found)[0], ASKED, 16) == (10, 3000)
 
 
 def test_where_nothing_was_counted_no_rate_is_made_up():
     (record,) = results(*MIXED).records
     lost = tuple(replace(trial, outcome="diverged", evaluations={}) for trial in record.trials)
-    with pytest.raises(ValueError, match="Every trial of 'flip' diverged, so no answer was counted"):
+    with pytest.raises(ValueError, match="Every trial of 'flip' diverged, so there is no error rate to draw"):
         error_curve(Results("made", (replace(record, trials=lost),)))
 
 

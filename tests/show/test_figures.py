@@ -106,7 +106,7 @@ def test_a_heat_map_holds_each_median_over_longer_sizes_with_n():
 
 
 def test_nothing_finished_is_an_error_that_says_so():
-    with pytest.raises(ValueError, match="'empty' holds no finished trial"):
+    with pytest.raises(ValueError, match="'empty' has no finished trial"):
         figures.length_curve(made.results("empty", ()))
 
 
@@ -192,12 +192,15 @@ def test_a_figure_name_cannot_leave_its_folder(drawn, tmp_path):
 
 def test_the_caption_says_who_solves_who_stands_apart_and_what_went_wrong():
     said = figures.caption(results())
-    assert "copy, trained on sizes 4 to 16, n = 3: all schemes solve the training range" in said
+    assert (
+        "copy: accuracy (tokens) against size, trained on sizes 4 to 16, n = 3: all schemes solve the training range"
+        in said
+    )
     assert "rope above rope(base=500000.0)" in said, said
     assert "alibi above" not in said, "its diverged run brings its range down to the floor"
     assert "Floors at size 32: 0.10 by a uniform guess, 0.15 by the best constant, 0.20 by position alone." in said
     assert "bands the range over runs (fewer than 6, so no interval)" in said
-    assert "Trials: 11 done, 1 diverged (each entering as a uniform guess), 0 failed." in said
+    assert "Trials: 11 done, 1 diverged (each counted as a uniform guess), 0 failed." in said
 
 
 def test_the_caption_says_which_token_accuracy_it_shows():
@@ -212,14 +215,14 @@ def test_the_caption_names_the_interval_when_there_are_six_runs():
 
 def test_a_heat_map_has_marks_of_its_own():
     said = figures.caption(results(), "heatmap")
-    assert "Cells give the median over n runs" in said and "dotted" not in said
-    with pytest.raises(ValueError, match="No caption is known for 'pie'"):
+    assert "Each cell is the median over n runs" in said and "dotted" not in said
+    with pytest.raises(ValueError, match="There is no caption for 'pie'"):
         figures.caption(results(), "pie")
 
 
 def test_the_caption_calls_overlap_overlap():
     found = made.results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.11)))
-    assert "so no scheme stands apart." in figures.caption(found)
+    assert "no scheme is clearly better." in figures.caption(found)
 
 
 def compared(a, b, n=3, rows=100):
@@ -251,7 +254,7 @@ def test_the_caption_ranks_nothing_at_the_floor():
 
 def test_the_caption_ranks_no_single_runs():
     said = compared(0.9, 0.1, n=1)
-    assert "above" not in said and "of single runs no scheme is said to stand apart" in said
+    assert "above" not in said and "single runs do not show which scheme is better" in said
 
 
 @pytest.mark.parametrize("figure", ["length", "heatmap"])
@@ -267,7 +270,7 @@ def test_the_committed_first_look_ranks_no_chance():
 
     said = figures.caption(load(Path(__file__).parents[2] / "experiments" / "records" / "first_look.json"))
     line = next(line for line in said.splitlines() if line.startswith("index_of_token"))
-    assert "above rope" not in line and "nope, t5" not in line.partition("wholly apart")[2].partition("above nope")[0]
+    assert "above rope" not in line and "nope, t5" not in line.partition("Clearly better")[2].partition("above nope")[0]
 
 
 def test_each_training_range_has_a_panel_a_row_and_a_sentence():
@@ -281,8 +284,11 @@ def test_each_training_range_has_a_panel_a_row_and_a_sentence():
     axes = figures.heat_map(found).axes[0]
     assert [t.get_text() for t in axes.get_yticklabels()] == ["copy\ntrained on 4–16", "copy\ntrained on 4–24"]
     first, second = figures.caption(found).splitlines()[:2]
-    assert "copy, trained on sizes 4 to 16" in first and "mean accuracy (median of runs) is rope 0.50" in first
-    assert "copy, trained on sizes 4 to 24" in second and "is alibi 0.50" in second
+    assert (
+        "copy: accuracy (tokens) against size, trained on sizes 4 to 16" in first
+        and "mean accuracy (median of runs) is rope 0.50" in first
+    )
+    assert "copy: accuracy (tokens) against size, trained on sizes 4 to 24" in second and "is alibi 0.50" in second
 
 
 @pytest.mark.parametrize("draw", [figures.length_curve, figures.heat_map])
@@ -290,6 +296,29 @@ def test_without_matplotlib_a_figure_says_what_to_install(draw, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ValueError, match=r"^Figures need matplotlib; pip install 'posenc\[plot\]'\.$"):
         draw(results())
+
+
+def test_the_caption_names_the_model_and_why_symmetric_alibi_fails_in_an_encoder():
+    run = {"model": "encoder", "depth": 2, "width": 64, "heads": 4}
+    records = [made.rope(), made.rope(label="alibi", family="linear", drop=0.3)]
+    for record in records:
+        record["run"] = {**record["run"], **run}
+    text = figures.caption(made.results("a", tuple(records)))
+    assert "Model: encoder of 2 layers, width 64, 4 heads." in text and "cannot tell left from right by it." in text
+    assert "left from right" not in figures.caption(made.results("a", tuple(records[:1])))
+    records[0]["run"] = {**records[0]["run"], "model": "decoder"}
+    records[1]["run"] = {**records[1]["run"], "model": "decoder"}
+    text = figures.caption(made.results("a", tuple(records)))
+    assert "Model: decoder of 2 layers, width 64, 4 heads." in text and "left from right" not in text
+
+
+def test_an_axis_names_its_metric():
+    token, exact = made.rope(), made.rope(task="other")
+    exact["task"] = {**exact["task"], "metric": "exact"}
+    assert figures.length_curve(made.results("a", (token,))).get_supylabel() == "accuracy (tokens)"
+    both = figures.length_curve(made.results("a", (token, exact)))
+    assert [axes.get_ylabel() for axes in both.axes] == ["accuracy (tokens)", "accuracy (whole answers)"]
+    assert both.get_supylabel() == ""
 
 
 def test_the_caption_counts_records_that_cannot_be_read():
@@ -300,4 +329,4 @@ def test_the_caption_counts_records_that_cannot_be_read():
 def test_the_caption_says_what_is_missing():
     lost = [{**line, "outcome": o} for o in ("failed", "pending") for line in made.plan(made.rope((8,)), "g")]
     said = figures.caption(made.results("a", (made.rope(),), tuple(lost)))
-    assert "3 done, 0 diverged, 1 failed (without a value), 1 not finished." in said
+    assert "3 done, 0 diverged, 1 failed (left out), 1 not finished." in said

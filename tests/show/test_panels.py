@@ -43,8 +43,8 @@ def test_a_caption_says_all_that_is_drawn():
     )
     assert rest == [
         "Tasks: copy, trained on sizes 4 to 16.",
-        "All runs of a task share one test set per size, whose sampling error is in no spread.",
-        "Token accuracy is teacher-forced: each token is asked for with the true ones before it.",
+        "All runs of a task share one test set per size, so spreads leave out its sampling error.",
+        "Token accuracy is teacher-forced: each token is predicted from the true tokens before it.",
         "Trials: 6 done, 0 diverged, 0 failed.",
     ]
 
@@ -63,9 +63,9 @@ def test_what_is_no_accuracy_has_no_floors_and_says_so():
     other = dataclasses.replace(SHOWN, up="change", floors=None)
     drawing = across(results(), other)
     assert set(of(drawing)) == {"rope", "alibi"}
-    assert "It is no accuracy and has no floors." in drawing.caption and "dotted" not in drawing.caption
+    assert "Not an accuracy, so without floors." in drawing.caption and "dotted" not in drawing.caption
     unknown = across(results(), dataclasses.replace(SHOWN, floors={})).caption
-    assert "Its floors are not known." in unknown
+    assert "Floors: unknown." in unknown
 
 
 def test_every_panel_has_a_sentence_of_its_own():
@@ -93,10 +93,10 @@ def rates():
 
 def test_a_figure_of_every_rate_does_not_say_that_one_was_chosen():
     every, chosen = (across(rates(), SHOWN, every_rate=flag).caption for flag in (True, False))
-    assert "Every learning rate that was tried is drawn; none was chosen." in every and "chosen on" not in every
+    assert "Every learning rate tried is drawn; none was chosen." in every and "chosen on" not in every
     assert "Of the learning rates 0.0001, 0.001, each scheme's was, per task, chosen on validation" in chosen
     for said in (every, chosen):
-        assert "5 done, 1 diverged (each entering as a uniform guess), 1 failed (without a value)." in said
+        assert "5 done, 1 diverged (each counted as a uniform guess), 1 failed (left out)." in said
 
 
 def test_a_figure_that_anyone_drew_is_told_by_its_axes():

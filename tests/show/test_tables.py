@@ -18,12 +18,12 @@ copy  alibi   3     2         1       1  0.001  1.00 [0.10–1.00]  1.00 [0.10�
       rope    3     3         0       0  0.001  1.00 [1.00–1.00]  1.00 [1.00–1.00]  0.79 [0.78–0.80]  0.69 [0.68–0.70]
 
 Median of runs; token accuracy. Brackets: the range over runs (fewer than 6, so no interval). * sizes trained on.
-Trials: 5 done, 1 diverged (each entering as a uniform guess), 1 failed (without a value).
+Trials: 5 done, 1 diverged (each counted as a uniform guess), 1 failed (left out).
 """
 
 
 def results():
-    alibi = made.rope(label="alibi", family="linear", drop=0.2)
+    alibi = made.rope(label="alibi", family="linear", drop=0.11)
     alibi["trials"][0] |= {"outcome": "diverged", "evaluations": {}}
     lost = [{**line, "outcome": "oom"} for line in made.plan(made.rope((9,), label="alibi", family="linear"), "g")]
     return made.results("made", (made.rope(), alibi), tuple(lost))
@@ -64,9 +64,35 @@ def test_latex_is_booktabs_with_everything_escaped():
     text = tables.table(made.results("a", (record,)), "latex")
     row = next(line for line in text.splitlines() if line.startswith("a"))
     escaped = r"x \& \{y\} \textasciitilde{} 5\% \textbackslash{} \#\$\textasciicircum{}"
-    assert row.startswith(rf"a\_b & {escaped} & 1 & 1 & 0 & 0 & 0.001 & 1.00 & 1.00") and row.endswith(r"\\")
+    assert row.startswith(rf"a\_b & {escaped} & 1 & 0.001 & 1.00 & 1.00") and row.endswith(r"\\")
     assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
-    assert text.count("&", text.index("task"), text.index("\n", text.index("task"))) == 10
+    assert text.count("&", text.index("task"), text.index("\n", text.index("task"))) == 7
+
+
+def test_latex_counts_outcomes_only_if_a_trial_is_not_done():
+    done = made.results("a", (made.rope(),))
+    assert r"task & scheme & n & lr & 8* & 16* & 24 & 32 \\" in tables.table(done, "latex")
+    assert r"task & scheme & n & done & diverged & failed & lr & 8*" in tables.table(results(), "latex")
+
+
+def test_latex_sets_the_best_in_bold_only_where_spreads_part():
+    apart = made.results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.3)))
+    rows = [line for line in tables.table(apart, "latex").splitlines() if line.startswith(("copy", " & "))]
+    alibi, rope = rows
+    assert r"\textbf{0.69 [0.68--0.70]}" in rope and "textbf" not in alibi
+    overlap = made.results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.11)))
+    assert "textbf" not in tables.table(overlap, "latex")
+    assert "textbf" not in tables.table(made.results("a", (made.rope(),)), "latex"), "one scheme is not the best of any"
+    single = made.results("a", (made.rope((0,)), made.rope((0,), label="alibi", family="linear", drop=0.3)))
+    assert "textbf" not in tables.table(single, "latex"), "single runs have no spread"
+
+
+def test_a_task_that_no_scheme_learned_is_named_with_what_to_try():
+    floor = made.trial("rope", "copy", 0, {16: 0.2, 32: 0.2})
+    note = "No scheme learned copy: at the sizes trained on, none is above the best floor. Try more --steps"
+    text = tables.table(made.results("a", (made.record("rope", "rotary", "copy", [floor], sizes=(16, 32)),)))
+    assert note in text
+    assert "No scheme learned" not in tables.table(made.results("a", (made.rope(),)))
 
 
 def test_latex_writes_ranges_with_its_own_dash():
@@ -100,7 +126,7 @@ def test_learning_rates_that_were_chosen_are_explained():
         made.trial("rope", "copy", s, {16: a, 32: 0.5}, lr=lr) for s in (0, 1) for lr, a in ((1e-3, 1), (1e-2, 0.5))
     ]
     text = tables.table(made.results("a", (made.record("rope", "rotary", "copy", trials, sizes=(16, 32)),)))
-    assert "chosen on validation examples of the sizes trained on. Other counts" in text
+    assert "chosen on validation examples of the sizes trained on. The other counts" in text
     assert " 2     4         0       0  0.001" in text
     old = made.older(made.record("rope", "rotary", "copy", trials, sizes=(16, 32)))
     assert "n counts runs at lr, chosen on the test examples of the sizes trained on." in tables.table(
@@ -123,7 +149,7 @@ def test_records_of_several_commits_are_told():
     other = made.rope(label="alibi", family="linear")
     other["provenance"]["commit"] = "def5678"
     text = tables.table(made.results("a", (made.rope(), other)))
-    assert text.endswith("\nThese records come of 2 commits: abc1234, def5678.\n")
+    assert text.endswith("\nThese records are from 2 commits: abc1234, def5678.\n")
 
 
 def test_mixed_spreads_are_both_named():
@@ -138,7 +164,7 @@ def test_no_result_is_a_table_without_numbers():
 
 
 def test_an_unknown_format_says_which_there_are():
-    with pytest.raises(ValueError, match="called 'html'; take text, csv, md, latex, json"):
+    with pytest.raises(ValueError, match="called 'html'; use text, csv, md, latex, json"):
         tables.table(results(), "html")
 
 

@@ -143,7 +143,10 @@ def preset_as_text(found: dict[str, Any]) -> str:
 
 def experiment(text: str) -> dict[str, Any]:
     """The card of an experiment, in plain values: the header of its file, which is read and not run."""
-    row = next(row for row in listing.experiments() if row["name"] == text.strip())
+    name, known = text.strip(), {row["name"]: row for row in listing.experiments()}
+    if name not in known:
+        raise words.unknown("experiment", name, known)
+    row = known[name]
     path = Path(row["file"])
     head = dataclasses.asdict(listing.header_of(path))
     recorded = committed.record_of(path).is_file()

@@ -109,8 +109,11 @@ class Cite:
     def __call__(self) -> int:
         kind = cards.kind_of(self.what)
         if kind not in ("scheme", "task"):
-            command = f"posenc describe {shlex.quote(self.what)}"
-            raise ValueError(f"{self.what!r} is a {kind}, and BibTeX exists for schemes and tasks; see `{command}`.")
+            cards.makers(kind)[0](self.what)  # an unknown name gets the nearest
+            command, article = f"posenc describe {shlex.quote(self.what)}", "an" if kind == "experiment" else "a"
+            raise ValueError(
+                f"{self.what!r} is {article} {kind}; BibTeX exists for schemes and tasks; see `{command}`."
+            )
         if kind == "task":
             from posenc.lab.explain.task_card import cite
         else:

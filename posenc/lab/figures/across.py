@@ -35,7 +35,7 @@ def panels(results: Results, shown: Sequence[Panel], *, log: bool = False, every
     families = {c.scheme: c.family for c in cells(results)}
     looks = style.looks((s, families.get(s, "none")) for panel in shown for s in panel.points)
     if not looks:
-        raise ValueError(f"{results.name!r} holds no finished trial to draw; run it first, or see `posenc status`.")
+        raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")
     with matplotlib.rc_context(style.RC):
         rows, columns = shape(len(shown))
         wide = 3.3 * columns + 0.9

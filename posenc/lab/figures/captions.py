@@ -1,4 +1,4 @@
-"""What a figure or table shows, in sentences computed from its numbers, so that no caption can outlive its data."""
+"""Captions computed from the numbers of a figure or table, so that they stay true when the data change."""
 
 from __future__ import annotations
 
@@ -13,36 +13,52 @@ from posenc.lab.store.schema import TaskRecord
 
 SOLVED = 0.95
 ERRORS = 3
-"""Standard errors of the test set within which no two schemes are told apart."""
+"""Two schemes differ only if their gap is larger than this many standard errors of the test set."""
 FLOORS = {"uniform": "a uniform guess", "prior": "the best constant", "position": "position alone"}
-SHARED = "All runs of a task share one test set per size, whose sampling error is in no spread"
+METRICS = {
+    **{"token": "accuracy (tokens)", "accuracy": "accuracy", "error": "accuracy"},
+    **{"exact": "accuracy (whole answers)", "last": "accuracy (last token)"},
+}
+"""What an axis calls each metric; figures show the share right, also if the metric is an error."""
+SHARED = "All runs of a task share one test set per size, so spreads leave out its sampling error"
 
 
 def caption(results: Results, figure: str = "length") -> str:
-    """What is seen, for each task and training range; then what marks mean, what went wrong, how rates were chosen.
+    """The results for each task and training range, then the marks, the failures, and how rates were chosen.
 
     `figure` is "length" for a length curve, "heatmap" for a heat map.
     """
     if figure not in ("length", "heatmap"):
-        raise ValueError(f"No caption is known for {figure!r}; take 'length' or 'heatmap'.")
+        raise ValueError(f"There is no caption for {figure!r}; use 'length' or 'heatmap'.")
     found = cells(results)
     tasks = results.tasks()
     drawn = [c for c in found if c.n]
     parts = [
-        _task(tasks[task], [c for c in drawn if (c.task, c.trained) == (task, trained)])
+        _task(tasks[task], [c for c in drawn if (c.task, c.trained) == (task, trained)], figure)
         for task, trained in sorted({(c.task, c.trained) for c in drawn})
     ]
-    said = [*parts, _marks(found, figure), *forced(found), counts(found, results.unreadable), *rates(found)]
-    return "\n".join(said)
+    about = [
+        *_models(results, found),
+        _marks(found, figure),
+        *forced(found),
+        counts(found, results.unreadable),
+        *rates(found),
+    ]
+    return "\n".join([*parts, *about])
+
+
+def metric_named(metric: str) -> str:
+    """What an axis calls a metric."""
+    return METRICS.get(metric, f"accuracy ({plain(metric)})")
 
 
 def brackets(found: tuple[TableCell, ...]) -> str:
-    """What spreads are: the range, an interval, or each where it applies."""
+    """What the spreads are: a range, an interval, or one of them by the number of runs."""
     return spreads(v for c in found for v in c.values.values())
 
 
 def spreads(every: Iterable[Sequence[float]]) -> str:
-    """The same of any values of runs, those of each place together."""
+    """The same for any groups of values of runs."""
     kinds = {summary(v).kind for v in every}
     if kinds == {INTERVAL}:
         return f"the {INTERVAL}"
@@ -52,7 +68,7 @@ def spreads(every: Iterable[Sequence[float]]) -> str:
 
 
 def counts(found: tuple[TableCell, ...], unreadable: int = 0) -> str:
-    """How many trials ended how, at all learning rates tried, and how many records could not be read."""
+    """The number of trials by outcome, at all learning rates, and of records that could not be read."""
     total: dict[str, int] = {}
     for cell in found:
         for outcome, n in cell.counts.items():
@@ -60,36 +76,78 @@ def counts(found: tuple[TableCell, ...], unreadable: int = 0) -> str:
     failed = sum(total.get(k, 0) for k in FAILURES)
     waiting = sum(n for k, n in total.items() if k not in (*FAILURES, "done", "diverged"))
     diverged = total.get("diverged", 0)
-    said = f"Trials: {total.get('done', 0)} done, {diverged} diverged"
-    said += " (each entering as a uniform guess)" if diverged else ""
-    said += f", {failed} failed" + (" (without a value)" if failed else "")
-    said += f", {waiting} not finished" if waiting else ""
-    said += f"; {unreadable} record{'s' if unreadable > 1 else ''} could not be read" if unreadable else ""
-    return f"{said}."
+    text = f"Trials: {total.get('done', 0)} done, {diverged} diverged"
+    text += " (each counted as a uniform guess)" if diverged else ""
+    text += f", {failed} failed" + (" (left out)" if failed else "")
+    text += f", {waiting} not finished" if waiting else ""
+    text += f"; {unreadable} record{'s' if unreadable > 1 else ''} could not be read" if unreadable else ""
+    return f"{text}."
 
 
 def chosen(found: tuple[TableCell, ...]) -> list[str]:
-    """How learning rates were chosen, where several were tried: on what, and where older records allow less."""
+    """On which examples learning rates were chosen, if several were tried; older records have no validation."""
     several = [c for c in found if len(c.rates) > 1]
-    said = ["chosen on validation examples of the sizes trained on"] if any(c.validated for c in several) else []
+    how = ["chosen on validation examples of the sizes trained on"] if any(c.validated for c in several) else []
     if not all(c.validated for c in several):
-        where = "for schemes with older records, which hold none, " if said else ""
-        said.append(f"{where}chosen on the test examples of the sizes trained on")
-    return said
+        where = "for schemes with older records, which hold none, " if how else ""
+        how.append(f"{where}chosen on the test examples of the sizes trained on")
+    return how
 
 
-def _task(task: TaskRecord, found: list[TableCell]) -> str:
-    """One task as trained on one range."""
+def unlearned(results: Results, found: tuple[TableCell, ...]) -> list[str]:
+    """The tasks on which no scheme is above the best floor at any size trained on, and what to try."""
+    tasks = results.tasks()
+    names = []
+    for task in dict.fromkeys(c.task for c in found):
+        measured = [(c, n) for c in found if c.task == task for n in c.inside if c.values[n]]
+        if measured and not any(_above_floor(tasks[task], c, n) for c, n in measured):
+            names.append(task)
+    if not names:
+        return []
+    return [
+        f"No scheme learned {listed(names)}: at the sizes trained on, none is above the best floor. Try more --steps, "
+        "a smaller --length, a smaller task (`posenc describe TASK` lists its settings), or --preset quick_copy first."
+    ]
+
+
+def _above_floor(task: TaskRecord, cell: TableCell, size: int) -> bool:
+    """Whether the median at a size is above the best floor there by more than the error of the test set."""
+    floor = best_floor(task, [size])
+    if floor is None:
+        return True  # an unknown floor proves nothing
+    return summary(cell.values[size]).median > floor[1] + _error(cell.examples[size], floor[1])
+
+
+def _models(results: Results, found: tuple[TableCell, ...]) -> list[str]:
+    """The models trained; and why ALiBi's symmetric penalty fails in a bidirectional one, if it was trained there."""
+    parts = ("model", "depth", "width", "heads")
+    runs = [record.run for record in results.records if all(part in record.run for part in parts)]
+    named = dict.fromkeys(tuple(run[part] for part in parts) for run in runs)
+    shown = [f"{plain(m)} of {d} layers, width {w}, {h} heads" for m, d, w, h in named]
+    lines = [f"Model{'s' * (len(shown) > 1)}: {'; '.join(shown)}."] if shown else []
+    if {run["model"] for run in runs} == {"encoder"} and any(c.scheme == "alibi" for c in found):
+        lines.append(
+            "ALiBi's penalty depends on the distance |i - j| alone, so an encoder, which reads in both directions, "
+            "cannot tell left from right by it."
+        )
+    return lines
+
+
+def _task(task: TaskRecord, found: list[TableCell], figure: str) -> str:
+    """The results of one task with one training range."""
     runs = numbers(c.n for c in found)
-    said = [f"{plain(task.label)}, trained on {sizes(*found[0].trained)}, n = {runs}: {_solved(found)}"]
+    text = [
+        f"{plain(task.label)}: {metric_named(task.metric)}{' against size' * (figure == 'length')}, "
+        f"trained on {sizes(*found[0].trained)}, n = {runs}: {_solved(found)}"
+    ]
     if any(c.beyond for c in found):
-        said.append(_above(task, [c for c in found if c.beyond]))
+        text.append(_above(task, [c for c in found if c.beyond]))
     known = floors(task)
     if known:
         size = max(known)
         at = [f"{known[size][k]:.2f} by {words}" for k, words in FLOORS.items() if k in known[size]]
-        said.append(f"Floors at size {size}: {', '.join(at)}.")
-    return " ".join(said)
+        text.append(f"Floors at size {size}: {', '.join(at)}.")
+    return " ".join(text)
 
 
 def _solved(found: list[TableCell]) -> str:
@@ -105,7 +163,7 @@ def _solved(found: list[TableCell]) -> str:
 
 
 def _above(task: TaskRecord, found: list[TableCell]) -> str:
-    """Which schemes lie above which others in the mean over longer sizes; equal sayings are said once."""
+    """Which schemes lie above which others in the mean over longer sizes; equal claims share a sentence."""
     beyond = {c.scheme: summary(c.means(c.beyond).values()) for c in found}
     examples = {c.scheme: sum(c.examples[n] for n in c.beyond) for c in found}
     measured = {c.scheme: c.beyond for c in found}
@@ -113,7 +171,7 @@ def _above(task: TaskRecord, found: list[TableCell]) -> str:
     base = floor[1] if floor else None
 
     def above(one: str, other: str) -> bool:
-        same = measured[one] == measured[other]  # means over other sizes say nothing of one another
+        same = measured[one] == measured[other]  # means over different sizes cannot be compared
         return same and _apart(beyond[one], beyond[other], base, min(examples[one], examples[other]))
 
     beyond = {scheme: s for scheme, s in beyond.items() if s.n}
@@ -132,18 +190,18 @@ def _above(task: TaskRecord, found: list[TableCell]) -> str:
     if len(order) == 1:
         return f"{head}."
     if all(s.n < 2 for s in beyond.values()):
-        return f"{head}; of single runs no scheme is said to stand apart."
+        return f"{head}; single runs do not show which scheme is better."
     if not claims:
-        return f"{head}; spreads overlap or gaps are within the error of the test set, so no scheme stands apart."
-    said = [f"{listed(who)} {'above' if len(who) == 1 else 'each above'} {words}" for words, who in claims.items()]
-    return f"{head}; wholly apart lie {'; '.join(said)}."
+        return f"{head}; spreads overlap, or gaps are within the error of the test set: no scheme is clearly better."
+    apart = [f"{listed(who)} {'above' if len(who) == 1 else 'each above'} {words}" for words, who in claims.items()]
+    return f"{head}. Clearly better: {'; '.join(apart)}."
 
 
 def _apart(a: Summary, b: Summary, floor: float | None, examples: int) -> bool:
-    """Whether the runs of `a` lie above those of `b`, by more than the choice of test examples may do.
+    """Whether the runs of `a` lie above those of `b` by more than the sampling error of the test set.
 
-    All runs share their test examples, so no spread over runs holds that error. At the floor nothing was learned, and
-    of two schemes there none is said to be better.
+    All runs share their test examples, so spreads over runs leave that error out. Two schemes at the floor learned
+    nothing, so neither is called better.
     """
     if min(a.n, b.n) < 2 or not examples or b.high >= a.low:
         return False
@@ -153,7 +211,7 @@ def _apart(a: Summary, b: Summary, floor: float | None, examples: int) -> bool:
 
 
 def _error(examples: int, *shares: float) -> float:
-    """Three standard errors of a share of so many examples, or of the difference between two.
+    """Three standard errors of a share over a number of examples, or of the difference between two shares.
 
     Examples are whole rows: tokens of one row are not independent.
     """
@@ -161,16 +219,16 @@ def _error(examples: int, *shares: float) -> float:
 
 
 def _marks(found: tuple[TableCell, ...], figure: str) -> str:
-    shared = f"{SHARED}; schemes are said to differ only beyond {ERRORS} standard errors of it."
+    shared = f"{SHARED}; a difference counts only if it is larger than {ERRORS} standard errors of it."
     if figure == "heatmap":
-        marks = f"Cells give the median over n runs of this mean; their spreads in the text are {brackets(found)}"
+        marks = f"Each cell is the median over n runs of this mean; spreads in the text are {brackets(found)}"
         return f"{marks}; the last column is the best of the task's floors. {shared}"
     marks = f"Points are single runs, lines their medians, bands {brackets(found)}; dotted lines are the floors"
     return f"{marks}. {shared}"
 
 
 def rates(found: tuple[TableCell, ...]) -> list[str]:
-    """Of which learning rates each scheme's was chosen, and how, where several were tried."""
+    """The learning rates tried, and how each scheme's was chosen, if there were several."""
     tried = sorted({rate for c in found for rate in c.rates})
     if all(len(c.rates) < 2 for c in found):
         return []
@@ -179,21 +237,21 @@ def rates(found: tuple[TableCell, ...]) -> list[str]:
 
 
 def forced(found: tuple[TableCell, ...]) -> list[str]:
-    """Which token accuracy it is, where that of tokens is shown."""
+    """How token accuracy is measured, if it is shown."""
     if all(c.metric != "token" for c in found):
         return []
-    return ["Token accuracy is teacher-forced: each token is asked for with the true ones before it."]
+    return ["Token accuracy is teacher-forced: each token is predicted from the true tokens before it."]
 
 
 def sizes(low: int, high: int) -> str:
-    """The sizes trained on, or the only one."""
+    """The sizes trained on, in words."""
     return f"sizes {low} to {high}" if low < high else f"size {high}"
 
 
 def numbers(counted: Iterable[int]) -> str:
-    """How many runs there are: one number, or the least and the most."""
-    seen = sorted({*counted})
-    return (str(seen[0]) if len(seen) == 1 else f"{seen[0]} to {seen[-1]}") if seen else "0"
+    """A number of runs, or the smallest and the largest number."""
+    found = sorted({*counted})
+    return (str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}") if found else "0"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""Error rate against size on a log axis, for schemes that are nearly always right: what differs is how seldom they err.
+"""Error rate against size on a log axis, for schemes that are nearly always right.
 
-Zero has no place on a log axis. Runs without any error stand on a line of their own, below the one where a single error
-in all that was scored would be, and with them is said of how many. No jax.
+A log axis has no zero. Runs without an error stand on a separate line, below the line of one error in all scored
+answers, with the number of scored answers beside it. No jax.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 UP, ALONG = "error rate", "size"
 TEXT = 0.13
-"""How much of the axis a count takes."""
+"""The share of the axis that a count takes."""
 BELOW = 4
-"""How many times less than one error stands no error: runs with and without one may have a median between."""
+"""Zero errors are drawn at the rate of one error divided by this, so that a median can lie between the two."""
 
 
 def error_curve(results: Results) -> Drawing:
-    """The share wrong against size, one panel per task and training range, one line per scheme."""
+    """Error rate against size, one panel per task and training range, one line per scheme."""
     style.need_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
@@ -38,45 +38,44 @@ def error_curve(results: Results) -> Drawing:
     found, tasks = shown(results), results.tasks()
     names = sorted({(c.task, c.trained) for c in found})
     looks = style.looks((c.scheme, c.family) for c in found)
-    said, named = [], []
+    captions, named = [], []
     with matplotlib.rc_context(style.RC):
         rows, columns = shape(len(names))
         wide = 3.4 * columns + (2.4 if columns == 1 else 0.4)
         figure = Figure(figsize=(wide, 3.0 * rows + 0.22 * style.lines(looks, wide) + 0.2), layout="constrained")
         for axes, name in zip(places(figure, len(names)), names, strict=True):
-            own = sorted((c for c in found if (c.task, c.trained) == name), key=lambda c: list(looks).index(c.scheme))
-            asked, known = scored(results, name[0]), _turned(floors(tasks[name[0]]))
-            if not any(asked.values()):
+            group = sorted((c for c in found if (c.task, c.trained) == name), key=lambda c: list(looks).index(c.scheme))
+            scored_at, known = scored(results, name[0]), _turned(floors(tasks[name[0]]))
+            if not any(scored_at.values()):
                 raise ValueError(
-                    f"Every trial of {name[0]!r} diverged, so no answer was counted and no error rate can be drawn; "
-                    "draw length instead."
+                    f"Every trial of {name[0]!r} diverged, so there is no error rate to draw; use --figure length."
                 )
-            named += _panel(axes, own, asked, known, looks)
-            said.append(_said(own, asked, known))
+            named += _panel(axes, group, scored_at, known, looks)
+            captions.append(_caption(group, scored_at, known))
         style.legend(figure, looks)
         settle(figure, named)
     spread = spreads(values for cell in found for values in cell.values.values())
     marks = (
         f"Points are single runs, lines their medians, bands {spread}; dotted lines are the floors. The dashed line is "
-        f"a single error in all that was scored; runs without any stand below it, at 0, with how many were scored."
+        f"one error in all scored answers; runs without an error stand below it, at 0, with the number of scored answers."
     )
-    return Drawing(figure, "\n".join([*said, marks, *ending(results)]))
+    return Drawing(figure, "\n".join([*captions, marks, *ending(results)]))
 
 
 def scored(results: Results, task: str) -> dict[int, int]:
-    """Size to how many answers were scored in the test set, which all runs share."""
-    asked: dict[int, int] = {}
+    """Size to the number of answers scored in the test set, which all runs share."""
+    scored_at: dict[int, int] = {}
     for record in results.records:
         if record.task.label == task:
             for trial in record.trials:
                 for n, counts in trial.evaluations.items():
-                    asked[n] = max(asked.get(n, 0), records.counted(counts, record.task.metric)[1])
-    return asked
+                    scored_at[n] = max(scored_at.get(n, 0), records.counted(counts, record.task.metric)[1])
+    return scored_at
 
 
-def wrong(cell: TableCell, asked: Mapping[int, int], size: int) -> tuple[int, int]:
-    """How many answers of all runs together were wrong at a size, and of how many."""
-    return sum(round((1 - v) * asked[size]) for v in cell.values[size]), asked[size] * len(cell.values[size])
+def wrong(cell: TableCell, scored_at: Mapping[int, int], size: int) -> tuple[int, int]:
+    """The wrong answers of all runs together at a size, and the number scored."""
+    return sum(round((1 - v) * scored_at[size]) for v in cell.values[size]), scored_at[size] * len(cell.values[size])
 
 
 def _turned(known: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
@@ -86,12 +85,12 @@ def _turned(known: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, flo
 def _panel(
     axes: Axes,
     found: list[TableCell],
-    asked: Mapping[int, int],
+    scored_at: Mapping[int, int],
     known: Mapping[int, Mapping[str, float]],
     looks: Mapping[str, style.Look],
 ) -> list[Name]:
-    along = [n for n in sorted({n for cell in found for n in cell.values}) if asked.get(n)]
-    least = 1 / max(asked[n] for n in along)
+    along = [n for n in sorted({n for cell in found for n in cell.values}) if scored_at.get(n)]
+    least = 1 / max(scored_at[n] for n in along)
     none = least / BELOW
     low, high = found[0].trained
     left, right = sizes_trained(axes, along, low, high)
@@ -99,25 +98,25 @@ def _panel(
     axes.set(yscale="log", ylim=(none / 2.5, 1.2), ylabel=UP)
     axes.set_yticks([none, *decades], ["0", *(f"{rate:g}" for rate in decades)])
     axes.set_yticks([], minor=True)
-    axes.plot(along, [1 / asked[n] for n in along], color=style.SOFT, linestyle=(0, (4, 3)), linewidth=0.7, zorder=1.5)
+    axes.plot(along, [1 / scored_at[n] for n in along], color=style.SOFT, linestyle=(0, (4, 3)), linewidth=0.7, zorder=1.5)
     place = {"xytext": (0, 2), "textcoords": "offset points", "ha": "right", "va": "bottom"}
-    axes.annotate("one error", (along[-1], 1 / asked[along[-1]]), **place, size=6.5, color=style.SOFT)
+    axes.annotate("one error", (along[-1], 1 / scored_at[along[-1]]), **place, size=6.5, color=style.SOFT)
     for cell in found:
         errors = {n: [1 - v for v in cell.values[n]] for n in along if n in cell.values}
         line(axes, errors, looks[cell.scheme], cell.scheme, lambda rate: max(rate, none), clip_on=False)
     without = [n for n in along if any(v == 1 for cell in found for v in cell.values.get(n, ()))]
     for n in spaced(without, TEXT * (right - left)):
         end = {"xytext": (0, -4), "ha": "right"} if n == along[-1] else {"xytext": (2.5, -4), "ha": "left"}
-        told = {**end, "textcoords": "offset points", "va": "top", "size": 6.5, "color": style.INK, "zorder": 4}
-        axes.annotate(f"0 of {asked[n]:,}", (n, none), **told)
+        look = {**end, "textcoords": "offset points", "va": "top", "size": 6.5, "color": style.INK, "zorder": 4}
+        axes.annotate(f"0 of {scored_at[n]:,}", (n, none), **look)
     axes.set_title(style.title(found[0].task), pad=9)
     axes.tick_params(length=2.5)
     here = {n: known[n] for n in along if n in known}
     return floor_lines(axes, here, next((n for n in along if n >= high), along[0]))
 
 
-def _said(found: list[TableCell], asked: Mapping[int, int], known: Mapping[int, Mapping[str, float]]) -> str:
-    """What a panel is, and the errors of each scheme at the largest size trained on and at the largest of all."""
+def _caption(found: list[TableCell], scored_at: Mapping[int, int], known: Mapping[int, Mapping[str, float]]) -> str:
+    """The axes of a panel, and the errors of each scheme at the largest size trained on and at the largest of all."""
     cell = found[0]
     head = (
         f"{axes_named(cell.task, UP, ALONG).replace('(up)', '(up, on a log axis)')}, trained on {sizes(*cell.trained)}"
@@ -125,7 +124,7 @@ def _said(found: list[TableCell], asked: Mapping[int, int], known: Mapping[int, 
     parts = [f"{head}, n = {numbers(c.n for c in found)} runs."]
     inside, every = [n for c in found for n in c.inside], [n for c in found for n in c.values]
     for n in dict.fromkeys((max(inside, default=min(every)), max(every))):
-        here = sorted((c for c in found if n in c.values), key=lambda c: (wrong(c, asked, n), c.scheme))
-        told = ["{} {:,} of {:,}".format(style.plain(c.scheme), *wrong(c, asked, n)) for c in here]
-        parts.append(f"Errors of all runs together at size {n}: {', '.join(told)}.")
+        here = sorted((c for c in found if n in c.values), key=lambda c: (wrong(c, scored_at, n), c.scheme))
+        counted = ["{} {:,} of {:,}".format(style.plain(c.scheme), *wrong(c, scored_at, n)) for c in here]
+        parts.append(f"Errors of all runs together at size {n}: {', '.join(counted)}.")
     return " ".join([*parts, f"{floors_named(known)[:-1]}, as error rates."])

@@ -1,8 +1,8 @@
-"""Figures of stored results: every seed is a point, the median a line, the spread a band that the caption names.
+"""Figures of stored results: every seed is a point, the median a line, the spread a band that the caption explains.
 
-Every panel of a length curve marks the sizes trained on and draws the three floors of its task: what a uniform guess,
-the best constant, and the best function of position alone get right; a heat map prints the best of them in a column of
-its own. No jax; matplotlib is imported by the functions that draw.
+Every panel of a length curve marks the sizes trained on and draws the three floors of its task: the accuracy of a
+uniform guess, of the best constant, and of the best function of position alone. A heat map prints the best floor in a
+separate column. No jax; matplotlib is imported by the functions that draw.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from posenc.lab.figures import style
 from posenc.lab.figures.captions import caption as caption
+from posenc.lab.figures.captions import metric_named
 from posenc.lab.figures.files import save as save
 from posenc.lab.figures.floor_lines import FLOORS, Name, floor_lines, settle
 from posenc.lab.figures.panels import line, places, shape, sizes_trained
@@ -37,10 +38,13 @@ def length_curve(results: Results) -> Figure:
     with matplotlib.rc_context(style.RC):
         wide = 3.1 * columns + (1.7 if columns == 1 else 0.4)
         figure = Figure(figsize=(wide, 2.5 * rows + 0.22 * style.lines(looks, wide) + 0.2), layout="constrained")
-        named = []
+        named, up = [], {metric_named(tasks[task].metric) for task, _ in names}
         for axes, (task, trained) in zip(places(figure, len(names), sharey=True), names, strict=True):
             named += _panel(axes, [c for c in found if (c.task, c.trained) == (task, trained)], tasks[task], looks)
-        figure.supylabel("accuracy", fontsize=8.5, color=style.INK)
+            if len(up) > 1:
+                axes.set_ylabel(metric_named(tasks[task].metric))
+        if len(up) == 1:
+            figure.supylabel(*up, fontsize=8.5, color=style.INK)
         style.legend(figure, looks)
         settle(figure, named)
     return figure
@@ -60,7 +64,7 @@ def heat_map(results: Results) -> Figure:
     found = {((c.task, c.trained), c.scheme): c for c in shown(results)}
     if not extrapolates(results):
         raise ValueError(
-            f"{results.name!r} holds no size beyond the training range, which a heat map shows; draw length instead."
+            f"{results.name!r} has no size beyond the training range, which a heat map needs; use --figure length."
         )
     about, rows = results.tasks(), sorted({row for row, _ in found})
     schemes = list(style.looks((c.scheme, c.family) for c in found.values()))
@@ -91,15 +95,15 @@ def heat_map(results: Results) -> Figure:
 
 
 def extrapolates(results: Results) -> bool:
-    """Whether any size beyond a training range was measured, as a heat map needs."""
+    """Whether any size beyond a training range was measured."""
     return any(c.beyond for c in cells(results))
 
 
 def shown(results: Results) -> tuple[TableCell, ...]:
-    """The cells with something to draw. Raises `ValueError` where there is none."""
+    """The cells with a finished run. Raises `ValueError` if there is none."""
     found = tuple(c for c in cells(results) if c.n)
     if not found:
-        raise ValueError(f"{results.name!r} holds no finished trial to draw; run it first, or see `posenc status`.")
+        raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")
     return found
 
 
@@ -112,14 +116,14 @@ def _base_text(base: tuple[str, float] | None) -> str:
 
 
 def _cell_text(found: Summary | None) -> str:
-    """A cell of a heat map; a summary of none has only sizes trained on, or none that all its runs share."""
+    """The text of a cell; a summary without runs has no size beyond training that all its runs share."""
     if found is None:
         return "no\nresult"
     return f"{found.median:.2f}\nn={found.n}" if found.n else "no longer\nsize"
 
 
 def _row_name(row: tuple[str, tuple[int, int]], rows: list[tuple[str, tuple[int, int]]]) -> str:
-    """The task, and the range where the task has several."""
+    """The task, and its training range if the task has several."""
     task, (low, high) = row
     several = sum(other == task for other, _ in rows) > 1
     return style.plain(task) + (f"\ntrained on {low}–{high}" if several else "")

@@ -1,7 +1,7 @@
-"""Results as text, CSV, Markdown, LaTeX or JSON. No time stands in a table, so equal results give equal bytes.
+"""Results as text, CSV, Markdown, LaTeX or JSON. Tables hold no times, so equal results give equal bytes.
 
-A row is a scheme on a task: how many runs, how all its trials ended, its learning rate, then the median and spread at
-each size. Tasks trained and measured at the same sizes share a block.
+A row is a scheme on a task: the number of runs, its trials by outcome, its learning rate, then the median and spread
+at each size. Tasks trained and measured at the same sizes share a block.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from posenc.lab.figures.captions import brackets, chosen, counts
+from posenc.lab.figures.captions import brackets, chosen, counts, unlearned
 from posenc.lab.figures.files import harmless
 from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results
@@ -29,26 +29,27 @@ def table(results: Results, format: str = "text") -> str:
         **{"text": _text, "csv": _csv, "md": _markdown, "latex": _latex, "json": _json}
     }
     if format not in writers:
-        raise ValueError(f"No table format is called {format!r}; take {', '.join(writers)}.")
+        raise ValueError(f"No table format is called {format!r}; use {', '.join(writers)}.")
     found = cells(results)
     return writers[format](found, notes(found, results))
 
 
 def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
-    """What a reader must know once: the metric, the brackets, how rates were chosen, how trials ended, whose code."""
+    """Notes under a table: metric, brackets, choice of rates, trials by outcome, commits, and tasks nobody learned."""
     named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
-    named["last"] = "accuracy at the last place"
+    named["last"] = "accuracy at the last token"
     metrics: dict[str, set[str]] = {}
     for cell in found:
         if cell.metric:
             metrics.setdefault(named.get(cell.metric, cell.metric), set()).add(plain(cell.task))
-    said = [k if len(metrics) == 1 else f"{k} ({', '.join(sorted(v))})" for k, v in sorted(metrics.items())]
-    lines = [f"Median of runs; {'; '.join(said) or 'no result yet'}. Brackets: {brackets(found)}. * sizes trained on."]
+    shown = [k if len(metrics) == 1 else f"{k} ({', '.join(sorted(v))})" for k, v in sorted(metrics.items())]
+    lines = [f"Median of runs; {'; '.join(shown) or 'no result yet'}. Brackets: {brackets(found)}. * sizes trained on."]
     if how := chosen(found):
-        lines.append(f"n counts runs at lr, {'; '.join(how)}. Other counts are of all rates tried.")
+        lines.append(f"n counts runs at lr, {'; '.join(how)}. The other counts are over all rates tried.")
     commits = results.provenance().get("commit", [])
-    mixed = [f"These records come of {len(commits)} commits: {', '.join(map(plain, commits))}."]
-    return [*lines, counts(found, results.unreadable), *(mixed if len(commits) > 1 else [])]
+    mixed = [f"These records are from {len(commits)} commits: {', '.join(map(plain, commits))}."]
+    ended = counts(found, results.unreadable)
+    return [*lines, ended, *(mixed if len(commits) > 1 else []), *unlearned(results, found)]
 
 
 def _blocks(found: tuple[TableCell, ...]) -> list[tuple[list[str], list[list[str]], list[int]]]:
@@ -78,7 +79,7 @@ def _counts(cell: TableCell) -> list[int]:
 
 
 def _shown(s: Summary, n: int) -> str:
-    """Median and spread; the number of runs too, where it is not the row's."""
+    """Median and spread; and the number of runs, if it differs from the row's."""
     if s.n == 0:
         return "–"
     spread = f" [{s.low:.2f}–{s.high:.2f}]" if s.n > 1 else ""
@@ -117,22 +118,48 @@ def _markdown(found: tuple[TableCell, ...], notes: list[str]) -> str:
 
 
 def _latex(found: tuple[TableCell, ...], notes: list[str]) -> str:
-    """A booktabs tabular; put `\\usepackage{booktabs}` in the preamble."""
+    """A booktabs tabular; put `\\usepackage{booktabs}` in the preamble.
+
+    Counts of outcomes are shown only if a trial is not done. Bold is the best scheme, if its spread ends above the
+    spreads of all others.
+    """
     parts = []
+    counted = any(sum(c.counts.values()) > c.counts.get("done", 0) for c in found)
+    head = [k for k, name in enumerate(HEAD) if counted or name not in ("done", "diverged", "failed")]
+    bold = _best(found)
     for header, rows, tasks in _blocks(found):
-        lines = [rf"\begin{{tabular}}{{ll{'r' * (len(HEAD) - 2)}{'l' * (len(header) - len(HEAD))}}}", r"\toprule"]
-        lines += [_cells(header), r"\midrule"]
+        kept = [*head, *range(len(HEAD), len(header))]
+        lines = [rf"\begin{{tabular}}{{ll{'r' * (len(head) - 2)}{'l' * (len(header) - len(HEAD))}}}", r"\toprule"]
+        lines += [_cells([header[k] for k in kept]), r"\midrule"]
         start = 0
         for many in tasks:
-            lines += [_cells(row) for row in rows[start : start + many]] + [r"\midrule"]
+            for number, row in enumerate(rows[start : start + many]):  # a task is named once
+                best = {k for k in kept if k >= len(HEAD) and (*row[:2], header[k].rstrip("*")) in bold}
+                cells = ["" if number and not k else row[k] for k in kept]
+                lines.append(_cells(cells, {kept.index(k) for k in best}))
+            lines.append(r"\midrule")
             start += many
         parts.append("\n".join([*lines[:-1], r"\bottomrule", r"\end{tabular}"]))
     return "\n\n".join([*parts, "\n".join(f"% {line}" for line in notes)]) + "\n"
 
 
-def _cells(row: Sequence[str]) -> str:
-    escaped = ("".join(_LATEX.get(c, c) for c in cell).replace("–", "--") for cell in row)
-    return " & ".join(escaped) + r" \\"
+def _best(found: tuple[TableCell, ...]) -> set[tuple[str, str, str]]:
+    """Task, scheme and size of each best median whose spread lies above the spreads of all other schemes."""
+    best = set()
+    for task in dict.fromkeys(c.task for c in found):
+        group = [c for c in found if c.task == task]
+        for n in sorted({n for c in group for n in c.values}):
+            sums = {(c.scheme, c.trained): summary(c.values[n]) for c in group if c.values.get(n)}
+            top = max(sums, key=lambda key: sums[key].median)
+            others = [s for key, s in sums.items() if key != top]
+            if others and sums[top].n > 1 and all(s.n > 1 and sums[top].low > s.high for s in others):
+                best.add((plain(task), plain(top[0]), str(n)))
+    return best
+
+
+def _cells(row: Sequence[str], bold: Collection[int] = ()) -> str:
+    escaped = ["".join(_LATEX.get(c, c) for c in cell).replace("–", "--") for cell in row]
+    return " & ".join(rf"\textbf{{{cell}}}" if k in bold else cell for k, cell in enumerate(escaped)) + r" \\"
 
 
 def _csv(found: tuple[TableCell, ...], notes: list[str]) -> str:
