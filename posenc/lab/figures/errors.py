@@ -45,13 +45,13 @@ def error_curve(results: Results) -> Drawing:
         figure = Figure(figsize=(wide, 3.0 * rows + 0.22 * style.lines(looks, wide) + 0.2), layout="constrained")
         for axes, name in zip(places(figure, len(names)), names, strict=True):
             group = sorted((c for c in found if (c.task, c.trained) == name), key=lambda c: list(looks).index(c.scheme))
-            scored_at, known = scored(results, name[0]), _turned(floors(tasks[name[0]]))
-            if not any(scored_at.values()):
+            totals, known = scored(results, name[0]), _turned(floors(tasks[name[0]]))
+            if not any(totals.values()):
                 raise ValueError(
                     f"Every trial of {name[0]!r} diverged, so there is no error rate to draw; use --figure length."
                 )
-            named += _panel(axes, group, scored_at, known, looks)
-            captions.append(_caption(group, scored_at, known))
+            named += _panel(axes, group, totals, known, looks)
+            captions.append(_caption(group, totals, known))
         style.legend(figure, looks)
         settle(figure, named)
     spread = spreads(values for cell in found for values in cell.values.values())
@@ -64,18 +64,18 @@ def error_curve(results: Results) -> Drawing:
 
 def scored(results: Results, task: str) -> dict[int, int]:
     """Size to the number of answers scored in the test set, which all runs share."""
-    scored_at: dict[int, int] = {}
+    totals: dict[int, int] = {}
     for record in results.records:
         if record.task.label == task:
             for trial in record.trials:
                 for n, counts in trial.evaluations.items():
-                    scored_at[n] = max(scored_at.get(n, 0), records.counted(counts, record.task.metric)[1])
-    return scored_at
+                    totals[n] = max(totals.get(n, 0), records.counted(counts, record.task.metric)[1])
+    return totals
 
 
-def wrong(cell: TableCell, scored_at: Mapping[int, int], size: int) -> tuple[int, int]:
+def wrong(cell: TableCell, totals: Mapping[int, int], size: int) -> tuple[int, int]:
     """The wrong answers of all runs together at a size, and the number scored."""
-    return sum(round((1 - v) * scored_at[size]) for v in cell.values[size]), scored_at[size] * len(cell.values[size])
+    return sum(round((1 - v) * totals[size]) for v in cell.values[size]), totals[size] * len(cell.values[size])
 
 
 def _turned(known: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
@@ -85,12 +85,12 @@ def _turned(known: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, flo
 def _panel(
     axes: Axes,
     found: list[TableCell],
-    scored_at: Mapping[int, int],
+    totals: Mapping[int, int],
     known: Mapping[int, Mapping[str, float]],
     looks: Mapping[str, style.Look],
 ) -> list[Name]:
-    along = [n for n in sorted({n for cell in found for n in cell.values}) if scored_at.get(n)]
-    least = 1 / max(scored_at[n] for n in along)
+    along = [n for n in sorted({n for cell in found for n in cell.values}) if totals.get(n)]
+    least = 1 / max(totals[n] for n in along)
     none = least / BELOW
     low, high = found[0].trained
     left, right = sizes_trained(axes, along, low, high)
@@ -98,9 +98,9 @@ def _panel(
     axes.set(yscale="log", ylim=(none / 2.5, 1.2), ylabel=UP)
     axes.set_yticks([none, *decades], ["0", *(f"{rate:g}" for rate in decades)])
     axes.set_yticks([], minor=True)
-    axes.plot(along, [1 / scored_at[n] for n in along], color=style.SOFT, linestyle=(0, (4, 3)), linewidth=0.7, zorder=1.5)
+    axes.plot(along, [1 / totals[n] for n in along], color=style.SOFT, linestyle=(0, (4, 3)), linewidth=0.7, zorder=1.5)
     place = {"xytext": (0, 2), "textcoords": "offset points", "ha": "right", "va": "bottom"}
-    axes.annotate("one error", (along[-1], 1 / scored_at[along[-1]]), **place, size=6.5, color=style.SOFT)
+    axes.annotate("one error", (along[-1], 1 / totals[along[-1]]), **place, size=6.5, color=style.SOFT)
     for cell in found:
         errors = {n: [1 - v for v in cell.values[n]] for n in along if n in cell.values}
         line(axes, errors, looks[cell.scheme], cell.scheme, lambda rate: max(rate, none), clip_on=False)
@@ -108,14 +108,14 @@ def _panel(
     for n in spaced(without, TEXT * (right - left)):
         end = {"xytext": (0, -4), "ha": "right"} if n == along[-1] else {"xytext": (2.5, -4), "ha": "left"}
         look = {**end, "textcoords": "offset points", "va": "top", "size": 6.5, "color": style.INK, "zorder": 4}
-        axes.annotate(f"0 of {scored_at[n]:,}", (n, none), **look)
+        axes.annotate(f"0 of {totals[n]:,}", (n, none), **look)
     axes.set_title(style.title(found[0].task), pad=9)
     axes.tick_params(length=2.5)
     here = {n: known[n] for n in along if n in known}
     return floor_lines(axes, here, next((n for n in along if n >= high), along[0]))
 
 
-def _caption(found: list[TableCell], scored_at: Mapping[int, int], known: Mapping[int, Mapping[str, float]]) -> str:
+def _caption(found: list[TableCell], totals: Mapping[int, int], known: Mapping[int, Mapping[str, float]]) -> str:
     """The axes of a panel, and the errors of each scheme at the largest size trained on and at the largest of all."""
     cell = found[0]
     head = (
@@ -124,7 +124,7 @@ def _caption(found: list[TableCell], scored_at: Mapping[int, int], known: Mappin
     parts = [f"{head}, n = {numbers(c.n for c in found)} runs."]
     inside, every = [n for c in found for n in c.inside], [n for c in found for n in c.values]
     for n in dict.fromkeys((max(inside, default=min(every)), max(every))):
-        here = sorted((c for c in found if n in c.values), key=lambda c: (wrong(c, scored_at, n), c.scheme))
-        counted = ["{} {:,} of {:,}".format(style.plain(c.scheme), *wrong(c, scored_at, n)) for c in here]
+        here = sorted((c for c in found if n in c.values), key=lambda c: (wrong(c, totals, n), c.scheme))
+        counted = ["{} {:,} of {:,}".format(style.plain(c.scheme), *wrong(c, totals, n)) for c in here]
         parts.append(f"Errors of all runs together at size {n}: {', '.join(counted)}.")
     return " ".join([*parts, f"{floors_named(known)[:-1]}, as error rates."])
