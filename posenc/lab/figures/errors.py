@@ -57,7 +57,8 @@ def error_curve(results: Results) -> Drawing:
     spread = spreads(values for cell in found for values in cell.values.values())
     marks = (
         f"Points are single runs, lines their medians, bands {spread}; dotted lines are the floors. The dashed line is "
-        f"one error in all scored answers; runs without an error stand below it, at 0, with the number of scored answers."
+        "one error in all scored answers; runs without an error stand below it, at 0, with the number of scored "
+        "answers."
     )
     return Drawing(figure, "\n".join([*captions, marks, *ending(results)]))
 
