@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from tyro.conf import Positional, arg
 
 from posenc.lab.cli import cards
-from posenc.lab.cli.options import Flag, Form, Forms
+from posenc.lab.cli.options import CommandForm, Flag, Forms
 from posenc.lab.cli.output import brief, say, say_json
 
 Spec = Annotated[Positional[str], arg(metavar="SCHEME or TASK")]
@@ -90,8 +90,8 @@ class DescribeOther:
         return 0
 
 
-_SCHEME, _TASK = Form(DescribeScheme, "SCHEME"), Form(DescribeTask, "TASK")
-_OTHER = Form(DescribeOther, "suite:SUITE, MODEL, PRESET or EXPERIMENT")
+_SCHEME, _TASK = CommandForm(DescribeScheme, "SCHEME"), CommandForm(DescribeTask, "TASK")
+_OTHER = CommandForm(DescribeOther, "suite:SUITE, MODEL, PRESET or EXPERIMENT")
 DESCRIBE = Forms(
     (_SCHEME, _TASK, _OTHER), lambda text: {"scheme": _SCHEME, "task": _TASK}.get(cards.kind_of(text), _OTHER)
 )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from posenc.lab.cli.options import File, Flag, Form, Forms, Text
+from posenc.lab.cli.options import CommandForm, File, Flag, Forms, Text
 from posenc.lab.cli.output import figure_path, output_path, say, say_json
 from posenc.lab.store import disk
 
@@ -127,8 +127,11 @@ class ExplainAttention:
         return 0
 
 
-_ATTENTION, _ALL = Form(ExplainAttention, "attention", literal=True), Form(ExplainAll, "all", literal=True)
-_SCHEME = Form(ExplainScheme, "SCHEME")
+_ATTENTION, _ALL = (
+    CommandForm(ExplainAttention, "attention", literal=True),
+    CommandForm(ExplainAll, "all", literal=True),
+)
+_SCHEME = CommandForm(ExplainScheme, "SCHEME")
 EXPLAIN = Forms((_SCHEME, _ATTENTION, _ALL), lambda text: {"attention": _ATTENTION, "all": _ALL}.get(text, _SCHEME))
 
 

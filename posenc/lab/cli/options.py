@@ -34,7 +34,7 @@ First = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
 
 
 @dataclass(frozen=True)
-class Form:
+class CommandForm:
     """One form of a command: its class, and how its command line starts, such as "attention" or "SCHEME"."""
 
     cls: type
@@ -47,8 +47,8 @@ class Form:
 class Forms:
     """A command in several forms, each with options of its own; the first argument decides which form it is."""
 
-    forms: tuple[Form, ...]
-    choose: Callable[[str], Form]
+    forms: tuple[CommandForm, ...]
+    choose: Callable[[str], CommandForm]
     """The form that a first argument asks for."""
 
     def parse(self, args: list[str], prog: str) -> Any:

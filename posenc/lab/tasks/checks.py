@@ -25,7 +25,7 @@ LONGEST = 4096
 QUICK = {"xla_backend_optimization_level": 0}  # compiling takes longer than running, and integers come out the same
 
 
-class Case(NamedTuple):
+class TaskCase(NamedTuple):
     """A task, some legal sizes in order, and `draw(size, seed)`: a batch padded for the largest of them."""
 
     task: Task
@@ -55,7 +55,7 @@ def check(task: Task, *, only: str | Iterable[str] | None = None) -> Report:
     )
 
 
-def _outcome(of: Callable[[Case], Outcome], case: Case) -> Outcome:
+def _outcome(of: Callable[[TaskCase], Outcome], case: TaskCase) -> Outcome:
     """The outcome of one property; code of the task that raises is a failure, and its error the reason."""
     try:
         return of(case)
@@ -63,7 +63,7 @@ def _outcome(of: Callable[[Case], Outcome], case: Case) -> Outcome:
         return Outcome(False, reason=f"{type(error).__name__}: {error}")
 
 
-def _case(task: Task) -> Case:
+def _case(task: Task) -> TaskCase:
     low, high = task.sizes.smallest, task.sizes.train[1]
     wanted = {low, *(task.sizes.below(n) for n in (low + 1, low + 2, high, 2 * high) if n >= low)}
     sizes = tuple(sorted(n for n in wanted if task.sizes.has(n) and task.tokens(n) <= LONGEST)) or (low,)
@@ -73,10 +73,10 @@ def _case(task: Task) -> Case:
     def draw(n: int, seed: int) -> Batch:
         return jax.device_get(sample(jax.random.key(seed), np.int32(n)))
 
-    return Case(task, sizes, draw)
+    return TaskCase(task, sizes, draw)
 
 
-def samples_equal_the_oracle(case: Case) -> Outcome:
+def samples_equal_the_oracle(case: TaskCase) -> Outcome:
     """The scored targets of every example are what `answer` returns for its prompt."""
     count = 0
     for n in case.sizes:
@@ -90,7 +90,7 @@ def samples_equal_the_oracle(case: Case) -> Outcome:
     return Outcome(True, reason=f"{count} examples at sizes {', '.join(map(str, case.sizes))}")
 
 
-def examples_are_scored(case: Case) -> Outcome:
+def examples_are_scored(case: TaskCase) -> Outcome:
     """At each size some examples have a scored place; those without one count in no metric."""
     shares = {n: float(case.draw(n, 0).score.any(axis=1).mean()) for n in case.sizes}
     if empty := [n for n, share in shares.items() if not share]:
@@ -100,7 +100,7 @@ def examples_are_scored(case: Case) -> Outcome:
     return Outcome(True, reason="" if shares[least] == 1 else some)
 
 
-def examples_are_well_formed(case: Case) -> Outcome:
+def examples_are_well_formed(case: TaskCase) -> Outcome:
     """Ids are in range; real tokens come first and padding after; nothing in padding is scored or weighed."""
     task = case.task
     for n in case.sizes:
@@ -130,7 +130,7 @@ def examples_are_well_formed(case: Case) -> Outcome:
     return Outcome(True)
 
 
-def the_answer_is_not_in_the_input(case: Case) -> Outcome:
+def the_answer_is_not_in_the_input(case: TaskCase) -> Outcome:
     """Slots for the answer are empty, and no prompt holds a scored place of a text."""
     task = case.task
     for n in case.sizes:
@@ -142,7 +142,7 @@ def the_answer_is_not_in_the_input(case: Case) -> Outcome:
     return Outcome(True)
 
 
-def sizes_are_legal(case: Case) -> Outcome:
+def sizes_are_legal(case: TaskCase) -> Outcome:
     """The sizes of training and evaluation are legal, and no example is longer than `tokens(n)`."""
     task, sizes = case.task, case.task.sizes
     illegal = [n for n in (*sizes.train, *sizes.evaluation) if not sizes.has(n)]
@@ -161,7 +161,7 @@ def sizes_are_legal(case: Case) -> Outcome:
     return Outcome(False, reason=f"size {sizes.smallest - 1} is accepted, below the smallest")
 
 
-def the_key_decides_the_examples(case: Case) -> Outcome:
+def the_key_decides_the_examples(case: TaskCase) -> Outcome:
     """Equal keys give equal examples, in another compilation too; other keys give others."""
     task, n = case.task, case.sizes[-1]
     first, other = case.draw(n, 0), case.draw(n, 1)
@@ -172,7 +172,7 @@ def the_key_decides_the_examples(case: Case) -> Outcome:
     return holds_if(not _equal(first, other), f"size {n}: keys 0 and 1 gave the same examples")
 
 
-def padding_changes_no_example(case: Case) -> Outcome:
+def padding_changes_no_example(case: TaskCase) -> Outcome:
     """The examples of one key and size are the same, whatever size they are padded for."""
     n, task = case.sizes[0], case.task
     sample = jax.jit(functools.partial(task.sample, batch=ROWS, n_max=n), compiler_options=QUICK)
@@ -185,7 +185,7 @@ def padding_changes_no_example(case: Case) -> Outcome:
     return holds_if(_equal(short, cut), f"size {n}: padded for {n} and for {case.sizes[-1]}, the examples differ")
 
 
-def floors_leave_room(case: Case) -> Outcome:
+def floors_leave_room(case: TaskCase) -> Outcome:
     """A guess without the tokens is right less often than the oracle."""
     task, n = case.task, case.task.sizes.train[1]
     found = floors(task, [n], rows=ROWS)[n]
@@ -195,7 +195,7 @@ def floors_leave_room(case: Case) -> Outcome:
     return Outcome(not solved, reason=known + ("; a guess without the tokens is always right" if solved else ""))
 
 
-def the_text_names_the_task(case: Case) -> Outcome:
+def the_text_names_the_task(case: TaskCase) -> Outcome:
     """The text of the task, read again, is the same task."""
     task = case.task
     if task.name not in TASKS.names():
@@ -206,7 +206,7 @@ def the_text_names_the_task(case: Case) -> Outcome:
     return holds_if(again == task, f"{text!r} is read as {again!r}")
 
 
-def samples_build(case: Case) -> Outcome:
+def samples_build(case: TaskCase) -> Outcome:
     """Every entry of `samples` is a legal setting."""
     cls = type(case.task)
     for settings in cls.samples:
@@ -216,7 +216,7 @@ def samples_build(case: Case) -> Outcome:
     )
 
 
-PROPERTIES: tuple[Callable[[Case], Outcome], ...] = (
+PROPERTIES: tuple[Callable[[TaskCase], Outcome], ...] = (
     samples_equal_the_oracle,
     examples_are_scored,
     examples_are_well_formed,
