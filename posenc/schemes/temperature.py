@@ -17,7 +17,8 @@ class LogN(Scheme, name="log_n"):
         q'_i = q_i · max(1, log(p_i + 1) / log L)
 
     The entropy of attention then stays about what it was in training. n is the position plus one, as in Su's code;
-    without a causal mask that is not the number of keys, which `ssmax` uses. L is `trained`, filled from the model.
+    without a causal mask that is not the number of keys, which `ssmax` uses. L is `trained`, filled with the training
+    length.
 
     ```bibtex
     @inproceedings{chiang2022overcoming,

@@ -17,10 +17,10 @@ class TransformerXL(Scheme, name="transformer_xl"):
 
         s_ij = ((q_i + u_h) · k_j + (q_i + v_h) · W_h R_{i-j}) / √d
 
-    Sinusoids of i - j are products of those of i and of j. So the second product is computed by widening query and key
-    by as many features as the model has, without an array of distances and without the authors' shifting, whose entries
-    for future keys come from other rows. The added features are rounded to the model's type. As in the authors' code R
-    is all sines, then all cosines; u and v are shared by all layers, W is not.
+    A sinusoid of i - j is a sum of products of sinusoids of i and of j. So the second product is computed by widening
+    query and key by as many features as the model has, without an array of distances and without the authors' shifting,
+    whose entries for future keys come from other rows. The added features are rounded to the model's type. As in the
+    authors' code R is all sines, then all cosines; u and v are shared by all layers, W is not.
 
     `form="scored"` computes the second product from the distance of each pair instead, for sampled distances that do
     not come from positions (Ruoss et al., 2023: `random_sorted` over "distances"). It costs an array of as many
