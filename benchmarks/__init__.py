@@ -1,1 +1,1 @@
-"""Comparisons side by side in one run: each file answers one question, prints a table, and writes one JSON file."""
+"""Comparisons side by side in one run: each file answers one question, prints a table, and can write a JSON file."""

@@ -1,16 +1,16 @@
-"""One attention against those of other libraries: bars A5 and A6, and a table of all.
+"""Our attention against those of other libraries: bars A5 and A6, and a table of all.
 
     python -m benchmarks.against [--quick] [--bars] [--rounds 5] [--json figures.json]
 
-One sequence, 8 heads of 64, causal, float32, on the CPU, at 2048 and 8192 tokens; `--quick` leaves out 8192, and
-`--bars` all whom no bar names. Peers in PyTorch live in a Python of their own, which the environment names as `PEERS`;
-without it their rows say so.
+One sequence, 8 heads of 64, causal, float32, on the CPU, at 2048 and 8192 tokens; `--quick` omits 8192, and
+`--bars` all candidates without a bar. Peers in PyTorch need a separate Python, which the environment variable `PEERS`
+names; without it their rows say "not installed".
 
-Everybody gets the same numbers, and those who compute the same function are held to the same result before a ratio is
-printed. Ours is `posenc.attend` as it comes, with `kernel="auto"`; T5's includes the gradient of its table. ALiBi's
-slopes are constants. x-transformers runs plain and under `torch.compile`, with its fused option. What computes no
-positions at all is set beside our RoPE. Memory is that of the compiled program's scratch in jax, and in PyTorch the
-growth of the resident peak beyond what is returned, with what is held from call to call.
+All candidates get the same numbers, and those that compute the same function must agree before a ratio is printed. Ours
+is `posenc.attend` with its defaults, that is `kernel="auto"`; T5's includes the gradient of its table. ALiBi's slopes
+are constants. x-transformers runs plain and under `torch.compile`, with its fused option. Candidates without positions
+are compared with our RoPE. Memory is the scratch memory of the compiled program in jax; in PyTorch it is the growth of
+the resident peak beyond the returned arrays, plus what is kept from call to call.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BARS = {FORWARD: (ALIBI, FLEX), BOTH: (T5, PLAIN, COMPILED)}
 
 
 class Who(NamedTuple):
-    """What a candidate computes, which of ours stands beside it, and whether it lives in PyTorch."""
+    """What a candidate computes, which of ours it is compared with, and whether it runs in PyTorch."""
 
     computes: str
     beside: str
@@ -62,32 +62,32 @@ WHO = {
 
 
 def inputs(length: int) -> dict[str, Any]:
-    """The same numbers for everybody: `[L, H, d]` for q, k, v and the output's gradient, T5's table, ALiBi's slopes."""
+    """The numbers for all candidates: `[L, H, d]` for q, k, v and the output's gradient, T5's table, ALiBi's slopes."""
     import numpy as np
 
     rng = np.random.default_rng(0)
-    given = {n: rng.standard_normal((length, HEADS, HEAD), np.float32) for n in ("q", "k", "v", "do")}
-    given["q"] *= np.float32(HEAD**-0.5)  # T5 divides by no root: its scores stay of one size
-    given["table"] = rng.standard_normal((BUCKETS, HEADS), np.float32)
-    given["slopes"] = np.float32(2.0) ** -np.arange(1, HEADS + 1, dtype=np.float32)
-    return given
+    arrays = {n: rng.standard_normal((length, HEADS, HEAD), np.float32) for n in ("q", "k", "v", "do")}
+    arrays["q"] *= np.float32(HEAD**-0.5)  # T5 does not divide by √d: this keeps its scores at the same scale
+    arrays["table"] = rng.standard_normal((BUCKETS, HEADS), np.float32)
+    arrays["slopes"] = np.float32(2.0) ** -np.arange(1, HEADS + 1, dtype=np.float32)
+    return arrays
 
 
-def in_jax(who: str, backward: bool, given: dict[str, Any]) -> side.Ready:
-    """One attention in jax, ours or another's."""
+def in_jax(who: str, backward: bool, arrays: dict[str, Any]) -> side.Ready:
+    """One attention in jax: ours, `jax.nn`'s or the naive one."""
     import jax
     import jax.numpy as jnp
 
-    learned = jnp.asarray(given["table"].T)
+    learned = jnp.asarray(arrays["table"].T)
     f = {"posenc": ours, "jax.nn": stock}.get(who.split()[0].rstrip(","), naive)(WHO[who].computes)
-    q, k, v, do = (jnp.asarray(given[n])[None] for n in ("q", "k", "v", "do"))
+    q, k, v, do = (jnp.asarray(arrays[n])[None] for n in ("q", "k", "v", "do"))
 
-    def both(q, k, v, table, do):
+    def forward_backward(q, k, v, table, do):
         out, back = jax.vjp(f, q, k, v, table)
         grads = back(do)
         return out, *grads[: 4 if WHO[who].computes == "t5" else 3]
 
-    run = both if backward else lambda q, k, v, table, do: (f(q, k, v, table),)
+    run = forward_backward if backward else lambda q, k, v, table, do: (f(q, k, v, table),)
     began = time.perf_counter()
     go = jax.jit(run).lower(q, k, v, learned, do).compile()
     took = time.perf_counter() - began
@@ -106,7 +106,7 @@ def in_jax(who: str, backward: bool, given: dict[str, Any]) -> side.Ready:
 
 
 def ours(scheme: str):
-    """`posenc.attend`, as it comes."""
+    """`posenc.attend` with its defaults."""
     import jax
 
     import posenc
@@ -116,14 +116,14 @@ def ours(scheme: str):
     params = posenc.init(bound, jax.random.key(0), dims)
 
     def attend(q, k, v, table):
-        given = params | {"heads": {"table": table}} if scheme == "t5" else params
-        return posenc.attend(bound, given, q, k, v)
+        arrays = params | {"heads": {"table": table}} if scheme == "t5" else params
+        return posenc.attend(bound, arrays, q, k, v)
 
     return attend
 
 
 def naive(scheme: str):
-    """Three lines, with ALiBi as everybody writes it: the whole square of scores at once."""
+    """Three lines of einsum with ALiBi, as commonly written: the whole square of scores at once."""
     import jax
     import jax.numpy as jnp
 
@@ -138,7 +138,7 @@ def naive(scheme: str):
 
 
 def stock(scheme: str):
-    """What jax itself has."""
+    """The attention of `jax.nn`."""
     import jax
 
     return lambda q, k, v, table: jax.nn.dot_product_attention(q, k, v, is_causal=True)
@@ -146,17 +146,17 @@ def stock(scheme: str):
 
 def candidate(name: str) -> side.Ready:
     who, way, length = name.split(" | ")
-    given = inputs(int(length))
+    arrays = inputs(int(length))
     if WHO[who].torch:
-        return peers.attention(who, way == BOTH, given)
+        return peers.attention(who, way == BOTH, arrays)
     import jax
 
     jax.config.update("jax_platforms", "cpu")  # the peers' figures are a processor's, so ours must be
-    return in_jax(who, way == BOTH, given)
+    return in_jax(who, way == BOTH, arrays)
 
 
 def measure(names: list[str], way: str, length: int, rounds: int) -> dict[str, side.Row]:
-    """Ours in turn with those beside it: all at once would not fit the memory of a small machine."""
+    """Each of ours in turn with its peers: all together would not fit the memory of a small machine."""
     rows = {}
     for base in dict.fromkeys(WHO[n].beside for n in names):
         full = {f"{n} | {way} | {length}": n for n in names if WHO[n].beside == base}
@@ -167,18 +167,18 @@ def measure(names: list[str], way: str, length: int, rounds: int) -> dict[str, s
 
 
 def agree(rows: dict[str, side.Row]) -> None:
-    """Refuse to compare those that should compute the same and do not."""
+    """Raise `RuntimeError` where candidates that should compute the same differ."""
     import numpy as np
 
     for name, row in rows.items():
         first = next(n for n in rows if WHO[n].computes == WHO[name].computes)
         apart = np.abs(np.subtract(row.probe, rows[first].probe)) / (1 + np.abs(rows[first].probe))
         if apart.max() > 1e-3:
-            raise RuntimeError(f"{name} and {first} should compute the same and are {apart.max():.2g} apart.")
+            raise RuntimeError(f"{name} and {first} should compute the same, but differ by {apart.max():.2g}.")
 
 
 def table(title: str, rows: dict[str, side.Row], missing: list[str]) -> str:
-    """Who took how long, how many times as long as ours beside it, and in how many times the memory."""
+    """Seconds of each candidate, how many times faster ours is, and how many times our memory it takes."""
     lines = [[title, "median s", "min … max s", "ours is faster", "MiB", "over ours", "compile s", "peak GFLOP/s", ""]]
     for name, row in rows.items():
         base, known = rows[WHO[name].beside], row.scratch is not None
@@ -199,7 +199,7 @@ def table(title: str, rows: dict[str, side.Row], missing: list[str]) -> str:
 
 
 def bars(found: dict[tuple[str, int], dict[str, side.Row]]) -> dict[str, float]:
-    """A5 and A6, as far as they were measured."""
+    """The ratios of bars A5 and A6 that were measured."""
     ratios = {}
     for length, least in zip(LENGTHS, (3, 5), strict=True):
         rows = found.get((BOTH, length), {})
@@ -215,33 +215,33 @@ def bars(found: dict[tuple[str, int], dict[str, side.Row]]) -> dict[str, float]:
 
 
 def main() -> None:
-    asked = side.arguments(__doc__, bars="only those whom a bar names")
-    if asked.candidate:
-        side.serve(candidate(asked.candidate))
+    options = side.arguments(__doc__, bars="only candidates that a bar names")
+    if options.candidate:
+        side.serve(candidate(options.candidate))
         return
-    lengths = LENGTHS[:1] if asked.quick else LENGTHS
+    lengths = LENGTHS[:1] if options.quick else LENGTHS
     installed = peers.versions()
     absent = isinstance(installed, str)
     found, load = {}, os.getloadavg()[0]
     for length in lengths:
         for way in (FORWARD, BOTH):
-            able = [n for n, who in WHO.items() if (n in BARS[way] if asked.bars else who.backward or way == FORWARD)]
+            able = [n for n, who in WHO.items() if (n in BARS[way] if options.bars else who.backward or way == FORWARD)]
             names = [n for n in able if not (absent and WHO[n].torch)]
-            rows = found[way, length] = measure(names, way, length, asked.rounds)
+            rows = found[way, length] = measure(names, way, length, options.rounds)
             agree(rows)
             print(table(f"{way}, {length}", rows, [n for n in able if n not in names]), flush=True)
-            if way == BOTH and not asked.bars:
+            if way == BOTH and not options.bars:
                 print(f"{FLEX:32s} has no backward pass on a CPU")
             print()
     print(installed if absent else f"peers: {installed}")
     ratios = bars(found)
     for bar, ratio in ratios.items():
         print(f"{bar:70s} {ratio:8.2f}")
-    print(side.caution((row for rows in found.values() for row in rows.values()), asked.quick, load))
+    print(side.caution((row for rows in found.values() for row in rows.values()), options.quick, load))
     kept = [
         r._asdict() | {"name": f"{n} | {way} | {length}"} for (way, length), rs in found.items() for n, r in rs.items()
     ]
-    side.write(asked.json, {"peers": installed, "load before": load, "rows": kept, "ratios": ratios})
+    side.write(options.json, {"peers": installed, "load before": load, "rows": kept, "ratios": ratios})
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""Tiles against the whole square of scores, ours against ours: bars A1, A2, A3, A4 and A7.
+"""Our tiled kernel against our dense one, the whole square of scores: bars A1, A2, A3, A4 and A7.
 
     python -m benchmarks.attention [--quick] [--rounds 3] [--json figures.json]
 
 One sequence of 8 heads of 64 features, causal, float32. For each scheme, length and pass, the dense kernel and the
 tiled one are compiled, then timed in turn in one process (`posenc.lab.sweep.bench`, as `posenc bench` does); the
-scratch memory of their programs is exact and needs no run, so that it is said at 32768 tokens as well, of the square
-where this machine could hold it. Where the two cross is what `posenc.attention.kernels.dispatch` should say. `of peak`
-is operations a second over what the same process reaches in a product of matrices. At 8192 tokens only RoPE and T5 are
-run, where the bars are. `--quick` stops at 2048 tokens.
+scratch memory of their programs is exact and needs no run, so it is also printed at 32768 tokens, for the dense kernel
+where this machine could hold it. The length at which the two cross is the one that `posenc.attention.kernels.dispatch`
+should use. `of peak` is operations per second relative to a product of matrices in the same process. At 8192 tokens
+only RoPE and T5 run, the schemes of the bars. `--quick` stops at 2048 tokens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from posenc.lab.sweep import bench
 
 SCHEMES = ("rope", "alibi", "t5", "kerple", "fire", "shaw", "transformer_xl", "fox")
 BARRED = ("rope", "t5")
-"""The schemes of the bars: one that reads nothing, and one with a learned band."""
+"""The schemes of the bars: one that leaves scores alone, and one with a learned bias."""
 SHORT, LONG, FAR = (512, 2048), 8192, 32768
 CROSSING = (64, 128, 256, 384, 512, 768, 1024, 1536, 2048)
 """Lengths between which the two kernels cross."""
@@ -27,7 +27,7 @@ KERNELS = ("dense", "tiled")
 
 
 def line(dense: bench.Measured, tiled: bench.Measured) -> list[str]:
-    """Both kernels of one scheme, length and pass."""
+    """One row: both kernels for one scheme, length and pass."""
     about = [tiled.scheme, str(tiled.length), tiled.passes]
     less = [f"{dense.scratch / tiled.scratch:.0f}", f"{dense.scratch / 2**20:.0f} → {tiled.scratch / 2**20:.0f}"]
     if not dense.seconds:
@@ -42,7 +42,7 @@ def span(row: bench.Measured) -> str:
 
 
 def far(scheme: str, kernel: str) -> str:
-    """The scratch memory of both passes, in MiB; `attend` refuses a square that no memory here holds."""
+    """The scratch memory of both passes, in MiB; "refused" where `attend` rejects a square that memory cannot hold."""
     try:
         return f"{bench.scratch(scheme, FAR, kernel, 'both') / 2**20:.0f}"
     except ValueError:
@@ -55,13 +55,13 @@ HEADER = ["scheme", "tokens", "pass", "faster", "less memory", "MiB", "of peak",
 
 
 def main() -> None:
-    asked = side.arguments(__doc__, rounds=3, children=False)
+    options = side.arguments(__doc__, rounds=3, children=False)
     load = os.getloadavg()[0]
-    shapes = [(s, n) for n in SHORT for s in SCHEMES] + ([] if asked.quick else [(s, LONG) for s in BARRED])
+    shapes = [(s, n) for n in SHORT for s in SCHEMES] + ([] if options.quick else [(s, LONG) for s in BARRED])
     found, every = {}, []
     print("\t".join(HEADER))
     for scheme, length in shapes:
-        rows = bench.measure(scheme, length, rounds=asked.rounds, kernels=KERNELS)
+        rows = bench.measure(scheme, length, rounds=options.rounds, kernels=KERNELS)
         every += rows
         for dense, tiled in zip(rows[::2], rows[1::2], strict=True):
             found[scheme, length, tiled.passes] = dense, tiled
@@ -70,24 +70,24 @@ def main() -> None:
     print("\nWhere they cross, RoPE: tokens, then tiled over dense, forward and both, then the choice of auto over the")
     print("better of the two (A4, ≥ 0.95)")
     for length in CROSSING:
-        rows = bench.measure("rope", length, rounds=3 * asked.rounds, kernels=KERNELS)
+        rows = bench.measure("rope", length, rounds=3 * options.rounds, kernels=KERNELS)
         every += rows
         ratios = [dense.median / tiled.median for dense, tiled in zip(rows[::2], rows[1::2], strict=True)]
         chosen = [r if rows[1].auto else 1.0 for r in ratios]
         share = [c / max(r, 1.0) for c, r in zip(chosen, ratios, strict=True)]
         print("\t".join([str(length), *(f"{r:.2f}" for r in (*ratios, *share))]), flush=True)
 
-    if not asked.quick:
+    if not options.quick:
         print(f"\nScratch memory at {FAR} tokens, both passes, compiled and not run, MiB: scheme, dense, tiled")
         for scheme in SCHEMES:
             print("\t".join([scheme, *(far(scheme, kernel) for kernel in KERNELS)]), flush=True)
         judge(found)
-    print(side.caution(every, asked.quick, load))
-    side.write(asked.json, {"rows": [row._asdict() for row in every]})
+    print(side.caution(every, options.quick, load))
+    side.write(options.json, {"rows": [row._asdict() for row in every]})
 
 
 def judge(found: dict) -> None:
-    """The bars, as far as one run says."""
+    """Print the ratios of the bars, from this run alone."""
     speed = lambda s, kind: found[s, LONG, kind][0].median / found[s, LONG, kind][1].median  # noqa: E731
     less = lambda s: found[s, LONG, "both"][0].scratch / found[s, LONG, "both"][1].scratch  # noqa: E731
     print(f"\nAt {LONG} tokens")

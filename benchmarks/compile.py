@@ -1,9 +1,9 @@
-"""What a start costs: help without jax, the second start of a sweep, the compilation of init, and how many programs.
+"""The cost of starting: help without jax, the second start of a sweep, compiling init, and the number of programs.
 
     python -m benchmarks.compile [--quick] [--rounds 7] [--json figures.json]
 
-E1: `posenc --help` over a bare interpreter. E2: the first and second start of a sweep of the five-layer model, under
-the compilation cache of the command line: to the first step, as its record says, and from the prompt to the record.
+E1: `posenc --help` over the interpreter alone. E2: the first and second start of a sweep of the five-layer model, with
+the compilation cache of the command line: to the first step, from its record, and from the prompt to the record.
 E3: compiling `init` over compiling `segment`. S5: programs compiled by a sweep of 2 schemes on 2 tasks, counted from
 jax's own log: 3 for each.
 """
@@ -23,7 +23,7 @@ from benchmarks import side
 
 COUNT = """
 import logging, sys
-from posenc.lab import device
+from posenc.lab.train import device
 device.prepare()
 import jax
 jax.config.update("jax_log_compiles", True)
@@ -45,7 +45,7 @@ WHOLE = "steps=1 width=64 depth=5 heads=8 hidden=256 norm=post batch=8 length=40
 
 
 def seconds(command: list[str], rounds: int, **more) -> float:
-    """The median wall time of a command."""
+    """The median wall time of a command, in seconds."""
     took = []
     for _ in range(rounds):
         began = time.perf_counter()
@@ -81,8 +81,8 @@ def started(folder: Path) -> tuple[float, float]:
     """Seconds to the first step, and of the whole process, of a sweep of one step in a new run folder."""
     name = f"n{len(list(folder.iterdir()))}"
     env = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "POSENC_RUNS": str(folder / "runs")}
-    asked = ["--grid", "scheme=rope", "task=even_pairs", "--set", *WHOLE, "--seeds", "2", "--name", name]
-    command = [sys.executable, "-m", "posenc", "sweep", *asked]
+    options = ["--grid", "scheme=rope", "task=even_pairs", "--set", *WHOLE, "--seeds", "2", "--name", name]
+    command = [sys.executable, "-m", "posenc", "sweep", *options]
     began = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, env=env)
     whole = time.perf_counter() - began
@@ -91,31 +91,31 @@ def started(folder: Path) -> tuple[float, float]:
 
 
 def counted(folder: Path) -> int:
-    """Programs of ours that a sweep of 2 x 2 runs compiled."""
+    """How many of our programs a sweep of 2 x 2 runs compiles."""
     grid = ["sweep", "--grid", "scheme=rope,alibi", "task=even_pairs,reverse_string"]
     grid += ["--set", *SMALL, "--seeds", "2", "--name", "count"]
     env = {**os.environ, "XDG_CACHE_HOME": str(folder / "other"), "POSENC_RUNS": str(folder / "runs")}
-    said = subprocess.run([sys.executable, "-c", COUNT, *grid], check=True, capture_output=True, text=True, env=env)
-    return int(said.stdout.split()[-1])
+    finished = subprocess.run([sys.executable, "-c", COUNT, *grid], check=True, capture_output=True, text=True, env=env)
+    return int(finished.stdout.split()[-1])
 
 
 def main() -> None:
-    asked = side.arguments(__doc__, rounds=7, children=False)
-    rounds = asked.rounds
-    bare = seconds([sys.executable, "-c", "pass"], rounds)
+    options = side.arguments(__doc__, rounds=7, children=False)
+    rounds = options.rounds
+    interpreter = seconds([sys.executable, "-c", "pass"], rounds)
     helped = seconds([sys.executable, "-m", "posenc", "--help"], rounds)
     jaxed = seconds([sys.executable, "-c", "import jax"], rounds)
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as path:
+        folder = Path(path)
         (folder / "cache").mkdir()
         first, second = started(folder), started(folder)
         programs = counted(folder)
     init, segment = compiling()
     figures = {
-        "bare interpreter, s": bare,
+        "interpreter alone, s": interpreter,
         "posenc --help, s": helped,
         "import jax, s": jaxed,
-        "E1 help over bare interpreter, s (bar 0.1)": helped - bare,
+        "E1 help over the interpreter alone, s (bar 0.1)": helped - interpreter,
         "E2 to the first step, first start, s": first[0],
         "E2 to the first step, second start, s": second[0],
         "E2 first / second (bar 3)": first[0] / second[0],
@@ -127,7 +127,7 @@ def main() -> None:
     }
     for name, value in figures.items():
         print(f"{name:48s} {value:8.2f}")
-    side.write(asked.json, figures)
+    side.write(options.json, figures)
 
 
 if __name__ == "__main__":

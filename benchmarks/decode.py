@@ -1,11 +1,11 @@
-"""One token at a time: with a cache against running all tokens again, and a ring against a cache of all of them.
+"""Decoding token by token: a cache against recomputing all tokens, and a ring against a cache of all tokens.
 
     python -m benchmarks.decode [--quick] [--rounds 5] [--json figures.json]
 
-One attention of 8 heads of 64 features, one sequence, float32. Each round makes the last 16 tokens (4 with `--quick`,
-and 1 where everything is run again) of a text of 512 or 2048. The cache is donated, as whoever decodes would. The ring
-of 128 places serves a window of 128 keys in a text of 2048, and the whole cache beside it the same window. Candidates
-of the same text are held to the same output of the last token.
+One attention of 8 heads of 64 features, one sequence, float32. Each round decodes the last 16 tokens (4 with `--quick`,
+and 1 where everything is recomputed) of a text of 512 or 2048. The cache is donated, as in real decoding. The ring of
+128 slots has a window of 128 keys in a text of 2048, and is compared with a whole cache under the same window.
+Candidates of the same text must agree in the output of the last token.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from benchmarks import side
 
 HEADS, HEAD, WINDOW = 8, 64, 128
 SCHEMES = "rope", "t5"
-TEXTS = [(scheme, places) for scheme in SCHEMES for places in (512, 2048)]
-AGAIN = {f"{scheme} {places} again": (scheme, places) for scheme, places in TEXTS}
-CACHED = {f"{scheme} {places} cached": (scheme, places) for scheme, places in TEXTS}
+TEXTS = [(scheme, length) for scheme in SCHEMES for length in (512, 2048)]
+AGAIN = {f"{scheme} {length} again": (scheme, length) for scheme, length in TEXTS}
+CACHED = {f"{scheme} {length} cached": (scheme, length) for scheme, length in TEXTS}
 NARROW = {f"{scheme} window {kind}": (scheme, kind == "ring") for scheme in SCHEMES for kind in ("ring", "whole")}
 TOLERANCE = 1e-4
-"""By how much the outputs of two candidates of one text may differ, in float32."""
+"""The largest allowed difference between the outputs of two candidates of one text, in float32."""
 
 
-def text(scheme: str, places: int):
-    """A scheme fitted to the text, its parameters, and the text's queries, keys and values."""
+def text(scheme: str, length: int):
+    """A scheme bound to the text's length, its parameters, and the text's queries, keys and values."""
     import jax
     import numpy as np
 
     import posenc
 
-    dims = posenc.Dims(width=HEADS * HEAD, heads=HEADS, head=HEAD, trained=places)
+    dims = posenc.Dims(width=HEADS * HEAD, heads=HEADS, head=HEAD, trained=length)
     fitted = posenc.bind(posenc.parse(scheme), dims)
     draw = np.random.default_rng(0)
-    qkv = [draw.normal(size=(1, places, HEADS, HEAD)).astype(np.float32) for _ in range(3)]
+    qkv = [draw.normal(size=(1, length, HEADS, HEAD)).astype(np.float32) for _ in range(3)]
     return fitted, posenc.init(fitted, jax.random.key(0), dims), dims, qkv
 
 
-def again(scheme: str, places: int) -> side.Ready:
-    """The whole forward for one more token."""
+def again(scheme: str, length: int) -> side.Ready:
+    """The full forward pass for one more token."""
     import jax
 
     import posenc
 
-    fitted, params, _, qkv = text(scheme, places)
+    fitted, params, _, qkv = text(scheme, length)
     began = time.perf_counter()
     run = jax.jit(lambda q, k, v: posenc.attend(fitted, params, q, k, v)).lower(*qkv).compile()
     took = time.perf_counter() - began
@@ -55,33 +55,33 @@ def again(scheme: str, places: int) -> side.Ready:
     return side.Ready(lambda: jax.block_until_ready(run(*qkv)), 1, took, scratch, probe=probe)
 
 
-def cached(scheme: str, places: int, steps: int, window: int | None = None, ring: bool = False) -> side.Ready:
-    """The last tokens of a text, one a call."""
+def cached(scheme: str, length: int, steps: int, window: int | None = None, ring: bool = False) -> side.Ready:
+    """The last tokens of a text, one per call."""
     import jax
     import jax.numpy as jnp
 
     import posenc
 
-    fitted, params, dims, qkv = text(scheme, places)
-    look = "causal" if window is None else posenc.Window(window - 1, 0)
-    capacity = window if ring else places
+    fitted, params, dims, qkv = text(scheme, length)
+    mask = "causal" if window is None else posenc.Window(window - 1, 0)
+    capacity = window if ring else length
     about = {"batch": 1, "capacity": capacity, "dtype": jnp.float32}
     empty = posenc.Cache.empty(fitted, params, dims, **about, ring=ring)
     step = jax.jit(
-        lambda cache, q, k, v: posenc.attend(fitted, params, q, k, v, mask=look, cache=cache), donate_argnums=0
+        lambda cache, q, k, v: posenc.attend(fitted, params, q, k, v, mask=mask, cache=cache), donate_argnums=0
     )
-    tokens = [jax.device_put([a[:, n : n + 1] for a in qkv]) for n in range(places)]
+    tokens = [jax.device_put([a[:, n : n + 1] for a in qkv]) for n in range(length)]
     began = time.perf_counter()
     one = step.lower(empty, *tokens[0]).compile()
     took = time.perf_counter() - began
     state = empty
     for token in tokens[:-steps]:
         _, state = one(state, *token)
-    out, first = None, places - steps
+    out, first = None, length - steps
 
     def once():
         nonlocal state, out
-        state = state._replace(length=jnp.int32(first))  # the same tokens go to the same places again
+        state = state._replace(length=jnp.int32(first))  # the same tokens are written to the same slots again
         for token in tokens[first:]:
             out, state = one(state, *token)
         jax.block_until_ready((out, state))
@@ -102,14 +102,14 @@ def candidate(name: str) -> side.Ready:
 
 
 def main() -> None:
-    asked = side.arguments(__doc__)
-    if asked.candidate:
-        side.serve(candidate(asked.candidate))
+    options = side.arguments(__doc__)
+    if options.candidate:
+        side.serve(candidate(options.candidate))
         return
-    if asked.quick:
+    if options.quick:
         os.environ["POSENC_BENCHMARK_STEPS"] = "4"
     load = os.getloadavg()[0]
-    rows = side.compare("benchmarks.decode", [*AGAIN, *CACHED, *NARROW], asked.rounds)
+    rows = side.compare("benchmarks.decode", [*AGAIN, *CACHED, *NARROW], options.rounds)
     print(side.table(rows, "rope 512 again", "tokens/s"))
     pairs = [(f"{s} {n} cached", f"{s} {n} again") for s, n in TEXTS]
     pairs += [(f"{s} window ring", f"{s} window whole") for s in SCHEMES]
@@ -117,12 +117,12 @@ def main() -> None:
     for ours, theirs in pairs:
         apart = max(abs(a - b) for a, b in zip(rows[ours].probe, rows[theirs].probe, strict=True))
         if apart > TOLERANCE:
-            raise SystemExit(f"{ours!r} and {theirs!r} differ by {apart:.1e} in what they compute.")
+            raise SystemExit(f"{ours!r} and {theirs!r} should compute the same, but differ by {apart:.1e}.")
         ratios[f"{ours} / {theirs}"] = rows[ours].speed / rows[theirs].speed
     for what, ratio in ratios.items():
         print(f"{what:42s} {ratio:6.2f}")
-    print(side.caution(rows.values(), asked.quick, load))
-    side.write(asked.json, {"rows": [r._asdict() for r in rows.values()], "ratios": ratios})
+    print(side.caution(rows.values(), options.quick, load))
+    side.write(options.json, {"rows": [r._asdict() for r in rows.values()], "ratios": ratios})
 
 
 if __name__ == "__main__":

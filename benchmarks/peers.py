@@ -1,7 +1,7 @@
-"""Attention and a decoder of others in PyTorch, in a Python of their own, which knows neither jax nor posenc.
+"""Attention and a decoder of other libraries in PyTorch, in a separate Python without jax and posenc.
 
-`PEERS` in the environment is that Python; `INSTALL` makes it. torch is imported inside candidates alone, so that
-without it a benchmark can still say what it lacks.
+The environment variable `PEERS` names that Python, and the command `INSTALL` creates it. torch is imported inside
+candidates only, so that a benchmark can report that it is missing.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ print(json.dumps({"python": platform.python_version(), "torch": torch.__version_
 
 
 def python() -> str | None:
-    """The Python of the peers, if the environment names one."""
+    """The Python of the peers, if `PEERS` names one."""
     return os.environ.get("PEERS")
 
 
 def versions() -> dict[str, Any] | str:
-    """What is installed there, or a sentence that says why nothing is and how to change that."""
+    """The installed versions, or a sentence that states why there are none and how to install them."""
     if (where := python()) is None:
         return f"PEERS is not set, so the peers are not installed; run: {INSTALL}"
     try:
-        said = subprocess.run([where, "-W", "ignore", "-c", ASK], capture_output=True, text=True)
+        finished = subprocess.run([where, "-W", "ignore", "-c", ASK], capture_output=True, text=True)
     except OSError as error:
         return f"PEERS is {where!r}, which does not start ({error.strerror}); run: {INSTALL}"
-    if said.returncode:
-        reason = (said.stderr.strip().splitlines() or ["no reason given"])[-1]
+    if finished.returncode:
+        reason = (finished.stderr.strip().splitlines() or ["no reason given"])[-1]
         return f"PEERS is {where!r}, which lacks them ({reason}); run: {INSTALL}"
-    return json.loads(said.stdout.splitlines()[-1])
+    return json.loads(finished.stdout.splitlines()[-1])
 
 
 def torch_peak() -> float:
-    """Operations a second that torch reaches here in float32."""
+    """Operations per second that torch reaches here in float32."""
     import torch
 
     a = torch.ones(side.SIDE, side.SIDE)
@@ -57,9 +57,9 @@ def torch_peak() -> float:
 
 
 def grown(once: Callable[[], Any]) -> tuple[Any, int | None]:
-    """What a call gives, and by how many bytes the resident peak grew meanwhile; None where the system cannot say.
+    """The result of a call, and by how many bytes the resident peak grew; None where the system does not report it.
 
-    The peak is first made what is resident now: a compilation before the call would hide what the call takes.
+    The peak is first reset to the memory resident now, since an earlier compilation could hide the call's growth.
     """
     status = Path("/proc/self/status")
     try:
@@ -67,8 +67,8 @@ def grown(once: Callable[[], Any]) -> tuple[Any, int | None]:
     except OSError:
         return once(), None
     before = _kilobytes(status.read_text(), "VmRSS")
-    given = once()
-    return given, (_kilobytes(status.read_text(), "VmHWM") - before) * 1024
+    result = once()
+    return result, (_kilobytes(status.read_text(), "VmHWM") - before) * 1024
 
 
 def _kilobytes(status: str, which: str) -> int:
@@ -78,31 +78,31 @@ def _kilobytes(status: str, which: str) -> int:
 def ready(
     once: Callable[[], list[Any]], units: float, kept: Callable[[], int], probe: Callable[[Any], Any]
 ) -> side.Ready:
-    """A candidate whose first run compiles it and whose second says how far memory grew beyond what it returns.
+    """A candidate whose first run compiles it and whose second measures how far memory grows beyond its result.
 
-    `kept` are the bytes of what it holds from one run to the next, such as a bias: they belong to its memory too.
+    `kept()` is the number of bytes it holds from one run to the next, such as a bias; its memory includes them.
     """
     began = time.perf_counter()
     once()
     took = time.perf_counter() - began
-    given, more = grown(once)
-    returned = sum(a.numel() * a.element_size() for a in given)
+    result, more = grown(once)
+    returned = sum(a.numel() * a.element_size() for a in result)
     scratch = None if more is None else max(more - returned, 0) + kept()
-    return side.Ready(lambda: once() and None, units, took, scratch, torch_peak, tuple(map(float, probe(given))))
+    return side.Ready(lambda: once() and None, units, took, scratch, torch_peak, tuple(map(float, probe(result))))
 
 
-def attention(who: str, backward: bool, given: dict[str, Any]) -> side.Ready:
-    """One attention; `given` are NumPy arrays, `[L, H, d]` for q, k, v and the gradient of the output, and T5's table.
+def attention(who: str, backward: bool, arrays: dict[str, Any]) -> side.Ready:
+    """One attention; `arrays` holds `[L, H, d]` for q, k, v and the gradient of the output, and T5's table.
 
-    x-transformers refuses its fused option beside T5's bias in its own layers; here its parts are put together by hand,
-    so that it has the fused one all the same.
+    x-transformers refuses its fused option together with T5's bias in its own layers; here its parts are assembled by
+    hand, so that the fused option is used.
     """
     import torch
     from x_transformers.attend import Attend
     from x_transformers.x_transformers import AlibiPositionalBias, RelativePositionBias
 
     torch.manual_seed(0)
-    q, k, v, do = (torch.from_numpy(given[n]).transpose(0, 1)[None].contiguous() for n in ("q", "k", "v", "do"))
+    q, k, v, do = (torch.from_numpy(arrays[n]).transpose(0, 1)[None].contiguous() for n in ("q", "k", "v", "do"))
     length, heads = q.shape[2], q.shape[1]
     learned: list[Any] = [q.requires_grad_(backward), k.requires_grad_(backward), v.requires_grad_(backward)]
     held: list[Any] = []
@@ -113,10 +113,10 @@ def attention(who: str, backward: bool, given: dict[str, Any]) -> side.Ready:
         return lambda q, k, v: attend(q, k, v, attn_bias=bias(length, length))[0]
 
     if who.startswith("FlexAttention"):
-        call = flex(length, torch.from_numpy(given["slopes"]))
+        call = flex(length, torch.from_numpy(arrays["slopes"]))
     elif who.startswith("SDPA, alibi"):
         gaps = torch.arange(length)[:, None] - torch.arange(length)[None, :]
-        bias = -torch.from_numpy(given["slopes"])[:, None, None] * gaps
+        bias = -torch.from_numpy(arrays["slopes"])[:, None, None] * gaps
         held.append(bias.masked_fill_(gaps < 0, -torch.inf)[None])
         call = lambda q, k, v: sdpa(q, k, v, attn_mask=held[0])  # noqa: E731
     elif who.startswith("SDPA"):
@@ -126,7 +126,7 @@ def attention(who: str, backward: bool, given: dict[str, Any]) -> side.Ready:
         call = fused(held[0], None)
     else:
         t5 = RelativePositionBias(scale=1.0, causal=True, heads=heads)
-        t5.relative_attention_bias.weight.data = torch.from_numpy(given["table"])
+        t5.relative_attention_bias.weight.data = torch.from_numpy(arrays["table"])
         learned.append(t5.relative_attention_bias.weight)
         call = fused(t5, 1.0)
     call = torch.compile(call) if "compiled" in who and "Flex" not in who else call

@@ -1,9 +1,9 @@
 """Timing side by side: candidates are compiled first, then run in turn (a, b, c, a, b, c), each in its own process.
 
-A candidate is a function that returns what one round does; it lives in a child process with its own device settings,
-answers "go" on a pipe, and reports how long it compiled and how much scratch memory its program takes.
+A candidate is a function that does one round; it runs in a child process with its own device settings, answers "go" on
+a pipe, and reports its compile time and the scratch memory of its program.
 
-The peers' Python reads this file too, so what is of posenc is imported where it is needed, and by our own Python alone.
+The peers' Python also imports this file, so posenc is imported only inside functions that our Python calls.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from typing import Any, NamedTuple
 
 NONE: Mapping[str, str] = MappingProxyType({})
 DRIFT = 1.15
-"""A row whose process multiplied matrices this much faster before its rounds than after, or slower, is marked."""
+"""A row is marked if its process multiplied matrices this much faster, or slower, before its rounds than after."""
 QUICK = 3
 """Rounds with `--quick`."""
 SIDE = 2048
-"""Rows and columns of the matrices by which a process says how fast it could be."""
+"""Rows and columns of the matrices whose product measures the peak speed of a process."""
 
 
 class Ready(NamedTuple):
-    """A candidate after compilation: `go()` does one round and waits for it; `units` is what a round gets done.
+    """A candidate after compilation: `go()` does one round and waits for it; `units` is the work done in a round.
 
-    `peak()` is how many operations a second its process reaches in a plain product of matrices, and is asked before the
-    rounds and after them. `probe` is some numbers of the result, by which candidates that should agree are held to it.
+    `peak()` measures the operations per second of its process in a plain product of matrices, before the rounds and
+    after them. `probe` holds some numbers of the result, which must agree between candidates of the same function.
     """
 
     go: Callable[[], None]
@@ -77,39 +77,42 @@ class Row(NamedTuple):
 
     @property
     def marks(self) -> str:
-        """Why this row may not be quoted, or nothing."""
+        """Why this row may not be quoted, or an empty text."""
         return " ".join(["noisy"] * self.noisy + ["drifted"] * self.drifted)
 
     @property
     def efficiency(self) -> float:
-        """Units per second, over the peak of the same process; a share where units are floating-point operations."""
+        """Units per second over the peak of the same process; a share if units are floating-point operations."""
         return self.speed / statistics.mean(self.peaks)
 
 
 def compare(module: str, names: list[str], rounds: int, pythons: Mapping[str, str] = NONE) -> dict[str, Row]:
     """Every candidate of a module, compiled one after another, then timed in turn.
 
-    `pythons` are the interpreters of candidates that do not live in ours. Raises `RuntimeError` where one ends early.
+    `pythons` names the interpreters of candidates that do not run in ours. Raises `RuntimeError` if one ends early.
     """
     from posenc.lab.sweep.timing import alternated
 
     children: dict[str, subprocess.Popen] = {}
-    said: dict[str, dict] = {}
+    reports: dict[str, dict] = {}
     try:
         for name in names:
             children[name] = _start(module, name, pythons.get(name, sys.executable))
-            said[name] = _hear(children[name], name)
-        peaks = {name: [_ask(children[name], name, "peak")] for name in names if said[name]["peaks"]}
-        goes = [functools.partial(_ask, child, name, "go") for name, child in children.items()]
+            reports[name] = _read(children[name], name)
+        peaks = {name: [_request(children[name], name, "peak")] for name in names if reports[name]["peaks"]}
+        goes = [functools.partial(_request, child, name, "go") for name, child in children.items()]
         seconds = dict(zip(names, alternated(goes, rounds), strict=True))
         for name, found in peaks.items():
-            found.append(_ask(children[name], name, "peak"))
+            found.append(_request(children[name], name, "peak"))
     finally:
         for child in children.values():
-            child.communicate()  # no more lines: it ends
+            child.communicate()  # closes its input, which ends it
     rows = {}
     for n in names:
-        about = said[n] | {"peaks": tuple(peaks.get(n, ())), "probe": said[n]["probe"] and tuple(said[n]["probe"])}
+        about = reports[n] | {
+            "peaks": tuple(peaks.get(n, ())),
+            "probe": reports[n]["probe"] and tuple(reports[n]["probe"]),
+        }
         rows[n] = Row(n, tuple(seconds[n]), **about)
     return rows
 
@@ -119,25 +122,25 @@ def _start(module: str, name: str, python: str) -> subprocess.Popen:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def _ask(child: subprocess.Popen, name: str, what: str) -> Any:
-    with contextlib.suppress(BrokenPipeError):  # it is gone, and hearing says so
+def _request(child: subprocess.Popen, name: str, what: str) -> Any:
+    with contextlib.suppress(BrokenPipeError):  # the process has ended, which reading reports
         child.stdin.write(what + "\n")
         child.stdin.flush()
-    return _hear(child, name)
+    return _read(child, name)
 
 
-def _hear(child: subprocess.Popen, name: str) -> Any:
+def _read(child: subprocess.Popen, name: str) -> Any:
     line = child.stdout.readline()
     if not line:
-        raise RuntimeError(f"The candidate {name!r} ended before it answered; what it said stands above.")
+        raise RuntimeError(f"The candidate {name!r} ended before it answered; see its own output above.")
     return json.loads(line)
 
 
 def serve(ready: Ready) -> None:
-    """The child's side: say that it is ready, then a round for every line, or its peak."""
-    said = ready._asdict()
-    del said["go"], said["peak"]
-    print(json.dumps(said | {"peaks": ready.peak is not None}), flush=True)
+    """The child's side: report that it is ready, then run a round for every line, or measure its peak."""
+    reports = ready._asdict()
+    del reports["go"], reports["peak"]
+    print(json.dumps(reports | {"peaks": ready.peak is not None}), flush=True)
     for line in sys.stdin:
         if line == "peak\n":
             print(json.dumps(ready.peak()), flush=True)
@@ -146,20 +149,20 @@ def serve(ready: Ready) -> None:
 
 
 def best(multiply: Callable[[], Any], tries: int = 7) -> float:
-    """Operations a second of a product of two square matrices of `SIDE`, at the fastest try."""
+    """Operations per second of a product of two square matrices of size `SIDE`, at the fastest try."""
     multiply()
     return 2 * SIDE**3 / min(_seconds(multiply) for _ in range(tries))
 
 
 def _seconds(once: Callable[[], Any]) -> float:
-    """How long a call takes."""
+    """The seconds that a call takes."""
     began = time.perf_counter()
     once()
     return time.perf_counter() - began
 
 
 def jax_peak() -> float:
-    """Operations a second that jax reaches here in float32."""
+    """Operations per second that jax reaches here in float32."""
     import jax
 
     from posenc.lab.sweep.bench import product
@@ -171,36 +174,35 @@ def jax_peak() -> float:
 def arguments(
     doc: str, rounds: int = 5, *, children: bool = True, **further: str | tuple[str, Sequence[str]]
 ) -> argparse.Namespace:
-    """The options that all benchmarks share, and what further ones mean: flags, or with their choices.
+    """The options that all benchmarks share, and `further` ones: a help text for a flag, or help and choices.
 
-    `rounds` is what is asked for unless others are. With `children`, one candidate can be asked for by name: that is
-    what `compare` starts.
+    `rounds` is the default number of rounds. With `children`, `--candidate NAME` runs one candidate, as `compare` does.
     """
     parser = argparse.ArgumentParser(description=doc.split("\n")[0])
-    told = f"counted rounds of each candidate: {rounds}, or {QUICK} with --quick"
-    parser.add_argument("--rounds", type=_count, help=told)
-    parser.add_argument("--quick", action="store_true", help="less of everything: judges no bar")
-    for name, told in further.items():
-        if isinstance(told, str):
-            parser.add_argument(f"--{name}", action="store_true", help=told)
+    help_text = f"timed rounds of each candidate; default {rounds}, or {QUICK} with --quick"
+    parser.add_argument("--rounds", type=_count, help=help_text)
+    parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds; does not judge the bars")
+    for name, about in further.items():
+        if isinstance(about, str):
+            parser.add_argument(f"--{name}", action="store_true", help=about)
         else:
-            parser.add_argument(f"--{name}", help=told[0], choices=told[1])
+            parser.add_argument(f"--{name}", help=about[0], choices=about[1])
     parser.add_argument("--json", type=Path, help="where to write the figures")
     if children:
         parser.add_argument("--candidate", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    asked.rounds = asked.rounds or (QUICK if asked.quick else rounds)
-    return asked
+    options = parser.parse_args()
+    options.rounds = options.rounds or (QUICK if options.quick else rounds)
+    return options
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rounds; it is a whole number from 1 on.")
+        raise argparse.ArgumentTypeError(f"The number of rounds must be a whole number from 1 up, not {text!r}.")
     return int(text)
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on."""
+    """The machine and versions that the figures depend on."""
     import jax
     import numpy
 
@@ -222,7 +224,7 @@ def machine() -> dict[str, Any]:
 
 
 def table(rows: dict[str, Row], base: str, unit: str) -> str:
-    """Candidates, their speed relative to `base`, and what they cost to compile."""
+    """Candidates, their speed relative to `base`, compile times and scratch memory."""
     lines = [
         f"{'candidate':42s} {'ratio':>6s} {unit:>14s} {'min … max s':>16s} {'compile s':>10s} {'scratch MiB':>12s}"
     ]
@@ -246,14 +248,16 @@ def aligned(lines: list[list[str]]) -> str:
 
 
 def caution(rows: Iterable[Any], quick: bool, load: float) -> str:
-    """What forbids to quote the ratios, or nothing, of rows that say their marks; `load` is what ran before."""
-    said = ["What --quick says judges no bar."] * quick
+    """Warnings against quoting the ratios, or an empty text; `load` is the load of the machine before the run."""
+    warnings = ["Figures of --quick do not judge the bars."] * quick
     if any(row.marks for row in rows):
-        said.append(f"Ratios of marked rows may not be quoted; the load before was {load:.1f}: run while all is idle.")
-    return "\n".join(said)
+        warnings.append(
+            f"Ratios of marked rows may not be quoted; the load before was {load:.1f}, so run on an idle machine."
+        )
+    return "\n".join(warnings)
 
 
 def write(path: Path | None, figures: dict[str, Any]) -> None:
-    """Keep the figures, with the machine they are from."""
+    """Write the figures as JSON, with the machine that produced them."""
     if path is not None:
         path.write_text(json.dumps({"machine": machine(), **figures}, indent=1) + "\n")

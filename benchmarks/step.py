@@ -1,11 +1,12 @@
-"""A decoder's training step, ours against x-transformers': bars C1 and C2.
+"""The training step of a decoder, ours against that of x-transformers: bars C1 and C2.
 
     PEERS=../peers/bin/python python -m benchmarks.step [--quick] [--rounds 5] [--json figures.json]
 
 6 layers of width 256, 8 heads, 16 sequences of 256 tokens, RoPE, ReLU, Adam, float32, on the CPU: our own model and the
-laboratory's loss against the same sizes in x-transformers, plain and under `torch.compile`. Each side's floating-point
-operations, by one formula, are put over what its own library reaches in a product of matrices in the same process (C1);
-raw speed is C2. `--quick` takes 2 layers and 3 rounds, and judges no bar.
+laboratory's loss against the same sizes in x-transformers, plain and under `torch.compile`. C1 compares
+efficiency: floating-point operations per second, by one formula, over those that the same library reaches in a product
+of matrices in the same process. C2 compares raw speed. `--quick` takes 2 layers and 3 rounds, and does not judge the
+bars.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from benchmarks import peers, side
 
 OURS, COMPILED, PLAIN = "posenc", "x-transformers, torch.compile", "x-transformers, plain"
 QUICK = 2
-"""Layers of the quick form."""
+"""The number of layers with `--quick`."""
 
 
 class Size(NamedTuple):
@@ -47,7 +48,7 @@ class Size(NamedTuple):
 
 
 def ours(size: Size) -> side.Ready:
-    """Our Transformer, the loss of the laboratory, and Optax's Adam, in one donated program."""
+    """Our Transformer, the loss of the laboratory, and Optax's Adam, in one program with donated arguments."""
     import jax
     import jax.numpy as jnp
     import optax
@@ -90,7 +91,7 @@ def ours(size: Size) -> side.Ready:
 
 
 def scales(model) -> tuple:
-    """What a model holds beside matrices: the scales of its norms."""
+    """The parameters of a model that are not matrices: the scales of its norms."""
     return tuple(block.scales for block in model.blocks), model.scale
 
 
@@ -106,14 +107,14 @@ def candidate(name: str) -> side.Ready:
 
 
 def agree(rows: dict[str, side.Row]) -> None:
-    """Refuse to compare models of different sizes."""
+    """Raise `RuntimeError` where models differ in size."""
     sizes = {name: row.probe[0] for name, row in rows.items()}
     if len(set(sizes.values())) > 1:
-        raise RuntimeError(f"The models should have as many numbers in their matrices, and have {sizes}.")
+        raise RuntimeError(f"The models should have equally many numbers in their matrices, but have {sizes}.")
 
 
 def table(rows: dict[str, side.Row], missing: list[str]) -> str:
-    """Steps and operations a second, and the latter over the peak of each one's own library."""
+    """Seconds per step and operations per second, and the latter over the peak of the candidate's own library."""
     lines = [["training step", "step s", "min … max s", "GFLOP/s", "own peak", "of its peak", "compile s", "MiB", ""]]
     for name, row in rows.items():
         lines.append(
@@ -133,40 +134,40 @@ def table(rows: dict[str, side.Row], missing: list[str]) -> str:
 
 
 def bars(rows: dict[str, side.Row]) -> dict[str, float]:
-    """C1 and C2, if there is something to compare with."""
+    """The ratios of bars C1 and C2, if x-transformers was timed."""
     if COMPILED not in rows:
         return {}
-    mine, theirs = rows[OURS], rows[COMPILED]
+    own, theirs = rows[OURS], rows[COMPILED]
     return {
-        "C1 efficiency over x-transformers' under torch.compile (bar 0.85)": mine.efficiency / theirs.efficiency,
-        "C2 speed over x-transformers' under torch.compile (bar 0.45)": mine.speed / theirs.speed,
-        "compilation of x-transformers over ours": theirs.compile_s / mine.compile_s,
+        "C1 efficiency over x-transformers' under torch.compile (bar 0.85)": own.efficiency / theirs.efficiency,
+        "C2 speed over x-transformers' under torch.compile (bar 0.45)": own.speed / theirs.speed,
+        "compilation of x-transformers over ours": theirs.compile_s / own.compile_s,
     }
 
 
 def main() -> None:
-    asked = side.arguments(__doc__)
-    if asked.candidate:
-        side.serve(candidate(asked.candidate))
+    options = side.arguments(__doc__)
+    if options.candidate:
+        side.serve(candidate(options.candidate))
         return
-    depth = QUICK if asked.quick else Size().depth
+    depth = QUICK if options.quick else Size().depth
     installed = peers.versions()
     absent = isinstance(installed, str)
     names = [OURS] if absent else [OURS, COMPILED, PLAIN]
     full = {f"{n} | {depth}": n for n in names}
     pythons = {long: peers.python() for long, n in full.items() if n != OURS}
     load = os.getloadavg()[0]
-    rows = {full[n]: row for n, row in side.compare("benchmarks.step", list(full), asked.rounds, pythons).items()}
+    rows = {full[n]: row for n, row in side.compare("benchmarks.step", list(full), options.rounds, pythons).items()}
     agree(rows)
     print(table(rows, [COMPILED, PLAIN] if absent else []))
     print(installed if absent else f"peers: {installed}")
     ratios = bars(rows)
     for bar, ratio in ratios.items():
         print(f"{bar:70s} {ratio:8.2f}")
-    print(side.caution(rows.values(), asked.quick, load))
+    print(side.caution(rows.values(), options.quick, load))
     kept = [row._asdict() | {"name": name} for name, row in rows.items()]
     size = Size(depth=depth)._asdict()
-    side.write(asked.json, {"peers": installed, "load before": load, "size": size, "rows": kept, "ratios": ratios})
+    side.write(options.json, {"peers": installed, "load before": load, "size": size, "rows": kept, "ratios": ratios})
 
 
 if __name__ == "__main__":

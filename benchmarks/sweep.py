@@ -1,4 +1,4 @@
-"""Many seeds at once: our arrangement of lanes against the same program in sequence, vmapped, padded, and as a loop.
+"""Many seeds at once: our arrangement of lanes against the same program in sequence, vmapped, padded, and in a loop.
 
     python -m benchmarks.sweep [--quick] [--rounds 5] [--json figures.json]
 
@@ -42,7 +42,7 @@ def cell(batch: int, buckets: int):
 def lanes_of(
     inside: str, devices: int, trials: int, batch: int, buckets: int, steps: int = STEPS, calls: int = 1
 ) -> side.Ready:
-    """So many trials in one arrangement; with `calls`, the same program of one trial called that often."""
+    """`trials` trials in one arrangement; with `calls`, the same program called that often for one trial each."""
     import jax
     import jax.numpy as jnp
 
@@ -68,7 +68,7 @@ def lanes_of(
 
 
 def loop() -> side.Ready:
-    """One trial after the published pattern: a compiled step per length, batches from NumPy."""
+    """One trial in the published manner: a compiled step per length, batches from NumPy."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -126,11 +126,11 @@ def candidate(name: str) -> side.Ready:
 
 
 def main() -> None:
-    asked = side.arguments(__doc__)
-    if asked.candidate:
-        side.serve(candidate(asked.candidate))
+    options = side.arguments(__doc__)
+    if options.candidate:
+        side.serve(candidate(options.candidate))
         return
-    rows = side.compare("benchmarks.sweep", CANDIDATES, asked.rounds)
+    rows = side.compare("benchmarks.sweep", CANDIDATES, options.rounds)
     print(side.table(rows, "S1 one program, in sequence", "trial-steps/s"))
     speed = {name: row.speed for name, row in rows.items()}
     ours, looped = rows["S2 ours, four buckets"], rows["S3 loop, exact lengths, host data"]
@@ -143,7 +143,7 @@ def main() -> None:
     }
     for bar, ratio in bars.items():
         print(f"{bar:42s} {ratio:6.2f}")
-    side.write(asked.json, {"rows": [r._asdict() for r in rows.values()], "ratios": bars})
+    side.write(options.json, {"rows": [r._asdict() for r in rows.values()], "ratios": bars})
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""What a batch costs: sampling each task, as a share of the training step that it feeds (bar: under 5 %).
+"""The cost of a batch: sampling each task, as a share of the training step that uses it (bar: under 5 %).
 
     python -m benchmarks.tasks [--quick] [--suite probes] [--rounds 5] [--json figures.json]
 
-A run of the laboratory by default, on each task and the lengths that it was published with: 64 sequences, two layers of
-width 64, an encoder, or a decoder where the task needs one. But all lengths are padded to the longest: one program to
-compile for a task, not four. One lane of the laboratory's own program trains; the other program draws batches as
-training does, and keeps what training reads of them. Both are compiled first, then timed in turn in one process. The
-step holds its own sampling. `--quick` is the suite of that name.
+The default run of the laboratory on each task, at its published lengths: 64 sequences, two layers of width 64, an
+encoder, or a decoder where the task needs one. Unlike in that run, all lengths are padded to the longest, so that each
+task needs one program, not four. One lane of the laboratory's training program is timed against a program that draws
+batches as training does and keeps what training reads of them. Both are compiled first, then timed in turn in one
+process. The step includes its own sampling. `--quick` runs the suite of that name.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from posenc.lab.train.lanes import Arrangement, stack
 from posenc.lab.train.training import ResolvedRun, program, resolve, size_at
 
 BAR = 0.05
-"""Sampling takes less than this share of a step."""
+"""Sampling must take less than this share of a step."""
 STEPS, BATCHES = 2, 64
-"""Training steps of a round, and batches: one batch would be too short for a clock."""
+"""Training steps of a round, and batches of a round: a single batch is too short to time."""
 
 
 class Cost(NamedTuple):
-    """One task: what draws its batches, and what trains on them."""
+    """One task: the timings of sampling its batches and of training on them."""
 
     sampling: side.Row
     step: side.Row
@@ -46,18 +46,18 @@ class Cost(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Sampling over the step, medians both."""
+        """The time of sampling over that of the step, both medians."""
         return self.step.speed / self.sampling.speed
 
     @property
     def most(self) -> float:
-        """The slowest round of batches over the fastest of steps: noise can only raise it."""
+        """The slowest round of batches over the fastest round of steps: noise can only raise it."""
         batch, step = self.sampling, self.step
         return max(batch.seconds) / batch.units / (min(step.seconds) / step.units)
 
     @property
     def marks(self) -> str:
-        """Why the share may not be quoted, or nothing."""
+        """Why the share may not be quoted, or an empty text."""
         return self.sampling.marks or self.step.marks
 
 
@@ -70,14 +70,14 @@ def cell(text: str, **settings: Any) -> ResolvedRun:
 
 
 def drawn(cell: ResolvedRun, seed: Array, n: Array) -> tuple[Inputs, Array, Array]:
-    """What training reads of the batch of step `n`, drawn as it does."""
+    """The parts of the batch of step `n` that training reads, drawn as training draws them."""
     size, _ = size_at(cell, Knobs(seed), n)
     batch = cell.task.sample(train_key(seed, n), size, batch=cell.run.batch, n_max=cell.run.length)
     return inputs(batch), batch.targets, batch.weight
 
 
 def measure(cell: ResolvedRun, rounds: int) -> Cost:
-    """Both programs of one task, in turn."""
+    """Both programs of one task, timed in turn."""
     how = Arrangement("map", 1)
     lane = stack([Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:]))], how)
     whole = program(cell, STEPS, 1, (cell.run.length,), how)
@@ -101,7 +101,7 @@ def measure(cell: ResolvedRun, rounds: int) -> Cost:
 
 
 def compiled(program: Callable, *args: Any) -> tuple[Any, float]:
-    """A program ready to run, and the seconds that this took."""
+    """A compiled program, and the seconds that compiling took."""
     began = time.perf_counter()
     return program.lower(*args).compile(), time.perf_counter() - began
 
@@ -111,7 +111,7 @@ def scratch(program: Any) -> int:
 
 
 def table(costs: list[Cost]) -> str:
-    """The dearest first."""
+    """The table, with the largest share first."""
     lines = [["task", "tokens", "batch ms", "step ms", "share %", "at most %", "compile s", ""]]
     for cost in sorted(costs, key=lambda c: -c.share):
         lines.append(
@@ -130,7 +130,7 @@ def table(costs: list[Cost]) -> str:
 
 
 def verdict(costs: list[Cost]) -> str:
-    """How many miss the bar, and which; and what can be said however the rounds varied."""
+    """How many tasks miss the bar, and which; and the largest share, which holds whatever the noise."""
     over = [cost.step.name for cost in costs if cost.share >= BAR]
     named = f"{len(over)} of {len(costs)} tasks take {BAR:.0%} of a step or more{': ' * bool(over)}{', '.join(over)}."
     worst = max(costs, key=lambda c: c.most)
@@ -138,21 +138,21 @@ def verdict(costs: list[Cost]) -> str:
 
 
 def main() -> None:
-    asked = side.arguments(__doc__, children=False, suite=("the tasks of this suite alone", tasks.suites()))
-    suite = asked.suite or ("quick" if asked.quick else None)
+    options = side.arguments(__doc__, children=False, suite=("only the tasks of this suite", tasks.suites()))
+    suite = options.suite or ("quick" if options.quick else None)
     load, costs = os.getloadavg()[0], []
     for name in tasks.suite(suite) if suite else tasks.names():
-        print(name, file=sys.stderr, flush=True)  # minutes pass until the table
-        costs.append(measure(cell(name), asked.rounds))
+        print(name, file=sys.stderr, flush=True)  # the table takes minutes
+        costs.append(measure(cell(name), options.rounds))
     print(table(costs))
     print(verdict(costs))
-    print(side.caution([row for cost in costs for row in (cost.sampling, cost.step)], asked.quick, load))
+    print(side.caution([row for cost in costs for row in (cost.sampling, cost.step)], options.quick, load))
     rows = [
         {"task": c.step.name, "tokens": c.tokens, "share": c.share, "most": c.most, "marks": c.marks} for c in costs
     ]
-    both = [{"sampling": c.sampling._asdict(), "step": c.step._asdict()} for c in costs]
-    kept = [row | more for row, more in zip(rows, both, strict=True)]
-    side.write(asked.json, {"load before": load, "bar": BAR, "rows": kept})
+    timings = [{"sampling": c.sampling._asdict(), "step": c.step._asdict()} for c in costs]
+    kept = [row | more for row, more in zip(rows, timings, strict=True)]
+    side.write(options.json, {"load before": load, "bar": BAR, "rows": kept})
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def test_rows_of_a_machine_that_changed_are_marked():
     assert row("a", (1.0,), peaks=(1.0, 1.14)).marks == "" and row("a", (1.0,), peaks=(1.16, 1.0)).marks == "drifted"
     assert row("a", (2.0,), units=6.0, peaks=(5.0, 7.0)).efficiency == 0.5
     assert "may not be quoted" in side.caution([row("a", (1.0, 1.6))], False, 2.0)
-    assert side.caution([row("a", (1.0,))], False, 2.0) == "" and "judges no bar" in side.caution([], True, 0.0)
+    assert side.caution([row("a", (1.0,))], False, 2.0) == "" and "do not judge the bars" in side.caution([], True, 0.0)
 
 
 def test_a_benchmark_takes_the_options_that_it_heeds(monkeypatch, capsys):
@@ -96,7 +96,7 @@ def test_a_benchmark_takes_the_options_that_it_heeds(monkeypatch, capsys):
     assert asked(rounds=7).rounds == 7 and asked("--quick", "--rounds", "9", rounds=7).rounds == 9
     assert asked("--candidate", "a").candidate == "a" and asked("--bars", bars="few").bars
     for words, why in (
-        (["--rounds", "0"], "a whole number from 1 on"),
+        (["--rounds", "0"], "must be a whole number from 1 up"),
         (["--candidate", "a"], "unrecognized arguments"),
     ):
         with pytest.raises(SystemExit):
@@ -188,7 +188,7 @@ def test_candidates_that_differ_where_they_should_agree_are_not_compared():
         against.agree(rows)
     against.agree(rows | {"x-transformers alibi": row("b", (1.0,), probe=(1.0, 2.0001))})
     against.agree({"posenc rope": row("a", (1.0,)), "jax.nn, no positions": row("b", (1.0,), probe=(5.0, 5.0))})
-    with pytest.raises(RuntimeError, match="as many numbers"):
+    with pytest.raises(RuntimeError, match="equally many numbers"):
         step.agree({step.OURS: row("a", (1.0,)), step.PLAIN: row("b", (1.0,), probe=(7.0,))})
 
 

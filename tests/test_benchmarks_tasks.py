@@ -77,7 +77,7 @@ def test_a_suite_is_measured_and_kept(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sys, "argv", ["tasks", "--quick"])
     benchmark.main()
     said = capsys.readouterr().out
-    assert f"0 of {len(tasks.suite('quick'))} tasks" in said and "--quick says judges no bar" in said
+    assert f"0 of {len(tasks.suite('quick'))} tasks" in said and "Figures of --quick do not judge the bars" in said
     monkeypatch.setattr(sys, "argv", ["tasks", "--suite", "nosuch"])
     with pytest.raises(SystemExit):
         benchmark.main()

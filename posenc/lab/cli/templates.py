@@ -67,7 +67,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from posenc.tasks import Layout, Sizes, Task
-from posenc.tasks.draw import index, integers, look
+from posenc.tasks.draw import gather, index, integers
 from posenc.tasks.layout import slots
 
 
@@ -87,7 +87,7 @@ class {cls}(Task, name="{name}"):
     ```
     """
 
-    layout = Layout.TAG  # the answer stands in empty slots after the input
+    layout = Layout.TAG  # the answer is written into empty slots after the input
     ability = ("alignment",)  # what the task needs of positions
     least = {{"k": 1, "symbols": 2}}  # the smallest value of each setting
     samples = ({{"k": 3}},)  # settings that `posenc check --samples` also checks
@@ -108,7 +108,7 @@ class {cls}(Task, name="{name}"):
         """Examples on the device, one for each entry of n. It runs under jit, so it loops over nothing."""
         x = integers(key, n.shape[0], n_max, self.symbols)
         i = index(x) + self.k
-        rotated = look(x, jnp.where(i < n[:, None], i, i - n[:, None]))
+        rotated = gather(x, jnp.where(i < n[:, None], i, i - n[:, None]))
         return slots(self, n, self.tokens(n_max), x, n, rotated, n)
 
     def answer(self, prompt):
