@@ -1,7 +1,7 @@
 """Probes of the absolute index: which token is at index k, and at which index a token is.
 
 Ours. All indices in question occur in training, and only the length grows; since the length varies, the distance from
-the end is no help. A bidirectional model without positions sees a bag of tokens and must fail both.
+the end does not help. A bidirectional model without positions sees a bag of tokens and must fail both.
 """
 
 from __future__ import annotations
