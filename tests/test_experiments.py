@@ -23,6 +23,7 @@ from posenc.lab.results.results import floors as floors_of
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.spec.presets import PRESETS
+from posenc.lab.spec.settings import texts
 from posenc.lab.store.schema import UnfinishedTrial
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.sweep import sweep
@@ -108,7 +109,7 @@ def _with(lines, cells):
 
 def trained(path, runs, folder):
     """Two steps of some runs at the smallest sizes."""
-    made = from_file(path, yes=True).changed([*SMALL, *SMALLEST[path.stem]])
+    made = from_file(path, yes=True).changed(texts([*SMALL, *SMALLEST[path.stem]], "--set"))
     made = replace(made, runs=made.runs[runs])
     with watching() as watch:
         assert sweep(made, folder, watch=watch) == 0
@@ -127,7 +128,7 @@ def test_an_experiment_trains_two_steps_and_its_figure_is_drawn(path, tmp_path):
 def test_invariance_is_measured_on_kept_models(tmp_path, monkeypatch):
     """RoPE does not notice where a text begins, untrained or trained; sinusoids do; all notice another token."""
     path = FOLDER / "invariance.py"
-    made = from_file(path).changed([*SMALL, *SMALLEST["invariance"]])
+    made = from_file(path).changed(texts([*SMALL, *SMALLEST["invariance"]], "--set"))
     made = replace(made, runs=tuple(r for r in made.runs if r.scheme in ("rope", "sinusoidal")))
     with watching() as watch:
         assert sweep(made, tmp_path / "runs", keep=True, watch=watch) == 0

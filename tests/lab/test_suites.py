@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from posenc.lab import tasks
-from posenc.lab.spec import experiment, settings
+from posenc.lab.spec import settings
 from posenc.lab.spec.experiment import NothingMatches, from_words, grid
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.spec.run import Plan, Run
@@ -106,7 +106,7 @@ def test_a_suite_in_the_place_of_one_task_is_refused():
     with pytest.raises(ValueError, match="suite:quick"):
         Run(task="suite:quick")
     with pytest.raises(ValueError, match="is several tasks"):
-        from_words(["task=copy"]).changed(["task=suite:quick"])
+        from_words(["task=copy"]).changed({"task": "suite:quick"})
 
 
 def test_axes_without_a_suite_need_no_jax():
@@ -121,7 +121,7 @@ assert "jax" not in sys.modules
 
 def test_values_of_other_settings_are_left_alone():
     assert settings.expanded("scheme", ["suite:quick"]) == ["suite:quick"]
-    assert experiment.settings(["task=suite:quick"])[0] == {"task": "suite:quick"}
+    assert settings.typed({"task": "suite:quick"})[0] == {"task": "suite:quick"}
 
 
 def test_suites_are_listed_with_their_tasks(capsys):

@@ -44,9 +44,10 @@ class TrainOptions:
 
 
 def _one(self: Any) -> int:
-    given = {n: getattr(self, n) for n in (*settings.fields(Run), *settings.fields(Plan))}
-    said = [f"{n}={value}" for n, value in given.items() if value is not None]
-    asked = experiment.from_words([], said, name=self.name, preset=self.preset, yes=self.yes)
+    names = (*settings.fields(Run), *settings.fields(Plan))
+    texts = {name: text for name in names if (text := getattr(self, name)) is not None}
+    source = " ".join([f"--preset {self.preset}"] * bool(self.preset) + [f"--{n} {text}" for n, text in texts.items()])
+    asked = experiment.from_texts({}, texts, name=self.name, source=source, preset=self.preset, yes=self.yes)
     tell_preset(asked)
     return carry_out(asked, self)
 
@@ -93,7 +94,8 @@ class Sweep(TrainOptions):
             raise ValueError(f"--preset fills what --grid leaves open, but {self.file!r} says all; leave it out.")
         if self.file:
             asked = from_file(committed.find(self.file) or self.file, yes=self.yes)
-            asked = asked.changed([*self.set, *([f"seeds={self.seeds}"] if self.seeds is not None else [])])
+            seeds = [] if self.seeds is None else [f"seeds={self.seeds}"]
+            asked = asked.changed(settings.texts([*self.set, *seeds], "--set"))
         else:
             said = {"name": self.name, "seeds": self.seeds, "preset": self.preset, "yes": self.yes}
             asked = experiment.from_words(self.grid, self.set, **said)

@@ -94,9 +94,9 @@ class Experiment:
             raise NothingMatches(f"No run has {' and '.join(texts)} at once; {len(self.runs)} were looked at.")
         return dataclasses.replace(self, runs=runs)
 
-    def changed(self, texts: Sequence[str]) -> Experiment:
-        """The same with settings of all runs or of the plan changed: `changed(["steps=200", "width=32"])`."""
-        run, plan = settings(texts)
+    def changed(self, texts: Mapping[str, str]) -> Experiment:
+        """The same with settings of all runs or of the plan changed: `changed({"steps": "200", "width": "32"})`."""
+        run, plan = words.typed(texts)
         if words.is_suite(run.get("task")):
             raise ValueError(f"task={run['task']} is several tasks, and these runs have theirs; sweep it by --grid.")
         runs = dict.fromkeys(dataclasses.replace(r, **run) for r in self.runs)
@@ -136,18 +136,6 @@ def _axis(name: str, values: Iterable[Any]) -> list[Any]:
     return listed
 
 
-def settings(texts: Sequence[str], option: str = "--set") -> tuple[dict[str, Any], dict[str, Any]]:
-    """What words such as `width=64 steps=200` say of `Run` and of `Plan`."""
-    found: dict[type, dict[str, Any]] = {Run: {}, Plan: {}}
-    for text in texts:
-        name, given = words.pair(text, option)
-        mine = found[words.owner(name)]
-        if name in mine:
-            raise ValueError(f"{option} gives {name} twice; give it once.")
-        mine[name] = words.value(name, given)
-    return found[Run], found[Plan]
-
-
 def starting(preset: str | None) -> tuple[Run, Plan]:
     """What holds where nothing else is said: as published under this name, or the usual run and plan."""
     if preset is None:
@@ -168,32 +156,54 @@ def from_words(
 ) -> Experiment:
     """The experiment that `--grid scheme=rope,alibi task=even_pairs --set width=64 --seeds 5 --name mine` asks for.
 
-    With a preset, what nothing is said of is as published; else the tasks of a suite are as that says.
+    The tasks of a suite are as the suite says, unless a preset is named.
     """
-    run, plan = settings([*sets, *([f"seeds={seeds}"] if seeds is not None else [])])
-    axes: dict[str, list[Any]] = {}
-    pairs = [words.pair(text, "--grid") for text in grids]
-    for key, given in pairs:
-        if key in axes or key in run or key in plan:
+    more = [] if seeds is None else [f"seeds={seeds}"]
+    axes, texts = words.texts(grids, "--grid"), words.texts([*sets, *more], "--set")
+    parts = (
+        ("--preset", [preset] * bool(preset)),
+        ("--grid", grids),
+        ("--set", sets),
+        ("--seeds", [seeds] * bool(seeds)),
+    )
+    source = " ".join(f"{option} {' '.join(given)}" for option, given in parts if given)
+    return from_texts(axes, texts, name=name, source=source, preset=preset, yes=yes)
+
+
+def from_texts(
+    axes: Mapping[str, str],
+    texts: Mapping[str, str],
+    *,
+    name: str | None = None,
+    source: str = "",
+    preset: str | None = None,
+    yes: bool = False,
+) -> Experiment:
+    """The experiment of every combination of the values in `axes`, with the settings in `texts` for all.
+
+    Each setting is a text by its name. What is open is as in the preset, or else as suites say of their tasks.
+    """
+    run, plan = words.typed(texts)
+    crossed: dict[str, list[Any]] = {}
+    for key, text in axes.items():
+        if key in texts:
             raise ValueError(f"{key} is given twice; give it once, by --grid or by --set.")
-        values = words.expanded(key, words.several(given, key))
+        values = words.expanded(key, words.several(text, key))
         if words.owner(key) is Run:
-            axes[key] = [words.value(key, v) for v in values]
+            crossed[key] = [words.value(key, v) for v in values]
         elif len(values) == 1 or isinstance(getattr(Plan(), key), tuple) or key == "sizes":
-            plan[key] = words.value(key, given)
+            plan[key] = words.value(key, text)
         else:
             raise ValueError(f"{key} is one for a whole plan, but --grid gives {len(values)}; sweep once for each.")
+    tasks = words.several(axes["task"], "task") if "task" in axes else []
     if words.is_suite(run.get("task")):
-        pairs.append(("task", run.pop("task")))
-        axes = {"task": words.expanded("task", words.several(pairs[-1][1], "task")), **axes}
-    suites = named(value for key, given in pairs if key == "task" for value in words.several(given, key))
+        tasks = words.several(run.pop("task"), "task")
+        crossed = {"task": words.expanded("task", tasks), **crossed}
+    suites = named(tasks)
     usual = Usual(*starting(preset), preset, suites)
-    planned = usual.planned(plan, axes.get("task", [run.get("task", usual.run.task)]))
-    check_many(math.prod(map(len, axes.values())) * len(planned.seeds) * len(planned.lr), yes)
-    runs = _crossed(usual, run, axes)
-    asked = [f"--preset {preset}"] * bool(preset) + [f"--grid {' '.join(grids)}"] * bool(grids)
-    asked += [f"--set {' '.join(sets)}"] * bool(sets)
-    source = " ".join(asked + [f"--seeds {seeds}"] * bool(seeds))
+    planned = usual.planned(plan, crossed.get("task", [run.get("task", usual.run.task)]))
+    check_many(math.prod(map(len, crossed.values())) * len(planned.seeds) * len(planned.lr), yes)
+    runs = _crossed(usual, run, crossed)
     about = {"preset": preset, "suites": tuple(suite.name for suite in suites)}
     return Experiment(name or suggested(runs), runs, planned, source, **about)
 

@@ -10,7 +10,7 @@ import dataclasses
 import difflib
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Union
 
 from posenc.lab.spec.run import Plan, Run
@@ -52,6 +52,17 @@ def pair(text: str, option: str) -> tuple[str, str]:
     if not equals or not name.strip().isidentifier():
         raise ValueError(f"{option} takes NAME=VALUE, such as width=64, not {text!r}.")
     return name.strip(), value.strip()
+
+
+def texts(words: Iterable[str], option: str) -> dict[str, str]:
+    """Name to text of what an option such as `--set` takes, each name once."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, text = pair(word, option)
+        if name in found:
+            raise ValueError(f"{option} gives {name} twice; give it once.")
+        found[name] = text
+    return found
 
 
 def several(text: str, name: str) -> list[str]:
@@ -111,6 +122,14 @@ def fields(cls: type) -> dict[str, Any]:
     """The settings of a dataclass and their types."""
     hints = typing.get_type_hints(cls)
     return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
+
+
+def typed(texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of `Run` and those of `Plan` among some texts by name."""
+    found: dict[type, dict[str, Any]] = {Run: {}, Plan: {}}
+    for name, text in texts.items():
+        found[owner(name)][name] = value(name, text)
+    return found[Run], found[Plan]
 
 
 def value(name: str, given: Any) -> Any:
