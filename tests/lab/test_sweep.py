@@ -297,6 +297,7 @@ def test_a_trial_is_named_by_everything_that_decides_its_result():
 
 
 def test_a_new_revision_is_a_new_trial(monkeypatch):
+    from posenc.lab.models.kinds import EncoderModel
     from posenc.lab.train.training import resolve
     from posenc.schemes.rope import RoPE
 
