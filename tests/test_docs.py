@@ -18,7 +18,7 @@ import pytest
 import posenc
 from posenc.catalog import summary
 from posenc.core import scheme
-from posenc.lab import tasks
+from posenc.lab import cli, tasks
 from posenc.lab.cli import listing
 from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
@@ -248,6 +248,11 @@ def test_the_hooks_of_the_page_are_those_of_the_code():
     named = re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in rows.splitlines() if row.startswith("| `")))
     drawn = re.findall(r"[a-z_]+", " ".join(line for line in TEXT["README.md"].splitlines() if "─►" in line))
     assert named == [word for word in drawn if hasattr(scheme.Scheme, word) and word != "scale"]
+
+
+def test_the_exit_codes_are_those_of_the_command_line():
+    rows = re.findall(r"^\| (\d+) \|", TEXT["docs/cluster.md"], re.MULTILINE)
+    assert [*map(int, rows)] == [cli.OK, cli.FAILED, cli.USAGE, cli.NOTHING, cli.DISK, cli.PREEMPTED, cli.STOPPED]
 
 
 def test_every_kind_that_list_takes_is_named():
