@@ -2,6 +2,8 @@
 
 import gc
 import os
+import platform
+from pathlib import Path
 
 import jax
 import pytest
@@ -21,6 +23,27 @@ LAB = tuple(f"tests/{name}" for name in ("lab/", "cli/", "models/", "show/", "ta
 """Where the laboratory is tested, for `-m "not lab"`."""
 
 
+KEPT_BYTES = 2**30
+HOME = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+
+
+def kept_programs():
+    """Where compiled programs are kept between sessions: apart for each machine, since they hold its instructions."""
+    return Path(HOME) / "posenc-tests" / f"{platform.node()}-{jax.__version__}"
+
+
+def pytest_configure(config):
+    """Once in a session, drop the programs unused for longest beyond a gigabyte."""
+    if hasattr(config, "workerinput"):
+        return
+    files = sorted(((f.stat().st_mtime, f) for f in kept_programs().rglob("*") if f.is_file()), reverse=True)
+    total = 0
+    for _, file in files:
+        total += file.stat().st_size
+        if total > KEPT_BYTES:
+            file.unlink(missing_ok=True)
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(config, items):
     for item in items:
@@ -31,12 +54,13 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def compiled_once(tmp_path_factory):
-    """Workers share what they compile, in a folder of this session: the user's own is neither read nor written."""
-    base = tmp_path_factory.getbasetemp()
-    os.environ["XDG_CACHE_HOME"] = str(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
-    device.cache().mkdir(mode=0o700, parents=True, exist_ok=True)
-    jax.config.update("jax_compilation_cache_dir", str(device.cache()))
+def compiled_once():
+    """Workers, processes that tests start, and later sessions share what they compile, in a folder of the tests: what
+    the user's own sweeps compiled is neither read nor written."""
+    os.environ["XDG_CACHE_HOME"] = str(kept_programs())
+    folder = device.cache()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 

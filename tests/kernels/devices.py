@@ -1,12 +1,14 @@
 """Every way to spread one attention over eight devices of this host, and how far it is from one device.
 
-`python -m tests.kernels.devices` prints one JSON object. A process has as many devices as it began with, and that of
+`python -m tests.kernels.devices [CASE ...]` prints one JSON object. A process has as many devices as it began with, and that of
 the other tests has two.
 """
 
 import inspect
 import json
+import sys
 import types
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import jax
@@ -222,10 +224,10 @@ def looks(mask: Any) -> int:
     return len(count)
 
 
-def report() -> dict[str, Any]:
-    """Everything, by the names of cases and faults."""
+def report(names: Collection[str]) -> dict[str, Any]:
+    """The cases of these names, and every fault."""
     cases = {}
-    for case in CASES:
+    for case in (case for case in CASES if case.name in names):
         ours, program = spread(case)
         cases[case.name] = {"apart": apart(ours, alone(case)), "gathers": program.count(" all-gather(")}
     faulty = Case("ring", "t5")
@@ -243,4 +245,4 @@ if __name__ == "__main__":
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_numpy_rank_promotion", "raise")
     kernels.block = lambda queries, keys: 4
-    print(json.dumps(report()))
+    print(json.dumps(report(sys.argv[1:] or [case.name for case in CASES])))

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab.models import inputs
+from posenc.lab.models.interface import Inputs, coordinate_inputs
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.sweep import plan
@@ -93,7 +93,7 @@ def test_a_scheme_of_words_is_told_the_tokens():
 
 
 def test_padding_is_no_token():
-    told = inputs.told(inputs.Inputs(jnp.array([[4, 7, 9]]), jnp.array([[True, True, False]])))
+    told = coordinate_inputs(Inputs(jnp.array([[4, 7, 9]]), jnp.array([[True, True, False]])))
     assert told["token"].tolist() == [[4, 7, 0]] and told["index"].tolist() == [0, 1, 2]
 
 
