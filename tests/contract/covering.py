@@ -14,7 +14,7 @@ import posenc
 from posenc.contract import DIMS
 from posenc.core.scheme import SCHEMES
 
-HOOKS = "check_positions carry scale embed locate query key value score normalize value_bias output lookup".split()
+HOOKS = "carry scale embed locate query key value score normalize value_bias output lookup".split()
 OWN = (
     "it_is_a_value",
     "its_text_names_it",
@@ -46,9 +46,9 @@ OWN = (
 def traits(scheme: Any) -> set[str]:
     """What the engine can treat a scheme by: what it reads, its hooks, limits, axes and parameters."""
     bound = posenc.bind(scheme, DIMS)
-    found = {f"reads {bound.reads}", f"{bound.axes} axes", f"stands {bound.precedence}"}
+    found = {f"reads {bound.reads}", f"{bound.axes} axes"}
     found |= {f"limit {name}" for name in bound.limits} | {hook for hook in HOOKS if bound.overrides(hook)}
-    found |= {name for name in ("contextual", "positional", "tied", "frozen") if getattr(bound, name)}
+    found |= {name for name in ("contextual", "positional") if getattr(bound, name)}
     made = jax.eval_shape(lambda key: posenc.init(bound, key, DIMS), jax.random.key(0))
     return found | {f"parameters of {part}" for part in ("layer", "heads") if made[part]}
 

@@ -1,7 +1,7 @@
 """Every way to spread one attention over eight devices of this host, and how far it is from one device.
 
-`python -m tests.kernels.devices [CASE ...]` prints one JSON object. A process has as many devices as it began with, and that of
-the other tests has two.
+`python -m tests.kernels.devices [CASE ...]` prints one JSON object. A process has as many devices as it began with, and
+that of the other tests has two.
 """
 
 import inspect

@@ -27,12 +27,10 @@ def report(tmp_path_factory, request):
     with (base / "devices.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not found.exists():
-            chosen = [
-                item
-                for item in request.session.items
-                if getattr(item, "originalname", "") == "test_many_devices_are_equal_to_one"
-            ]
-            run = [sys.executable, "-m", devices.__name__, *(item.callspec.params["case"].name for item in chosen)]
+            equal = test_many_devices_are_equal_to_one.__name__
+            chosen = [item for item in request.session.items if getattr(item, "originalname", "") == equal]
+            names = (item.callspec.params["case"].name for item in chosen)
+            run = [sys.executable, "-m", devices.__name__, *names]
             done = subprocess.run(run, capture_output=True, text=True, timeout=500)
             assert done.returncode == 0, done.stderr[-2000:]
             found.write_text(done.stdout)
