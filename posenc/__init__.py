@@ -1,6 +1,6 @@
 """posenc: positional encodings for Transformers, compared honestly and fast.
 
-The public surface, loaded when first asked for: importing posenc imports no jax.
+The public surface, loaded at its first use: importing posenc does not import jax.
 """
 
 from __future__ import annotations
@@ -44,14 +44,17 @@ _HOMES = {
     "naming": ("bind", "names", "parse", "spec"),
 }
 __all__ = sorted(name for public in _HOMES.values() for name in public)
+_MODULES = ("equinox", "huggingface", "linen", "models", "nnx", "sharding", "tasks")
 
 
 def __getattr__(name: str):
+    if name in _MODULES:
+        return importlib.import_module(f"posenc.{name}")
     for home, public in _HOMES.items():
         if name in public:
             return getattr(importlib.import_module(f"posenc.{home}"), name)
-    raise AttributeError(f"posenc has no {name!r}; it has {', '.join(__all__)}.")
+    raise AttributeError(f"posenc has no {name!r}; it has {', '.join((*__all__, *_MODULES))}.")
 
 
 def __dir__():
-    return [*__all__, "__version__"]
+    return [*__all__, *_MODULES, "__version__"]

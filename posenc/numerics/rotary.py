@@ -37,9 +37,9 @@ class Rotary(Protocol):
     def angular_frequencies(self, width: int) -> np.ndarray: ...
 
 
-def bind(scheme: Any, dims: Any) -> Any:
+def bind(self: Any, dims: Any) -> Any:
     """The hook `bind`: raises `ValueError` where a head of `dims.head` features cannot be cut into pairs."""
-    bound = filled(scheme, dims)
+    bound = filled(self, dims)
     frequencies_of(bound, dims.head)
     return bound
 

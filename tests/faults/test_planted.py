@@ -188,7 +188,7 @@ FAULTS = {
         "jnp.exp(jax.nn.log_sigmoid(s) + left), 1e-9)", "StickBreaking", "weights_are_zero_where_nothing_is_seen",
     ),
     "a text leaves out what was changed": Fault(
-        "posenc.naming:_tree", "said(scheme, scheme.name)", "grammar.Call(scheme.name, (), ())", "rope(base=3.0)",
+        "posenc.naming:_tree", "named(s, s.name)", "grammar.Call(s.name, (), ())", "rope(base=3.0)",
         "its_text_names_it",
     ),
     "parameters depend on how often they were made": Fault(
