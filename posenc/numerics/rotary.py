@@ -9,7 +9,8 @@
             return frequencies(width, self.base) / 2
 
         bind = rotary.bind
-        query = key = rotary.rotated
+        query = rotary.query
+    key = rotary.key
 
 `width` is the number of rotated features, `fraction` of the head. A setting `original` or `trained` that is left open
 is filled with the training length. Learned frequencies are the parameter "frequency".
@@ -44,9 +45,14 @@ def bind(self: Any, dims: Any) -> Any:
     return bound
 
 
-def rotated(scheme: Any, p: dict, x: Float[Array, "L d"], position: Num[Array, " L"]) -> tuple[Array, Array]:
-    """The hooks `query` and `key`: features rotated by position times frequency, and the position as info."""
-    return rotate(x, angles_of(scheme, p, x, position), scheme.layout), position
+def query(self: Any, p: dict, q: Float[Array, "L d"], info: Num[Array, " L"]) -> tuple[Array, Array]:
+    """The hook `query`: features rotated by position times frequency, and the position as info."""
+    return rotate(q, angles_of(self, p, q, info), self.layout), info
+
+
+def key(self: Any, p: dict, k: Float[Array, "L d"], info: Num[Array, " L"]) -> tuple[Array, Array]:
+    """The hook `key`, the same."""
+    return query(self, p, k, info)
 
 
 def angles_of(scheme: Rotary, p: dict, x: Float[Array, "L d"], position: Num[Array, " L"]) -> Float[Array, "L n"]:

@@ -70,7 +70,8 @@ class ByParts(Scheme, name="by_parts"):
         return scaling.by_parts(frequency, self.factor, span(*self.blend), span(*self.keep), kept)
 
     bind = rotary.bind
-    query = key = rotary.rotated
+    query = rotary.query
+    key = rotary.key
 
 
 class YaRN(Scheme, name="yarn"):
@@ -211,4 +212,5 @@ class Llama3(Scheme, name="llama3"):
         return scaling.llama3(frequencies(width, self.base), self.factor, low, high, self.original)
 
     bind = rotary.bind
-    query = key = rotary.rotated
+    query = rotary.query
+    key = rotary.key

@@ -52,4 +52,5 @@ class HoPE(Scheme, name="hope"):
         return np.where(2 * np.pi <= self.trained * frequency, frequency, 0.0)
 
     bind = rotary.bind
-    query = key = rotary.rotated
+    query = rotary.query
+    key = rotary.key

@@ -48,7 +48,8 @@ class PI(Scheme, name="pi"):
         return frequencies(width, self.base) / self.factor
 
     bind = rotary.bind
-    query = key = rotary.rotated
+    query = rotary.query
+    key = rotary.key
 
 
 class NTK(Scheme, name="ntk"):
@@ -89,7 +90,8 @@ class NTK(Scheme, name="ntk"):
         return scaling.ntk(frequencies(width, self.base), self.factor)
 
     bind = rotary.bind
-    query = key = rotary.rotated
+    query = rotary.query
+    key = rotary.key
 
 
 class DynamicNTK(Scheme, name="dynamic_ntk"):

@@ -82,4 +82,5 @@ class RoPE(Scheme, name="rope"):
         return np.where(np.arange(pairs) < kept, frequencies(width, self.base), 0.0)
 
     bind = rotary.bind
-    query = key = rotary.rotated
+    query = rotary.query
+    key = rotary.key
