@@ -58,5 +58,5 @@ def runs():
     base = Run(scheme="sinusoidal", model="decoder", width=64, depth=1, heads=1, hidden=128, batch=32, length=16)
     places = dataclasses.replace(base, shortest=4)
     pairs = dataclasses.replace(base, length=8, stem="conv(k=2)")
-    asked = [(base, COUNT), (places, BACK), (pairs, RECALL)]
-    return [run for each, task in asked for run in grid(each, task=[task], attention=SCORES)]
+    settings = [(base, COUNT), (places, BACK), (pairs, RECALL)]
+    return [run for each, task in settings for run in grid(each, task=[task], attention=SCORES)]

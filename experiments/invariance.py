@@ -87,8 +87,8 @@ def meter():
         place = jnp.arange(total) - shift
         real = jnp.broadcast_to((place >= 0) & (place < LENGTH), (ROWS, total))
         tokens = jnp.where(real, jnp.take(text, jnp.clip(place, 0, LENGTH - 1), axis=1), 0)
-        said = jax.nn.softmax(model(Inputs(tokens, real), jax.random.key(0)), -1)
-        return jax.lax.dynamic_slice_in_dim(said, shift, LENGTH, 1)
+        probabilities = jax.nn.softmax(model(Inputs(tokens, real), jax.random.key(0)), -1)
+        return jax.lax.dynamic_slice_in_dim(probabilities, shift, LENGTH, 1)
 
     def change(a, b):
         return float(0.5 * jnp.abs(a - b).sum(-1).mean())

@@ -62,7 +62,7 @@ TABLE = {
     "bucket_sort": (23.7, 30.1, 91.9, 38.8, 30.6, 25.9, 100, 100, 99.6, 99.6, 99.5),
 }
 # What the best constant or function of index and length gets, on average over sizes 41 to 500 by the trapezoid rule; a
-# nightly test estimates them anew.
+# nightly test estimates them again.
 FLOORS = dict.fromkeys(TABLE, 0.5) | {
     "modular_arithmetic": 0.2,
     "cycle_navigation": 0.2,

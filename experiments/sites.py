@@ -27,11 +27,11 @@ VALUES = "vo_rope(queries_and_keys=False)"
 SITES = ["nope", "sinusoidal", "rope", "sandwich(dim=16)", VALUES, "vo_rope"]
 BACK = "token_k_back(k=3)"
 
-OURS = "ours: what is found by its distance needs it in the scores"
+OURS = "ours: finding a token by its distance needs distances in the scores"
 published = [
     *(Order(BACK, "rope", other, OURS) for other in ("nope", "sinusoidal", VALUES)),
-    Order(BACK, "rope", "sandwich(dim=16)", "ours: a sum over heads of the same cosines tells neighbours apart less"),
-    Order("index_of_token(indices=8)", "sinusoidal", "rope", "ours: an index is told at the input alone"),
+    Order(BACK, "rope", "sandwich(dim=16)", "ours: a sum of the same cosines separates neighbours less"),
+    Order("index_of_token(indices=8)", "sinusoidal", "rope", "ours: only the input carries an index"),
 ]
 
 plan = Plan(steps=800, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 20, 24, 32))

@@ -95,8 +95,8 @@ def experiments():
         made, record = from_file(path, yes=True), record_of(path)
         counts = counted(findings(made.published, load(record) if record.is_file() else None))
         verdicts = [f"{n} {verdict}" for verdict, n in counts.items() if n]
-        told = ", ".join(verdicts) or "nothing published to compare with"
-        yield f"`{path.stem}`", made.header.claim, made.header.cost.rstrip("."), told
+        shown = ", ".join(verdicts) or "nothing published to compare with"
+        yield f"`{path.stem}`", made.header.claim, made.header.cost.rstrip("."), shown
 
 
 def last():

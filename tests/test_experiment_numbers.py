@@ -88,11 +88,11 @@ def test_the_token_that_decides_is_the_one_that_is_said(measured):
 
 def test_what_is_learned_in_part_loses_less_behind_fillers_than_what_is_learned_whole():
     result = header("invariance").result
-    told = re.search(r"(ALiBi and KERPLE).*?(0\.\d+)\s+and\s+(0\.\d+)\s+where\s+trained", result, re.DOTALL)
+    quotes = re.search(r"(ALiBi and KERPLE).*?(0\.\d+)\s+and\s+(0\.\d+)\s+where\s+trained", result, re.DOTALL)
     found = {cell.scheme: cell for cell in cells(load(FOLDER / "records" / "invariance.json"))}
     inside = {s: median(c.means(c.inside).values()) for s, c in found.items()}
     beyond = {s: median(c.means(c.beyond).values()) for s, c in found.items()}
-    assert [f"{inside[s]:.2f}" for s in ("alibi", "kerple")] == [*told.groups()[1:]]
+    assert [f"{inside[s]:.2f}" for s in ("alibi", "kerple")] == [*quotes.groups()[1:]]
     for part in ("alibi", "kerple"):
         for whole in ("sinusoidal", "learned"):
             assert inside[whole] > 0.99 and inside[part] - beyond[part] < inside[whole] - beyond[whole]
@@ -137,11 +137,11 @@ def test_the_cost_of_the_whole_table_is_what_a_dry_run_counts():
 def test_what_a_preset_leaves_out_is_said_where_the_whole_table_is():
     """A word for each thing left out, that stands in the preset and in the experiment."""
     words = ("nine", "median", "embedding", "if the memory", "dropout", "42")
-    said = header("ruoss").setting.lower()
+    setting = header("ruoss").setting.lower()
     for left in PRESETS["ruoss"].left_out:
-        assert any(word in left and word in said for word in words), left
+        assert any(word in left and word in setting for word in words), left
     sizes = from_file(FOLDER / "ruoss.py", yes=True).plan.sizes
-    assert (len(sizes), sizes[0], sizes[-1]) == (9, 41, 500) and "nine of the 460 sizes from 41 to 500" in said
+    assert (len(sizes), sizes[0], sizes[-1]) == (9, 41, 500) and "nine of the 460 sizes from 41 to 500" in setting
 
 
 class Recorded:
