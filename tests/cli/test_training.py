@@ -44,6 +44,7 @@ def test_run_takes_every_setting(posenc, swept):
     words = "--scheme alibi --task copy --steps 20 --seeds 5 --width 32 --lr 1e-3,3e-4 --weight-decay 0.1 --keep"
     said = posenc("run", *words.split(), "--lanes", "vmap", "--hidden", "None", "--sizes=4,8")
     assert said.code == 0, said.err
+    assert "20 steps for each trial; expected: roughly " in said.err
     (asked, folder, keep, lanes) = swept[0]
     assert asked.runs == (Run(scheme="alibi", task="copy", width=32),)
     assert asked.plan == Plan(steps=20, seeds=(0, 1, 2, 3, 4), lr=(1e-3, 3e-4), weight_decay=0.1, sizes=(4, 8))
@@ -144,6 +145,35 @@ def test_an_installation_without_experiments_says_so_instead_of_showing_nothing(
     assert said.code == 2 and "No experiment was found in" in said.err and not said.out
 
 
+@pytest.mark.parametrize(
+    "words", [["run", "--scheme", "mine:Mine"], ["sweep", "--grid", "scheme=rope,mine:Mine", "task=reverse_string"]]
+)
+def test_a_scheme_in_a_file_says_how_it_gets_a_name(posenc, words):
+    said = posenc(*words)
+    assert said.code == 2 and said.err.startswith("'mine:Mine' is a class in a file, but runs take names")
+    assert "`posenc new scheme NAME`" in said.err and said.err.endswith("write --scheme mine.\n") and not said.out
+
+
+def test_the_time_left_is_rough_until_trials_finished_with_their_evaluation(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("posenc.lab.cli.watch.time.monotonic", lambda: now[0])
+    watch = Watch()
+    watch.begin(2, 0, 2)
+    watch.group("a", 1)
+    now[0] = 20.0  # of compiling, which is in no step
+    watch.step("a", 10, 100, 1.0)
+    assert watch.left() == "", "one report gives no speed yet"
+    now[0] = 30.0
+    watch.step("a", 20, 100, 1.0)
+    assert watch.left() == "; roughly 3 min 10 s left, and then evaluation"  # 80 s of this run, 110 s of the next
+    now[0] = 150.0  # 110 s of steps, then 40 s of evaluation
+    watch.finished("a", "done", 150.0)
+    watch.group("b", 1)
+    now[0] = 200.0
+    watch.step("b", 20, 100, 1.0)
+    assert watch.left() == "; about 1 min 40 s left", "compiling and evaluation are in the 150 s of the first"
+
+
 def test_plain_progress_is_a_line_per_event_with_the_time_left(capsys, monkeypatch):
     now = [0.0]
     monkeypatch.setattr("posenc.lab.cli.watch.time.monotonic", lambda: now[0])
@@ -157,7 +187,7 @@ def test_plain_progress_is_a_line_per_event_with_the_time_left(capsys, monkeypat
     assert capsys.readouterr().err.splitlines() == [
         "12 trials, 4 of them done earlier; 2 runs to compile",
         "rope: 4 trials",
-        "rope: step 50 of 100, loss 0.25; about 36 s left",
+        "rope: step 50 of 100, loss 0.25; roughly 34 s left, and then evaluation",
         "rope: done after 20 s; 8 of 12 trials; about 20 s left",
     ]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import signal
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
@@ -27,23 +29,24 @@ from posenc.lab.store import disk
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """What all commands that train may be told."""
+    """The options that all training commands share."""
 
     name: Name = None
-    """Results go to runs/NAME, or below POSENC_RUNS; made from scheme and task unless given."""
+    """Results go to runs/NAME, or to NAME in the folder POSENC_RUNS. Default: a name made of scheme and task."""
     keep: Flag = False
-    """Keep the trained parameters, which `explain --trained` needs; trials done without are trained again."""
+    """Keep the trained parameters, as `evaluate` and `explain --trained` need; trials done without it train again."""
     lanes: Annotated[Literal["map", "vmap"] | None, arg(metavar="{map,vmap}", help_behavior_hint="")] = None
-    """How the trials of one program run side by side; chosen by the device unless given."""
+    """How the trials of one program run: one after another (map) or as one batch (vmap). Default: by device."""
     yes: Flag = False
     """Confirm a sweep of more than 100000 trials."""
     dry_run: Flag = False
-    """Say what would be trained and how long it would take; train and write nothing."""
+    """Print what would be trained and how long it would take; train and write nothing."""
     preset: Name = None
-    """A published setting, `posenc list presets`, for all that is not said beside it."""
+    """A published setting by name (`posenc list presets`); explicit options override it."""
 
 
 def _one(self: Any) -> int:
+    check_not_a_file([self.scheme])
     names = (*settings.fields(Run), *settings.fields(Plan))
     texts = {name: text for name in names if (text := getattr(self, name)) is not None}
     source = " ".join([f"--preset {self.preset}"] * bool(self.preset) + [f"--{n} {text}" for n, text in texts.items()])
@@ -52,7 +55,7 @@ def _one(self: Any) -> int:
     return carry_out(asked, self)
 
 
-_ONE = "Train one scheme on one task, once per seed and learning rate, and tabulate what came out."
+_ONE = "Train one scheme on one task, once per seed and learning rate, and print a table of the results."
 One = dataclasses.make_dataclass(
     "One",
     training(),
@@ -68,7 +71,7 @@ class Sweep(TrainOptions):
 
     posenc sweep experiments/first_look.py --only scheme=rope,alibi --set steps=200
 
-    posenc sweep --grid scheme=rope,alibi task=even_pairs,reverse_string --set width=64 --seeds 5 --name mine
+    posenc sweep --grid scheme=rope,alibi task=even_pairs,reverse_string --set width=64 --seeds 6 --name mine
     """
 
     file: Positional[File] = None
@@ -76,9 +79,9 @@ class Sweep(TrainOptions):
     grid: Settings = ()
     """Settings with several values each, NAME=A,B; every combination is a run."""
     set: Settings = ()
-    """Settings of all runs, or of the plan."""
+    """Settings of all runs, or of the plan, NAME=VALUE."""
     seeds: Text = None
-    """How many, or which: 5, or 0:5, or 3,5,7."""
+    """Their number, 6, or the seeds themselves: 0:6 or 3,5,7."""
     only: Settings = ()
     """Only the runs with these settings, NAME=A,B."""
     save: File = None
@@ -88,6 +91,7 @@ class Sweep(TrainOptions):
         for option, given in (("--name", self.name), ("--save", self.save)):
             if given == "":
                 raise ValueError(f"{option} is empty; give it a value, or leave it out.")
+        check_not_a_file(text for text in (*self.grid, *self.set) if text.startswith("scheme="))
         if bool(self.file) == bool(self.grid):
             raise ValueError("`posenc sweep` takes an experiment file or --grid NAME=A,B, one of the two.")
         if self.file and self.preset is not None:
@@ -135,7 +139,7 @@ def tell_preset(asked: Experiment) -> None:
         return
     preset = PRESETS[asked.preset]
     known, length = "; ".join(EVIDENCE[tag] for tag in preset.evidence), preset.run.length
-    print(f"{preset.source} ({known}). Not as there: {'; '.join(preset.left_out)}.", file=sys.stderr)
+    print(f"{preset.source} ({known}). Differences: {'; '.join(preset.left_out)}.", file=sys.stderr)
     moved = dict.fromkeys(f"{run.task} trains to {run.length}" for run in asked.runs if run.length != length)
     if moved and not asked.suites:  # a suite tells all its lengths
         print(clean(f"{', '.join(moved)}, not to the preset's {length}."), file=sys.stderr)
@@ -157,6 +161,17 @@ def tell_suites(asked: Experiment, stream: TextIO) -> None:
     lines = [f"{' and '.join(settings.SUITE + name for name in asked.suites)}: {shared}"]
     lines += [f"  {how}: {', '.join(tasks)}" for how, tasks in together.items()]
     print("\n".join(map(clean, lines)), file=stream)
+
+
+def check_not_a_file(texts: Iterable[str | None]) -> None:
+    """Raise `ValueError` for a scheme such as `mine:Mine`, which `posenc check` takes and training does not."""
+    for text in texts:
+        if found := re.search(r"(\w+):[A-Z]\w*", text or ""):
+            raise ValueError(
+                f"{found[0]!r} is a class in a file, but runs take names of installed schemes: put the file in a "
+                "package with the entry point that `posenc new scheme NAME` prints, run pip install -e on it, and "
+                f"write --scheme {found[1]}."
+            )
 
 
 def check_names(asked: Experiment) -> None:
@@ -182,6 +197,9 @@ def carry_out(asked: Experiment, how: TrainOptions) -> int:
         folder = disk.root() / disk.check_name(asked.name)
         if how.dry_run:
             return _tell(rehearse(asked, folder), folder)
+        expected = rehearse(asked, folder)
+        if expected["done"] < expected["trials"]:
+            print(clean(expectation(asked, expected)), file=sys.stderr)
         with watching() as watch:
             code = sweep(asked, folder, keep=how.keep, lanes=how.lanes, watch=watch)
     finally:
@@ -189,6 +207,15 @@ def carry_out(asked: Experiment, how: TrainOptions) -> int:
     if code in (OK, FAILED):
         tabulate(folder)
     return code
+
+
+def expectation(asked: Experiment, found: Mapping[str, Any]) -> str:
+    """The steps of each trial, and how long all will take, before anything is trained."""
+    steps, default = asked.plan.steps, " (the default; --steps changes it)" * (asked.plan.steps == Plan().steps)
+    return (
+        f"{steps} steps for each trial{default}; expected: roughly {lasting(found['seconds'])} with compiling and "
+        "evaluation, longer if other programs use this machine"
+    )
 
 
 def tabulate(folder: Path) -> None:
@@ -208,7 +235,7 @@ def save(asked: Experiment, path: Path) -> None:
     text = to_toml(asked).encode()
     if path.suffix != ".toml" or path.is_dir() or not path.parent.is_dir():
         raise ValueError(
-            f"--save {str(path)!r} is no file to write; give one that ends in .toml, in a folder that exists."
+            f"--save {str(path)!r} cannot be written; use a file name that ends in .toml, in an existing folder."
         )
     if path.exists() and path.read_bytes() != text:
         raise ValueError(f"--save {str(path)!r} exists and holds another experiment; give another name.")

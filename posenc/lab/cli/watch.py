@@ -1,6 +1,7 @@
-"""Progress of a sweep on stderr: a moving bar on a terminal, one line per event elsewhere; both say how long is left.
+"""Progress of a sweep on stderr: a moving bar on a terminal, one line per event elsewhere; both show the time left.
 
-What is left is reckoned from the trials finished since the start, those under way counted by their steps.
+The time left is measured. Finished trials count with all their seconds, compiling and evaluation included. Until the
+first ones finish, the speed of their steps is all that is known, and the estimate is marked as rough.
 """
 
 from __future__ import annotations
@@ -17,54 +18,76 @@ EVERY = 10.0
 
 
 class Watch:
-    """What a sweep tells of its progress; says one line per event."""
+    """Receives the events of a sweep and prints one line for each."""
 
     def __init__(self):
         self.total = self.before = self.finished_trials = 0
         self.sizes: dict[str, int] = {}
         self.parts: dict[str, float] = {}
+        self.begun: dict[str, float] = {}
+        self.first: dict[str, tuple[float, float]] = {}
+        """Group to the time and the part of its first report, after which its program is compiled."""
+        self.spent = 0.0
+        """Seconds of all finished groups."""
         self.started = self.spoken = time.monotonic()
 
     def begin(self, trials: int, done: int, programs: int) -> None:
-        """A sweep starts, `done` of its trials finished earlier, the rest in so many programs."""
+        """A sweep starts; `done` of its trials finished earlier, and `programs` runs are left to compile."""
         self.total, self.before, self.started = trials, done, time.monotonic()
         been = f", {done} of them done earlier" if done else ""
         self.note(f"{trials} trials{been}; {programs} run{'s' * (programs != 1)} to compile")
 
     def group(self, label: str, trials: int) -> None:
         """Some trials of one run start."""
-        self.sizes[label], self.parts[label] = trials, 0.0
+        self._start(label, trials)
         self.note(f"{label}: {trials} trial{'s' * (trials != 1)}")
 
     def step(self, label: str, steps: int, total: int, loss: float) -> None:
-        """Those trials have come so far."""
-        self.parts[label] = steps / max(total, 1)
+        """Trials of one run reached a step."""
+        self._reach(label, steps / max(total, 1))
         if time.monotonic() - self.spoken >= EVERY and steps < total:
             self.note(f"{label}: step {steps} of {total}, loss {loss:.3g}{self.left()}")
 
     def finished(self, label: str, outcome: str, seconds: float) -> None:
-        """Those trials are over: done, diverged, failed, ..."""
+        """Trials of one run ended: done, diverged, failed, ..."""
         self.finished_trials += self.sizes.pop(label, 0)
+        self.spent += time.monotonic() - self.begun.pop(label, time.monotonic())
+        self.first.pop(label, None)
         self.parts.pop(label, None)
         count = f"{self.before + self.finished_trials} of {self.total} trials"
         self.note(f"{label}: {outcome} after {lasting(seconds)}; {count}{self.left()}")
 
     def note(self, text: str) -> None:
-        """Anything else worth a line."""
+        """Print any other line."""
         self.spoken = time.monotonic()
         print(clean(text), file=sys.stderr, flush=True)
 
     def left(self) -> str:
-        """How long is left, as the end of a line; empty while nothing is known."""
-        passed = self.finished_trials + sum(self.sizes[k] * part for k, part in self.parts.items() if k in self.sizes)
-        rest = self.total - self.before - passed
-        if not passed or rest <= 0:
-            return ""
-        return f"; about {lasting((time.monotonic() - self.started) / passed * rest)} left"
+        """The time left, as the end of a line; empty until it is known or if nothing is left."""
+        now, waiting = time.monotonic(), self.total - self.before - self.finished_trials - sum(self.sizes.values())
+        if self.finished_trials:
+            each = self.spent / self.finished_trials
+            running = sum(max(n * each - (now - self.begun[k]), 0.0) for k, n in self.sizes.items())
+            seconds = running + each * waiting
+            return f"; about {lasting(seconds)} left" if self.sizes or waiting > 0 else ""
+        for label, (at, part) in self.first.items():
+            if self.parts[label] > part:
+                training = (1 - self.parts[label]) * (now - at) / (self.parts[label] - part)
+                whole = now - self.begun[label] + training
+                seconds = training + whole / self.sizes[label] * waiting
+                return f"; roughly {lasting(seconds)} left, and then evaluation"
+        return ""
+
+    def _start(self, label: str, trials: int) -> None:
+        self.sizes[label], self.parts[label], self.begun[label] = trials, 0.0, time.monotonic()
+
+    def _reach(self, label: str, part: float) -> None:
+        self.parts[label] = part
+        self.first.setdefault(label, (time.monotonic(), part))
 
 
 class Bar(Watch):
-    """The same as one moving bar, with a line for each group that is over."""
+    """One moving bar instead, with a line for each group of trials that ended."""
 
     def __init__(self, progress: Any):
         super().__init__()
@@ -75,11 +98,11 @@ class Bar(Watch):
         self.progress.update(self.task, total=trials, completed=done)
 
     def group(self, label, trials):
-        self.sizes[label], self.parts[label] = trials, 0.0
+        self._start(label, trials)
         self._move(f"{label}: compiling")
 
     def step(self, label, steps, total, loss):
-        self.parts[label] = steps / max(total, 1)
+        self._reach(label, steps / max(total, 1))
         self._move(f"{label}: step {steps} of {total}, loss {loss:.3g}{self.left()}")
 
     def finished(self, label, outcome, seconds):
@@ -99,7 +122,7 @@ class Bar(Watch):
 
 @contextlib.contextmanager
 def watching() -> Iterator[Watch]:
-    """The progress that suits where stderr goes."""
+    """A bar if stderr is a terminal, lines otherwise."""
     if not terminal(sys.stderr):
         yield Watch()
         return

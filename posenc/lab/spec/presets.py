@@ -16,6 +16,7 @@ from posenc.lab.spec.run import Plan, Run
 EVIDENCE = {
     "code": "read in the authors' code",
     "issue": "said by the authors in a public issue",
+    "run": "seen to learn in a run of ours",
     "memory": "from memory of the paper, so look before quoting",
 }
 
