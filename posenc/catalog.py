@@ -179,8 +179,8 @@ def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> str:
     both = shapes["layer"], shapes["heads"]
     made = lambda *both: blank(scheme, both, dims, 1, jnp.float32, jnp.int32)  # noqa: E731
     keys, place, carry = jax.eval_shape(made, *both)
-    told = [a.shape[1:] for a in jax.tree.leaves(keys.info)]
-    more = [["features of each key"] * (told != [a.shape for a in jax.tree.leaves(place)])]
+    stored = [a.shape[1:] for a in jax.tree.leaves(keys.info)]
+    more = [["features of each key"] * (stored != [a.shape for a in jax.tree.leaves(place)])]
     more += [["a carry"] * bool(jax.tree.leaves(carry))]
     kept = f"for each {'query' if each_head(scheme, shapes['heads']) else 'key'} head"
     added = " and ".join(word for words in more for word in words)
@@ -188,5 +188,5 @@ def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> str:
 
 
 def _proof(scheme: Scheme) -> dict[str, Any]:
-    """What the tests found of a scheme of ours when they were last recorded; empty for a stranger's."""
+    """What the tests found of one of our schemes when they were last recorded; empty for others."""
     return json.loads(RECORD.read_text(encoding="utf-8")).get(scheme.name, {}) if RECORD.exists() else {}

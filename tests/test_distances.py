@@ -188,7 +188,7 @@ def test_drawn_distances_serve_neither_a_cache_nor_two_sequences():
 
 @pytest.mark.parametrize("setting", ["both_sides=True", "version='as_released'"])
 def test_what_is_said_of_distances_is_refused_of_positions(setting):
-    with pytest.raises(ValueError, match="is said of distances; write over='distances'"):
+    with pytest.raises(ValueError, match="is a setting of distances; write over='distances'"):
         posenc.parse(f"alibi @ random_sorted({setting})")
 
 

@@ -1,4 +1,4 @@
-"""What every scheme must hold, ours or a stranger's: `posenc.check(scheme)` runs it and says what it found.
+"""The properties that every scheme must have: `posenc.check(scheme)` runs them and reports what it found.
 
 Each property is a function of a `Case` that returns an `Outcome`; a property is added by adding it to the table. Small
 sizes and float64: a property that holds does so to rounding, and one that fails does so by far.
@@ -74,7 +74,7 @@ def check(scheme: Any, dims: Dims | None = None, *, only: str | Iterable[str] | 
     `only` names properties, or the numbers of invariants ("G7"). The sizes may be changed by `dims`, which should stay
     small: work grows with them, and certainty does not. Tables have 64 rows at least, for as many tokens are run; both
     masks and grouped queries are tried whatever `dims` says of them. Coordinates are left aside. Raises `ValueError`
-    where the scheme does not fit the sizes, and for a window, which is no part of a scheme.
+    where the scheme does not fit the sizes, and for a window, which has no hooks.
 
     >>> import posenc
     >>> posenc.check(posenc.parse("rope"), only="the_future_is_unseen").ok
@@ -112,16 +112,16 @@ def examine(f: Callable[[Case], Outcome], case: Case) -> Outcome:
 def _chosen(only: str | Iterable[str] | None) -> list[tuple[Callable[[Case], Outcome], str]]:
     if only is None:
         return list(PROPERTIES.items())
-    asked = {only} if isinstance(only, str) else set(only)
+    requested = {only} if isinstance(only, str) else set(only)
     known = {f.__name__ for f in PROPERTIES} | set(PROPERTIES.values()) - {""}
-    if unknown := sorted(asked - known):
+    if unknown := sorted(requested - known):
         raise ValueError(f"No property is called {', '.join(unknown)}; choose from {', '.join(sorted(known))}.")
-    return [(f, tag) for f, tag in PROPERTIES.items() if {f.__name__, tag} & asked]
+    return [(f, tag) for f, tag in PROPERTIES.items() if {f.__name__, tag} & requested]
 
 
 def _shown(case: Case) -> str:
     """The scheme's text, or its class where it has none."""
     try:
-        return spec(case.asked)
+        return spec(case.unbound)
     except (AttributeError, TypeError):
-        return type(case.asked).__name__
+        return type(case.unbound).__name__

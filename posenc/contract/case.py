@@ -45,8 +45,8 @@ class Case:
     """A scheme, bound to sizes, with parameters at a generic point."""
 
     def __init__(self, scheme: Any, dims: Dims = DIMS):
-        self.asked, self.dims, self.options = normal_form(scheme).scheme, dims, _little()
-        self.scheme = bind(self.asked, dims)
+        self.unbound, self.dims, self.options = normal_form(scheme).scheme, dims, _little()
+        self.scheme = bind(self.unbound, dims)
         self.params = self.parameters(0)
         rng = np.random.default_rng(1)
         draw = lambda *shape: rng.normal(size=shape)  # noqa: E731
@@ -60,7 +60,7 @@ class Case:
     def bidirectional(self) -> Case:
         """The same scheme in a model that sees both ways."""
         d = self.dims
-        return Case(self.asked, Dims(d.width, d.heads, d.head, d.trained, d.longest, d.key_heads, False))
+        return Case(self.unbound, Dims(d.width, d.heads, d.head, d.trained, d.longest, d.key_heads, False))
 
     def parameters(self, seed: int) -> Any:
         """Parameters moved away from where they start, for zeros and ones hide what they multiply."""

@@ -38,8 +38,8 @@ def cached_decoding_takes_positions(case: Case) -> Outcome:
     """The same under positions that are given, in no order, with no segments and a cache larger than need be."""
     if why := case.scheme.limits.get("cache"):
         return absent(why)
-    if said := case.admits(UNORDERED):
-        return absent(said)
+    if why := case.admits(UNORDERED):
+        return absent(why)
     out = _decode(case, _stepper(case), SCHEDULES[2], UNORDERED, spare=3)
     return at_most(error(out, _whole(case, SCHEDULES[2], UNORDERED)), 1e-11)
 
@@ -60,12 +60,12 @@ def _empty(case: Case, batch: int, capacity: int) -> Cache:
     return Cache.empty(case.scheme, case.params, case.dims, batch=batch, capacity=capacity, dtype=jnp.float64)
 
 
-def _whole(case: Case, schedule: tuple[int, ...], told: Any = None) -> np.ndarray:
-    """What the full forward gives each token: of the whole text, or, where a scheme is told anew when more tokens come,
+def _whole(case: Case, schedule: tuple[int, ...], positions: Any = None) -> np.ndarray:
+    """What the full forward gives each token: of the whole text, or, where keys are re-encoded as the text grows,
     of the text up to the end of each chunk."""
     if "reencoded" not in case.scheme.limits:
         schedule = (LENGTH,)
-    rows, out, start = ((COUNTED, SEGMENTS) if told is None else (told[None], SEGMENTS[:1])), [], 0
+    rows, out, start = ((COUNTED, SEGMENTS) if positions is None else (positions[None], SEGMENTS[:1])), [], 0
     for size in schedule:
         part = slice(start, start := start + size)
         until = [(p, np.where(np.arange(LENGTH) < start, s, 0)) for p, s in zip(*rows, strict=True)]
@@ -76,23 +76,23 @@ def _whole(case: Case, schedule: tuple[int, ...], told: Any = None) -> np.ndarra
 def _stepper(case: Case) -> Any:
     """One chunk: the input is given its positions, `places`; attention is given them, or finds its own."""
 
-    def step(p, a, places, told, segments, cache):
+    def step(p, a, places, positions, segments, cache):
         y = embed(case.scheme, p, a.x, positions=places, segments=segments)
         q, k, v = case.project(y, a)
-        return attend(case.scheme, p, q, k, v, x=y, positions=told, segments=segments, cache=cache)
+        return attend(case.scheme, p, q, k, v, x=y, positions=positions, segments=segments, cache=cache)
 
     return case.jit(step)
 
 
-def _decode(case: Case, step: Any, schedule: tuple[int, ...], told: Any = None, spare: int = 0) -> np.ndarray:
+def _decode(case: Case, step: Any, schedule: tuple[int, ...], positions: Any = None, spare: int = 0) -> np.ndarray:
     """The outputs of all steps, one after another."""
-    places = COUNTED if told is None else told[None]
+    places = COUNTED if positions is None else positions[None]
     tokens = jax.tree.map(lambda a: np.stack([a] * len(places)), case.inputs)
     cache, out, start = _empty(case, len(places), LENGTH + spare), [], 0
     for size in schedule:
         part = slice(start, start := start + size)
         here = case.positions(places[:, part])
-        about = (None, SEGMENTS[:, part]) if told is None else (here, None)
+        about = (None, SEGMENTS[:, part]) if positions is None else (here, None)
         o, cache = step(case.params, jax.tree.map(lambda b, part=part: b[:, part], tokens), here, *about, cache)
         out.append(np.asarray(o))
     return np.concatenate(out, 1)

@@ -48,10 +48,10 @@ def documents_do_not_leak(case: Case) -> Outcome:
     """A changed document changes no other, and gradients of one do not reach another: exactly."""
     out, most = case.given(segments=DOCUMENTS), 0.0
     for document in (1, 2, 3):
-        mine = DOCUMENTS == document
-        changed = case.given(put(case.inputs, mine, 7.0), segments=DOCUMENTS)
-        most = max(most, largest((changed - out)[~mine]))
-        most = max(most, largest(rows(case.pull(_only(case, mine), segments=DOCUMENTS)[1], ~mine)))
+        chosen = DOCUMENTS == document
+        changed = case.given(put(case.inputs, chosen, 7.0), segments=DOCUMENTS)
+        most = max(most, largest((changed - out)[~chosen]))
+        most = max(most, largest(rows(case.pull(_only(case, chosen), segments=DOCUMENTS)[1], ~chosen)))
     return at_most(most, 0.0)
 
 
@@ -124,7 +124,7 @@ def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
 
 def _alone(case: Case, places: np.ndarray) -> np.ndarray:
     """The outputs of these tokens with nothing before them: followed by others, so that one program serves all, unless
-    what comes after counts, as it does to a scheme that has no cache for that reason, or is told anew."""
+    what comes after counts, as it does to a scheme that has no cache for that reason, or re-encodes its keys."""
     if case.scheme.limits.keys() & {"cache", "reencoded"}:
         return case.plain(rows(case.inputs, places))
     return case.plain(_front(case.inputs, places))[: len(places)]
@@ -136,5 +136,5 @@ def _front(a: CaseInputs, places: np.ndarray) -> CaseInputs:
     return jax.tree.map(lambda b: np.concatenate([b[places], 2 * b[rest] + 1]), a)
 
 
-def _only(case: Case, mine: np.ndarray) -> np.ndarray:
-    return np.where(mine[:, None, None], case.weight, 0)
+def _only(case: Case, chosen: np.ndarray) -> np.ndarray:
+    return np.where(chosen[:, None, None], case.weight, 0)

@@ -18,8 +18,8 @@ REACHES = (5, 97, 4999)
 
 def without_positions_order_is_unseen(case: Case) -> Outcome:
     """Under equal positions and no causal mask, permuting the tokens permutes the outputs."""
-    if said := _set_blind(case.scheme):
-        return absent(said)
+    if why := _set_blind(case.scheme):
+        return absent(why)
     case = case.bidirectional
     same = np.full(LENGTH, 3)
     shuffled = jax.tree.map(lambda a: a[PERMUTATION], case.inputs)
@@ -29,7 +29,7 @@ def without_positions_order_is_unseen(case: Case) -> Outcome:
 
 def with_positions_order_is_seen(case: Case) -> Outcome:
     """Under distinct positions permuting the tokens does not merely permute the outputs: no vacuous encoding."""
-    causal = "bidirectional" in case.asked.limits
+    causal = "bidirectional" in case.unbound.limits
     mask = "causal" if causal else "full"
     if not _positional(case.scheme):
         return absent("nothing in it reads a position")
@@ -44,13 +44,13 @@ def with_positions_order_is_seen(case: Case) -> Outcome:
             return Outcome(True, seen)
     if not isinstance(case.scheme, Chain) and case.scheme != bind(type(case.scheme)(), case.dims):
         return absent("under these settings positions change nothing")
-    return Outcome(False, reason="positions change nothing, though it has hooks that are told of them")
+    return Outcome(False, reason="positions change nothing, though it has hooks that receive them")
 
 
 def tokens_and_positions_permute_together(case: Case) -> Outcome:
     """Without a causal mask, permuting tokens and their positions alike permutes the outputs."""
-    if said := _set_blind(case.scheme):
-        return absent(said)
+    if why := _set_blind(case.scheme):
+        return absent(why)
     case = case.bidirectional
     far = 5 * case.index
     shuffled = jax.tree.map(lambda a: a[PERMUTATION], case.inputs)
@@ -61,8 +61,8 @@ def tokens_and_positions_permute_together(case: Case) -> Outcome:
 def tokens_stay_where_positions_say(case: Case) -> Outcome:
     """Positions of any order, repeated ones among them, leave the mask alone: no future through positions."""
     places = np.array([7, 3, 3, 11, 0, 5, 5, 2, 9, 1, 4, 8])
-    if said := case.admits(places):
-        return absent(said)
+    if why := case.admits(places):
+        return absent(why)
     out, token = case.given(positions=places), 6
     changed = case.given(put(case.inputs, slice(token, None), 3.0), positions=places)
     apart = largest(changed[:token] - out[:token])

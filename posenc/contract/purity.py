@@ -48,7 +48,7 @@ def implied_positions_are_the_index(case: Case) -> Outcome:
 
 def no_state_is_kept(case: Case) -> Outcome:
     """A length gives the same program before a longer one and after; a short output begins a long one, unless the
-    scheme has no cache or is told anew: then keys may change as the text grows."""
+    scheme has no cache or re-encodes its keys: then these may change as the text grows."""
     first, _, after = (_program(case, n) for n in (SHORT, LONG, SHORT))
     if after != first:
         return Outcome(False, reason=f"after length {LONG} another program was traced at length {SHORT}")
@@ -59,12 +59,12 @@ def no_state_is_kept(case: Case) -> Outcome:
 
 
 def _program(case: Case, length: int) -> tuple[str, list[bytes]]:
-    """The program of so many tokens."""
+    """The program of a number of tokens."""
     return _traced(lambda p, a: case.layer(p, a), case.params, case.take(length))
 
 
 def _traced(f: Callable, *args: Any) -> tuple[str, list[bytes]]:
-    """A program and the constants in it, traced anew."""
+    """A program and the constants in it, traced again."""
     traced = jax.make_jaxpr(f)(*args)
     return re.sub(r"0x[0-9a-f]+", "", str(traced)), [np.asarray(c).tobytes() for c in traced.consts]
 
@@ -150,7 +150,7 @@ def its_text_names_it(case: Case) -> Outcome:
     """parse(spec(scheme)) == scheme, before its open settings are filled and after."""
     if not all(getattr(s, "name", None) in SCHEMES.names() for s in parts(case.scheme)):
         return absent("it is not registered under a name")
-    for scheme in (case.asked, case.scheme):
+    for scheme in (case.unbound, case.scheme):
         if parse(spec(scheme)) != scheme:
             return Outcome(False, reason=f"{spec(scheme)!r} names another scheme")
     return Outcome(True, reason=spec(case.scheme))

@@ -110,14 +110,14 @@ def grouped_queries_equal_repeated_keys(case: Case) -> Outcome:
     """Query heads that share a key head = that key head repeated for each."""
     heads = case.dims.heads
     groups = next((n for n in range(heads // 2, 1, -1) if heads % n == 0), 1)
-    mine = np.array([h * groups // heads for h in range(heads)])
+    group = np.array([h * groups // heads for h in range(heads)])
 
     @case.jit
     def both(p, a):
         y = embed(case.scheme, p, a.x)
         q, k, v = case.project(y, a)
         few = attend(case.scheme, p, q, k[:, :groups], v[:, :groups], x=y)
-        return few, attend(case.scheme, p, q, k[:, mine], v[:, mine], x=y)
+        return few, attend(case.scheme, p, q, k[:, group], v[:, group], x=y)
 
     return at_most(error(*both(case.params, case.inputs)), 1e-11)
 

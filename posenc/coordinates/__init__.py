@@ -29,7 +29,7 @@ def place(scheme: Any, key: PRNGKeyArray, given: Given, *, layer: int | Array = 
     `given` has `index`, `[L]` or `[batch, L]`, and the true `length`, `[]` or `[batch]`, beside what the task offers.
     Real tokens come first, padding after them. Returns an array like `index`, or what stands for one where distances
     are drawn, and for a sum a tuple of one for each part. Each part draws with a key of its own, folded by its place in
-    the sum and, where it draws anew in each layer, by the layer. A part without coordinates gets the index. Raises
+    the sum and, where each layer has a draw of its own, by the layer. A part without coordinates gets the index. Raises
     `ValueError` where `given` does not serve, and `TypeError` for numbers of a wrong kind, a list of schemes or what is
     no scheme.
     """

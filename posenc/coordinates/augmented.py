@@ -51,8 +51,8 @@ class Augment(Coordinates, name="augment"):
             raise ValueError(f"delta is what neighbours are apart, and is {self.delta}; it is above 0.")
 
     def __call__(self, key, given, train):
-        told = [offered(given, name) for name in self.which] or [given["index"]]
-        return sequences(self.each, lambda *args: self._one(train, *args), key, given, *told)
+        numbers = [offered(given, name) for name in self.which] or [given["index"]]
+        return sequences(self.each, lambda *args: self._one(train, *args), key, given, *numbers)
 
     def _one(self, train: bool, key, length, *axes: Array) -> Float[Array, "L ..."]:
         p = self.delta * jnp.stack(axes, -1).astype(jnp.float32)

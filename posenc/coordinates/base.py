@@ -84,21 +84,21 @@ def check_given(given: Given) -> None:
 
 
 def offered(given: Given, name: str, whole: bool = False) -> Array:
-    """What the task gives under a name, `[L]` or `[batch, L]`: a number for each token, a `whole` one where asked."""
+    """What the task gives under a name, `[L]` or `[batch, L]`: a number for each token, with `whole` a whole number."""
     if name not in given:
         others = ", ".join(repr(n) for n in given if n not in ("index", "length")) or "none"
         raise ValueError(f"The task offers no coordinates called {name!r}; it offers {others}.")
-    told, index, length = (_array(given[n]) for n in (name, "index", "length"))
-    told = told.astype(np.int32) if told.dtype == bool else told
-    batch = index.shape[:-1] or length.shape or told.shape[:-1]
-    if told.shape not in (index.shape[-1:], (*batch, index.shape[-1])) or told.ndim > 2:
+    numbers, index, length = (_array(given[n]) for n in (name, "index", "length"))
+    numbers = numbers.astype(np.int32) if numbers.dtype == bool else numbers
+    batch = index.shape[:-1] or length.shape or numbers.shape[:-1]
+    if numbers.shape not in (index.shape[-1:], (*batch, index.shape[-1])) or numbers.ndim > 2:
         raise ValueError(
-            f"{name!r} has the shape {told.shape}; with an index {index.shape} and a length {length.shape} it is"
+            f"{name!r} has the shape {numbers.shape}; with an index {index.shape} and a length {length.shape} it is"
             f" {index.shape[-1:]} or {(*batch, index.shape[-1])}, a number for each token."
         )
-    if whole and not jnp.issubdtype(told.dtype, jnp.integer):
-        raise TypeError(f"{name!r} is {told.dtype}; it holds whole numbers here.")
-    return told
+    if whole and not jnp.issubdtype(numbers.dtype, jnp.integer):
+        raise TypeError(f"{name!r} is {numbers.dtype}; it holds whole numbers here.")
+    return numbers
 
 
 def _array(a: Any) -> Array | np.ndarray:
@@ -108,14 +108,14 @@ def _array(a: Any) -> Array | np.ndarray:
 def sequences(each: str, draw: Callable[..., PyTree], key: PRNGKeyArray, given: Given, *tokens: Array) -> PyTree:
     """`draw(key, length, *tokens)` of every sequence: one draw for the whole batch, or one for each example.
 
-    What is told of tokens is `[L, ...]` for all sequences alike, or has a batch axis before.
+    `tokens` are `[L, ...]` for all sequences alike, or have a batch axis before.
     """
-    length, told = jnp.asarray(given["length"]), tuple(jnp.asarray(a) for a in tokens)
-    rows = {a.shape[0] for a in told if a.ndim == 2} | {n for n in length.shape}
+    length, numbers = jnp.asarray(given["length"]), tuple(jnp.asarray(a) for a in tokens)
+    rows = {a.shape[0] for a in numbers if a.ndim == 2} | {n for n in length.shape}
     if not rows:
-        return draw(key, length, *told)
+        return draw(key, length, *numbers)
     many = [jnp.broadcast_to(length, (max(rows),))]
-    many += [jnp.broadcast_to(a, (max(rows), a.shape[-1])) for a in told]
+    many += [jnp.broadcast_to(a, (max(rows), a.shape[-1])) for a in numbers]
     if each == "batch":
         return jax.vmap(draw, (None, *(0 for _ in many)))(key, *many)
     return jax.vmap(draw)(jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(max(rows))), *many)

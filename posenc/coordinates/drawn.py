@@ -27,7 +27,7 @@ class RandomSorted(Coordinates, name="random_sorted"):
     "as_released" is that of their code for both directions, whose table of `limit` rows is read at key - query +
     `limit` and so, by JAX's clamping, at its last row for the token itself and for every later key: those share the
     distance 1 - `limit`, and a key d before the query has the distance d - `limit`. Published numbers come from that
-    code, with a new draw for each layer where attention is told (rope, alibi, relative), and one for the batch always:
+    code, with a new draw for each layer where attention reads it (rope, alibi, relative), and one for the batch always:
 
         alibi(form='half') @ random_sorted(2048, 'layer', over='distances')
         transformer_xl(form='scored') @ random_sorted(2048, 'layer', over='distances', version='as_released')
@@ -56,7 +56,7 @@ class RandomSorted(Coordinates, name="random_sorted"):
             raise ValueError(f"random_sorted draws below limit, which is {self.limit}; it is at least 1.")
         if self.over == "positions" and (self.both_sides or self.version == "as_released"):
             given = "both_sides=True" if self.both_sides else "version='as_released'"
-            raise ValueError(f"{given} is said of distances; write over='distances' beside it, or leave it out.")
+            raise ValueError(f"{given} is a setting of distances; write over='distances' beside it, or leave it out.")
 
     def __call__(self, key, given, train):
         index = given["index"]
@@ -141,7 +141,7 @@ class RandomFloat(Coordinates, name="random_float"):
 
 
 class Offset(Coordinates, name="offset"):
-    """The index plus a random shift of at most `limit` (SHAPE; Kiyono et al., 2021, §3), drawn anew each time.
+    """The index plus a random shift of at most `limit` (SHAPE; Kiyono et al., 2021, §3), drawn again each time.
 
     The authors evaluate at a shift of `limit` + 1, one more than the largest drawn; so do we, unless `evaluate` says 0.
 

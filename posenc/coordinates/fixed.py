@@ -103,8 +103,8 @@ class Told(Coordinates, name="given"):
         _check_shift("given", self.shift)
 
     def __call__(self, key, given, train):
-        told = offered(given, self.which, self.shift > 0)
-        return _shifted(self, key, given, told) if train and self.shift else told
+        numbers = offered(given, self.which, self.shift > 0)
+        return _shifted(self, key, given, numbers) if train and self.shift else numbers
 
     def largest(self, given, train):
         return _farthest(self, offered(given, self.which), train)
@@ -126,10 +126,10 @@ class Axes(Coordinates, name="axes"):
         _check_shift("axes", self.shift)
 
     def __call__(self, key, given, train):
-        told = self._offered(given)
+        numbers = self._offered(given)
         if train and self.shift:
-            told = [_shifted(self, jax.random.fold_in(key, n), given, a) for n, a in enumerate(told)]
-        return jnp.stack(jnp.broadcast_arrays(*told), -1)
+            numbers = [_shifted(self, jax.random.fold_in(key, n), given, a) for n, a in enumerate(numbers)]
+        return jnp.stack(jnp.broadcast_arrays(*numbers), -1)
 
     def largest(self, given, train):
         return np.stack(np.broadcast_arrays(*(_farthest(self, a, train) for a in self._offered(given))), -1)
@@ -192,14 +192,14 @@ def _check_shift(name: str, shift: int) -> None:
         raise ValueError(f"{name} shifts by at most shift, which is {shift}; it is at least 0.")
 
 
-def _shifted(coordinates, key, given, told):
+def _shifted(coordinates, key, given, numbers):
     """All that is not 0, moved on by one draw."""
-    draw = lambda key, length, told: jnp.where(  # noqa: E731
-        told > 0, told + jax.random.randint(key, (), 0, coordinates.shift + 1, told.dtype), told
+    draw = lambda key, length, numbers: jnp.where(  # noqa: E731
+        numbers > 0, numbers + jax.random.randint(key, (), 0, coordinates.shift + 1, numbers.dtype), numbers
     )
-    return sequences(coordinates.each, draw, key, given, told)
+    return sequences(coordinates.each, draw, key, given, numbers)
 
 
-def _farthest(coordinates, told, train):
+def _farthest(coordinates, numbers, train):
     """The same under the largest draw."""
-    return np.where(told > 0, told + train * coordinates.shift, told)
+    return np.where(numbers > 0, numbers + train * coordinates.shift, numbers)

@@ -1,7 +1,7 @@
 """Distances that no positions have: a number for each gap between tokens, where it is distances that are drawn.
 
 Positions p give the distance p_i - p_j. Sorted random *distances* (Ruoss et al., 2023, §3) depend on the gap i - j
-alone and are no difference of positions, so they are passed in the place of positions, and looked up by index.
+alone and are not differences of positions, so they are passed instead of positions, and looked up by index.
 """
 
 from __future__ import annotations

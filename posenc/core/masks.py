@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Int
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """Which neighbours a query sees beside itself: `left` before it, `right` after it; `None` is no bound."""
+    """Which neighbours a query sees beside itself: `left` before it, `right` after it; `None` is unbounded."""
 
     left: int | None = None
     right: int | None = None
@@ -32,7 +32,7 @@ class Window:
 
     @property
     def causal(self) -> bool:
-        """Whether nothing after the query is seen."""
+        """Whether queries see nothing after them."""
         return self.right == 0
 
 
@@ -66,18 +66,18 @@ def sees(
 ) -> Bool[Array, "Q K"]:
     """Where query `i` may look at key `j`: inside the window, in the same document, and that no padding."""
     ahead = ki[None, :] - qi[:, None]
-    seen = jnp.ones(ahead.shape, bool)
+    visible = jnp.ones(ahead.shape, bool)
     if window.left is not None:
-        seen &= ahead >= -window.left
+        visible &= ahead >= -window.left
     if window.right is not None:
-        seen &= ahead <= window.right
+        visible &= ahead <= window.right
     if ks is not None:
-        seen &= (qs[:, None] == ks[None, :]) & (ks > 0)[None, :]
-    return seen
+        visible &= (qs[:, None] == ks[None, :]) & (ks > 0)[None, :]
+    return visible
 
 
 def documents(segment: Int[Any, "*batch L"]) -> Int[Any, "*batch L"]:
-    """The document of each token: the last segment at or before it that is no padding, for padding ends no document.
+    """The document of each token, carried forward through padding.
 
     NumPy's stay NumPy's, so that the host can check with what attention computes.
     """

@@ -1,7 +1,7 @@
 """What a positional scheme is: pure functions, one for each place where position can enter attention.
 
-Hooks are written for one sequence and one head, are the identity until overridden (so the base class is NoPE), and are
-`jax.vmap`ped over batch and heads by whoever calls them (`posenc.attention.attend`, and nobody else).
+Hooks are written for one sequence and one head, and are the identity until overridden (so the base class is NoPE).
+Attention alone calls them, under `jax.vmap` over batch and heads.
 
     x ─ embed ─► q, k, v ─ locate ─► query, key, value ─► q·kᵀ · scale ─ score ─ normalize ─► a
     a ─► a·v + value_bias ─ output ─►
@@ -94,14 +94,14 @@ class Dims:
 
 
 class At(NamedTuple):
-    """What is known of each token of one sequence, before any scheme speaks."""
+    """The metadata of each token of one sequence, before any hook."""
 
     position: PyTree[Num[Array, " L"]]
-    """What the scheme is told: anything, repeated or unordered too. `[L]` or `[L, axes]`; a tuple for a chain."""
+    """The positions of tokens: any numbers, repeated or unordered too. `[L]` or `[L, axes]`; a tuple for a chain."""
     index: Int[Array, " L"]
     """Its place in the sequence. Masks and windows look at this alone."""
     segment: Int[Array, " L"]
-    """Its document; 0 is padding, which nobody sees."""
+    """Its document; 0 is padding, which no query sees."""
     visible: Int[Array, " L"]
     """How many keys it sees as a query."""
     head: Int[Array, ""]
@@ -112,9 +112,9 @@ class Tile(NamedTuple):
     """Any rectangle of one head's score matrix: queries down the side, keys along the top."""
 
     query_info: PyTree
-    """What `query` said of each query."""
+    """What `query` passes to `score` about each query."""
     key_info: PyTree
-    """What `key` said of each key."""
+    """What `key` passes to `score` about each key."""
     distance: PyTree[Num[Array, "Q K"]]
     """Query position minus key position: the past is positive. A last axis for positions of several axes."""
     logits: Float[Array, "Q K"]
@@ -165,11 +165,11 @@ class Scheme:
     passes_info: ClassVar[bool] = False
     """Whether `query`, although overridden, returns its info unchanged, so that it is stored once for all heads."""
     extrapolates: ClassVar[str] = ""
-    """How it is reported to fare beyond the training length, and by whom; empty where nobody said."""
+    """How it is reported to fare beyond the training length, and by whom; empty where no report is known."""
     axes: ClassVar[int] = 1
     """How many numbers a position has."""
     coordinate: ClassVar[str] = ""
-    """What its positions are, by the name under which tasks tell it; empty where the index will do."""
+    """The coordinates of a task that its positions must be, such as "digit"; empty where the index serves."""
     revision: ClassVar[int] = 1
     """Raised when its numbers change, so that old results are not taken for new ones."""
     samples: ClassVar[tuple[dict[str, Any], ...]] = ()
@@ -233,17 +233,17 @@ class Scheme:
         return x
 
     def locate(self, p: Params, x: Float[Array, "L D"] | None, at: At, carry: PyTree) -> tuple[PyTree, PyTree]:
-        """What each token is told of itself, arrays `[L, ...]`, and the carry after the last. The only hook that sees
+        """The info of each token, arrays `[L, ...]`, and the carry after the last. The only hook that sees
         other tokens, hence the one with a carry; `x` is `None` unless the scheme is `contextual`."""
         return at.position, carry
 
     def query(self, p: Params, q: Float[Array, "L d"], info: PyTree) -> tuple[Float[Array, "L e"], PyTree]:
-        """The query of each token, `[L, e]`, and what `score` is told of it, arrays `[L, ...]`. `c` is what `locate`
-        said; `e` is `d` unless the scheme `widens`."""
+        """The query of each token, `[L, e]`, and what it passes to `score`, arrays `[L, ...]`. `info` is from `locate`;
+        `e` is `d` unless the scheme gives queries and keys more features."""
         return q, info
 
     def key(self, p: Params, k: Float[Array, "L d"], info: PyTree) -> tuple[Float[Array, "L e"], PyTree]:
-        """The key of each token, `[L, e]`, and what `score` is told of it, arrays `[L, ...]`; a cache stores both."""
+        """The key of each token, `[L, e]`, and what it passes to `score`, arrays `[L, ...]`; a cache stores both."""
         return k, info
 
     def value(self, p: Params, v: Float[Array, "L d"], info: PyTree) -> Float[Array, "L d"]:
@@ -273,9 +273,9 @@ class Scheme:
         return any(getattr(type(self), hook) is not getattr(Scheme, hook) for hook in hooks)
 
     def lookup(self, info: PyTree, whole: PyTree, rows: Int[Array, " Q"]) -> PyTree:
-        """What queries are told of themselves where they are rows of a longer sequence of keys.
+        """The info of queries that are rows of a longer sequence of keys.
 
-        A contextual scheme saw the keys before them only there, so its word is taken from the keys.
+        A contextual scheme read the tokens before them only there, so their info is taken from the keys.
         """
         if not self.contextual:
             return info
@@ -310,13 +310,13 @@ def _check_declared(cls: type[Scheme]) -> None:
 
 
 def check_dims(dims: Any) -> None:
-    """Refuse what is no `Dims`."""
+    """Raises `TypeError` for anything but a `Dims`."""
     if not isinstance(dims, Dims):
         raise TypeError(f"dims is of type {type(dims).__name__}; give posenc.Dims(width=..., heads=..., ...).")
 
 
 def check_whole(name: str, position: Num[Array, "*batch L"]) -> None:
-    """Refuse positions that are no whole numbers, for schemes that look distances up."""
+    """Raises `TypeError` unless positions are whole numbers, for schemes that look distances up."""
     if not jnp.issubdtype(position.dtype, jnp.integer):
         raise TypeError(
             f"{name!r} looks distances up in a table, so it takes whole positions, not {position.dtype}; use 'kerple'"

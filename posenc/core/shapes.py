@@ -74,9 +74,9 @@ def _check_group(scheme: Scheme, given: Mapping, expected: dict, shared: bool) -
     for name in given:
         ours, theirs = _shapes(expected[name]), _shapes(given[name])
         if len(ours) != len(theirs) or not all(map(_fits, theirs, ours)):
-            said, asked = (" and ".join(map(_shown, shapes)) for shapes in (theirs, ours))
+            found, needed = (" and ".join(map(_shown, shapes)) for shapes in (theirs, ours))
             raise ValueError(
-                f"The parameter {name!r} of {label(scheme)} has the shape {said}, but this attention asks for {asked};"
+                f"The parameter {name!r} of {label(scheme)} has the shape {found}, but this attention needs {needed};"
                 " make it with posenc.init for the same sizes."
             )
 
@@ -92,7 +92,7 @@ def _expected(scheme: Scheme, sizes: KnownSizes, params: Any) -> Any:
             return None  # the parameters are right, and most are: no need to look further
         two = _made(scheme, sizes.dims(2 * GUESS))
     except (TypeError, ValueError):
-        return None  # the scheme refuses a size that was only guessed, so nothing can be said
+        return None  # the scheme refuses a size that was only guessed, so nothing can be compared
     return jax.tree.map(_alike, one, two) if jax.tree.structure(one) == jax.tree.structure(two) else None
 
 

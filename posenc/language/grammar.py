@@ -51,7 +51,7 @@ Tree = Call | Sum | Located | Period
 
 
 def read(text: str) -> Tree:
-    """The tree that a text names. Raises one `ValueError` sentence for everything that is no such text."""
+    """The tree that a text names. Raises one `ValueError` sentence for any other text."""
     if not isinstance(text, str):
         raise TypeError(f"A text was expected, such as {EXAMPLE!r}, not {text!r}.")
     shown = text if len(text) <= 80 else text[:77] + "..."
@@ -80,7 +80,7 @@ def write(tree: Tree) -> str:
             return f"{inner} @ {write(where)}"
         case Period(layers):
             return f"[{', '.join(write(layer) for layer in layers)}]"
-    raise TypeError(f"{tree!r} is no tree of this grammar.")
+    raise TypeError(f"{tree!r} is not a tree of this grammar.")
 
 
 class _Refused(Exception):

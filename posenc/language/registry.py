@@ -1,7 +1,7 @@
 """What has a name: the table behind schemes, coordinates and tasks, and the settings that a text may give, without jax.
 
-A class enters by its class statement; a stranger's package enters by an entry point, loaded only when its name is
-asked for or all names are listed. Settings are dataclass fields: each value is converted to its field's type, so that
+A class enters by its class statement; another package enters by an entry point, loaded only when its name is
+looked up or all names are listed. Settings are dataclass fields: each value is converted to its field's type, so that
 `rope(base=500000)` and `rope(base=500000.0)` are one thing.
 """
 
@@ -37,7 +37,7 @@ class Registry:
         self._classes[name] = cls
 
     def names(self) -> list[str]:
-        """All names, strangers' included."""
+        """All names, those of other packages included."""
         importlib.import_module(self.package)
         for entry in self._plugins():
             self._load(entry)
@@ -87,7 +87,7 @@ class Registry:
             return
         try:
             entry.load()
-        except Exception as error:  # a stranger's package may fail in any way; it is listed as broken
+        except Exception as error:  # another package may fail in any way; it is listed as broken
             self.broken[entry.name] = f"{type(error).__name__}: {error}"
 
 
@@ -130,7 +130,7 @@ def convert(thing: Any) -> None:
         except TypeError:
             name = getattr(type(thing), "name", type(thing).__name__)
             raise ValueError(
-                f"The setting {f.name!r} of {name!r} takes {_say(hints[f.name])}, not {value!r}."
+                f"The setting {f.name!r} of {name!r} takes {_kind(hints[f.name])}, not {value!r}."
             ) from None
         object.__setattr__(thing, f.name, converted)
 
@@ -166,14 +166,14 @@ def _finite(value: int | float) -> float:
     return float(value)
 
 
-def _say(hint: Any) -> str:
+def _kind(hint: Any) -> str:
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:
         return " or ".join(repr(a) for a in args)
     if origin in (Union, types.UnionType):
-        return " or ".join(_say(a) for a in args)
+        return " or ".join(_kind(a) for a in args)
     if origin is tuple:
-        return f"a tuple of {_say(args[0])}"
+        return f"a tuple of {_kind(args[0])}"
     return {int: "a whole number", float: "a number", str: "a string", bool: "True or False", type(None): "None"}.get(
         hint, str(hint)
     )

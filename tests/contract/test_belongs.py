@@ -33,7 +33,7 @@ def test_parameters_of_any_table_and_the_right_sizes_serve(name):
 
 
 WRONG = {
-    "heads": (T5, made(T5, OTHER), r"'table' of 't5' has the shape \(8, 32\), but .* asks for \(4, 32\)"),
+    "heads": (T5, made(T5, OTHER), r"'table' of 't5' has the shape \(8, 32\), but .* needs \(4, 32\)"),
     "names": (T5, {"layer": {}, "heads": {"tabel": np.ones((4, 32))}}, "lack 'table' of 't5'"),
     "more": (ROPE, made(T5), "'rope' has no parameter 'table'"),
     "width": (FOX, made(FOX, Dims(16, 4, 8, 16)), r"'w' of 'fox' .*\(4, 16\).*\(4, 32\)"),

@@ -73,7 +73,7 @@ def test_it_holds_its_contract(text, properties, record_property):
     for f in contract.PROPERTIES:
         if f.__name__ in properties:
             found = contract.examine(f, case)
-            record_property("contract", [getattr(case.asked, "name", ""), f.__name__, found.holds, found.figure])
+            record_property("contract", [getattr(case.unbound, "name", ""), f.__name__, found.holds, found.figure])
             if found.holds is False:
                 wrong.append(f"{f.__name__}: {found.figure} {found.reason}")
     assert not wrong, "\n".join(wrong)
