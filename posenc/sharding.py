@@ -23,14 +23,14 @@ from jax.sharding import AbstractMesh, AxisType, Mesh
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, PyTree
 
-from posenc.attention import arguments, kernels
+from posenc.attention import kernels
 from posenc.attention.attend import attend
 from posenc.attention.encode import Layer, each_head, encode_keys, encode_queries, finish, first_carry, locate
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.kernels import ring as around
 from posenc.attention.kernels.parting import drawn as whole
-from posenc.attention.prepared import prepare
 from posenc.attention.tokens import Tokens, describe, fold_tokens, ranks, sizes, zero_padding
+from posenc.attention.validation import array, validate
 from posenc.core.compose import axes, imply, normal_form
 from posenc.core.masks import Mask, since_start
 from posenc.core.shapes import label
@@ -56,7 +56,7 @@ def ring(
     returned. Each device keeps its queries; keys, values and the info of keys go round, and come by once more for the
     gradient. A device holds tiles and its own tokens; what hooks read of tokens (`x` of a contextual scheme, the
     band of a scheme of distances) is all that it may hold of the whole length. Under a causal or windowed mask a device
-    passes on what its queries may not see, without a look; the first devices then wait for the last.
+    passes on what its queries may not see without computing it; the first devices then wait for the last.
 
     >>> import jax, numpy as np, posenc
     >>> from posenc import sharding
@@ -72,15 +72,15 @@ def ring(
     rows or all heads.
     """
     count = _devices(mesh, axis, q)
-    given, q, k, v = normal_form(scheme).scheme, *(arguments.array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
-    if why := kernels.serves(given)["tiled"]:
-        raise ValueError(f"{label(given)} {why}, and a ring is made of tiles; use posenc.sharding.queries.")
+    plain, q, k, v = normal_form(scheme).scheme, *(array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
+    if why := kernels.serves(plain)["tiled"]:
+        raise ValueError(f"{label(plain)} {why}, and a ring is made of tiles; use posenc.sharding.queries.")
     if q.shape[-3] != k.shape[-3]:
         raise ValueError(
             f"A ring holds one sequence, and {q.shape[-3]} queries and {k.shape[-3]} keys were given; use"
             " posenc.sharding.queries."
         )
-    layer, t, _ = prepare(
+    layer, t, _ = validate(
         scheme, params, Tokens(q, k, v, x, None, positions, None, segments), None, mask, "tiled", None
     )
     lead = q.shape[:-3]
@@ -131,9 +131,9 @@ def queries(
     `ValueError` where the axis is not of the mesh, or the number of queries no multiple of its devices.
     """
     count = _devices(mesh, axis, q)
-    q, k, v = (arguments.array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
+    q, k, v = (array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
     t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
-    layer, t, start = prepare(scheme, params, t, query_start, mask, kernel, None)
+    layer, t, start = validate(scheme, params, t, query_start, mask, kernel, None)
     if layer.self_attention:
         t = t._replace(key_x=t.x, key_positions=t.positions, key_segments=t.segments)
     if t.positions is None and t.segments is not None:

@@ -171,7 +171,7 @@ def test_one_array_for_all_parts_is_refused_by_any_of_them_and_a_tuple_by_a_sche
     assert np.isfinite(posenc.embed(scheme, params, x, positions=np.array([0, 2]))).all()
     with pytest.raises(ValueError, match="Position 3 has no row"):
         posenc.embed(scheme, params, x, positions=np.array([0, 3]))
-    with pytest.raises(ValueError, match="a tuple of 2, given to what has no parts"):
+    with pytest.raises(ValueError, match="a tuple of 2, given to one scheme"):
         posenc.embed(posenc.parse("learned"), params[1], x, positions=(np.arange(2), np.arange(2)))
 
 

@@ -130,10 +130,10 @@ def test_a_scheme_that_is_told_where_tokens_stand_is_refused(text):
     scheme = posenc.bind(posenc.parse(text), dims)
     params, (q, k, v) = posenc.init(scheme, KEY, dims), tokens(6, 2, 4)
     f32 = lambda a: a.astype(np.float32)  # noqa: E731
-    with pytest.raises(ValueError, match=r"is told where tokens stand, .* use positions, or a scheme of distances"):
+    with pytest.raises(ValueError, match=r"uses absolute positions, .* use positions, or a scheme of distances"):
         posenc.attend(scheme, params, f32(q), f32(k), f32(v), positions=draw(DRAWN, 6))
     if text == "sinusoidal":
-        with pytest.raises(ValueError, match="'sinusoidal' is told where tokens stand"):
+        with pytest.raises(ValueError, match="'sinusoidal' uses absolute positions"):
             posenc.embed(scheme, params, np.zeros((6, 8), np.float32), positions=draw(DRAWN, 6))
 
 
@@ -160,13 +160,13 @@ def test_every_scheme_is_served_or_refused_by_name(name, own):
     if name in SERVED and (name, own) not in APART:
         assert jax.eval_shape(serve).shape == q.shape
     else:
-        with pytest.raises(ValueError, match=f"'{name}' is told where tokens stand, and drawn distances say only how"):
+        with pytest.raises(ValueError, match=f"'{name}' uses absolute positions, and sampled distances hold only how"):
             jax.eval_shape(serve)
 
 
 def test_heads_processed_for_another_library_are_refused_distances_by_the_same_sentence():
     process = posenc.equinox.process_heads(posenc.parse("rope"), NONE, positions=draw(DRAWN, 6))
-    with pytest.raises(ValueError, match="'rope' is told where tokens stand"):
+    with pytest.raises(ValueError, match="'rope' uses absolute positions"):
         process(*(a.astype(np.float32) for a in tokens(6, 2, 4)))
 
 

@@ -1,6 +1,6 @@
 """A scheme inside the attention of another library: functions for the places that libraries leave open.
 
-What such a place does not let through is refused by name: nobody gets half a scheme in silence.
+A hook that such a place cannot run is refused by name, so that no scheme runs in part.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.attention import admission, arguments
 from posenc.attention.attend import attend
 from posenc.attention.encode import encode_keys, encode_queries, first_carry, locate
 from posenc.attention.tokens import Tokens
+from posenc.attention.validation import check_arrays, check_distances, check_positions, per_token
 from posenc.core.compose import axes, imply, normal_form, parts, pick, spread
 from posenc.core.masks import Mask, window
 from posenc.core.parameters import bound, init
@@ -60,15 +60,15 @@ def attention_fn(
     ) -> Array:
         if mask is not None:
             raise ValueError("A mask was passed to the layer; leave it out and give attention_fn mask= and segments=.")
-        for name, given in (("bias", bias), ("precision", precision), ("module", module)):
-            if given is not None:
+        for name, passed in (("bias", bias), ("precision", precision), ("module", module)):
+            if passed is not None:
                 raise ValueError(f"attention_fn cannot heed {name}, which the layer passes on; leave it out there.")
         if dropout_rate and not deterministic:
             raise ValueError(f"attention_fn drops no weights, and dropout_rate is {dropout_rate}; make it 0.")
         if is_causal and fixed["mask"] != "causal":
             raise ValueError(f"is_causal contradicts mask={fixed['mask']!r}; give one of them.")
-        own = _made(hooks, params, *query.shape[-2:])
-        return attend(scheme, own, query, key, value, **fixed)
+        made = _made(hooks, params, *query.shape[-2:])
+        return attend(scheme, made, query, key, value, **fixed)
 
     return attention
 
@@ -100,16 +100,16 @@ def process_heads(
         )
 
     def process(query: Heads, key: Heads, value: Heads) -> tuple[Heads, ...]:
-        arguments.check_arrays(query, key, value)
+        check_arrays(query, key, value)
         length, heads, head = query.shape
         if key.shape != query.shape:
             raise ValueError(f"process_heads serves self-attention; keys are {key.shape}, queries {query.shape}.")
-        admission.check_distances(hooks, positions, True)
-        own = _made(hooks, params, heads, head)
-        check_params(hooks, own, KnownSizes(heads=heads, head=head, key_heads=heads))
-        given = arguments.tokens("positions", positions, (), length, axes(hooks), False)
-        admission.admit(hooks, pick(own, "layer"), Tokens(query, key, value, positions=given), 0, False)
-        return _through(hooks, own, query, key, value, given)
+        check_distances(hooks, positions, True)
+        made = _made(hooks, params, heads, head)
+        check_params(hooks, made, KnownSizes(heads=heads, head=head, key_heads=heads))
+        place = per_token("positions", positions, (), length, axes(hooks), False)
+        check_positions(hooks, pick(made, "layer"), Tokens(query, key, value, positions=place), 0, False)
+        return _through(hooks, made, query, key, value, place)
 
     return process
 

@@ -14,11 +14,10 @@ import jax.numpy as jnp
 from einops import rearrange
 from jaxtyping import Array, Float
 
-from posenc.attention import arguments
 from posenc.attention.attend import attend
 from posenc.attention.cache import Cache
-from posenc.attention.prepared import prepare
 from posenc.attention.tokens import Tokens
+from posenc.attention.validation import array, validate
 from posenc.core.compose import normal_form
 from posenc.core.masks import Mask
 from posenc.core.parameters import join
@@ -48,9 +47,9 @@ def draw(scheme: Any, dims: Dims, normal: Callable[[tuple[int, int]], Array]) ->
 
 
 def check_layer(scheme: Any, dims: Any, embedded: bool) -> None:
-    """Refuse what no layer can be made of.
+    """Refuse sizes that are not `Dims`, and a scheme that acts on the input unless the caller applied it.
 
-    Nobody gets NoPE in silence: a scheme that acts on the input is refused unless the caller applied it.
+    Otherwise that scheme would do nothing, and the layer would be NoPE without a word.
     """
     check_dims(dims)
     if normal_form(scheme).scheme.overrides("embed") and not embedded:
@@ -77,10 +76,10 @@ def multihead(
     """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
 
     `position` is what `posenc.init` gives for one layer, or, beside `tied`, what the layer owns of it. The mask is that
-    of `dims.causal` unless given; other arguments are `posenc.attend`'s. What was passed is checked here, before it is
-    traced: values are known no more inside `jit`. Raises as `posenc.attend` does.
+    of `dims.causal` unless given; other arguments are `posenc.attend`'s. Arguments are validated here, before they are
+    traced: inside `jit` their values are unknown. Raises as `posenc.attend` does.
     """
-    x = arguments.array("x", x)
+    x = array("x", x)
     if x.ndim < 2 or x.shape[-1] != dims.width or not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"x is {x.dtype} of the shape {x.shape}; it is floating numbers, [..., length, {dims.width}].")
     mask = ("causal" if dims.causal else "full") if mask is None else mask
@@ -88,7 +87,7 @@ def multihead(
     made = lambda heads: jax.ShapeDtypeStruct((*x.shape[:-1], heads, dims.head), x.dtype)  # noqa: E731
     key = made(dims.key_heads or dims.heads)
     tokens = Tokens(made(dims.heads), key, key, x, positions=positions, segments=segments)  # type: ignore[arg-type]
-    _, checked, _ = prepare(scheme, params, tokens, None, mask, kernel, cache)
+    _, checked, _ = validate(scheme, params, tokens, None, mask, kernel, cache)
     about = {
         "positions": checked.positions,
         "segments": checked.segments,

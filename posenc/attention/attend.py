@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.attention import admission, arguments, kernels
+from posenc.attention import kernels
 from posenc.attention.cache import AXES, Cache, extend
 from posenc.attention.encode import Layer, encode, finish
-from posenc.attention.prepared import prepare
 from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, ranks
+from posenc.attention.validation import array, check_distances, check_positions, per_token, validate
 from posenc.core.compose import axes, normal_form, pick
 from posenc.core.masks import Mask
 from posenc.core.parameters import bound
@@ -67,9 +67,9 @@ def attend(
     Raises `ValueError` or `TypeError` where arguments do not fit. Inside `jit`, where values are unknown, positions
     that a scheme cannot serve and a cache that is full give NaN.
     """
-    q, k, v = (arguments.array(name, a) for name, a in zip("qkv", (q, k, v), strict=True))
+    q, k, v = (array(name, a) for name, a in zip("qkv", (q, k, v), strict=True))
     t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
-    layer, t, start = prepare(scheme, params, t, query_start, mask, kernel, cache)
+    layer, t, start = validate(scheme, params, t, query_start, mask, kernel, cache)
     layer = layer._replace(params=jax.tree.map(jnp.asarray, layer.params))
     lead = q.shape[:-3]
     if 0 in (*lead, q.shape[-3], k.shape[-3]):
@@ -95,18 +95,18 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     form = normal_form(scheme)
     if positions is None and form.coordinates:
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
-    scheme, x, params = bound(form.scheme), arguments.array("x", x), plain(params)
+    scheme, x, params = bound(form.scheme), array("x", x), plain(params)
     if x.ndim < 2 or not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"x is {x.dtype} of the shape {x.shape}; it is floating numbers, [..., length, width].")
     check_params(scheme, params, KnownSizes(width=x.shape[-1]), shared=True)
     if not scheme.overrides("embed") or not x.size:
         return x
     lead, length, p = x.shape[:-2], x.shape[-2], jax.tree.map(jnp.asarray, pick(params, "layer"))
-    admission.check_distances(scheme, positions, True)
-    positions = arguments.tokens("positions", positions, lead, length, axes(scheme), False)
-    segments = arguments.tokens("segments", segments, lead, length, 1, True)
+    check_distances(scheme, positions, True)
+    positions = per_token("positions", positions, lead, length, axes(scheme), False)
+    segments = per_token("segments", segments, lead, length, 1, True)
     index = jnp.arange(length, dtype=jnp.int32)
-    admission.admit(scheme, p, Tokens(x[..., None], x, x, positions=positions, segments=segments), 0, False)
+    check_positions(scheme, p, Tokens(x[..., None], x, x, positions=positions, segments=segments), 0, False)
     positions, segments = jax.tree.map(jnp.asarray, (positions, segments))
 
     def one(x, positions, segments):

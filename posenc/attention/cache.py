@@ -68,7 +68,7 @@ class Cache(NamedTuple):
         new tokens of a call.
 
         Raises `ValueError` where the sizes do not fit or are not causal, for a scheme that no cache serves
-        (the limit "cache"), and for a ring where a scheme reads whole rows or is told of the whole text; `TypeError`
+        (the limit "cache"), and for a ring where a scheme reads whole rows or encodes the whole text again; `TypeError`
         for a type that is not floating, and for a `ring` that is neither True nor False.
         """
         form, params = normal_form(scheme), plain(params)
@@ -86,15 +86,15 @@ class Cache(NamedTuple):
         if not isinstance(ring, bool | np.bool_):
             raise TypeError(f"ring is {ring!r}; it is True or False.")
         if ring:
-            look = Window(0, 0) if form.window is None else form.narrow(Window(None, 0))
-            check_ring(scheme, look, whole(capacity), 1)
+            window = Window(0, 0) if form.window is None else form.narrow(Window(None, 0))
+            check_ring(scheme, window, whole(capacity), 1)
         parts = pick(params, "layer"), pick(params, "heads")
-        keys, place, _ = jax.eval_shape(lambda: blank(scheme, parts, dims, capacity, dtype, positions))
+        keys, position, _ = jax.eval_shape(lambda: blank(scheme, parts, dims, capacity, dtype, positions))
         zeros = lambda a: jnp.zeros((batch, *a.shape), a.dtype)  # noqa: E731
         first = jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *jnp.shape(a))), first_carry(scheme, parts, dims))
         return cls(
             *jax.tree.map(zeros, keys),
-            jax.tree.map(zeros, place),
+            jax.tree.map(zeros, position),
             zeros(jnp.zeros(capacity, jnp.int32)),
             first,
             jnp.zeros(batch, jnp.int32),
@@ -109,7 +109,7 @@ AXES = Cache(k=0, v=0, key_info=0, position=0, segment=0, carry=0, document=0, b
 
 
 def _kind(name: str, dtype: Any, kind: Any) -> Any:
-    """The type that jax keeps of what was given, if it is of this kind."""
+    """The type that jax keeps of `dtype`, if it is of this kind."""
     try:
         found = None if dtype is None else jax.dtypes.canonicalize_dtype(dtype)
     except TypeError:
@@ -123,12 +123,12 @@ def _kind(name: str, dtype: Any, kind: Any) -> Any:
 def blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, positions: Any):
     """What one sequence of `capacity` tokens would store; only its shapes and types are used."""
     none = jnp.zeros(capacity, jnp.int32)
-    place = imply(scheme, jnp.zeros(capacity, positions))
-    at = At(place, none, none, none, jnp.int32(0), dims.heads)
+    position = imply(scheme, jnp.zeros(capacity, positions))
+    at = At(position, none, none, none, jnp.int32(0), dims.heads)
     x = jnp.zeros((capacity, dims.width), dtype)
     info, carry = locate(scheme, parts, x, at, first_carry(scheme, parts, dims))
     k = jnp.zeros((capacity, dims.key_heads or dims.heads, dims.head), dtype)
-    return keep(scheme, parts, k, k, info, dims.heads), place, carry
+    return keep(scheme, parts, k, k, info, dims.heads), position, carry
 
 
 def keep(scheme: Scheme, parts: Any, k: Array, v: Array, info: PyTree, heads: int) -> Keys:
@@ -138,7 +138,7 @@ def keep(scheme: Scheme, parts: Any, k: Array, v: Array, info: PyTree, heads: in
     return encode_keys(scheme, parts, k, v, info, heads)
 
 
-def check_ring(scheme: Scheme, look: Window, capacity: int, new: int) -> None:
+def check_ring(scheme: Scheme, window: Window, capacity: int, new: int) -> None:
     """Refuse a ring where a query would still need a key that was overwritten."""
     if scheme.reads in ("row", "heads"):
         raise ValueError(
@@ -150,15 +150,15 @@ def check_ring(scheme: Scheme, look: Window, capacity: int, new: int) -> None:
             f"{label(scheme)} encodes the whole text again in each call, since {why}, and a ring"
             " overwrites its beginning; leave ring out."
         )
-    if look.left is None:
+    if window.left is None:
         raise ValueError(
             "A ring overwrites what no query needs any more, and under this mask each needs all before it; use"
             " mask=posenc.Window(left, 0), a scheme with window(n), or a cache without ring."
         )
-    if look.left + new > capacity:
+    if window.left + new > capacity:
         raise ValueError(
-            f"A ring of {capacity} slots was given {new} new tokens that see {look.left} before them, which takes"
-            f" {look.left + new}; pass fewer tokens at a time, or make it larger."
+            f"A ring of {capacity} slots was given {new} new tokens that see {window.left} before them, which takes"
+            f" {window.left + new}; pass fewer tokens at a time, or make it larger."
         )
 
 
