@@ -178,11 +178,11 @@ def test_drawn_distances_serve_neither_a_cache_nor_two_sequences():
     alibi, dims = posenc.parse("alibi"), posenc.Dims(8, 2, 4, 6)
     q, k, v = (a.astype(np.float32) for a in tokens(1, 3, 2, 4))
     cache = posenc.Cache.empty(alibi, NONE, dims, batch=1, capacity=6, dtype=jnp.float32)
-    with pytest.raises(ValueError, match="those of one whole sequence"):
+    with pytest.raises(ValueError, match="serve one whole sequence"):
         posenc.attend(alibi, NONE, q, k, v, positions=draw(DRAWN, 3), cache=cache)
-    with pytest.raises(ValueError, match="those of one whole sequence"):
+    with pytest.raises(ValueError, match="serve one whole sequence"):
         posenc.attend(alibi, NONE, q[:, :2], k, v, positions=draw(DRAWN, 2), key_positions=draw(DRAWN, 3))
-    with pytest.raises(ValueError, match="those of one whole sequence"):
+    with pytest.raises(ValueError, match="serve one whole sequence"):
         posenc.attend(alibi, NONE, q, k, v, positions=draw(DRAWN, 3), query_start=0)
 
 
