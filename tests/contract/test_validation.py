@@ -9,7 +9,7 @@ from flax.core import freeze
 import posenc
 from posenc import Cache, Dims, attend, embed
 from posenc.core.scheme import SCHEMES
-from posenc.core.shapes import Sizes, check_params
+from posenc.core.shapes import KnownSizes, check_params
 from tests.contract.test_attention import ALIBI, DIMS, FOX, NONE, NOPE, ROPE, H, draw, qkv, refused
 
 T5 = posenc.parse("t5(bidirectional=False)")
@@ -27,9 +27,9 @@ def test_parameters_of_any_table_and_the_right_sizes_serve(name):
         scheme = posenc.bind(cls(**settings), DIMS)
         for longest in (5, 77):
             params = made(scheme, Dims(DIMS.width, DIMS.heads, DIMS.head, trained=11, longest=longest))
-            check_params(scheme, params, Sizes(DIMS.width, DIMS.heads, DIMS.head))
-            check_params(scheme, params, Sizes(width=DIMS.width), shared=True)
-            check_params(scheme, posenc.split(scheme, params)[0], Sizes(width=DIMS.width), shared=True)
+            check_params(scheme, params, KnownSizes(DIMS.width, DIMS.heads, DIMS.head))
+            check_params(scheme, params, KnownSizes(width=DIMS.width), shared=True)
+            check_params(scheme, posenc.split(scheme, params)[0], KnownSizes(width=DIMS.width), shared=True)
 
 
 WRONG = {
