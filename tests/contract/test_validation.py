@@ -39,7 +39,7 @@ WRONG = {
     "width": (FOX, made(FOX, Dims(16, 4, 8, 16)), r"'w' of 'fox' .*\(4, 16\).*\(4, 32\)"),
     "a part": (NOPE + T5, (NONE, made(T5, OTHER)), "'table' of 't5'"),
     "a part of a part": (
-        posenc.parse("nope + (rope + t5(bidirectional=False)) @ index"), (NONE, (NONE, made(T5, OTHER))), "'table'",
+        posenc.parse("nope + (rope + t5(bidirectional=False)) @ index"), (NONE, NONE, made(T5, OTHER)), "'table'",
     ),
     "rank": (T5, {"layer": {}, "heads": {"table": np.ones(4)}}, r"has the shape \(4\)"),
 }  # fmt: skip
