@@ -35,7 +35,7 @@ def test_rounds_that_differ_by_half_are_marked():
     ("words", "says"),
     [
         (["nosuch"], "No scheme is called 'nosuch'"),
-        (["--length", "0"], "--length is (0,); it is a whole number from 1 on"),
+        (["--length", "0"], "--length is (0,); it must be a whole number of at least 1"),
         (["--dtype", "float16"], "Expected one of ('float32', 'bfloat16')"),
     ],
 )

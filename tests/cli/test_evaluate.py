@@ -34,7 +34,7 @@ def test_whole_sizes_are_a_table_and_a_bundle(posenc, runs, asked):
     )
     assert said.code == 0 and said.err == ""
     table = posenc("table", "mine").out
-    assert said.out == f"{table}Written to b.json.\n" and posenc("table", "b.json").out == table
+    assert said.out == f"{table}Wrote b.json.\n" and posenc("table", "b.json").out == table
     (how,) = asked
     assert spec(how.pop("task")) == "copy(symbols=3)" and how == {"sizes": (8, 20, 21), "rows": 64}
     assert json.loads(posenc("evaluate", "mine", "--json").out)["rows"]
@@ -50,7 +50,7 @@ def test_only_some_models_are_asked(posenc, runs, monkeypatch):
 
 def test_groups_are_text_json_table_and_figure(posenc, runs, asked):
     said = posenc("evaluate", "mine", "--by", "depth", "--csv", "d.csv", "--png", "d.svg")
-    assert said.code == 0 and "depth 5: 0.60" in said.out and said.out.endswith("Written to d.csv, d.svg.\n")
+    assert said.code == 0 and "depth 5: 0.60" in said.out and said.out.endswith("Wrote d.csv, d.svg.\n")
     assert asked[0]["by"] == ["depth"]
     with open("d.csv") as file:
         assert len(file.readlines()) == 1 + len(depths())

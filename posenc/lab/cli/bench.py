@@ -1,4 +1,4 @@
-"""`posenc bench`: the kernels that serve a scheme, timed side by side on this machine."""
+"""`posenc bench`: times the kernels that can run a scheme, on this machine."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from posenc.lab.cli.output import say, say_json, say_rows
 
 @dataclass(frozen=True)
 class Bench:
-    """How fast each kernel runs a scheme here, against the dense one: `posenc bench t5 --length 512 2048`.
+    """The speed of each kernel for a scheme on this machine, relative to the dense one: `posenc bench t5 --length 512`.
 
-    One causal sequence. Ratios are of medians of rounds taken in turn; a marked row varied too much to be quoted.
+    One causal sequence. Kernels run in turns; ratios compare medians. A marked row varied too much to be quoted.
     The full set of comparisons, with other libraries, is `python -m benchmarks.attention` in the repository.
     """
 
@@ -29,9 +29,9 @@ class Bench:
     head: int = 64
     """Features of one head."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """Of queries, keys and values."""
+    """The type of queries, keys and values."""
     rounds: int = 5
-    """Counted rounds of each candidate."""
+    """Timed rounds of each kernel."""
     json: Flag = False
     """Print JSON."""
 
@@ -39,11 +39,13 @@ class Bench:
         for name in ("length", "heads", "head", "rounds"):
             given = getattr(self, name)
             if any(n < 1 for n in (given if name == "length" else (given,))):
-                raise ValueError(f"--{name} is {given}; it is a whole number from 1 on.")
+                raise ValueError(f"--{name} is {given}; it must be a whole number of at least 1.")
         from posenc.lab.sweep import bench
         from posenc.lab.train import device
 
-        refused = {text: bench.refused(text) for text in self.schemes}  # and what is no scheme, before all else
+        refused = {
+            text: bench.refused(text) for text in self.schemes
+        }  # an unknown scheme fails before anything is timed
         found = [
             row
             for text in self.schemes

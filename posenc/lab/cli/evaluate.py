@@ -1,4 +1,4 @@
-"""`posenc evaluate`: trained models asked anew, at other sizes, on another task, or group by group."""
+"""`posenc evaluate`: trained models at other sizes, on another task, or group by group."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from posenc.lab.store import disk
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Ask trained models anew, without training: at other sizes, on another task of the same tokens, group by group.
+    """Evaluate trained models again, without training: other sizes, another task of the same tokens, group by group.
 
     posenc evaluate flipflop --task "flip_flop(p=0.98)" --sizes 512 --rows 4096
 
     posenc evaluate mine --by digits_a,digits_b --png grid.png
 
-    The run has kept its parameters (`posenc sweep --keep`). What is not said is as it was evaluated when it trained.
+    The run must have kept its parameters (`posenc sweep --keep`). Default: the task, sizes and rows of the run itself.
     """
 
     run: First
     """A run's name, or its folder."""
     task: Text = None
-    """Another task, whose tokens and layout are those trained on."""
+    """Another task, with the same tokens and layout."""
     sizes: Annotated[str | None, arg(metavar="INT,...|all", help_behavior_hint="")] = None
-    """Sizes: 512,1024, or 41:501 for all from 41 to 500, or all that the task is evaluated at beyond training."""
+    """512,1024; or 41:501 for all from 41 to 500; or all: every size of the task beyond training."""
     rows: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
     """Examples of each size."""
     by: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
-    """Group the examples: by size, and by what `posenc describe TASK` calls strata, such as digits_a,digits_b."""
+    """Group the examples by size, or by the strata that `posenc describe TASK` lists, such as digits_a,digits_b."""
     only: Settings = ()
     """Only these schemes, families, seeds or rates: scheme=rope,alibi."""
     bundle: File = None
-    """Write the results to this file, which table, plot, compare and export take; without --by."""
+    """Write the results to this file, which table, plot, compare and export can read; without --by."""
     csv: File = None
-    """With --by: write what was counted of every trial in every group to this file."""
+    """With --by: write the counts of every trial in every group to this file."""
     png: Annotated[File, arg(aliases=["-o"])] = None
-    """With --by, of one name or two: draw it in this file, .png, .svg or .pdf."""
+    """With --by of one or two names: draw the groups in this file, .png, .svg or .pdf."""
     json: Flag = False
     """Print JSON."""
 
@@ -71,7 +71,7 @@ class Evaluate:
         if self.bundle is not None:
             path = write_bundle(Path(self.bundle), found.name, found.records, [])
             if not self.json:
-                say(f"Written to {path}.")
+                say(f"Wrote {path}.")
         return 0
 
     def _grouped(self, results: Any, asked: dict[str, Any], target: Path | None) -> int:
@@ -92,5 +92,5 @@ class Evaluate:
             about = f"run {results.name} by {', '.join(by)}"
             written.append(disk.write(target, drawn(grouped.draw(rows, by), target.suffix[1:], target.stem, about)))
         if written and not self.json:
-            say(f"Written to {', '.join(map(str, written))}.")
+            say(f"Wrote {', '.join(map(str, written))}.")
         return 0

@@ -1,4 +1,4 @@
-"""`doctor`: what this machine has, for the first line of any bug report."""
+"""`doctor`: versions, devices and folders of this machine, for a bug report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Doctor:
 
 
 def start() -> None:
-    """Settle devices and start jax. Raises `ValueError` where the device asked for is not there."""
+    """Prepare devices and start jax. Raises `ValueError` if the requested device is missing."""
     from posenc.lab.train.device import prepare
 
     if said := prepare():
@@ -65,4 +65,4 @@ def _version(name: str) -> str:
 def _writable() -> str:
     folder = disk.root()
     place = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-    return "can be written" if os.access(place, os.W_OK) else "cannot be written; let POSENC_RUNS say another place"
+    return "can be written" if os.access(place, os.W_OK) else "cannot be written; set POSENC_RUNS to another folder"

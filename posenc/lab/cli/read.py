@@ -58,7 +58,7 @@ class Tabulate:
     run: First
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
     format: Literal["text", "csv", "md", "latex", "json"] = "text"
-    """text for people, the others for programs and papers."""
+    """text for reading, the others for programs and papers."""
     json: Flag = False
     """The same as --format json."""
     only: Settings = ()
@@ -80,11 +80,11 @@ class Compare:
     run: First
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
     first: Annotated[Positional[str], arg(metavar="A")]
-    """A scheme, as tables call it."""
+    """A scheme, by its name in tables."""
     second: Annotated[Positional[str], arg(metavar="B")]
-    """The scheme it is compared with."""
+    """The scheme to compare it with."""
     size: int | None = None
-    """At this size; the mean over all sizes beyond the training range unless given."""
+    """Compare at this size. Default: the mean over all sizes beyond the training range."""
     json: Flag = False
     """Print JSON."""
 
@@ -115,7 +115,7 @@ class Export:
     json: Flag = False
     """The same as --format json."""
     bundle: File = None
-    """Write the records of a run to this file, which every reading command takes in its place."""
+    """Write the records of a run to one file, which every reading command accepts instead of the run."""
 
     def __call__(self) -> int:
         from posenc.lab.figures.files import HEAD, harmless, listed
@@ -161,7 +161,7 @@ def results_of(text: str) -> Results:
 
 
 def chosen(results: Results, texts: tuple[str, ...]) -> Results:
-    """Only some tasks, schemes or seeds. A value that nothing has is refused, and so is what leaves nothing."""
+    """Only some tasks, schemes or seeds. Raises if no result has a value, or none has all values."""
     from posenc.lab.results.results import CHOICES
 
     where: dict[str, Any] = {}
@@ -180,7 +180,7 @@ def chosen(results: Results, texts: tuple[str, ...]) -> Results:
 
 
 def _whole(values: list[str]) -> list[str]:
-    """Values cut at commas, with a label that has one whole again: "rope, then nope"."""
+    """Values split at commas; a label with a comma, "rope, then nope", is joined again."""
     found: list[str] = []
     for value in values:
         if found and value.startswith(THEN.removeprefix(", ")):
@@ -191,7 +191,7 @@ def _whole(values: list[str]) -> list[str]:
 
 
 def _choice(name: str, text: str, has: list[Any]) -> Any:
-    """The value that a text names: numbers by their value, so that 1e-3 is 0.001."""
+    """The value of a text; numbers are compared as numbers, so 1e-3 is 0.001."""
     for value in has:
         if text == str(value):
             return value

@@ -35,12 +35,12 @@ the tokens (floor) gets, or within 0.02."""
 class Reproduce:
     """Every claim of the experiment files: the published value beside ours, with n, interval and verdict.
 
-    Read from the records that are committed; nothing is trained. An experiment without a record is one line, unless it
-    is named.
+    Results come from the committed records; nothing is trained. An experiment without a record takes one line, unless
+    you name it.
     """
 
     name: Positional[tuple[str, ...]] = ()
-    """Experiments, such as length or experiments/length.py; all of them unless given."""
+    """Experiments, such as length or experiments/length.py. Default: all."""
     json: Flag = False
     """Print one JSON object: its experiments, each with a row for all that was published."""
 
@@ -72,7 +72,7 @@ def _stem(name: str, every: dict[str, Path]) -> str:
 
 
 def _read(every: dict[str, Path], chosen: dict[str, None]) -> list[tuple[Experiment, Results | None]]:
-    """The experiments that are asked for, with the results that are committed; what cannot be read is said."""
+    """The chosen experiments with their committed results; an unreadable one is reported on stderr."""
     found = []
     for stem in chosen:
         try:
@@ -89,14 +89,14 @@ def _read(every: dict[str, Path], chosen: dict[str, None]) -> list[tuple[Experim
 
 
 def _block(experiment: Experiment, results: Results | None, found: tuple[Reproduction, ...], whole: bool) -> None:
-    """What stands of one experiment on a page."""
+    """Print the claims of one experiment."""
     head = experiment.header
     lines = [f"{experiment.name}: {head.claim}", f"Source: {head.source}"]
     lines += [f"Setting: {head.setting}"] * bool(head.setting)
     if results is None:
         lines.append(f"not run: {len(found)} claims; posenc sweep experiments/{experiment.source}. Cost: {head.cost}")
     elif not found:
-        lines.append("No number and no order of others is held against it.")
+        lines.append("It is compared with no published value.")
     say("\n".join(textwrap.fill(line, 118, subsequent_indent="  ", break_on_hyphens=False) for line in lines))
     if found and (results is not None or whole):
         columns = (*COLUMNS, "source") if whole else COLUMNS
@@ -105,7 +105,7 @@ def _block(experiment: Experiment, results: Results | None, found: tuple[Reprodu
 
 
 def _shown(found: Reproduction) -> dict[str, str]:
-    """A finding as texts."""
+    """A finding as the texts of a row."""
     said, ours = found.said, found.ours
     row = {"task": said.task, "scheme": _scheme(said), "measure": _measure(said), "n": str(ours.n) if ours.n else "–"}
     row |= {"verdict": found.verdict, "source": said.source}
