@@ -125,8 +125,8 @@ class SolveEquation(Task, name="solve_equation"):
     7 9 5 1 8 10 4 ?  ->  3            (x + 1) = 4; digits 0–4, 5 is +, 6 is −, 7 and 8 are brackets, 9 is x, 10 is =
 
     Nothing is multiplied, so each digit counts once, plus or minus, and there is one answer. x hides the next digit,
-    cyclically, from a uniform index on. The released code fills n = 1 and n = 2, where there is no
-    equation, with zeros (`as_released`); here n ≥ 3. Stratum "depth": of the brackets.
+    cyclically, from a uniform index on. The released code fills n = 1 and n = 2, where there is no equation, with zeros
+    (`as_released`); here n ≥ 3. Stratum "depth": of the brackets.
     """
 
     layout = Layout.CLASSIFY
