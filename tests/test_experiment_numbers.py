@@ -107,7 +107,7 @@ def test_the_numbers_of_length_are_those_that_its_claims_are_held_against():
     """The medians of `posenc reproduce length`, of its rows in the order of the text, and the floors in them."""
     made = from_file(FOLDER / "length.py")
     found = findings(made.published, load(FOLDER / "records" / "length.json"))
-    row = {(f.said.task, f.said.scheme): f for f in found if hasattr(f.said, "scheme")}
+    row = {(f.published.task, f.published.scheme): f for f in found if hasattr(f.published, "scheme")}
     waves, turns = (f"{scheme} @ random_sorted(limit=128)" for scheme in ("sinusoidal", "rope"))
     sort, turn = "bucket_sort", "reverse_string"
     values = [row[sort, s].ours.median for s in (turns, waves, "rope", "sinusoidal")] + [row[sort, waves].floor]

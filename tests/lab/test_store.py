@@ -250,7 +250,7 @@ def test_tracebacks_are_kept_without_private_paths():
     path = store.write_error(folder, "g", "failed", text)
     assert "/else" not in path.read_text()
     assert 'File "jax/api.py"' in path.read_text() and 'File "posenc/lab/train.py"' in path.read_text()
-    with pytest.raises(ValueError, match="'done' is no failure"):
+    with pytest.raises(ValueError, match="'done' cannot be stored as a failure"):
         store.write_error(folder, "g", "done", "x")
 
 

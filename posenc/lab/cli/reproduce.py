@@ -106,7 +106,7 @@ def _block(experiment: Experiment, results: Results | None, found: tuple[Reprodu
 
 def _shown(found: Reproduction) -> dict[str, str]:
     """A finding as the texts of a row."""
-    said, ours = found.said, found.ours
+    said, ours = found.published, found.ours
     row = {"task": said.task, "scheme": _scheme(said), "measure": _measure(said), "n": str(ours.n) if ours.n else "–"}
     row |= {"verdict": found.verdict, "source": said.source}
     row["floor"] = "–" if found.floor is None else f"{found.floor:.2f}"
@@ -142,8 +142,8 @@ def _whole(experiment: Experiment, results: Results | None, found: tuple[Reprodu
     rows = []
     for one in found:
         ours = {**dataclasses.asdict(one.ours), "best": one.best, "best_of": one.best_of}
-        kind = "order" if isinstance(one.said, Order) else "number"
-        rows.append({"kind": kind, **dataclasses.asdict(one.said), "ours": ours if one.ours.n else None})
+        kind = "order" if isinstance(one.published, Order) else "number"
+        rows.append({"kind": kind, **dataclasses.asdict(one.published), "ours": ours if one.ours.n else None})
         rows[-1] |= {"floor": one.floor, "explained": one.explained, "verdict": one.verdict}
     run = results is not None
     code = results.provenance().get("commit", []) if run else []

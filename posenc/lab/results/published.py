@@ -96,7 +96,7 @@ class Order:
 class Reproduction:
     """What was published, what we found, and whether they agree."""
 
-    said: Published | Order
+    published: Published | Order
     ours: Summary
     """Of our runs at the chosen rate, or of their paired differences; n is 0 where nothing was run."""
     floor: float | None
@@ -110,42 +110,42 @@ class Reproduction:
     @property
     def explained(self) -> bool:
         """Whether what was published is no more than a guess without the tokens gets."""
-        s = self.said
+        s = self.published
         exact = isinstance(s, Published) and s.relation == "is" and self.floor is not None
         return exact and s.value <= self.floor + NEAR + 1e-9
 
 
-def findings(said: Sequence[Published | Order], results: Results | None) -> tuple[Reproduction, ...]:
+def findings(published: Sequence[Published | Order], results: Results | None) -> tuple[Reproduction, ...]:
     """A verdict on each thing published, from results, or from none."""
     rates = {} if results is None else {(c.task, c.scheme): c.rate for c in cells(results)}
-    return tuple(_finding(one, results, rates) for one in said)
+    return tuple(_finding(one, results, rates) for one in published)
 
 
-def _finding(said: Published | Order, results: Results | None, rates: dict) -> Reproduction:
+def _finding(published: Published | Order, results: Results | None, rates: dict) -> Reproduction:
     if results is None:
-        return Reproduction(said, summary(()), getattr(said, "floor", None), NOT_RUN)
-    if isinstance(said, Order):
-        ours = summary(_differences(said, results, rates))
-        return Reproduction(said, ours, None, _order(ours, said.tolerance))
-    floor = _floor(said, results)
-    if said.task == ALL:
-        chosen: Collection[float] = _ranks(said, results, rates).values()
+        return Reproduction(published, summary(()), getattr(published, "floor", None), NOT_RUN)
+    if isinstance(published, Order):
+        ours = summary(_differences(published, results, rates))
+        return Reproduction(published, ours, None, _order(ours, published.tolerance))
+    floor = _floor(published, results)
+    if published.task == ALL:
+        chosen: Collection[float] = _ranks(published, results, rates).values()
     else:
-        chosen = _measured(said, results, said.scheme, rates.get((said.task, said.scheme))).values()
+        chosen = _measured(published, results, published.scheme, rates.get((published.task, published.scheme))).values()
     ours = summary(chosen)
-    if said.of != "best" or not ours.n:
-        return Reproduction(said, ours, floor, _number(ours.n, ours.low, ours.high, said))
-    every = chosen if said.task == ALL else _measured(said, results, said.scheme, None).values()
+    if published.of != "best" or not ours.n:
+        return Reproduction(published, ours, floor, _number(ours.n, ours.low, ours.high, published))
+    every = chosen if published.task == ALL else _measured(published, results, published.scheme, None).values()
     best = max(every)
-    return Reproduction(said, ours, floor, _number(ours.n, best, best, said), best, len(every))
+    return Reproduction(published, ours, floor, _number(ours.n, best, best, published), best, len(every))
 
 
-def _number(n: int, least: float, most: float, said: Published) -> str:
+def _number(n: int, least: float, most: float, published: Published) -> str:
     if not n:
         return NOT_RUN
-    low = 0.0 if said.relation == "at most" else said.value
-    high = 1.0 if said.relation == "at least" else said.value
-    slack = said.tolerance + 1e-9  # 0.52 - 0.5 is more than 0.02 in floating point
+    low = 0.0 if published.relation == "at most" else published.value
+    high = 1.0 if published.relation == "at least" else published.value
+    slack = published.tolerance + 1e-9  # 0.52 - 0.5 is more than 0.02 in floating point
     return AGREES if least - slack <= high and low <= most + slack else DIFFERS
 
 
@@ -155,29 +155,30 @@ def _order(gaps: Summary, tolerance: float) -> str:
     return AGREES if gaps.low > tolerance else DIFFERS if gaps.high < -tolerance else OPEN
 
 
-def _differences(said: Order, results: Results, rates: dict) -> list[float]:
+def _differences(published: Order, results: Results, rates: dict) -> list[float]:
     """First less second, paired by seed, which share their data."""
     a, b = (
         {seed: value for (_, seed), value in found.items()}
         for found in (
-            _measured(said, results, scheme, rates.get((said.task, scheme))) for scheme in (said.first, said.second)
+            _measured(published, results, scheme, rates.get((published.task, scheme)))
+            for scheme in (published.first, published.second)
         )
     )
     return [a[seed] - b[seed] for seed in sorted(a.keys() & b.keys())]
 
 
 def _measured(
-    said: Published | Order, results: Results, scheme: str, rate: float | None, task: str | None = None
+    published: Published | Order, results: Results, scheme: str, rate: float | None, task: str | None = None
 ) -> dict[tuple[float, int], float]:
     """Learning rate and seed to the mean over the sizes asked for; without a rate, at every rate.
 
     A diverged run enters as a uniform guess, and without any whole answer.
     """
     found = {}
-    task, metric = task or said.task, said.metric
+    task, metric = task or published.task, published.metric
     for record in results.records:
         about = record.task
-        sizes = _sizes(about, said.over)
+        sizes = _sizes(about, published.over)
         for trial in record.trials:
             key = trial.knobs.lr, trial.knobs.seed
             if about.label != task or results.label(record, trial) != scheme or rate not in (None, key[0]):
@@ -188,7 +189,7 @@ def _measured(
             elif all(n in trial.evaluations for n in sizes):
                 values = [records.share(trial.evaluations[n], metric or about.metric) for n in sizes]
             if values:
-                found[key] = average(values, sizes, said.weights)
+                found[key] = average(values, sizes, published.weights)
     return found
 
 
@@ -199,28 +200,28 @@ def _sizes(task: TaskRecord, over: Over) -> list[int]:
     return [n for n in sorted(task.floors) if (n > high if over == "beyond" else low <= n <= high)]
 
 
-def _ranks(said: Published, results: Results, rates: dict) -> dict[int, float]:
+def _ranks(published: Published, results: Results, rates: dict) -> dict[int, float]:
     """Seed to the mean, over tasks, of one over the scheme's rank among all schemes; equals share the mean rank."""
     tasks, schemes = sorted({t for t, _ in rates}), sorted({s for _, s in rates})
     of: dict[int, list[float]] = {}
     for task in tasks:
-        every = [_measured(said, results, s, rates.get((task, s)), task) for s in schemes]
+        every = [_measured(published, results, s, rates.get((task, s)), task) for s in schemes]
         by_seed = [{seed: value for (_, seed), value in found.items()} for found in every]
-        for seed in set.intersection(*map(set, by_seed)) if said.scheme in schemes else ():
+        for seed in set.intersection(*map(set, by_seed)) if published.scheme in schemes else ():
             values = [found[seed] for found in by_seed]
-            mine = values[schemes.index(said.scheme)]
-            rank = 1 + sum(v > mine for v in values) + (sum(v == mine for v in values) - 1) / 2
+            ours = values[schemes.index(published.scheme)]
+            rank = 1 + sum(v > ours for v in values) + (sum(v == ours for v in values) - 1) / 2
             of.setdefault(seed, []).append(1 / rank)
     return {seed: float(np.mean(ranks)) for seed, ranks in sorted(of.items()) if len(ranks) == len(tasks)}
 
 
-def _floor(said: Published, results: Results) -> float | None:
-    if said.floor is not None:
-        return said.floor
-    task = next((r.task for r in results.records if r.task.label == said.task), None)
-    if task is None or said.metric not in (None, task.metric):
+def _floor(published: Published, results: Results) -> float | None:
+    if published.floor is not None:
+        return published.floor
+    task = next((r.task for r in results.records if r.task.label == published.task), None)
+    if task is None or published.metric not in (None, task.metric):
         return None
-    best = best_floor(task, _sizes(task, said.over), said.weights)
+    best = best_floor(task, _sizes(task, published.over), published.weights)
     return best[1] if best else None
 
 

@@ -13,7 +13,7 @@ Rule = Literal["equal", "trapezoid"]
 
 
 def check(rule: Rule) -> None:
-    """Refuse what is no rule."""
+    """Raise `ValueError` for an unknown rule."""
     if rule not in get_args(Rule):
         raise ValueError(f"{rule!r} weights no sizes; give {' or '.join(map(repr, get_args(Rule)))}.")
 

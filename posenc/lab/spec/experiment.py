@@ -59,13 +59,13 @@ class Experiment:
         check_name(self.name)
         object.__setattr__(self, "runs", tuple(self.runs))
         if not isinstance(self.plan, Plan):
-            raise TypeError(f"The plan of {self.name!r} is {self.plan!r}, which is no Plan.")
+            raise TypeError(f"The plan of {self.name!r} is {self.plan!r}, which is not a Plan.")
         if not self.runs:
             raise ValueError(f"The experiment {self.name!r} has no runs; give it one or more.")
         seen: set[Run] = set()
         for run in self.runs:
             if not isinstance(run, Run):
-                raise TypeError(f"The experiment {self.name!r} holds {run!r}, which is no Run.")
+                raise TypeError(f"The experiment {self.name!r} holds {run!r}, which is not a Run.")
             if run in seen:
                 raise ValueError(f"The experiment {self.name!r} holds a run twice: {run.scheme} on {run.task}.")
             seen.add(run)
@@ -112,11 +112,11 @@ def grid(base: Run, **axes: Iterable[Any]) -> tuple[Run, ...]:
     return _crossed(Usual(base, Plan()), {}, axes)
 
 
-def _crossed(usual: Usual, said: dict[str, Any], axes: Mapping[str, Iterable[Any]]) -> tuple[Run, ...]:
+def _crossed(usual: Usual, chosen: dict[str, Any], axes: Mapping[str, Iterable[Any]]) -> tuple[Run, ...]:
     """The same, of which some is said and the rest is as usual."""
     lists = {name: _axis(name, values) for name, values in axes.items()}
     points = [dict(zip(lists, point, strict=True)) for point in itertools.product(*lists.values())]
-    runs = tuple(usual.filled({**said, **point}) for point in points)
+    runs = tuple(usual.filled({**chosen, **point}) for point in points)
     for name, values in lists.items():
         if len({getattr(run, name) for run in runs}) < len(values):
             raise ValueError(f"{name} is given one value twice: {', '.join(map(str, values))}.")
@@ -217,8 +217,8 @@ def check_many(trials: int, yes: bool) -> None:
 def suggested(runs: Sequence[Run]) -> str:
     """A name for runs that were given none, from what they train: "rope-reverse_string"."""
     parts = {n: sorted({getattr(r, n) for r in runs}) for n in ("scheme", "task")}
-    said = "-".join(v[0] if len(v) == 1 else f"{len(v)}_{n}s" for n, v in parts.items())
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", said).strip("_.-")[:60] or "sweep"
+    chosen = "-".join(v[0] if len(v) == 1 else f"{len(v)}_{n}s" for n, v in parts.items())
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", chosen).strip("_.-")[:60] or "sweep"
 
 
 def _key(name: str, value: Any) -> Any:

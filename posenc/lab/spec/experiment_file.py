@@ -40,7 +40,7 @@ def from_file(path: str | Path, yes: bool = False) -> Experiment:
     if path.suffix == ".toml":
         return toml.read(path, yes)
     if path.suffix != ".py":
-        raise ValueError(f"{str(path)!r} is no experiment file; it ends in .py or .toml.")
+        raise ValueError(f"{str(path)!r} is not an experiment file; its name must end in .py or .toml.")
     module = executed(path)
     if not callable(getattr(module, "runs", None)):
         raise ValueError(f"{str(path)!r} has no function runs(); an experiment file returns its runs from one.")
@@ -99,5 +99,5 @@ def pointing(path: Path) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
         where = f", line {lines[-1]}," if lines else ""
-        said = f"{error.msg} in line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
-        raise ValueError(f"{str(path)!r}{where} cannot be used: {type(error).__name__}: {said}") from error
+        message = f"{error.msg} in line {error.lineno}" if isinstance(error, SyntaxError) else str(error)
+        raise ValueError(f"{str(path)!r}{where} cannot be used: {type(error).__name__}: {message}") from error

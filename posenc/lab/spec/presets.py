@@ -39,12 +39,12 @@ class Preset:
 
 def _read(path: Path) -> dict[str, Preset]:
     with path.open("rb") as file:
-        told = tomllib.load(file)
-    return {name: _preset(name, **about) for name, about in told.items()}
+        whole = tomllib.load(file)
+    return {name: _preset(name, **about) for name, about in whole.items()}
 
 
-def _preset(name: str, *, run: dict, plan: dict, evidence: list[str], left_out: list[str], **said: str) -> Preset:
-    return Preset(name, run=Run(**run), plan=Plan(**plan), evidence=tuple(evidence), left_out=tuple(left_out), **said)
+def _preset(name: str, *, run: dict, plan: dict, evidence: list[str], left_out: list[str], **texts: str) -> Preset:
+    return Preset(name, run=Run(**run), plan=Plan(**plan), evidence=tuple(evidence), left_out=tuple(left_out), **texts)
 
 
 PRESETS = _read(Path(__file__).with_suffix(".toml"))

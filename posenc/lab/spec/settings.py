@@ -104,9 +104,9 @@ def expanded(name: str, values: Iterable[Any]) -> list[Any]:
 def unknown(kind: str, given: str, known: Iterable[str]) -> ValueError:
     """The refusal of a name, which offers the nearest and tells all."""
     known = list(known)
-    bare = {name.lstrip("-"): name for name in known}
-    near = difflib.get_close_matches(given.lstrip("-"), bare, 1, 0.5)
-    hint = f" Did you mean {bare[near[0]]!r}?" if near else ""
+    stripped = {name.lstrip("-"): name for name in known}
+    near = difflib.get_close_matches(given.lstrip("-"), stripped, 1, 0.5)
+    hint = f" Did you mean {stripped[near[0]]!r}?" if near else ""
     return ValueError(f"No {kind} is called {given!r}.{hint} Known: {', '.join(known)}.")
 
 

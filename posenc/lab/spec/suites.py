@@ -39,8 +39,8 @@ class Suite:
 
     def __post_init__(self):
         object.__setattr__(self, "presets", tuple(self.presets))
-        for said in (self.run, *self.apart.values()):
-            Run(**said)
+        for chosen in (self.run, *self.apart.values()):
+            Run(**chosen)
         Plan(**self.plan)
 
     @property
@@ -105,11 +105,11 @@ class Usual:
         papers = (suite for suite in SUITES.values() if self.preset in suite.presets and name in suite.tasks)
         return next(({"length": suite.of(task)["length"], "shortest": None} for suite in papers), {})
 
-    def filled(self, said: Mapping[str, Any]) -> Run:
+    def filled(self, chosen: Mapping[str, Any]) -> Run:
         """The run of which this is said."""
-        return dataclasses.replace(self.run, **{**self.of(said.get("task", self.run.task)), **said})
+        return dataclasses.replace(self.run, **{**self.of(chosen.get("task", self.run.task)), **chosen})
 
-    def planned(self, said: Mapping[str, Any], tasks: Iterable[str]) -> Plan:
+    def planned(self, chosen: Mapping[str, Any], tasks: Iterable[str]) -> Plan:
         """The plan of which this is said, for runs of these tasks.
 
         As there is one plan for all, suites say something of it only where all tasks are theirs and they agree, and the
@@ -117,16 +117,18 @@ class Usual:
         """
         lent, plans = [self.of(task) for task in tasks], [suite.plan for suite in self.suites]
         if self.preset is not None:
-            told = {"sizes": None} if any(one.get("length", self.run.length) != self.run.length for one in lent) else {}
+            usual = (
+                {"sizes": None} if any(one.get("length", self.run.length) != self.run.length for one in lent) else {}
+            )
         else:
-            told = plans[0] if all(lent) and all(plan == plans[0] for plan in plans) else {}
-        return dataclasses.replace(self.plan, **{**told, **said})
+            usual = plans[0] if all(lent) and all(plan == plans[0] for plan in plans) else {}
+        return dataclasses.replace(self.plan, **{**usual, **chosen})
 
 
 def _read(path: Path) -> dict[str, Suite]:
     with path.open("rb") as file:
-        told = tomllib.load(file)
-    return {name: Suite(name, **about) for name, about in told.items()}
+        usual = tomllib.load(file)
+    return {name: Suite(name, **about) for name, about in usual.items()}
 
 
 SUITES = _read(Path(__file__).with_suffix(".toml"))

@@ -55,21 +55,21 @@ def from_toml(text: str, name: str = "sweep", yes: bool = False) -> Experiment:
     try:
         whole = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ValueError(f"The file {name!r} is no TOML: {error}.") from None
+        raise ValueError(f"The file {name!r} is not valid TOML: {error}.") from None
     for key, value in whole.items():
         if key not in _TABLES:
             raise settings.unknown("part of an experiment", key, _TABLES)
         kind = str if key in _TEXTS else list if key in ("zip", "exclude") else dict
         if not isinstance(value, kind) or kind is list and not all(isinstance(v, dict) for v in value):
             raise ValueError(f"{key!r} is written {_form(key)} in an experiment file, not {value!r}.")
-    said = whole.get("header", {})
-    for key in said:
+    header = whole.get("header", {})
+    for key in header:
         if key not in settings.fields(Header):
             raise settings.unknown("part of a header", key, settings.fields(Header))
-        if not isinstance(said[key], str):
-            raise ValueError(f"{key} of [header] is a text, not {said[key]!r}.")
+        if not isinstance(header[key], str):
+            raise ValueError(f"{key} of [header] is a text, not {header[key]!r}.")
     preset = whole.get("preset")
-    base, axes = _said(whole)
+    base, axes = _run_and_axes(whole)
     usual = Usual(*starting(preset), preset, named(_in_place_of_tasks(whole)))
     tasks = next((axis["task"] for axis in axes if "task" in axis), [base.get("task", usual.run.task)])
     plan = usual.planned(_values(whole.get("plan", {}), Plan), tasks)
@@ -78,7 +78,7 @@ def from_toml(text: str, name: str = "sweep", yes: bool = False) -> Experiment:
     every = [{k: v for part in p for k, v in part.items()} for p in itertools.product(*points)]
     runs = _without(whole.get("exclude", []), [usual.filled({**base, **point}) for point in every])
     about = {"preset": preset, "suites": tuple(suite.name for suite in usual.suites)}
-    return Experiment(whole.get("name", name), runs, plan, whole.get("source", ""), Header(**said), **about)
+    return Experiment(whole.get("name", name), runs, plan, whole.get("source", ""), Header(**header), **about)
 
 
 def read(path: Path, yes: bool = False) -> Experiment:
@@ -86,7 +86,7 @@ def read(path: Path, yes: bool = False) -> Experiment:
     return from_toml(path.read_text(encoding="utf-8", errors="replace"), path.stem, yes)
 
 
-def _said(whole: dict) -> tuple[dict[str, Any], list[dict[str, list[Any]]]]:
+def _run_and_axes(whole: dict) -> tuple[dict[str, Any], list[dict[str, list[Any]]]]:
     """What all runs share, and in what they differ: a list for each setting, those of one table in step."""
     base = _values(whole.get("run", {}), Run)
     axes = [{"task": _listed("task", base.pop("task"))}] if settings.is_suite(base.get("task")) else []
@@ -114,8 +114,10 @@ def _without(excluded: list[dict[str, Any]], runs: list[Run]) -> tuple[Run, ...]
     for out in excluded:
         each_task = [_values(one, Run) for one in _each_task(out)]
         if not any(_is(run, one) for run in runs for one in each_task):
-            said = " and ".join(f"{n}={v}" for n, v in out.items()) or "nothing"
-            raise ValueError(f"[[exclude]] says {said}, but no run has that; write it as the runs do, or leave it out.")
+            chosen = " and ".join(f"{n}={v}" for n, v in out.items()) or "nothing"
+            raise ValueError(
+                f"[[exclude]] says {chosen}, but no run has that; write it as the runs do, or leave it out."
+            )
         left_out += each_task
     return tuple(r for r in runs if not any(_is(r, out) for out in left_out))
 

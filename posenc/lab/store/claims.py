@@ -64,18 +64,18 @@ class Claim:
 def claim(folder: Path, group: str) -> Iterator[Claim | None]:
     """Hold a group while the block runs; None where another worker holds it."""
     path = disk.inside(folder, "claims", group)
-    mine = _take(path, group) or _steal(path, group)
-    if mine is None:
+    own_claim = _take(path, group) or _steal(path, group)
+    if own_claim is None:
         yield None
         return
-    thread = threading.Thread(target=mine.keep, name=f"claim-{group}", daemon=True)
+    thread = threading.Thread(target=own_claim.keep, name=f"claim-{group}", daemon=True)
     thread.start()
     try:
-        yield mine
+        yield own_claim
     finally:
-        mine.stop.set()
+        own_claim.stop.set()
         thread.join()
-        if _content(path).get("token") == mine.token:
+        if _content(path).get("token") == own_claim.token:
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
 
@@ -97,7 +97,7 @@ def _take(path: Path, group: str) -> Claim | None:
         except FileExistsError:
             return None
         try:
-            os.write(descriptor, _mine(token))
+            os.write(descriptor, _content_of(token))
         except OSError:
             path.unlink()
             raise
@@ -109,12 +109,12 @@ def _take(path: Path, group: str) -> Claim | None:
 def _steal(path: Path, group: str) -> Claim | None:
     """Replace a stale claim by ours. Of many that try, the one that makes the marker of this very claim may."""
     now = _now(path.parent)
-    seen = _look(path, now)
-    if seen is None:
+    found = _look(path, now)
+    if found is None:
         return _take(path, group)
-    if not seen.stale:
+    if not found.stale:
         return None
-    marker = path.with_name(f".{group}.{hashlib.sha256(seen.token.encode()).hexdigest()[:12]}.tmp")
+    marker = path.with_name(f".{group}.{hashlib.sha256(found.token.encode()).hexdigest()[:12]}.tmp")
     with contextlib.suppress(FileNotFoundError):
         if now - marker.stat().st_mtime > STALE:  # its maker died between marking and replacing
             marker.unlink()
@@ -123,16 +123,16 @@ def _steal(path: Path, group: str) -> Claim | None:
     except FileExistsError:
         return None
     try:
-        if _content(path).get("token", "") != seen.token or not path.exists():  # stolen or given back meanwhile
+        if _content(path).get("token", "") != found.token or not path.exists():  # stolen or given back meanwhile
             return None
-        mine = Claim(group, path, secrets.token_hex(8))
-        disk.write(path, _mine(mine.token))
-        return mine
+        own_claim = Claim(group, path, secrets.token_hex(8))
+        disk.write(path, _content_of(own_claim.token))
+        return own_claim
     finally:
         marker.unlink(missing_ok=True)
 
 
-def _mine(token: str) -> bytes:
+def _content_of(token: str) -> bytes:
     who = {"host": socket.gethostname(), "where": _machine(), "pid": os.getpid(), "started": _started(os.getpid())}
     return json.dumps({**who, "job": os.environ.get("SLURM_JOB_ID"), "token": token}).encode()
 
@@ -140,13 +140,13 @@ def _mine(token: str) -> bytes:
 def _look(path: Path, now: float) -> Held | None:
     try:
         with open(path, "rb") as file:  # age and content of one file, which another may be replacing
-            age, said = max(0.0, now - os.fstat(file.fileno()).st_mtime), _parsed(file.read())
+            age, content = max(0.0, now - os.fstat(file.fileno()).st_mtime), _parsed(file.read())
     except OSError:
         return None
-    pid = said.get("pid") if isinstance(said.get("pid"), int) else None
-    here = pid is not None and said.get("where") == _machine()
-    gone = here and _started(pid) != said.get("started")
-    host, token = str(said.get("host", "unknown")), str(said.get("token", ""))
+    pid = content.get("pid") if isinstance(content.get("pid"), int) else None
+    here = pid is not None and content.get("where") == _machine()
+    gone = here and _started(pid) != content.get("started")
+    host, token = str(content.get("host", "unknown")), str(content.get("token", ""))
     return Held(path.name, host, pid, age, gone or age > STALE, token)
 
 
@@ -160,10 +160,10 @@ def _content(path: Path) -> dict:
 def _parsed(content: bytes) -> dict:
     """What a claim says; nothing while its writer has not finished."""
     try:
-        said = json.loads(content)
+        content = json.loads(content)
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _now(folder: Path) -> float:

@@ -113,7 +113,9 @@ def _text(line: PlannedTrial) -> str:
 def write_error(folder: Path, group: str, outcome: str, text: str) -> Path:
     """Keep why a group has no record: its outcome in the first line, then the traceback, without private paths."""
     if outcome not in FAILURES:
-        raise ValueError(f"{outcome!r} is no failure; it is one of {', '.join(FAILURES)}.")
+        raise ValueError(
+            f"{outcome!r} cannot be stored as a failure; the outcome must be one of {', '.join(FAILURES)}."
+        )
     return disk.write(disk.inside(folder, "errors", f"{group}.txt"), f"{outcome}\n{_relative(text)}\n".encode())
 
 
@@ -132,10 +134,10 @@ def clear_error(folder: Path, group: str) -> None:
     disk.inside(folder, "errors", f"{group}.txt").unlink(missing_ok=True)
 
 
-def log(folder: Path, worker: str, event: str, **said: object) -> None:
+def log(folder: Path, worker: str, event: str, **details: object) -> None:
     """Append one line to a worker's own log. Nothing is ever decided by what it says."""
     path = disk.inside(folder, "events", f"{worker}.jsonl")
-    line = canonical({"time": round(time.time(), 3), "event": event, **said}) + "\n"
+    line = canonical({"time": round(time.time(), 3), "event": event, **details}) + "\n"
     with disk.guarded(path):
         descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o644)
         try:
@@ -189,8 +191,8 @@ def _planning(folder: Path, patience: float = 10.0):
     """Only one process plans at a time; the others wait a little."""
     end = time.monotonic() + patience
     while True:
-        with claim(folder, _PLANNING) as mine:
-            if mine is not None:
+        with claim(folder, _PLANNING) as held_claim:
+            if held_claim is not None:
                 yield
                 return
         if time.monotonic() > end:

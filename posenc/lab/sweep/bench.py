@@ -63,15 +63,15 @@ def measure(
     hooks = normal_form(scheme).scheme
     usual = choose(hooks, "auto", inputs[0], length)
     able, have = serves(hooks), memory()
-    asked = [(kernel, kind) for kind in passes for kernel in kernels if not able.get(kernel)]
-    programs = {key: _compiled(scheme, params, inputs, *key) for key in asked}
+    requested = [(kernel, kind) for kind in passes for kernel in kernels if not able.get(kernel)]
+    programs = {key: _compiled(scheme, params, inputs, *key) for key in requested}
     need = {key: program.memory_analysis().temp_size_in_bytes for key, program in programs.items()}
     fit = {key: program for key, program in programs.items() if not have or need[key] <= have / 2}
     goes = [lambda p=p: p(params, *inputs) for p in fit.values()]
     *took, peak = in_turn([*goes, product(SIDE, dtype)], rounds)
     most, found = 2 * SIDE**3 / statistics.median(peak), dict(zip(fit, took, strict=True))
     rows = []
-    for kernel, kind in asked:
+    for kernel, kind in requested:
         seconds = tuple(found.get((kernel, kind), ()))
         done = 2 * length**2 * heads * head * (1 if kind == "forward" else 3.5)
         share = done / statistics.median(seconds) / most if seconds else 0.0

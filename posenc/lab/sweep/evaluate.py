@@ -34,7 +34,7 @@ SIZE = "size"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Question:
     """One scheme's trials in one program, and what is asked of them."""
 
     record: GroupRecord
@@ -62,23 +62,23 @@ def ask(
     whose parameters were not kept are refused by `ValueError`.
     """
     found, known = [], {}
-    for asked in _asked(results, task, sizes, rows):
-        resolved, at = asked.resolved, asked.sizes
-        look = jax.jit(functools.partial(training.evaluate, resolved, asked.rows, training.rounds(resolved, at)))
+    for question in _questions(results, task, sizes, rows):
+        resolved, at = question.resolved, question.sizes
+        look = jax.jit(functools.partial(training.evaluate, resolved, question.rows, training.rounds(resolved, at)))
         chosen = jnp.zeros(len(at), bool)
         trials = []
-        for trial in asked.trained:
+        for trial in question.trained:
             state = State(restored(resolved, results.folder, trial.id), None, jnp.int32(-1))
             sums = look(state, _knobs(trial), jnp.asarray(at, jnp.int32), chosen)
             counted = {name: np.asarray(total).tolist() for name, total in sums.items()}
             each = {n: {name: totals[i] for name, totals in counted.items()} for i, n in enumerate(at)}
-            trials.append(replace(trial, id=_renamed(trial, asked), evaluations=each))
-        trials += [replace(t, id=_renamed(t, asked)) for t in asked.record.trials if t.outcome == "diverged"]
+            trials.append(replace(trial, id=_renamed(trial, question), evaluations=each))
+        trials += [replace(t, id=_renamed(t, question)) for t in question.record.trials if t.outcome == "diverged"]
         if (resolved.task, at) not in known:
             known[resolved.task, at] = floors(resolved.task, at)
-        label, metric = _label(asked), resolved.task.metric
-        about = replace(asked.record.task, label=label, metric=metric, floors=known[resolved.task, at])
-        found.append(replace(asked.record, task=about, trials=tuple(trials)))
+        label, metric = _label(question), resolved.task.metric
+        about = replace(question.record.task, label=label, metric=metric, floors=known[resolved.task, at])
+        found.append(replace(question.record, task=about, trials=tuple(trials)))
     return replace(results, records=tuple(found), unfinished=(), folder=None)
 
 
@@ -96,34 +96,42 @@ def groups(
     depth of a needle. Those of all sizes are pooled where `by` lacks "size". Of several learning rates it is the one
     chosen on validation examples.
     """
-    found, every = [], _asked(results, task, sizes, rows)
-    for asked in every:
-        _check_groups(asked.resolved.task, by)
+    found, every = [], _questions(results, task, sizes, rows)
+    for question in every:
+        _check_groups(question.resolved.task, by)
     rates = {(c.task, c.scheme): c.rate for c in cells(results)}
-    for asked in every:
-        resolved, padded = asked.resolved, training.rounds(asked.resolved, asked.sizes)
-        looks = {n: jax.jit(functools.partial(training.examined, resolved, asked.rows, n)) for n in padded}
-        for trial in asked.trained:
-            scheme, rate = results.label(asked.record, trial), trial.knobs.lr
-            if rate != rates[asked.record.task.label, scheme]:
+    for question in every:
+        resolved, padded = question.resolved, training.rounds(question.resolved, question.sizes)
+        looks = {n: jax.jit(functools.partial(training.examined, resolved, question.rows, n)) for n in padded}
+        for trial in question.trained:
+            scheme, rate = results.label(question.record, trial), trial.knobs.lr
+            if rate != rates[question.record.task.label, scheme]:
                 continue
             model, seed = restored(resolved, results.folder, trial.id), _knobs(trial).seed
             at: dict[tuple[int, ...], dict[str, int]] = {}
-            for n in asked.sizes:
+            for n in question.sizes:
                 look = looks[next(p for p in padded if p >= n)]
-                counted, told = jax.device_get(look(model, seed, jnp.int32(n), jnp.bool_(False)))
-                told = {SIZE: np.full(asked.rows, n), **told}
-                _add(at, np.stack([told[name] for name in by], 1), counted)
-            head = (_label(asked), scheme, trial.id, asked.record.family, resolved.task.metric, trial.knobs.seed, rate)
+                counted, strata = jax.device_get(look(model, seed, jnp.int32(n), jnp.bool_(False)))
+                strata = {SIZE: np.full(question.rows, n), **strata}
+                _add(at, np.stack([strata[name] for name in by], 1), counted)
+            head = (
+                _label(question),
+                scheme,
+                trial.id,
+                question.record.family,
+                resolved.task.metric,
+                trial.knobs.seed,
+                rate,
+            )
             for group in sorted(at):
                 share = records.share(at[group], resolved.task.metric)
                 found.append(GroupedRow(*head, dict(zip(by, group, strict=True)), at[group], share))
     return found
 
 
-def _asked(
+def _questions(
     results: Results, task: Task | None, sizes: tuple[int, ...] | Literal["all"] | None, rows: int | None
-) -> list[Asked]:
+) -> list[Question]:
     """What is asked of each record, all of it looked at before the first model is."""
     if results.folder is None:
         raise ValueError(f"The bundle {results.name!r} holds no parameters; name the folder of a run with --keep.")
@@ -150,7 +158,7 @@ def _asked(
         for n in at:
             other.check_size(n)
         plan.fits(resolved, max(at))
-        every.append(Asked(record, resolved, at, line.rows if rows is None else rows))
+        every.append(Question(record, resolved, at, line.rows if rows is None else rows))
     return every
 
 
@@ -159,38 +167,43 @@ def _knobs(trial: TrialRecord) -> Knobs:
     return training.as_arrays(Knobs(**written(trial.knobs)))
 
 
-def _label(asked: Asked) -> str:
+def _label(question: Question) -> str:
     """What tables call the task: also what was trained on, where that is another."""
-    trained, other = asked.record.task.label, spec(asked.resolved.task)
+    trained, other = question.record.task.label, spec(question.resolved.task)
     return trained if trained == other else f"{other}, trained on {trained}"
 
 
-def _renamed(trial: TrialRecord, asked: Asked) -> str:
+def _renamed(trial: TrialRecord, question: Question) -> str:
     """A name for what a trial answers to this, which no other question has."""
-    facts = {"trial": trial.id, "task": full_task(asked.resolved.task), "sizes": asked.sizes, "rows": asked.rows}
+    facts = {
+        "trial": trial.id,
+        "task": full_task(question.resolved.task),
+        "sizes": question.sizes,
+        "rows": question.rows,
+    }
     return hashlib.sha256(records.canonical(facts).encode()).hexdigest()
 
 
 def _check_tokens(resolved: ResolvedRun, other: Task) -> None:
     """Refuse a task that the models cannot read or answer."""
     if (other.layout, other.vocab, other.classes) != (resolved.task.layout, resolved.task.vocab, resolved.task.classes):
-        said = [f"{spec(t)} ({t.layout.value}, {t.vocab} tokens, {t.classes} classes)" for t in (other, resolved.task)]
-        raise ValueError(f"{said[0]} cannot be asked of models trained on {said[1]}; take a task of the same tokens.")
+        shown = [f"{spec(t)} ({t.layout.value}, {t.vocab} tokens, {t.classes} classes)" for t in (other, resolved.task)]
+        raise ValueError(f"{shown[0]} cannot be asked of models trained on {shown[1]}; take a task of the same tokens.")
 
 
 def _check_groups(task: Task, by: Sequence[str]) -> None:
     n = task.sizes.smallest
-    told = jax.eval_shape(lambda: task.sample(jax.random.key(0), n, batch=1, n_max=n))
-    has = [SIZE, *sorted(told.strata)]
+    strata = jax.eval_shape(lambda: task.sample(jax.random.key(0), n, batch=1, n_max=n))
+    has = [SIZE, *sorted(strata.strata)]
     for name in by:
         if name not in has:
             raise ValueError(f"The examples of {spec(task)} cannot be grouped by {name!r}; take {', '.join(has)}.")
 
 
-def _add(at: dict[tuple[int, ...], dict[str, int]], told: np.ndarray, counted: dict[str, np.ndarray]) -> None:
+def _add(at: dict[tuple[int, ...], dict[str, int]], strata: np.ndarray, counted: dict[str, np.ndarray]) -> None:
     """Add the counts of rows to those of their groups."""
-    for group in np.unique(told, axis=0):
-        mine = (told == group).all(1)
+    for group in np.unique(strata, axis=0):
+        inside = (strata == group).all(1)
         sums = at.setdefault(tuple(int(g) for g in group), dict.fromkeys(counted, 0))
         for name, counts in counted.items():
-            sums[name] += int(counts[mine].sum())
+            sums[name] += int(counts[inside].sum())

@@ -37,35 +37,35 @@ def resolved_runs(experiment: Experiment) -> list[ResolvedRun]:
     return [rehearsed(run, experiment.plan) for run in experiment.runs]
 
 
-def evaluated(resolved: ResolvedRun, asked: Plan) -> tuple[int, ...]:
+def evaluated(resolved: ResolvedRun, plan: Plan) -> tuple[int, ...]:
     """The sizes evaluated: those asked for, or multiples of the largest trained on, as far as the task has them.
 
     A multiple between two sizes of the task's stands for the lower. Refuses "all" where none lies beyond training.
     """
     sizes = resolved.task.sizes
-    if asked.sizes == "all":
+    if plan.sizes == "all":
         first, last = resolved.run.length + 1, max(sizes.evaluation, default=0)
         if every := tuple(n for n in range(first, last + 1) if sizes.has(n)):
             return every
         raise ValueError(
             f"sizes are 'all' from {first} on, but {resolved.run.task!r} is evaluated to {last}; give numbers."
         )
-    if asked.sizes is not None:
-        return asked.sizes
-    near = dict.fromkeys(sizes.below(n) for n in asked.around(resolved.run.length))
+    if plan.sizes is not None:
+        return plan.sizes
+    near = dict.fromkeys(sizes.below(n) for n in plan.around(resolved.run.length))
     return tuple(n for n in near if sizes.has(n))
 
 
-def rehearsed(run: Run, asked: Plan) -> ResolvedRun:
+def rehearsed(run: Run, plan: Plan) -> ResolvedRun:
     """A resolved run whose forward passes have the right shapes at the largest size. Refuses what cannot run."""
     try:
         resolved = resolve(run)
-        sizes = evaluated(resolved, asked)
+        sizes = evaluated(resolved, plan)
         for n in sizes:
             resolved.task.check_size(n)
         longest = max(*sizes, resolved.run.length)
         state = None
-        for stage, _ in stages(resolved, asked.steps):
+        for stage, _ in stages(resolved, plan.steps):
             state = fits(stage, longest, state)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{run.scheme} on {run.task} cannot run: {error}") from error
@@ -146,15 +146,15 @@ def _told(task: Task, n: int) -> dict[str, Any]:
 
 def lines(experiment: Experiment, runs: list[ResolvedRun], known: set[str]) -> list[PlannedTrial]:
     """The trials of an experiment, as the plan keeps them; those not yet `known` of one run form one group."""
-    planned, asked = [], experiment.plan
+    planned, plan = [], experiment.plan
     for resolved in runs:
-        every = {identity(resolved, knobs, asked.steps): knobs for knobs in asked.knobs()}
+        every = {identity(resolved, knobs, plan.steps): knobs for knobs in plan.knobs()}
         shared = {
             "group": folder.digest([trial for trial in every if trial not in known]),
             "run": written(resolved),
-            "steps": asked.steps,
-            "sizes": evaluated(resolved, asked),
-            "rows": asked.rows,
+            "steps": plan.steps,
+            "sizes": evaluated(resolved, plan),
+            "rows": plan.rows,
             "label": label(resolved.run),
             "family": family(resolved.scheme),
             "task": task_spec(resolved.task),

@@ -16,10 +16,10 @@ def alternated(goes: Sequence[Callable[[], float]], rounds: int) -> list[list[fl
     """The seconds that each says it took, round after round; the first round warms up and is not counted."""
     seconds: list[list[float]] = [[] for _ in goes]
     for n in range(rounds + 1):
-        for mine, go in zip(seconds, goes, strict=True):
+        for times, go in zip(seconds, goes, strict=True):
             took = go()
             if n:
-                mine.append(took)
+                times.append(took)
     return seconds
 
 

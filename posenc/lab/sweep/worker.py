@@ -135,8 +135,8 @@ class Worker:
                 parameters.save(self.folder, line.id, jax.tree.map(lambda a, n=n: a[n], models))
         return "diverged" if all(t.outcome == "diverged" for t in trials) else "done"
 
-    def _log(self, event: str, **said: Any) -> None:
-        store.log(self.folder, f"{socket.gethostname()}-{os.getpid()}", event, **said)
+    def _log(self, event: str, **details: Any) -> None:
+        store.log(self.folder, f"{socket.gethostname()}-{os.getpid()}", event, **details)
 
     def _task(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> TaskRecord:
         """The task with its floors, which are estimated once in a sweep."""

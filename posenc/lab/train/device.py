@@ -82,7 +82,7 @@ def commit() -> str | None:
     """The commit of the sources that run, with a plus where files differ from it; None outside a checkout."""
     here = Path(__file__).resolve().parent
     try:
-        said = subprocess.run(
+        described = subprocess.run(
             ["git", "-C", str(here), "describe", "--always", "--dirty=+", "--abbrev=10", "--exclude=*"],
             capture_output=True,
             text=True,
@@ -93,4 +93,4 @@ def commit() -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return said.stdout.strip() or None if said.returncode == tracked.returncode == 0 else None
+    return described.stdout.strip() or None if described.returncode == tracked.returncode == 0 else None

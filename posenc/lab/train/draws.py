@@ -17,7 +17,7 @@ def turn(run: Run, n: Int[Array, ""]) -> Int[Array, ""]:
 
 
 def sizes(run: Run, task: Task, key: PRNGKeyArray, shape: tuple[int, ...]) -> Int[Array, "*shape"]:
-    """Sizes of a run with nothing left open. A number that is no size of the task's stands for the size below it."""
+    """Sizes of a run with nothing left open. Where the task lacks a size, the one below it stands for it."""
     if run.uniform == "sizes":
         return task.sizes.below(jax.random.randint(key, shape, run.shortest, run.length + 1))
     legal = [n for n in range(run.shortest, run.length + 1) if task.sizes.has(n)]

@@ -54,26 +54,26 @@ def _greedy(model: Any, given: Inputs, prompt: Array, key: Any, *, end: int | No
     jax.eval_shape(lambda: model(given, key))  # what a full pass refuses is refused here too
     length = prompt.shape[1]
     tokens, room = jnp.where(prompt, given.tokens, 0), given.valid.sum(1)
-    asked = ~jnp.pad(prompt[:, 1:], ((0, 0), (0, 1)))  # from the last token of the prompt on
+    scored = ~jnp.pad(prompt[:, 1:], ((0, 0), (0, 1)))  # from the last token of the prompt on
 
-    def step(t, new, tokens, said, carry):
+    def step(t, new, tokens, written, carry):
         logits, carry = model.proceed(carry, given._replace(tokens=tokens), key, t, new)
-        return jax.lax.dynamic_update_slice_in_dim(said, _best(logits), t, 1), carry
+        return jax.lax.dynamic_update_slice_in_dim(written, _best(logits), t, 1), carry
 
     def go(state):
-        t, tokens, said, carry = state
-        before = jnp.maximum(said[:, t - 1], 0)
+        t, tokens, written, carry = state
+        before = jnp.maximum(written[:, t - 1], 0)
         tokens = tokens.at[:, t].set(jnp.where(prompt[:, t], tokens[:, t], before))
-        return t + 1, tokens, *step(t, 1, tokens, said, carry)
+        return t + 1, tokens, *step(t, 1, tokens, written, carry)
 
     def on(state):
-        t, _, said, _ = state
+        t, _, written, _ = state
         ended = t >= room
-        return (t < length) & ~(ended if end is None else ended | ((said == end) & asked).any(1)).all()
+        return (t < length) & ~(ended if end is None else ended | ((written == end) & scored).any(1)).all()
 
-    said = jnp.full(prompt.shape, -1, jnp.int32)
-    said, carry = step(0, first, tokens, said, model.begin(given, key, first))
-    return jax.lax.while_loop(on, go, (jnp.int32(first), tokens, said, carry))[2]
+    written = jnp.full(prompt.shape, -1, jnp.int32)
+    written, carry = step(0, first, tokens, written, model.begin(given, key, first))
+    return jax.lax.while_loop(on, go, (jnp.int32(first), tokens, written, carry))[2]
 
 
 def _best(logits: Float[Array, "B new C"]) -> Int[Array, "B new"]:
@@ -86,8 +86,8 @@ def free_running(
     """The sums of `posenc.lab.tasks.measure` where the model wrote the answers by itself."""
     if task.layout not in (Layout.LM, Layout.SEQ2SEQ):
         raise ValueError(f"{task.name!r} is answered in one pass, so nothing is written; take a task with a prompt.")
-    said = greedy(model, inputs(batch), batch.prompt, key, end=task.special("EOS"), first=first)
-    return tally((said == batch.targets) & batch.score, batch)
+    written = greedy(model, inputs(batch), batch.prompt, key, end=task.special("EOS"), first=first)
+    return tally((written == batch.targets) & batch.score, batch)
 
 
 def exact(

@@ -36,15 +36,15 @@ class Arrangement:
         return each * self.devices
 
 
-def arrangement(asked: str | None = None) -> Arrangement:
+def arrangement(requested: str | None = None) -> Arrangement:
     """The fastest arrangement for the devices at hand, or the one asked for: "map", "vmap", "map:1", "vmap:4"."""
     found = jax.device_count()
     inside = "map" if jax.default_backend() == "cpu" else "vmap"
-    if asked is None:
+    if requested is None:
         return Arrangement(inside, found)
-    word, _, number = asked.partition(":")
+    word, _, number = requested.partition(":")
     if word not in ("map", "vmap") or (number and not number.isdigit()):
-        raise ValueError(f"lanes are {asked!r}; write map or vmap, with a number of devices if need be: vmap:4.")
+        raise ValueError(f"lanes are {requested!r}; write map or vmap, with a number of devices if need be: vmap:4.")
     devices = int(number) if number else found
     if not 1 <= devices <= found:
         raise ValueError(f"lanes ask for {devices} devices, but {found} are here; ask for 1 to {found}.")
