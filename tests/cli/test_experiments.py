@@ -161,7 +161,7 @@ def test_a_file_crosses_zips_and_excludes(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[run", "no TOML"),
+        ("[run", "not valid TOML"),
         ("[rnu]\n", "Did you mean 'run'"),
         ("run = 3\n", r"\[run\]"),
         ("[[grid]]\n", r"\[grid\]"),
@@ -222,7 +222,7 @@ def test_an_experiment_file_is_a_claim_with_runs(tmp_path):
         ("\nimport nowhere_at_all\n", "line 2.*nowhere_at_all"),
         ("def runs():\n    return 1 / 0\n", "line 2.*ZeroDivisionError"),
         ("def runs():\n    return []\n", "no runs"),
-        ("def runs():\n    return ['rope']\n", "no Run"),
+        ("def runs():\n    return ['rope']\n", "not a Run"),
         ("from posenc.lab.spec.run import *\ndef runs():\n    return [Run(width=3)]\n", "line 3.*4 heads"),
     ],
 )

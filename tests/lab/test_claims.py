@@ -86,7 +86,7 @@ def test_a_claim_from_elsewhere_is_stolen_after_a_minute_of_silence_only(folder)
 
 def test_a_claim_of_a_process_killed_here_is_stolen_at_once(folder):
     code = (
-        "import sys, time; from pathlib import Path; from posenc.lab import claims\n"
+        "import sys, time; from pathlib import Path; from posenc.lab.store import claims\n"
         "with claims.claim(Path(sys.argv[1]), 'g'):\n    print('held', flush=True); time.sleep(60)"
     )
     child = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE)

@@ -146,7 +146,7 @@ def test_evaluation_is_as_training_was_only_where_a_run_asks_for_it():
         cell = resolve(Run(**COPY, dropout=0.5, evaluation=evaluation))
 
         def model(given, key, train, cell=cell, evaluation=evaluation):
-            told[evaluation] = training
+            told[evaluation] = train
             return jnp.zeros((*given.tokens.shape, cell.task.classes))
 
         training._sums(cell, 4, 6, model, jnp.uint32(0), jnp.int32(6), jnp.bool_(False))
