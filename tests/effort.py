@@ -2,21 +2,24 @@
 
 import itertools
 import os
+from importlib.metadata import version
 from typing import Any
 
 from jax._src.interpreters import mlir
 
 from posenc.contract.case import LITTLE
 
+ONE_PIECE = {"xla_cpu_parallel_codegen_split_count": 1} if version("jaxlib").startswith("0.10.") else {}
+"""Each program is compiled in one piece: cut into pieces for many threads, small ones cost an eighth more."""
 MUCH = {name: not value for name, value in LITTLE.items()} | {"xla_backend_optimization_level": 3}
 
 
 def try_little() -> None:
     """Compile with little effort, here and in processes begun here; before jax is first used.
 
-    XLA ends the process over an option that it does not know, so that `LITTLE` must hold none.
+    XLA ends the process over an option that it does not know, so that these must hold none.
     """
-    said = " ".join(f"--{name}={str(value).lower()}" for name, value in LITTLE.items())
+    said = " ".join(f"--{name}={str(value).lower()}" for name, value in (LITTLE | ONE_PIECE).items())
     os.environ["XLA_FLAGS"] = f"{said} {os.environ.get('XLA_FLAGS', '')}".strip()
 
 
