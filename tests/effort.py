@@ -11,7 +11,11 @@ from posenc.contract.case import LITTLE
 
 ONE_PIECE = {"xla_cpu_parallel_codegen_split_count": 1} if version("jaxlib").startswith("0.10.") else {}
 """Each program is compiled in one piece: cut into pieces for many threads, small ones cost an eighth more."""
-MUCH = {name: not value for name, value in LITTLE.items()} | {"xla_backend_optimization_level": 3}
+MUCH = (
+    {name: not value for name, value in LITTLE.items()}
+    | {"xla_backend_optimization_level": 3}
+    | dict.fromkeys(ONE_PIECE, 32)
+)
 
 
 def try_little() -> None:
