@@ -1,7 +1,7 @@
 """One attention, under any scheme and by any kernel, and the input.
 
-Three things are known of each token and never confused: its *index* (its place; masks and windows look at this alone),
-its *segment* (its document; 0 is padding) and its *position* (what the scheme is told: anything).
+Three things are known of each token and never confused: its *index* (where it stands in the sequence; masks and windows
+read this alone), its *segment* (its document; 0 is padding) and its *position* (what the scheme computes with).
 """
 
 from __future__ import annotations

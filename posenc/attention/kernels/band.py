@@ -77,7 +77,7 @@ def _lines(w: Float[Array, "H N"], rows: int) -> Float[Array, "H rows cols"]:
 
 
 def _strip(rows: int) -> int:
-    """How many lines are made at once: a tile of which they are no part is made whole."""
+    """How many lines are made at once: a tile that is not a multiple of them is made whole."""
     return rows if rows % STRIP else STRIP
 
 

@@ -74,5 +74,5 @@ def memory() -> int:
         return stats["bytes_limit"]
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // jax.device_count()
-    except (AttributeError, OSError, ValueError):  # this system does not tell
+    except (AttributeError, OSError, ValueError):  # this system does not report it
         return 0
