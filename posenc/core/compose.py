@@ -179,7 +179,7 @@ class Composed(_Sum):
     coordinates: tuple[Draw, ...] = ()
     """In the order of the parts; empty where all have the index."""
     window: int | None = None
-    """How many keys a query sees, itself among them; None is no narrowing."""
+    """The number of keys that a query sees, including its own; None leaves the mask as it is."""
 
     def __post_init__(self):
         if not isinstance(self.scheme, Scheme):

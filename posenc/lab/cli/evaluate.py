@@ -57,16 +57,16 @@ class Evaluate:
         results = chosen(results_of(self.run), self.only)
         from posenc.lab import tasks
 
-        asked: dict[str, Any] = {"rows": self.rows, "task": None if self.task is None else tasks.parse(self.task)}
-        asked["sizes"] = None if self.sizes is None else settings.value("sizes", self.sizes)
-        return self._whole(results, asked) if self.by is None else self._grouped(results, asked, target)
+        requested: dict[str, Any] = {"rows": self.rows, "task": None if self.task is None else tasks.parse(self.task)}
+        requested["sizes"] = None if self.sizes is None else settings.value("sizes", self.sizes)
+        return self._whole(results, requested) if self.by is None else self._grouped(results, requested, target)
 
-    def _whole(self, results: Any, asked: dict[str, Any]) -> int:
+    def _whole(self, results: Any, requested: dict[str, Any]) -> int:
         from posenc.lab.figures.tables import table
         from posenc.lab.store.records import write_bundle
         from posenc.lab.sweep.evaluate import ask
 
-        found = ask(results, **asked)
+        found = ask(results, **requested)
         say(table(found, "json" if self.json else "text"))
         if self.bundle is not None:
             path = write_bundle(Path(self.bundle), found.name, found.records, [])
@@ -74,12 +74,12 @@ class Evaluate:
                 say(f"Wrote {path}.")
         return 0
 
-    def _grouped(self, results: Any, asked: dict[str, Any], target: Path | None) -> int:
+    def _grouped(self, results: Any, requested: dict[str, Any], target: Path | None) -> int:
         from posenc.lab.figures import grouped
         from posenc.lab.sweep.evaluate import groups
 
         by = settings.several(self.by or "", "--by")
-        rows = groups(results, by, **asked)
+        rows = groups(results, by, **requested)
         left_out = sum(trial.outcome == "diverged" for record in results.records for trial in record.trials)
         if self.json:
             say_json({"by": by, "rows": [row.flat() for row in rows], "diverged": left_out})

@@ -42,16 +42,16 @@ def start() -> None:
     """Prepare devices and start jax. Raises `ValueError` if the requested device is missing."""
     from posenc.lab.train.device import prepare
 
-    if said := prepare():
-        print(clean(said), file=sys.stderr)
+    if warning := prepare():
+        print(clean(warning), file=sys.stderr)
     import jax
 
     try:
         jax.devices()
     except (RuntimeError, AssertionError):
-        asked = os.environ.get("JAX_PLATFORMS", "")
+        platforms = os.environ.get("JAX_PLATFORMS", "")
         raise ValueError(
-            f"JAX finds no device for JAX_PLATFORMS={asked}; unset it, or install jax for that device."
+            f"JAX finds no device for JAX_PLATFORMS={platforms}; unset it, or install jax for that device."
         ) from None
 
 

@@ -40,8 +40,8 @@ class Status:
             parts = {"counts": found.counts, "groups": list(map(vars, found.rows)), "outcomes": found.outcomes}
             say_json({"run": self.run, **parts, "problems": found.problems})
             return 0
-        said = {o: n for o, n in found.counts.items() if n or o in ("done", "failed", "pending")}
-        say(f"{Path(self.run).name}: {', '.join(f'{o} {n}' for o, n in said.items())}")
+        shown = {o: n for o, n in found.counts.items() if n or o in ("done", "failed", "pending")}
+        say(f"{Path(self.run).name}: {', '.join(f'{o} {n}' for o, n in shown.items())}")
         rows = [
             (r.task, r.scheme, ", ".join(f"{o} {n}" for o, n in r.counts.items()), r.worker or r.error)
             for r in found.rows
@@ -96,8 +96,8 @@ class Compare:
         results = results_of(self.run)
         found = compare(results, self.first, self.second, self.size)
         if self.json:
-            said = [dataclasses.asdict(one) for one in found]
-            say_json({"first": self.first, "second": self.second, "tasks": said})
+            rows = [dataclasses.asdict(one) for one in found]
+            say_json({"first": self.first, "second": self.second, "tasks": rows})
         else:
             say(_compared(found))
         report(results.problems)

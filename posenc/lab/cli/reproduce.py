@@ -47,20 +47,20 @@ class Reproduce:
     def __call__(self) -> int:
         every = committed.files()
         chosen = {_stem(name, every): None for name in self.name} or dict.fromkeys(every)
-        told = [
+        reports = [
             (experiment, results, findings(experiment.published, results))
             for experiment, results in _read(every, chosen)
         ]
         if self.json:
-            counts = counted(f for *_, found in told for f in found)
-            say_json({"experiments": [_whole(*one) for one in told], "verdicts": counts})
+            counts = counted(f for *_, found in reports for f in found)
+            say_json({"experiments": [_whole(*one) for one in reports], "verdicts": counts})
             return 0
-        for experiment, results, found in told:
+        for experiment, results, found in reports:
             _block(experiment, results, found, bool(self.name))
-        counts = counted(f for *_, found in told for f in found)
-        said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-        at_floor = sum(f.explained for *_, found in told for f in found)
-        say(f"Claims, in all: {sum(counts.values())}; {said}. No more than a floor (†): {at_floor}.\n{RULES}")
+        counts = counted(f for *_, found in reports for f in found)
+        verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+        at_floor = sum(f.explained for *_, found in reports for f in found)
+        say(f"Claims, in all: {sum(counts.values())}; {verdicts}. No more than a floor (†): {at_floor}.\n{RULES}")
         return 0
 
 
@@ -106,34 +106,39 @@ def _block(experiment: Experiment, results: Results | None, found: tuple[Reprodu
 
 def _shown(found: Reproduction) -> dict[str, str]:
     """A finding as the texts of a row."""
-    said, ours = found.published, found.ours
-    row = {"task": said.task, "scheme": _scheme(said), "measure": _measure(said), "n": str(ours.n) if ours.n else "–"}
-    row |= {"verdict": found.verdict, "source": said.source}
+    claim, ours = found.published, found.ours
+    row = {
+        "task": claim.task,
+        "scheme": _scheme(claim),
+        "measure": _measure(claim),
+        "n": str(ours.n) if ours.n else "–",
+    }
+    row |= {"verdict": found.verdict, "source": claim.source}
     row["floor"] = "–" if found.floor is None else f"{found.floor:.2f}"
-    if isinstance(said, Order):
+    if isinstance(claim, Order):
         row["published"] = "above"
-        row["ours"] = f"{ours.median:+.3f} [{ours.low:+.3f}, {ours.high:+.3f}] ±{said.tolerance:g}" if ours.n else "–"
+        row["ours"] = f"{ours.median:+.3f} [{ours.low:+.3f}, {ours.high:+.3f}] ±{claim.tolerance:g}" if ours.n else "–"
         return row
-    sign = {"is": "", "at least": "≥ ", "at most": "≤ "}[said.relation]
-    of = f"{said.of} of {said.runs}" if said.runs else said.of
-    row["published"] = f"{sign}{said.value:.3f} ({of}) ±{said.tolerance:g}{' †' if found.explained else ''}"
+    sign = {"is": "", "at least": "≥ ", "at most": "≤ "}[claim.relation]
+    of = f"{claim.of} of {claim.runs}" if claim.runs else claim.of
+    row["published"] = f"{sign}{claim.value:.3f} ({of}) ±{claim.tolerance:g}{' †' if found.explained else ''}"
     best = "" if found.best is None else f", best of {found.best_of}: {found.best:.3f}"
     row["ours"] = f"{ours.median:.3f} [{ours.low:.3f}–{ours.high:.3f}]{best}" if ours.n else "–"
     return row
 
 
-def _scheme(said: Published | Order) -> str:
-    return f"{said.first} over {said.second}" if isinstance(said, Order) else said.scheme
+def _scheme(claim: Published | Order) -> str:
+    return f"{claim.first} over {claim.second}" if isinstance(claim, Order) else claim.scheme
 
 
-def _measure(said: Published | Order) -> str:
+def _measure(claim: Published | Order) -> str:
     what = (
         "reciprocal rank"
-        if said.task == ALL
-        else {None: "accuracy", "exact": "whole answers"}.get(said.metric, said.metric)
+        if claim.task == ALL
+        else {None: "accuracy", "exact": "whole answers"}.get(claim.metric, claim.metric)
     )
-    where = said.over if isinstance(said.over, str) else f"size {', '.join(map(str, said.over))}"
-    return f"{what}, {where}" + (f", {said.weights}" if said.weights != "equal" else "")
+    where = claim.over if isinstance(claim.over, str) else f"size {', '.join(map(str, claim.over))}"
+    return f"{what}, {where}" + (f", {claim.weights}" if claim.weights != "equal" else "")
 
 
 def _whole(experiment: Experiment, results: Results | None, found: tuple[Reproduction, ...]) -> dict[str, Any]:

@@ -50,9 +50,9 @@ def _one(self: Any) -> int:
     names = (*settings.fields(Run), *settings.fields(Plan))
     texts = {name: text for name in names if (text := getattr(self, name)) is not None}
     source = " ".join([f"--preset {self.preset}"] * bool(self.preset) + [f"--{n} {text}" for n, text in texts.items()])
-    asked = experiment.from_texts({}, texts, name=self.name, source=source, preset=self.preset, yes=self.yes)
-    tell_preset(asked)
-    return carry_out(asked, self)
+    requested = experiment.from_texts({}, texts, name=self.name, source=source, preset=self.preset, yes=self.yes)
+    print_preset(requested)
+    return carry_out(requested, self)
 
 
 _ONE = "Train one scheme on one task, once per seed and learning rate, and print a table of the results."
@@ -97,19 +97,19 @@ class Sweep(TrainOptions):
         if self.file and self.preset is not None:
             raise ValueError(f"--preset fills what --grid leaves open, but {self.file!r} says all; leave it out.")
         if self.file:
-            asked = from_file(committed.find(self.file) or self.file, yes=self.yes)
+            requested = from_file(committed.find(self.file) or self.file, yes=self.yes)
             seeds = [] if self.seeds is None else [f"seeds={self.seeds}"]
-            asked = asked.changed(settings.texts([*self.set, *seeds], "--set"))
+            requested = requested.changed(settings.texts([*self.set, *seeds], "--set"))
         else:
-            said = {"name": self.name, "seeds": self.seeds, "preset": self.preset, "yes": self.yes}
-            asked = experiment.from_words(self.grid, self.set, **said)
-        tell_preset(asked)
-        asked = dataclasses.replace(asked.only(self.only), name=self.name or asked.name)
-        experiment.check_many(asked.trials, self.yes)
+            options = {"name": self.name, "seeds": self.seeds, "preset": self.preset, "yes": self.yes}
+            requested = experiment.from_words(self.grid, self.set, **options)
+        print_preset(requested)
+        requested = dataclasses.replace(requested.only(self.only), name=self.name or requested.name)
+        experiment.check_many(requested.trials, self.yes)
         if self.save:
-            check_names(asked)
-            save(asked, Path(self.save))
-        return carry_out(asked, self)
+            check_names(requested)
+            save(requested, Path(self.save))
+        return carry_out(requested, self)
 
 
 @dataclass(frozen=True)
@@ -125,40 +125,46 @@ class QuickStart:
         from posenc.lab.figures.style import need_matplotlib
 
         need_matplotlib()
-        asked = from_file(committed.files()["first_look"])
-        code = carry_out(dataclasses.replace(asked, name=self.name), TrainOptions(name=self.name))
+        requested = from_file(committed.files()["first_look"])
+        code = carry_out(dataclasses.replace(requested, name=self.name), TrainOptions(name=self.name))
         if code == 0:
             folder = disk.root() / self.name
             draw(results_of(str(folder)), ("length",), folder)
         return code
 
 
-def tell_preset(asked: Experiment) -> None:
+def print_preset(requested: Experiment) -> None:
     """Say on stderr whose setting is taken, how it is known, and what of it is not done here."""
-    if asked.preset is None:
+    if requested.preset is None:
         return
-    preset = PRESETS[asked.preset]
+    preset = PRESETS[requested.preset]
     known, length = "; ".join(EVIDENCE[tag] for tag in preset.evidence), preset.run.length
     print(f"{preset.source} ({known}). Differences: {'; '.join(preset.left_out)}.", file=sys.stderr)
-    moved = dict.fromkeys(f"{run.task} trains to {run.length}" for run in asked.runs if run.length != length)
-    if moved and not asked.suites:  # a suite tells all its lengths
+    moved = dict.fromkeys(f"{run.task} trains to {run.length}" for run in requested.runs if run.length != length)
+    if moved and not requested.suites:  # a suite tells all its lengths
         print(clean(f"{', '.join(moved)}, not to the preset's {length}."), file=sys.stderr)
 
 
-def tell_suites(asked: Experiment, stream: TextIO) -> None:
+def print_suites(requested: Experiment, stream: TextIO) -> None:
     """Say how each task of a suite trains, as nobody has said all of it."""
-    if not asked.suites:
+    if not requested.suites:
         return
     from posenc.lab.tasks import parse
 
     together: dict[str, dict[str, None]] = {}
-    for run in asked.runs:
+    for run in requested.runs:
         model = run.model or usual_model(parse(run.task))
         together.setdefault(f"{model}, length {run.length}", {})[run.task] = None
-    has = {n: dict.fromkeys(str(getattr(run, n)) for run in asked.runs) for n in ("batch", "width", "depth", "heads")}
-    plan = {"steps": asked.plan.steps, "lr": ",".join(map(str, asked.plan.lr)), "seeds": len(asked.plan.seeds)}
+    has = {
+        n: dict.fromkeys(str(getattr(run, n)) for run in requested.runs) for n in ("batch", "width", "depth", "heads")
+    }
+    plan = {
+        "steps": requested.plan.steps,
+        "lr": ",".join(map(str, requested.plan.lr)),
+        "seeds": len(requested.plan.seeds),
+    }
     shared = ", ".join(f"{n}={v}" for n, v in {**plan, **{n: ",".join(values) for n, values in has.items()}}.items())
-    lines = [f"{' and '.join(settings.SUITE + name for name in asked.suites)}: {shared}"]
+    lines = [f"{' and '.join(settings.SUITE + name for name in requested.suites)}: {shared}"]
     lines += [f"  {how}: {', '.join(tasks)}" for how, tasks in together.items()]
     print("\n".join(map(clean, lines)), file=stream)
 
@@ -174,34 +180,34 @@ def check_not_a_file(texts: Iterable[str | None]) -> None:
             )
 
 
-def check_names(asked: Experiment) -> None:
+def check_names(requested: Experiment) -> None:
     """Refuse unknown schemes and tasks, and impossible settings of theirs, before anything is written."""
     import posenc
     from posenc.lab import tasks
 
-    for text in dict.fromkeys(run.scheme for run in asked.runs):
+    for text in dict.fromkeys(run.scheme for run in requested.runs):
         posenc.parse(text)
-    for text in dict.fromkeys(run.task for run in asked.runs):
+    for text in dict.fromkeys(run.task for run in requested.runs):
         tasks.parse(text)
 
 
-def carry_out(asked: Experiment, how: TrainOptions) -> int:
+def carry_out(requested: Experiment, how: TrainOptions) -> int:
     """Train what is asked for, with progress on stderr and the table on stdout; returns the exit code."""
     before = signal.signal(signal.SIGTERM, _preempted)  # until the sweep listens itself
     try:
         start()
-        check_names(asked)
-        tell_suites(asked, sys.stdout if how.dry_run else sys.stderr)
+        check_names(requested)
+        print_suites(requested, sys.stdout if how.dry_run else sys.stderr)
         from posenc.lab.sweep.sweep import rehearse, sweep
 
-        folder = disk.root() / disk.check_name(asked.name)
+        folder = disk.root() / disk.check_name(requested.name)
         if how.dry_run:
-            return _tell(rehearse(asked, folder), folder)
-        expected = rehearse(asked, folder)
+            return _print_rehearsal(rehearse(requested, folder), folder)
+        expected = rehearse(requested, folder)
         if expected["done"] < expected["trials"]:
-            print(clean(expectation(asked, expected)), file=sys.stderr)
+            print(clean(expectation(requested, expected)), file=sys.stderr)
         with watching() as watch:
-            code = sweep(asked, folder, keep=how.keep, lanes=how.lanes, watch=watch)
+            code = sweep(requested, folder, keep=how.keep, lanes=how.lanes, watch=watch)
     finally:
         signal.signal(signal.SIGTERM, before)
     if code in (OK, FAILED):
@@ -209,9 +215,9 @@ def carry_out(asked: Experiment, how: TrainOptions) -> int:
     return code
 
 
-def expectation(asked: Experiment, found: Mapping[str, Any]) -> str:
+def expectation(requested: Experiment, found: Mapping[str, Any]) -> str:
     """The steps of each trial, and how long all will take, before anything is trained."""
-    steps, default = asked.plan.steps, " (the default; --steps changes it)" * (asked.plan.steps == Plan().steps)
+    steps, default = requested.plan.steps, " (the default; --steps changes it)" * (requested.plan.steps == Plan().steps)
     return (
         f"{steps} steps for each trial{default}; expected: roughly {lasting(found['seconds'])} with compiling and "
         "evaluation, longer if other programs use this machine"
@@ -228,11 +234,11 @@ def tabulate(folder: Path) -> None:
         say(f"Results: {folder}; `posenc plot {folder}` draws them.")
 
 
-def save(asked: Experiment, path: Path) -> None:
+def save(requested: Experiment, path: Path) -> None:
     """Write an experiment file; another one in its place is not overwritten."""
     from posenc.lab.spec.toml import to_toml
 
-    text = to_toml(asked).encode()
+    text = to_toml(requested).encode()
     if path.suffix != ".toml" or path.is_dir() or not path.parent.is_dir():
         raise ValueError(
             f"--save {str(path)!r} cannot be written; use a file name that ends in .toml, in an existing folder."
@@ -246,7 +252,7 @@ def _preempted(number: int, frame: Any) -> None:
     raise Preempted
 
 
-def _tell(found: dict[str, Any], folder: Path) -> int:
+def _print_rehearsal(found: dict[str, Any], folder: Path) -> int:
     """What a sweep would do, as `rehearse` found it."""
     count = f"{found['trials']} trials in {found['programs']} programs, {found['done']} done"
     todo = f"{found['operations']:.1e} floating-point operations"

@@ -37,7 +37,7 @@ _ENTRY = re.compile(r"^@\w+\{.*?(?=^@|^```|\Z)", re.DOTALL | re.MULTILINE)
 def card(text: str, size: int | None = None) -> dict[str, Any]:
     """What a task is, in plain values; `counted` has its floors, which cost a compilation."""
     task = tasks.parse(text)
-    idea, lines, notes = _told(type(task))
+    idea, lines, notes = _documented(type(task))
     sizes, n = task.sizes, _small(task) if size is None else size
     batch = _sampled(task, n)
     return {
@@ -92,9 +92,9 @@ def entries(cls: type[Task]) -> list[str]:
     plain = _folded(_ENTRY.sub("", inspect.cleandoc(doc)))
     by = {e: m for e, m in named.items() if m and re.search(rf"\b{m[1]}\b", plain)}
     dated = {m[1] for m in by.values() if m[2] in plain}
-    mine = [e for e, m in by.items() if m[1] not in dated or m[2] in plain]
+    named_here = [e for e, m in by.items() if m[1] not in dated or m[2] in plain]
     ours = re.search(r"\(ours\b", doc.strip().split("\n\n")[0])
-    return mine or ([] if ours else every)
+    return named_here or ([] if ours else every)
 
 
 def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
@@ -133,7 +133,7 @@ def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
     return "\n\n".join([*parts, *notes])
 
 
-def _told(cls: type) -> tuple[str, list[str], list[str]]:
+def _documented(cls: type) -> tuple[str, list[str], list[str]]:
     """A docstring: the idea, the lines that show what goes in and what comes out, and the paragraphs that follow."""
     doc = _ENTRY.sub("", inspect.cleandoc(cls.__doc__ or "")).strip()
     idea, *rest = re.split(r"\n\s*\n", doc)
@@ -176,8 +176,8 @@ def _example(task: Task, n: int, batch: Any) -> dict[str, Any]:
         "source": None if source is None else [task.word(t) for t in source],
         "in": ["?" if t == empty else task.word(t) for t in tokens[valid].tolist()],
         "out": [
-            None if not asked else str(t) if classes else task.word(t)
-            for t, asked in zip(targets[valid].tolist(), score[valid].tolist(), strict=True)
+            None if not scored else str(t) if classes else task.word(t)
+            for t, scored in zip(targets[valid].tolist(), score[valid].tolist(), strict=True)
         ],
     }
     answer = [int(t) for t in task.answer(list(prompt))]

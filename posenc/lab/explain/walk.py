@@ -34,9 +34,9 @@ class Solved:
 
 def walk(ours: Solved, usual: Solved | None, undivided: dict[str, np.ndarray] | None) -> list[Step]:
     """The steps of a solved problem; `usual` is the same without the scheme, `undivided` the same without √d_k."""
-    told = _Walk(ours, usual)
-    steps = [*told.inputs(), *told.projected(), *told.scores(), *told.mixed(), *told.joined()]
-    return steps if undivided is None else [*steps, told.undivided(undivided)]
+    walker = _Walk(ours, usual)
+    steps = [*walker.inputs(), *walker.projected(), *walker.scores(), *walker.mixed(), *walker.joined()]
+    return steps if undivided is None else [*steps, walker.undivided(undivided)]
 
 
 class _Walk:
@@ -47,8 +47,8 @@ class _Walk:
         self.heads, _, self.d = self.problem.query.shape
         self.row = len(ours.x) - 1 if self.problem.causal else 0
         """The query that is followed: under a mask the last, since the first sees nothing but itself."""
-        asks, asked = ("y", "x") if self.two else ("x", "x")
-        self.queries, self.keys = indexed(asks, len(ours.x)), indexed(asked, len(ours.sources))
+        queried, attended = ("y", "x") if self.two else ("x", "x")
+        self.queries, self.keys = indexed(queried, len(ours.x)), indexed(attended, len(ours.sources))
         self.n = str(self.row + 1).translate(DIGITS)
 
     def inputs(self) -> Iterator[Step]:

@@ -30,11 +30,11 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
         for m in step.matrices:
             values = None if sheet.blank and not m.given else _plain(m.values)
             without = None if sheet.blank or m.without is None else _plain(m.without)
-            told = {"rows": list(m.rows), "columns": list(m.columns), "marked": list(m.marked)}
-            matrices.append({"label": m.label, **told, "values": values, "without": without})
+            labels = {"rows": list(m.rows), "columns": list(m.columns), "marked": list(m.marked)}
+            matrices.append({"label": m.label, **labels, "values": values, "without": without})
         working = [] if sheet.blank else list(step.working)
-        told = {"name": step.name, "title": step.title, "note": step.note, "by": step.by}
-        steps.append({**told, "working": working, "matrices": matrices})
+        heading = {"name": step.name, "title": step.title, "note": step.note, "by": step.by}
+        steps.append({**heading, "working": working, "matrices": matrices})
     return {"title": sheet.title, "about": sheet.about, "blank": sheet.blank, "steps": steps}
 
 

@@ -49,9 +49,9 @@ def drawn(figure: Figure, kind: str, name: str, about: str) -> bytes:
 
 def source(results: Results) -> str:
     """Where the numbers come from, in one line: run, code, libraries, devices, and a hash of the trials."""
-    said = [f"run {results.name}", *(f"{k} {', '.join(v)}" for k, v in results.provenance().items())]
+    facts = [f"run {results.name}", *(f"{k} {', '.join(v)}" for k, v in results.provenance().items())]
     trials = results.trials()
-    return style.plain("; ".join([*said, f"{len(trials)} trials {digest(trials)}"]))
+    return style.plain("; ".join([*facts, f"{len(trials)} trials {digest(trials)}"]))
 
 
 def data(results: Results) -> str:

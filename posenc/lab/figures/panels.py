@@ -27,7 +27,7 @@ Floors = Mapping[Any, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Panel:
-    """What one panel shows: points, what lies along and what goes up, and what is said of it."""
+    """The content of one panel: points, the names of the two axes, and texts."""
 
     points: Points
     along: str
@@ -36,7 +36,7 @@ class Panel:
     about: str = ""
     """What one point is, in a sentence."""
     floors: Floors | None = None
-    """None where what goes up is no accuracy; empty where it is one whose floors are not known."""
+    """None if `up` is not an accuracy; empty if it is one whose floors are unknown."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def line(
     low, high = ([place(end) for end in ends] for ends in ([s.low for s in sums], [s.high for s in sums]))
     axes.fill_between(at, low, high, color=look.colour, alpha=0.13, linewidth=0)
     axes.scatter(*zip(*every, strict=True), s=5, color=look.colour, marker=look.marker, alpha=0.35, linewidths=0)
-    told = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": name, **how}
-    axes.plot(at, [place(s.median) for s in sums], **told, linewidth=1.4, markersize=3.6, markeredgewidth=0)
+    styled = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": name, **how}
+    axes.plot(at, [place(s.median) for s in sums], **styled, linewidth=1.4, markersize=3.6, markeredgewidth=0)
 
 
 def sizes_trained(axes: Axes, sizes: Sequence[int], low: int, high: int) -> tuple[float, float]:
@@ -89,10 +89,10 @@ def sizes_trained(axes: Axes, sizes: Sequence[int], low: int, high: int) -> tupl
     left, right = max(min(sizes[0], high - 0.14 * span), 0) - 0.03 * span, sizes[-1] + 0.03 * span
     axes.axvspan(left, high, color=style.BAND, linewidth=0, zorder=0)
     axes.axvline(high, color=style.SOFT, linewidth=0.8, zorder=1)
-    seen = min(high, right)
-    tilt = 90 if seen - left < 0.3 * (right - left) else 0
+    end = min(high, right)
+    tilt = 90 if end - left < 0.3 * (right - left) else 0
     how = {"rotation": tilt, "ha": "center", "va": "center", "size": 7, "color": style.SOFT, "label": TRAINED}
-    axes.text((left + seen) / 2, 0.5, f"trained on {ranged(low, high)}", transform=axes.get_xaxis_transform(), **how)
+    axes.text((left + end) / 2, 0.5, f"trained on {ranged(low, high)}", transform=axes.get_xaxis_transform(), **how)
     axes.set(xlim=(left, right), xlabel="size")
     axes.set_xticks(spaced(sizes, 0.09 * span))
     return left, right

@@ -134,11 +134,11 @@ class _Examples(Mapping[str, Any]):
 
     @property
     def _drawn(self) -> dict[str, Any]:
-        return _told(self.task, self.n)
+        return _inputs_drawn(self.task, self.n)
 
 
 @functools.lru_cache(maxsize=64)
-def _told(task: Task, n: int) -> dict[str, Any]:
+def _inputs_drawn(task: Task, n: int) -> dict[str, Any]:
     """Of many examples; the schemes of a sweep share them."""
     batch = jax.jit(functools.partial(task.sample, n=n, batch=ROWS, n_max=n))(jax.random.key(0))
     return coordinate_inputs(inputs(batch))
