@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from posenc.language.grammar import LONGEST, Call, Located, Period, Sum, read, write
 
-CALM = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+CALM = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 NAMES = some.text(string.ascii_lowercase + "_", min_size=1, max_size=6).filter(lambda s: not keyword.iskeyword(s))
 ATOMS = (
     some.none()
