@@ -1,7 +1,7 @@
-"""What is known of a scheme by its name: idea, equation, where it enters, what it costs, whom to cite.
+"""A scheme described by its name: idea, equation, where it enters, what it costs, whom to cite.
 
-What can be is read off the scheme itself, from its docstring, its hooks and the shapes of its parameters, so that no
-second list can disagree with the code; what the tests found of it is read from their record.
+The docstring, the hooks and the shapes of the parameters are the source wherever they can be, so that no second list
+can disagree with the code; test results are read from their record.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from posenc.attention.encode import each_head
 from posenc.attention.kernels import serves
 from posenc.core.compose import Chain, Composed, Pattern, layers, normal_form, parts
 from posenc.core.parameters import init
-from posenc.core.scheme import Dims, Scheme, check_dims
+from posenc.core.scheme import ORDER, Dims, Scheme, check_dims
 from posenc.language.registry import settings
 
 KERNEL = {
-    "nothing": "F0: the stock kernel serves, for x, q, k and v alone change",
-    "distance": "F1: an elementwise score of positions and a small table",
-    "positions": "F1: an elementwise score of positions and a small table",
-    "content": "F2: an elementwise score with features of each token",
-    "row": "F3: whole rows of scores",
-    "heads": "F4: the scores of all heads at once",
+    "nothing": "any attention kernel: only x, q, k and v change",
+    "distance": "an elementwise score of positions and a small table",
+    "positions": "an elementwise score of positions and a small table",
+    "content": "an elementwise score with features of each token",
+    "row": "whole rows of scores",
+    "heads": "the scores of all heads at once",
 }
 """What a fused kernel must offer, by what a scheme reads."""
 SITES = {
@@ -40,18 +40,18 @@ SITES = {
 }
 TYPICAL = Dims(width=64, heads=4, head=16, trained=40, longest=160)
 RECORD = Path(__file__).parent / "contract" / "verified.json"
-"""What the tests found of each scheme: `pytest tests/contract tests/oracles tests/golden --record` writes it."""
+"""The test results of each scheme: `pytest tests/contract tests/oracles tests/golden --record` writes it."""
 _FENCE = re.compile(r"```bibtex\n(.*?)```", re.DOTALL)
 
 
 def describe(text: str, dims: Dims = TYPICAL) -> dict[str, Any]:
-    """What a scheme is, in plain values: `describe("rope")["enters"]` is `["query", "key"]`.
+    """A scheme described in plain values: `describe("rope")["enters"]` is `["query", "key"]`.
 
     A composition has `parts`, each described alone. Parameters are counted at the sizes under `dims`.
     """
     scheme = naming.parse(text)
     check_dims(dims)
-    each = [_alone(part, dims) for part in _schemes(scheme)]
+    each, ranks = zip(*(_alone(part, dims) for part in _schemes(scheme)), strict=True)
     if isinstance(scheme, Scheme) and not isinstance(scheme, Chain):
         return each[0]
     counts = {k: sum(p["parameters"][k] for p in each) for k in ("each layer", "shared")}
@@ -60,10 +60,10 @@ def describe(text: str, dims: Dims = TYPICAL) -> dict[str, Any]:
         "enters": [site for site in SITES.values() if any(site in p["enters"] for p in each)],
         "parameters": {**counts, "dims": settings(dims)},
         "causal only": "; ".join(p["causal only"] for p in each if p["causal only"]),
-        "kernel class": max(p["kernel class"] for p in each),
-        "cache": max(p["cache"] for p in each),
+        "kernel class": KERNEL[max((p["reads"] for p in each), key=ORDER.index)],
+        "cache": max(zip(ranks, (p["cache"] for p in each), strict=True))[1],
         **_around(scheme),
-        "parts": each,
+        "parts": list(each),
     }
 
 
@@ -89,36 +89,39 @@ def summary(name: str) -> dict[str, Any]:
     }
 
 
-def _alone(scheme: Scheme, dims: Dims) -> dict[str, Any]:
+def _alone(scheme: Scheme, dims: Dims) -> tuple[dict[str, Any], int]:
+    """One plain scheme described, and the rank of its cache by how much it needs."""
     idea, equation, notes = _described(type(scheme))
-    fitted, refused = scheme, ""
+    bound, refused = scheme, ""
     try:
-        fitted = naming.bind(scheme, dims)
-        counts, cached = _counted(fitted, dims)
+        bound = naming.bind(scheme, dims)
+        counts, cached = _counted(bound, dims)
     except ValueError as error:
-        counts, cached, refused = {"each layer": 0, "shared": 0}, "", str(error)
-    return {
+        counts, cached, refused = {"each layer": 0, "shared": 0}, (-1, ""), str(error)
+    rank, cache = (3, f"none: {bound.limits['cache']}") if "cache" in bound.limits else cached
+    found = {
         "scheme": naming.spec(scheme),
         "idea": idea,
         "family": scheme.family,
         "equation": equation,
         "notes": notes,
         "enters": _enters(scheme),
-        "reads": fitted.reads,
+        "reads": bound.reads,
         "settings": settings(scheme),
         "parameters": {**counts, "dims": settings(dims)},
         "refused at these dims": refused,
-        "kernel class": KERNEL[fitted.reads],
-        "cache": f"K3: none, {fitted.limits['cache']}" if "cache" in fitted.limits else cached,
+        "kernel class": KERNEL[bound.reads],
+        "cache": cache,
         "causal only": scheme.limits.get("bidirectional", ""),
-        "between two sequences": "cross" not in fitted.limits,
-        "contextual": fitted.contextual,
+        "between two sequences": "cross" not in bound.limits,
+        "contextual": bound.contextual,
         "axes": scheme.axes,
         "extrapolates": scheme.extrapolates,
         "proof": _proof(scheme),
-        "kernels": [kernel for kernel, why in serves(fitted).items() if not why],
+        "kernels": [kernel for kernel, why in serves(bound).items() if not why],
         "cite": [key for entry in _entries(type(scheme)) for key in re.findall(r"@\w+\{([^,\s]+),", entry)],
     }
+    return found, rank
 
 
 def _schemes(scheme: Any) -> list[Scheme]:
@@ -132,7 +135,7 @@ def _coordinates(scheme: Any) -> list[Any]:
 
 
 def _around(scheme: Any) -> dict[str, Any]:
-    """What stands around the plain schemes: a window, a list of layers, coordinates."""
+    """The rest of a composition: a window, a list of layers, coordinates."""
     found: dict[str, Any] = {}
     if isinstance(scheme, Composed) and scheme.window is not None:
         found["window"] = f"a query sees {scheme.window} keys"
@@ -161,32 +164,32 @@ def _enters(scheme: Scheme) -> list[str]:
     return [site for hook, site in SITES.items() if scheme.overrides(hook)]
 
 
-def _counted(scheme: Scheme, dims: Dims) -> tuple[dict[str, int], str]:
-    """Parameters that each layer owns and those that all layers share; what a cache holds."""
+def _counted(scheme: Scheme, dims: Dims) -> tuple[dict[str, int], tuple[int, str]]:
+    """The numbers of parameters of each layer and of those that all layers share; its cache, ranked."""
     shapes = jax.eval_shape(lambda key: init(scheme, key, dims), jax.random.key(0))
     counts = {"each layer": 0, "shared": 0}
     for group in shapes.values():
         for name, leaf in group.items():
             size = sum(math.prod(a.shape) for a in jax.tree.leaves(leaf))
             counts["shared" if name in scheme.tied else "each layer"] += size
-    return counts, "" if "cache" in scheme.limits else _cached(scheme, shapes, dims)
+    return counts, (-1, "") if "cache" in scheme.limits else _cached(scheme, shapes, dims)
 
 
-def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> str:
-    """What a cache holds beside keys and values that never change."""
+def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> tuple[int, str]:
+    """The contents of a cache, after their rank: keys and values, more than those, or keys before any hook."""
     if why := scheme.limits.get("reencoded"):
-        return f"K3: keys and values before any hook, encoded again in each call, for each key head: {why}"
-    both = shapes["layer"], shapes["heads"]
-    made = lambda *both: blank(scheme, both, dims, 1, jnp.float32, jnp.int32)  # noqa: E731
-    keys, place, carry = jax.eval_shape(made, *both)
+        return 2, f"keys and values before any hook, encoded again in each call, for each key head: {why}"
+    groups = shapes["layer"], shapes["heads"]
+    made = lambda *groups: blank(scheme, groups, dims, 1, jnp.float32, jnp.int32)  # noqa: E731
+    keys, position, carry = jax.eval_shape(made, *groups)
     stored = [a.shape[1:] for a in jax.tree.leaves(keys.info)]
-    more = [["features of each key"] * (stored != [a.shape for a in jax.tree.leaves(place)])]
+    more = [["features of each key"] * (stored != [a.shape for a in jax.tree.leaves(position)])]
     more += [["a carry"] * bool(jax.tree.leaves(carry))]
     kept = f"for each {'query' if each_head(scheme, shapes['heads']) else 'key'} head"
-    added = " and ".join(word for words in more for word in words)
-    return f"K2: keys, values and {added}, {kept}" if added else f"K1: keys and values, {kept}"
+    added = " and ".join(name for names in more for name in names)
+    return (1, f"keys, values and {added}, {kept}") if added else (0, f"keys and values, {kept}")
 
 
 def _proof(scheme: Scheme) -> dict[str, Any]:
-    """What the tests found of one of our schemes when they were last recorded; empty for others."""
+    """The recorded test results of one of our schemes; empty for others."""
     return json.loads(RECORD.read_text(encoding="utf-8")).get(scheme.name, {}) if RECORD.exists() else {}

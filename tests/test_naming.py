@@ -274,3 +274,19 @@ def test_citing_a_composition_cites_the_coordinates_that_were_published():
 def test_a_scheme_that_follows_the_model_is_described_as_serving_both_ways():
     assert posenc.describe("t5")["causal only"] == posenc.describe("fire")["causal only"] == ""
     assert "before the query" in posenc.describe("t5(bidirectional=False)")["causal only"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kernel", "cache"),
+    [
+        ("rope + nope", "any attention kernel", "keys and values, for each key head"),
+        ("cope + alibi", "whole rows of scores", "keys, values and features of each key, for each key head"),
+        ("fox + dynamic_ntk", "an elementwise score with features of each token", "keys and values before any hook"),
+    ],
+)
+def test_a_composition_needs_the_kernel_and_the_cache_of_its_most_demanding_part(text, kernel, cache):
+    forward, backward = (posenc.describe(" + ".join(parts)) for parts in (text.split(" + "), text.split(" + ")[::-1]))
+    for found in (forward, backward):
+        assert found["kernel class"].startswith(kernel) and found["cache"].startswith(cache)
+        assert found["kernel class"] in {part["kernel class"] for part in found["parts"]}
+        assert found["cache"] in {part["cache"] for part in found["parts"]}

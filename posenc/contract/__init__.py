@@ -69,12 +69,12 @@ PROPERTIES: dict[Callable[[Case], Outcome], str] = {
 
 
 def check(scheme: Any, dims: Dims | None = None, *, only: str | Iterable[str] | None = None) -> Report:
-    """Whether a scheme holds what every scheme must; prints as a table, and `.ok` says it in one word.
+    """Whether a scheme has the properties that every scheme must have; prints as a table, and `.ok` is True if it has.
 
     `only` names properties, or the numbers of invariants ("G7"). The sizes may be changed by `dims`, which should stay
-    small: work grows with them, and certainty does not. Tables have 64 rows at least, for as many tokens are run; both
-    masks and grouped queries are tried whatever `dims` says of them. Coordinates are left aside. Raises `ValueError`
-    where the scheme does not fit the sizes, and for a window, which has no hooks.
+    small: work grows with them, and certainty does not. Tables have at least 64 rows, since 64 tokens are run; causal
+    and full masks and grouped queries are always tried, so `dims` leaves them out. Coordinates are not checked.
+    Raises `ValueError` where the scheme does not fit the sizes, and for a window, which has no hooks.
 
     >>> import posenc
     >>> posenc.check(posenc.parse("rope"), only="the_future_is_unseen").ok
@@ -89,14 +89,16 @@ def check(scheme: Any, dims: Dims | None = None, *, only: str | Iterable[str] | 
 
 
 def _check_sizes(scheme: Any, dims: Any) -> None:
-    """Refuse what would fail a good scheme, and what would be left out in silence."""
+    """Refuse sizes that would fail a correct scheme, and a window, which would not be checked."""
     check_dims(dims)
     if (keys := normal_form(scheme).window) is not None:
         raise ValueError(f"window({keys}) narrows the mask and has no hooks; check the scheme alone.")
     if dims.table < LONGEST:
-        raise ValueError(f"A check runs {LONGEST} tokens, more than {dims.table}; say Dims(..., longest={LONGEST}).")
+        raise ValueError(f"A check runs {LONGEST} tokens, more than {dims.table}; use Dims(..., longest={LONGEST}).")
     if not dims.causal or dims.key_heads not in (None, dims.heads):
-        raise ValueError("A check tries both masks and grouped queries itself; leave causal and key_heads out of dims.")
+        raise ValueError(
+            "A check tries causal and full masks and grouped queries itself; leave causal and key_heads out of dims."
+        )
 
 
 def examine(f: Callable[[Case], Outcome], case: Case) -> Outcome:

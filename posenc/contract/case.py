@@ -1,7 +1,7 @@
 """One scheme ready to be examined: sizes, parameters and inputs in float64, and the layer that runs them.
 
 The layer is the input hook, projections and attention, so that a scheme that acts on the input is examined like the
-others. `plain`, `given` and `pull` are compiled once for each case, at little effort: compiling is most of a check.
+others. `plain`, `output` and `pull` are compiled once for each case, at little effort: compiling is most of a check.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Case:
 
     @functools.cached_property
     def bidirectional(self) -> Case:
-        """The same scheme in a model that sees both ways."""
+        """The same scheme in a model that sees past and future."""
         d = self.dims
         return Case(self.unbound, Dims(d.width, d.heads, d.head, d.trained, d.longest, d.key_heads, False))
 
@@ -114,7 +114,7 @@ class Case:
         return jax.jit(f, compiler_options=self.options, **about)
 
     @functools.cached_property
-    def _given(self):
+    def _output(self):
         return self.jit(self.layer, static_argnames="mask")
 
     @functools.cached_property
@@ -125,18 +125,18 @@ class Case:
         return self.jit(pull)
 
     def plain(self, a: CaseInputs | None = None, p: Any = None) -> Array:
-        """The causal output, nothing being passed about the tokens."""
-        return jax.device_get(self._given(self.params if p is None else p, self.inputs if a is None else a))
+        """The causal output, without positions or segments passed."""
+        return jax.device_get(self._output(self.params if p is None else p, self.inputs if a is None else a))
 
-    def given(self, a=None, p=None, positions=None, segments=None, mask: Any = "causal") -> Array:
+    def output(self, a=None, p=None, positions=None, segments=None, mask: Any = "causal") -> Array:
         """The output of `LENGTH` tokens with positions and segments."""
         positions, segments = self._about(positions, segments)
         p, a = self.params if p is None else p, self.inputs if a is None else a
-        return jax.device_get(self._given(p, a, positions, segments, mask=mask))
+        return jax.device_get(self._output(p, a, positions, segments, mask=mask))
 
     def implied(self, segments) -> Array:
-        """The causal output with segments, the positions being found."""
-        return jax.device_get(self._given(self.params, self.inputs, None, segments))
+        """The causal output with segments; positions are implied."""
+        return jax.device_get(self._output(self.params, self.inputs, None, segments))
 
     def pull(self, weight, a=None, p=None, positions=None, segments=None) -> tuple[Any, CaseInputs]:
         """The gradients of ⟨weight, output⟩: of the parameters, and of the inputs."""
@@ -171,8 +171,8 @@ class Case:
         (q, i), (k, j) = scheme.query(p, q[:, head], c), scheme.key(p, k[:, head], c)
         scale = scheme.scale(self.dims.head)
         distance = jax.tree.map(lambda b: b[:, None] - b[None, :], place)
-        seen = index[None, :] <= index[:, None]
-        return p, Tile(i, j, distance, q @ k.T * scale, scale, seen, index, index, jnp.int32(head), count)
+        visible = index[None, :] <= index[:, None]
+        return p, Tile(i, j, distance, q @ k.T * scale, scale, visible, index, index, jnp.int32(head), count)
 
 
 @functools.cache
@@ -180,7 +180,7 @@ def _little() -> dict[str, Any] | None:
     """`LITTLE`, where this jax knows all of it: what only saves time may not keep a scheme from being examined."""
     try:
         jax.jit(lambda: jnp.zeros(()), compiler_options=LITTLE)()
-    except Exception:  # which error says so differs between generations
+    except Exception:  # the type of the error differs between generations
         return None
     return LITTLE
 

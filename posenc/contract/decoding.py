@@ -28,14 +28,14 @@ def cached_decoding_equals_the_full_forward(case: Case) -> Outcome:
     """
     if "cache" in case.scheme.limits:
         return _refused(case)
-    step, alone = _stepper(case), case.given(positions=COUNTED[0], segments=SEGMENTS[0])
+    step, alone = _stepper(case), case.output(positions=COUNTED[0], segments=SEGMENTS[0])
     if apart := error(alone, case.plain()) > 1e-12:
         return Outcome(False, apart, "one document alone is not itself")
     return at_most(max(error(_decode(case, step, s), _whole(case, s)) for s in SCHEDULES), 1e-11)
 
 
 def cached_decoding_takes_positions(case: Case) -> Outcome:
-    """The same under positions that are given, in no order, with no segments and a cache larger than need be."""
+    """The same under passed positions, in no order, with no segments and a cache larger than needed."""
     if why := case.scheme.limits.get("cache"):
         return absent(why)
     if why := case.admits(UNORDERED):
@@ -69,12 +69,12 @@ def _whole(case: Case, schedule: tuple[int, ...], positions: Any = None) -> np.n
     for size in schedule:
         part = slice(start, start := start + size)
         until = [(p, np.where(np.arange(LENGTH) < start, s, 0)) for p, s in zip(*rows, strict=True)]
-        out.append(np.stack([case.given(positions=p, segments=s)[part] for p, s in until]))
+        out.append(np.stack([case.output(positions=p, segments=s)[part] for p, s in until]))
     return np.concatenate(out, 1)
 
 
 def _stepper(case: Case) -> Any:
-    """One chunk: the input is given its positions, `places`; attention is given them, or finds its own."""
+    """One chunk: the input receives its positions, `places`; attention receives `positions`, or counts them itself."""
 
     def step(p, a, places, positions, segments, cache):
         y = embed(case.scheme, p, a.x, positions=places, segments=segments)

@@ -35,9 +35,9 @@ def _compare(case: Case, places: np.ndarray) -> Outcome:
     for n, name in enumerate(names):
         one = _direction(case.params if name == "parameters" else getattr(case.inputs, name), n, still)
         gradient = by_params if name == "parameters" else getattr(by_inputs, name)
-        said = sum(float((g * d).sum()) for g, d in zip(jax.tree.leaves(gradient), jax.tree.leaves(one), strict=True))
+        slope = sum(float((g * d).sum()) for g, d in zip(jax.tree.leaves(gradient), jax.tree.leaves(one), strict=True))
         found = (_along(case, name, one, places, STEP) - _along(case, name, one, places, -STEP)) / (2 * STEP)
-        apart = abs(said - found) / max(1.0, abs(found))
+        apart = abs(slope - found) / max(1.0, abs(found))
         worst = max(worst, (name, np.inf if np.isnan(apart) else apart), key=lambda pair: pair[1])
     return Outcome(worst[1] <= BOUND, worst[1], "" if worst[1] <= BOUND else f"in the direction of {worst[0]}")
 
@@ -45,9 +45,9 @@ def _compare(case: Case, places: np.ndarray) -> Outcome:
 def _along(case: Case, name: str, direction, places, step: float) -> float:
     moved = lambda a: jax.tree.map(lambda b, d: b + step * d, a, direction)  # noqa: E731
     if name == "parameters":
-        out = case.given(p=moved(case.params), positions=places)
+        out = case.output(p=moved(case.params), positions=places)
     else:
-        out = case.given(case.inputs._replace(**{name: moved(getattr(case.inputs, name))}), positions=places)
+        out = case.output(case.inputs._replace(**{name: moved(getattr(case.inputs, name))}), positions=places)
     return float((out * case.weight).sum())
 
 
@@ -69,18 +69,18 @@ def _named(tree) -> list[tuple[str, np.ndarray]]:
 
 def far_positions_are_finite(case: Case) -> Outcome:
     """Outputs in float32, and gradients, at positions up to 2^20."""
-    if said := case.admits(FAR):
-        return absent(said)
+    if why := case.admits(FAR):
+        return absent(why)
     single = jax.tree.map(lambda a: np.asarray(a, np.float32), (case.params, case.inputs))
-    if not finite(case.given(single[1], single[0], positions=FAR)):
+    if not finite(case.output(single[1], single[0], positions=FAR)):
         return Outcome(False, reason="not every output is finite")
     return holds_if(finite(case.pull(case.weight, positions=FAR)), "not every gradient is finite")
 
 
 def scores_of_the_future_are_finite(case: Case) -> Outcome:
-    """Whatever the mask will do, `score` and its gradient are finite for keys that come after the query."""
+    """Before any mask, `score` and its gradient are finite for keys that come after the query."""
     if not case.scheme.overrides("score") or case.scheme.reads == "heads":
-        return absent("it has no score of its own" if case.scheme.reads != "heads" else "it reads all heads at once")
+        return absent("it has no score hook" if case.scheme.reads != "heads" else "it reads all heads at once")
 
     @case.jit
     def found(a):

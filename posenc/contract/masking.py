@@ -30,7 +30,7 @@ def the_future_is_unseen(case: Case) -> Outcome:
 
 def packed_equals_separate(case: Case) -> Outcome:
     """Documents packed together = each alone, outputs and gradients."""
-    packed, apart = case.given(segments=DOCUMENTS), 0.0
+    packed, apart = case.output(segments=DOCUMENTS), 0.0
     for document in (1, 2, 3):
         here = np.flatnonzero(DOCUMENTS == document)
         apart = max(apart, error(packed[here], _alone(case, here)))
@@ -46,50 +46,50 @@ def packed_equals_separate(case: Case) -> Outcome:
 
 def documents_do_not_leak(case: Case) -> Outcome:
     """A changed document changes no other, and gradients of one do not reach another: exactly."""
-    out, most = case.given(segments=DOCUMENTS), 0.0
+    out, most = case.output(segments=DOCUMENTS), 0.0
     for document in (1, 2, 3):
         chosen = DOCUMENTS == document
-        changed = case.given(put(case.inputs, chosen, 7.0), segments=DOCUMENTS)
+        changed = case.output(put(case.inputs, chosen, 7.0), segments=DOCUMENTS)
         most = max(most, largest((changed - out)[~chosen]))
         most = max(most, largest(rows(case.pull(_only(case, chosen), segments=DOCUMENTS)[1], ~chosen)))
     return at_most(most, 0.0)
 
 
 def padding_changes_nothing(case: Case) -> Outcome:
-    """Left padding, whatever it holds, = none; its own rows are zero."""
+    """Left padding, whatever its features, = no padding; the rows of padding are zero."""
     real = PADDED > 0
     alone = _alone(case, np.flatnonzero(real))
-    padded = case.given(segments=PADDED)
-    other = case.given(put(case.inputs, ~real, -50.0), segments=PADDED)
+    padded = case.output(segments=PADDED)
+    other = case.output(put(case.inputs, ~real, -50.0), segments=PADDED)
     return at_most(max(error(padded[real], alone), largest(padded[~real]), error(other, padded)), 1e-11)
 
 
 def padding_inside_is_passed_over(case: Case) -> Outcome:
-    """Padding inside a document = none, where positions pass over it."""
+    """Padding inside a document = no padding, where positions skip it."""
     real = GAPPED > 0
     alone = _alone(case, np.flatnonzero(real))
-    told = np.maximum(np.cumsum(real, dtype=np.int32) - 1, 0)
-    out = case.given(put(case.inputs, ~real, -50.0), positions=told, segments=real.astype(np.int32))
+    positions = np.maximum(np.cumsum(real, dtype=np.int32) - 1, 0)
+    out = case.output(put(case.inputs, ~real, -50.0), positions=positions, segments=real.astype(np.int32))
     return at_most(max(error(out[real], alone), largest(out[~real])), 1e-11)
 
 
 def padding_ends_no_document(case: Case) -> Outcome:
     """Implied positions go on counting where padding stands inside a document."""
     implied = case.jit(lambda p, a, s: case.layer(p, a, segments=s))(case.params, case.inputs, GAPPED)
-    return at_most(error(implied, case.given(positions=restarted(GAPPED), segments=GAPPED)), 1e-11)
+    return at_most(error(implied, case.output(positions=restarted(GAPPED), segments=GAPPED)), 1e-11)
 
 
 def nan_in_padding_stays_there(case: Case) -> Outcome:
     """NaN in padding reaches no output and no gradient."""
     spoiled = put(case.inputs, PADDED == 0, np.nan)
-    apart = error(case.given(spoiled, segments=PADDED), case.given(segments=PADDED))
+    apart = error(case.output(spoiled, segments=PADDED), case.output(segments=PADDED))
     clean, spoiled = (case.pull(_only(case, PADDED > 0), a, segments=PADDED) for a in (case.inputs, spoiled))
     return at_most(max(apart, error(spoiled, clean)), 0.0)
 
 
 def rows_that_see_nothing_are_zero(case: Case) -> Outcome:
     """A query that sees no key receives zeros and gives no gradient."""
-    most = largest(case.given(segments=NOWHERE))
+    most = largest(case.output(segments=NOWHERE))
     most = max(most, largest(case.pull(case.weight, segments=NOWHERE)))
     return at_most(max(most, largest(case.pull(_only(case, PADDED == 0), segments=PADDED))), 0.0)
 
@@ -105,8 +105,8 @@ def examples_are_independent(case: Case) -> Outcome:
 
 
 def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
-    """Queries [a, a + n) over all keys, their start given = those rows of the square."""
-    told, whole = jnp.asarray(case.positions(case.index)), case.plain()
+    """Queries [a, a + n) over all keys, with `query_start=a` = those rows of the square."""
+    positions, whole = jnp.asarray(case.positions(case.index)), case.plain()
     size = 4
 
     @case.jit
@@ -116,7 +116,7 @@ def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
         part = lambda b: jax.lax.dynamic_slice_in_dim(b, start, size)  # noqa: E731
         run = functools.partial(attend, case.scheme, p, part(q), k, v)
         run = functools.partial(run, x=part(y), key_x=y, query_start=start)
-        return run(), run(positions=part(told), key_positions=told)
+        return run(), run(positions=part(positions), key_positions=positions)
 
     outs = [(out, whole[n : n + size]) for n in (0, 5, LENGTH - size) for out in block(case.params, case.inputs, n)]
     return at_most(max(error(*pair) for pair in outs), 1e-11)

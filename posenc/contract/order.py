@@ -23,8 +23,8 @@ def without_positions_order_is_unseen(case: Case) -> Outcome:
     case = case.bidirectional
     same = np.full(LENGTH, 3)
     shuffled = jax.tree.map(lambda a: a[PERMUTATION], case.inputs)
-    out = case.given(positions=same, mask="full")
-    return at_most(error(case.given(shuffled, positions=same, mask="full"), out[PERMUTATION]), 1e-11)
+    out = case.output(positions=same, mask="full")
+    return at_most(error(case.output(shuffled, positions=same, mask="full"), out[PERMUTATION]), 1e-11)
 
 
 def with_positions_order_is_seen(case: Case) -> Outcome:
@@ -39,9 +39,9 @@ def with_positions_order_is_seen(case: Case) -> Outcome:
         if case.admits(far):
             continue
         moved = far[PERMUTATION]
-        seen = error(case.given(positions=moved, mask=mask), case.given(positions=far, mask=mask))
-        if seen > 1e-4:
-            return Outcome(True, seen)
+        apart = error(case.output(positions=moved, mask=mask), case.output(positions=far, mask=mask))
+        if apart > 1e-4:
+            return Outcome(True, apart)
     if not isinstance(case.scheme, Chain) and case.scheme != bind(type(case.scheme)(), case.dims):
         return absent("under these settings positions change nothing")
     return Outcome(False, reason="positions change nothing, though it has hooks that receive them")
@@ -54,8 +54,8 @@ def tokens_and_positions_permute_together(case: Case) -> Outcome:
     case = case.bidirectional
     far = 5 * case.index
     shuffled = jax.tree.map(lambda a: a[PERMUTATION], case.inputs)
-    out = case.given(positions=far, mask="full")
-    return at_most(error(case.given(shuffled, positions=far[PERMUTATION], mask="full"), out[PERMUTATION]), 1e-11)
+    out = case.output(positions=far, mask="full")
+    return at_most(error(case.output(shuffled, positions=far[PERMUTATION], mask="full"), out[PERMUTATION]), 1e-11)
 
 
 def tokens_stay_where_positions_say(case: Case) -> Outcome:
@@ -63,8 +63,8 @@ def tokens_stay_where_positions_say(case: Case) -> Outcome:
     places = np.array([7, 3, 3, 11, 0, 5, 5, 2, 9, 1, 4, 8])
     if why := case.admits(places):
         return absent(why)
-    out, token = case.given(positions=places), 6
-    changed = case.given(put(case.inputs, slice(token, None), 3.0), positions=places)
+    out, token = case.output(positions=places), 6
+    changed = case.output(put(case.inputs, slice(token, None), 3.0), positions=places)
     apart = largest(changed[:token] - out[:token])
     return holds_if(apart == 0, f"a later token changed an earlier row by {apart:.1e}")
 
@@ -79,7 +79,7 @@ def _set_blind(scheme: Scheme) -> str:
 
 
 def _positional(scheme: Scheme) -> bool:
-    """Whether something reads positions. A scheme that replaces `locate` may tell its hooks of something else."""
+    """Whether something reads positions. A scheme that replaces `locate` may pass its hooks something else."""
     parts = getattr(scheme, "parts", (scheme,))
     hooks = "embed", "query", "key", "value", "score", "value_bias"
     return any(s.overrides(*hooks) and (s.overrides("embed") or not s.overrides("locate")) for s in parts)

@@ -37,10 +37,10 @@ def _run(case: Case, dtype, places: np.ndarray) -> dict[str, jax.Array]:
     """The input and the attention, each from the same numbers, rounded to bfloat16 and no further."""
 
     @case.jit
-    def run(p, a, told):
-        out = {"attention": attend(case.scheme, p, a.q, a.k, a.v, x=a.x, positions=told)}
+    def run(p, a, positions):
+        out = {"attention": attend(case.scheme, p, a.q, a.k, a.v, x=a.x, positions=positions)}
         if case.scheme.overrides("embed"):
-            out["the input"] = embed(case.scheme, p, a.x, positions=told)
+            out["the input"] = embed(case.scheme, p, a.x, positions=positions)
         return out
 
     return jax.device_get(run(_cast(case.params, dtype), _cast(case.long, dtype), case.positions(places)))
@@ -78,7 +78,7 @@ def queries_and_keys_are_rounded_once(case: Case) -> Outcome:
 def scores_are_single_precision(case: Case) -> Outcome:
     """`score` gets float32 from a bfloat16 model, and gives float32."""
     if not case.scheme.overrides("score") or case.scheme.reads == "heads":
-        return absent("it has no score of its own" if case.scheme.reads != "heads" else "it reads all heads at once")
+        return absent("it has no score hook" if case.scheme.reads != "heads" else "it reads all heads at once")
     half = lambda tree: jax.tree.map(lambda a: a.astype(jnp.bfloat16), tree)  # noqa: E731
 
     def score(a):
@@ -86,31 +86,33 @@ def scores_are_single_precision(case: Case) -> Outcome:
         s = tile.logits.astype(jnp.float32)
         return case.scheme.score(half(p), s, tile._replace(logits=s))
 
-    given = jax.eval_shape(score, case.inputs).dtype
-    return Outcome(given == jnp.float32, reason="" if given == jnp.float32 else f"it gives {given}")
+    dtype = jax.eval_shape(score, case.inputs).dtype
+    return Outcome(dtype == jnp.float32, reason="" if dtype == jnp.float32 else f"it gives {dtype}")
 
 
 def products_keep_their_digits(case: Case) -> Outcome:
-    """Hooks ask for float32 products at precision "highest", and so do their gradients: else an accelerator rounds the
-    factors as it rounds features. `extra` is left out, for weights times values may round like attention's own."""
-    given = pick(case.params, "layer"), pick(case.params, "heads"), case.inputs
+    """Hooks request float32 products at precision "highest", and so do their gradients: else an accelerator rounds the
+    factors as it rounds features. `value_bias` is left out, for weights times values may round like attention's own."""
+    arguments = pick(case.params, "layer"), pick(case.params, "heads"), case.inputs
 
     def total(layer, heads, a):
-        one = jax.vmap(lambda own: _sum(_heard(case, merge(layer, own), a)), axis_name=REPEAT_AXIS, axis_size=1)
+        one = jax.vmap(
+            lambda head_params: _sum(_outputs(case, merge(layer, head_params), a)), axis_name=REPEAT_AXIS, axis_size=1
+        )
         every = jax.vmap(one, axis_name=GROUP_AXIS, axis_size=case.dims.heads)
         return every(jax.tree.map(lambda b: b[:, None], heads)).sum()
 
     with jax.enable_x64(False):
-        given = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), given)
-        traced = jax.make_jaxpr(jax.value_and_grad(total, (0, 1, 2)))(*given)
+        arguments = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), arguments)
+        traced = jax.make_jaxpr(jax.value_and_grad(total, (0, 1, 2)))(*arguments)
     made = [e for e in _equations(traced.jaxpr) if e.primitive.name in ("dot_general", "conv_general_dilated")]
     single = jnp.float32, jnp.complex64
     rough = [e.invars for e in made if e.invars[0].aval.dtype in single and not _highest(e.params["precision"])]
     return holds_if(not rough, " times ".join(str(a.aval) for a in rough[0]) + " is rounded" if rough else "")
 
 
-def _heard(case: Case, p: Any, a: CaseInputs) -> Any:
-    """What each hook up to the weights says of one head, attention's own product being exact too."""
+def _outputs(case: Case, p: Any, a: CaseInputs) -> Any:
+    """The outputs of the hooks of one head, up to the weights; the product of queries and keys is exact too."""
     scheme, index, d = case.scheme, jnp.asarray(case.index), case.dims.head
     place = spread(scheme, jnp.asarray(case.positions(case.index)))
     at = At(place, index, jnp.ones_like(index), index + 1, jnp.int32(0), case.dims.heads)
@@ -119,8 +121,8 @@ def _heard(case: Case, p: Any, a: CaseInputs) -> Any:
     (q, i), (k, j) = scheme.query(p, a.q[:, 0], c), scheme.key(p, a.k[:, 0], c)
     logits = jnp.matmul(q, k.T, precision="highest") * scheme.scale(d)
     distance = jax.tree.map(lambda b: b[:, None] - b[None, :], place)
-    seen = index[None, :] <= index[:, None]
-    tile = Tile(i, j, distance, logits, scheme.scale(d), seen, index, index, jnp.int32(0), case.dims.heads)
+    visible = index[None, :] <= index[:, None]
+    tile = Tile(i, j, distance, logits, scheme.scale(d), visible, index, index, jnp.int32(0), case.dims.heads)
     s = scheme.score(p, logits, tile)
     return x, s, scheme.normalize(p, s, tile) if scheme.overrides("normalize") else ()
 
@@ -138,5 +140,5 @@ def _equations(jaxpr: Any) -> Iterator[Any]:
 
 
 def _highest(precision: Any) -> bool:
-    both = precision if isinstance(precision, tuple) else (precision, precision)
-    return all(one == jax.lax.Precision.HIGHEST for one in both)
+    pair = precision if isinstance(precision, tuple) else (precision, precision)
+    return all(one == jax.lax.Precision.HIGHEST for one in pair)

@@ -41,9 +41,9 @@ def parameter_sets_stack(case: Case) -> Outcome:
 
 def implied_positions_are_the_index(case: Case) -> Outcome:
     """Positions passed = positions implied, counted from the start of each document."""
-    apart = error(case.given(), case.plain())
+    apart = error(case.output(), case.plain())
     implied = case.implied(DOCUMENTS)
-    return at_most(max(apart, error(case.given(segments=DOCUMENTS), implied)), 1e-12)
+    return at_most(max(apart, error(case.output(segments=DOCUMENTS), implied)), 1e-12)
 
 
 def no_state_is_kept(case: Case) -> Outcome:
@@ -77,15 +77,15 @@ def parameters_are_as_declared(case: Case) -> Outcome:
     one = jax.eval_shape(lambda key: init(case.scheme, key, case.dims), jax.random.key(0))
     made = jax.tree.leaves(one, is_leaf=lambda p: isinstance(p, dict))
     for scheme, p in zip(parts(case.scheme), made, strict=True):
-        if said := _undeclared(scheme, p, case.dims):
-            return Outcome(False, reason=said)
+        if fault := _undeclared(scheme, p, case.dims):
+            return Outcome(False, reason=fault)
     return Outcome(True, reason=f"{sum(a.size for a in jax.tree.leaves(one))} numbers")
 
 
 def _undeclared(scheme: Scheme, p: dict, dims: Dims) -> str:
     layer, each = p["layer"], p["heads"]
-    if both := layer.keys() & each.keys():
-        return f"{', '.join(sorted(both))} names a parameter of the layer and of its heads"
+    if shared := layer.keys() & each.keys():
+        return f"{', '.join(sorted(shared))} names a parameter of the layer and of its heads"
     if missing := scheme.tied - layer.keys() - each.keys() - _under_other_settings(scheme, dims):
         return f"{', '.join(sorted(missing))} is declared tied, but no such parameter exists"
     if any(a.shape[0] != dims.heads for a in jax.tree.leaves(each)):
@@ -110,7 +110,7 @@ def _under_other_settings(scheme: Scheme, dims: Dims) -> set[str]:
 
 
 def embed_reads_shared_parameters(case: Case) -> Outcome:
-    """The input is made once for all layers, so what it reads belongs to all of them."""
+    """The input is made once for all layers, so all layers share the parameters that it reads."""
     if not case.scheme.overrides("embed"):
         return absent("it does not act on the input")
 
@@ -172,14 +172,14 @@ def locate_reads_as_declared(case: Case) -> Outcome:
     place = spread(scheme, jnp.asarray(case.positions(case.index)))
 
     @case.jit
-    def told(p, x, head):
+    def located(p, x, head):
         at = At(place, index, jnp.ones_like(index), index + 1, head, case.dims.heads)
         return scheme.locate(p, x, at, scheme.carry(case.dims))[0]
 
     layer, heads = pick(case.params, "layer"), pick(case.params, "heads")
     p, x = merge(layer, rows(heads, 0)) if each_head(scheme, heads) else layer, case.inputs.x
     if not scheme.contextual:
-        apart = error(told(p, None, 0), told(p, None, case.dims.heads - 1))
+        apart = error(located(p, None, 0), located(p, None, case.dims.heads - 1))
         return at_most(apart, 0.0, "" if not apart else "it tells heads apart without being contextual")
-    apart = error(told(p, x, 0), told(p, x[::-1] + 1, 0))
+    apart = error(located(p, x, 0), located(p, x[::-1] + 1, 0))
     return holds_if(apart > 0, "it is declared contextual, but features change nothing")

@@ -17,10 +17,10 @@ OTHER = 2.5
 
 
 def scores_read_what_is_declared(case: Case) -> Outcome:
-    """By "distance" a function of distance alone is added; "positions" hear no content; "nothing" adds nothing."""
+    """By "distance" a function of distance alone is added; "positions" reads no content; "nothing" adds nothing."""
     scheme, reads = case.scheme, case.scheme.reads
     if not scheme.overrides("score"):
-        return absent("it has no score of its own")
+        return absent("it has no score hook")
     if ORDER.index(reads) > ORDER.index("positions"):
         return absent(f"it reads {reads}, which may be anything of a {'row' if reads == 'row' else 'pair'}")
     others = jax.tree.map(lambda a: a[::-1] * OTHER + 1, case.inputs)
@@ -35,8 +35,8 @@ def _one_score(case: Case, a: CaseInputs, others: CaseInputs) -> list[tuple[Arra
     s = scheme.score(p, tile.logits, tile)
     if scheme.reads == "nothing":
         return [(s, tile.logits)]
-    _, told = case.tile(1, others)
-    pairs = [(scheme.score(p, tile.logits, told._replace(logits=tile.logits)), s)]
+    _, other_tile = case.tile(1, others)
+    pairs = [(scheme.score(p, tile.logits, other_tile._replace(logits=tile.logits)), s)]
     if scheme.reads == "positions":
         return pairs
     added, other = s - tile.logits, tile.logits * OTHER + 1
@@ -50,10 +50,10 @@ def _band(case: Case, p, tile: Tile) -> Float[Array, " distances"]:
     """What is added at each distance from the farthest future to the farthest past: one row per distance, one key."""
     far = jnp.arange(1 - LENGTH, LENGTH)
     zero, none = jnp.zeros((len(far), 1), tile.logits.dtype), jnp.zeros(1, jnp.int32)
-    seen = jnp.ones(zero.shape, bool)
+    visible = jnp.ones(zero.shape, bool)
     distance = jax.tree.map(lambda d: _columns(far.astype(d.dtype), d.shape[2:]), tile.distance)
-    told = tuple(jax.tree.map(lambda _, a=a: a, distance) for a in (far, none))
-    band = Tile(*told, distance, zero, tile.scale, seen, far, none, tile.head, tile.heads)
+    infos = tuple(jax.tree.map(lambda _, a=a: a, distance) for a in (far, none))
+    band = Tile(*infos, distance, zero, tile.scale, visible, far, none, tile.head, tile.heads)
     return case.scheme.score(p, zero, band)[:, 0]
 
 
@@ -99,7 +99,7 @@ def extra_is_linear(case: Case) -> Outcome:
 
 
 def weights_are_zero_where_nothing_is_seen(case: Case) -> Outcome:
-    """Weights of its own making leave unseen keys at zero."""
+    """Weights from a `normalize` hook are zero at hidden keys."""
     if not case.scheme.overrides("normalize") or case.scheme.reads == "heads":
         return absent("its weights are softmax's" if not case.scheme.overrides("normalize") else "it reads all heads")
 
@@ -113,6 +113,6 @@ def weights_are_zero_where_nothing_is_seen(case: Case) -> Outcome:
 
 def _part(tile: Tile, rows: slice, keys: slice) -> Tile:
     """A rectangle of a tile."""
-    both = {n: jax.tree.map(lambda a: a[rows, keys], getattr(tile, n)) for n in ("distance", "logits", "visible")}
+    squares = {n: jax.tree.map(lambda a: a[rows, keys], getattr(tile, n)) for n in ("distance", "logits", "visible")}
     i, j = jax.tree.map(lambda a: a[rows], tile.query_info), jax.tree.map(lambda a: a[keys], tile.key_info)
-    return tile._replace(query_info=i, key_info=j, qi=tile.qi[rows], ki=tile.ki[keys], **both)
+    return tile._replace(query_info=i, key_info=j, qi=tile.qi[rows], ki=tile.ki[keys], **squares)

@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """Whether one property holds; `None` where it does not apply. With a figure, a reason, or both."""
+    """Whether one property holds; `None` where it does not apply. With a figure, a reason, or the two."""
 
     holds: bool | None
     figure: float | None = None
@@ -27,9 +27,9 @@ class Finding:
     outcome: Outcome
 
     def __str__(self) -> str:
-        said = {True: "holds", False: "FAILS", None: "does not apply"}[self.outcome.holds]
+        verdict = {True: "holds", False: "FAILS", None: "does not apply"}[self.outcome.holds]
         figure = "" if self.outcome.figure is None else f"{self.outcome.figure:.1e}"
-        return f"{self.tag:4} {self.name:40} {said:15} {figure:8} {self.outcome.reason}".rstrip()
+        return f"{self.tag:4} {self.name:40} {verdict:15} {figure:8} {self.outcome.reason}".rstrip()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Report:
 
 
 def at_most(figure: float, bound: float, reason: str = "") -> Outcome:
-    """Holds where an error is no larger than its bound; NaN is."""
+    """Holds where an error is at most its bound; NaN fails."""
     holds = bool(figure <= bound)
     return Outcome(holds, float(figure), reason or ("" if holds else f"more than {bound:.1e}"))
 

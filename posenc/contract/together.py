@@ -1,4 +1,4 @@
-"""A scheme among others: every hook once and in order, sums, grouped queries, and what is refused."""
+"""A scheme among others: every hook once and in order, sums, grouped queries, and refused positions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def hooks_run_once_in_order(case: Case) -> Outcome:
 
 
 def sums_run_in_order(case: Case) -> Outcome:
-    """`rope + scheme` and `scheme + alibi` = the hooks of both called by hand, in that order."""
+    """`rope + scheme` and `scheme + alibi` = the hooks of the two called by hand, in that order."""
     if case.scheme.reads == "heads":
         return absent("it reads all heads at once")
     schemes, params = _parts(case.scheme, case.params)
@@ -65,39 +65,39 @@ def _by_hand_apart(case: Case, out: Any, schemes: list[Scheme], params: list[Any
         at = At(index, index, jnp.ones_like(index), index + 1, jnp.int32(head), heads)
         y = a.x
         for s, p in zip(schemes, params, strict=True):
-            y = s.embed(p["layer"], y, _told(s, at))
-        own = [p["layer"] | rows(p["heads"], head) for p in params]
-        return _head(schemes, own, *(b[:, head] for b in case.project(y, a)), y, at, case.dims)
+            y = s.embed(p["layer"], y, _on_axes(s, at))
+        head_params = [p["layer"] | rows(p["heads"], head) for p in params]
+        return _head(schemes, head_params, *(b[:, head] for b in case.project(y, a)), y, at, case.dims)
 
     return error(out[:, head], by_hand(params, case.inputs))
 
 
-def _head(parts, own, q, k, v, y, at: At, dims: Dims) -> Float[Array, "L d"]:
-    said, told = [], []
-    for s, p in zip(parts, own, strict=True):
-        c, _ = s.locate(p, y, _told(s, at), s.carry(dims))
-        (q, i), (k, j), v = s.query(p, q, c), s.key(p, k, c), s.value(p, v, c)
-        said.append((i, j))
-        told.append(c)
+def _head(parts, head_params, q, k, v, y, at: At, dims: Dims) -> Float[Array, "L d"]:
+    pairs, infos = [], []
+    for s, p in zip(parts, head_params, strict=True):
+        info, _ = s.locate(p, y, _on_axes(s, at), s.carry(dims))
+        (q, i), (k, j), v = s.query(p, q, info), s.key(p, k, info), s.value(p, v, info)
+        pairs.append((i, j))
+        infos.append(info)
     scale = next((s.scale(dims.head) for s in parts if s.overrides("scale")), dims.head**-0.5)
     score = logits = q @ k.T * scale
-    seen = at.index[None, :] <= at.index[:, None]
-    apart = [(a := _told(s, at).position)[:, None] - a[None, :] for s in parts]
-    rest = logits, scale, seen, at.index, at.index, at.head, at.heads
-    tiles = [Tile(*pair, distance, *rest) for pair, distance in zip(said, apart, strict=True)]
-    three = list(zip(parts, own, tiles, strict=True))
+    visible = at.index[None, :] <= at.index[:, None]
+    apart = [(a := _on_axes(s, at).position)[:, None] - a[None, :] for s in parts]
+    rest = logits, scale, visible, at.index, at.index, at.head, at.heads
+    tiles = [Tile(*pair, distance, *rest) for pair, distance in zip(pairs, apart, strict=True)]
+    three = list(zip(parts, head_params, tiles, strict=True))
     for s, p, tile in three:
         score = s.score(p, score, tile)
     a = next((s.normalize(p, score, tile) for s, p, tile in three if s.overrides("normalize")), None)
-    a = jax.nn.softmax(jnp.where(seen, score, -jnp.inf), -1) if a is None else a
+    a = jax.nn.softmax(jnp.where(visible, score, -jnp.inf), -1) if a is None else a
     o = a @ v + sum(s.value_bias(p, a, tile) for s, p, tile in three if s.overrides("value_bias"))
-    for s, p, c in reversed(list(zip(parts, own, told, strict=True))):
-        o = s.output(p, o, c)
+    for s, p, info in reversed(list(zip(parts, head_params, infos, strict=True))):
+        o = s.output(p, o, info)
     return o
 
 
-def _told(scheme: Scheme, at: At) -> At:
-    """What is known of tokens, with as many numbers to a position as this part has axes."""
+def _on_axes(scheme: Scheme, at: At) -> At:
+    """The metadata of the tokens, with one number per position for each axis of this part."""
     return at._replace(position=imply(scheme, at.position))
 
 
@@ -113,13 +113,13 @@ def grouped_queries_equal_repeated_keys(case: Case) -> Outcome:
     group = np.array([h * groups // heads for h in range(heads)])
 
     @case.jit
-    def both(p, a):
+    def outputs(p, a):
         y = embed(case.scheme, p, a.x)
         q, k, v = case.project(y, a)
         few = attend(case.scheme, p, q, k[:, :groups], v[:, :groups], x=y)
         return few, attend(case.scheme, p, q, k[:, group], v[:, group], x=y)
 
-    return at_most(error(*both(case.params, case.inputs)), 1e-11)
+    return at_most(error(*outputs(case.params, case.inputs)), 1e-11)
 
 
 def wrong_positions_are_refused(case: Case) -> Outcome:
@@ -131,18 +131,18 @@ def wrong_positions_are_refused(case: Case) -> Outcome:
         try:
             jax.eval_shape(lambda p, a: case.layer(p, a, positions=positions), case.params, case.inputs)  # noqa: B023
         except (ValueError, TypeError) as refusal:
-            said = str(refusal)
-            if "osition" not in said or not said.endswith(".") or "\n" in said or len(said) > 300:
-                return Outcome(False, reason=f"{shown} is refused in {said!r}, which is no sentence")
+            text = str(refusal)
+            if "osition" not in text or not text.endswith(".") or "\n" in text or len(text) > 300:
+                return Outcome(False, reason=f"{shown} is refused, but not in one sentence about positions: {text!r}")
         else:
-            return Outcome(False, reason=f"{shown} is taken for positions")
+            return Outcome(False, reason=f"{shown} is accepted as positions")
     return Outcome(True)
 
 
 def real_positions_serve_or_are_refused(case: Case) -> Outcome:
     """Positions between whole numbers: finite outputs, or a `TypeError`."""
     try:
-        out = case.given(positions=case.index + 0.5)
+        out = case.output(positions=case.index + 0.5)
     except TypeError as refusal:
         return Outcome(str(refusal).endswith("."), reason=f"refused: {refusal}")
     return holds_if(bool(jnp.all(jnp.isfinite(out))), "outputs are not finite")
