@@ -140,7 +140,7 @@ def test_a_sheet_under_two_schemes_marks_where_each_acts_and_what_it_changed():
     ("scheme", "acts"),
     [
         ("sinusoidal", {"input"}),
-        ("vo_rope", {"query and key", "value", "received"}),
+        ("vo_rope", {"query and key", "value", "output hook"}),
         ("shaw", {"query and key", "score", "value_bias"}),
         ("t5", {"scale", "score"}),
         ("stick_breaking", {"weights"}),

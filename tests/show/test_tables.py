@@ -23,7 +23,7 @@ Trials: 5 done, 1 diverged (each counted as a uniform guess), 1 failed (left out
 
 
 def results():
-    alibi = made.rope(label="alibi", family="linear", drop=0.11)
+    alibi = made.rope(label="alibi", family="linear", drop=0.2)
     alibi["trials"][0] |= {"outcome": "diverged", "evaluations": {}}
     lost = [{**line, "outcome": "oom"} for line in made.plan(made.rope((9,), label="alibi", family="linear"), "g")]
     return made.results("made", (made.rope(), alibi), tuple(lost))

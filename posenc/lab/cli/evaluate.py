@@ -50,9 +50,9 @@ class Evaluate:
     def __call__(self) -> int:
         for option, given in (("--csv", self.csv), ("--png", self.png)):
             if given is not None and self.by is None:
-                raise ValueError(f"{option} is of groups of examples; say which with --by, or leave it out.")
+                raise ValueError(f"{option} needs groups of examples; name them with --by, or leave it out.")
         if self.bundle is not None and self.by is not None:
-            raise ValueError("--bundle holds whole sizes, and --by asks for groups; take --csv, or leave --by out.")
+            raise ValueError("--bundle holds whole sizes, but --by requests groups; use --csv, or leave out --by.")
         target = None if self.png is None else figure_path(self.png)
         results = chosen(results_of(self.run), self.only)
         from posenc.lab import tasks

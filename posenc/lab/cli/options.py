@@ -45,11 +45,11 @@ class CommandForm:
 
 @dataclass(frozen=True)
 class Forms:
-    """A command in several forms, each with options of its own; the first argument decides which form it is."""
+    """A command in several forms, each with its options; the first argument selects the form."""
 
     forms: tuple[CommandForm, ...]
     choose: Callable[[str], CommandForm]
-    """The form that a first argument asks for."""
+    """The form that a first argument selects."""
 
     def parse(self, args: list[str], prog: str) -> Any:
         """The command that `args` describe, in the form that their first positional argument decides."""

@@ -85,7 +85,7 @@ def draw(results: Results, wanted: tuple[str, ...], folder: Path, size: Size = N
 
 
 def draw_experiment(path: Path, folder: Path, size: Size = None) -> None:
-    """Draw an experiment's own figure from its committed record; without a caption of its own, its axes make one."""
+    """Draw an experiment's own figure from its committed record; without a caption, its axes make one."""
     from posenc.lab.figures import figures
     from posenc.lab.figures.panel_captions import foreign
     from posenc.lab.figures.panels import Drawing

@@ -95,7 +95,9 @@ class Sweep(TrainOptions):
         if bool(self.file) == bool(self.grid):
             raise ValueError("`posenc sweep` takes an experiment file or --grid NAME=A,B, one of the two.")
         if self.file and self.preset is not None:
-            raise ValueError(f"--preset fills what --grid leaves open, but {self.file!r} says all; leave it out.")
+            raise ValueError(
+                f"--preset fills what --grid leaves open, but {self.file!r} sets everything; leave it out."
+            )
         if self.file:
             requested = from_file(committed.find(self.file) or self.file, yes=self.yes)
             seeds = [] if self.seeds is None else [f"seeds={self.seeds}"]
@@ -134,19 +136,19 @@ class QuickStart:
 
 
 def print_preset(requested: Experiment) -> None:
-    """Say on stderr whose setting is taken, how it is known, and what of it is not done here."""
+    """Print on stderr the preset's source, the evidence for it, and its differences from the original."""
     if requested.preset is None:
         return
     preset = PRESETS[requested.preset]
     known, length = "; ".join(EVIDENCE[tag] for tag in preset.evidence), preset.run.length
     print(f"{preset.source} ({known}). Differences: {'; '.join(preset.left_out)}.", file=sys.stderr)
     moved = dict.fromkeys(f"{run.task} trains to {run.length}" for run in requested.runs if run.length != length)
-    if moved and not requested.suites:  # a suite tells all its lengths
+    if moved and not requested.suites:  # `print_suites` prints all lengths
         print(clean(f"{', '.join(moved)}, not to the preset's {length}."), file=sys.stderr)
 
 
 def print_suites(requested: Experiment, stream: TextIO) -> None:
-    """Say how each task of a suite trains, as nobody has said all of it."""
+    """Print how each task of a suite trains, since the command line does not show it."""
     if not requested.suites:
         return
     from posenc.lab.tasks import parse
@@ -181,7 +183,7 @@ def check_not_a_file(texts: Iterable[str | None]) -> None:
 
 
 def check_names(requested: Experiment) -> None:
-    """Refuse unknown schemes and tasks, and impossible settings of theirs, before anything is written."""
+    """Refuse unknown schemes and tasks, and invalid options of them, before anything is written."""
     import posenc
     from posenc.lab import tasks
 
@@ -192,7 +194,7 @@ def check_names(requested: Experiment) -> None:
 
 
 def carry_out(requested: Experiment, how: TrainOptions) -> int:
-    """Train what is asked for, with progress on stderr and the table on stdout; returns the exit code."""
+    """Train the experiment, with progress on stderr and the table on stdout; returns the exit code."""
     before = signal.signal(signal.SIGTERM, _preempted)  # until the sweep listens itself
     try:
         start()
@@ -235,7 +237,7 @@ def tabulate(folder: Path) -> None:
 
 
 def save(requested: Experiment, path: Path) -> None:
-    """Write an experiment file; another one in its place is not overwritten."""
+    """Write an experiment file; a file with another experiment is never overwritten."""
     from posenc.lab.spec.toml import to_toml
 
     text = to_toml(requested).encode()
@@ -253,7 +255,7 @@ def _preempted(number: int, frame: Any) -> None:
 
 
 def _print_rehearsal(found: dict[str, Any], folder: Path) -> int:
-    """What a sweep would do, as `rehearse` found it."""
+    """Print what a sweep would do, as `rehearse` found it."""
     count = f"{found['trials']} trials in {found['programs']} programs, {found['done']} done"
     todo = f"{found['operations']:.1e} floating-point operations"
     timed = f"by matrix products timed just now on {found['device']}"

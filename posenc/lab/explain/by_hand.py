@@ -1,4 +1,4 @@
-"""Attention by hand: a problem solved by the library, plain or under any scheme, and told as a sheet of steps."""
+"""Attention by hand: the library solves a problem, plain or under any scheme, and a sheet shows every step."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from posenc.lab.explain.walk import Solved, walk
 from posenc.lab.explain.watched import AdditiveScore, positions, watch
 
 WIDTHS = (3, 4, 6, 8, 12, 16)
-"""Widths of a head, tried in turn until one suits a scheme: those that turn features need them in pairs."""
+"""Widths of a head, tried in turn until one suits the scheme: rotations, for example, need an even number."""
 LONGER = 8
-"""What a scheme is bound to as trained on, where half of the tokens leaves it nothing."""
+"""The training length that a scheme is bound to if half of the tokens is too short for it."""
 MOVED = 0.5
 TITLES = {
     "single": "Self-attention",
@@ -33,18 +33,18 @@ TITLES = {
 }
 ONE = "take --form single, multi-head or masked, or another scheme"
 ABOUT = {
-    "single": "Every token asks all tokens and takes from each as much as its key answers the query.",
-    "multi-head": "Each head asks in its own way; what they take stands side by side and is mixed.",
-    "masked": "A token sees those before it and itself, as where text is written from left to right.",
-    "cross": "Tokens of one sequence, a decoder's, ask those of another, an encoder's.",
-    "additive": "The attention of 2014: a query and a key meet in a hidden layer and not in a product.",
+    "single": "Every token compares its query with all keys, and takes more of a value the better its key matches.",
+    "multi-head": "Each head has its own queries, keys and values; the heads' outputs are put side by side and mixed.",
+    "masked": "A token sees only itself and the tokens before it, as in text written from left to right.",
+    "cross": "The queries come from one sequence, a decoder's; keys and values come from another, an encoder's.",
+    "additive": "The attention of 2014: a hidden layer combines a query and a key, in place of a dot product.",
 }
 
 
 def sheet(problem: Problem, text: str | None = None, *, blank: bool = False) -> Sheet:
-    """All steps of a problem; with a scheme's text, beside what they are without it.
+    """All steps of a problem; with a scheme's text, each beside the same step without the scheme.
 
-    Raises `ValueError` or `TypeError` where the scheme does not serve this form, as attention itself does.
+    Raises `ValueError` or `TypeError` if the scheme cannot serve this form, as attention itself does.
     """
     title = TITLES[problem.form] + (", causal" if problem.causal and problem.form != "masked" else "")
     about = [ABOUT[problem.form]] + [f"The numbers are those of seed {problem.seed}."] * (problem.seed is not None)
@@ -57,22 +57,23 @@ def sheet(problem: Problem, text: str | None = None, *, blank: bool = False) -> 
         usual = solve(ours.problem)
         if jax.tree.leaves(ours.params) and not _differ(ours, usual):
             ours = solve(ours.problem, ours.scheme, _moved(ours.params))
-            about.append("At the start its parameters change nothing, so they are moved from there at random.")
+            about.append("The scheme's parameters have no effect before training, so random numbers are added to them.")
         if (wide := ours.problem.query.shape[-1]) != problem.query.shape[-1]:
-            about.append(f"The scheme asks for heads of {wide} features; those that are new are zero.")
+            about.append(f"The scheme needs heads of {wide} features; the added features are zero.")
         if ours.problem.trained:
-            about.append(f"It is bound as trained on {ours.problem.trained} tokens, as fewer leave it nothing.")
+            trained = ours.problem.trained
+            about.append(f"The scheme is bound to a training length of {trained}, as a shorter one does not suit it.")
         if ours.problem.causal and not problem.causal:
-            about.append("The scheme is causal only, so a query sees what stands before it and itself.")
+            about.append("The scheme is causal only, so a query sees only itself and the tokens before it.")
         if not _differ(ours, usual):
-            about.append("It changes nothing here.")
+            about.append("The scheme changes nothing here.")
         steps = walk(ours, usual, None)
-    path = "" if problem.memory is not None else diagram(text)  # which is drawn for one sequence
+    path = "" if problem.memory is not None else diagram(text)  # the diagram shows one sequence
     return Sheet(f"{title}, the same under {text}", " ".join(about), tuple(steps), path, blank=blank)
 
 
 def solve(problem: Problem, scheme: Any = None, params: Any = None) -> Solved:
-    """A problem with all its numbers in between; without a scheme, the form's own attention alone."""
+    """A problem with all its intermediate numbers; without a scheme, plain attention of the problem's form."""
     scheme = _form(problem) if scheme is None else scheme
     params = posenc.init(scheme, jax.random.key(0), _dims(problem)) if params is None else params
     where = positions(scheme, len(problem.x), problem.memory is None)
@@ -88,12 +89,12 @@ def solve(problem: Problem, scheme: Any = None, params: Any = None) -> Solved:
 
 
 def _form(problem: Problem) -> Any:
-    """What makes scores without any scheme."""
+    """The scheme of plain attention: "nope", or the hidden layer of the additive form."""
     return posenc.parse("nope") if problem.vector is None else AdditiveScore(tuple(map(float, problem.vector)))
 
 
 def _suited(problem: Problem, text: str) -> Solved:
-    """The problem under a scheme, with heads as wide as it asks for."""
+    """The problem under a scheme, with heads as wide as the scheme needs."""
     scheme = posenc.parse(text)
     if isinstance(scheme, Pattern):
         raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
@@ -101,9 +102,9 @@ def _suited(problem: Problem, text: str) -> Solved:
     _check(problem, text, plain)
     if "bidirectional" in plain.limits and problem.memory is None:
         problem = dataclasses.replace(problem, causal=True)
-    own = problem.query.shape[-1]
+    narrowest = problem.query.shape[-1]
     refused: ValueError | None = None
-    for trained, width in itertools.product((None, LONGER), (w for w in WIDTHS if w >= own)):
+    for trained, width in itertools.product((None, LONGER), (w for w in WIDTHS if w >= narrowest)):
         wide = dataclasses.replace(problem.wide(width), trained=trained)
         try:
             whole = scheme if wide.vector is None else add(_form(wide), scheme)
@@ -115,7 +116,7 @@ def _suited(problem: Problem, text: str) -> Solved:
 
 
 def _check(problem: Problem, text: str, plain: Any) -> None:
-    """Refuse a scheme that this form has no place for."""
+    """Refuse a scheme that cannot act in this form of attention."""
     if problem.memory is not None and "cross" in plain.limits:
         raise ValueError(f"{text} is undefined between two sequences, which --form {problem.form} has; {ONE}.")
     if problem.vector is not None and (
@@ -125,7 +126,7 @@ def _check(problem: Problem, text: str, plain: Any) -> None:
 
 
 def _dims(problem: Problem) -> Dims:
-    """Its sizes; half of its tokens were trained on, so that what schemes do beyond shows too."""
+    """The sizes to bind to. Half of the tokens is the training length, so that the sheet shows extrapolation too."""
     heads, width, head = problem.query.shape
     count = max(len(problem.x), len(problem.sources))
     trained = problem.trained or max(2, count // 2)
@@ -147,7 +148,7 @@ def _differ(ours: Solved, usual: Solved) -> bool:
 
 
 def _undivided(solved: Solved) -> dict[str, np.ndarray] | None:
-    """What comes out of the introduction's numbers where nobody divides by √d_k, as introductions do."""
+    """The introduction's problem without the division by √d_k, as introductions compute it; else None."""
     problem = solved.problem
     if problem.form != "single" or problem.seed is not None or problem.causal:
         return None

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LENGTH, COLUMNS, MOVED = 25, 8, 0.5
-"""Tokens, a square number so that schemes of a plane show their rows; panels in a row; how far parameters are moved
-where a scheme does nothing at the start of training."""
+"""Tokens, a square number so that schemes of a plane show their rows; panels in a row; the size of random changes to
+the parameters of schemes that have no effect before training."""
 
 
 ABOUT = f"What each scheme does to {LENGTH} tokens: queries down, keys along, light where low"
@@ -30,7 +30,7 @@ class SchemePanel(NamedTuple):
     family: str
     view: induced.View | None
     moved: bool
-    """Whether parameters had to leave their start for something to show."""
+    """Whether the initial parameters had no effect and were changed at random."""
 
 
 def panels() -> list[SchemePanel]:
@@ -48,7 +48,7 @@ def _panel(name: str) -> SchemePanel:
 
 
 def draw(shown: list[SchemePanel]) -> Figure:
-    """All panels on one page, named, each on a scale of its own; a star where parameters were moved."""
+    """All panels on one page, each with its name and colour scale; a star where parameters were moved."""
     style.need_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure

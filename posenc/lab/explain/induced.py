@@ -1,7 +1,7 @@
-"""Where position enters, seen from outside: what a scheme does to attention, in numbers, through `posenc.attend`.
+"""A scheme's effect on attention, measured from outside through `posenc.attend`.
 
-Values are chosen to be one-hot, so that attention returns its own weights; the logarithm of a weight minus that of
-the token's own is the score of a pair against the score of a token with itself. Nothing here knows any scheme.
+Values are one-hot, so that attention returns its weights. The logarithm of a weight, minus that of the token's weight
+on itself, is the score of the pair relative to the token with itself. Nothing here knows any scheme.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ LONGEST = 512
 
 @dataclass(frozen=True)
 class View:
-    """One matrix and what it is: queries down the side, keys along the top; NaN where nothing is seen."""
+    """One matrix under a title: queries down the side, keys along the top; NaN where a query does not see a key."""
 
     title: str
     matrix: np.ndarray
 
     @property
-    def tells(self) -> bool:
-        """Whether position does something here: scores differ from 0, sizes from 1 by more than draws do."""
+    def shows_position(self) -> bool:
+        """Whether position has an effect here: scores differ from 0, or sizes from 1, by more than sampling noise."""
         usual, noise = (1.0, 0.05) if len(self.matrix) == 1 else (0.0, 1e-3)
         there = self.matrix[~np.isnan(self.matrix)]
         return bool(there.size and np.max(np.abs(there - usual)) > noise)
 
 
 def views(text: str, length: int, causal: bool = False, moved: float = 0.0) -> list[View]:
-    """The matrices in which a scheme's doing shows: input similarity, added scores, scores of equal content.
+    """The matrices that show a scheme's effect: input similarity, added scores, scores of equal content.
 
     Parameters are as at the start of training, or `moved` from there by normal draws of this standard deviation.
     """
     if not 2 <= length <= LONGEST:
-        raise ValueError(f"--len is {length}; from 2 to {LONGEST} tokens are drawn.")
+        raise ValueError(f"--len is {length}; use a number of tokens from 2 to {LONGEST}.")
     scheme = posenc.parse(text)
     if isinstance(scheme, Pattern):
         raise ValueError("A list is a pattern of layers; explain one layer's scheme at a time.")
     causal = causal or "bidirectional" in normal_form(scheme).scheme.limits
-    sizes = {"trained": max(2, length // 2), "longest": length, "causal": causal}  # what lies beyond shows too
+    sizes = {"trained": max(2, length // 2), "longest": length, "causal": causal}  # extrapolation shows too
     dims = Dims(width=HEADS * HEAD, heads=HEADS, head=HEAD, **sizes)
     with jax.enable_x64(True):
         return _Probe(posenc.bind(scheme, dims), dims, length, moved).views()
 
 
 class _Probe:
-    """A scheme with parameters as at the start of training, or moved from there, and tokens to look at."""
+    """A scheme with its initial parameters, or with normal draws added to them, and tokens to apply it to."""
 
     def __init__(self, scheme: Any, dims: Dims, length: int, moved: float = 0.0):
         self.scheme, self.dims, self.length, self.hooks = scheme, dims, length, normal_form(scheme).scheme
@@ -74,26 +74,28 @@ class _Probe:
         self.x = jax.random.normal(key, (DRAWS, length, dims.width))
 
     def views(self) -> list[View]:
-        """What there is to see, and only where position does something."""
+        """The matrices in which position has an effect."""
         found, shape = [], (DRAWS, self.length, HEADS, HEAD)
         if self.hooks.overrides("embed"):
             found.append(View("input: similarity of equal tokens at each position", self._similarity()))
         if self.hooks.overrides("score", "locate", "normalize"):
             scores = self._scores(jnp.zeros(shape)).mean(0)
             for head in range(2) if not np.allclose(scores[0], scores[1:], equal_nan=True) else range(1):
-                found.append(View(f"score: what is added, against a token's own, head {head}", scores[head]))
+                found.append(
+                    View(f"score: added by the scheme, relative to a token with itself, head {head}", scores[head])
+                )
         if self.hooks.overrides("query", "key"):
             content = jnp.broadcast_to(jax.random.normal(jax.random.key(1), (DRAWS, 1, HEADS, HEAD)), shape)
             scores = self._scores(content)[:, 0]
             mean, spread = scores.mean(0), scores.std(0)
-            found.append(View("query and key: score of equal content, against a token's own, mean", mean))
+            found.append(View("query and key: score of equal content, relative to a token with itself, mean", mean))
             if np.nanmax(np.abs(mean)) < np.nanmax(spread):
                 found.append(View("query and key: the same, standard deviation over contents", spread))
             content = jax.random.normal(jax.random.key(2), shape)
-            found.append(View("query and key: size of a query's scores, against no scheme", self._sizes(content)))
+            found.append(View("query and key: size of a query's scores, relative to no scheme", self._sizes(content)))
         if self.hooks.overrides("value", "output"):
-            found.append(View("value: how far what arrives has turned, one less its cosine", self._turned()))
-        return [view for view in found if view.tells]
+            found.append(View("value: rotation between key and query, 1 minus the cosine", self._turned()))
+        return [view for view in found if view.shows_position]
 
     def _sizes(self, content: Any) -> np.ndarray:
         """How much larger the differences among a query's scores are than without any scheme, `[1, L]`."""
@@ -102,7 +104,7 @@ class _Probe:
         return np.where(usual > 1e-9, ours / np.maximum(usual, 1e-9), np.nan)[None]
 
     def _turned(self) -> np.ndarray:
-        """One less the cosine between a key's value and what of it reaches a query."""
+        """1 minus the cosine between a key's value and the part of it that reaches a query."""
         q = jnp.zeros((1, self.length, HEADS, HEAD))
         arrived, sent = self._each_key(q, q)
         size = np.linalg.norm(arrived, axis=-1)
@@ -110,7 +112,7 @@ class _Probe:
         return np.where(size > 1e-12, 1 - cosine, np.nan)[0, 0]
 
     def _each_key(self, q: Any, k: Any) -> tuple[np.ndarray, np.ndarray]:
-        """What each key's value alone becomes at each query, `[draw, H, Q, K, d]`, and that value, of length one."""
+        """The effect of each key's value alone on each query, `[draw, H, Q, K, d]`, and that value, of length one."""
         sent = jnp.ones(HEAD) * HEAD**-0.5
         values = jnp.eye(self.length)[:, None, :, None, None] * jnp.broadcast_to(sent, (1, 1, 1, HEADS, HEAD))
         about = {"x": self.x[: len(q)], "positions": self.positions}
@@ -126,19 +128,19 @@ class _Probe:
     def _similarity(self) -> np.ndarray:
         x = jnp.zeros((self.length, self.dims.width))
         e = posenc.embed(self.scheme, self.params, x, positions=self.positions)
-        if not jnp.any(e):  # nothing is added; what is multiplied shows on equal tokens
+        if not jnp.any(e):  # the scheme adds nothing; on equal tokens a factor shows
             e = posenc.embed(self.scheme, self.params, x + self.x[0, :1], positions=self.positions)
         norm = jnp.linalg.norm(e, axis=-1)
         return np.asarray(e @ e.T / jnp.maximum(norm[:, None] * norm[None, :], 1e-12))
 
     def _scores(self, content: Any) -> np.ndarray:
-        """Per head the score of each pair less the score of the query's token with itself, `[draw, H, L, L]`.
+        """Per head the score of each pair minus the score of the query's token with itself, `[draw, H, L, L]`.
 
-        Where no token sees itself, less the highest of the query's.
+        If no token sees itself, minus the query's highest score.
         """
         mask = "causal" if self.dims.causal else "full"
         about = {"x": self.x, "positions": self.positions, "mask": mask}
-        if self.hooks.overrides("value", "output"):  # what is turned on its way keeps its length
+        if self.hooks.overrides("value", "output"):  # a rotated value keeps its length
             a = np.linalg.norm(self._each_key(content, content)[0], axis=-1)
         else:
             a = np.asarray(weights(self.scheme, self.params, content, content, **about))
@@ -150,7 +152,7 @@ class _Probe:
 
 
 def _laid(hooks: Any, positions: Any) -> Any:
-    """Positions for schemes of several axes: the rows and columns of a square where there are two, else a diagonal."""
+    """Positions for schemes of several axes: rows and columns of a square for two axes, else a diagonal."""
     if isinstance(positions, tuple):
         return tuple(_laid(s, p) for s, p in zip(hooks.parts, positions, strict=True))
     if hooks.axes == 1 or positions.ndim > 1:
@@ -162,10 +164,10 @@ def _laid(hooks: Any, positions: Any) -> Any:
 
 
 def weights(scheme: Any, params: Any, q: Any, k: Any, **about: Any) -> Any:
-    """The weights of attention, `[batch, H, Q, K]`, from `[batch, L, H, d]` and what else `posenc.attend` takes.
+    """The weights of attention, `[batch, H, Q, K]`, from `[batch, L, H, d]` and further arguments of `posenc.attend`.
 
-    Attention over one-hot values returns its weights. They are given it as wide as a head at a time, which some
-    schemes ask for, and what a scheme adds to the mixed values is taken off again.
+    Attention over one-hot values returns its weights. Each call has as many of them as a head has features, since some
+    schemes need this width; the bias that a scheme adds to the mixed values is subtracted.
     """
     length, columns = k.shape[1], []
     mix = jax.jit(lambda params, q, k, v, more: posenc.attend(scheme, params, q, k, v, **more, **fixed))
@@ -181,7 +183,7 @@ def weights(scheme: Any, params: Any, q: Any, k: Any, **about: Any) -> Any:
 def diagram(text: str) -> str:
     """The path of a token through attention, with each part of the scheme where it acts.
 
-    Of a list there is one for what stands before it and for each layer; of schemes in turn, those of the last.
+    A pattern of layers has one diagram for each distinct layer; of schemes trained in turn, the last is shown.
     """
     whole = posenc.parse(text.split(THEN)[-1])
     return "\n\n".join(_diagram(s) for s in dict.fromkeys(layers(whole)))
@@ -189,7 +191,7 @@ def diagram(text: str) -> str:
 
 def _diagram(scheme: Any) -> str:
     at = {hook: "".join(f"── {s.name} " for s in parts(scheme) if s.overrides(hook)) for hook in SITES}
-    normalize = "its own weights" if at["normalize"] else "softmax"
+    normalize = "scheme's weights" if at["normalize"] else "softmax"
     query, key = f"query  ── W_q x {at['query']}", f"key    ── W_k x {at['key']}"
     first = max(len(query), len(key))
     scores = f"{key.ljust(first, '─')}─┴─ q·k · scale {at['scale']}{at['score']}── {normalize} ─"
@@ -201,12 +203,12 @@ def _diagram(scheme: Any) -> str:
         f"{value.ljust(len(scores), '─')}┴─ a·v {at['value_bias']}{at['output']}─►",
     ]
     if scheme.contextual:
-        lines.insert(0, f"token  ── its position is reckoned from the tokens {at['locate']}─►")
+        lines.insert(0, f"token  ── position computed from content {at['locate']}─►")
     return "\n".join(lines)
 
 
 def as_text(view: View) -> str:
-    """A matrix in numbers; of a long one, evenly spaced rows and columns."""
+    """A matrix as text; a long one is shown by evenly spaced rows and columns."""
     rows, columns = map(_kept, view.matrix.shape)
     cells = [["", *map(str, columns)]]
     cells += [[str(q) if len(rows) > 1 else "", *(_number(float(view.matrix[q, k])) for k in columns)] for q in rows]

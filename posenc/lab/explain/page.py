@@ -1,4 +1,4 @@
-"""Steps by hand as one page of HTML: offline, with nothing from elsewhere, escaped, and readable on a phone."""
+"""Steps by hand as one HTML page: it loads nothing, all text is escaped, and a phone shows it well."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ td.new { color: var(--new); font-weight: 700; } td.box { min-width: 4rem; }
 .without { opacity: .7; font-size: .85em; }
 @media print { body { max-width: none; } section { break-inside: avoid; } .sheet + .sheet { break-before: page; } }
 """
-# A browser that obeys this fetches nothing, whatever stands in the page.
+# A browser that obeys this policy fetches nothing, whatever the page contains.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(sheets: Sequence[Sheet]) -> str:
-    """A whole page of one sheet or several, each on paper of its own."""
+    """A whole page of one or more sheets; each starts a new page in print."""
     title = escape(sheets[0].title)
     lines = ["<!doctype html>", '<html lang="en">', "<head>", '<meta charset="utf-8">']
     lines += ['<meta name="viewport" content="width=device-width, initial-scale=1">']

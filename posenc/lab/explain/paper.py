@@ -18,7 +18,7 @@ ACROSS = 9.0
 
 
 def draw(sheet: Sheet) -> Figure:
-    """A sheet as a page: a line of matrices for each step, the row that is followed framed, what changed in colour."""
+    """A sheet as a page: a line of matrices for each step, the followed row framed, changed numbers in colour."""
     style.need_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure

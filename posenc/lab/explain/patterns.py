@@ -35,7 +35,9 @@ def trained(run: str, text: str, size: int) -> list[View]:
         raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
     resolved = stages(plan.planned_run(line.run), line.steps)[-1][0]
     if not resolved.shape.model.goes_on:
-        raise ValueError(f"{run!r} trained {resolved.run.model!r}; patterns are drawn of encoder and decoder alone.")
+        raise ValueError(
+            f"{run!r} trained {resolved.run.model!r}; attention patterns need the model 'encoder' or 'decoder'."
+        )
     batch = resolved.task.sample(evaluation_key(resolved.task, size), size, batch=ROWS, n_max=size)
     found = patterns(restored(resolved, folder, line.id), resolved, batch)
     return [
@@ -47,21 +49,21 @@ def trained(run: str, text: str, size: int) -> list[View]:
 
 def patterns(model: Transformer, resolved: ResolvedRun, batch: Any) -> list[np.ndarray]:
     """Per layer the weights of every head, `[H, T, T]`, the mean over the batch."""
-    key, given = jax.random.key(0), inputs(batch)
-    x, found = model.enter(given, key), []
+    key, entered = jax.random.key(0), inputs(batch)
+    x, found = model.enter(entered, key), []
     for n in range(resolved.shape.depth):
         turn, which = divmod(n, len(model.layers))
         block = jax.tree.map(lambda a, turn=turn: a[turn], model.blocks[which])
-        shared, own = model.shared(which), attention_arguments(model.layers[which], n, given, key)
-        found.append(np.asarray(_weights(block.attention, block.before(x, 0), shared, own)))
-        x = block(x, **own, tied=shared)
+        shared, arguments = model.shared(which), attention_arguments(model.layers[which], n, entered, key)
+        found.append(np.asarray(_weights(block.attention, block.before(x, 0), shared, arguments)))
+        x = block(x, **arguments, tied=shared)
     return found
 
 
-def _weights(attention: Any, x: Any, shared: Any, about: dict[str, Any]) -> Any:
+def _weights(attention: Any, x: Any, shared: Any, arguments: dict[str, Any]) -> Any:
     dims = attention.dims
     q = rearrange(x @ attention.query.get_value().astype(x.dtype), "b l (h d) -> b l h d", h=dims.heads)
     k, _ = rearrange(x @ attention.key_value.get_value().astype(x.dtype), "b l (n g d) -> n b l g d", n=2, d=dims.head)
-    own = join(shared, attention.position.get_value())
+    params = join(shared, attention.position.get_value())
     mask = "causal" if dims.causal else "full"
-    return weights(attention.scheme, own, q, k, x=x, mask=mask, **about).mean(0)
+    return weights(attention.scheme, params, q, k, x=x, mask=mask, **arguments).mean(0)

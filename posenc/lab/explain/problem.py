@@ -1,4 +1,4 @@
-"""What attention is computed on by hand: the three inputs that introductions use, or small numbers from a seed."""
+"""The problems solved by hand: the three inputs that introductions use, or small numbers from a seed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ STATES = [[0, 1, 0, 1], [1, 0, 2, 0]]
 VECTOR = [1, 2, -1]
 TOKENS, FEATURES, HEAD = 4, 6, 3
 TOP = 0.9
-"""The largest weight that a worksheet's softmax gives, so that no row is decided by one token."""
+"""The largest weight that a worksheet's softmax gives, so that one token never decides a row."""
 EVEN = 1.2
-"""How much above an even share the largest weight of a row lies at least."""
+"""The largest weight of a row is at least this many times an even share."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Tokens and matrices. `memory` is what keys and values are made of where that is another sequence."""
+    """Tokens and matrices. `memory` is the sequence of the keys and values, if it is not that of the queries."""
 
     form: str
     x: np.ndarray
@@ -33,19 +33,19 @@ class Problem:
     key: np.ndarray
     value: np.ndarray
     memory: np.ndarray | None = None
-    output: np.ndarray | None = None  # [H · d, width], where there are several heads
-    vector: np.ndarray | None = None  # what additive attention weighs the hidden features by
+    output: np.ndarray | None = None  # [H · d, width], with several heads
+    vector: np.ndarray | None = None  # additive attention's weights of the hidden features
     causal: bool = False
     seed: int | None = None
-    trained: int | None = None  # the length that a scheme is bound to, where half of the tokens leaves it nothing
+    trained: int | None = None  # the length to bind a scheme to, if half of the tokens is too short
 
     @property
     def sources(self) -> np.ndarray:
-        """The tokens that are looked at."""
+        """The tokens of the keys and values."""
         return self.x if self.memory is None else self.memory
 
     def wide(self, head: int) -> Problem:
-        """The same with heads of more features, all of them zero: what q·k and the values say stays."""
+        """The same with wider heads; the added features are zero, so q·k and the values stay the same."""
         more = head - self.query.shape[-1]
         if not more:
             return self
@@ -59,13 +59,13 @@ class Problem:
 
 
 def check_form(form: str, causal: bool, seed: int | None) -> None:
-    """Refuse a form that does not exist, or one that has no future to hide."""
+    """Refuse an unknown form, a causal form over two sequences, and a seed out of range."""
     if form not in FORMS:
-        raise ValueError(f"No form of attention is called {form!r}; take {', '.join(FORMS)}.")
+        raise ValueError(f"{form!r} is not a form of attention; use {', '.join(FORMS)}.")
     if causal and form in ("cross", "additive"):
-        raise ValueError(f"The form {form!r} looks at another sequence, which has no future; leave out --causal.")
+        raise ValueError(f"--causal needs a single sequence, but the form {form!r} has two; leave out --causal.")
     if seed is not None and not 0 <= seed < 2**32:
-        raise ValueError(f"--seed is {seed}; it is a whole number from 0 to {2**32 - 1}.")
+        raise ValueError(f"--seed is {seed}; use a whole number from 0 to {2**32 - 1}.")
 
 
 def introduced(form: str = "single", causal: bool = False) -> Problem:
@@ -79,7 +79,7 @@ def introduced(form: str = "single", causal: bool = False) -> Problem:
 def drawn(form: str = "single", causal: bool = False, seed: int = 0) -> Problem:
     """4 tokens of 6 features and heads of 3, in whole numbers small enough for pencil and paper.
 
-    Drawn until no row of the softmax is decided by one token and no two tokens are alike.
+    Drawn again until no token decides a row of the softmax alone and no two tokens are equal.
     """
     check_form(form, causal, seed)
     draw = random.Random(seed).random  # the one draw whose numbers Python promises to keep
@@ -103,7 +103,7 @@ def _shaped(form, x, states, query, key, value, output, vector, causal) -> Probl
     made = Problem(form, states if two else x, query, key, value, x if two else None, causal=causal or form == "masked")
     if form == "multi-head":
         made = replace(made, output=output)
-    if form == "additive":  # what is mixed are the tokens themselves, as in 2014
+    if form == "additive":  # the values are the tokens themselves, as in 2014
         made = replace(made, vector=vector, value=np.eye(x.shape[1])[None])
     return made
 

@@ -1,4 +1,4 @@
-"""What is computed by hand, as a list of steps: each has a name, a sentence, and matrices of numbers with labels."""
+"""A computation by hand as a list of steps: each has a name, a sentence, and labelled matrices of numbers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ HUGE = 1e6
 
 @dataclass(frozen=True)
 class Matrix:
-    """Numbers under a label. NaN is what nobody computes, minus infinity what a mask took out."""
+    """Numbers under a label. NaN marks a number that is not computed, minus infinity one that the mask hides."""
 
     label: str
     values: np.ndarray
     rows: tuple[str, ...] = ()
-    """A name for each row, or none at all."""
+    """A name for each row; empty for rows without names."""
     columns: tuple[str, ...] = ()
     marked: tuple[int, ...] = ()
-    """Rows to look at."""
+    """The rows that the sheet follows."""
     without: np.ndarray | None = None
-    """The same without the scheme, where there is one to compare with."""
+    """The same numbers without the scheme; None if the sheet has no scheme."""
     given: bool = False
-    """Whether a worksheet prints the numbers and not boxes."""
+    """Whether a worksheet prints the numbers instead of boxes."""
 
     @property
     def changed(self) -> np.ndarray:
@@ -36,7 +36,7 @@ class Matrix:
         return ~np.isclose(self.values, self.without, rtol=1e-9, atol=1e-9, equal_nan=True)
 
     def cells(self) -> list[list[str]]:
-        """Every number as a text: whole ones as such, others with four digits."""
+        """Every number as text."""
         return numbers(self.values)
 
 
@@ -69,7 +69,7 @@ class Sheet:
 
 
 def numbers(values: np.ndarray) -> list[list[str]]:
-    """A matrix as texts, alike in all cells: whole numbers, or four digits behind the point."""
+    """A matrix as texts in one format: whole numbers, or four decimals."""
     finite = values[np.isfinite(values)]
     whole = bool(np.all(np.abs(finite - np.round(finite)) < 1e-9))
     return [[number(float(value), whole) for value in row] for row in values]

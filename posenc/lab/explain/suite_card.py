@@ -1,4 +1,4 @@
-"""What a suite is, by its name: its tasks, and how each trains and is evaluated where nobody says otherwise."""
+"""The card of a suite: its tasks, and how each trains and is evaluated by default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = ("task", "model", "trained on", "tokens", "evaluated at")
 
 
 def card(text: str) -> dict[str, Any]:
-    """What "suite:quick" is, in plain values."""
+    """The card of a suite such as "suite:quick", as plain values."""
     (suite,) = named([text])
     return {
         "suite": suite.name,
@@ -33,7 +33,7 @@ def as_text(found: dict[str, Any]) -> str:
     rows = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells)
     facts = {
         "settings": ", ".join(f"{name}={_cell(value, ',')}" for name, value in found["settings"].items()) or "none",
-        "published": " or ".join(f"--preset {name}" for name in found["presets"]) or "nowhere as a whole",
+        "published": " or ".join(f"--preset {name}" for name in found["presets"]) or "not as a whole",
     }
     parts = ["\n".join([found["use"], *([f"  {found['idea']}"] * bool(found["idea"]))])]
     parts.append("\n".join(f"  {row}" for row in rows))

@@ -1,6 +1,6 @@
-"""What is known of a task by its name: a worked example, floors, sizes, source.
+"""The card of a task: a worked example, floors, sizes, source.
 
-All is read off the task itself, from its docstring, its settings and its samples, so that no second list can disagree.
+All of it is read from the task's docstring, settings and samples, so that no second list can disagree.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from posenc.language.registry import settings
 LAYOUTS = {
     Layout.TAG: "the answer in empty slots (?) after the input",
     Layout.CLASSIFY: "one empty slot (?) after the input, and one class for it",
-    Layout.TOKENS: "an answer at the tokens themselves",
-    Layout.LM: "a text: a prompt, SEP, the answer, EOS; each token is asked for at the one before",
+    Layout.TOKENS: "answers at the input tokens themselves",
+    Layout.LM: "a text: a prompt, SEP, the answer, EOS; each token is predicted at the one before it",
     Layout.SEQ2SEQ: "a source that an encoder reads, and an answer that a decoder writes",
 }
 KEY, ROWS, SIZE, SHOWN = 0, 16, 8, 48
-"""An example is the first of so many rows that asks for anything; of this size, or one of fewer tokens than shown."""
+"""The example is the first of ROWS rows with a scored token, at SIZE, or smaller so as to have at most SHOWN tokens."""
 LONGEST, WORK = 1024, 2**20
-"""Floors are counted at sizes of at most so many tokens, on so many tokens in all."""
+"""Floors are counted at sizes of at most LONGEST tokens, on about WORK tokens in all."""
 _ENTRY = re.compile(r"^@\w+\{.*?(?=^@|^```|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def card(text: str, size: int | None = None) -> dict[str, Any]:
-    """What a task is, in plain values; `counted` has its floors, which cost a compilation."""
+    """The card of a task as plain values; `counted` has its floors, which cost a compilation."""
     task = tasks.parse(text)
     idea, lines, notes = _documented(type(task))
     sizes, n = task.sizes, _small(task) if size is None else size
@@ -69,7 +69,7 @@ def card(text: str, size: int | None = None) -> dict[str, Any]:
 
 
 def counted(text: str) -> dict[str, Any]:
-    """The three floors at two sizes, the largest trained on and one far beyond, and on how many rows of each."""
+    """The three floors at two sizes, the largest trained on and one far beyond, and the number of rows at each."""
     task = tasks.parse(text)
     known = {task.sizes.train[1], *task.sizes.evaluation}
     short = sorted(n for n in known if task.tokens(n) <= LONGEST) or [task.sizes.smallest]
@@ -85,7 +85,7 @@ def cite(text: str) -> str:
 
 
 def entries(cls: type[Task]) -> list[str]:
-    """The BibTeX entries of a family that its task names as its sources; of a task that names none of them, all."""
+    """The BibTeX entries of a task's family that the task names as its sources; all of them if it names none."""
     doc = cls.__doc__ or ""
     every = [e.strip() for text in (_module(cls), doc) for e in _ENTRY.findall(inspect.cleandoc(text))]
     named = {e: re.match(r"@\w+\{([a-z]+)(\d{4})", e) for e in every}
@@ -98,7 +98,7 @@ def entries(cls: type[Task]) -> list[str]:
 
 
 def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
-    """A card in lines."""
+    """A card as lines of text."""
     sizes, tokens, example = found["sizes"], found["tokens"], found["example"]
     first, last = sizes["trained on"]
     beyond = ", ".join(map(str, sizes["evaluated"])) or "none"
@@ -108,9 +108,9 @@ def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
         "layout": f"{found['layout']['name']}: {found['layout']['is']}",
         "direction": " and ".join(found["directions"]),
         "metric": found["metric"],
-        "asks for": ", ".join(found["ability"]) or "unsaid",
+        "ability": ", ".join(found["ability"]) or "not stated",
         "settings": ", ".join(f"{k}={v!r}" for k, v in found["settings"].items()) or "none",
-        "tokens": f"{tokens['own']} of its own and {', '.join(tokens['special'])}; {tokens['classes']} classes",
+        "tokens": f"{tokens['own']} task tokens and {', '.join(tokens['special'])}; {tokens['classes']} classes",
         "sizes": f"{bounds}; trained on {first if first == last else f'{first} to {last}'}"
         f" ({sizes['tokens at the largest trained on']} tokens), evaluated at {beyond}",
         "coordinates": ", ".join(found["coordinates"]) or "none",
@@ -134,7 +134,7 @@ def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
 
 
 def _documented(cls: type) -> tuple[str, list[str], list[str]]:
-    """A docstring: the idea, the lines that show what goes in and what comes out, and the paragraphs that follow."""
+    """The parts of a docstring: the idea, the lines that show input and output, and the remaining paragraphs."""
     doc = _ENTRY.sub("", inspect.cleandoc(cls.__doc__ or "")).strip()
     idea, *rest = re.split(r"\n\s*\n", doc)
     shown = [p for p in rest if re.search("->|EOS", p.split("\n")[0])][:1]
@@ -147,7 +147,7 @@ def _module(cls: type) -> str:
 
 
 def _folded(text: str) -> str:
-    """A text in small letters without accents, as the keys of BibTeX are."""
+    """A text in lower case without accents, like BibTeX keys."""
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).lower()
 
 
@@ -165,7 +165,7 @@ def _sampled(task: Task, n: int) -> Any:
 
 
 def _example(task: Task, n: int, batch: Any) -> dict[str, Any]:
-    """One row: what is read, what is asked for at each place, and what the oracle answers to the prompt."""
+    """One row: the input, the target at each scored token, and the oracle's answer to the prompt."""
     row = int(np.argmax(batch.score.any(1)))
     valid, score, tokens, targets = (a[row] for a in (batch.valid, batch.score, batch.tokens, batch.targets))
     classes = task.layout not in (Layout.LM, Layout.SEQ2SEQ)
@@ -186,7 +186,7 @@ def _example(task: Task, n: int, batch: Any) -> dict[str, Any]:
 
 
 def _aligned(example: dict[str, Any], width: int = 96) -> list[str]:
-    """What is read above what is asked for, column under column, cut where a line ends."""
+    """Input above targets, in aligned columns that are broken at `width`."""
     lines = []
     if example["source"] is not None:
         lines += ["source  " + " ".join(example["source"])]

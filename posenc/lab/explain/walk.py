@@ -1,4 +1,4 @@
-"""A solved problem told step by step: which matrices there are, what each is called, and where a scheme acts."""
+"""The steps of a solved problem in order: the matrices, their names, and where a scheme acts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from posenc.lab.explain.watched import AdditiveScore
 
 @dataclass(frozen=True)
 class Solved:
-    """A problem, the scheme it was solved under, and all that was found."""
+    """A problem, the scheme that it was solved under, and all intermediate numbers."""
 
     problem: Problem
     scheme: Any
     params: Any
     x: np.ndarray
-    """The queries' tokens as they enter the projections, and below those that keys and values are made of."""
+    """The queries' tokens as they enter the projections; `sources` are those of the keys and values."""
     sources: np.ndarray
     found: dict[str, np.ndarray]
 
@@ -46,7 +46,7 @@ class _Walk:
         self.additive = self.problem.vector is not None
         self.heads, _, self.d = self.problem.query.shape
         self.row = len(ours.x) - 1 if self.problem.causal else 0
-        """The query that is followed: under a mask the last, since the first sees nothing but itself."""
+        """The query that the sheet follows: under a mask the last one, since the first sees only itself."""
         queried, attended = ("y", "x") if self.two else ("x", "x")
         self.queries, self.keys = indexed(queried, len(ours.x)), indexed(attended, len(ours.sources))
         self.n = str(self.row + 1).translate(DIGITS)
@@ -68,7 +68,7 @@ class _Walk:
                 for label, a, b in labels
             )
             yield Step(
-                "input", "Position at the input", after, "What tokens are is changed before anything else.", by=by
+                "input", "Position at the input", after, "The tokens themselves change, before any projection.", by=by
             )
 
     def projected(self) -> Iterator[Step]:
@@ -109,14 +109,14 @@ class _Walk:
             yield Step("score", "Position at the score", self.pairs("score", "S"), by=by)
         seen = self.ours.found["visible"][0]
         if not seen.all():
-            note = "What a query may not see is minus infinity: e to that power is 0."
+            note = "The mask sets hidden scores to minus infinity, and e to that power is 0."
             masks = (
                 Matrix(self.head("S", h), one, self.queries, self.keys, (self.row,))
                 for h, one in enumerate(self.masked(self.ours))
             )
             yield Step("mask", "Mask", tuple(masks), note)
         if by := self.ours.by("normalize"):
-            yield Step("weights", "Weights of its own, in place of softmax", self.pairs("weights", "A"), by=by)
+            yield Step("weights", "The scheme's weights, in place of softmax", self.pairs("weights", "A"), by=by)
             return
         columns = (*self.keys, "sum")
         powers = tuple(
@@ -135,16 +135,15 @@ class _Walk:
         q, k, dot = found["query"][0][self.row], found["key"][0], found["dot"][0][self.row]
         labels = zip(k, dot, indexed("k", len(k)), strict=True)
         working = [f"q{self.n}·{name} = {dotted(q, key)} = {number(s, self.whole(s))}" for key, s, name in labels]
-        title = "Scores: every query meets every key, Q Kᵀ"
+        title = "Scores: every query times every key, Q Kᵀ"
         yield Step("scores", title, self.pairs("dot", "Q Kᵀ"), working=tuple(working))
         scale, root = normal_form(self.ours.scheme).scheme.scale(self.d), math.sqrt(self.d)
         if math.isclose(scale * root, 1):
             title, by = f"Scale: divide by √d_k = √{self.d} = {number(root, root.is_integer())}", ""
         else:
             title, by = f"Scale: multiply by {number(scale, scale.is_integer())}", self.ours.by("scale")
-        yield Step(
-            "scale", title, self.pairs("scaled", "S"), "So that wide heads do not make softmax choose one.", by=by
-        )
+        note = "Products grow with the width of a head, and large scores make softmax choose one token."
+        yield Step("scale", title, self.pairs("scaled", "S"), note, by=by)
 
     def hidden(self) -> Iterator[Step]:
         def features(solved: Solved) -> np.ndarray:
@@ -157,7 +156,7 @@ class _Walk:
         first = tuple(self.pairs(None, f"tanh(q{self.n} + k)", features, (), self.keys))
         yield Step("hidden", f"Hidden features: the first query with every key, tanh(q{self.n} + kⱼ)", first)
         yield Step(
-            "scores", "Scores: v meets the hidden features, S = v · tanh(qᵢ + kⱼ)", self.pairs(None, "S", energies)
+            "scores", "Scores: v times the hidden features, S = v · tanh(qᵢ + kⱼ)", self.pairs(None, "S", energies)
         )
 
     def mixed(self) -> Iterator[Step]:
@@ -179,7 +178,7 @@ class _Walk:
             summed = lambda s: s.found["mixed"] + s.found["value_bias"]  # noqa: E731
             yield Step("value_bias", "Position at the weighted values", self.pairs(None, "O", summed, ()), by=by)
         if by := self.ours.by("output"):
-            yield Step("received", "Position at the output", self.pairs("out", "O", columns=()), by=by)
+            yield Step("output hook", "Position at the output", self.pairs("out", "O", columns=()), by=by)
 
     def joined(self) -> Iterator[Step]:
         """Several heads side by side, and back to the width of a token."""
@@ -198,7 +197,7 @@ class _Walk:
         yield Step("output projection", "Back to the width of a token: [O₁ O₂] W_o", made)
 
     def undivided(self, found: dict[str, np.ndarray]) -> Step:
-        """What introductions compute."""
+        """Weights and output as introductions compute them, without √d_k."""
         made = [
             Matrix("A = softmax(Q Kᵀ)", found["weights"][0], self.queries, self.keys, (self.row,)),
             Matrix("A V", found["out"][0], self.queries, marked=(self.row,)),
@@ -221,7 +220,7 @@ class _Walk:
         return Matrix(self.head(label, h), a, indexed(name, len(rows)), marked=marked, without=without)
 
     def hooked(self, name: str, label: str, h: int) -> Matrix:
-        """The same after the hooks; features that a scheme adds are new everywhere."""
+        """The same after the hooks; features that a scheme adds count as changed."""
         assert self.usual is not None, "hooks act only where there is a scheme to compare"
         a, b = self.ours.found[name][h], self.usual.found[name][h]
         without = np.pad(b, ((0, 0), (0, max(a.shape[1] - b.shape[1], 0))), constant_values=np.nan)[:, : a.shape[1]]
@@ -229,13 +228,13 @@ class _Walk:
         return Matrix(self.head(label, h), a, indexed(name[0], len(a)), marked=marked, without=without)
 
     def pairs(self, name, label, of=None, columns=None, rows=None, marked=None) -> tuple[Matrix, ...]:
-        """One matrix for each head, by name or by a function of what was solved; rows are queries unless given."""
+        """One matrix for each head, by name or by a function of the solution; rows are the queries by default."""
         get = of or (lambda solved: solved.found[name])
         rows, columns = rows or self.queries, self.keys if columns is None else columns
         marked = marked or ((self.row,) if rows is self.queries else ())
-        both = get(self.ours), None if self.usual is None else get(self.usual)
+        values, without = get(self.ours), None if self.usual is None else get(self.usual)
         return tuple(
-            Matrix(self.head(label, h), both[0][h], rows, columns, marked, None if both[1] is None else both[1][h])
+            Matrix(self.head(label, h), values[h], rows, columns, marked, None if without is None else without[h])
             for h in range(self.heads)
         )
 

@@ -1,6 +1,6 @@
-"""Attention that is watched at work: one sequence under a scheme, and every step of it.
+"""Attention with its intermediate arrays: every step for one sequence under a scheme.
 
-The steps are those of `posenc.attend` with the dense kernel: the same functions, whose intermediate arrays are kept.
+The steps are those of `posenc.attend` with the dense kernel: the same functions, which here keep all arrays.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class AdditiveScore(Scheme, name=None):
 
         s_ij = v · tanh(q_i + k_j)      q = W_a y, k = U_a x
 
-    A layer of 2014's search model as a scheme of ours, so that the same attention computes it.
+    The layer of the 2014 translation model, written as a scheme so that the same attention computes it.
     """
 
     name = "additive"
@@ -56,14 +56,16 @@ def positions(scheme: Any, length: int, one: bool = True) -> Any:
     if not normal_form(scheme).coordinates:
         return None
     if not one:
-        raise ValueError("Coordinates are drawn for one sequence; explain this scheme in a form that has one.")
+        raise ValueError(
+            "Coordinates are drawn for one sequence; use --form single, multi-head or masked for this scheme."
+        )
     return place(scheme, jax.random.key(KEY), {"index": np.arange(length), "length": np.int32(length)})
 
 
 def watch(
     scheme: Any, params: Any, q: Any, k: Any, v: Any, *, x: Any, key_x: Any = None, causal: bool, where: Any = None
 ) -> dict[str, np.ndarray]:
-    """What attention computes, by name, heads first: "query", "key", "value" after their hooks, "dot" (q·k), "scaled",
+    """The arrays of attention by name, heads first: "query", "key", "value" after their hooks, "dot" (q·k), "scaled",
     "score", "visible", "weights", "mixed" (a·v), "value_bias" and "out".
 
     q, k, v are `[L, H, d]`, x and key_x `[L, width]`, in float64. `scheme` is bound to its sizes.

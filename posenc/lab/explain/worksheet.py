@@ -13,17 +13,17 @@ WIDE, GAP, BOX = 100, "    ", "[      ]"
 
 
 def as_text(sheet: Sheet) -> str:
-    """A sheet in lines. The row that is followed has an arrow, a number that the scheme changed a star."""
+    """A sheet as lines of text. An arrow marks the followed row, a star each number that the scheme changed."""
     head = [f"{sheet.title}: {'worksheet' if sheet.blank else 'by hand, step by step'}."]
     head += [sheet.about] if sheet.about else []
     if any(m.changed.any() for step in sheet.steps for m in step.matrices) and not sheet.blank:
-        head.append("A star marks what the scheme changed; `without` shows what stood there.")
+        head.append("A star marks a number that the scheme changed; `without` shows the number without the scheme.")
     path = [sheet.path] if sheet.path else []
     return "\n\n".join(["\n".join(head), *path, *(_step(n, s, sheet.blank) for n, s in enumerate(sheet.steps, 1))])
 
 
 def as_json(sheet: Sheet) -> dict[str, Any]:
-    """A sheet in plain values; what a worksheet asks for has none."""
+    """A sheet as plain values; the numbers that a worksheet leaves open are null."""
     steps = []
     for step in sheet.steps:
         matrices = []
@@ -39,7 +39,7 @@ def as_json(sheet: Sheet) -> dict[str, Any]:
 
 
 def _plain(values: np.ndarray) -> list[list[float | None]]:
-    """Numbers without what rounding left; null for what is infinite or no number."""
+    """Numbers rounded to 10 digits; null for infinity and NaN."""
     return [[round(v, 10) + 0.0 if math.isfinite(v) else None for v in row] for row in values.tolist()]
 
 
@@ -52,7 +52,7 @@ def _step(n: int, step: Step, blank: bool) -> str:
 
 
 def _compared(matrix: Matrix, blank: bool) -> list[str]:
-    """A matrix, and what stood there without the scheme, in one block."""
+    """A matrix beside the same matrix without the scheme, in one block."""
     if blank or matrix.without is None or not matrix.changed.any():
         return block(matrix, blank)
     return _joined([block(matrix, False), block(Matrix("without", matrix.without, columns=matrix.columns), False)])

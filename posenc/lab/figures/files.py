@@ -38,7 +38,7 @@ def save(figure: Figure, folder: Path, name: str, results: Results, caption: str
 
 
 def drawn(figure: Figure, kind: str, name: str, about: str) -> bytes:
-    """A figure in one of the formats, with its name and what it shows inside."""
+    """A figure in one of the formats, with its name and subject as metadata."""
     import matplotlib
 
     buffer = io.BytesIO()
@@ -55,7 +55,7 @@ def source(results: Results) -> str:
 
 
 def data(results: Results) -> str:
-    """Every run at every size as CSV; `chosen` says which learning rate figures show."""
+    """Every run at every size as CSV; `chosen` marks the learning rate that figures show."""
     rates = {(c.task, c.scheme): c.rate for c in cells(results)}
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, [*HEAD, "chosen"], lineterminator="\n")

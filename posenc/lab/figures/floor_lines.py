@@ -24,7 +24,7 @@ Name = tuple[Any, float]
 def floor_lines(axes: Axes, known: Floors, start: float) -> list[Name]:
     """Dotted lines at the floors of each place along x, named from `start` on; close ones share a text.
 
-    To be called once the ends of both axes are set, as they say what is close; then `settle` the names.
+    Call it after the ends of both axes are set, as they decide what is close; then `settle` the names.
     """
     along = sorted(known)
     groups: list[tuple[list[float], list[str]]] = []

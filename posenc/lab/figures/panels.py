@@ -48,13 +48,13 @@ class Drawing:
 
 
 def shape(panels: int) -> tuple[int, int]:
-    """Rows and columns for so many panels."""
+    """Rows and columns for a number of panels."""
     columns = min(COLUMNS, panels)
     return -(-panels // columns), columns
 
 
 def places(figure: Figure, panels: int, **how: Any) -> list[Axes]:
-    """Axes for so many panels, and none where the last row has room left."""
+    """Axes for a number of panels; the rest of the last row stays empty."""
     every = list(figure.subplots(*shape(panels), squeeze=False, **how).flat)
     for axes in every[panels:]:
         axes.remove()
@@ -71,7 +71,7 @@ def line(
 ) -> None:
     """One value for each run at each place along x: a line through the medians, a band over the spread, points.
 
-    `place` says where a value stands, as zero has no place on a log axis.
+    `place` maps a value to its height, since a log axis cannot show zero.
     """
     at = sorted(found)
     sums = [summary(found[x]) for x in at]
@@ -104,7 +104,7 @@ def ranged(low: int, high: int, between: str = "–") -> str:
 
 
 def spaced(places: Sequence[int], gap: float) -> list[int]:
-    """Those of some places along x that stand at least so far apart, so that their texts do not touch."""
+    """The places along x that are at least `gap` apart, so that their texts do not touch."""
     kept: list[int] = []
     for place in places:
         if not kept or place - kept[-1] >= gap:

@@ -103,7 +103,7 @@ def legend(figure: Figure, shown: Mapping[str, Look]) -> None:
 
 
 def lines(names: Collection[str], wide: float) -> int:
-    """How many lines a legend of these needs in a figure so many inches wide."""
+    """The number of lines that a legend of these needs in a figure of this width in inches."""
     widest = 0.7 + 0.068 * max(map(len, names))  # a line and gaps, then letters
     return math.ceil(len(names) / max(1, int(wide / widest)))
 

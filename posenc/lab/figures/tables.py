@@ -35,7 +35,7 @@ def table(results: Results, format: str = "text") -> str:
 
 
 def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
-    """Notes under a table: metric, brackets, choice of rates, trials by outcome, commits, and tasks nobody learned."""
+    """Notes under a table: metric, brackets, choice of rates, outcomes, commits, and tasks that no scheme learned."""
     named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
     named["last"] = "accuracy at the last token"
     metrics: dict[str, set[str]] = {}

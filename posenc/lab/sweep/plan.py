@@ -38,7 +38,7 @@ def resolved_runs(experiment: Experiment) -> list[ResolvedRun]:
 
 
 def evaluated(resolved: ResolvedRun, plan: Plan) -> tuple[int, ...]:
-    """The sizes evaluated: those asked for, or multiples of the largest trained on, as far as the task has them.
+    """The sizes evaluated: the requested ones, or multiples of the largest trained on, as far as the task has them.
 
     A multiple between two sizes of the task's stands for the lower. Refuses "all" where none lies beyond training.
     """
@@ -117,8 +117,8 @@ def _check_draws(resolved: ResolvedRun, longest: int) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Examples(Mapping[str, Any]):
-    """What examples of a size tell coordinates. They are drawn once more than the index is asked for, as that takes
-    seconds to compile and most coordinates need no more."""
+    """The inputs of coordinates for examples of one size. Examples are drawn only if more than the index is read, as
+    drawing takes seconds to compile and most coordinates read only the index."""
 
     task: Task
     n: int
@@ -139,7 +139,7 @@ class _Examples(Mapping[str, Any]):
 
 @functools.lru_cache(maxsize=64)
 def _inputs_drawn(task: Task, n: int) -> dict[str, Any]:
-    """Of many examples; the schemes of a sweep share them."""
+    """The inputs of coordinates for ROWS examples; the schemes of a sweep share them."""
     batch = jax.jit(functools.partial(task.sample, n=n, batch=ROWS, n_max=n))(jax.random.key(0))
     return coordinate_inputs(inputs(batch))
 
