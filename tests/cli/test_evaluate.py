@@ -63,8 +63,8 @@ def test_groups_are_text_json_table_and_figure(posenc, runs, asked):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--csv", "a.csv"], "--csv is of groups of examples; say which with --by, or leave it out."),
-        (["--png", "a.png"], "--png is of groups of examples; say which with --by, or leave it out."),
+        (["--csv", "a.csv"], "--csv needs groups of examples; name them with --by, or leave it out."),
+        (["--png", "a.png"], "--png needs groups of examples; name them with --by, or leave it out."),
         (["--by", "size", "--bundle", "b"], "--bundle holds whole sizes, but --by requests groups; use --csv"),
         (["--by", "size", "--png", "a.gif"], "--png: cannot write 'a.gif'; use a file name with .png, .svg or .pdf"),
         (["--by", "size,"], "--by=size, has an empty value"),
