@@ -25,7 +25,7 @@ from posenc.language import grammar
 from posenc.language.registry import settings
 
 PRESET = "preset:"
-"""Stands before the name of a preset if a scheme or task has the same name: preset:mqar."""
+"""The prefix of a preset's name if a scheme or task has the same name: preset:mqar."""
 EVERYWHERE = ["input", "query and key", "score", "value"]
 ALWAYS = ("task", "scheme", "model", "steps")
 SOURCE = {

@@ -1,4 +1,4 @@
-"""Commands for schemes and tasks of your own: `new` writes one that works, `check` tests one."""
+"""Commands for your schemes and tasks: `new` writes one that works, `check` tests one."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ import tyro
 from posenc.lab.spec import settings
 from posenc.lab.spec.run import Plan, Run
 
-# Help omits a default of None, False or an empty tuple: it informs no reader.
+# Help omits a default of None, False or an empty tuple, which would tell the reader nothing.
 Name = Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")]
 Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
 File = Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
@@ -40,7 +40,7 @@ class CommandForm:
     cls: type
     start: str
     literal: bool = False
-    """Whether `start` is typed as it stands; it is then removed before the class reads the rest."""
+    """Whether `start` is typed literally; it is then removed before the class reads the other arguments."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Forms:
     """The form that a first argument selects."""
 
     def parse(self, args: list[str], prog: str) -> Any:
-        """The command that `args` describe, in the form that their first positional argument decides."""
+        """The command that `args` describe, in the form that their first positional argument selects."""
         wants_help, first = bool(HELP & set(args)), self._first(args)
         if first is None:
             for form in self.forms if wants_help else ():

@@ -139,7 +139,7 @@ class Export:
 
 
 def experiment_of(text: str) -> Path | None:
-    """The experiment file that a text names. A run or bundle of that name stands before a shipped experiment."""
+    """The experiment file that a text names. A run or bundle of that name comes before a shipped experiment."""
     if not text.endswith(".py") and (Path(text).exists() or (disk.root() / text).exists()):
         return None
     return committed.find(text)

@@ -1,4 +1,4 @@
-"""`posenc reproduce`: what was published beside what our committed records hold, with n, interval and verdict."""
+"""`posenc reproduce`: published values beside those of our committed records, with n, interval and verdict."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from posenc.lab.spec.experiment_file import from_file
 
 COLUMNS = ("task", "scheme", "measure", "published", "ours", "n", "floor", "verdict")
 RULES = """\
-Brackets: the range of our runs below six, from six on the exact 95% interval of the median; of an order, that of the
-paired differences. agrees: the interval, widened by the tolerance (±), meets what was published, or all differences of
-an order lie above the tolerance; differs: it does not, or all lie below its negative; open: an order between the two;
-not run: no record holds it. A published best of several runs is held against the best of all of ours at every learning
-rate; median, brackets and n are of the chosen rate. trapezoid: theirs is a mean over every size of a range, so the
-sizes evaluated are weighted by the trapezoid rule, in floors too; else each counts alike. A verdict is on our setting:
-where that is smaller, "differs" says that a number does not carry over. † marks a published value that a guess without
-the tokens (floor) gets, or within 0.02."""
+Brackets: the range of our runs if there are fewer than six, else the exact 95% interval of the median; for an order,
+that of the paired differences. agrees: the interval, widened by the tolerance (±), meets the published value, or all
+differences of an order are above the tolerance. differs: it does not meet it, or all differences are below minus the
+tolerance. open: an order between these two cases. not run: there is no record. A published best of several runs is
+compared with the best of all our runs at every learning rate; median, brackets and n are those of the chosen rate.
+trapezoid: the published mean is over every size of a range, so the evaluated sizes are weighted by the trapezoid rule,
+for floors too; otherwise all sizes have equal weight. A verdict is about our setting: if that is smaller than the
+published one, "differs" means that the number does not carry over. † marks a published value that a token-blind
+baseline (floor) reaches, or misses by at most 0.02."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Reproduce:
     name: Positional[tuple[str, ...]] = ()
     """Experiments, such as length or experiments/length.py. Default: all."""
     json: Flag = False
-    """Print one JSON object: its experiments, each with a row for all that was published."""
+    """Print one JSON object: its experiments, each with a row for every published value."""
 
     def __call__(self) -> int:
         every = committed.files()
@@ -60,7 +61,7 @@ class Reproduce:
         counts = counted(f for *_, found in reports for f in found)
         verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
         at_floor = sum(f.explained for *_, found in reports for f in found)
-        say(f"Claims, in all: {sum(counts.values())}; {verdicts}. No more than a floor (†): {at_floor}.\n{RULES}")
+        say(f"Claims in all: {sum(counts.values())}; {verdicts}. Published values at a floor (†): {at_floor}.\n{RULES}")
         return 0
 
 

@@ -1,4 +1,4 @@
-"""Attention patterns of a trained model: which token each head looks at, averaged over test sequences."""
+"""Attention patterns of a trained model: the weight of each head on each token, averaged over test sequences."""
 
 from __future__ import annotations
 

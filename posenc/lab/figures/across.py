@@ -1,6 +1,6 @@
-"""A figure of results against anything but size: how far back, which learning rate, where it was read. No jax.
+"""A figure of results against something other than size: a distance, a learning rate, a position. No jax.
 
-Where an axis is an accuracy, the three floors are drawn, of the sizes and tasks from which its points are made.
+If an axis is an accuracy, the three floors are drawn, for the sizes and tasks of its points.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import cells
 
 TICKS = 7
-"""So many places on an axis are named each; more would touch."""
+"""The largest number of places on an axis that are all labelled; labels of more would touch."""
 
 
 def across(results: Results, panel: Panel, *, log: bool = False, every_rate: bool = False) -> Drawing:
@@ -24,9 +24,9 @@ def across(results: Results, panel: Panel, *, log: bool = False, every_rate: boo
 
 
 def panels(results: Results, shown: Sequence[Panel], *, log: bool = False, every_rate: bool = False) -> Drawing:
-    """Several panels beside each other, with their caption; `log` is of what lies along.
+    """Several panels beside each other, with their caption; `log` makes the x axis logarithmic.
 
-    With `every_rate` the points are runs at every learning rate tried, without it at the chosen one.
+    With `every_rate` the points are runs at every learning rate tried, otherwise at the chosen one.
     """
     style.need_matplotlib()
     import matplotlib

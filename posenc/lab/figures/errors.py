@@ -1,6 +1,6 @@
 """Error rate against size on a log axis, for schemes that are nearly always right.
 
-A log axis has no zero. Runs without an error stand on a separate line, below the line of one error in all scored
+A log axis has no zero, so runs without an error are on a separate line, below the line of one error in all scored
 answers, with the number of scored answers beside it. No jax.
 """
 

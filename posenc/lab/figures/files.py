@@ -1,6 +1,6 @@
-"""A figure as files: SVG, PDF and PNG of the same bytes for the same results, with their source inside and data beside.
+"""A figure as files: SVG, PDF and PNG, the same bytes for the same results, with source and data.
 
-Nothing in them depends on the hour, the machine or the order of arrival.
+They do not depend on the time, the machine or the order in which results arrive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("svg", "pdf", "png")
 HEAD = tuple("accuracy" if name == "value" else name for name in COLUMNS)
-"""What columns are called in files: a value is the share right, whatever the metric, also where that is an error."""
+"""Names of columns in files: a value is the share right for every metric, also if the metric is an error."""
 _TEXT = ("task", "scheme", "family", "trial", "outcome", "metric")
 
 
@@ -48,7 +48,7 @@ def drawn(figure: Figure, kind: str, name: str, about: str) -> bytes:
 
 
 def source(results: Results) -> str:
-    """Where the numbers come from, in one line: run, code, libraries, devices, and a hash of the trials."""
+    """The source of the numbers, in one line: run, code, libraries, devices, and a hash of the trials."""
     facts = [f"run {results.name}", *(f"{k} {', '.join(v)}" for k, v in results.provenance().items())]
     trials = results.trials()
     return style.plain("; ".join([*facts, f"{len(trials)} trials {digest(trials)}"]))
@@ -67,7 +67,7 @@ def data(results: Results) -> str:
 
 
 def listed(results: Results) -> list[dict[str, Any]]:
-    """One dict per trial and size, under the names that columns have in files."""
+    """One dict per trial and size, under the column names of files."""
     return list(map(_named, results.rows()))
 
 
@@ -76,7 +76,7 @@ def _named(row: Row) -> dict[str, Any]:
 
 
 def harmless(text: Any) -> str:
-    """A text cell that no spreadsheet takes for a formula."""
+    """A text cell that spreadsheets do not take for a formula."""
     shown = style.plain(text)
     return f"'{shown}" if shown[:1] in ("=", "+", "-", "@") else shown
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 FLOORS = {"uniform": "guess", "prior": "constant", "position": "position only"}
 HEIGHTS = (0.5, 0.35, 0.65, 0.2, 0.8)
-"""Where the sizes trained on may be named, as shares of the axis."""
+"""Heights for the name of the sizes trained on, as shares of the axis, in order of preference."""
 Name = tuple[Any, float]
-"""A text above floors, and how low the lowest of them is."""
+"""A text above floors, and the height of the lowest of them."""
 
 
 def floor_lines(axes: Axes, known: Floors, start: float) -> list[Name]:
@@ -34,7 +34,7 @@ def floor_lines(axes: Axes, known: Floors, start: float) -> list[Name]:
             continue
         x, y = zip(*at, strict=True)
         axes.plot(x, y, color=style.SOFT, linestyle=(0, (1, 1.6)), linewidth=0.9, zorder=1.5, label=f"_{name}")
-        ends = [float(np.interp(start + share * (along[-1] - start), x, y)) for share in (0, 0.27)]  # of its name
+        ends = [float(np.interp(start + share * (along[-1] - start), x, y)) for share in (0, 0.27)]  # of the name
         group = next((g for g in groups if abs(_rise(axes, g[0][0]) - _rise(axes, ends[0])) < 0.053), None)
         if group is None:
             group = ([], [])
@@ -50,9 +50,9 @@ def floor_lines(axes: Axes, known: Floors, start: float) -> list[Name]:
 
 
 def settle(figure: Figure, names: Iterable[Name]) -> None:
-    """Once all is drawn: a name that lies on a line of results goes below its floor, if there it lies on nothing.
+    """After everything is drawn: a name that lies on a line of results moves below its floor, if there is room.
 
-    So does what names the sizes trained on, which may stand at other heights too.
+    The name of the sizes trained on moves to the first of `HEIGHTS` at which it lies on no line.
     """
     figure.draw_without_rendering()
     for text in (text for axes in figure.axes for text in axes.texts if text.get_label() == TRAINED):
@@ -81,12 +81,12 @@ def _put(text: Any, xy: tuple[float, float], offset: tuple[float, float], side: 
 
 
 def _rise(axes: Axes, y: float) -> float:
-    """How high a value stands, as a share of the axis."""
+    """The height of a value, as a share of the axis."""
     return float((axes.transScale + axes.transLimits).transform((1.0, y))[1])
 
 
 def _on_a_line(axes: Axes, box: Any, also: Collection[str] = ()) -> bool:
-    """Whether a line of results goes through a box, in pixels; of other lines, those whose names are given."""
+    """Whether a line of results goes through a box, in pixels; of the other lines, only those named in `also` count."""
     at = np.linspace(box.x0, box.x1, 16)
     for drawn in axes.get_lines():
         name = drawn.get_label()

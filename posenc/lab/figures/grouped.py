@@ -1,4 +1,4 @@
-"""What trained models get right in groups of examples, as text and as figures: the median over runs, with their number.
+"""Accuracy of trained models in groups of examples, as text and as figures: the median over runs, with their number.
 
 One grouping is a line over its values, two are a heat map. Rows are those of `posenc.lab.sweep.evaluate.groups`.
 """
@@ -35,7 +35,7 @@ def as_text(rows: Rows, by: Sequence[str], left_out: int) -> str:
 
 
 def note(rows: Rows, left_out: int) -> str:
-    """What a reader must know once."""
+    """The note under the text: number of runs, metric, diverged trials, floors."""
     trials: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         trials.setdefault((row.task, row.scheme), set()).add(row.trial)
@@ -50,7 +50,7 @@ def note(rows: Rows, left_out: int) -> str:
 
 
 def as_csv(rows: Rows, by: Sequence[str]) -> str:
-    """Every trial and group, with what was counted."""
+    """Every trial and group, with its counts."""
     columns = ["task", "scheme", "trial", "seed", "lr", *by, "correct", "scored", "exact", "last", "rows", "value"]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""What figures of results share: panels in rows, lines through medians with spreads and every run, sizes along x."""
+"""Shared parts of figures of results: panels in rows, lines through medians with spreads and runs, sizes along x."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COLUMNS = 3
 TRAINED = "_trained"
-"""By this label the text that names the sizes trained on is found again, to be moved off a line."""
+"""The label of the text that names the sizes trained on, by which `settle` finds it to move it off a line."""
 
 
 Points = Mapping[str, Mapping[Any, Sequence[float]]]
@@ -34,14 +34,14 @@ class Panel:
     up: str
     title: str = ""
     about: str = ""
-    """What one point is, in a sentence."""
+    """The meaning of one point, in a sentence."""
     floors: Floors | None = None
     """None if `up` is not an accuracy; empty if it is one whose floors are unknown."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, and sentences on what is drawn in it."""
+    """A figure, and sentences that explain it."""
 
     figure: Figure
     caption: str
@@ -84,7 +84,7 @@ def line(
 
 
 def sizes_trained(axes: Axes, sizes: Sequence[int], low: int, high: int) -> tuple[float, float]:
-    """Mark the sizes trained on and set the ends of x, which are returned."""
+    """Mark the sizes trained on, and set and return the ends of the x axis."""
     span = max(sizes[-1] - min(sizes[0], high), 1)
     left, right = max(min(sizes[0], high - 0.14 * span), 0) - 0.03 * span, sizes[-1] + 0.03 * span
     axes.axvspan(left, high, color=style.BAND, linewidth=0, zorder=0)
@@ -99,7 +99,7 @@ def sizes_trained(axes: Axes, sizes: Sequence[int], low: int, high: int) -> tupl
 
 
 def ranged(low: int, high: int, between: str = "–") -> str:
-    """A range of sizes, or the one there is."""
+    """A range of sizes, or the only size."""
     return f"{low}{between}{high}" if low < high else str(high)
 
 

@@ -1,9 +1,9 @@
-"""How results look, everywhere the same: hue by family, marker and dash by variant, so that colour is never alone.
+"""The look of results, the same in all figures: hue by family, marker and dash by variant, never colour alone.
 
-Where all are of one family, as when one scheme stands in several models, hues tell variants apart.
+If all schemes are of one family, such as one scheme in several models, hues distinguish the variants.
 
-The hues are Okabe and Ito's (2008), which stay apart for all common kinds of colour blindness; their yellow, which
-vanishes on paper, gives way to Tol's wine (2021).
+The hues are Okabe and Ito's (2008), which all common kinds of colour blindness can distinguish; Tol's wine (2021)
+replaces their yellow, which is too light for paper.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HUES = {
     "temperature": "#56B4E9",
     "context": "#882255",
 }
-"""Families with a hue of their own; others take the hues that a figure leaves free."""
+"""Families with a fixed hue; others take the hues that a figure does not use."""
 MARKERS = "osD^vPX*<>"
 DASHES = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1)))
 RC: dict[str, Any] = {
@@ -114,7 +114,7 @@ def title(text: str) -> str:
 
 
 def need_matplotlib() -> None:
-    """Refuse to draw where matplotlib is not installed, before any work is done for it."""
+    """Raise an error if matplotlib is not installed, before any work is done for a figure."""
     if importlib.util.find_spec("matplotlib") is None:
         raise ValueError("Figures need matplotlib; pip install 'posenc[plot]'.")
 
