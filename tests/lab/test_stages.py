@@ -262,8 +262,8 @@ def test_what_goes_on_is_part_of_the_identity_in_one_form():
     name = lambda cell: plan.identity(cell, Knobs(), 100)  # noqa: E731
     assert name(one) == name(same) != name(other) and name(one) != name(resolve(Run()))
     assert plan.written(one)["revisions"].keys() >= {"RoPE", "NoPE"}
-    line = {"id": "0" * 64, "run": store.plain(plan.written(one))}
-    assert stages(plan.planned_run(line.run), 100)[-1] == (stages(one, 100)[-1][0]._replace(run=ANY), 100)
+    stored = store.plain(plan.written(one))
+    assert stages(plan.planned_run(stored), 100)[-1] == (stages(one, 100)[-1][0]._replace(run=ANY), 100)
     (run,) = from_words([], ["then=0.9 nope", "scheme=rope"]).runs
     assert run.then == "0.9 nope"
 

@@ -50,7 +50,7 @@ def test_queries_and_keys_are_left_to_others_where_told_so():
     scheme = posenc.parse("vo_rope(queries_and_keys=False)")
     assert not scheme.overrides("query", "key") and scheme.overrides("value", "output")
     posenc.parse("tapa + vo_rope(queries_and_keys=False)")
-    with pytest.raises(ValueError, match="nothing else may change q or k"):
+    with pytest.raises(ValueError, match="no other scheme may change q or k"):
         posenc.parse("tapa + vo_rope")
 
 

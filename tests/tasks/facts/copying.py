@@ -56,7 +56,7 @@ FLOORS = {
 }
 
 BROKEN = [
-    (f"reverse(variant='{v}')", 6, "copying", "look", lambda x, where: draw.look(x, where + 1))
+    (f"reverse(variant='{v}')", 6, "copying", "gather", lambda x, where: draw.gather(x, where + 1))
     for v in ("once", "twice", "then_copy")
 ]
 

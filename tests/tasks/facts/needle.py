@@ -74,7 +74,7 @@ FLOORS = {
 }
 
 BROKEN = [
-    ("needle(needles=3)", 40, "needle", "look", lambda x, where: draw.look(x, where * (x.shape[1] != 3))),
+    ("needle(needles=3)", 40, "needle", "gather", lambda x, where: draw.gather(x, where * (x.shape[1] != 3))),
 ]
 
 PASSKEY = "posenc.lab.tasks.needle:Passkey.make"

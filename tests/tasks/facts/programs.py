@@ -76,4 +76,4 @@ FLOORS = {
     "counting_cope": lambda t, n: (commonest(t, n), None),  # who knows the index does not know where the text ends
 }
 
-BROKEN = [("counting_cope(passes=3)", 40, "programs", "look", lambda x, where: draw.look(x, where * 0))]
+BROKEN = [("counting_cope(passes=3)", 40, "programs", "gather", lambda x, where: draw.gather(x, where * 0))]

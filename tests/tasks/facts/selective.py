@@ -51,10 +51,16 @@ PLANTED = [
     (
         "selective_copy",
         COPY,
-        "jnp.sort(places(where, n, self.data, n_max), axis=1)",
-        "places(where, n, self.data, n_max)",
+        "jnp.sort(distinct_positions(where, n, self.data, n_max), axis=1)",
+        "distinct_positions(where, n, self.data, n_max)",
         "oracle",
     ),
     # the last place is blank
-    ("selective_copy(data=2, symbols=2)", COPY, "places(where, n,", "places(where, n - 1,", "law"),
+    (
+        "selective_copy(data=2, symbols=2)",
+        COPY,
+        "distinct_positions(where, n,",
+        "distinct_positions(where, n - 1,",
+        "law",
+    ),
 ]

@@ -109,9 +109,9 @@ PLANTED = [
     ),
     ("reverse_string", STRINGS + "ReverseString.make", "n[:, None] - 1 - index(x)", "n[:, None] - index(x)", "oracle"),
     ("duplicate_string", STRINGS + "DuplicateString.make", "[None, :] % n[:, None]", "[None, :] % n_max", "oracle"),
-    ("duplicate_string", STRINGS + "DuplicateString.make", "look(x, j), 2 * n", "look(x, j), 2 * n - 1", "form"),
+    ("duplicate_string", STRINGS + "DuplicateString.make", "gather(x, j), 2 * n", "gather(x, j), 2 * n - 1", "form"),
     ("odds_first", STRINGS + "OddsFirst.make", "n[:, None] + 1 - start", "n[:, None] + start", "oracle"),
     ("bucket_sort", STRINGS + "BucketSort.make", "n[:, None], x, 5)", "n[:, None], x, 0)", "oracle"),
     ("bucket_sort", STRINGS + "BucketSort.make", "n_max, 5)", "n_max, 4)", "law"),
-    ("bucket_sort", "posenc.lab.tasks.layout:slots", 'task.special("EMPTY")', "look(answer, i - p[:, None])", "leak"),
+    ("bucket_sort", "posenc.lab.tasks.layout:slots", 'task.special("EMPTY")', "gather(answer, i - p[:, None])", "leak"),
 ]
