@@ -19,6 +19,7 @@ from posenc.lab.models.draws import cut
 from posenc.lab.models.ends import Ends, only_input
 from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.parts import dropout
+from posenc.lab.models.weights import Weight
 
 
 class Averaging(Ends):
@@ -29,7 +30,7 @@ class Averaging(Ends):
         width = shape.dims.width
         inner = lambda rngs: rngs.params.normal((width, width)) * (2 / width) ** 0.5  # noqa: E731
         weights, outer = cut([(inner, shape.depth), (self._outer, None)], key)
-        self.inner, self.bias = nnx.Param(weights), nnx.Param(jnp.zeros((shape.depth, width)))
+        self.inner, self.bias = Weight(weights), nnx.Param(jnp.zeros((shape.depth, width)))
         self._set_outer(*outer)
 
     def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:

@@ -21,6 +21,7 @@ from posenc.lab.models.draws import cut
 from posenc.lab.models.ends import Ends, only_input
 from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.parts import NO_DROPOUT, Dropout, dropout, normalise
+from posenc.lab.models.weights import Weight
 
 
 class ConvolutionLayer(nnx.Module):
@@ -29,7 +30,7 @@ class ConvolutionLayer(nnx.Module):
     def __init__(self, shape: Shape, *, rngs: Any):
         k, width = shape.model.k, shape.dims.width
         self.before = k - 1 if shape.dims.causal else k // 2
-        self.filters = nnx.Param(rngs.params.normal((k, width, width)) * (k * width) ** -0.5)
+        self.filters = Weight(rngs.params.normal((k, width, width)) * (k * width) ** -0.5)
         self.bias, self.scale = nnx.Param(jnp.zeros(width)), nnx.Param(jnp.ones(width))
 
     def __call__(

@@ -43,6 +43,7 @@ from posenc.lab.models.layers import attention_arguments
 from posenc.lab.models.parts import Dropout, normalise
 from posenc.lab.models.stack import Stack
 from posenc.lab.models.transformer import Block
+from posenc.lab.models.weights import Positional, Weight, positional, shared_positional
 from posenc.naming import bind, parse
 from posenc.nnx import Attention
 
@@ -53,9 +54,9 @@ class Across(nnx.Module):
     def __init__(self, scheme: Any, shape: Shape, dims: Dims, *, rngs: Any):
         self.scheme, self.head = with_attention(shape.attention, scheme, dims), dims.head
         query, *others = draw(self.scheme, dims, rngs.params.normal)
-        self.query = nnx.Param(query * query_factor(scheme, self.scheme, dims))
-        self.key_value, self.out = map(nnx.Param, others)
-        self.position = nnx.Param(split(self.scheme, init(self.scheme, rngs.params(), dims))[1])
+        self.query = Weight(query * query_factor(scheme, self.scheme, dims))
+        self.key_value, self.out = map(Weight, others)
+        self.position = positional(self.scheme, split(self.scheme, init(self.scheme, rngs.params(), dims))[1])
 
     def keys(self, memory: Float[Array, "B S D"]) -> Float[Array, "2 B S G d"]:
         """Keys and values of the source; they do not change while the text is written."""
@@ -111,15 +112,15 @@ class EncoderDecoder(nnx.Module):
         def layer(i: int, rngs: Any) -> WriterLayer:
             return WriterLayer(self.writer.plain[i], plain[i], self.writer.shape, full, rngs=rngs)
 
-        def shared(rngs: Any) -> dict[str, Any]:
+        def shared(rngs: Any) -> Positional:
             every = {tied_name(s): s for s in self.across}
-            return {name: split(s, init(s, rngs.params(), full))[0] for name, s in every.items()}
+            params = {name: split(s, init(s, rngs.params(), full))[0] for name, s in every.items()}
+            return shared_positional(every, params)
 
         reads = self.reader.builders(lambda i, rngs: Block(self.reader.plain[i], self.reader.shape, rngs=rngs))
-        *made, tied = cut([*reads, *self.writer.builders(layer), (shared, None)], key)
+        *made, self.tied = cut([*reads, *self.writer.builders(layer), (shared, None)], key)
         self.reader.set_parameters(made[: len(reads)])
         self.writer.set_parameters(made[len(reads) :])
-        self.tied = nnx.Param(tied)
 
     def __call__(self, inputs: Inputs, key: PRNGKeyArray, *, train: bool = False) -> Float[Array, "B T classes"]:
         """Padding affects no other token. `key` draws random positions and dropout."""

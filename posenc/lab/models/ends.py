@@ -15,6 +15,7 @@ from posenc.core.compose import Pattern, normal_form, parts
 from posenc.core.parameters import init, split
 from posenc.lab.models.interface import Inputs, Shape, coordinate_inputs
 from posenc.lab.models.parts import dropout
+from posenc.lab.models.weights import Weight, shared_positional
 from posenc.naming import spec
 
 INSIDE = ("locate", "query", "key", "value", "score", "normalize", "value_bias", "output", "scale")
@@ -37,13 +38,13 @@ class Ends(nnx.Module):
         readout = rngs.params.normal((features, shape.classes)) * features**-0.5
         # not unit normal: tokens would drown positions in learned tables, which start at 0.02
         embedding = rngs.params.normal((shape.vocab, width)) * width**-0.5
-        stem = (shape.stem.init(rngs.params.normal, shape.dims),) if shape.stem else ()
-        return tied, embedding, readout, *stem
+        stem = (nnx.Param(shape.stem.init(rngs.params.normal, shape.dims)),) if shape.stem else ()
+        return shared_positional(every, tied), Weight(embedding), Weight(readout), *stem
 
     def _set_outer(self, tied: Any, embedding: Any, readout: Any, *stem: Any) -> None:
-        self.tied, self.embedding, self.readout = nnx.Param(tied), nnx.Param(embedding), nnx.Param(readout)
+        self.tied, self.embedding, self.readout = tied, embedding, readout
         if stem:
-            self.stem = nnx.Param(stem[0])
+            (self.stem,) = stem
 
     def enter(self, inputs: Inputs, key: PRNGKeyArray, train: bool = False) -> Float[Array, "B T D"]:
         """The input of the first layer: embedded tokens, after the stem and the input scheme."""

@@ -3,6 +3,8 @@
 A model is an `nnx.Module` built from `(scheme, shape, key)` and called as `model(inputs, key, *, train=False)`, which
 returns logits `[B, T, classes]`. The key draws what is random in a call: random positions, and dropout in training.
 
+It makes its weight matrices as `lab.models.weights.Weight`, on which weight decay acts.
+
 A model that can generate text token by token has two more functions. `begin(inputs, key, most)` returns the initial
 state: empty caches for as many tokens as `inputs` has room for, when a call adds at most `most` of them.
 `proceed(state, inputs, key, first, new)` returns the logits of the `new` tokens from index `first` on, equal to those

@@ -24,6 +24,7 @@ from posenc.lab.models.draws import cut
 from posenc.lab.models.ends import Ends, only_input
 from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.parts import dropout
+from posenc.lab.models.weights import Weight
 from posenc.numerics.orthogonal import haar
 
 CELLS = {"rnn": nnx.SimpleCell, "lstm": nnx.OptimizedLSTMCell, "gru": nnx.GRUCell, "rnnsearch": nnx.GRUCell}
@@ -79,6 +80,8 @@ def cell(model: Any, inputs: int, width: int, rngs: Any) -> Any:
     scaled = lambda key, shape, dtype: rngs.params.normal(shape) * shape[0] ** -0.5  # noqa: E731
     rotation = lambda key, shape, dtype: orthogonal(rngs.params.normal, *shape)  # noqa: E731
     made = CELLS[model.name](inputs, width, dtype=None, kernel_init=scaled, recurrent_kernel_init=rotation, rngs=rngs)
+    for dense in (made.dense_i, made.dense_h):
+        dense.kernel = Weight(dense.kernel.get_value())
     if isinstance(model, kinds.LSTMModel):
         made.dense_h.bias = nnx.Param(jnp.repeat(jnp.array([0.0, model.forget, 0.0, 0.0]), width))
     return made

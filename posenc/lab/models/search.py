@@ -26,6 +26,7 @@ from posenc.lab.models.ends import Ends, only_input
 from posenc.lab.models.interface import Inputs, Shape, source_inputs
 from posenc.lab.models.parts import dropout
 from posenc.lab.models.recurrent import cell, stack
+from posenc.lab.models.weights import Weight
 
 
 class RNNSearch(Ends):
@@ -36,7 +37,7 @@ class RNNSearch(Ends):
         builds = [*stack(shape.model, shape), (self._writing, None), (self._outer, None)]
         *blocks, (writer, *rest), outer = cut(builds, key)
         self.blocks, self.writer = nnx.List(blocks), writer
-        self.from_state, self.from_source, self.to_score, self.start, self.output = map(nnx.Param, rest)
+        self.from_state, self.from_source, self.to_score, self.start, self.output = map(Weight, rest)
         self._set_outer(*outer)
 
     def _writing(self, rngs: Any) -> tuple[Any, ...]:

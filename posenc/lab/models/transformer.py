@@ -19,6 +19,7 @@ from posenc.lab.models.draws import cut
 from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.parts import NO_DROPOUT, Dropout, normalise
 from posenc.lab.models.stack import Stack
+from posenc.lab.models.weights import Weight, positional
 from posenc.nnx import Attention
 
 
@@ -29,10 +30,12 @@ class Block(nnx.Module):
         width, hidden = shape.dims.width, shape.hidden
         composed = with_attention(shape.attention, scheme, shape.dims)
         self.norm = shape.norm
-        self.attention = Attention(composed, shape.dims, rngs=rngs, embedded=True, tied=False)
-        self.attention.query = nnx.Param(self.attention.query.get_value() * query_factor(scheme, composed, shape.dims))
-        self.up = nnx.Param(rngs.params.normal((width, hidden)) * width**-0.5)
-        self.down = nnx.Param(rngs.params.normal((hidden, width)) * hidden**-0.5)
+        self.attention = attention = Attention(composed, shape.dims, rngs=rngs, embedded=True, tied=False)
+        attention.query = Weight(attention.query.get_value() * query_factor(scheme, composed, shape.dims))
+        attention.key_value, attention.out = (Weight(w.get_value()) for w in (attention.key_value, attention.out))
+        attention.position = positional(composed, attention.position.get_value())
+        self.up = Weight(rngs.params.normal((width, hidden)) * width**-0.5)
+        self.down = Weight(rngs.params.normal((hidden, width)) * hidden**-0.5)
         self.scales = nnx.Param(jnp.ones((2, width)))
 
     def __call__(

@@ -23,9 +23,10 @@ from posenc.coordinates import check_index
 from posenc.core.compose import layers, normal_form, parts
 from posenc.core.scheme import Dims
 from posenc.core.shapes import label
-from posenc.lab.models import attentions, kinds, stems
+from posenc.lab.models import kinds, stems
 from posenc.lab.models.carry import carried
 from posenc.lab.models.interface import Shape, build, inputs
+from posenc.lab.models.weights import decaying
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.spec.suites import usual_model
 from posenc.lab.tasks import Layout, Task
@@ -35,11 +36,6 @@ from posenc.lab.train import draws
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.naming import bind, parse
 
-WEIGHTS = (
-    *("query", "key_value", "out", "up", "down", "embedding", "readout", "kernel", "filters", "inner"),
-    *("from_state", "from_source", "start", "output", *attentions.WEIGHTS),
-)
-"""What decays; the rest are biases, norms, stems and what position has to learn."""
 REVISION = 1
 """Raised when training or evaluation changes its numbers: part of every trial's identity."""
 SCORES = 2**24
@@ -305,17 +301,11 @@ def rate_at(schedule: str, knobs: Knobs, n: Array, total: Array) -> Float[Array,
 
 
 def adamw(knobs: Knobs, rate: Any, model: PyTree) -> optax.GradientTransformation:
-    """AdamW (Loshchilov and Hutter, 2019) after clipping; only weight matrices decay, positional parameters do not."""
-    decays = jax.tree_util.tree_map_with_path(lambda path, _: _name(path) in WEIGHTS, model)
+    """AdamW (Loshchilov and Hutter, 2019) after clipping; what decays is labelled by the model."""
     return optax.chain(
         optax.clip_by_global_norm(knobs.clip),
-        optax.adamw(rate, weight_decay=knobs.weight_decay, mask=decays),
+        optax.adamw(rate, weight_decay=knobs.weight_decay, mask=decaying(model)),
     )
-
-
-def _name(path: tuple) -> str:
-    words = [str(getattr(k, "name", getattr(k, "key", ""))) for k in path]
-    return next((w for w in reversed(words) if w in (*WEIGHTS, "position", "tied")), "")
 
 
 def pure(model: PyTree) -> dict:
