@@ -110,7 +110,7 @@ def test_groups_are_those_that_the_examples_tell_of(folder):
 
 def test_rows_counted_for_another_group_are_noticed(folder, plant):
     where = "posenc.lab.sweep.evaluate:_add"
-    plant(Fault(where, "(told == group).all(1)", "(told != group).any(1)", "rope", "groups"))
+    plant(Fault(where, "(strata == group).all(1)", "(strata != group).any(1)", "rope", "groups"))
     with pytest.raises(AssertionError):
         test_groups_are_those_that_the_examples_tell_of(folder)
 
