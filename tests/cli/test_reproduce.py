@@ -70,7 +70,7 @@ def test_the_page_shows_the_same(posenc, carried):
     assert said.code == 0 and said.err == ""
     assert "0.740 [0.730–0.750]" in said.out and "0.740 (median of 3) ±0.02" in said.out
     assert "rope over alibi" in said.out and "their text" in said.out and "Setting: smaller." in said.out
-    assert "Claims in all: 4; 2 agrees, 1 differs, 0 open, 1 not run. Published values at a floor (†): 0." in said.out
+    assert "Claims, in all: 4; 2 agrees, 1 differs, 0 open, 1 not run. Published values at a floor (†): 0." in said.out
     assert "agrees: the interval, widened by the tolerance" in said.out.replace("\n", " ")
 
 
