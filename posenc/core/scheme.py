@@ -39,7 +39,7 @@ Precedence = Literal["any", "temperature", "first", "last"]
 number; first and with no other that changes q or k, since it replaces q·k; or after all others that change q or k,
 since it gives both more features."""
 RENAMED = {"weigh": "normalize", "extra": "value_bias", "admit": "check_positions", "fit": "bind"}
-"""Hooks under the names that they had in 0.1."""
+"""Hooks under their first names, and as they are now named."""
 FOLDED = {
     "causal_only": "limits = {'bidirectional': why}",
     "cross": "limits = {'cross': why}",
@@ -50,7 +50,7 @@ FOLDED = {
     "replaces": "precedence = 'first'",
     "widens": "precedence = 'last'",
 }
-"""Class attributes of 0.1, and what is written in their place."""
+"""Class attributes of the first schemes, and what is written in their place."""
 SCHEMES = Registry("scheme", "posenc.schemes", "posenc.schemes")
 GROUP_AXIS, REPEAT_AXIS = "posenc_key_heads", "posenc_queries_per_key_head"
 
@@ -181,9 +181,9 @@ class Scheme:
                 f"{cls.__name__} extends {cls.__mro__[1].__name__}, but schemes are final: wrap it instead."
             )
         if old := [name for name in RENAMED if name in vars(cls)]:
-            raise TypeError(f"{cls.__name__} defines {old[0]!r}; since 0.2 this hook is named {RENAMED[old[0]]!r}.")
+            raise TypeError(f"{cls.__name__} defines {old[0]!r}; this hook is now named {RENAMED[old[0]]!r}: rename it.")
         if old := [name for name in FOLDED if name in vars(cls) and name not in cls.__annotations__]:
-            raise TypeError(f"{cls.__name__} defines {old[0]!r}; since 0.2 this is written {FOLDED[old[0]]}.")
+            raise TypeError(f"{cls.__name__} defines {old[0]!r}; write {FOLDED[old[0]]} in its place.")
         _check_declared(cls)
         if vars(cls).keys() & {"score", "normalize", "value_bias"} and "reads" not in vars(cls):
             raise TypeError(

@@ -56,13 +56,13 @@ def test_the_class_attributes_of_a_scheme_are_these_with_these_defaults():
 
 @pytest.mark.parametrize(("old", "new"), RENAMED.items())
 def test_a_scheme_with_a_hook_of_the_old_name_is_refused_in_one_sentence(old, new):
-    with pytest.raises(TypeError, match=f"^Mine defines '{old}'; since 0.2 this hook is named '{new}'.$"):
+    with pytest.raises(TypeError, match=f"^Mine defines '{old}'; this hook is now named '{new}': rename it.$"):
         type("Mine", (Scheme,), {old: lambda self, *a: a}, name=None)
 
 
 @pytest.mark.parametrize(("old", "new"), FOLDED.items())
 def test_a_scheme_with_an_old_class_attribute_is_refused_in_one_sentence(old, new):
-    with pytest.raises(TypeError, match=f"^Mine defines '{old}'; since 0.2 this is written {re.escape(new)}.$"):
+    with pytest.raises(TypeError, match=f"^Mine defines '{old}'; write {re.escape(new)} in its place.$"):
         type("Mine", (Scheme,), {old: "since"}, name=None)
     type("Mine", (Scheme,), {old: 1.0, "__annotations__": {old: "float"}}, name=None)  # a setting may have the name
 
