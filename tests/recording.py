@@ -82,6 +82,14 @@ def stale():
     return [name for name, of in found.items() if (of.get("code"), of.get("engine")) != (digest(name), now)]
 
 
+def unchanged():
+    """Names of schemes that hold the contract in the code that their record is of."""
+    from posenc.catalog import RECORD
+
+    kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    return {name for name, of in kept.items() if of.get("contract", {}).get("code") == digest(name)}
+
+
 @functools.cache
 def engine():
     """The first letters of the hash of what runs every scheme: the sources of attention, the core, numerics and the

@@ -181,7 +181,9 @@ class Scheme:
                 f"{cls.__name__} extends {cls.__mro__[1].__name__}, but schemes are final: wrap it instead."
             )
         if old := [name for name in RENAMED if name in vars(cls)]:
-            raise TypeError(f"{cls.__name__} defines {old[0]!r}; this hook is now named {RENAMED[old[0]]!r}: rename it.")
+            raise TypeError(
+                f"{cls.__name__} defines {old[0]!r}; this hook is now named {RENAMED[old[0]]!r}: rename it."
+            )
         if old := [name for name in FOLDED if name in vars(cls) and name not in cls.__annotations__]:
             raise TypeError(f"{cls.__name__} defines {old[0]!r}; write {FOLDED[old[0]]} in its place.")
         _check_declared(cls)

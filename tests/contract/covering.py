@@ -1,8 +1,8 @@
 """Which schemes hold the whole contract by day, computed from the registry: few that show every trait that there is.
 
 What only the engine decides (caches, packing, padding, precision) is the same code for all schemes that share their
-traits. The other schemes show by day what is their own (`OWN`), and the whole contract at night, under `--record`, and
-in `.ci/run` where their code or the engine's changed since they were verified (`--unverified`).
+traits. Another scheme shows by day what is its own (`OWN`) where its code changed since it was recorded, and the whole
+contract at night, under `--record`, and in `.ci/run` where its code or the engine's changed (`--unverified`).
 """
 
 from collections.abc import Iterable
@@ -40,7 +40,7 @@ OWN = (
     "scores_are_single_precision",
     "products_keep_their_digits",
 )
-"""Properties by day of every scheme: two programs and what needs none."""
+"""Properties by day of every changed scheme: two programs and what needs none."""
 
 
 def traits(scheme: Any) -> set[str]:

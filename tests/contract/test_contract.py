@@ -1,6 +1,6 @@
 """Every scheme holds every property: the registry, its samples, sums of them, and toys for the hooks that few use.
 
-By day a covering set holds all of it and every other scheme what is its own (covering.py); the rest is left to the
+By day a covering set holds all of it and every changed scheme what is its own (covering.py); the rest is left to the
 night (`-m nightly`). A new scheme is tested by existing.
 `python -m tests.contract.parameters` writes parameters.json anew.
 """
@@ -23,7 +23,7 @@ from posenc.core.scheme import SCHEMES, Scheme
 from tests.contract.covering import OWN, covering, registered, traits
 from tests.contract.parameters import FILE, snapshot
 from tests.contract.toys import TOYS
-from tests.recording import stale
+from tests.recording import stale, unchanged
 
 SUMS = (
     "rope + alibi",
@@ -41,19 +41,20 @@ STAND_IN = "learned + ssmax + shaw(reach=3)"
 
 
 def cases(config):
-    """A text, and which properties of it: all of a covering set by day, and of each other scheme what is its own."""
+    """A text, and which properties of it: by day all of a covering set, and what is its own of every scheme whose code
+    is not that of its record; the record of the others is of this code, as tests/test_record.py holds."""
     if config.getoption("record"):
         return [(name, WHOLE) for name in posenc.names()]
     if config.getoption("unverified"):
         return [(name, WHOLE) for name in stale()]
     day = [*covering(registered()), STAND_IN]
     samples = [posenc.spec(SCHEMES.find(n)(**given)) for n in posenc.names() for given in SCHEMES.find(n).samples]
-    found = []
+    recorded, found = unchanged(), []
     for text in (*posenc.names(), *samples, *SUMS, *TOY):
         if text in day:
             found.append((text, WHOLE))
             continue
-        if text not in samples:
+        if text not in samples and text not in recorded:
             found.append((text, OWN))
         found.append(pytest.param(text, WHOLE, marks=pytest.mark.nightly))
     return found

@@ -61,7 +61,9 @@ class Reproduce:
         counts = counted(f for *_, found in reports for f in found)
         verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
         at_floor = sum(f.explained for *_, found in reports for f in found)
-        say(f"Claims, in all: {sum(counts.values())}; {verdicts}. Published values at a floor (†): {at_floor}.\n{RULES}")
+        say(
+            f"Claims, in all: {sum(counts.values())}; {verdicts}. Published values at a floor (†): {at_floor}.\n{RULES}"
+        )
         return 0
 
 
