@@ -61,7 +61,7 @@ def compiled_once():
     folder = device.cache()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.01)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
