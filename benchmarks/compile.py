@@ -60,20 +60,19 @@ def compiling() -> tuple[float, float]:
     import jax.numpy as jnp
 
     jax.config.update("jax_num_cpu_devices", 2)
-    from benchmarks.sweep import STEPS, cell
+    from benchmarks.sweep import STEPS, cell, compiled_segment
     from posenc.lab.spec.run import Knobs
     from posenc.lab.train.lanes import Arrangement, stack
     from posenc.lab.train.training import program
 
     how = Arrangement("map", 2)
-    run = program(cell(128, 4), STEPS, 1, (40,), how)
+    run = program(cell(128, 4), STEPS, 1, how)
     lane = stack([Knobs(jnp.uint32(n), *map(jnp.float32, Knobs()[1:])) for n in range(2)], how)
     began = time.perf_counter()
-    start = run.init.lower(lane).compile()
+    state = run.init(lane)
     first = time.perf_counter() - began
-    state = start(lane)
     began = time.perf_counter()
-    run.segment.lower(state, lane, jnp.int32(0), jnp.int32(100)).compile()
+    compiled_segment(cell(128, 4), STEPS, how, state, lane)
     return first, time.perf_counter() - began
 
 

@@ -57,6 +57,7 @@ def ours(size: Size) -> side.Ready:
     from posenc.lab.models.interface import Shape
     from posenc.lab.models.transformer import Transformer
     from posenc.lab.tasks import Batch
+    from posenc.lab.train.batches import Examples
     from posenc.lab.train.training import cross_entropy
     from posenc.naming import bind, parse
 
@@ -67,10 +68,12 @@ def ours(size: Size) -> side.Ready:
     drawn = jax.random.randint(jax.random.key(1), (size.batch, size.length + 1), 0, size.vocab, dtype=jnp.int32)
     every = jnp.ones(tokens, bool)
     full = jnp.full(size.batch, size.length, jnp.int32)
-    batch = Batch(drawn[:, :-1], drawn[:, 1:], every, every.astype(jnp.float32), every, full, every, {}, {})
+    batch = Examples.of(
+        Batch(drawn[:, :-1], drawn[:, 1:], every, every.astype(jnp.float32), every, full, every, {}, {})
+    )
 
     def step(model, moments, batch):
-        loss, gradient = jax.value_and_grad(cross_entropy)(model, batch, jax.random.key(0))
+        loss, gradient = jax.value_and_grad(cross_entropy)(model, batch, jax.random.key(0), size.vocab)
         update, moments = adam.update(gradient, moments, model)
         return optax.apply_updates(model, update), moments, loss
 

@@ -52,19 +52,37 @@ def lanes_of(
 
     how = Arrangement(inside, devices)
     knobs = [Knobs(jnp.uint32(n), *map(jnp.float32, Knobs()[1:])) for n in range(trials)]
-    run = program(cell(batch, buckets), steps, 1, (40,), how)
+    run = program(cell(batch, buckets), steps, 1, how)
     lane = stack(knobs, how)
     states = [run.init(lane) for _ in range(calls)]
     began = time.perf_counter()
-    go = run.segment.lower(states[0], lane, jnp.int32(0), jnp.int32(100)).compile()
+    go, scratch = compiled_segment(cell(batch, buckets), steps, how, states[0], lane)
     took = time.perf_counter() - began
 
     def once():
         nonlocal states
-        states = [go(s, lane, jnp.int32(0), jnp.int32(100))[0] for s in states]
+        states = [go(s) for s in states]
         jax.block_until_ready(states)
 
-    return side.Ready(once, trials * calls * steps, took, go.memory_analysis().temp_size_in_bytes)
+    return side.Ready(once, trials * calls * steps, took, scratch)
+
+
+def compiled_segment(one: Any, steps: int, how: Any, state: Any, lane: Any) -> tuple[Callable, int]:
+    """The first segment of a run, its batches made in it, as a function of the state; and bytes of scratch."""
+    import jax.numpy as jnp
+
+    from posenc.lab.train.training import make_batches, train_segment
+
+    first, total, classes = jnp.int32(0), jnp.int32(100), jnp.int32(one.task.classes)
+    draw = make_batches.lower(one.batching, steps, how, lane.seed, first).compile()
+    given, buckets = draw(lane.seed, first)
+    go = train_segment.lower(one.step, how, state, lane, given, first, buckets, total, classes).compile()
+
+    def segment(state: Any) -> Any:
+        given, buckets = draw(lane.seed, first)
+        return go(state, lane, given, first, buckets, total, classes)[0]
+
+    return segment, go.memory_analysis().temp_size_in_bytes
 
 
 def loop() -> side.Ready:
@@ -75,32 +93,33 @@ def loop() -> side.Ready:
 
     from posenc.lab.spec.run import Knobs
     from posenc.lab.tasks import Batch
-    from posenc.lab.train.training import State, adamw, cross_entropy, init, rate_at, size_at
+    from posenc.lab.train.batches import Examples
+    from posenc.lab.train.training import State, adamw, cross_entropy, init, rate_at
 
     one = cell(128, 1)
     knobs = Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:]))
     state = jax.jit(functools.partial(init, one))(knobs)
 
     def step(state, batch, n):
-        gradient = jax.grad(cross_entropy)(state.model, batch, jax.random.key(0))
+        gradient = jax.grad(cross_entropy)(state.model, batch, jax.random.key(0), one.task.classes)
         optimiser = adamw(knobs, rate_at("cosine", knobs, n, jnp.int32(100)), state.model)
         update, moments = optimiser.update(gradient, state.optimiser, state.model)
         return State(jax.tree.map(jnp.add, state.model, update), moments, state.diverged)
 
     rng = np.random.default_rng(0)
 
-    def batch(n: int) -> Batch:
+    def batch(n: int) -> Examples:
         bits = rng.integers(0, 2, (128, n), dtype=np.int32)
         tokens = np.concatenate([bits, np.full((128, 1), one.task.special("EMPTY"), np.int32)], 1)
         score = np.arange(n + 1)[None, :].repeat(128, 0) == n
         targets = np.where(score, bits[:, :1] != bits[:, -1:], 0).astype(np.int32)
         valid, size = np.ones_like(score), np.full(128, n, np.int32)
-        return Batch(tokens, targets, score, score.astype(np.float32), valid, size, ~score, {}, {})
+        return Examples.of(Batch(tokens, targets, score, score.astype(np.float32), valid, size, ~score, {}, {}))
 
     began = time.perf_counter()
     compiled = {n: jax.jit(step, donate_argnums=0).lower(state, batch(n), jnp.int32(0)).compile() for n in range(1, 41)}
     took = time.perf_counter() - began
-    lengths = [int(size_at(one, knobs, jnp.int32(step))[0]) for step in range(LONG)]
+    lengths = [int(one.batching.size(knobs.seed, jnp.int32(step))) for step in range(LONG)]
 
     def once():
         nonlocal state

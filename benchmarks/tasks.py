@@ -4,9 +4,8 @@
 
 The default run of the laboratory on each task, at its published lengths: 64 sequences, two layers of width 64, an
 encoder, or a decoder where the task needs one. Unlike in that run, all lengths are padded to the longest, so that each
-task needs one program, not four. One lane of the laboratory's training program is timed against a program that draws
-batches as training does and keeps what training reads of them. Both are compiled first, then timed in turn in one
-process. The step includes its own sampling. `--quick` runs the suite of that name.
+task needs one program, not four. One lane of the laboratory's step is timed against the program that makes its batches.
+Both are compiled first, then timed in turn in one process. `--quick` runs the suite of that name.
 """
 
 from __future__ import annotations
@@ -15,21 +14,17 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
 
 from benchmarks import side
 from posenc.lab import tasks
-from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.sweep.bench import in_turn
-from posenc.lab.tasks.measure import train_key
 from posenc.lab.train.lanes import Arrangement, stack
-from posenc.lab.train.training import ResolvedRun, program, resolve, size_at
+from posenc.lab.train.training import ResolvedRun, make_batches, program, resolve, train_segment
 
 BAR = 0.05
 """Sampling must take less than this share of a step."""
@@ -69,29 +64,22 @@ def cell(text: str, **settings: Any) -> ResolvedRun:
     return resolve(Run(task=text, model=model, length=task.sizes.train[1], buckets=1, **settings))
 
 
-def drawn(cell: ResolvedRun, seed: Array, n: Array) -> tuple[Inputs, Array, Array]:
-    """The parts of the batch of step `n` that training reads, drawn as training draws them."""
-    size, _ = size_at(cell, Knobs(seed), n)
-    batch = cell.task.sample(train_key(seed, n), size, batch=cell.run.batch, n_max=cell.run.length)
-    return inputs(batch), batch.targets, batch.weight
-
-
 def measure(cell: ResolvedRun, rounds: int) -> Cost:
     """Both programs of one task, timed in turn."""
-    how = Arrangement("map", 1)
+    how, first = Arrangement("map", 1), jnp.int32(0)
     lane = stack([Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:]))], how)
-    whole = program(cell, STEPS, 1, (cell.run.length,), how)
-    seed, steps, span = lane.seed[0], jnp.arange(BATCHES, dtype=jnp.int32), (jnp.int32(0), jnp.int32(100))
-    state = whole.init(lane)
-    train, training = compiled(whole.segment, state, lane, *span)
-    sample, sampling = compiled(jax.jit(lambda seed, n: jax.lax.map(partial(drawn, cell, seed), n)), seed, steps)
+    sample, sampling = compiled(make_batches, cell.batching, BATCHES, how, lane.seed, first)
+    given, buckets = jax.tree.map(lambda a: a[:STEPS] if a.ndim == 1 else a[:, :STEPS], sample(lane.seed, first))
+    rest = lane, given, first, buckets, jnp.int32(100), jnp.int32(cell.task.classes)
+    state = program(cell, STEPS, 1, how).init(lane)
+    train, training = compiled(train_segment, cell.step, how, state, *rest)
 
     def trained() -> Any:
         nonlocal state
-        state, loss = train(state, lane, *span)
+        state, loss = train(state, *rest)
         return state, loss
 
-    sampled, stepped = map(tuple, in_turn([lambda: sample(seed, steps), trained], rounds))
+    sampled, stepped = map(tuple, in_turn([lambda: sample(lane.seed, first), trained], rounds))
     name = cell.run.task
     return Cost(
         side.Row(name, sampled, BATCHES, sampling, scratch(sample)),

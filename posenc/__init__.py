@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from posenc.catalog import describe as describe
     from posenc.contract import check as check
     from posenc.coordinates import place as place
+    from posenc.core.access import acts_on_input as acts_on_input
+    from posenc.core.access import input_scheme as input_scheme
+    from posenc.core.access import layer as layer
+    from posenc.core.masks import Prefix as Prefix
     from posenc.core.masks import Window as Window
     from posenc.core.parameters import init as init
     from posenc.core.parameters import split as split
@@ -37,7 +41,8 @@ _HOMES = {
     "catalog": ("cite", "describe"),
     "contract": ("check",),
     "coordinates": ("place",),
-    "core.masks": ("Window",),
+    "core.access": ("acts_on_input", "input_scheme", "layer"),
+    "core.masks": ("Prefix", "Window"),
     "core.parameters": ("init", "split"),
     "core.scheme": ("At", "Dims", "Scheme", "Tile"),
     "lab.results.results": ("load",),

@@ -17,10 +17,10 @@ import jax
 import jax.numpy as jnp
 
 from posenc import naming
-from posenc.attention.cache import blank
+from posenc.attention.cache import stored_shapes
 from posenc.attention.encode import each_head
 from posenc.attention.kernels import serves
-from posenc.core.compose import Chain, Composed, Pattern, layers, normal_form, parts
+from posenc.core.compose import Chain, Composed, Pattern, layers, parts
 from posenc.core.parameters import init
 from posenc.core.scheme import ORDER, Dims, Scheme, check_dims
 from posenc.language.registry import settings
@@ -131,14 +131,15 @@ def _schemes(scheme: Any) -> list[Scheme]:
 
 def _coordinates(scheme: Any) -> list[Any]:
     """The coordinates in a composition."""
-    return [c for layer in layers(scheme) for c, _ in normal_form(layer).draws if c is not None]
+    return [c for layer in layers(scheme) for c, _ in layer.draws if c is not None]
 
 
 def _around(scheme: Any) -> dict[str, Any]:
     """The rest of a composition: a window, a list of layers, coordinates."""
     found: dict[str, Any] = {}
     if isinstance(scheme, Composed) and scheme.window is not None:
-        found["window"] = f"a query sees {scheme.window} keys"
+        first = f" and the first {scheme.sinks} of its document" if scheme.sinks else ""
+        found["window"] = f"a query sees {scheme.window} keys{first}"
     if isinstance(scheme, Pattern):
         found["layers"] = [naming.spec(s) for s in scheme.layers]
     if coordinates := _coordinates(scheme):
@@ -180,8 +181,7 @@ def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> tuple[int, str]:
     if why := scheme.limits.get("reencoded"):
         return 2, f"keys and values before any hook, encoded again in each call, for each key head: {why}"
     groups = shapes["layer"], shapes["heads"]
-    made = lambda *groups: blank(scheme, groups, dims, 1, jnp.float32, jnp.int32)  # noqa: E731
-    keys, position, carry = jax.eval_shape(made, *groups)
+    keys, position, carry = stored_shapes(scheme, groups, dims, 1, jnp.float32, jnp.int32)
     stored = [a.shape[1:] for a in jax.tree.leaves(keys.info)]
     more = [["features of each key"] * (stored != [a.shape for a in jax.tree.leaves(position)])]
     more += [["a carry"] * bool(jax.tree.leaves(carry))]

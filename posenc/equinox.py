@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from posenc.adapters.foreign import process_heads as process_heads
-from posenc.adapters.multihead import Weights, check_layer, draw, multihead
+from posenc.adapters.multihead import Weights, check_layer, draw, first_sinks, multihead, whole_params
 from posenc.attention.cache import Cache
 from posenc.core.masks import Mask
-from posenc.core.parameters import init, join, split
+from posenc.core.parameters import init, split
 from posenc.core.scheme import Dims
 
 try:
@@ -25,22 +25,38 @@ class Attention(equinox.Module):
     """Multi-head self-attention under a scheme: `[..., L, width] -> [..., L, width]` (Vaswani et al., 2017, §3.2.2).
 
     Batch axes may lead, or be mapped by `jax.vmap`. A scheme that acts on the input is refused unless `embedded`. With
-    `tied=False` the parameters that layers share are left out and come with each call. Raises `ValueError` or
-    `TypeError` where scheme or sizes cannot serve.
+    `tied=False` the parameters that layers share are left out and come with each call. `scale` and `cap` are those of
+    `posenc.attend`; with `sinks` the layer learns a score for each head of one more key, without a value. Raises
+    `ValueError` or `TypeError` where scheme or sizes cannot serve.
     """
 
     weights: Weights
     position: Any
+    sinks: Float[Array, " H"] | None
     scheme: Any = equinox.field(static=True)
     dims: Dims = equinox.field(static=True)
+    scale: float | None = equinox.field(static=True)
+    cap: float | None = equinox.field(static=True)
 
-    def __init__(self, scheme: Any, dims: Dims, *, key: PRNGKeyArray, embedded: bool = False, tied: bool = True):
-        check_layer(scheme, dims, embedded)
+    def __init__(
+        self,
+        scheme: Any,
+        dims: Dims,
+        *,
+        key: PRNGKeyArray,
+        embedded: bool = False,
+        tied: bool = True,
+        scale: float | None = None,
+        cap: float | None = None,
+        sinks: bool = False,
+    ):
+        check_layer(scheme, dims, embedded, scale, cap, sinks)
         keys = iter(jax.random.split(key, len(Weights._fields) + 1))
         own = init(scheme, next(keys), dims)
         self.weights = draw(scheme, dims, lambda shape: jax.random.normal(next(keys), shape))
         self.position = own if tied else split(scheme, own)[1]
-        self.scheme, self.dims = scheme, dims
+        self.sinks = first_sinks(dims) if sinks else None
+        self.scheme, self.dims, self.scale, self.cap = scheme, dims, scale, cap
 
     def __call__(
         self,
@@ -52,15 +68,33 @@ class Attention(equinox.Module):
         tied: Any = None,
         kernel: str = "auto",
         cache: Cache | None = None,
+        dropout: float = 0.0,
+        dropout_key: Any = None,
     ) -> Any:
         """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
 
         `mask=None` is "causal" or "full" as `dims.causal` says. `tied` are the parameters that layers share, of a layer
-        made without them. The others are `posenc.attend`'s, and what does not fit is refused as there.
+        made without them. A share `dropout` of the weights is dropped by `dropout_key`, in calls that get both. The
+        others are `posenc.attend`'s, and what does not fit is refused as there.
         """
-        about = {"positions": positions, "segments": segments, "tied": tied, "cache": cache}
-        sizes = {"scheme": self.scheme, "dims": self.dims, "mask": mask, "kernel": kernel}
-        return multihead(self.weights, self.position, x, **sizes, **about)
+        return multihead(
+            self.weights,
+            self.position,
+            x,
+            scheme=self.scheme,
+            dims=self.dims,
+            positions=positions,
+            segments=segments,
+            tied=tied,
+            cache=cache,
+            mask=mask,
+            kernel=kernel,
+            scale=self.scale,
+            cap=self.cap,
+            sinks=self.sinks,
+            dropout=dropout,
+            dropout_key=dropout_key,
+        )
 
     def empty(
         self,
@@ -77,6 +111,6 @@ class Attention(equinox.Module):
         `positions` is the type of the positions to come, `tied` is as in a call, and `ring`, for attention in a window,
         as in `posenc.Cache.empty`, which says what is raised.
         """
-        params = self.position if tied is None else join(tied, self.position)
+        params = whole_params(self.scheme, tied, self.position)
         about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions, "ring": ring}
         return Cache.empty(self.scheme, params, self.dims, **about)

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from posenc.adapters.foreign import attention_fn as attention_fn
-from posenc.adapters.multihead import Weights, check_layer, draw, multihead
+from posenc.adapters.multihead import Weights, check_layer, draw, first_sinks, multihead, whole_params
 from posenc.attention.cache import Cache
 from posenc.core.masks import Mask
-from posenc.core.parameters import init, join, split
+from posenc.core.parameters import init, split
 from posenc.core.scheme import Dims
 
 try:
@@ -28,13 +28,18 @@ class Attention(linen.Module):
 
     Its variables are `params/{weights, position}`; `position` is what `posenc.init` gives. A scheme that acts on the
     input is refused unless `embedded`. With `tied=False` the parameters that layers share are left out and come with
-    each call. Raises `ValueError` or `TypeError` where scheme or sizes cannot serve.
+    each call. `scale` and `cap` are those of `posenc.attend`; with `sinks` the layer learns a score for each head of
+    one more key, without a value, `params/sinks`. Raises `ValueError` or `TypeError` where scheme or sizes cannot
+    serve.
     """
 
     scheme: Any
     dims: Dims
     embedded: bool = False
     tied: bool = True
+    scale: float | None = None
+    cap: float | None = None
+    sinks: bool = False
 
     @linen.compact
     def __call__(
@@ -47,15 +52,20 @@ class Attention(linen.Module):
         tied: Any = None,
         kernel: str = "auto",
         cache: Cache | None = None,
+        dropout: float = 0.0,
+        dropout_key: Any = None,
     ) -> Any:
         """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
 
         `mask=None` is "causal" or "full" as `dims.causal` says. `tied` are the parameters that layers share, of a layer
-        made without them. The others are `posenc.attend`'s, and what does not fit is refused as there.
+        made without them. A share `dropout` of the weights is dropped by `dropout_key`, in calls that get both. The
+        others are `posenc.attend`'s, and what does not fit is refused as there.
         """
-        check_layer(self.scheme, self.dims, self.embedded)
+        check_layer(self.scheme, self.dims, self.embedded, self.scale, self.cap, self.sinks)
         weights = self.param("weights", self._drawn)
-        position = self.param("position", self._placed)
+        position = None  # files of named arrays drop what is empty
+        if self.is_initializing() or self.has_variable("params", "position"):
+            position = self.param("position", self._placed)
         return multihead(
             Weights(**weights),
             position,
@@ -68,6 +78,11 @@ class Attention(linen.Module):
             cache=cache,
             mask=mask,
             kernel=kernel,
+            scale=self.scale,
+            cap=self.cap,
+            sinks=self.param("sinks", lambda _: first_sinks(self.dims)) if self.sinks else None,
+            dropout=dropout,
+            dropout_key=dropout_key,
         )
 
     def _drawn(self, key) -> dict[str, Array]:
@@ -95,9 +110,10 @@ class Attention(linen.Module):
         attention in a window, as in `posenc.Cache.empty`, which says what is raised.
         """
         try:
-            own = variables["params"]["position"]
+            held = variables["params"]
+            own = None if "weights" in held and "position" not in held else held["position"]
         except (KeyError, TypeError, IndexError):
             raise ValueError("variables hold no params/position; give those that this layer's init gave.") from None
-        params = own if tied is None else join(tied, own)
+        params = whole_params(self.scheme, tied, own)
         about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions, "ring": ring}
         return Cache.empty(self.scheme, params, self.dims, **about)

@@ -1,7 +1,8 @@
 """One text names one scheme, both ways: `spec(parse(text))` is the shortest text of the same object.
 
 The text is the command line's value, the settings' value, the key of results and the label in figures. Names resolve
-through the registries alone; no text is ever imported or evaluated.
+through the registries alone; no text is ever imported or evaluated. `mine:Mine` is a class of a module that is imported
+already, and afterwards its own name, `mine`, is known too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ ALONE = "window(n) narrows the mask of a scheme and cannot stand alone; write fo
 
 
 def parse(text: str) -> Any:
-    """The scheme that a text names: `parse("rope(base=500000.0) + alibi")`. Raises one `ValueError` sentence."""
+    """The scheme that a text names: `parse("rope(base=500000.0) + alibi")`. Raises one `ValueError` sentence.
+
+    `mine:Mine(rate=0.5)` is class `Mine` of the module `mine`, which the caller has imported: a text imports nothing.
+    """
     return _build(grammar.read(text))
 
 
@@ -69,17 +73,17 @@ def _build(tree: grammar.Tree) -> Any:
             if len(windows) == len(parts):
                 raise ValueError(ALONE)
             whole = functools.reduce(add, [_build(p) for p in parts if p not in windows])
-            return functools.reduce(windowed, map(_keys, windows), whole)
+            return functools.reduce(lambda scheme, call: windowed(scheme, *_window(call)), windows, whole)
     raise TypeError(f"{tree!r} is not a tree of the grammar.")
 
 
-def _keys(window: grammar.Call) -> Any:
-    """The one setting of a window."""
-    named = [value for name, value in window.settings if name == "keys"]
-    values = (*window.given, *named)
-    if len(values) != 1 or len(named) != len(window.settings):
-        raise ValueError("A window has one number, its keys, such as window(512).")
-    return values[0]
+def _window(call: grammar.Call) -> tuple[Any, Any]:
+    """The keys and the sinks of a window."""
+    named = dict(call.settings)
+    keys = (*call.given, *(named[name] for name in ("keys",) if name in named))
+    if len(keys) != 1 or len(named) != len(call.settings) or named.keys() - {"keys", "sinks"}:
+        raise ValueError("A window has a number of keys, and maybe of sinks: window(512), or window(512, sinks=4).")
+    return keys[0], named.get("sinks", 0)
 
 
 def _every(thing: Any, name: str) -> grammar.Call:
@@ -90,7 +94,8 @@ def _tree(scheme: Any, named: Any = call) -> grammar.Tree:
     match scheme:
         case Composed():
             addends = [a for coordinates, schemes in scheme.draws for a in _drawn(coordinates, schemes, named)]
-            return _sum(*addends, *([] if scheme.window is None else [grammar.Call("window", (scheme.window,))]))
+            sinks = (("sinks", scheme.sinks),) if scheme.sinks else ()
+            return _sum(*addends, *([] if scheme.window is None else [grammar.Call("window", (scheme.window,), sinks)]))
         case Pattern(layers, before):
             period = grammar.Period(tuple(_tree(s, named) for s in layers))
             return period if before is None else _sum(*grammar.addends(_tree(before, named)), period)

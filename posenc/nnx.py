@@ -1,20 +1,22 @@
 """Attention as a Flax NNX module: the one jit-compiled module, for our models and for yours.
 
-The module is a plain pytree: use `jax.jit`, `jax.vmap`, `jax.grad` and `jax.lax.scan` on it, no `nnx.*` transform.
+The module is a plain pytree: `jax.jit`, `jax.vmap`, `jax.grad` and `jax.lax.scan` take it as the transforms of NNX do.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.adapters.foreign import attention_fn as attention_fn
-from posenc.adapters.multihead import Weights, check_layer, draw, multihead
+from posenc.adapters import foreign
+from posenc.adapters.multihead import Weights, check_layer, draw, first_sinks, multihead, whole_params
 from posenc.attention.cache import Cache
 from posenc.core.masks import Mask
-from posenc.core.parameters import init, join, split
+from posenc.core.parameters import init, split
 from posenc.core.scheme import Dims
 
 try:
@@ -25,22 +27,60 @@ except ModuleNotFoundError as error:
     ) from error
 
 
+def attention_fn(scheme: Any, params: Any = None, *, sinks: Any = None, **about: Any) -> Any:
+    """The `attention_fn` of `nnx.MultiHeadAttention`: `posenc.attend` under this scheme, trained with the layer.
+
+    Arguments, and what is raised, are those of `posenc.linen.attention_fn`. With `params` or `sinks` it is an
+    `nnx.Module` that holds them, an `nnx.Param` for each array.
+    """
+    plain = functools.partial(foreign.attention_fn, scheme, **about)
+    made = plain(params, sinks=sinks)
+    return made if params is None and sinks is None else _Trained(plain, params, sinks)
+
+
+class _Trained(nnx.Module):
+    """An `attention_fn` with its parameters."""
+
+    def __init__(self, plain: Any, params: Any, sinks: Any):
+        self.plain = plain
+        self.position = nnx.data(jax.tree.map(nnx.Param, params))
+        self.sinks = None if sinks is None else nnx.Param(sinks)
+
+    def __call__(self, query: Array, key: Array, value: Array, **passed: Any) -> Array:
+        return self.plain(nnx.as_pure(self.position), sinks=nnx.as_pure(self.sinks))(query, key, value, **passed)
+
+
 class Attention(nnx.Module):
     """Multi-head self-attention under a scheme: `[..., L, width] -> [..., L, width]` (Vaswani et al., 2017, §3.2.2).
 
-    `rngs` gives a key and normal draws: an `nnx.Rngs`. A scheme that acts on the input is refused unless `embedded`.
-    With `tied=False` the parameters that layers share are left out and come with each call. Raises `ValueError` or
-    `TypeError` where scheme, sizes or `rngs` cannot serve.
+    `rngs` gives a key and normal draws: an `nnx.Rngs`. `position` holds what `posenc.init` gives, an `nnx.Param` for
+    each array. A scheme that acts on the input is refused unless `embedded`. With `tied=False` the parameters that
+    layers share are left out and come with each call. `scale` and `cap` are those of `posenc.attend`; with `sinks` the
+    layer learns a score for each head of one more key, without a value. Raises `ValueError` or `TypeError` where
+    scheme, sizes or `rngs` cannot serve.
     """
 
-    def __init__(self, scheme: Any, dims: Dims, *, rngs: Any, embedded: bool = False, tied: bool = True):
-        check_layer(scheme, dims, embedded)
+    def __init__(
+        self,
+        scheme: Any,
+        dims: Dims,
+        *,
+        rngs: Any,
+        embedded: bool = False,
+        tied: bool = True,
+        scale: float | None = None,
+        cap: float | None = None,
+        sinks: bool = False,
+    ):
+        check_layer(scheme, dims, embedded, scale, cap, sinks)
         if not hasattr(rngs, "params"):
             raise TypeError(f"rngs is of type {type(rngs).__name__}; give nnx.Rngs(0), which draws weights.")
-        self.scheme, self.dims = scheme, dims
+        self.scheme, self.dims, self.scale, self.cap = scheme, dims, scale, cap
         self.query, self.key_value, self.out = map(nnx.Param, draw(scheme, dims, rngs.params.normal))
         own = init(scheme, rngs.params(), dims)
-        self.position = nnx.Param(own if tied else split(scheme, own)[1])
+        # one Param for each array: nnx.Optimizer cannot take a second step over a Param that holds a dict
+        self.position = nnx.data(jax.tree.map(nnx.Param, own if tied else split(scheme, own)[1]))
+        self.sinks = nnx.Param(first_sinks(dims)) if sinks else None
 
     def __call__(
         self,
@@ -52,16 +92,19 @@ class Attention(nnx.Module):
         tied: Any = None,
         kernel: str = "auto",
         cache: Cache | None = None,
+        dropout: float = 0.0,
+        dropout_key: Any = None,
     ) -> Any:
         """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
 
         `mask=None` is "causal" or "full" as `dims.causal` says. `tied` are the parameters that layers share, of a layer
-        made without them. The others are `posenc.attend`'s, and what does not fit is refused as there.
+        made without them. A share `dropout` of the weights is dropped by `dropout_key`, in calls that get both. The
+        others are `posenc.attend`'s, and what does not fit is refused as there.
         """
         weights = Weights(*(w.get_value() for w in (self.query, self.key_value, self.out)))
         return multihead(
             weights,
-            self.position.get_value(),
+            nnx.as_pure(self.position),
             x,
             scheme=self.scheme,
             dims=self.dims,
@@ -71,6 +114,11 @@ class Attention(nnx.Module):
             cache=cache,
             mask=mask,
             kernel=kernel,
+            scale=self.scale,
+            cap=self.cap,
+            sinks=nnx.as_pure(self.sinks),
+            dropout=dropout,
+            dropout_key=dropout_key,
         )
 
     def empty(
@@ -88,7 +136,6 @@ class Attention(nnx.Module):
         `positions` is the type of the positions to come, `tied` is as in a call, and `ring`, for attention in a window,
         as in `posenc.Cache.empty`, which says what is raised.
         """
-        own = self.position.get_value()
-        params = own if tied is None else join(tied, own)
+        params = whole_params(self.scheme, tied, nnx.as_pure(self.position))
         about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions, "ring": ring}
         return Cache.empty(self.scheme, params, self.dims, **about)

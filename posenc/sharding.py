@@ -6,8 +6,9 @@ their numbers. Cut along the length, whole squares of scores (`kernel="dense"`) 
 compiler would gather all tokens on every device. Along one axis of the mesh, `queries` keeps whole keys on every
 device, and `ring` keeps only a part of them. Other axes of the mesh, of batch or heads, stay the compiler's.
 
-Axes are `jax.sharding.AxisType.Auto`, as those of `jax.sharding.Mesh` are; `jax.make_mesh` takes `axis_types`. Under
-explicit ones, `jax.sharding.auto_axes` around the call leaves batch and heads to the compiler.
+`posenc.attend` and `posenc.embed` take axes of either type, explicit as `jax.make_mesh` makes them or automatic as
+those of `jax.sharding.Mesh`: within, the work is the compiler's to spread, and what they return lies as the queries do,
+the cache as it was given. The mesh of `queries` and `ring` has `jax.sharding.AxisType.Auto`.
 
 Inside a `jax.shard_map` of your own, leave heads to the compiler too (`axis_names` without their axis): a device that
 holds some heads cannot know which they are.
@@ -29,6 +30,7 @@ from posenc.attention.encode import Layer, each_head, encode_keys, encode_querie
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.kernels import ring as around
 from posenc.attention.kernels.parting import drawn as whole
+from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens, describe, fold_tokens, ranks, sizes, zero_padding
 from posenc.attention.validation import array, validate
 from posenc.core.compose import axes, imply, normal_form
@@ -49,6 +51,8 @@ def ring(
     positions: Any = None,
     mask: Mask = "causal",
     segments: Any = None,
+    scale: float | None = None,
+    cap: float | None = None,
 ) -> Float[Array, "*batch L H d"]:
     """`posenc.attend` over a sequence longer than one device holds (Liu et al., 2023, Ring Attention).
 
@@ -67,9 +71,9 @@ def ring(
     >>> bool(np.allclose(out, posenc.attend(rope, params, q, q, q), atol=1e-5))
     True
 
-    The numbers are those of `posenc.attend`, for every scheme that tiles serve; the arguments are as there. Raises
-    `ValueError` where the axis is not of the mesh, the length no multiple of its devices, or the scheme reads whole
-    rows or all heads.
+    The numbers are those of `posenc.attend`, for every scheme that tiles serve; the arguments are as there, and
+    `queries` takes sinks and dropout too. Raises `ValueError` where the axis is not of the mesh, the length no multiple
+    of its devices, or the scheme reads whole rows or all heads.
     """
     count = _devices(mesh, axis, q)
     plain, q, k, v = normal_form(scheme).scheme, *(array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
@@ -80,9 +84,10 @@ def ring(
             f"A ring holds one sequence, and {q.shape[-3]} queries and {k.shape[-3]} keys were given; use"
             " posenc.sharding.queries."
         )
-    layer, t, _ = validate(
-        scheme, params, Tokens(q, k, v, x, None, positions, None, segments), None, mask, "tiled", None
-    )
+    t = Tokens(q, k, v, x, None, positions, None, segments)
+    layer, t, _ = validate(scheme, params, t, None, Options(mask, scale, cap), "tiled", None)
+    if layer.window.sinks or any(part is not None for part in t.pairs):
+        raise ValueError("A ring takes a causal, full or windowed mask without sinks; use posenc.sharding.queries.")
     lead = q.shape[:-3]
     if 0 in (*lead, q.shape[-3]):
         return jnp.zeros((*q.shape[:-1], v.shape[-1]), v.dtype)
@@ -124,6 +129,11 @@ def queries(
     segments: Any = None,
     key_segments: Any = None,
     kernel: str = "auto",
+    scale: float | None = None,
+    cap: float | None = None,
+    sinks: Float[Array, " H"] | None = None,
+    dropout: float = 0.0,
+    dropout_key: Any = None,
 ) -> Float[Array, "*batch Q H d"]:
     """`posenc.attend` with queries along one `axis` of a `mesh` of devices, and whole keys on every device.
 
@@ -133,7 +143,8 @@ def queries(
     count = _devices(mesh, axis, q)
     q, k, v = (array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
     t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
-    layer, t, start = validate(scheme, params, t, query_start, mask, kernel, None)
+    options = Options(mask, scale, cap, sinks, dropout, dropout_key)
+    layer, t, start = validate(scheme, params, t, query_start, options, kernel, None)
     if layer.self_attention:
         t = t._replace(key_x=t.x, key_positions=t.positions, key_segments=t.segments)
     if t.positions is None and t.segments is not None:
@@ -142,21 +153,22 @@ def queries(
         )
     rows = q.shape[-3] // count
 
-    def here(params, start, t):
-        about = {name: getattr(t, name) for name in Tokens._fields[3:]}
+    def here(params, sinks, start, t):
+        about = {name: getattr(t, name) for name in Tokens._fields[3:-1]}
+        about |= options._replace(mask=mask if t.pairs.allowed is None else t.pairs.allowed, sinks=sinks)._asdict()
         start = start + jax.lax.axis_index(axis) * rows
-        return attend(scheme, params, t.q, t.k, t.v, query_start=start, mask=mask, kernel=kernel, **about)
+        return attend(scheme, params, t.q, t.k, t.v, query_start=start, kernel=kernel, **about)
 
     lead = len(q.shape[:-3])
     spec = jax.tree.map(lambda a: P(), t)
-    for name, axes_after in {"q": 3, "x": 2, "segments": 1}.items():
-        cut = lambda a, n=axes_after: P(*[None] * (a.ndim - n), axis)  # noqa: E731
-        spec = spec._replace(**{name: jax.tree.map(cut, getattr(t, name))})
+    cut = lambda a, n: jax.tree.map(lambda a: P(*[None] * (a.ndim - n), axis), a)  # noqa: E731
+    spec = spec._replace(q=cut(t.q, 3), x=cut(t.x, 2), segments=cut(t.segments, 1))
+    spec = spec._replace(pairs=spec.pairs._replace(allowed=cut(t.pairs.allowed, 2)))
     deep = ranks(axes(layer.scheme))
     spec = spec._replace(positions=_along(t.positions, deep, axis))
-    spread = jax.shard_map(here, mesh=mesh, in_specs=(P(), P(), spec), out_specs=P(*[None] * lead, axis),
+    spread = jax.shard_map(here, mesh=mesh, in_specs=(P(), P(), P(), spec), out_specs=P(*[None] * lead, axis),
                            axis_names={axis}, check_vma=False)  # fmt: skip
-    return jax.jit(spread)(params, jnp.asarray(start, jnp.int32), jax.tree.map(jnp.asarray, t))
+    return jax.jit(spread)(params, layer.sinks, jnp.asarray(start, jnp.int32), jax.tree.map(jnp.asarray, t))
 
 
 def _counted(scheme: Any, segments: Array) -> Any:
@@ -179,7 +191,7 @@ def _located(layer: Layer, t: Tokens) -> tuple[Tokens, PyTree, PyTree]:
     t = zero_padding(t._replace(key_segments=t.segments))
     index = jnp.arange(t.q.shape[0], dtype=jnp.int32)
     side = Side(None, index, t.segments)
-    count = kernels.count_visible(layer.window, side, side, kernels.block(index.size, index.size))
+    count = kernels.count_visible(layer.window, side, side, kernels.block(index.size, index.size), kernels.Pairs())
     at = describe(layer.scheme, index, t.segments, t.positions, count, t.q.shape[1])
     info, _ = locate(layer.scheme, layer.params, t.x, at, first_carry(layer.scheme, layer.params, sizes(t)))
     return t, at.position, info
@@ -191,7 +203,7 @@ def _part(layer: Layer, implied: bool, ring: around.Ring, qkv, segments, positio
     index = jax.lax.axis_index(ring[0]) * q.shape[0] + jnp.arange(q.shape[0], dtype=jnp.int32)
     side = Side(position, index, segments)
     keys = encode_keys(scheme, params, k, v, info, q.shape[1])
-    form = Form(scheme, params, layer.window, scheme.scale(q.shape[2]), q.shape[1], implied)
+    form = Form(scheme, params, layer.window, layer.weighting, None, q.shape[1], implied)
     encoded = Encoded(*encode_queries(scheme, params, q, info), *keys, side, side)
     mixed = around.mix(form, encoded, kernels.block(q.shape[0], q.shape[0]), ring)
     return finish(scheme, params, mixed, info)

@@ -3,6 +3,7 @@
 import gc
 import os
 import platform
+import sys
 from pathlib import Path
 
 import jax
@@ -63,6 +64,31 @@ def compiled_once():
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.01)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+@pytest.fixture
+def fresh(tmp_path, monkeypatch):
+    """No module of this test's folder, and no name that it registered, is left behind. `fresh()` forgets them at once,
+    as another process would know none of them."""
+    from posenc.coordinates import COORDINATES
+    from posenc.core.scheme import SCHEMES
+    from posenc.lab.tasks.task import TASKS
+
+    registries = SCHEMES, COORDINATES, TASKS
+    known = {registry.kind: set(registry.names()) for registry in registries}
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two edits within a second have one time stamp
+
+    def forget():
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+                del sys.modules[name]
+        for registry in registries:
+            for name in set(registry._classes) - known[registry.kind]:
+                del registry._classes[name]
+
+    yield forget
+    forget()
 
 
 @pytest.fixture

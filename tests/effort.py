@@ -5,6 +5,7 @@ import os
 from importlib.metadata import version
 from typing import Any
 
+import jax
 from jax._src.interpreters import mlir
 
 from posenc.contract.case import LITTLE
@@ -40,13 +41,18 @@ def share_contexts(programs: int = 500) -> None:
     mlir.make_ir_context = shared
 
 
-def as_for_users(program: Any) -> Any:
-    """A jitted function that is compiled as it is outside of tests: there trials are promised to the bit."""
+def as_for_users(program: Any, static: int) -> Any:
+    """A jitted function that is compiled as it is outside of tests: there trials are promised to the bit.
+
+    Its first `static` arguments are static.
+    """
     compiled: dict[Any, Any] = {}
 
     def run(*args):
-        if "it" not in compiled:
-            compiled["it"] = program.lower(*args).compile(compiler_options=MUCH)
-        return compiled["it"](*args)
+        rest = args[static:]
+        key = args[:static], jax.tree.structure(rest), tuple(a.shape for a in jax.tree.leaves(rest))
+        if key not in compiled:
+            compiled[key] = program.lower(*args).compile(compiler_options=MUCH)
+        return compiled[key](*rest)
 
     return run

@@ -26,18 +26,18 @@ def tokens(seed=0):
     return jax.random.normal(jax.random.key(seed), (B, L, WIDTH))
 
 
-def made(text, kind, d):
+def made(text, kind, d, x=None, **about):
     """A layer as a function of its input, its three projections, and its scheme's parameters."""
     scheme = posenc.bind(posenc.parse(text), d)
     if kind == "nnx":
-        layer = posenc.nnx.Attention(scheme, d, rngs=nnx.Rngs(0))
+        layer = posenc.nnx.Attention(scheme, d, rngs=nnx.Rngs(0), **about)
         weights = [w.get_value() for w in (layer.query, layer.key_value, layer.out)]
-        return scheme, layer, weights, layer.position.get_value()
+        return scheme, layer, weights, nnx.as_pure(layer.position)
     if kind == "equinox":
-        layer = posenc.equinox.Attention(scheme, d, key=jax.random.key(0))
+        layer = posenc.equinox.Attention(scheme, d, key=jax.random.key(0), **about)
         return scheme, layer, list(layer.weights), layer.position
-    layer = posenc.linen.Attention(scheme, d)
-    variables = layer.init(jax.random.key(0), tokens())
+    layer = posenc.linen.Attention(scheme, d, **about)
+    variables = layer.init(jax.random.key(0), tokens() if x is None else x)
     weights = [variables["params"]["weights"][n] for n in ("query", "key_value", "out")]
     return scheme, layer.bind(variables), weights, variables["params"]["position"]
 

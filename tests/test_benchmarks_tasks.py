@@ -2,19 +2,13 @@
 
 import json
 import sys
-from functools import partial
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from benchmarks import side
 from benchmarks import tasks as benchmark
 from posenc.lab import tasks
-from posenc.lab.models.interface import inputs
-from posenc.lab.spec.run import Knobs
-from posenc.lab.train import training
 
 TINY = {"width": 8, "heads": 2, "depth": 1, "batch": 4}
 
@@ -39,21 +33,6 @@ def test_both_programs_of_a_task_are_timed(name):
     assert found.sampling.name == found.step.name == name and found.tokens == cell.task.tokens(cell.run.length)
     assert [len(row.seconds) for row in (found.sampling, found.step)] == [2, 2]
     assert found.share > 0
-
-
-@pytest.mark.parametrize("name", ["sum_mod", "s2s_copy"])
-def test_what_is_drawn_is_what_training_reads(name, monkeypatch):
-    cell, knobs, given = benchmark.cell(name, **TINY), Knobs(jnp.uint32(5)), []
-    monkeypatch.setattr(training, "cross_entropy", lambda model, batch, key: given.append(batch) or model.sum())
-
-    @jax.jit
-    def read(n):
-        training._loss_and_gradient(cell, cell.run.length, jnp.ones(1), knobs, n, training.size_at(cell, knobs, n)[0])
-        return inputs(given[0]), given[0].targets, given[0].weight
-
-    drawn = jax.jit(partial(benchmark.drawn, cell, knobs.seed))
-    for n in map(jnp.int32, range(3)):
-        jax.tree.map(np.testing.assert_array_equal, drawn(n), read(n))
 
 
 def test_the_dearest_task_stands_first_and_those_that_miss_the_bar_are_named():

@@ -141,7 +141,10 @@ SERVED = (
     "alibi convit cope dape dape_v2 deberta fox grape_a kerple log_cpb music_transformer nope path sandwich shaw"
     " stick_breaking t5 tapa transformer_xl"
 ).split()
-APART = [("kerple", {"kernel": "power", "weight": True}), *(("transformer_xl", own) for own in ({}, {"base": 100.0}))]
+APART = [
+    *(("kerple", {"kernel": kernel, "weight": True}) for kernel in ("power", "none")),
+    *(("transformer_xl", own) for own in ({}, {"base": 100.0})),
+]
 EVERY = [(name, own) for name in posenc.names() for own in ({}, *SCHEMES.find(name).samples)]
 
 

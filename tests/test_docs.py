@@ -30,6 +30,7 @@ from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.tasks.task import Layout
 from posenc.lab.train import generate
+from tests.huggingface import page as huggingface
 from tests.test_architecture import ORDER
 from tests.test_experiment_numbers import Recorded
 
@@ -118,6 +119,8 @@ TABLES = {
     "models": ("docs/models.md", models),
     "experiments": ("docs/experiments.md", experiments),
     "last": ("README.md", last),
+    "read": ("docs/huggingface.md", huggingface.read),
+    "refused": ("docs/huggingface.md", huggingface.refused),
 }
 
 

@@ -4,6 +4,7 @@ import equinox
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from flax import linen, nnx
 
@@ -67,6 +68,81 @@ def test_parameters_inside_the_hook_learn():
     assert jnp.any(jax.grad(out)(params)["heads"]["table"] != 0)
 
 
+def test_an_optimizer_of_nnx_trains_the_parameters_inside_the_hook():
+    fn = posenc.nnx.attention_fn(*ready("rope + kerple"), sinks=jnp.zeros(H))
+    layer = nnx.MultiHeadAttention(H, H * D, decode=False, attention_fn=fn, rngs=nnx.Rngs(0))
+    optimizer, before = nnx.Optimizer(layer, optax.adam(1e-2), wrt=nnx.Param), jax.tree.map(jnp.copy, nnx.state(fn))
+
+    @nnx.jit
+    def step(layer, optimizer):
+        value, gradient = nnx.value_and_grad(lambda layer: (layer(X) ** 2).mean())(layer)
+        optimizer.update(layer, gradient)
+        return value
+
+    values = [step(layer, optimizer) for _ in range(3)]
+    assert values[2] < values[1] < values[0]
+    moved = jax.tree.map(lambda a, b: bool((a != b).all()), nnx.state(layer.attention_fn), before)
+    assert len(jax.tree.leaves(moved)) == 3 and all(jax.tree.leaves(moved))
+
+
+class OfLinen(linen.Module):
+    """Flax's own attention under a scheme whose parameters the Linen model owns."""
+
+    @linen.compact
+    def __call__(self, x):
+        scheme = ready("t5")[0]
+        position = self.param("position", lambda key: posenc.init(scheme, key, DIMS))
+        fn = posenc.linen.attention_fn(scheme, position)
+        return linen.MultiHeadDotProductAttention(num_heads=H, attention_fn=fn)(x)
+
+
+def test_a_linen_model_trains_the_parameters_inside_the_hook():
+    model = OfLinen()
+    variables = jax.jit(model.init)(jax.random.key(0), X)
+    slope = jax.jit(jax.grad(lambda v: (model.apply(v, X) ** 2).sum()))(variables)["params"]["position"]
+    assert slope["heads"]["table"].shape == (H, 32) and jnp.any(slope["heads"]["table"] != 0)
+
+
+REAL = (jnp.arange(L) < 7)[None, :] | (jnp.arange(B) == 0)[:, None]
+PADDING = linen.make_attention_mask(REAL, REAL)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mask", ["causal", "full"])
+def test_a_mask_of_the_layer_is_the_library_s_own(kind, mask):
+    make, run = KINDS[kind]
+    own = linen.dot_product_attention if kind == "linen" else nnx.dot_product_attention
+    ours = run(make(posenc.parse("nope"), mask=mask), mask=PADDING)[0]
+    whole = linen.combine_masks(PADDING, linen.make_causal_mask(X[..., 0])) if mask == "causal" else PADDING
+    np.testing.assert_allclose(ours[REAL], run(own, mask=whole)[0][REAL], atol=2e-6)
+    assert (ours[~REAL] == 0).all(), "a query that sees nothing receives zeros"
+
+
+@pytest.mark.parametrize("text", ["rope + alibi", "rope + window(3)", "shaw"])
+def test_a_mask_of_the_layer_narrows_that_of_the_scheme_and_the_hook(text):
+    scheme, params = ready(text)
+    out, heads, project = in_nnx(posenc.nnx.attention_fn(scheme, params, mask=posenc.Window(4, 0)), mask=PADDING)
+    visible = (PADDING[:, 0] != 0) & (
+        jnp.tri(L, dtype=bool) & ~jnp.tri(L, k=-3 if "window" in text else -5, dtype=bool)
+    )[None]
+    plain = posenc.parse("rope") if "window" in text else scheme
+    np.testing.assert_allclose(out, project(posenc.attend(plain, params, *heads, mask=visible)), atol=2e-6)
+
+
+def test_dropout_of_the_layer_is_that_of_attend():
+    scheme, params = ready("rope + alibi")
+    q, k, v = jax.random.normal(jax.random.key(4), (3, B, L, H, D))
+    fn, key = posenc.linen.attention_fn(scheme, params, scale=0.5, cap=2.0), jax.random.key(5)
+    passed = {"dropout_rng": key, "dropout_rate": 0.5, "broadcast_dropout": False}
+    expected = posenc.attend(scheme, params, q, k, v, scale=0.5, cap=2.0, dropout=0.5, dropout_key=key)
+    np.testing.assert_array_equal(fn(q, k, v, **passed, deterministic=False), expected)
+    calm = fn(q, k, v, **passed, deterministic=True)
+    np.testing.assert_array_equal(calm, posenc.attend(scheme, params, q, k, v, scale=0.5, cap=2.0))
+    about = {"decode": False, "attention_fn": fn, "dropout_rate": 0.5, "broadcast_dropout": False}
+    layer = nnx.MultiHeadAttention(H, H * D, **about, rngs=nnx.Rngs(0))
+    assert not np.allclose(layer(X, deterministic=False), layer(X, deterministic=True))
+
+
 def test_what_the_hook_of_flax_cannot_pass_on_is_refused():
     make, rope = posenc.nnx.attention_fn, posenc.parse("rope")
     for text, why in (
@@ -78,15 +154,43 @@ def test_what_the_hook_of_flax_cannot_pass_on_is_refused():
             make(posenc.parse(text))
     with pytest.raises(ValueError, match="'t5' has parameters; make them with posenc.init"):
         in_nnx(make(ready("t5")[0]))
-    with pytest.raises(ValueError, match="A mask was passed to the layer"):
-        in_nnx(make(rope), mask=nnx.make_causal_mask(X[..., 0]))
     with pytest.raises(ValueError, match="is_causal contradicts mask='full'"):
         make(rope, mask="full")(*[X.reshape(B, L, H, D)] * 3, is_causal=True)
-    for name in ("bias", "precision", "module"):
+    for name in ("bias", "precision", "module", "qk_attn_weights_einsum"):
         with pytest.raises(ValueError, match=f"cannot heed {name}, which the layer passes on"):
             make(rope)(*[X.reshape(B, L, H, D)] * 3, **{name: 1})
-    with pytest.raises(ValueError, match="drops no weights, and dropout_rate is 0.5"):
+    with pytest.raises(ValueError, match="give the layer broadcast_dropout=False"):
         make(rope)(*[X.reshape(B, L, H, D)] * 3, dropout_rate=0.5, deterministic=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "mask", "why"),
+    [
+        ("rope", "causal", PADDING.repeat(H, 1), r"shape \(2, 4, 9, 9\), with one for each of 4 heads"),
+        (
+            "rope",
+            "causal",
+            PADDING[..., :1, :],
+            "a mask for 1 queries and 9 keys, .*decode with an Attention of posenc",
+        ),
+        ("xpos", "causal", PADDING, "'xpos' is causal only: .*leave it out there, and give attention_fn segments="),
+        ("rope", posenc.Prefix(2), PADDING, "narrows 'causal', 'full' or a Window without sinks; give one mask."),
+        ("rope + window(4, sinks=1)", "causal", PADDING, "or a Window without sinks; give one mask."),
+    ],
+)
+def test_masks_of_a_layer_that_attend_cannot_take_are_refused(text, given, mask, why):
+    q = X.reshape(B, L, H, D)
+    with pytest.raises(ValueError, match=why):
+        posenc.linen.attention_fn(ready(text)[0], mask=given)(q[:, : mask.shape[-2]], q, q, mask=mask)
+
+
+def test_flax_s_cache_is_refused_since_it_does_not_say_where_a_query_stands():
+    layer = nnx.MultiHeadAttention(
+        H, H * D, decode=True, attention_fn=posenc.nnx.attention_fn(posenc.parse("rope")), rngs=nnx.Rngs(0)
+    )
+    layer.init_cache(X.shape)
+    with pytest.raises(ValueError, match="cannot know where these queries stand among the keys; decode with an"):
+        layer(X[:, :1])
 
 
 @pytest.mark.parametrize("text", ["rope", "rope(frequencies='learned')", "log_n + rope(fraction=0.5)", "xpos"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from posenc.language.grammar import LONGEST, Call, Located, Period, Sum, read, write
+from posenc.language.grammar import LONGEST, Call, Located, Period, Sum, modules, read, write
 
 CALM = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 NAMES = some.text(string.ascii_lowercase + "_", min_size=1, max_size=6).filter(lambda s: not keyword.iskeyword(s))
@@ -21,9 +21,12 @@ ATOMS = (
     | some.text(max_size=8)
 )
 VALUES = some.recursive(ATOMS, lambda inner: some.lists(inner, max_size=3).map(tuple), max_leaves=5)
+CLASSES = some.builds(
+    lambda module, name: f"{'.'.join(module)}:{name}", some.lists(NAMES, min_size=1, max_size=2), NAMES
+)
 CALLS = some.builds(
     Call,
-    NAMES,
+    NAMES | CLASSES,
     some.lists(VALUES, max_size=2).map(tuple),
     some.dictionaries(NAMES, VALUES, max_size=2).map(lambda d: tuple(d.items())),
 )
@@ -57,6 +60,33 @@ def test_any_text_is_read_or_refused_in_one_sentence(text):
         assert refusal.__cause__ is None and "Traceback" not in str(refusal)
     else:
         assert same(read(write(tree)), tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "tree", "named"),
+    [
+        ("mine:Mine", Call("mine:Mine"), ["mine"]),
+        ("a.b:C(x=1) @ d:E(2)", Located(Call("a.b:C", (), (("x", 1),)), Call("d:E", (2,))), ["a.b", "d"]),
+        ("[m:N, m:N + _0]", Period((Call("m:N"), Sum((Call("m:N"), Call("_0"))))), ["m", "m"]),
+        ("rope(x='a:b', y=\"it's c:d\")", Call("rope", (), (("x", "a:b"), ("y", "it's c:d"))), []),
+        ("rope(x='''it's a:b''') + m:N", Sum((Call("rope", (), (("x", "it's a:b"),)), Call("m:N"))), ["m"]),
+        ("rope( # it's\nx='a:b')", Call("rope", (), (("x", "a:b"),)), []),
+        ("__ + ___0 + m:N", Sum((Call("__"), Call("___0"), Call("m:N"))), ["m"]),
+    ],
+)
+def test_a_class_in_a_module_is_a_name_outside_strings_and_comments(text, tree, named):
+    assert read(text) == tree == read(write(tree)) and list(modules(tree)) == named
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["m:", ":N", "m :N", "m: N", "m:N.x", "m:N:x", "m:1", "1:N", "m:if", "lambda:x", "x[m:N]", "{m:N}", "(m:=N)",
+     "rope(x=m:N)", "rope(m:N)", "m:N - rope", "-m:N", "m:N @ [rope]", "m::N", "m/n:N", "m.py/:N"],
+)  # fmt: skip
+def test_a_colon_elsewhere_is_refused_in_one_sentence(text):
+    with pytest.raises(ValueError, match=r"(?s)cannot be read.*write for example 'rope") as refusal:
+        read(text)
+    assert "_0" not in str(refusal.value), "the sentence has the text as it was typed"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """One text, one scheme, both ways, for whatever can be composed."""
 
 import dataclasses
+import importlib
+import sys
 
 import jax
 import numpy as np
@@ -142,12 +144,12 @@ def test_a_default_that_is_written_is_a_default():
         ("rope + window(0)", "at least 1, not 0"),
         ("rope + window(2.0)", "a whole number of keys of at least 1, not 2.0"),
         ("rope + window(True)", "not True"),
-        ("rope + window()", "one number"),
-        ("rope + window(2, 3)", "one number"),
+        ("rope + window()", "a number of keys"),
+        ("rope + window(2, 3)", "a number of keys"),
         ("rope + window(2) + window(3)", "one window"),
         ("window(5) + window(6)", "narrows the mask of a scheme"),
-        ("rope + window(foo=5)", "one number, its keys"),
-        ("rope + window(5, keys=5)", "one number"),
+        ("rope + window(foo=5)", "a number of keys"),
+        ("rope + window(5, keys=5)", "a number of keys"),
         ("[rope, nope] + window(5)", "stands inside a list, beside what it narrows"),
         ("learned + window(5) + [rope]", "stands inside a list, beside what it narrows"),
         ("(rope + window(2)) @ offset(3)", "stands after them"),
@@ -290,3 +292,22 @@ def test_a_composition_needs_the_kernel_and_the_cache_of_its_most_demanding_part
         assert found["kernel class"].startswith(kernel) and found["cache"].startswith(cache)
         assert found["kernel class"] in {part["kernel class"] for part in found["parts"]}
         assert found["cache"] in {part["cache"] for part in found["parts"]}
+
+
+def test_a_text_names_a_class_of_a_module_that_the_caller_imported_and_imports_none(tmp_path, monkeypatch, fresh):
+    (tmp_path / "mine.py").write_text(
+        "from posenc import Scheme\n\nclass Mine(Scheme, name='mine'):\n    rate: float = 1.0\n\n"
+        "class Bare(Scheme, name=None): ..."
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for text in ("mine:Mine", "rope + mine:Mine(rate=2.0)", "rope @ mine:Where"):
+        with pytest.raises(ValueError, match="'mine:.*' is a class of the module 'mine', which is not imported"):
+            posenc.parse(text)
+    assert "mine" not in sys.modules
+    importlib.import_module("mine")
+    scheme = posenc.parse("rope + mine:Mine(rate=2)")
+    assert posenc.spec(scheme) == "rope + mine(rate=2.0)" and posenc.parse(posenc.spec(scheme)) == scheme
+    with pytest.raises(ValueError, match="'mine:Bare' is not the class of a scheme; write mine:Mine"):
+        posenc.parse("mine:Bare")
+    with pytest.raises(ValueError, match="'posenc:nnx' is not the class of a scheme|The module 'posenc' has no 'nnx'"):
+        posenc.parse("posenc:nnx")

@@ -10,37 +10,50 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from posenc.attention.attend import attend
 from posenc.attention.encode import encode_keys, encode_queries, first_carry, locate
 from posenc.attention.tokens import Tokens
 from posenc.attention.validation import check_arrays, check_distances, check_positions, per_token
-from posenc.core.compose import axes, imply, normal_form, parts, pick, spread
-from posenc.core.masks import Mask, window
-from posenc.core.parameters import bound, init
+from posenc.core.compose import axes, imply, normal_form, parts, pick, spread, without_window
+from posenc.core.masks import Mask, Window, sees, window
+from posenc.core.parameters import bound, complete, init
 from posenc.core.scheme import At, Dims, Scheme
-from posenc.core.shapes import KnownSizes, check_params, label, plain
+from posenc.core.shapes import KnownSizes, check_params, label
 
 Heads = Float[Array, "L H d"]
 
 
 def attention_fn(
-    scheme: Any, params: Any = None, *, mask: Mask = "causal", positions: Any = None, segments: Any = None
+    scheme: Any,
+    params: Any = None,
+    *,
+    mask: Mask = "causal",
+    positions: Any = None,
+    segments: Any = None,
+    scale: float | None = None,
+    cap: float | None = None,
+    sinks: Any = None,
 ) -> Callable[..., Array]:
-    """The `attention_fn` of Flax's own multi-head attention, NNX's or Linen's: `posenc.attend` under this scheme.
+    """The `attention_fn` of Flax's own multi-head attention: `posenc.attend` under this scheme.
 
-    `params` are what `posenc.init` gives, and may be left out where a scheme learns nothing. Positions, segments and
-    the mask are `attend`'s and stand for every call. Raises `ValueError` for a scheme that acts on the input or reads
-    the features of tokens, which this place does not see; and in a call, for a mask, bias or precision of the
-    library's, for weights that shall be dropped or sown, and for `is_causal` under another mask.
+    `params` are what `posenc.init` gives, and may be left out where a scheme learns nothing. All other arguments are
+    `attend`'s and stand for every call. A mask that the layer is called with, `[..., 1, Q, K]`, narrows `mask` to the
+    keys at which it is not 0; a query that sees nothing receives zeros. The layer's dropout is `attend`'s.
+
+    Raises `ValueError` for a scheme that acts on the input or reads the features of tokens, which this place does not
+    see; and in a call, for what `attend` cannot do as Flax means it: a bias, a precision, weights that shall be sown or
+    made by other functions, dropout that all sequences share, `is_causal` under another mask, and a mask for each head,
+    of a cache, or under a scheme that is causal only.
     """
     hooks = _hooks(scheme)
     if hooks.overrides("embed") or hooks.contextual:
         raise ValueError(
             f"{label(hooks)} needs the input of attention, which attention_fn does not see; use an Attention of posenc."
         )
-    fixed = {"mask": mask, "positions": positions, "segments": segments}
+    fixed = {"positions": positions, "segments": segments, "scale": scale, "cap": cap, "sinks": sinks}
+    given = mask
 
     def attention(
         query: Array,
@@ -57,20 +70,61 @@ def attention_fn(
         precision: Any = None,
         module: Any = None,
         is_causal: bool = False,
+        qk_attn_weights_einsum: Any = None,
+        attn_weights_value_einsum: Any = None,
     ) -> Array:
-        if mask is not None:
-            raise ValueError("A mask was passed to the layer; leave it out and give attention_fn mask= and segments=.")
-        for name, passed in (("bias", bias), ("precision", precision), ("module", module)):
+        products = {
+            "qk_attn_weights_einsum": qk_attn_weights_einsum,
+            "attn_weights_value_einsum": attn_weights_value_einsum,
+        }
+        for name, passed in {"bias": bias, "precision": precision, "module": module, **products}.items():
             if passed is not None:
                 raise ValueError(f"attention_fn cannot heed {name}, which the layer passes on; leave it out there.")
+        if is_causal and not (isinstance(given, str) and given == "causal"):
+            shown = repr(given) if isinstance(given, str) else f"a {type(given).__name__}"
+            raise ValueError(f"is_causal contradicts mask={shown}; give one of them.")
+        about = fixed | {"mask": given}
         if dropout_rate and not deterministic:
-            raise ValueError(f"attention_fn drops no weights, and dropout_rate is {dropout_rate}; make it 0.")
-        if is_causal and fixed["mask"] != "causal":
-            raise ValueError(f"is_causal contradicts mask={fixed['mask']!r}; give one of them.")
+            if broadcast_dropout:
+                raise ValueError(
+                    "Flax drops the same weights in all sequences and heads unless broadcast_dropout=False, and posenc"
+                    " drops others in each; give the layer broadcast_dropout=False."
+                )
+            about |= {"dropout": dropout_rate, "dropout_key": dropout_rng}
         made = _made(hooks, params, *query.shape[-2:])
-        return attend(scheme, made, query, key, value, **fixed)
+        if mask is None:
+            return attend(scheme, made, query, key, value, **about)
+        about["mask"] = _layer_mask(scheme, given, mask, query, key)
+        return attend(without_window(scheme), made, query, key, value, **about)
 
     return attention
+
+
+def _layer_mask(scheme: Any, given: Any, mask: Any, query: Array, key: Array) -> Bool[Array, "*batch Q K"]:
+    """The mask that a layer is called with, narrowed by the one given to `attention_fn` and by the scheme's window."""
+    (*lead, queries, heads, _), keys, hooks = query.shape, key.shape[-3], normal_form(scheme).scheme
+    if queries != keys:
+        raise ValueError(
+            f"The layer passed a mask for {queries} queries and {keys} keys, and attention_fn cannot know where these"
+            " queries stand among the keys; decode with an Attention of posenc and its cache, or leave the mask out."
+        )
+    if why := hooks.limits.get("bidirectional"):
+        raise ValueError(
+            f"{label(hooks)} is causal only: {why}; a mask of the layer could show what comes later, so leave it out"
+            " there, and give attention_fn segments= for padding and documents."
+        )
+    if not isinstance(given, str | Window) or isinstance(given, Window) and given.sinks or normal_form(scheme).sinks:
+        raise ValueError("A mask of the layer narrows 'causal', 'full' or a Window without sinks; give one mask.")
+    if mask.ndim > 2:
+        if mask.shape[-3] != 1:
+            raise ValueError(
+                f"The layer passed a mask of the shape {mask.shape}, with one for each of {heads} heads; posenc.attend"
+                " has one for all heads: [..., 1, Q, K]."
+            )
+        mask = mask[..., 0, :, :]
+    index, whole = jnp.arange(queries), (*lead, queries, keys)
+    narrowed = sees(normal_form(scheme).narrow(window(given)), index, index, None, None)
+    return jnp.broadcast_to(mask != 0, whole) & jnp.broadcast_to(narrowed, whole)
 
 
 def process_heads(
@@ -125,7 +179,7 @@ def _hooks(scheme: Any) -> Scheme:
 def _made(hooks: Scheme, params: Any, heads: int, head: int) -> Any:
     """The parameters that were passed, or those of a scheme that learns nothing."""
     if params is not None:
-        return plain(params)
+        return complete(hooks, params)
     dims = Dims(heads * head, heads, head, trained=1)
     made = jax.eval_shape(lambda: init(hooks, jax.random.key(0), dims))
     if jax.tree.leaves(made):

@@ -11,18 +11,21 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from einops import rearrange
 from jaxtyping import Array, Float
 
 from posenc.attention.attend import attend
 from posenc.attention.cache import Cache
+from posenc.attention.meshes import compiled_axes
+from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens
 from posenc.attention.validation import array, validate
+from posenc.core.access import acts_on_input
 from posenc.core.compose import normal_form
-from posenc.core.masks import Mask
-from posenc.core.parameters import join
+from posenc.core.masks import Mask, window
+from posenc.core.parameters import complete, join
 from posenc.core.scheme import Dims, check_dims
-from posenc.core.shapes import plain
 
 
 class Weights(NamedTuple):
@@ -46,17 +49,35 @@ def draw(scheme: Any, dims: Dims, normal: Callable[[tuple[int, int]], Array]) ->
     return Weights(query, key_value, normal((inner, dims.width)) * inner**-0.5)
 
 
-def check_layer(scheme: Any, dims: Any, embedded: bool) -> None:
-    """Refuse sizes that are not `Dims`, and a scheme that acts on the input unless the caller applied it.
+def check_layer(scheme: Any, dims: Any, embedded: bool, scale: Any, cap: Any, sinks: Any) -> None:
+    """Refuse sizes that are not `Dims`, numbers that have no meaning, and a scheme that acts on the input unless the
+    caller applied it.
 
     Otherwise that scheme would do nothing, and the layer would be NoPE without a word.
     """
     check_dims(dims)
-    if normal_form(scheme).scheme.overrides("embed") and not embedded:
+    scheme = normal_form(scheme)
+    if acts_on_input(scheme) and not embedded:
         raise ValueError(
             "This scheme acts on the input, which attention does not see; call posenc.embed on the input of the "
             "first layer and say so with embedded=True."
         )
+    if not isinstance(sinks, bool):
+        raise TypeError(f"sinks is of type {type(sinks).__name__}; it is True or False, since the layer learns them.")
+    start = np.zeros(dims.heads, np.float32) if sinks else None
+    query = jax.ShapeDtypeStruct((1, dims.heads, dims.head), jnp.float32)
+    Options(scale=scale, cap=cap, sinks=start).weighting(scheme.scheme, query)
+
+
+def first_sinks(dims: Dims) -> Float[Array, " H"]:
+    """The sinks of a layer before training: a key of score 0 beside the others."""
+    return jnp.zeros(dims.heads)
+
+
+def whole_params(scheme: Any, tied: Any, own: Any) -> Any:
+    """One layer's parameters: all of them, or what it owns beside those that are `tied`. Groups may be missing."""
+    scheme = normal_form(scheme).scheme
+    return complete(scheme, own) if tied is None else join(complete(scheme, tied), complete(scheme, own))
 
 
 def multihead(
@@ -72,40 +93,47 @@ def multihead(
     cache: Cache | None = None,
     mask: Mask | None = None,
     kernel: str = "auto",
+    **weighting: Any,
 ) -> Any:
     """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
 
     `position` is what `posenc.init` gives for one layer, or, beside `tied`, what the layer owns of it. The mask is that
-    of `dims.causal` unless given; other arguments are `posenc.attend`'s. Arguments are validated here, before they are
-    traced: inside `jit` their values are unknown. Raises as `posenc.attend` does.
+    of `dims.causal` unless given; other arguments, `weighting` among them (scale, cap, sinks, dropout, dropout_key),
+    are `posenc.attend`'s. Arguments are validated here, before they are traced: inside `jit` their values are unknown.
+    Raises as `posenc.attend` does.
     """
     x = array("x", x)
     if x.ndim < 2 or x.shape[-1] != dims.width or not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"x is {x.dtype} of the shape {x.shape}; it is floating numbers, [..., length, {dims.width}].")
-    mask = ("causal" if dims.causal else "full") if mask is None else mask
-    params = plain(position if tied is None else join(plain(tied), plain(position)))
+    options = Options(("causal" if dims.causal else "full") if mask is None else mask, **weighting)
+    params = whole_params(scheme, tied, position)
     made = lambda heads: jax.ShapeDtypeStruct((*x.shape[:-1], heads, dims.head), x.dtype)  # noqa: E731
     key = made(dims.key_heads or dims.heads)
     tokens = Tokens(made(dims.heads), key, key, x, positions=positions, segments=segments)  # type: ignore[arg-type]
-    _, checked, _ = validate(scheme, params, tokens, None, mask, kernel, cache)
+    layer, checked, _ = validate(scheme, params, tokens, None, options, kernel, cache)
+    known = layer.weighting._asdict() | {"scheme": scheme, "dims": dims, "kernel": kernel}
+    learned = weights, params, options.sinks
     about = {
         "positions": checked.positions,
         "segments": checked.segments,
         "cache": cache,
-        "mask": mask,
-        "kernel": kernel,
+        "mask": window(options.mask) if isinstance(options.mask, str) else options.mask,
+        "dropout_key": options.dropout_key,
     }
-    return _multihead(weights, params, x, scheme=scheme, dims=dims, **about)
+    run = lambda learned, x, about: _multihead(*learned, x, **known, **about)  # noqa: E731
+    return compiled_axes(run, (learned, x, about), x if cache is None else (x, cache))
 
 
-@functools.partial(jax.jit, static_argnames=("scheme", "dims", "mask", "kernel"))
-def _multihead(weights: Weights, params: Any, x: Array, *, scheme: Any, dims: Dims, cache: Cache | None, **about: Any):
+@functools.partial(jax.jit, static_argnames=("scheme", "dims", "kernel", "scale", "cap", "dropout"))
+def _multihead(
+    weights: Weights, params: Any, sinks: Any, x: Array, *, scheme: Any, dims: Dims, cache: Cache | None, **about: Any
+) -> Any:
     weights = Weights(*(w.astype(x.dtype) for w in weights))
     q = rearrange(x @ weights.query, "... l (h d) -> ... l h d", h=dims.heads)
     k, v = rearrange(x @ weights.key_value, "... l (n g d) -> n ... l g d", n=2, d=dims.head)
     if cache is None:
-        return _merged(attend(scheme, params, q, k, v, x=x, **about)) @ weights.out
-    mixed, cache = attend(scheme, params, q, k, v, x=x, cache=cache, **about)
+        return _merged(attend(scheme, params, q, k, v, x=x, sinks=sinks, **about)) @ weights.out
+    mixed, cache = attend(scheme, params, q, k, v, x=x, sinks=sinks, cache=cache, **about)
     return _merged(mixed) @ weights.out, cache
 
 

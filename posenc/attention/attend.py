@@ -15,12 +15,14 @@ from jaxtyping import Array, Float
 from posenc.attention import kernels
 from posenc.attention.cache import AXES, Cache, extend
 from posenc.attention.encode import Layer, encode, finish
+from posenc.attention.meshes import compiled_axes
+from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, ranks
 from posenc.attention.validation import array, check_distances, check_positions, per_token, validate
 from posenc.core.compose import axes, normal_form, pick
 from posenc.core.masks import Mask
-from posenc.core.parameters import bound
-from posenc.core.shapes import KnownSizes, check_params, plain
+from posenc.core.parameters import bound, complete
+from posenc.core.shapes import KnownSizes, check_params
 
 
 def attend(
@@ -40,12 +42,18 @@ def attend(
     key_segments: Any = None,
     kernel: str = "auto",
     cache: Cache | None = None,
+    scale: float | None = None,
+    cap: float | None = None,
+    sinks: Float[Array, " H"] | None = None,
+    dropout: float = 0.0,
+    dropout_key: Any = None,
 ) -> Any:
     """Attention under a scheme: softmax(score(q kᵀ · scale)) v, every hook in its place (Vaswani et al., 2017, §3.2).
 
     `q` is `[..., Q, H, d]`, `k` and `v` are `[..., K, G, d]`, of one floating type; `G` divides `H`. Returns
     `[..., Q, H, d]`; with a `cache`, that and the cache with the new tokens in it. A query that sees nothing receives
-    zeros. `params` are what `posenc.init` gives for one layer.
+    zeros. `params` are what `posenc.init` gives for one layer; groups without arrays may be missing, so `None` serves a
+    scheme that learns nothing.
 
     `x` and `key_x` are the features `[..., L, width]` of queries and keys, for schemes that read them. `positions` is
     `[L]` or `[..., L]`, a tuple of such for a sum, or None: the index counted from where the token's document began;
@@ -54,34 +62,41 @@ def attend(
     Padding ends no document and takes a place in it; pass positions where it should take none. The keys' own default
     to the queries' where lengths agree.
 
-    `mask` is "causal", "full" or a `posenc.Window` and compares indices. `query_start` is the index of the first query
-    among the keys, 0 unless given: where fewer queries than keys are the last of them, the causal mask needs it. A
-    scheme that is undefined between two sequences (its limit "cross") takes different lengths only with it. A `cache`
-    is what `posenc.Cache.empty` gives, and q, k, v and `x` are then the new tokens.
+    `mask` is "causal", "full", a `posenc.Window` or a `posenc.Prefix`, which compare indices, or an array of booleans
+    `[..., Q, K]`, which tiles do not take. `query_start` is the index of the first query among the keys, 0 unless
+    given: where fewer queries than keys are the last of them, the causal mask needs it. A scheme that is undefined
+    between two sequences (its limit "cross") takes different lengths only with it. A `cache` is what
+    `posenc.Cache.empty` gives, and q, k, v and `x` are then the new tokens.
 
     `kernel` says how: "dense" makes all scores of a sequence at once, for any scheme; "tiled" makes them tile by tile,
     in memory that grows with the length and not its square, and refuses schemes that read whole rows or all heads;
     "rows" makes a block of queries at a time, for any scheme. "auto" is dense while scores are few. Through tiles
     there is one gradient and no second one, nor a forward one: ask for "dense" or "rows" there.
 
+    `scale` is the factor of q·k in place of the scheme's, 1/√d for most. `cap` bounds what the scheme's `score` gives,
+    s → cap · tanh(s / cap) (Gemma 2). `sinks` is a score for each head of one more key, without a value (GPT-OSS).
+    `dropout` is the share of weights that are dropped by `dropout_key`, the same ones under every kernel.
+
     Raises `ValueError` or `TypeError` where arguments do not fit. Inside `jit`, where values are unknown, positions
-    that a scheme cannot serve and a cache that is full give NaN.
+    that a scheme cannot serve, a cache that is full and a prefix that is not whole in its cache give NaN.
     """
+    options = Options(mask, scale, cap, sinks, dropout, dropout_key)
     q, k, v = (array(name, a) for name, a in zip("qkv", (q, k, v), strict=True))
     t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
-    layer, t, start = validate(scheme, params, t, query_start, mask, kernel, cache)
+    layer, t, start = validate(scheme, params, t, query_start, options, kernel, cache)
     layer = layer._replace(params=jax.tree.map(jnp.asarray, layer.params))
     lead = q.shape[:-3]
     if 0 in (*lead, q.shape[-3], k.shape[-3]):
         nothing = jnp.zeros((*q.shape[:-1], v.shape[-1]), v.dtype)
         return nothing if cache is None else (nothing, cache)
     t = jax.tree.map(jnp.asarray, t)
-    flat, mapped = fold_tokens(t, lead, axes(layer.scheme))
+    with_arrays = lambda params, sinks: layer._replace(params=params, sinks=sinks)  # noqa: E731
+    learned = layer.params, layer.sinks
     if cache is None:
-        one = lambda t: _full(layer, jnp.asarray(start, jnp.int32), t)  # noqa: E731
-        out = jax.vmap(one, (mapped,))(flat) if lead else one(t)
-        return out.reshape(*lead, *out.shape[-3:])
-    return jax.vmap(lambda t, cache: _step(layer, t, cache), (mapped, AXES), (0, AXES))(flat, cache)
+        whole = lambda learned, t, start: _full(with_arrays(*learned), t, start, lead)  # noqa: E731
+        return compiled_axes(whole, (learned, t, jnp.asarray(start, jnp.int32)), q)
+    step = lambda learned, t, cache: _step(with_arrays(*learned), t, cache, lead)  # noqa: E731
+    return compiled_axes(step, (learned, t, cache), (q, cache))
 
 
 def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positions: Any = None, segments: Any = None):
@@ -95,7 +110,8 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     form = normal_form(scheme)
     if positions is None and form.coordinates:
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
-    scheme, x, params = bound(form.scheme), array("x", x), plain(params)
+    scheme, x = bound(form.scheme), array("x", x)
+    params = complete(scheme, params)
     if x.ndim < 2 or not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"x is {x.dtype} of the shape {x.shape}; it is floating numbers, [..., length, width].")
     check_params(scheme, params, KnownSizes(width=x.shape[-1]), shared=True)
@@ -105,31 +121,52 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     check_distances(scheme, positions, True)
     positions = per_token("positions", positions, lead, length, axes(scheme), False)
     segments = per_token("segments", segments, lead, length, 1, True)
-    index = jnp.arange(length, dtype=jnp.int32)
     check_positions(scheme, p, Tokens(x[..., None], x, x, positions=positions, segments=segments), 0, False)
     positions, segments = jax.tree.map(jnp.asarray, (positions, segments))
 
-    def one(x, positions, segments):
-        at = describe(scheme, index, segments, positions, index + 1, 1)
-        return scheme.embed(p, x, at)
+    def every(p, x, positions, segments):
+        index = jnp.arange(length, dtype=jnp.int32)
+
+        def one(x, positions, segments):
+            at = describe(scheme, index, segments, positions, index + 1, 1)
+            return scheme.embed(p, x, at)
+
+        if not lead:
+            return one(x, positions, segments)
+        pairs = [fold(a, lead, tail) for a, tail in ((x, 2), (positions, ranks(axes(scheme))), (segments, 1))]
+        out = jax.vmap(one, [axis for _, axis in pairs])(*(a for a, _ in pairs))
+        return out.reshape(*lead, *out.shape[-2:])
+
+    return compiled_axes(every, (p, x, positions, segments), x)
+
+
+def _full(layer: Layer, t: Tokens, start: Array, lead: tuple[int, ...]) -> Float[Array, "*lead Q H d"]:
+    """Every sequence, all its tokens at once."""
+
+    def one(t: Tokens) -> Float[Array, "Q H d"]:
+        form, encoded, info = encode(layer, t, start)
+        return finish(layer.scheme, layer.params, kernels.mix(layer.kernel, form, encoded), info)
 
     if not lead:
-        return one(x, positions, segments)
-    pairs = [fold(a, lead, tail) for a, tail in ((x, 2), (positions, ranks(axes(scheme))), (segments, 1))]
-    out = jax.vmap(one, [axis for _, axis in pairs])(*(a for a, _ in pairs))
-    return out.reshape(*lead, *out.shape[-2:])
+        return one(t)
+    flat, mapped = fold_tokens(t, lead, axes(layer.scheme))
+    out = jax.vmap(one, (mapped,))(flat)
+    return out.reshape(*lead, *out.shape[-3:])
 
 
-def _full(layer: Layer, start: Array, t: Tokens) -> Float[Array, "Q H d"]:
-    """One sequence, all at once."""
-    form, encoded, info = encode(layer, t, start)
-    return finish(layer.scheme, layer.params, kernels.mix(layer.kernel, form, encoded), info)
+def _step(layer: Layer, t: Tokens, cache: Cache, lead: tuple[int, ...]) -> tuple[Float[Array, "B Q H d"], Cache]:
+    """Every sequence's new tokens, after those in its cache."""
 
+    def one(t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"], Cache]:
+        form, encoded, info, longer = extend(layer, t, cache)
+        out = finish(layer.scheme, layer.params, kernels.mix(layer.kernel, form, encoded), info)
+        if cache.index is None:
+            out = jnp.where(longer.length > cache.segment.shape[0], jnp.nan, out)
+        if (prefix := encoded.pairs.prefix) is not None:
+            query = encoded.query
+            unseen = (query.segment == longer.document) & (longer.length - query.began < prefix)
+            out = jnp.where(unseen[:, None, None], jnp.nan, out)
+        return out, longer
 
-def _step(layer: Layer, t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"], Cache]:
-    """One sequence's new tokens, after those in its cache."""
-    form, encoded, info, longer = extend(layer, t, cache)
-    out = finish(layer.scheme, layer.params, kernels.mix(layer.kernel, form, encoded), info)
-    if cache.index is None:
-        out = jnp.where(longer.length > cache.segment.shape[0], jnp.nan, out)
-    return out, longer
+    flat, mapped = fold_tokens(t, lead, axes(layer.scheme))
+    return jax.vmap(one, (mapped, AXES), (0, AXES))(flat, cache)

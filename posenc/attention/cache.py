@@ -16,12 +16,12 @@ from jaxtyping import Array, Float, Int, Num, PyTree
 from posenc.attention import kernels
 from posenc.attention.encode import Keys, Layer, encode_keys, encode_queries, first_carry, locate, lookup
 from posenc.attention.kernels import Encoded, Form, Side
-from posenc.attention.tokens import Tokens, describe, zero_padding
+from posenc.attention.tokens import Tokens, began, describe, zero_padding
 from posenc.core.compose import imply, normal_form, pick
 from posenc.core.masks import Window, documents, since_start, whole
-from posenc.core.parameters import bound
+from posenc.core.parameters import bound, complete
 from posenc.core.scheme import At, Dims, Scheme, check_dims
-from posenc.core.shapes import KnownSizes, check_params, label, plain
+from posenc.core.shapes import KnownSizes, check_params, label
 
 
 class Cache(NamedTuple):
@@ -71,8 +71,9 @@ class Cache(NamedTuple):
         (the limit "cache"), and for a ring where a scheme reads whole rows or encodes the whole text again; `TypeError`
         for a type that is not floating, and for a `ring` that is neither True nor False.
         """
-        form, params = normal_form(scheme), plain(params)
+        form = normal_form(scheme)
         scheme = bound(form.scheme)
+        params = complete(scheme, params)
         check_dims(dims)
         check_params(scheme, params, KnownSizes(dims.width, dims.heads, dims.head, dims.key_heads))
         dtype, positions = _kind("dtype", dtype, jnp.floating), _kind("positions", positions, jnp.number)
@@ -89,7 +90,7 @@ class Cache(NamedTuple):
             window = Window(0, 0) if form.window is None else form.narrow(Window(None, 0))
             check_ring(scheme, window, whole(capacity), 1)
         parts = pick(params, "layer"), pick(params, "heads")
-        keys, position, _ = jax.eval_shape(lambda: blank(scheme, parts, dims, capacity, dtype, positions))
+        keys, position, _ = stored_shapes(scheme, parts, dims, capacity, dtype, positions)
         zeros = lambda a: jnp.zeros((batch, *a.shape), a.dtype)  # noqa: E731
         first = jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *jnp.shape(a))), first_carry(scheme, parts, dims))
         return cls(
@@ -120,8 +121,14 @@ def _kind(name: str, dtype: Any, kind: Any) -> Any:
     return found
 
 
-def blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, positions: Any):
-    """What one sequence of `capacity` tokens would store; only its shapes and types are used."""
+def stored_shapes(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, positions: Any) -> Any:
+    """The shapes and types of what one sequence of `capacity` tokens stores, wherever its parameters lie."""
+    shapes = jax.tree.map(lambda a: jax.ShapeDtypeStruct(np.shape(a), a.dtype), parts)
+    return jax.eval_shape(lambda parts: _blank(scheme, parts, dims, capacity, dtype, positions), shapes)
+
+
+def _blank(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, positions: Any) -> Any:
+    """What one sequence of `capacity` tokens would store."""
     none = jnp.zeros(capacity, jnp.int32)
     position = imply(scheme, jnp.zeros(capacity, positions))
     at = At(position, none, none, none, jnp.int32(0), dims.heads)
@@ -149,6 +156,10 @@ def check_ring(scheme: Scheme, window: Window, capacity: int, new: int) -> None:
         raise ValueError(
             f"{label(scheme)} encodes the whole text again in each call, since {why}, and a ring"
             " overwrites its beginning; leave ring out."
+        )
+    if window.sinks:
+        raise ValueError(
+            f"A ring overwrites the first tokens, of which this window keeps {window.sinks} in view; leave ring out."
         )
     if window.left is None:
         raise ValueError(
@@ -186,7 +197,7 @@ def last(cache: Cache, index: Int[Array, " new"], segment: Int[Array, " new"]) -
 
 def extend(layer: Layer, t: Tokens, cache: Cache) -> tuple[Form, Encoded, PyTree, Cache]:
     """One sequence's new tokens and all keys so far, ready for a kernel; the info of its queries, and the new cache."""
-    scheme, params, (new, heads, d), length = layer.scheme, layer.params, t.q.shape, cache.length
+    scheme, params, (new, heads, _), length = layer.scheme, layer.params, t.q.shape, cache.length
     segments = jnp.ones(new, jnp.int32) if t.segments is None else t.segments
     t = zero_padding(t._replace(segments=segments, key_segments=segments))
     capacity = cache.segment.shape[0]
@@ -195,17 +206,19 @@ def extend(layer: Layer, t: Tokens, cache: Cache) -> tuple[Form, Encoded, PyTree
     ki = jnp.arange(capacity, dtype=jnp.int32) if index is None else index
     segment = write(cache.segment, t.segments, slots, 0)
     rows = kernels.block(new, capacity)
-    count = kernels.count_visible(layer.window, Side(None, qi, t.segments), Side(None, ki, segment), rows)
+    first_index = began(layer.counts(t.pairs), qi, t.segments, cache.document, cache.began)
+    sides = Side(None, qi, t.segments, first_index), Side(None, ki, segment)
+    count = kernels.count_visible(layer.window, *sides, rows, t.pairs)
     at = describe(scheme, qi, t.segments, t.positions, count, heads, cache.document, cache.began)
     position = write(cache.position, at.position, slots, 0)
     info, carry = locate(scheme, params, t.x, at, cache.carry)
     stored = keep(scheme, params, t.k, t.v, info, heads)
     keys = stored = Keys(*write((cache.k, cache.v, cache.key_info), tuple(stored), slots, 1))
-    query, key = Side(at.position, qi, t.segments), Side(position, ki, segment)
+    query, key = sides[0]._replace(position=at.position), sides[1]._replace(position=position)
     if "reencoded" in scheme.limits:
         info, keys = _reencoded(layer, heads, info, stored, query, key, carry)
-    form = Form(scheme, params, layer.window, scheme.scale(d), heads, implied=False)
-    encoded = Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key)
+    form = Form(scheme, params, layer.window, layer.weighting, layer.sinks, heads, implied=False)
+    encoded = Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs)
     return (
         form,
         encoded,

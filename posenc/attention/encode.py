@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from posenc.attention import kernels
-from posenc.attention.kernels import Encoded, Form, Side
-from posenc.attention.tokens import Tokens, describe, sizes, zero_padding
+from posenc.attention.kernels import Encoded, Form, Pairs, Side, Weighting
+from posenc.attention.tokens import Tokens, began, describe, sizes, zero_padding
 from posenc.core.compose import Chain, merge
 from posenc.core.masks import Window
 from posenc.core.scheme import At, Scheme
@@ -30,9 +30,16 @@ class Layer(NamedTuple):
     scheme: Scheme
     params: tuple[Any, Any]
     window: Window
+    weighting: Weighting
+    sinks: Float[Array, " H"] | None
+    """A score for each head of a key that has no value."""
     self_attention: bool
     """Whether queries and keys are the same tokens."""
     kernel: str
+
+    def counts(self, pairs: Pairs) -> bool:
+        """Whether the mask counts from where a document began."""
+        return self.window.sinks > 0 or pairs.prefix is not None
 
 
 class Keys(NamedTuple):
@@ -45,11 +52,13 @@ class Keys(NamedTuple):
 
 def encode(layer: Layer, t: Tokens, start: Array) -> tuple[Form, Encoded, PyTree]:
     """One whole sequence, ready for a kernel, and what `locate` says of its queries, for `finish`."""
-    scheme, params, (queries, heads, d) = layer.scheme, layer.params, t.q.shape
+    scheme, params, (queries, heads, _) = layer.scheme, layer.params, t.q.shape
     t = zero_padding(t._replace(key_segments=t.segments) if layer.self_attention else t)
     qi, ki = start + jnp.arange(queries, dtype=jnp.int32), jnp.arange(t.k.shape[0], dtype=jnp.int32)
     rows, first = kernels.block(queries, ki.size), first_carry(scheme, params, sizes(t))
-    count = kernels.count_visible(layer.window, Side(None, qi, t.segments), Side(None, ki, t.key_segments), rows)
+    first_index = began(layer.counts(t.pairs), qi, t.segments)
+    sides = Side(None, qi, t.segments, first_index), Side(None, ki, t.key_segments)
+    count = kernels.count_visible(layer.window, *sides, rows, t.pairs)
     at = describe(scheme, qi, t.segments, t.positions, count, heads)
     info, _ = locate(scheme, params, t.x, at, first)
     key_at, key_info = at, info
@@ -58,10 +67,10 @@ def encode(layer: Layer, t: Tokens, start: Array) -> tuple[Form, Encoded, PyTree
         key_info, _ = locate(scheme, params, t.key_x, key_at, first)
         info = lookup(scheme, params, info, key_info, qi)
     keys = encode_keys(scheme, params, t.k, t.v, key_info, heads)
-    query, key = Side(at.position, qi, t.segments), Side(key_at.position, ki, t.key_segments)
+    query, key = (side._replace(position=a.position) for side, a in zip(sides, (at, key_at), strict=True))
     implied = t.positions is None and (layer.self_attention or t.segments is None)
-    form = Form(scheme, params, layer.window, scheme.scale(d), heads, implied)
-    return form, Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key), info
+    form = Form(scheme, params, layer.window, layer.weighting, layer.sinks, heads, implied)
+    return form, Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs), info
 
 
 def each_head(scheme: Scheme, head_params: PyTree) -> bool:
@@ -103,8 +112,8 @@ def encode_keys(
     k, v = k.swapaxes(0, 1), v.swapaxes(0, 1)
 
     def one(p, k, v, info):
-        k, key_info = scheme.key(p, k, info)
-        return Keys(k, scheme.value(p, v, info), key_info)
+        k, key_info, v = scheme.pair(p, k, v, info)
+        return Keys(k, v, key_info)
 
     if not each_head(scheme, head_params):
         return jax.vmap(lambda k, v: one(layer, k, v, info))(k, v)

@@ -8,10 +8,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
+from posenc.attention.kernels import Pairs
 from posenc.core.compose import imply, spread
 from posenc.core.distances import Distances
 from posenc.core.masks import since_start
 from posenc.core.scheme import At, Dims, Scheme
+from posenc.numerics.sizes import known
 
 
 class Tokens(NamedTuple):
@@ -26,6 +28,7 @@ class Tokens(NamedTuple):
     key_positions: PyTree = None
     segments: Any = None
     key_segments: Any = None
+    pairs: Pairs = Pairs()
 
 
 def describe(scheme: Scheme, index, segment, position, visible, heads, before=0, began=0) -> At:
@@ -37,6 +40,15 @@ def describe(scheme: Scheme, index, segment, position, visible, heads, before=0,
             position = since_start(index, segment, before, jnp.asarray(began, index.dtype))
         position = imply(scheme, position)
     return At(spread(scheme, position), index, segments, visible, jnp.int32(0), heads)
+
+
+def began(counts: bool, index: Any, segment: Any, before: Any = 0, start: Any = 0) -> Any:
+    """The index at which each token's document began; None unless the mask counts from there."""
+    if not counts:
+        return None
+    if segment is None:
+        return jnp.zeros_like(index)
+    return index - since_start(index, segment, before, jnp.asarray(start, index.dtype)).astype(index.dtype)
 
 
 def zero_padding(t: Tokens) -> Tokens:
@@ -53,7 +65,8 @@ def zero_padding(t: Tokens) -> Tokens:
 def sizes(t: Tokens) -> Dims:
     """The sizes of one sequence, for the carry before its first token."""
     width = t.q.shape[1] * t.q.shape[2] if t.x is None else t.x.shape[-1]
-    return Dims(width, t.q.shape[1], t.q.shape[2], max(t.k.shape[0], 1), key_heads=t.k.shape[1])
+    trained = max(t.k.shape[0], 1) if known(t.k.shape[0]) else 1  # a carry does not depend on it
+    return Dims(width, t.q.shape[1], t.q.shape[2], trained, key_heads=t.k.shape[1])
 
 
 def ranks(axes: Any) -> Any:
@@ -66,8 +79,9 @@ def fold(a: Any, lead: tuple[int, ...], tail: Any) -> tuple[Any, Any]:
     if a is None:
         return None, None
     if isinstance(a, tuple):
+        make = getattr(type(a), "_make", tuple)  # a tuple with names keeps them
         pairs = [fold(part, lead, n) for part, n in zip(a, tail, strict=True)]
-        return tuple(p for p, _ in pairs), tuple(n for _, n in pairs)
+        return make(p for p, _ in pairs), make(n for _, n in pairs)
     if isinstance(a, Distances):
         (past, one), (future, other) = (fold(part, lead, tail) for part in (a.past, a.future))
         return Distances(past, future), Distances(one, other)
@@ -79,5 +93,4 @@ def fold(a: Any, lead: tuple[int, ...], tail: Any) -> tuple[Any, Any]:
 def fold_tokens(t: Tokens, lead: tuple[int, ...], axes: Any) -> tuple[Tokens, Tokens]:
     """`fold` for everything about tokens."""
     place = ranks(axes)
-    pairs = [fold(a, lead, tail) for a, tail in zip(t, (3, 3, 3, 2, 2, place, place, 1, 1), strict=True)]
-    return Tokens(*(a for a, _ in pairs)), Tokens(*(n for _, n in pairs))
+    return fold(t, lead, Tokens(3, 3, 3, 2, 2, place, place, 1, 1, Pairs(prefix=0, allowed=2, seed=1)))

@@ -1,4 +1,6 @@
-"""Validation of one attention call, once, before anything is traced: shapes, types, masks and positions.
+"""Validation of one attention call, once, before anything is traced: shapes, types, cache and positions.
+
+What the call says of its mask and weights is checked where it is made ready for the kernels, in `options`.
 
 Every refusal is one sentence with the numbers. Parameters come straight from the caller, so that their names and shapes
 are compared with those that `posenc.init` makes, by shape alone.
@@ -14,39 +16,50 @@ import numpy as np
 from jaxtyping import Array
 
 from posenc.attention import kernels
-from posenc.attention.cache import Cache, blank, check_ring
+from posenc.attention.cache import Cache, check_ring, stored_shapes
 from posenc.attention.encode import Layer
+from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens
 from posenc.core.compose import Chain, Composed, axes, imply, normal_form, pick, spread
 from posenc.core.distances import Distances, drawn, pasts
-from posenc.core.masks import Mask, Window, documents, since_start, window
-from posenc.core.parameters import bound
+from posenc.core.masks import Window, documents, since_start
+from posenc.core.parameters import bound, complete
 from posenc.core.scheme import Dims, Scheme
-from posenc.core.shapes import KnownSizes, check_params, label, plain
+from posenc.core.shapes import KnownSizes, check_params, label
+from posenc.numerics.sizes import known
 
 
 def validate(
-    scheme: Any, params: Any, t: Tokens, query_start: Any, mask: Mask, kernel: str, cache: Cache | None
+    scheme: Any, params: Any, t: Tokens, query_start: Any, options: Options, kernel: str, cache: Cache | None
 ) -> tuple[Layer, Tokens, Any]:
     """The validated layer, its tokens in their final types, and the index of the first query.
 
     Of queries, keys and values only shapes and types are read, so `jax.ShapeDtypeStruct` serves for them.
     """
     form = normal_form(scheme)
-    scheme, narrowed, params = bound(form.scheme), form.narrow(window(mask)), plain(params)
+    scheme = bound(form.scheme)
+    params = complete(scheme, params)
     check_arrays(t.q, t.k, t.v)
+    keys, aligned = t.k.shape[-3], t.q.shape[-3] == t.k.shape[-3] and query_start is None
+    packed = t.segments is not None and cache is None and not (aligned and t.key_segments is None)
+    narrowed, pairs = options.pairs(form, t.q, keys, packed)
     check_scheme(form, narrowed, t.positions, t.x)
-    apart = [a for a in (t.key_x, t.key_positions, t.key_segments) if a is not None]
-    one = t.q.shape[-3] == t.k.shape[-3] and query_start is None
-    check_distances(scheme, t.positions, one and cache is None and t.key_positions is None)
+    same = aligned and all(a is None for a in (t.key_x, t.key_positions, t.key_segments))
+    check_distances(scheme, t.positions, aligned and cache is None and t.key_positions is None)
     t = check_tokens(t, scheme, query_start, cache is not None)
     width = None if t.x is None else t.x.shape[-1]
     check_params(scheme, params, KnownSizes(width, *t.q.shape[-2:], t.k.shape[-2]))
     if cache is not None:
         kernel = check_cache(scheme, params, cache, t, narrowed, query_start, kernel)
+        check_pairs(cache, t, pairs)
     start = cache.length if cache is not None else 0 if query_start is None else query_start
-    kernel = kernels.choose(scheme, kernel, t.q, t.k.shape[-3] if cache is None else cache.segment.shape[1])
-    layer = Layer(scheme, (pick(params, "layer"), pick(params, "heads")), narrowed, one and not apart, kernel)
+    kernel = kernels.choose(
+        scheme, kernel, t.q, keys if cache is None else cache.segment.shape[1], pairs.allowed is not None
+    )
+    weighting, sinks = options.weighting(scheme, t.q)
+    groups = pick(params, "layer"), pick(params, "heads")
+    layer = Layer(scheme, groups, narrowed, weighting, sinks, same, kernel)
+    t = t._replace(pairs=pairs)
     check_positions(scheme, layer.params[0], t, start, cache is not None)
     return layer, t, start
 
@@ -275,7 +288,8 @@ def check_positions(scheme: Scheme, p: Any, t: Tokens, start: Any, cached: bool)
         if positions is None:
             if segments is not None and (cached or real is None):
                 continue  # where documents start is not known before the program runs
-            positions = start + np.arange(t.q.shape[-3], dtype=np.int32)
+            count = t.q.shape[-3]
+            positions = start + (np if known(count) else jnp).arange(count, dtype=np.int32)
             positions = positions if real is None else since_start(positions, real)
             positions = imply(scheme, positions)
         numbers = spread(scheme, pasts(positions))
@@ -331,6 +345,24 @@ def check_cache(
     return kernel
 
 
+def check_pairs(cache: Cache, t: Tokens, pairs: Any) -> None:
+    """Refuse an array for the mask, and a prefix that is not whole when its first token is seen."""
+    if pairs.allowed is not None:
+        raise ValueError("With a cache, the mask is causal or a window, not an array; pass segments for padding.")
+    if pairs.prefix is None:
+        return
+    if cache.index is not None:
+        raise ValueError("A ring forgets the tokens that a prefix keeps in sight; make the cache without ring.")
+    length, prefix = concrete(cache.length), concrete(pairs.prefix)
+    if prefix is None or length is None or t.segments is not None:
+        return  # NaN then takes the place of what cannot be known
+    if length + t.q.shape[-3] < prefix.max(initial=0):
+        raise ValueError(
+            f"A prefix of {prefix.max(initial=0)} tokens sees itself whole, and {int(length) + t.q.shape[-3]} are in"
+            " this cache; pass the prefix in one call."
+        )
+
+
 def _check_stored(scheme: Scheme, params: Any, cache: Cache, t: Tokens) -> None:
     """Refuse a cache whose arrays are not those that the new tokens will be written to."""
     for name in ("k", "v"):
@@ -345,7 +377,7 @@ def _check_stored(scheme: Scheme, params: Any, cache: Cache, t: Tokens) -> None:
     width = heads * head if t.x is None else t.x.shape[-1]
     dims = Dims(width, heads, head, capacity, key_heads=t.k.shape[-2])
     parts = pick(params, "layer"), pick(params, "heads")
-    keys, position, carry = jax.eval_shape(lambda: blank(scheme, parts, dims, capacity, t.q.dtype, jnp.int32))
+    keys, position, carry = stored_shapes(scheme, parts, dims, capacity, t.q.dtype, jnp.int32)
     new, stored = ((*keys, position, carry), (cache.k, cache.v, cache.key_info, cache.position, cache.carry))
     shapes = lambda tree: jax.tree.map(lambda a: str(np.shape(a)), tree)  # noqa: E731
     expected = jax.tree.map(lambda a: str((rows, *a.shape)), new)

@@ -166,9 +166,9 @@ class Case:
         p = jax.tree.map(jnp.asarray, merge(pick(self.params, "layer"), heads))
         place = spread(scheme, jnp.asarray(self.positions(numbers)))
         at = At(place, index, jnp.ones_like(index), index + 1, jnp.int32(head), count)
-        q, k, _ = self.project(a.x, a)
+        q, k, v = self.project(a.x, a)
         c, _ = scheme.locate(p, jnp.asarray(a.x), at, scheme.carry(self.dims))
-        (q, i), (k, j) = scheme.query(p, q[:, head], c), scheme.key(p, k[:, head], c)
+        (q, i), (k, j, _) = scheme.query(p, q[:, head], c), scheme.pair(p, k[:, head], v[:, head], c)
         scale = scheme.scale(self.dims.head)
         distance = jax.tree.map(lambda b: b[:, None] - b[None, :], place)
         visible = index[None, :] <= index[:, None]

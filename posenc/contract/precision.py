@@ -118,7 +118,7 @@ def _outputs(case: Case, p: Any, a: CaseInputs) -> Any:
     at = At(place, index, jnp.ones_like(index), index + 1, jnp.int32(0), case.dims.heads)
     x = scheme.embed(p, a.x, at)
     c, _ = scheme.locate(p, x, at, scheme.carry(case.dims))
-    (q, i), (k, j) = scheme.query(p, a.q[:, 0], c), scheme.key(p, a.k[:, 0], c)
+    (q, i), (k, j, _) = scheme.query(p, a.q[:, 0], c), scheme.pair(p, a.k[:, 0], a.v[:, 0], c)
     logits = jnp.matmul(q, k.T, precision="highest") * scheme.scale(d)
     distance = jax.tree.map(lambda b: b[:, None] - b[None, :], place)
     visible = index[None, :] <= index[:, None]

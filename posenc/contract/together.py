@@ -76,8 +76,9 @@ def _head(parts, head_params, q, k, v, y, at: At, dims: Dims) -> Float[Array, "L
     pairs, infos = [], []
     for s, p in zip(parts, head_params, strict=True):
         info, _ = s.locate(p, y, _on_axes(s, at), s.carry(dims))
+        paired = s.pair(p, k, v, info)[1] if s.overrides("pair") else None
         (q, i), (k, j), v = s.query(p, q, info), s.key(p, k, info), s.value(p, v, info)
-        pairs.append((i, j))
+        pairs.append((i, j if paired is None else paired))
         infos.append(info)
     scale = next((s.scale(dims.head) for s in parts if s.overrides("scale")), dims.head**-0.5)
     score = logits = q @ k.T * scale

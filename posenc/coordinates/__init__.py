@@ -49,7 +49,7 @@ def place(scheme: Any, key: PRNGKeyArray, given: Given, *, layer: int | Array = 
 
 def check_reach(scheme: Any, dims: Dims, given: Given, train: bool) -> None:
     """Refuse, by the schemes' `check_positions`, the largest positions that coordinates draw for concrete tokens."""
-    for coordinates, schemes in (draw for layer in layers(scheme) for draw in normal_form(layer).draws):
+    for coordinates, schemes in (draw for layer in layers(scheme) for draw in layer.draws):
         largest = None if coordinates is None else coordinates.largest(given, train)
         for s in schemes if largest is not None else ():
             s.check_positions(jax.eval_shape(lambda s=s: s.init(jax.random.key(0), dims)), largest)
@@ -57,7 +57,7 @@ def check_reach(scheme: Any, dims: Dims, given: Given, train: bool) -> None:
 
 def check_index(scheme: Any) -> None:
     """Refuse a scheme under the index whose positions must be coordinates that a task provides."""
-    draws = [draw for layer in layers(scheme) for draw in normal_form(layer).draws]
+    draws = [draw for layer in layers(scheme) for draw in layer.draws]
     for s in (s for coordinates, schemes in draws if coordinates is None for s in schemes if s.coordinate):
         needed = f"given({s.coordinate!r})" if s.axes == 1 else f"axes('index', {s.coordinate!r})"
         raise ValueError(

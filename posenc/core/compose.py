@@ -21,6 +21,7 @@ class Chain(Scheme, name=None):
 
     parts: tuple[Any, ...]
 
+    name = property(lambda self: " + ".join(map(_name, self.parts)))
     reads = property(lambda self: max((s.reads for s in self.parts), key=ORDER.index))
     contextual = property(lambda self: any(s.contextual for s in self.parts))
     family = property(lambda self: self.parts[0].family)
@@ -111,6 +112,13 @@ class Chain(Scheme, name=None):
             v = s.value(p[n], v, info[n])
         return v
 
+    def pair(self, p, k, v, info):
+        passed = []
+        for n, s in enumerate(self.parts):
+            k, one, v = s.pair(p[n], k, v, info[n])
+            passed.append(one)
+        return k, tuple(passed), v
+
     def score(self, p, s, tile: Tile):
         for n, one in enumerate(self.parts):
             s = one.score(p[n], s, _tile(tile, n))
@@ -148,6 +156,10 @@ def _tile(tile: Tile, n: int) -> Tile:
     return tile._replace(query_info=tile.query_info[n], key_info=tile.key_info[n], distance=tile.distance[n])
 
 
+DECLARED = tuple(n for n in Scheme.__annotations__ if not n.startswith("_"))
+"""What every scheme declares of itself, beside its settings."""
+
+
 class Draw(NamedTuple):
     """The coordinates of one scheme, or of `parts` neighbouring schemes of a sum that share their positions."""
 
@@ -172,7 +184,8 @@ class Composed(_Sum):
     """What one layer has: a plain scheme or a chain, the coordinates of its parts, and a window of the mask.
 
     `(rope + alibi) @ offset(3) + nope + window(9)` is
-    `Composed(Chain((rope, alibi, nope)), (Draw(offset(3), 2), Draw(None)), 9)`.
+    `Composed(Chain((rope, alibi, nope)), (Draw(offset(3), 2), Draw(None)), 9)`. What a `Scheme` declares is answered as
+    by the scheme within, such as `limits` and `reads`; hooks are not, since these alone would leave out the window.
     """
 
     scheme: Scheme
@@ -180,6 +193,8 @@ class Composed(_Sum):
     """In the order of the parts; empty where all have the index."""
     window: int | None = None
     """The number of keys that a query sees, including its own; None leaves the mask as it is."""
+    sinks: int = 0
+    """How many first tokens of each document are seen from beyond the window."""
 
     def __post_init__(self):
         if not isinstance(self.scheme, Scheme):
@@ -191,6 +206,20 @@ class Composed(_Sum):
         keys = self.window
         if keys is not None and (not isinstance(keys, int) or isinstance(keys, bool) or keys < 1):
             raise ValueError(f"window takes a whole number of keys of at least 1, not {keys!r}.")
+        Window(None if keys is None else keys - 1, 0, self.sinks)  # refuses sinks that it cannot have
+
+    def __getattr__(self, name: str) -> Any:
+        if name in DECLARED:
+            return getattr(self.scheme, name)
+        raise AttributeError(f"A scheme with coordinates or a window has no {name!r}; look at its attribute scheme.")
+
+    def overrides(self, *hooks: str) -> bool:
+        """Whether the scheme within has any of these hooks of its own."""
+        return self.scheme.overrides(*hooks)
+
+    def scale(self, d: int) -> float:
+        """What multiplies q·k, as the scheme within has it."""
+        return self.scheme.scale(d)
 
     @property
     def draws(self) -> tuple[tuple[Any, tuple[Scheme, ...]], ...]:
@@ -203,7 +232,7 @@ class Composed(_Sum):
 
     def bind(self, dims):
         filled = tuple(Draw(d.coordinates and d.coordinates.bind(dims), d.parts) for d in self.coordinates)
-        return Composed(self.scheme.bind(dims), filled, self.window)
+        return Composed(self.scheme.bind(dims), filled, self.window, self.sinks)
 
     def narrow(self, mask: Window) -> Window:
         """The mask under this window. Where the future is visible, the window is split evenly."""
@@ -217,9 +246,10 @@ class Composed(_Sum):
             raise ValueError(
                 f"window({self.window}) cannot lie evenly around a token that sees both ways; take an odd number."
             )
-        return Window(
-            left if mask.left is None else min(left, mask.left), right if mask.right is None else min(right, mask.right)
-        )
+        if mask.left is not None and (self.sinks or mask.sinks):
+            raise ValueError("A window with sinks cannot be narrowed by another one; give one of the two.")
+        least = lambda a, b: a if b is None else min(a, b)  # noqa: E731
+        return Window(least(left, mask.left), least(right, mask.right), self.sinks)
 
 
 @jax.tree_util.register_static
@@ -255,15 +285,17 @@ def normal_form(scheme: Any) -> Composed:
     if isinstance(scheme, Composed):
         return scheme
     if isinstance(scheme, Pattern):
-        raise TypeError("A list of schemes is a pattern of layers; give one layer's scheme at a time.")
+        raise TypeError(
+            "A list of schemes is a pattern of layers; give one layer's scheme at a time: posenc.layer(scheme, n)."
+        )
     return Composed(scheme)
 
 
-def layers(scheme: Any) -> tuple[Any, ...]:
-    """What acts on the input, if anything, and the layers of a pattern; anything else is one layer."""
+def layers(scheme: Any) -> tuple[Composed, ...]:
+    """The normal forms of a pattern: of what acts on its input, if anything, then of its layers. Else one layer's."""
     if isinstance(scheme, Pattern):
-        return (*((scheme.input,) if scheme.input is not None else ()), *scheme.layers)
-    return (scheme,)
+        return tuple(normal_form(s) for s in (scheme.input, *scheme.layers) if s is not None)
+    return (normal_form(scheme),)
 
 
 def parts(scheme: Any) -> tuple[Scheme, ...]:
@@ -292,7 +324,8 @@ def add(a: Any, b: Any) -> Any:
         raise ValueError("A sum has one window; leave one out.")
     draws = tuple(Draw(coordinates, len(schemes)) for form in (one, two) for coordinates, schemes in form.draws)
     chain = Chain(parts(one.scheme) + parts(two.scheme))
-    return _least(Composed(chain, draws, two.window if one.window is None else one.window))
+    narrow = two if one.window is None else one
+    return _least(Composed(chain, draws, narrow.window, narrow.sinks))
 
 
 def under(scheme: Any, coordinates: Any) -> Any:
@@ -313,19 +346,19 @@ def under(scheme: Any, coordinates: Any) -> Any:
     return Composed(form.scheme, (Draw(coordinates, len(parts(form.scheme))),))
 
 
-def windowed(scheme: Any, keys: int) -> Composed:
-    """`scheme + window(keys)`."""
+def windowed(scheme: Any, keys: int, sinks: int = 0) -> Composed:
+    """`scheme + window(keys, sinks=sinks)`."""
     if isinstance(scheme, Pattern):
         raise ValueError(WINDOW_IN_LIST)
     form = normal_form(scheme)
     if form.window is not None:
         raise ValueError("A sum has one window; leave one out.")
-    return dataclasses.replace(form, window=keys)
+    return dataclasses.replace(form, window=keys, sinks=sinks)
 
 
 def without_window(scheme: Any) -> Any:
     """The same under the whole mask."""
-    return _least(dataclasses.replace(normal_form(scheme), window=None))
+    return _least(dataclasses.replace(normal_form(scheme), window=None, sinks=0))
 
 
 def merge(layer: Any, head: Any) -> Any:

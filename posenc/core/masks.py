@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 from typing import Any, Literal
 
@@ -15,12 +16,20 @@ from jaxtyping import Array, Bool, Int
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """Which neighbours a query sees beside itself: `left` before it, `right` after it; `None` is unbounded."""
+    """Which neighbours a query sees beside itself: `left` before it, `right` after it; `None` is unbounded.
+
+    With `sinks`, the first tokens of a document are never too far back (Xiao et al., 2024, StreamingLLM, §3.2).
+    """
 
     left: int | None = None
     right: int | None = None
+    sinks: int = 0
 
     def __post_init__(self):
+        sinks = whole(self.sinks)
+        if sinks is None or sinks < 0:
+            raise ValueError(f"sinks is {self.sinks!r}; it is a number of first tokens, at least 0.")
+        object.__setattr__(self, "sinks", sinks)
         for name in ("left", "right"):
             value = getattr(self, name)
             if value is None:
@@ -29,6 +38,12 @@ class Window:
             if count is None or count < 0:
                 raise ValueError(f"{name} is {value!r}; it is a number of neighbours, at least 0, or None for all.")
             object.__setattr__(self, name, count)
+        if sinks and self.left is None:
+            raise ValueError(f"A window that sees all before it needs no sinks; {sinks} were given: leave them out.")
+        if sinks and sinks > self.left + 1:
+            raise ValueError(
+                f"A window of {self.left + 1} tokens was given {sinks} sinks; give at most as many as it sees."
+            )
 
     @property
     def causal(self) -> bool:
@@ -44,17 +59,50 @@ def whole(value: Any) -> int | None:
         return None
 
 
-Mask = Literal["causal", "full"] | Window
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["length"], meta_fields=[])
+@dataclasses.dataclass(frozen=True, eq=False)
+class Prefix:
+    """Causal after a prefix that every token sees, the tokens of the prefix too (Raffel et al., 2020, §3.2.1).
+
+    `length` is how many first tokens of each document are its prefix: a whole number, or an array with one for each
+    sequence of the batch.
+    """
+
+    length: Any
+
+
+Mask = Literal["causal", "full"] | Window | Prefix | Bool[Array, "*batch Q K"]
 
 
 def window(mask: Mask) -> Window:
-    """The window that a mask's name stands for."""
-    if isinstance(mask, Window):
-        return mask
-    if isinstance(mask, str) and mask in ("causal", "full"):
-        return Window(None, 0 if mask == "causal" else None)
-    shown = repr(mask) if isinstance(mask, str | None) else f"of type {type(mask).__name__}"
-    raise ValueError(f"mask is {shown}; it is 'causal', 'full' or a posenc.Window(left, right).")
+    """The window that the name of a mask stands for, or a window as it is."""
+    if (found := _window(mask)) is None:
+        raise ValueError(f"mask is {_shown(mask)}; it is 'causal', 'full' or a posenc.Window(left, right).")
+    return found
+
+
+def split(mask: Mask) -> tuple[Window, Any, Any]:
+    """The window of a mask, and beside it a prefix, or an array that says of each pair whether it is seen."""
+    if isinstance(mask, Prefix):
+        return Window(None, 0), mask.length, None
+    if hasattr(mask, "shape") and hasattr(mask, "dtype"):
+        return Window(), None, mask
+    if (found := _window(mask)) is None:
+        raise ValueError(
+            f"mask is {_shown(mask)}; it is 'causal', 'full', a posenc.Window(left, right), a posenc.Prefix(length), or"
+            " an array of booleans, [..., queries, keys]."
+        )
+    return found, None, None
+
+
+def _window(mask: Any) -> Window | None:
+    if isinstance(mask, str):
+        return {"causal": Window(None, 0), "full": Window()}.get(mask)
+    return mask if isinstance(mask, Window) else None
+
+
+def _shown(mask: Any) -> str:
+    return repr(mask) if isinstance(mask, str | None) else f"of type {type(mask).__name__}"
 
 
 def sees(
@@ -63,14 +111,20 @@ def sees(
     ki: Int[Array, " K"],
     qs: Int[Array, " Q"] | None,
     ks: Int[Array, " K"] | None,
+    began: Int[Array, " Q"] | None = None,
+    prefix: Int[Array, ""] | None = None,
 ) -> Bool[Array, "Q K"]:
-    """Where query `i` may look at key `j`: inside the window, in the same document, and that no padding."""
+    """Where query `i` may look at key `j`: inside the window, in the same document, and that no padding.
+
+    `began` is the index at which each query's document began, from which sinks and `prefix` are counted.
+    """
     ahead = ki[None, :] - qi[:, None]
+    since = None if began is None else ki[None, :] - began[:, None]
     visible = jnp.ones(ahead.shape, bool)
     if window.left is not None:
-        visible &= ahead >= -window.left
+        visible &= ahead >= -window.left if not window.sinks else (ahead >= -window.left) | (since < window.sinks)
     if window.right is not None:
-        visible &= ahead <= window.right
+        visible &= ahead <= window.right if prefix is None else (ahead <= window.right) | (since < prefix)
     if ks is not None:
         visible &= (qs[:, None] == ks[None, :]) & (ks > 0)[None, :]
     return visible

@@ -59,9 +59,40 @@ def bound(scheme: Scheme) -> Scheme:
     return scheme
 
 
+GROUPS = ("layer", "heads")
+
+
+def complete(scheme: Scheme, params: Any) -> Any:
+    """Parameters as plain dicts, whatever mapping held them, with every group: one that is missing is empty.
+
+    Files of named arrays drop empty dicts, so `None`, `{}` and `{"layer": {}}` are the parameters of a scheme that
+    learns nothing. What is not of this form stays as it is, for `posenc.core.shapes.check_params` to refuse.
+    """
+    return _with_groups(scheme, _plain(params))
+
+
+def _plain(params: Any) -> Any:
+    if isinstance(params, Mapping):
+        return {name: _plain(value) for name, value in params.items()}
+    return tuple(_plain(p) for p in params) if type(params) is tuple else params
+
+
+def _with_groups(scheme: Scheme, params: Any) -> Any:
+    params = {} if params is None else params
+    if isinstance(scheme, Chain):
+        each = ({},) * len(scheme.parts) if params == {} else params
+        if not isinstance(each, tuple) or len(each) != len(scheme.parts):
+            return params
+        return tuple(_with_groups(s, p) for s, p in zip(scheme.parts, each, strict=True))
+    if not isinstance(params, dict) or not params.keys() <= set(GROUPS):
+        return params
+    return {group: {} if params.get(group) is None else params[group] for group in GROUPS}
+
+
 def split(scheme: Any, params: Any) -> tuple[Any, Any]:
     """The parameters that all layers share, and those that each layer owns; both of the shape that `init` gives."""
     scheme = normal_form(scheme).scheme
+    params = complete(scheme, params)
     if isinstance(scheme, Chain):
         pairs = [split(s, p) for s, p in zip(scheme.parts, params, strict=True)]
         return tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
@@ -79,8 +110,8 @@ def join(tied: Any, own: Any) -> Any:
     """
     if isinstance(tied, tuple) and isinstance(own, tuple) and len(tied) == len(own):
         return tuple(join(a, b) for a, b in zip(tied, own, strict=True))
-    if not all(isinstance(p, Mapping) and p.keys() == {"layer", "heads"} for p in (tied, own)):
+    if not all(isinstance(p, Mapping) and p.keys() == set(GROUPS) for p in (tied, own)):
         raise TypeError("Shared parameters and a layer's own do not fit together; part them with posenc.split.")
     if twice := sorted(name for group in tied for name in tied[group].keys() & own[group].keys()):
         raise ValueError(f"{twice[0]!r} is among the layer's own parameters and the shared ones; give it once.")
-    return {group: {**tied[group], **own[group]} for group in ("layer", "heads")}
+    return {group: {**tied[group], **own[group]} for group in GROUPS}

@@ -252,6 +252,14 @@ class Scheme:
         """The value of each token, `[L, d]`, before mixing."""
         return v
 
+    def pair(
+        self, p: Params, k: Float[Array, "L d"], v: Float[Array, "L d"], info: PyTree
+    ) -> tuple[Float[Array, "L e"], PyTree, Float[Array, "L d"]]:
+        """The key of each token, what it passes to `score`, and the value: `key` and `value`, unless overridden by a
+        scheme that passes something made of the value."""
+        k, passed = self.key(p, k, info)
+        return k, passed, self.value(p, v, info)
+
     def score(self, p: Params, s: Float[Array, "Q K"], tile: Tile) -> Float[Array, "Q K"]:
         """The score of each pair of tokens, `[Q, K]`, at least float32. Finite for keys in the future too: causality
         is the mask's job."""

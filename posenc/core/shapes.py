@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from posenc.core.compose import Chain, parts
-from posenc.core.parameters import init
+from posenc.core.parameters import GROUPS, init
 from posenc.core.scheme import Dims, Scheme
 
 GUESS = 8
@@ -31,13 +31,6 @@ class KnownSizes(NamedTuple):
         return Dims(width, heads, head, trained=4 * guess, longest=8 * guess, key_heads=self.key_heads)
 
 
-def plain(params: Any) -> Any:
-    """Parameters as plain dicts, whatever mapping held them, a frozen one too."""
-    if isinstance(params, Mapping):
-        return {name: plain(value) for name, value in params.items()}
-    return tuple(plain(p) for p in params) if type(params) is tuple else params
-
-
 def check_params(scheme: Scheme, params: Any, sizes: KnownSizes, *, shared: bool = False) -> None:
     """Refuse parameters that are not such as `posenc.init` makes. With `shared`, what layers own may be missing."""
     if isinstance(scheme, Chain):
@@ -46,17 +39,16 @@ def check_params(scheme: Scheme, params: Any, sizes: KnownSizes, *, shared: bool
         for s, p in zip(scheme.parts, params, strict=True):
             check_params(s, p, sizes, shared=shared)
         return
-    groups = ("layer", "heads")
-    if not isinstance(params, Mapping) or params.keys() != set(groups):
+    if not isinstance(params, Mapping) or params.keys() != set(GROUPS):
         raise TypeError(_STRANGE)
-    if not all(isinstance(params[group], Mapping) for group in groups):
+    if not all(isinstance(params[group], Mapping) for group in GROUPS):
         raise TypeError(_STRANGE)
     makes = scheme.overrides("init", "init_head")
     if not makes and not hasattr(scheme, "name"):
         return  # a scheme written beside its parameters may make none: nothing says what they are
     expected = _expected(scheme, sizes, params) if makes else {"layer": {}, "heads": {}}
     if expected is not None:
-        for group in groups:
+        for group in GROUPS:
             _check_group(scheme, params[group], expected[group], shared)
 
 

@@ -3,73 +3,140 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from posenc.huggingface.model_types import (
-    CHUNKED,
-    FULL,
-    FULL_EVERY,
-    LLAMA4,
-    OPTIONAL_WINDOW,
-    PARTLY_NOPE,
-    SLIDING,
-    first,
-)
+from posenc.core.compose import Pattern
+from posenc.huggingface.facts import FULL, SLIDING, Facts
+from posenc.huggingface.settings import first
 
 Config = Mapping[str, Any]
+LETTERS = {"F": FULL, "S": SLIDING, "L": "linear_attention", "C": "chunked_attention"}
+WITHOUT_ATTENTION = ("linear_attention", "mamba", "conv", "recurrent")
+"""Types of layers of hybrids that mix tokens in another way."""
 
 
-def read_layers(config: Config) -> tuple[list[str], list[bool]]:
-    """The type of each layer, with or without a window, and whether it rotates queries and keys."""
-    listed = config.get("layer_types")
-    depth = first(config.get("num_hidden_layers"), 1 if listed is None else len(listed))
+@dataclass(frozen=True)
+class LayerType:
+    """One layer of attention: its label in layer_types, its window in keys, and whether it rotates."""
+
+    label: str
+    window: int | None
+    turns: bool
+
+
+def read_layers(config: Config, facts: Facts) -> list[LayerType]:
+    """All layers of attention, in order. Layers of hybrids that are none are left out."""
+    listed = config.get("layer_types") if facts.windows == "listed" else None
+    depth = first(config.get("num_hidden_layers"), config.get("n_layer"), 1 if listed is None else len(listed))
     if depth < 1:
         raise ValueError(f"This config has {depth} layers; give it at least 1.")
     if listed is not None and len(listed) != depth:
         raise ValueError(f"layer_types has {len(listed)} entries for {depth} layers; give one for each.")
-    rotates = _rotates(config, depth)
-    types = _types(config, rotates) if listed is None else list(listed)
-    if odd := sorted(set(types) - {FULL, SLIDING}):
+    width = window(config, facts)
+    turned = _turned(config, facts, depth)
+    labels = _labels(config, facts, depth, width, turned) if listed is None else list(listed)
+    if facts.turns == "windowed" and not (facts.all_without_window and width is None):
+        turned = [label == SLIDING for label in labels]
+    pairs = [(a, b) for a, b in zip(labels, turned, strict=True) if a not in WITHOUT_ATTENTION]
+    if odd := sorted({label for label, _ in pairs} - {FULL, SLIDING}):
         raise ValueError(f"Layers of the type {odd[0]!r} are not supported; posenc reads {FULL!r} and {SLIDING!r}.")
-    return types, [t == SLIDING for t in types] if config.get("model_type") == "cohere2" else rotates
+    side = "halves" if facts.both_sides and config.get(facts.both_sides) else facts.side
+    if not pairs:
+        raise ValueError(f"None of the {depth} layers of this config is attention; it has no scheme.")
+    return [LayerType(label, _window_of(label, width, side), here) for label, here in pairs]
 
 
-def _types(config: Config, rotates: list[bool]) -> list[str]:
-    """The type of each layer where the config does not list them."""
-    kind, slides = config.get("model_type"), window(config) is not None
-    every = config.get("sliding_window_pattern", FULL_EVERY.get(kind))
-    if kind in LLAMA4:
-        return [CHUNKED if here else FULL for here in rotates]
-    if kind == "smollm3":
-        return [SLIDING if slides and not here else FULL for here in rotates]
-    if every is not None:
-        slides = slides or (
-            kind in FULL_EVERY and "sliding_window" not in config
-        )  # left out, it has the default of the code
-        return [SLIDING if slides and here else FULL for here in _but_one_in(every, len(rotates))]
-    start = config.get("max_window_layers", OPTIONAL_WINDOW.get(kind, 0))
-    return [SLIDING if slides and n >= start else FULL for n in range(len(rotates))]
+def window(config: Config, facts: Facts) -> int | None:
+    """The number of keys in the window of a layer, the query's own among them; None where the model has no windows."""
+    if facts.windows == "none":
+        return None
+    if facts.switch and not config.get("use_sliding_window", False):
+        return None
+    if facts.half_of and "sliding_window" not in config:
+        return config.get(facts.half_of, 2 * facts.window) // 2
+    return config["sliding_window"] if "sliding_window" in config else facts.window
 
 
-def _rotates(config: Config, depth: int) -> list[bool]:
-    """For each layer whether it rotates queries and keys."""
+def _turned(config: Config, facts: Facts, depth: int) -> list[bool]:
+    """For each layer whether it rotates, where that does not depend on its window."""
+    if facts.turns == "listed":
+        return no_rope_layers(config, depth)
+    bases = config.get("layer_rope_theta") if facts.turns == "bases" else None
+    if bases is None:
+        every = facts.turns == "bases" and facts.backwards
+        return [letter == "S" for letter in _backwards("FSSS", depth)] if every else [True] * depth
+    if len(bases) != depth:
+        raise ValueError(f"layer_rope_theta has {len(bases)} entries for {depth} layers; give one for each.")
+    return [bool(base) for base in bases]
+
+
+def _backwards(period: str, depth: int) -> str:
+    """A letter for each layer, counted from the last one."""
+    return (period * depth)[:depth][::-1]
+
+
+def no_rope_layers(config: Config, depth: int) -> list[bool]:
+    """For each layer whether it rotates, from the list, or from the period of those that do not."""
     if listed := config.get("no_rope_layers"):  # released configs of Llama 4 have an empty list for the default
         if len(listed) != depth:
             raise ValueError(f"no_rope_layers has {len(listed)} entries for {depth} layers; give one for each.")
         return [bool(here) for here in listed]
-    if config.get("model_type") not in PARTLY_NOPE:
-        return [True] * depth
-    return _but_one_in(config.get("no_rope_layer_interval", 4), depth)
+    every = config.get("no_rope_layer_interval", 4)
+    return [letter == "S" for letter in _letters(every, depth, "SSSF")]
 
 
-def _but_one_in(every: Any, depth: int) -> list[bool]:
-    """True for all layers but every `every`-th one."""
-    if not isinstance(every, int) or every < 1:
-        raise ValueError(f"The period of the layers that differ is {every!r}; it must be a whole number of at least 1.")
-    return [bool((n + 1) % every) for n in range(depth)]
+def _labels(config: Config, facts: Facts, depth: int, width: Any, turned: list[bool]) -> list[str]:
+    """The type of each layer where the config does not list them."""
+    if facts.windows == "all":
+        return [FULL if width is None else SLIDING] * depth
+    if facts.switch and width is None:
+        return [FULL] * depth
+    if facts.turns == "listed":
+        special = LETTERS[facts.layers]  # of layers without rotation, if it is a window; else of those with one
+        return [special if here != (special == SLIDING) else FULL for here in turned]
+    if not facts.layers:
+        raise ValueError("The layers of this model type have no period; give layer_types, an entry for each.")
+    every = config.get(facts.period) if facts.period else None
+    if facts.backwards:
+        return [LETTERS[letter] for letter in _backwards(facts.layers, depth)]
+    labels = [LETTERS[letter] for letter in _letters(every, depth, facts.layers)]
+    start = facts.start and config.get("max_window_layers", facts.start)
+    stop = facts.stop and config.get("max_window_layers", facts.stop)
+    early, late = slice(0, start or 0), slice(depth if stop is None else stop, depth)
+    for full in (early, late):
+        labels[full] = [FULL] * len(labels[full])
+    return labels[: depth - 1] + [LETTERS[facts.last]] if facts.last else labels
 
 
-def window(config: Config) -> Any:
-    """The number of keys in the window of a layer; None where the model has no windows."""
-    used = config.get("use_sliding_window", config.get("model_type") not in OPTIONAL_WINDOW)
-    return config.get("sliding_window") if used else None
+def _letters(every: Any, depth: int, usual: str) -> str:
+    """A letter for each layer. `every` is None for the usual period, the length of a like one, or its letters."""
+    if isinstance(every, str) and every and set(every) <= {"L", "G"}:
+        usual = every.replace("L", "S").replace("G", "F")  # local and global, as EXAONE writes them
+    elif every is not None:
+        if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+            raise ValueError(
+                f"The period of the layers that differ is {every!r}; it must be a whole number of at least 1."
+            )
+        others = next(letter for letter in usual if letter != "F") * (every - 1)
+        usual = "F" + others if usual.startswith("F") else others + "F"
+    return (usual * depth)[:depth]
+
+
+def _window_of(label: str, width: Any, side: str) -> int | None:
+    """The window of a layer, as posenc counts it: all keys that a query sees, its own among them."""
+    if label != SLIDING:
+        return None
+    if isinstance(width, bool) or not isinstance(width, int):
+        raise ValueError(
+            f"A layer has a window, but sliding_window is {width!r}; it must be a number of keys, and"
+            " use_sliding_window must be true where a model has that."
+        )
+    return {"past": width, "both": 2 * width + 1, "halves": 2 * (width // 2) + 1}[side]
+
+
+def period(layers: list[Any]) -> Any:
+    """The shortest pattern of these layers; one scheme if they are all the same."""
+    sizes = (n for n in range(1, len(layers) + 1) if len(layers) % n == 0)
+    size = next(n for n in sizes if layers == layers[:n] * (len(layers) // n))
+    return layers[0] if size == 1 else Pattern(tuple(layers[:size]))

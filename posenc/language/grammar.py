@@ -2,23 +2,37 @@
 
 Schemes, coordinates and tasks share this grammar. A name is an identifier; a call gives settings, which are
 finite numbers, strings, booleans, None, or tuples of those; `+` adds (flat), `@` gives coordinates and binds tighter,
-a list is one period of layers. Nothing is ever evaluated: the text is parsed by `ast` and only these forms pass.
+a list is one period of layers. `mine:Mine` in the place of a name is class `Mine` of the module `mine`, which a text
+names and never imports. Nothing is ever evaluated: the text is parsed by `ast` and only these forms pass.
 """
 
 from __future__ import annotations
 
 import ast
+import keyword
 import math
+import re
+import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 LONGEST = 4096
 EXAMPLE = "rope(base=500000.0) + alibi"
+_CLASS_IN_A_MODULE = re.compile(
+    r"""
+      (?P<quote>'{3}|"{3}|'|")(?:\\.|(?!(?P=quote)).)*(?P=quote)
+    | \#[^\r\n]*
+    | (?<![\w.:]) (?P<name> (?:[^\W\d]\w*\.)* [^\W\d]\w* : [^\W\d]\w* ) (?![\w.:])
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""A string or a comment, in which nothing is a name, or else `mine:Mine`."""
 Value = bool | int | float | str | None | tuple["Value", ...]
 
 
 @dataclass(frozen=True)
 class Call:
-    """A name with settings: `rope(base=500000.0)`."""
+    """A name with settings: `rope(base=500000.0)`. The name of a class in a module is `mine:Mine`."""
 
     name: str
     given: tuple[Value, ...] = ()
@@ -60,11 +74,14 @@ def read(text: str) -> Tree:
     if len(text) > LONGEST:
         raise ValueError(f"{shown!r} is {len(text)} characters long; at most {LONGEST} are read.")
     try:
-        return _tree(ast.parse(text.strip(), mode="eval").body)
+        return _tree(_parsed(text.strip()))
     except _Refused as refusal:
         raise ValueError(f"{shown!r} cannot be read: {refusal}; write for example {EXAMPLE!r}.") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError(f"{shown!r} cannot be read as names and settings; write for example {EXAMPLE!r}.") from None
+        file = ", or mine:Mine for class Mine of mine.py" if ":" in text else ""
+        raise ValueError(
+            f"{shown!r} cannot be read as names and settings; write for example {EXAMPLE!r}{file}."
+        ) from None
 
 
 def write(tree: Tree) -> str:
@@ -83,8 +100,46 @@ def write(tree: Tree) -> str:
     raise TypeError(f"{tree!r} is not a tree of this grammar.")
 
 
+def modules(tree: Tree) -> Iterator[str]:
+    """The modules whose classes a tree names, each as often as it does: "mine" of `mine:Mine + alibi`."""
+    match tree:
+        case Call(name):
+            if ":" in name:
+                yield name.partition(":")[0]
+        case Sum(several) | Period(several):
+            for one in several:
+                yield from modules(one)
+        case Located(what, where):
+            yield from modules(what)
+            yield from modules(where)
+
+
 class _Refused(Exception):
     """What is wrong with a text, as the middle of a sentence."""
+
+
+def _parsed(text: str) -> ast.expr:
+    """Python's tree of a text, in which `mine:Mine` is one name.
+
+    Python's grammar has no such name, so the text is parsed with another one in its place, which occurs nowhere in it.
+    """
+    prefix, plain = "_", unicodedata.normalize("NFKC", text)  # as Python compares names
+    while prefix in plain:
+        prefix += "_"
+    names: dict[str, str] = {}
+
+    def stand_in(found: re.Match) -> str:
+        if found["name"] is None or any(map(keyword.iskeyword, re.split("[.:]", found["name"]))):
+            return found[0]
+        key = f"{prefix}{len(names)}"
+        names[key] = found["name"]
+        return key
+
+    whole = ast.parse(_CLASS_IN_A_MODULE.sub(stand_in, text), mode="eval").body
+    for node in ast.walk(whole):
+        if isinstance(node, ast.Name):
+            node.id = names.get(node.id, node.id)
+    return whole
 
 
 def _tree(node: ast.expr) -> Tree:

@@ -1,8 +1,9 @@
 """What has a name: the table behind schemes, coordinates and tasks, and the settings that a text may give, without jax.
 
 A class enters by its class statement; another package enters by an entry point, loaded only when its name is
-looked up or all names are listed. Settings are dataclass fields: each value is converted to its field's type, so that
-`rope(base=500000)` and `rope(base=500000.0)` are one thing.
+looked up or all names are listed. `mine:Mine` is a class of a module that the caller has imported. Settings are
+dataclass fields: each value is converted to its field's type, so that `rope(base=500000)` and `rope(base=500000.0)` are
+one thing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import typing
 from importlib.metadata import entry_points
 from typing import Any, Literal, Union
 
+from posenc.language import modules
 from posenc.language.grammar import Call
 
 
@@ -26,6 +28,7 @@ class Registry:
         self.kind, self.package, self.group = kind, package, group
         self.broken: dict[str, str] = {}
         self._classes: dict[str, type] = {}
+        self._digests: dict[str, str] = {}
 
     def add(self, name: str, cls: type) -> None:
         """Enter a class. A name that is taken is refused."""
@@ -35,6 +38,10 @@ class Registry:
         if taken is not None and (taken.__module__, taken.__qualname__) != (cls.__module__, cls.__qualname__):
             raise ValueError(f"The name {name!r} is taken by {taken.__module__}.{taken.__qualname__}; choose another.")
         self._classes[name] = cls
+        self._digests.pop(name, None)
+        digest = modules.digest(cls)  # now, since the file may be edited after its module was imported
+        if digest and not self._plugins(name):
+            self._digests[name] = digest
 
     def names(self) -> list[str]:
         """All names, those of other packages included."""
@@ -44,12 +51,13 @@ class Registry:
         return sorted(self._classes)
 
     def find(self, name: str) -> type:
-        """The class of a name. Raises a `ValueError` that offers the nearest."""
+        """The class of a name, or of `mine:Mine`. Raises a `ValueError` that offers the nearest."""
         importlib.import_module(self.package)
+        if ":" in name:
+            return self._of_module(name)
         if name not in self._classes:
-            for entry in self._plugins():
-                if entry.name == name:
-                    self._load(entry)
+            for entry in self._plugins(name):
+                self._load(entry)
         if name in self._classes:
             return self._classes[name]
         if name in self.broken:
@@ -58,6 +66,15 @@ class Registry:
         near = difflib.get_close_matches(name, known, 1, 0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"No {self.kind} is called {name!r}.{hint} Known: {', '.join(known)}.")
+
+    def source(self, cls: type) -> tuple[str, str] | None:
+        """Where a class is defined, "mine:Mine", and the SHA-256 of that file when it was imported.
+
+        None for what posenc or an installed package provides: its `revision` tells one version from another.
+        """
+        name = getattr(cls, "name", None)
+        known = name in self._digests and self._classes.get(name) is cls
+        return (f"{cls.__module__}:{cls.__name__}", self._digests[name]) if known else None
 
     def make(self, call: Call) -> Any:
         """The object that `name(settings)` stands for."""
@@ -79,8 +96,18 @@ class Registry:
         owners = [n for n, c in sorted(self._classes.items()) if setting in {f.name for f in dataclasses.fields(c)}]
         return f" {setting!r} is a setting of {', '.join(owners)}." if owners else ""
 
-    def _plugins(self):
-        return entry_points(group=self.group) if self.group else ()
+    def _of_module(self, text: str) -> type:
+        """The class `mine:Mine`, if no installed package has another one of its name."""
+        cls = modules.class_of(text, self.kind, self._classes)
+        for entry in self._plugins(cls.name):
+            if entry.value.partition(":")[0].partition(".")[0] != cls.__module__.partition(".")[0]:
+                raise ValueError(f"{text!r} is named {cls.name!r}, as is {entry.value!r} of a package; rename it.")
+        return cls
+
+    def _plugins(self, name: str | None = None):
+        if self.group is None:
+            return ()
+        return entry_points(group=self.group) if name is None else entry_points(group=self.group, name=name)
 
     def _load(self, entry) -> None:
         if entry.name in self._classes or entry.name in self.broken:

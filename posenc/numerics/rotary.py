@@ -10,7 +10,7 @@
 
         bind = rotary.bind
         query = rotary.query
-    key = rotary.key
+        key = rotary.key
 
 `width` is the number of rotated features, `fraction` of the head. A setting `original` or `trained` that is left open
 is filled with the training length. Learned frequencies are the parameter "frequency".

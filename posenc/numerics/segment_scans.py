@@ -6,9 +6,14 @@ nothing, does not end a document and is skipped. `start` and `none` give the car
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from posenc.numerics.sizes import known
 
 Sum = tuple[Float[Array, "..."], Int[Array, ""]]
 Past = tuple[Float[Array, "n d"], Int[Array, " n"]]
@@ -28,7 +33,7 @@ def total(steps: Float[Array, "L ..."], segment: Int[Array, " L"], carry: Sum) -
     shaped = lambda mask: mask.reshape(-1, *[1] * (steps.ndim - 1))  # noqa: E731
     documents = _documents(segment, document)
     begins = shaped(documents[1:] != documents[:-1])
-    sums, begun = jax.lax.associative_scan(_add, (jnp.where(shaped(segment > 0), steps, 0), begins))
+    sums, begun = _scan(_add, (jnp.where(shaped(segment > 0), steps, 0), begins))
     sums = jnp.where(begun, sums, sums + so_far.astype(sums.dtype)[None])
     return sums, (sums[-1].astype(so_far.dtype), documents[-1].astype(document.dtype))
 
@@ -58,7 +63,20 @@ def recent(x: Float[Array, "L d"], segment: Int[Array, " L"], carry: Past) -> tu
 def _documents(segment: Int[Array, " L"], before: Int[Array, ""]) -> Int[Array, " L+1"]:
     """The document of the token before the first, then of each token, carried forward through padding."""
     segments = jnp.concatenate([before[None].astype(segment.dtype), segment])
-    return jax.lax.associative_scan(lambda a, b: jnp.where(b > 0, b, a), segments)
+    return _scan(lambda a, b: jnp.where(b > 0, b, a), segments)
+
+
+def _scan(merge: Callable[[Any, Any], Any], a: PyTree) -> PyTree:
+    """All that stands up to and including each token, merged; token by token where the length is a symbol."""
+    if known(jax.tree.leaves(a)[0].shape[0]):
+        return jax.lax.associative_scan(merge, a)
+
+    def step(state, one):
+        begun, so_far = state
+        so_far = jax.tree.map(lambda both, alone: jnp.where(begun, both, alone), merge(so_far, one), one)
+        return (True, so_far), so_far
+
+    return jax.lax.scan(step, (False, jax.tree.map(lambda b: b[0], a)), a)[1]
 
 
 def _add(a: tuple[Array, Bool[Array, "*n"]], b: tuple[Array, Bool[Array, "*n"]]) -> tuple[Array, Array]:

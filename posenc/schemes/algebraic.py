@@ -112,7 +112,7 @@ class Algebraic(Scheme, name="algebraic"):
         if self.structure == "tree":
             mapped = tree.along_path(q.astype(exact), info, self._generator(p, exact)).astype(q.dtype)
             return mapped, () if self.decay == 1 else info
-        parts = q.reshape(len(q), self.axes, size).astype(exact)
+        parts = q.reshape(q.shape[0], self.axes, size).astype(exact)
         mapped = jnp.einsum("labc,lac->lab", info.astype(exact), parts, precision="highest")
         return mapped.reshape(q.shape).astype(q.dtype), ()
 

@@ -15,11 +15,12 @@ class KERPLE(Scheme, name="kerple"):
     """A learned penalty per head, a conditionally positive definite kernel of distance (Chi et al., 2022, §4).
 
         s_ij + b,  b = -r1 log(1 + r2 |p_i - p_j|)  or  b = -r1 |p_i - p_j|^r2
-        exp(-w1 |p_i - p_j|^w2) s_ij + b            with the weight kernel
+        exp(-w1 |p_i - p_j|^w2) s_ij + b            with the weight kernel, where kernel='none' is b = 0
 
     r1, r2, w1 and w2 are clamped to at least 0.01, exponents to at most 2. The authors write the clamped number back
     into the parameter before each step. Here the parameter is not changed, and its gradient is the one at the clamped
-    number, which gives the same outputs and gradients. ALiBi is the power form with r2 = 1.
+    number, which gives the same outputs and gradients. ALiBi is the power form with r2 = 1. kernel='none' is the
+    authors' code with a kind such as n_ap, whose bias has neither of its parameters.
 
     ```bibtex
     @inproceedings{chi2022kerple,
@@ -32,24 +33,33 @@ class KERPLE(Scheme, name="kerple"):
     ```
     """
 
-    kernel: Literal["log", "power"] = "log"
+    kernel: Literal["log", "power", "none"] = "log"
+    """The penalty that is added: b in the equation."""
     weight: bool = False
     """True if a second kernel multiplies the scores."""
 
     family = "kernel"
     extrapolates = "strongly in perplexity (Chi et al., 2022)"
     reads = property(lambda self: "positions" if self.weight else "distance")
-    samples = ({"kernel": "power"}, {"kernel": "power", "weight": True})
+    samples = ({"kernel": "power"}, {"kernel": "power", "weight": True}, {"kernel": "none", "weight": True})
+
+    def validate(self):
+        if self.kernel == "none" and not self.weight:
+            raise ValueError(
+                "'kerple' with kernel='none' and weight=False changes no score; set weight=True, or write 'nope'."
+            )
 
     def init_head(self, key, dims):
         u = jax.random.uniform(key, (4,))
-        p = {"r1": 2 * u[0], "r2": u[1]} if self.kernel == "log" else {"r1": u[0], "r2": 2 * u[1]}
-        return p | ({"w1": u[2], "w2": 2 * u[3]} if self.weight else {})
+        added = {"log": {"r1": 2 * u[0], "r2": u[1]}, "power": {"r1": u[0], "r2": 2 * u[1]}, "none": {}}
+        return added[self.kernel] | ({"w1": u[2], "w2": 2 * u[3]} if self.weight else {})
 
     def score(self, p, s, tile):
         d = jnp.abs(tile.distance).astype(bias_dtype(s))
         if self.weight:
             s = s * jnp.exp(-_clamp(p["w1"]) * power(d, _clamp(p["w2"], 2)))
+        if self.kernel == "none":
+            return s
         if self.kernel == "log":
             return s - _clamp(p["r1"]) * jnp.log1p(_clamp(p["r2"]) * d)
         return s - _clamp(p["r1"]) * power(d, _clamp(p["r2"], 2))

@@ -84,7 +84,7 @@ class LieRE(Scheme, name="liere"):
 
     def query(self, p, q, info):
         exact = bias_dtype(q)
-        blocks = q.reshape(len(q), -1, self._block(q.shape[-1])).astype(exact)
+        blocks = q.reshape(q.shape[0], -1, self._block(q.shape[-1])).astype(exact)
         turned = jnp.einsum("lbcd,lbd->lbc", info.astype(exact), blocks, precision="highest")
         return turned.reshape(q.shape).astype(q.dtype), ()
 

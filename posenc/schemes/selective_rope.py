@@ -162,7 +162,7 @@ def _draw(key: PRNGKeyArray, *shape: int) -> Float[Array, ...]:
 def _unit(x: Float[Array, "L D"], heads: int) -> Float[Array, "L H D/H"]:
     """The features of each token, cut into a slice for each head and normalised to length 1."""
     _check_slices(x.shape[-1], heads)
-    slices = x.reshape(len(x), heads, -1)
+    slices = x.reshape(x.shape[0], heads, -1)
     return slices * jax.lax.rsqrt((slices**2).sum(-1, keepdims=True) + 1e-6)
 
 

@@ -7,26 +7,15 @@ import sys
 import jax
 import pytest
 
-from posenc.core.scheme import SCHEMES
 from posenc.lab import tasks
 from posenc.lab.tasks import checks
 from posenc.lab.tasks.task import TASKS, Task
 
 
-@pytest.fixture
-def fresh(monkeypatch):
-    """No module and no name of these tests is left behind."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    yield
-    for name in ("mine", "other", "broken"):
-        sys.modules.pop(name, None)
-        SCHEMES._classes.pop(name, None)
-        TASKS._classes.pop(name, None)
-
-
 def test_what_new_writes_passes_check(posenc, tmp_path, fresh):
     said = posenc("new", "scheme", "mine")
     assert said.code == 0 and not said.err and "posenc check mine:Mine" in said.out
+    assert "posenc sweep --grid scheme=alibi,mine:Mine task=before" in said.out
     assert {p.name for p in tmp_path.iterdir()} == {"mine.py", "test_mine.py"}
     said = posenc("check", "mine:Mine")
     assert said.code == 0, said.out
@@ -153,7 +142,8 @@ def test_our_own_schemes_are_checked_by_their_text(posenc):
         (["new", "scheme", "numpy"], "numpy.py would hide the module 'numpy'"),
         (["check", "nowhere:Mine"], "There is no module 'nowhere'"),
         (["check", "no.where:Mine"], "The module 'no.where' cannot be found"),
-        (["check", ":Mine"], "':Mine' names neither a scheme nor a task; write module:Class"),
+        (["new", "task", "suite"], "The name 'suite' is taken"),
+        (["check", ":Mine"], "':Mine' cannot be read as names and settings; write for example"),
         (["check", "broken:Nothing"], "The module 'broken' has no 'Nothing'"),
         (["check", "broken:number"], "A scheme was expected"),
         (

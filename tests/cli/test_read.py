@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from posenc.lab.explain import induced
 from posenc.lab.store import folder
 from tests.lab import made
 
@@ -293,6 +294,14 @@ def test_explain_prints_the_penalty_of_alibi_and_draws_it(posenc, left):
     said = posenc("explain", "alibi", "--len", "3", "-o", "alibi.png")
     assert said.code == 0 and "-0.50  -0.25   0.00" in said.out and "── alibi ──" in said.out
     assert left() == ["alibi.png"]
+
+
+def test_explain_draws_a_path_for_each_distinct_layer_with_what_reads_content_before_it(posenc):
+    path = lambda scheme: posenc("explain", scheme, "--len", "3").out.split("\n\n")[1]  # noqa: E731
+    assert path("alibi @ offset(3)") == path("alibi") != path("repo")
+    assert path("repo").startswith("token  ── position computed from content ── repo ─►")
+    whole = induced.diagram("[alibi, alibi @ offset(3), repo]")
+    assert whole == "\n\n".join(map(path, ("alibi", "repo")))
 
 
 def test_explain_gives_its_matrices_as_json(posenc):

@@ -145,15 +145,6 @@ def test_an_installation_without_experiments_says_so_instead_of_showing_nothing(
     assert said.code == 2 and "No experiment was found in" in said.err and not said.out
 
 
-@pytest.mark.parametrize(
-    "words", [["run", "--scheme", "mine:Mine"], ["sweep", "--grid", "scheme=rope,mine:Mine", "task=reverse_string"]]
-)
-def test_a_scheme_in_a_file_says_how_it_gets_a_name(posenc, words):
-    said = posenc(*words)
-    assert said.code == 2 and said.err.startswith("'mine:Mine' is a class in a file, but runs take names")
-    assert "`posenc new scheme NAME`" in said.err and said.err.endswith("write --scheme mine.\n") and not said.out
-
-
 def test_the_time_left_is_rough_until_trials_finished_with_their_evaluation(capsys, monkeypatch):
     now = [0.0]
     monkeypatch.setattr("posenc.lab.cli.watch.time.monotonic", lambda: now[0])

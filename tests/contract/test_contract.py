@@ -1,7 +1,7 @@
 """Every scheme holds every property: the registry, its samples, sums of them, and toys for the hooks that few use.
 
-By day a covering set holds all of it and every changed scheme what is its own (covering.py); the rest is left to the
-night (`-m nightly`). A new scheme is tested by existing.
+By day a few schemes hold all of it and every changed scheme what is its own; `.ci/run` adds the rest of a covering set
+(covering.py, `-m ci`), and all others wait for the night (`-m nightly`). A new scheme is tested by existing.
 `python -m tests.contract.parameters` writes parameters.json anew.
 """
 
@@ -38,24 +38,27 @@ WHOLE = tuple(f.__name__ for f in contract.PROPERTIES)
 TOY = {type(toy).__name__: toy for toy in TOYS}
 STAND_IN = "learned + ssmax + shaw(reach=3)"
 """The sum that holds the whole contract by day."""
+DAILY = 2
+"""How many of the covering schemes do so by day: the ones with the most traits."""
 
 
 def cases(config):
-    """A text, and which properties of it: by day all of a covering set, and what is its own of every scheme whose code
-    is not that of its record; the record of the others is of this code, as tests/test_record.py holds."""
+    """A text, and which properties of it: all of a covering set, and what is its own of every scheme whose code is not
+    that of its record; the record of the others is of this code, as tests/test_record.py holds."""
     if config.getoption("record"):
         return [(name, WHOLE) for name in posenc.names()]
     if config.getoption("unverified"):
         return [(name, WHOLE) for name in stale()]
-    day = [*covering(registered()), STAND_IN]
+    few = covering(registered())
     samples = [posenc.spec(SCHEMES.find(n)(**given)) for n in posenc.names() for given in SCHEMES.find(n).samples]
     recorded, found = unchanged(), []
     for text in (*posenc.names(), *samples, *SUMS, *TOY):
-        if text in day:
-            found.append((text, WHOLE))
+        if text in few or text == STAND_IN:
+            marks = pytest.mark.ci if text in few[DAILY:] else ()
+            found.append(pytest.param(text, WHOLE, marks=marks))
             continue
         if text not in samples and text not in recorded:
-            found.append((text, OWN))
+            found.append(pytest.param(text, OWN, marks=pytest.mark.ci if text in (*SUMS, *TOY) else ()))
         found.append(pytest.param(text, WHOLE, marks=pytest.mark.nightly))
     return found
 

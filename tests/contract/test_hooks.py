@@ -23,6 +23,7 @@ HOOKS = {
     "query": "(self, p, q, info)",
     "key": "(self, p, k, info)",
     "value": "(self, p, v, info)",
+    "pair": "(self, p, k, v, info)",
     "score": "(self, p, s, tile)",
     "normalize": "(self, p, s, tile)",
     "value_bias": "(self, p, a, tile)",

@@ -79,7 +79,7 @@ def test_frozen_parameters_serve():
 @pytest.mark.parametrize(
     "kind, match, given",
     [
-        (TypeError, "posenc.init", {"params": {}}),
+        (TypeError, "posenc.init", {"params": {"layers": {}}}),
         (ValueError, "'table' of 't5'", {"scheme": T5, "params": made(T5, OTHER)}),
         (TypeError, "dims is of type dict", {"dims": {}}),
         (TypeError, "dtype is 'foo'; it is a floating type", {"dtype": "foo"}),

@@ -36,8 +36,8 @@ FAULTS = {
         MASKS + "sees", " & (ks > 0)[None, :]", "", "shaw", "rows_that_see_nothing_are_zero"
     ),
     "the mask compares positions": Fault(
-        ENCODE + "encode", "Side(at.position, qi, t.segments), Side(key_at.position, ki,",
-        "Side(at.position, at.position, t.segments), Side(key_at.position, key_at.position,",
+        ENCODE + "encode", "(side._replace(position=a.position) for",
+        "(side._replace(position=a.position, index=a.position) for",
         "rope", "tokens_stay_where_positions_say",
     ),
     "positions run on through packed documents": Fault(
@@ -66,9 +66,12 @@ FAULTS = {
         "posenc.core.scheme:Scheme.scale", "d**-0.5", "1 / d", "rope", ORDER
     ),
     "scores are divided by the root of the widened query": Fault(
-        KERNELS + "dense:steps", "* form.scale", "* encoded.q.shape[-1] ** -0.5", "transformer_xl", ORDER
+        KERNELS + "dense:steps", "dot * form.weighting.scale", "dot * encoded.q.shape[-1] ** -0.5",
+        "transformer_xl", ORDER,
     ),
-    "the value hook is left out": Fault(ENCODE + "encode_keys", "scheme.value(p, v, info)", "v", "Turned", ORDER),
+    "the value hook is left out": Fault(
+        "posenc.core.scheme:Scheme.pair", "self.value(p, v, info)", "v", "Turned", ORDER
+    ),
     "the output hook is left out": Fault(
         ENCODE + "finish", "scheme.output(merge(layer, own), o, info)", "o", "Turned", ORDER
     ),
@@ -108,8 +111,8 @@ FAULTS = {
         SCANS + "_documents", "jnp.where(b > 0, b, a)", "b", "fox", "padding_inside_is_passed_over"
     ),
     "distance changes its sign in decoding": Fault(
-        CACHE + "extend", "Side(at.position, qi, t.segments), Side(position, ki, segment)",
-        "Side(-at.position, qi, t.segments), Side(-position, ki, segment)",
+        CACHE + "extend", "sides[0]._replace(position=at.position), sides[1]._replace(position=position)",
+        "sides[0]._replace(position=-at.position), sides[1]._replace(position=-position)",
         "t5(bidirectional=False)", DECODE,
     ),
     "documents are forgotten by the cache": Fault(
@@ -127,11 +130,16 @@ FAULTS = {
     "a part of a sum is told another's tile": Fault(
         "posenc.core.compose:Chain.score", "_tile(tile, n)", "_tile(tile, -1)", "fox", SUMS
     ),
+    "a sum leaves out what its parts do to values": Fault(
+        "posenc.core.compose:Chain.pair", "k, one, v = s.pair(", "k, one, _ = s.pair(", "vo_rope + alibi", SUMS
+    ),
     "a sum leaves out what its parts add to values": Fault(
         "posenc.core.compose:Chain.value_bias", "for n in adds)", "for n in adds) * 0", "shaw", SUMS
     ),
     "locate looks ahead": Fault(
-        "posenc.numerics.segment_scans:total", "steps, 0), begins))", "steps, 0), begins), reverse=True)", "fox", FUTURE
+        SCANS + "total", "_scan(_add, (jnp.where(shaped(segment > 0), steps, 0), begins))",
+        "jax.lax.associative_scan(_add, (jnp.where(shaped(segment > 0), steps, 0), begins), reverse=True)",
+        "fox", FUTURE,
     ),
     "locate does not begin anew with a document": Fault(
         SCANS + "_add", "jnp.where(b[1], b[0], a[0] + b[0])", "a[0] + b[0]", "fox", "documents_do_not_leak"

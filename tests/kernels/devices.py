@@ -1,7 +1,7 @@
 """Every way to spread one attention over eight devices of this host, and how far it is from one device.
 
-`python -m tests.kernels.devices [CASE ...]` prints one JSON object. A process has as many devices as it began with, and
-that of the other tests has two.
+`python -m tests.kernels.devices [CASE ...]` prints one JSON object, of these cases and of every fault. A process has as
+many devices as it began with, and that of the other tests has two.
 """
 
 import inspect
@@ -29,6 +29,16 @@ RAGGED = np.stack([PACKED, np.repeat([0, 4, 5], [3, 40, 5]).astype(np.int32)])
 FAR = np.sort(np.random.default_rng(5).choice(300, L, replace=False)).astype(np.int32)
 DRAWN = Distances(2 * np.arange(L, dtype=np.int32), -3 * np.arange(L, dtype=np.int32))
 """Distances in the place of positions: of no token, so that every device holds all."""
+BOTH = ("batch and heads", "decoding")
+"""Ways over both axes of a mesh."""
+WEIGHTED = {
+    "scale": 0.3,
+    "cap": 2.0,
+    "sinks": np.linspace(-1.0, 1.0, H),
+    "dropout": 0.25,
+    "dropout_key": np.array([0, 9], np.uint32),
+}
+ALLOWED = np.random.default_rng(6).random((B, L, L)) < 0.6
 LEARNED = "rope(frequencies='learned')"
 
 
@@ -42,14 +52,29 @@ class Case(NamedTuple):
     groups: int = H
     exact: bool = True
     about: dict[str, Any] = {}  # noqa: RUF012
+    explicit: bool = False
+    """Whether the axes of the mesh are part of each array's type."""
 
     @property
     def name(self) -> str:
-        about = ", ".join(f"{n}" if n != "mask" else str(a) for n, a in self.about.items())
+        about = ", ".join(f"{a}" if isinstance(a, str | Window) else n for n, a in self.about.items())
         kind = "float64" if self.exact else "float32"
-        return f"{self.way}: {self.text} on {self.devices}, {self.kernel}, {self.groups} key heads, {kind}, {about}"
+        axes = "explicit axes, " if self.explicit else ""
+        where = f"{self.devices}, {self.kernel}, {self.groups} key heads, {kind}"
+        return f"{self.way}: {self.text} on {where}, {axes}{about}"
 
 
+EVERYWHERE: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("rope", "dense", {}),
+    ("alibi", "tiled", {"segments": RAGGED}),
+    ("t5", "tiled", {}),
+    ("shaw(reach=4)", "rows", {}),
+    ("fox", "dense", {}),
+    ("fox", "tiled", {}),
+    ("path", "dense", {}),
+    ("dape", "dense", {}),
+)
+"""Schemes of every family, over batch, over heads, over both, and in decoding, with axes of either type."""
 CASES = [
     Case("ring", "t5", 2, groups=4),
     Case("ring", "t5(bidirectional=True)", 8, about={"mask": "full", "segments": PACKED}),
@@ -67,6 +92,9 @@ CASES = [
     Case("queries", "fox", 8),
     Case("queries", "t5", 4, groups=4, about={"segments": RAGGED}),
     Case("queries", "stick_breaking", 2, "rows"),
+    Case("ring", "alibi", about={"scale": 0.3, "cap": 2.0}),
+    Case("queries", "t5", 4, groups=4, about=WEIGHTED),
+    Case("queries", "rope", 4, "dense", about=WEIGHTED | {"mask": ALLOWED}),
     Case("heads", "alibi", 8),
     Case("heads", "alibi", 2, "dense"),
     Case("heads", "t5", 4),
@@ -75,12 +103,19 @@ CASES = [
     Case("batch", "t5", 2),
     Case("batch", "fox", 2, "dense"),
     Case("length", "t5", 8, "dense"),
+    *(
+        Case(way, text, 2 if way == "batch" else 4, kernel, explicit=explicit, about=about)
+        for explicit in (True, False)
+        for way in ("batch", "heads", "batch and heads", "decoding")
+        for text, kernel, about in EVERYWHERE
+        if not (way == "decoding" and kernel != "dense")
+    ),
 ]
 
 
 def made(case: Case):
     """The scheme, its parameters moved from where they start, and random arrays."""
-    causal = case.about.get("mask", "causal") != "full"
+    causal = str(case.about.get("mask")) != "full"
     dims = Dims(width=H * D, heads=H, head=D, trained=L, key_heads=case.groups, causal=causal)
     scheme = posenc.bind(posenc.parse(case.text), dims)
     kind = jnp.float64 if case.exact else jnp.float32
@@ -92,12 +127,11 @@ def made(case: Case):
 
 
 def mesh(case: Case):
-    shape = {"heads": 2, "length": 4} if case.way == "ring of some heads" else {"it": case.devices}
-    return Mesh(
-        np.reshape(jax.devices()[: case.devices], tuple(shape.values())),
-        tuple(shape),
-        axis_types=(AxisType.Auto,) * len(shape),
-    )
+    shapes = {"ring of some heads": {"heads": 2, "length": 4}} | dict.fromkeys(BOTH, {"batch": 2, "heads": 2})
+    shape = shapes.get(case.way, {"it": case.devices})
+    kind = AxisType.Explicit if case.explicit else AxisType.Auto
+    each = np.reshape(jax.devices()[: case.devices], tuple(shape.values()))
+    return Mesh(each, tuple(shape), axis_types=(kind,) * len(shape))
 
 
 def cut(case: Case, over: Mesh, params: Any, tokens: Any):
@@ -105,9 +139,10 @@ def cut(case: Case, over: Mesh, params: Any, tokens: Any):
     put = lambda spec: lambda a: jax.device_put(a, NamedSharding(over, spec))  # noqa: E731
     (*qkv, x), whole = tokens, put(P())
     lies = {"batch": P("it"), "heads": P(None, None, "it"), "length": P(None, "it"), "queries": P(None, "it")}
+    lies |= dict.fromkeys(BOTH, P("batch", None, "heads"))
     spec = lies.get(case.way, P(None, "it") if case.way == "ring" else P(None, "length", "heads"))
-    own = "heads" if case.way == "ring of some heads" else "it"
-    each = P(own) if "heads" in case.way else P()
+    own = "heads" if case.way in ("ring of some heads", *BOTH) else "it"
+    each = P(own) if "heads" in case.way or case.way in BOTH else P()
     place = lambda path, a: put(each if "heads" in [getattr(p, "key", None) for p in path] else P())(a)  # noqa: E731
     few = whole if case.way == "queries" else put(spec)
     return jax.tree.map_with_path(place, params), (put(spec)(qkv[0]), *map(few, qkv[1:]), whole(x))
@@ -137,9 +172,30 @@ def spread(case: Case):
             return sharding.ring(scheme, params, q, k, v, x=x(a), **lies, **about)
         if case.way == "queries":
             return sharding.queries(scheme, params, q, k, v, x=x(a), kernel=case.kernel, **lies, **about)
+        if case.way == "decoding":
+            return decoded(scheme, params, q, k, v, x(a), **about)
         return posenc.attend(scheme, params, q, k, v, x=x(a), kernel=case.kernel, **about)
 
-    return gradients(many, *cut(case, over, params, tokens), w)
+    if not case.explicit:
+        return gradients(many, *cut(case, over, params, tokens), w)
+    with jax.set_mesh(over):
+        return gradients(many, *cut(case, over, params, tokens), jax.device_put(w, NamedSharding(over, P())))
+
+
+def decoded(scheme: Any, params: Any, q: Any, k: Any, v: Any, x: Any) -> Any:
+    """Attention by a cache: most tokens at once, then one at a time in one compiled loop."""
+    dims = Dims(H * D, H, D, L, key_heads=k.shape[-2])
+    cache = posenc.Cache.empty(scheme, params, dims, batch=B, capacity=L, dtype=q.dtype)
+    part = lambda at, n: (jax.lax.dynamic_slice_in_dim(a, at, n, 1) for a in (q, k, v))  # noqa: E731
+    features = lambda at, n: None if x is None else jax.lax.dynamic_slice_in_dim(x, at, n, 1)  # noqa: E731
+    first, cache = posenc.attend(scheme, params, *part(0, L - 6), x=features(0, L - 6), cache=cache)
+
+    def step(cache, at):
+        out, cache = posenc.attend(scheme, params, *part(at, 1), x=features(at, 1), cache=cache)
+        return cache, out[:, 0]
+
+    rest = jax.lax.scan(step, cache, jnp.arange(L - 6, L))[1]
+    return jnp.concatenate([first, rest.swapaxes(0, 1)], 1)
 
 
 def alone(case: Case):
@@ -245,4 +301,4 @@ if __name__ == "__main__":
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_numpy_rank_promotion", "raise")
     kernels.block = lambda queries, keys: 4
-    print(json.dumps(report(sys.argv[1:] or [case.name for case in CASES])))
+    print(json.dumps(report(sys.argv[1:])))

@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 import posenc
 from posenc import Dims, Window, attend
 from posenc.attention import kernels
-from posenc.attention.kernels.form import Side, count_visible
+from posenc.attention.kernels.form import Pairs, Side, count_visible
 from posenc.core.masks import sees
 from tests.effort import LITTLE
 from tests.night import by_day
@@ -308,4 +308,4 @@ def test_what_a_query_sees_is_counted_without_a_square(mask, segments):
         query = Side(None, start + jnp.arange(queries), mine)
         key = Side(None, jnp.arange(keys), segments)
         expected = sees(window(mask), query.index, key.index, mine, segments).sum(-1)
-        np.testing.assert_array_equal(count_visible(window(mask), query, key, 3), expected)
+        np.testing.assert_array_equal(count_visible(window(mask), query, key, 3, Pairs()), expected)

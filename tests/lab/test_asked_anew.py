@@ -31,13 +31,22 @@ BASE = Run(task=TASK, model="decoder", width=16, depth=1, heads=2, batch=16, len
 PLAN = Plan(steps=40, seeds=(0, 1), lr=(1e-3, 1e-2), sizes=(2, 3, 4), rows=48)
 
 
+def trained(folder, plan, *schemes):
+    assert sweep(Experiment("kept", grid(BASE, scheme=schemes), plan), folder, keep=True, watch=Watch()) == 0
+    return folder
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Two schemes, of which one draws its positions, at two rates, kept."""
-    folder = tmp_path_factory.mktemp("runs") / "kept"
-    made = Experiment("kept", grid(BASE, scheme=["learned", "rope @ random_sorted(32)"]), PLAN)
-    assert sweep(made, folder, keep=True, watch=Watch()) == 0
-    return folder
+    return trained(tmp_path_factory.mktemp("runs") / "kept", PLAN, "learned", "rope @ random_sorted(32)")
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    """One model, kept."""
+    plan = dataclasses.replace(PLAN, seeds=(0,), lr=(1e-2,))
+    return trained(tmp_path_factory.mktemp("runs") / "kept", plan, "learned")
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +101,8 @@ def test_groups_by_size_are_the_whole(folder):
     assert len(found) == 2 * 2 * 3, "two schemes, two seeds at the chosen rate, three sizes"
 
 
-def test_groups_are_those_that_the_examples_tell_of(folder):
-    results = load(folder).only(scheme="learned", lr=1e-2, seed=0)
+def test_groups_are_those_that_the_examples_tell_of(one):
+    results = load(one)
     found = groups(results, ["digits_a", "digits_b"], sizes=(2, 3), rows=64)
     task, count = parse(TASK), {}
     for n in (2, 3):
@@ -108,11 +117,11 @@ def test_groups_are_those_that_the_examples_tell_of(folder):
     assert sum(r.counts["correct"] for r in found) > 0
 
 
-def test_rows_counted_for_another_group_are_noticed(folder, plant):
+def test_rows_counted_for_another_group_are_noticed(one, plant):
     where = "posenc.lab.sweep.evaluate:_add"
     plant(Fault(where, "(strata == group).all(1)", "(strata != group).any(1)", "rope", "groups"))
     with pytest.raises(AssertionError):
-        test_groups_are_those_that_the_examples_tell_of(folder)
+        test_groups_are_those_that_the_examples_tell_of(one)
 
 
 def test_a_diverged_trial_is_told_and_not_asked(folder, monkeypatch):

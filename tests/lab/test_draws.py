@@ -15,7 +15,7 @@ from posenc.lab.spec.toml import from_toml, to_toml
 from posenc.lab.sweep.plan import evaluated, rehearsed
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.task import TASKS
-from posenc.lab.train import draws, training
+from posenc.lab.train import evaluation, training
 from posenc.lab.train.training import init, resolve, segment
 
 ROWS = 20_000
@@ -27,7 +27,7 @@ def joint(text, uniform, top, numbers):
     cell = resolve(run)
 
     def sample(key):
-        n = draws.sizes(cell.run, cell.task, key, (ROWS,))
+        n = cell.batching.drawn(key, (ROWS,))
         return cell.task.sample(key, n, batch=ROWS, n_max=top).strata
 
     strata = jax.jit(sample)(jax.random.key(3))
@@ -69,8 +69,8 @@ def test_a_one_among_the_released_bits_is_as_likely_at_each_of_its_places():
 def test_every_size_is_as_likely_where_a_task_draws_it():
     """Also of a task whose sizes go in steps, and where the other number is fixed."""
     for task in ("dyck", "addition(other='same')"):
-        run = resolve(Run(task=task, model="decoder", length=12, shortest=2, uniform="numbers")).run
-        found = np.bincount(draws.sizes(run, parse(task), jax.random.key(0), (ROWS,)), minlength=13)
+        cell = resolve(Run(task=task, model="decoder", length=12, shortest=2, uniform="numbers"))
+        found = np.bincount(cell.batching.drawn(jax.random.key(0), (ROWS,)), minlength=13)
         legal = [n for n in range(2, 13) if parse(task).sizes.has(n)]
         assert found.sum() == found[legal].sum() and chisquare(found[legal]).pvalue > 1e-3
 
@@ -85,14 +85,18 @@ def test_only_tasks_that_draw_several_numbers_have_several_ways():
 def met(monkeypatch):
     """`met(run, step)`: the tokens that a step is trained on, and the key of its positions."""
     seen = []
-    monkeypatch.setattr(training, "cross_entropy", lambda model, batch, key: seen.append((batch, key)) or model)
+    monkeypatch.setattr(
+        training, "cross_entropy", lambda model, given, key, classes: seen.append((given, key)) or model
+    )
 
     def batch(run, step, seed=0):
         cell, n = resolve(run), jnp.int32(step)
-        size, bucket = training.size_at(cell, Knobs(seed), n)
-        training._loss_and_gradient(cell, training.edges(cell)[int(bucket)], jnp.float32(0), Knobs(seed), n, size)
+        edge = cell.batching.edges[int(cell.batching.bucket(n))]
+        given = cell.batching.sample(edge, jnp.uint32(seed), n)
+        shapes = [a.shape for a in jax.tree.leaves(given)]
+        training.loss_and_gradient(shapes, jnp.float32(0), Knobs(seed), n, given, 2)
         found, key = seen.pop()
-        return tuple(map(tuple, np.asarray(found.tokens).tolist())), jax.random.key_data(key).tolist()
+        return tuple(map(tuple, np.asarray(found.inputs.tokens).tolist())), jax.random.key_data(key).tolist()
 
     return batch
 
@@ -119,7 +123,8 @@ def test_examples_of_the_set_are_not_evaluated(met):
 
     with jax.disable_jit():
         for choosing in (False, True):
-            training._sums(cell, 8, 6, model, jnp.uint32(0), jnp.int32(6), jnp.bool_(choosing))
+            batch = evaluation.examples_at(cell.task, 8, (6,), 6, choosing)
+            evaluation.examined(cell, model, jnp.uint32(0), 6, batch)
     trained = {row for step in (0, 1) for row in met(cell.run, step)[0]}
     assert len(trained) == 8 and len(set(rows)) == 16 and not trained & set(rows)
 
@@ -142,14 +147,15 @@ def test_a_set_that_fills_no_batches_is_refused(dataset):
 
 def test_evaluation_is_as_training_was_only_where_a_run_asks_for_it():
     told = {}
-    for evaluation in ("plain", "as_trained"):
-        cell = resolve(Run(**COPY, dropout=0.5, evaluation=evaluation))
+    for way in ("plain", "as_trained"):
+        cell = resolve(Run(**COPY, dropout=0.5, evaluation=way))
 
-        def model(given, key, train, cell=cell, evaluation=evaluation):
-            told[evaluation] = train
+        def model(given, key, train, cell=cell, way=way):
+            told[way] = train
             return jnp.zeros((*given.tokens.shape, cell.task.classes))
 
-        training._sums(cell, 4, 6, model, jnp.uint32(0), jnp.int32(6), jnp.bool_(False))
+        with jax.disable_jit():
+            evaluation.examined(cell, model, jnp.uint32(0), 6, evaluation.examples_at(cell.task, 4, (6,), 6))
     assert told == {"plain": False, "as_trained": True}
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from posenc.lab.spec.run import Knobs, Run
-from posenc.lab.tasks.task import Task
-from posenc.lab.train import training
+from posenc.lab.train import evaluation, training
 from posenc.lab.train.training import resolve
 
 SCHEMES = ("nope", "rope", "learned @ random_sorted(32)", "fox", "[alibi, t5]")
@@ -16,24 +15,31 @@ SCHEMES = ("nope", "rope", "learned @ random_sorted(32)", "fox", "[alibi, t5]")
 @pytest.fixture
 def met(monkeypatch):
     """`met(scheme, seed)`: the batches that a trial is evaluated on, chosen by, and trained on, as bytes."""
-    seen, real = [], Task.sample
+    seen = []
 
-    def sample(*args, **how):
-        batch = real(*args, **how)
-        seen.append(tuple(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(batch)))
-        return batch
+    def see(given):
+        seen.append(tuple(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(given)))
 
-    monkeypatch.setattr(Task, "sample", sample)
-    monkeypatch.setattr(training, "cross_entropy", lambda model, batch, key: model)
+    monkeypatch.setattr(training, "cross_entropy", lambda model, given, key, classes: see(given) or model)
 
     def batches(scheme, seed):
         run = Run(task="copy(symbols=3)", scheme=scheme, model="decoder", width=8, depth=2, heads=2, batch=4, length=4)
-        cell, n = resolve(run), jnp.int32(4)
-        nothing = lambda given, key, train: jnp.zeros((*given.tokens.shape, cell.task.classes))  # noqa: E731
+        cell = resolve(run)
         seen.clear()
-        for choosing in (False, True):
-            training._sums(cell, 8, 6, nothing, jnp.uint32(seed), n, jnp.bool_(choosing))
-        training._loss_and_gradient(cell, 4, jnp.float32(0), Knobs(seed=seed), jnp.int32(0), n)
+
+        def model(given, key, train):
+            parts.append(np.asarray(given.tokens).tobytes())
+            return jnp.zeros((*given.tokens.shape, cell.task.classes))
+
+        with jax.disable_jit():
+            for choosing in (False, True):
+                parts = []
+                batch = evaluation.examples_at(cell.task, 8, (4, 6), 4, choosing)
+                evaluation.examined(cell, model, jnp.uint32(seed), 4, batch)
+                seen.append(b"".join(parts))
+        given = cell.batching.sample(4, jnp.uint32(seed), jnp.int32(0))
+        shapes = [a.shape for a in jax.tree.leaves(given)]
+        training.loss_and_gradient(shapes, jnp.float32(0), Knobs(seed=seed), jnp.int32(0), given, 3)
         return tuple(seen)
 
     return batches

@@ -19,6 +19,7 @@ from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
 from posenc.lab.sweep import plan, worker
 from posenc.lab.sweep.sweep import rehearse, sweep
+from posenc.lab.train import evaluation, training
 from posenc.lab.train.training import init, resolve, stages
 from tests.lab.test_sweep import PLAN, Watch, trials
 
@@ -210,13 +211,13 @@ def test_the_second_stage_starts_from_the_last_parameters_of_the_first(tmp_path,
     assert found.label == "rope, then nope" and found.run["then"].startswith("0.5 nope")
 
 
-def test_each_stage_is_two_programs_and_the_last_is_evaluated(tmp_path, monkeypatch):
-    built, real = [], worker.program
-    monkeypatch.setattr(worker, "program", lambda *args: built.append(real(*args)) or built[-1])
+def test_each_stage_trains_by_its_own_program_and_the_last_is_evaluated(tmp_path):
+    kinds = training.initial_states, training.train_segment, training.make_batches, evaluation.examples, evaluation.sums
+    for f in kinds:
+        f.clear_cache()
     assert sweep(experiment(), tmp_path / "one", watch=Watch()) == 0
-    assert len(built) == 2 and [p._cache_size() for p in built[0]] == [1, 1, 0]
-    assert [p._cache_size() for p in built[1]] == [1, 1, 1]
-    assert rehearse(experiment(), tmp_path / "none")["programs"] == 5
+    assert [f._cache_size() for f in kinds] == [2, 2, 1, 1, 1]
+    assert rehearse(experiment(), tmp_path / "none")["programs"] == 7
 
 
 def test_losses_go_on_and_the_first_stage_is_the_run_without_a_second(tmp_path):

@@ -146,12 +146,12 @@ def test_what_cannot_run_is_refused_before_anything_is_written(tmp_path):
 
 def test_a_rehearsal_counts_and_writes_nothing(whole, tmp_path):
     said = rehearse(experiment(seeds=(0, 1, 2)), tmp_path / "x")
-    assert (said["trials"], said["done"], said["programs"]) == (6, 0, 6) and said["seconds"] > 0
+    assert (said["trials"], said["done"], said["programs"]) == (6, 0, 8) and said["seconds"] > 0
     fresh = said["operations"]
     assert said["device"] == describe()["device"]
     assert not (tmp_path / "x").exists()
     said = rehearse(experiment(seeds=(0, 1, 2)), whole)
-    assert (said["trials"], said["done"], said["programs"]) == (6, 4, 6)
+    assert (said["trials"], said["done"], said["programs"]) == (6, 4, 8)
     assert 0 < said["operations"] == pytest.approx(fresh / 3), "one seed of three is left"
 
 
@@ -167,21 +167,20 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
     import jax.numpy as jnp
     from flax import nnx
 
-    from posenc.lab.spec.run import Knobs
-    from posenc.lab.train.training import evaluate, init, pure
+    from posenc.lab.train.evaluation import evaluate
+    from posenc.lab.train.kept import restored
+    from posenc.lab.train.lanes import Arrangement
+    from posenc.lab.train.training import pure
 
     line = store.read_plan(whole)[0]
     cell = plan.planned_run(line.run)
-    state = init(cell, Knobs(jnp.uint32(1), *map(jnp.float32, Knobs()[1:])))
-    kept = load(whole).params(line.id)
-    shapes = jax.tree.map(lambda a: (a.shape, a.dtype), pure(state.model))
-    assert jax.tree.leaves(shapes) == jax.tree.leaves(jax.tree.map(lambda a: (a.shape, a.dtype), kept))
-    flat = [jnp.asarray(a) for a in jax.tree.leaves(kept)]
-    model = jax.tree.unflatten(jax.tree.structure(state.model), flat)
-    lane = Knobs(jnp.uint32(line.knobs.seed), *map(jnp.float32, Knobs()[1:]))
+    model, kept = restored(cell, whole, line.id), load(whole).params(line.id)
+    jax.tree.map(np.testing.assert_array_equal, jax.tree.leaves(pure(model)), jax.tree.leaves(kept))
+    assert model.readout.get_value().shape[-1] == cell.task.classes, "and no class that the task does not have"
+    lanes, seed = jax.tree.map(lambda a: a[None], model), jnp.full(1, line.knobs.seed, jnp.uint32)
     for examples, sizes, chosen in (("evaluations", line.sizes, False), ("validation", [4], True)):
-        asked = jnp.asarray(sizes), jnp.full(len(sizes), chosen)
-        sums = evaluate(cell, line.rows, tuple(sizes), state._replace(model=model), lane, *asked)
+        sums = evaluate(cell, line.rows, Arrangement("map", 1), lanes, seed, sizes, [chosen] * len(sizes))
+        sums = {name: a[0] for name, a in sums.items()}
         recorded = getattr(trials(whole)[line.id], examples)
         assert recorded == {n: {name: int(a[at]) for name, a in sums.items()} for at, n in enumerate(sizes)}
     assert isinstance(nnx.state(model), nnx.State)

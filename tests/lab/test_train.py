@@ -1,6 +1,9 @@
 """Training: lanes are trials, bit for bit on a CPU; lengths cost no compilation; what diverges is a result."""
 
+import contextlib
 import dataclasses
+import sys
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -11,27 +14,34 @@ from posenc.lab.models.transformer import Transformer
 from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.plan import evaluated
-from posenc.lab.train import training
+from posenc.lab.train import batches, evaluation, training
+from posenc.lab.train.batches import Examples
+from posenc.lab.train.evaluation import SHORT, rounds
 from posenc.lab.train.lanes import Arrangement, arrangement, stack
 from posenc.lab.train.training import (
-    SHORT,
-    _loss_and_gradient,
     adamw,
-    edges,
-    evaluate,
     init,
+    loss_and_gradient,
     program,
     pure,
     rate_at,
     resolve,
-    rounds,
     segment,
-    size_at,
 )
 from tests.effort import as_for_users
 
 RUN = Run(task="even_pairs", scheme="t5", width=16, depth=1, heads=2, hidden=16, batch=8, length=6, buckets=2)
 SIZES = (4, 6, 12)
+TASKS = "parity_check", "cycle_navigation", "modular_arithmetic"
+"""Of 2 to 8 symbols and 2 to 5 classes, and the last one of odd lengths alone."""
+STATIC = {
+    training.initial_states: 2,
+    training.make_batches: 3,
+    training.train_segment: 2,
+    evaluation.examples: 3,
+    evaluation.sums: 2,
+}
+"""The programs that runs share, and how many of their first arguments are static."""
 
 
 def lane(seed=0, lr=1e-2):
@@ -39,16 +49,18 @@ def lane(seed=0, lr=1e-2):
 
 
 def trained(how, lanes, steps=4, stride=2, cell=None):
-    run = program(cell or resolve(RUN), stride, 16, SIZES, how)
-    if cell is None:  # for these the bits are compared
-        run = type(run)(*map(as_for_users, run))
+    run = program(cell or resolve(RUN), stride, 16, how)
     lanes = stack(lanes, how)
-    state, losses = run.init(lanes), []
-    for first in range(0, steps, stride):
-        state, loss = run.segment(state, lanes, jnp.int32(first), jnp.int32(steps))
-        losses.append(np.asarray(loss))
-    sums = run.evaluate(state, lanes, jnp.asarray(SIZES, jnp.int32), jnp.zeros(len(SIZES), bool))
-    return state, np.concatenate(losses, 1), jax.tree.map(np.asarray, sums), run
+    with contextlib.ExitStack() as patched:
+        for f, static in STATIC.items() if cell is None else ():  # for these the bits are compared
+            module = sys.modules[f.__module__]
+            patched.enter_context(mock.patch.object(module, f.__name__, as_for_users(f, static)))
+        state, losses = run.init(lanes), []
+        for first in range(0, steps, stride):
+            state, loss = run.segment(state, lanes, jnp.int32(first), jnp.int32(steps))
+            losses.append(np.asarray(loss))
+        sums = run.evaluate(state, lanes, SIZES, [False] * len(SIZES))
+    return state, np.concatenate(losses, 1), sums, run
 
 
 def started(cell):
@@ -91,14 +103,24 @@ def test_short_and_long_segments_give_the_same_bits(four):
     jax.tree.map(np.testing.assert_array_equal, pure(four[0].model), pure(long[0].model))
 
 
-def test_a_run_is_three_programs_whatever_the_lengths():
-    run = trained(Arrangement("map", 1), [lane()], cell=resolve(RUN))[3]
-    assert [f._cache_size() for f in run] == [1, 1, 1]
+def compiled():
+    """How many programs of each kind this process holds."""
+    return {f.__name__: f._cache_size() for f in STATIC}
+
+
+def test_tasks_of_one_shape_share_all_but_what_makes_their_examples():
+    before = compiled()
+    cells = [resolve(dataclasses.replace(RUN, task=task, scheme="kerple", length=7)) for task in TASKS]
+    assert len({cell.step for cell in cells}) == 1
+    for cell in cells:
+        trained(Arrangement("map", 1), [lane()], cell=cell)
+    new = {name: count - before[name] for name, count in compiled().items()}
+    assert new == {"initial_states": 1, "train_segment": 1, "make_batches": 3, "examples": 3, "sums": 1}
 
 
 def test_states_are_given_up_to_the_next_segment():
     how = Arrangement("map", 1)
-    run = program(resolve(RUN), 2, 16, SIZES, how)
+    run = program(resolve(RUN), 2, 16, how)
     lanes = stack([lane()], how)
     state = run.init(lanes)
     run.segment(state, lanes, jnp.int32(0), jnp.int32(4))
@@ -107,31 +129,53 @@ def test_states_are_given_up_to_the_next_segment():
 
 @pytest.mark.parametrize("how", [Arrangement("map", 2), Arrangement("map", 1), Arrangement("vmap", 1)], ids=str)
 def test_buckets_stay_branches_in_every_arrangement(how):
-    run = program(resolve(RUN), 2, 16, SIZES, how)
-    lanes = stack([lane(), lane(1)], how)
-    shapes = jax.eval_shape(run.init, lanes)
-    text = run.segment.lower(shapes, lanes, jnp.int32(0), jnp.int32(4)).as_text()
+    cell, lanes, first = resolve(RUN), stack([lane(), lane(1)], how), jnp.int32(0)
+    state = jax.eval_shape(program(cell, 2, 16, how).init, lanes)
+    given, buckets = training.make_batches(cell.batching, 2, how, lanes.seed, first)
+    arguments = state, lanes, given, first, buckets, jnp.int32(4), jnp.int32(2)
+    text = training.train_segment.lower(cell.step, how, *arguments).as_text()
     assert "stablehlo.case" in text, "a batched length would run every bucket"
+    text = training.make_batches.lower(cell.batching, 2, how, lanes.seed, first).as_text()
+    assert "stablehlo.case" in text, "a batched length would draw every bucket"
 
 
 @pytest.mark.parametrize("scheme", ["t5", "rope @ random_sorted(64)", "learned", "alibi"])
 def test_a_wider_bucket_changes_neither_loss_nor_gradient(scheme):
     cell = resolve(dataclasses.replace(RUN, scheme=scheme, longest=24))
     model = started(cell).model
-    gradient = jax.jit(_loss_and_gradient, static_argnums=(0, 1))
-    tight, wide = (gradient(cell, edge, model, lane(), jnp.int32(3), jnp.int32(5)) for edge in (5, 11))
+    step, given = jnp.int32(3), cell.task.sample(jax.random.key(3), jnp.int32(5), batch=8, n_max=11)
+    given, gradient = Examples.of(given), jax.jit(loss_and_gradient, static_argnums=0)
+    sizes = [tuple((8, tokens) for _ in jax.tree.leaves(given)) for tokens in (6, 12)]
+    tight, wide = (gradient(shapes, model, lane(), step, given, 2) for shapes in sizes)
     np.testing.assert_allclose(tight[0], wide[0], rtol=1e-5)
     for a, b in zip(jax.tree.leaves(pure(tight[1])), jax.tree.leaves(pure(wide[1])), strict=True):
         np.testing.assert_allclose(a, b, atol=2e-6)
 
 
-def test_evaluation_does_not_depend_on_the_padded_size():
-    cell = resolve(RUN)
-    model = started(cell)
-    sums = jax.jit(evaluate, static_argnums=(0, 1, 2))
-    sizes, chosen = jnp.asarray([4, 6, 6]), jnp.asarray([False, False, True])
-    one, other = (sums(cell, 16, padded, model, lane(), sizes, chosen) for padded in ((4, 6), (16,)))
-    jax.tree.map(np.testing.assert_array_equal, one, other)
+def one(tree):
+    """A lane of its own."""
+    return jax.tree.map(lambda a: a[None], tree)
+
+
+def test_evaluation_does_not_depend_on_the_padded_size(monkeypatch):
+    cell, how = resolve(RUN), Arrangement("map", 1)
+    model, found = one(started(cell).model), []
+    for rule in (rounds, lambda task, sizes: (4, 6), lambda task, sizes: (16,)):
+        monkeypatch.setattr(evaluation, "rounds", rule)
+        seed = jnp.zeros(1, jnp.uint32)
+        found.append(evaluation.evaluate(cell, 16, how, model, seed, (4, 6, 6), (False, False, True)))
+    for other in found[1:]:
+        jax.tree.map(np.testing.assert_array_equal, found[0], other)
+
+
+@pytest.mark.parametrize("scheme", ["learned", "rope @ random_sorted(7)"])
+def test_the_longest_sequence_is_padded_no_further_than_tables_reach(scheme):
+    cell = resolve(dataclasses.replace(RUN, scheme=scheme, longest=6))
+    assert cell.task.tokens(6) == cell.shape.dims.table == 7 < batches.rounded(7)
+    sums = evaluation.evaluate(
+        cell, 16, Arrangement("map", 1), one(started(cell).model), jnp.zeros(1, jnp.uint32), (6,), (False,)
+    )
+    assert sums["rows"].tolist() == [[16]]
 
 
 def test_random_positions_are_drawn_for_each_trial_and_part_of_the_examples(monkeypatch):
@@ -145,12 +189,13 @@ def test_random_positions_are_drawn_for_each_trial_and_part_of_the_examples(monk
 
     monkeypatch.setattr(Transformer, "__call__", listen)
     cell = resolve(dataclasses.replace(RUN, scheme="rope @ random_sorted(64)", longest=24))
-    model = started(cell)
+    model = one(started(cell).model)
     for seed in (0, 1):
         for choosing in (False, True):
-            evaluate(cell, 32, (6,), model, lane(seed), jnp.asarray([6]), jnp.asarray([choosing]))
+            how = Arrangement("map", 1)
+            evaluation.evaluate(cell, 32, how, model, jnp.full(1, seed, jnp.uint32), (6,), (choosing,))
     jax.effects_barrier()
-    assert len(seen) == 4 * training.DRAWS and len(set(seen)) == len(seen)
+    assert len(seen) == 4 * evaluation.DRAWS and len(set(seen)) == len(seen)
 
 
 def test_a_trial_whose_last_step_spoils_it_has_diverged():
@@ -241,7 +286,7 @@ def test_buckets_cover_the_sizes_trained_on():
     wanted = [("even_pairs", *one) for one in ((40, 1, 5), (16, 4, 1), (7, 3, 3), (5, 5, 5), (40, 8, 64))]
     for task, length, shortest, buckets in [*wanted, ("dyck", 40, 2, 4), ("dyck", 40, 8, 64)]:
         cell = resolve(Run(task=task, model="decoder", length=length, shortest=shortest, buckets=buckets))
-        found = edges(cell)
+        found = cell.batching.edges
         assert found[-1] == length and found[0] >= shortest and len(found) <= buckets and list(found) == sorted(found)
         assert all(map(cell.task.sizes.has, found))
 
@@ -249,10 +294,10 @@ def test_buckets_cover_the_sizes_trained_on():
 @pytest.mark.parametrize("lengths", ["step", "example"])
 def test_sizes_trained_on_are_those_of_the_task(lengths):
     cell = resolve(Run(task="dyck", model="decoder", lengths=lengths, batch=4, length=10, buckets=3))
-    drawn = jax.jit(jax.vmap(lambda n: size_at(cell, lane(), n)))
+    drawn = jax.jit(jax.vmap(lambda n: (cell.batching.size(jnp.uint32(0), n), cell.batching.bucket(n))))
     sizes, buckets = drawn(jnp.arange(200))
     assert set(np.ravel(sizes).tolist()) == {2, 4, 6, 8, 10}
-    padded = np.array(edges(cell))[buckets]
+    padded = np.array(cell.batching.edges)[buckets]
     assert (padded >= sizes.reshape(200, -1).max(1)).all()
 
 
@@ -264,7 +309,7 @@ def test_sizes_evaluated_are_those_of_the_task():
 def test_few_evaluation_programs_serve_all_sizes():
     cell = resolve(RUN)
     for sizes in ((4, 6, 12), (8, 16, 20, 24, 32, 48, 64), (41, 500), (10, 100, 130, 390, 400)):
-        padded = rounds(cell, sizes)
+        padded = rounds(cell.task, sizes)
         assert padded[-1] == max(sizes)
         for n in sizes:
             room = min(p for p in padded if p >= n)

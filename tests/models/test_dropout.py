@@ -8,6 +8,7 @@ import pytest
 from posenc.lab.models.parts import Dropout, dropout
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.train import training as train
+from posenc.lab.train.batches import Examples
 from tests.models.cases import TEXTS, given, logits, made, needs_source
 from tests.night import by_day
 
@@ -74,8 +75,11 @@ def test_a_wider_bucket_changes_neither_loss_nor_gradient(text):
     run = Run(task=task, scheme="nope", model=text, width=8, depth=1, batch=4, length=8, dropout=0.3)
     cell = train.resolve(run)
     model = jax.jit(train.init, static_argnums=0)(cell, KNOBS).model
-    step = jax.jit(train._loss_and_gradient, static_argnums=(0, 1))
-    (loss, one), (same, other) = (step(cell, n, model, KNOBS, jnp.int32(3), jnp.int32(6)) for n in (8, 12))
+    given = Examples.of(cell.task.sample(jax.random.key(0), jnp.int32(6), batch=4, n_max=12))
+    step = jax.jit(train.loss_and_gradient, static_argnums=0)
+    short, long = (tuple((4, cell.task.tokens(n)) for _ in jax.tree.leaves(given)) for n in (8, 12))
+    classes = cell.task.classes
+    (loss, one), (same, other) = (step(shape, model, KNOBS, jnp.int32(3), given, classes) for shape in (short, long))
     np.testing.assert_allclose(loss, same, rtol=1e-5)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=5e-6), one, other)
-    assert abs(loss - step(cell, 8, model, KNOBS, jnp.int32(4), jnp.int32(6))[0]) > 1e-5
+    assert abs(loss - step(short, model, KNOBS, jnp.int32(4), given, classes)[0]) > 1e-5

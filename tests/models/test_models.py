@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab.models import kinds
+from posenc.lab.models import interface, kinds, stems
+from posenc.lab.models.draws import WeightDraw
 from posenc.lab.models.interface import build
 from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.train import training
@@ -197,11 +198,10 @@ def test_a_run_is_one_program_and_its_lanes_are_trials(text):
     cell, knobs = training.resolve(run), [Knobs(jnp.uint32(s), *map(jnp.float32, Knobs()[1:])) for s in (0, 1)]
     found = []
     for lanes, how in ((knobs, Arrangement("vmap", 1)), (knobs[:1], Arrangement("map", 1))):
-        program, lane = training.program(cell, 2, 4, (8,), how), stack(lanes, how)
+        program, lane = training.program(cell, 2, 4, how), stack(lanes, how)
         state = program.init(lane)
         for first in (0, 2):
             state, loss = program.segment(state, lane, jnp.int32(first), jnp.int32(4))
-        assert program.segment._cache_size() == 1
         found.append(np.asarray(loss))
     np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-4)
     assert np.abs(found[0][0] - found[0][1]).max() > 1e-4
@@ -299,3 +299,21 @@ def test_a_model_is_final():
     with pytest.raises(TypeError, match="Wider extends LSTMModel, but models are final"):
         type("Wider", (kinds.LSTMModel,), {}, name="wider")
     assert "wider" not in kinds.MODELS.names()
+
+
+@pytest.mark.parametrize("stem", [None, "conv(k=2)"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_model_for_more_symbols_and_classes_starts_as_the_smaller_one(text, stem):
+    """And the rest is zero: embeddings of further symbols, and columns of the readout for further classes."""
+    stem = stem and stems.parse(stem)
+    small, shape = made(text, seed=4, stem=stem), shaped(text, stem=stem)
+    larger = shape._replace(vocab=16, classes=32)
+
+    def drawn(symbols, classes):
+        scheme = bind(parse("nope"), shape.dims)
+        return interface.build(scheme, larger, WeightDraw(jax.random.key(4), symbols, classes))
+
+    large = jax.jit(drawn)(shape.vocab, shape.classes)
+    for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(small), jax.tree.leaves(large), strict=True):
+        np.testing.assert_array_equal(b[tuple(map(slice, a.shape))], a, err_msg=jax.tree_util.keystr(path))
+        assert np.count_nonzero(b) == np.count_nonzero(a), jax.tree_util.keystr(path)

@@ -7,7 +7,7 @@ import pytest
 
 from posenc.attention.attend import embed
 from posenc.core.scheme import Dims
-from posenc.lab.models.draws import Cut, cut
+from posenc.lab.models.draws import Cut, WeightDraw, cut
 from posenc.lab.models.ends import tied_name
 from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.parts import normalise
@@ -147,7 +147,7 @@ def test_every_number_of_the_draw_is_used_once():
 
 
 def test_keys_of_a_cut_differ_by_their_place():
-    rngs = Cut(jnp.zeros(0), jax.random.key(0))
+    rngs = Cut(jnp.zeros(0), WeightDraw(jax.random.key(0)))
     assert (jax.random.key_data(rngs.params()) != jax.random.key_data(rngs.params())).any()
 
 

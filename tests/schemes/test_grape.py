@@ -8,10 +8,13 @@ import pytest
 import posenc
 from tests.golden.contextual import bias as on_the_way
 from tests.golden.through import scores
+from tests.planting import Fault
+from tests.planting import plant as plant  # a fixture
 from tests.schemes.helpers import attend, bias, made, tokens
 
 PLACES = np.array([0, 1, 2, 4, 9, 30], np.int32)
 PAST = np.tri(len(PLACES), dtype=bool)
+AP = "grape_ap(source='value')"
 
 
 def added(scheme, params, q, k):
@@ -137,6 +140,53 @@ def test_a_window_leaves_the_penalties_within_it():
     where = {"query_start": 2, "positions": np.arange(6, 7), "key_positions": np.arange(4, 7)}
     three = attend(scheme, params, q[-1:], k[4:], v[4:], x[-1:], key_x=x[4:], **where)
     np.testing.assert_allclose(narrow[-1:], three, atol=1e-6)
+
+
+@pytest.mark.parametrize("source", ["key", "value"])
+def test_features_of_keys_or_values_are_those_of_the_input_by_their_weights(source):
+    """Three query heads of each key head; the weights of a key head are those of its query heads."""
+    x = np.asarray(tokens(7)[3])
+    weights = 2 * jax.random.normal(jax.random.key(3), (2, 2, x.shape[1], 4)) / 6**0.5
+    k, v = np.einsum("lw,ngwd->nlgd", x, weights)
+    q = tokens(7, dims=posenc.Dims(6, 6, 4, 16))[0]
+    w = np.repeat(weights["key value".split().index(source)].swapaxes(1, 2), 3, 0)
+    run = jax.jit(lambda *args: posenc.attend(*args[:5], x=x), static_argnums=0)  # compiled anew: faults are planted
+    none = {"layer": {}, "heads": {}}
+    ours = run(posenc.parse(f"grape_ap(source={source!r})"), none, q, k, v)
+    theirs = run(posenc.parse("grape_ap(features=4)"), {"layer": {}, "heads": {"w": w}}, q, k, v)
+    np.testing.assert_allclose(ours, theirs, atol=2e-6)
+    assert np.abs(ours - run(posenc.parse("nope"), none, q, k, v)).max() > 1e-2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("self._features(v, info) if", "self._features(k, info) if"),
+        ('if self.source == "value" else passed', "if True else passed"),
+    ],
+)
+def test_features_of_the_wrong_array_would_be_noticed(plant, old, new):
+    plant(Fault("posenc.schemes.grape:GRAPEAP.pair", old, new, "grape_ap", ""))
+    with pytest.raises(AssertionError):
+        for source in ("key", "value"):
+            test_features_of_keys_or_values_are_those_of_the_input_by_their_weights(source)
+
+
+def test_in_a_sum_features_are_of_the_values_that_the_schemes_before_leave():
+    (first, _), (last, _) = (made(f"{a} + {b}") for a, b in (("vo_rope", AP), (AP, "vo_rope")))
+    q, k, v, _ = tokens(7)
+    params = ({"layer": {}, "heads": {}},) * 2
+    assert np.abs(attend(first, params, q, k, 3 * v) - attend(last, params, q, k, 3 * v)).max() > 1e-3
+
+
+def test_features_of_keys_take_even_heads_and_no_number_of_their_own():
+    with pytest.raises(ValueError, match="has the features of a head, and features=4 was given; leave features out"):
+        posenc.parse("grape_ap(features=4, source='key')")
+    scheme, odd = posenc.parse(AP), posenc.Dims(6, 2, 3, 16)
+    with pytest.raises(ValueError, match="turns pairs of features, and a head has 3; make head even"):
+        posenc.bind(scheme, odd)
+    with pytest.raises(ValueError, match="a head has 3; make head even"):
+        posenc.attend(scheme, {"layer": {}, "heads": {}}, *tokens(4, dims=odd)[:3])
 
 
 @pytest.mark.parametrize("features", [0, 3, -2])

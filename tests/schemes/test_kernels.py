@@ -10,6 +10,7 @@ from posenc.schemes import kerple
 from posenc.schemes.alibi import slope
 from tests.golden.adapters.attention import Given
 from tests.golden.through import bias as through_bias
+from tests.golden.through import scores
 from tests.schemes.helpers import DIMS, attend, bias, made, tokens
 
 PLACES = np.array([0, 1, 2, 5, 9, 30])
@@ -63,6 +64,7 @@ def test_below_its_bound_a_parameter_of_kerple_acts_at_the_bound_and_learns_from
         "kerple",
         "kerple(kernel='power')",
         "kerple(kernel='power', weight=True)",
+        "kerple(kernel='none', weight=True)",
         "fire",
         "fire(threshold=0.0)",
         "sandwich",
@@ -71,7 +73,8 @@ def test_below_its_bound_a_parameter_of_kerple_acts_at_the_bound_and_learns_from
 def test_gradients_are_finite_at_distance_0_even_with_respect_to_positions(text):
     scheme, params = made(text)
     if text.startswith("kerple"):
-        params = set_heads(params, r2=0.01)  # the slope of d^0.01 at 0 is infinite
+        powers = {"r2", "w2"} & params["heads"].keys()
+        params = set_heads(params, **dict.fromkeys(powers, 0.01))  # the slope of d^0.01 at 0 is infinite
     places = jnp.asarray([0.0, 0.0, 0.0, 4.0])
     value, back = jax.jit(jax.value_and_grad(lambda p, x: traced_bias(scheme, p, x).sum(), (0, 1)))(params, places)
     assert np.isfinite(value) and all(np.isfinite(a).all() for a in jax.tree.leaves(back))
@@ -88,9 +91,26 @@ def test_the_weight_kernel_multiplies_so_it_reads_positions():
     assert posenc.parse("kerple(weight=True)").reads == "positions"
 
 
+def test_without_a_bias_kerple_only_multiplies():
+    """exp(-w1 d^w2) s: nothing is added, distance 0 keeps the score, and the bias is all that the power form adds."""
+    whole, params = made("kerple(kernel='power', weight=True)")
+    alone = posenc.parse("kerple(kernel='none', weight=True)")
+    q, k, _, _ = tokens(len(PLACES))
+    where = {"positions": PLACES, "key_positions": PLACES}
+    plain, weighed, both = (np.asarray(scores(s, params, q, k, **where)) for s in (posenc.parse("nope"), alone, whole))
+    np.testing.assert_array_equal(np.diagonal(weighed, 0, 1, 2), np.diagonal(plain, 0, 1, 2))
+    np.testing.assert_array_equal(bias(alone, params, PLACES), 0)
+    np.testing.assert_allclose(both - weighed, bias(whole, params, PLACES), atol=1e-5)
+    assert (np.abs(weighed) <= np.abs(plain)).all() and (weighed * plain >= 0).all()
+
+
 @pytest.mark.parametrize(
     ("text", "most"),
-    [("kerple", {"r1": 2, "r2": 1}), ("kerple(kernel='power', weight=True)", {"r1": 1, "r2": 2, "w1": 1, "w2": 2})],
+    [
+        ("kerple(kernel='none', weight=True)", {"w1": 1, "w2": 2}),
+        ("kerple", {"r1": 2, "r2": 1}),
+        ("kerple(kernel='power', weight=True)", {"r1": 1, "r2": 2, "w1": 1, "w2": 2}),
+    ],
 )
 def test_kerple_starts_uniform_between_nothing_and_the_bounds_of_its_authors(text, most):
     params = made(text, posenc.Dims(width=4, heads=4096, head=1, trained=4))[1]["heads"]
@@ -190,7 +210,8 @@ def test_a_bias_is_the_same_given_as_an_array(text):
         ("sandwich(dim=7)", "even"),
         ("sandwich(dim=0)", "even"),
         ("sandwich(first=2)", "takes 0 or 1, not 2"),
-        ("kerple(kernel='linear')", "'log' or 'power'"),
+        ("kerple(kernel='linear')", "'log' or 'power' or 'none'"),
+        ("kerple(kernel='none')", "changes no score; set weight=True, or write 'nope'"),
     ],
 )
 def test_settings_without_a_meaning_are_refused(text, why):

@@ -9,9 +9,21 @@ from jaxtyping import Array, Float
 
 from posenc.attention.kernels import dense, rows, tiled
 from posenc.attention.kernels.dispatch import KERNELS, block, choose, serves
-from posenc.attention.kernels.form import Encoded, Form, Side, count_visible
+from posenc.attention.kernels.form import Encoded, Form, Pairs, Side, Weighting, count_visible
 
-__all__ = ["KERNELS", "Encoded", "Form", "Side", "block", "choose", "count_visible", "mix", "serves"]
+__all__ = [
+    "KERNELS",
+    "Encoded",
+    "Form",
+    "Pairs",
+    "Side",
+    "Weighting",
+    "block",
+    "choose",
+    "count_visible",
+    "mix",
+    "serves",
+]
 
 
 def mix(kernel: str, form: Form, encoded: Encoded) -> Float[Array, "Q H d"]:

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from posenc.attention.kernels import products
-from posenc.attention.kernels.form import Encoded, Form, distance, head_axes, visible
+from posenc.attention.kernels.dropout import kept
+from posenc.attention.kernels.form import Encoded, Form, capped, distance, head_axes, visible
 from posenc.core.compose import merge
 from posenc.core.scheme import GROUP_AXIS, REPEAT_AXIS, Tile
 
@@ -48,23 +49,34 @@ def steps(form: Form, encoded: Encoded) -> Steps:
     nested = lambda a: a.reshape(groups, form.heads // groups, *a.shape[1:])  # noqa: E731
 
     dot = products.scores(nested(encoded.q), encoded.k, exact)
-    logits = dot * form.scale
+    logits, weighting = dot * form.weighting.scale, form.weighting
 
-    def one(own, head, logits, query_info, key_info):
+    def one(own, head, sink, logits, query_info, key_info):
         p = merge(layer, own)
         index = encoded.query.index, encoded.key.index
-        tile = Tile(query_info, key_info, apart, logits, form.scale, seen, *index, head, form.heads)
-        s = scheme.score(p, logits, tile)
-        a = scheme.normalize(p, s, tile) if scheme.overrides("normalize") else softmax(s, seen)
+        tile = Tile(query_info, key_info, apart, logits, weighting.scale, seen, *index, head, form.heads)
+        s = capped(scheme.score(p, logits, tile), weighting.cap)
+        a = scheme.normalize(p, s, tile) if scheme.overrides("normalize") else _softmax_with(sink, s, seen)
+        if weighting.dropout:
+            a = a * kept(weighting.dropout, encoded.pairs.seed, head, *index).astype(a.dtype)
         return s, a, scheme.value_bias(p, a, tile) if scheme.overrides("value_bias") else None
 
     query_info, axes = head_axes(encoded.query_info, form.heads)
     query_info = jax.tree.map(lambda a, axis: a if axis is None else nested(a), query_info, axes)
-    inner = jax.vmap(one, (0, 0, 0, axes, None), axis_name=REPEAT_AXIS)
-    outer = jax.vmap(inner, (0, 0, 0, axes, 0), axis_name=GROUP_AXIS)
-    own, head = jax.tree.map(nested, (head_params, jnp.arange(form.heads)))
-    score, weights, value_bias = outer(own, head, logits, query_info, encoded.key_info)
+    inner = jax.vmap(one, (0, 0, 0, 0, axes, None), axis_name=REPEAT_AXIS)
+    outer = jax.vmap(inner, (0, 0, 0, 0, axes, 0), axis_name=GROUP_AXIS)
+    own, head, sinks = jax.tree.map(nested, (head_params, jnp.arange(form.heads), form.sinks))
+    score, weights, value_bias = outer(own, head, sinks, logits, query_info, encoded.key_info)
     return Steps(dot, logits, score, seen, weights, products.mixed(weights, encoded.v, exact), value_bias)
+
+
+def _softmax_with(sink: Float[Array, ""] | None, s: Float[Array, "Q K"], seen: Bool[Array, "Q K"]) -> Array:
+    """Weights of the seen keys, beside a sink: one more key, of this score and without a value."""
+    if sink is None:
+        return softmax(s, seen)
+    column = jnp.broadcast_to(sink.astype(s.dtype), (s.shape[0], 1))
+    some = seen.any(-1, keepdims=True)  # a row that sees nothing stays zero
+    return softmax(jnp.concatenate([s, column], -1), jnp.concatenate([seen, some], -1))[:, :-1]
 
 
 @jax.custom_jvp

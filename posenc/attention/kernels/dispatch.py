@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from posenc.core.scheme import Scheme
 from posenc.core.shapes import label
+from posenc.numerics.sizes import known
 
 KERNELS = ("dense", "tiled", "rows")
 CROSSING = {"cpu": 640 * 640}
@@ -28,8 +29,11 @@ def serves(scheme: Scheme) -> dict[str, str]:
     return {"dense": "", "tiled": beyond.get(scheme.reads, ""), "rows": ""}
 
 
-def choose(scheme: Scheme, kernel: str, q: Any, keys: int) -> str:
+def choose(scheme: Scheme, kernel: str, q: Any, keys: int, listed: bool = False) -> str:
     """The requested kernel, or the best one for these queries, `[..., Q, H, d]`, and this number of keys.
+
+    `listed` says that the mask is an array. A program that `jax.export` makes for any length is dense unless another
+    kernel is requested.
 
     Raises `ValueError` for a kernel that is unknown or cannot serve the scheme, and where its scores are more than the
     memory of all devices.
@@ -39,10 +43,15 @@ def choose(scheme: Scheme, kernel: str, q: Any, keys: int) -> str:
     able = serves(scheme)
     if why := able.get(kernel):
         raise ValueError(f"{label(scheme)} {why}; use kernel='rows', 'dense' or 'auto'.")
+    if listed and kernel == "tiled":
+        raise ValueError(
+            "An array for the mask is as large as the square that tiles avoid; pass segments, which cover packing in"
+            " all kernels, or use kernel='rows' or 'dense'."
+        )
     queries = q.shape[-3]
     if kernel == "auto":
-        few = queries * keys < CROSSING.get(jax.default_backend(), ELSEWHERE)
-        kernel = "dense" if few else "rows" if able["tiled"] else "tiled"
+        few = not known(queries, keys) or queries * keys < CROSSING.get(jax.default_backend(), ELSEWHERE)
+        kernel = "dense" if few else "rows" if able["tiled"] or listed else "tiled"
     if kernel == "dense":
         _check_memory(q, keys)
     return kernel
@@ -50,7 +59,7 @@ def choose(scheme: Scheme, kernel: str, q: Any, keys: int) -> str:
 
 def block(queries: int, keys: int) -> int:
     """Rows and columns of a tile."""
-    return 512 if max(queries, keys) >= 2048 else 256
+    return 512 if known(queries, keys) and max(queries, keys) >= 2048 else 256
 
 
 def _check_memory(q: Any, keys: int) -> None:
@@ -58,6 +67,8 @@ def _check_memory(q: Any, keys: int) -> None:
     size = jnp.promote_types(q.dtype, jnp.float32).itemsize
     (*lead, queries, heads, _) = q.shape
     batch = math.prod(lead)
+    if not known(batch, queries, keys):
+        return
     need, have = 2 * batch * heads * queries * keys * size, memory() * jax.device_count()
     if 0 < have < need:
         raise ValueError(

@@ -6,11 +6,23 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Num, PyTree
+from jaxtyping import Array, Bool, Float, Int, Num, PyTree, UInt32
 
-from posenc.attention.kernels.parting import drawn
+from posenc.attention.kernels.parting import drawn, lengthened
 from posenc.core.masks import Window, sees
 from posenc.core.scheme import Scheme
+from posenc.numerics.sizes import known
+
+
+class Weighting(NamedTuple):
+    """How scores become weights, beside what the scheme says of it."""
+
+    scale: float
+    """The factor of q·k, by the width of a head before any hook widened it."""
+    cap: float | None = None
+    """The bound of scores, which approach it smoothly."""
+    dropout: float = 0.0
+    """The share of weights that are dropped."""
 
 
 class Form(NamedTuple):
@@ -20,8 +32,9 @@ class Form(NamedTuple):
     params: tuple[Any, Any]
     """The parameters that all heads share, and those of each head."""
     window: Window
-    scale: float
-    """The factor of q·k, by the width of a head before any hook widened it."""
+    weighting: Weighting
+    sinks: Float[Array, " H"] | None
+    """A score for each head of a key that has no value."""
     heads: int
     """Query heads."""
     implied: bool
@@ -35,6 +48,19 @@ class Side(NamedTuple):
     """An entry for each part of a chain; sampled distances stand for whole sequences."""
     index: Int[Array, " L"]
     segment: Int[Array, " L"] | None
+    began: Int[Array, " L"] | None = None
+    """The index at which each query's document began, where the mask counts from there."""
+
+
+class Pairs(NamedTuple):
+    """What one sequence was given about pairs of tokens; None for nothing."""
+
+    prefix: Int[Array, ""] | None = None
+    """How many first tokens of each document all of it sees."""
+    allowed: Bool[Array, "Q K"] | None = None
+    """Which keys each query may see, of those that the window leaves."""
+    seed: UInt32[Array, " 2"] | None = None
+    """What decides which weights are dropped."""
 
 
 class Encoded(NamedTuple):
@@ -49,12 +75,17 @@ class Encoded(NamedTuple):
     """What `score` reads of each key, `[G, K, ...]`."""
     query: Side
     key: Side
+    pairs: Pairs = Pairs()
 
 
 def visible(form: Form, encoded: Encoded) -> Bool[Array, "Q K"]:
     """Which keys each query sees."""
-    query, key = encoded.query, encoded.key
-    return sees(form.window, query.index, key.index, query.segment, key.segment)
+    return _visible(form.window, encoded.query, encoded.key, encoded.pairs)
+
+
+def _visible(window: Window, query: Side, key: Side, pairs: Pairs) -> Bool[Array, "Q K"]:
+    seen = sees(window, query.index, key.index, query.segment, key.segment, query.began, pairs.prefix)
+    return seen if pairs.allowed is None else seen & pairs.allowed
 
 
 def distance(query: Side, key: Side) -> PyTree[Num[Array, "Q K"]]:
@@ -66,24 +97,31 @@ def distance(query: Side, key: Side) -> PyTree[Num[Array, "Q K"]]:
     return jax.tree.map(one, query.position, key.position, is_leaf=drawn)
 
 
+def capped(s: Float[Array, "*rows K"], cap: float | None) -> Float[Array, "*rows K"]:
+    """Scores that approach a bound smoothly: cap · tanh(s / cap) (Gemma Team, 2024, Gemma 2, §2)."""
+    return s if cap is None else cap * jnp.tanh(s / cap)
+
+
 def head_axes(info: PyTree, heads: int) -> tuple[PyTree, PyTree]:
     """Query info as `jax.vmap` over heads takes it: without head axes of size 1, and where the others are."""
     axes = jax.tree.map(lambda a: 0 if a.shape[0] == heads else None, info)
     return jax.tree.map(lambda a, axis: a[0] if axis is None else a, info, axes), axes
 
 
-def count_visible(window: Window, query: Side, key: Side, rows: int) -> Int[Array, " Q"]:
+def count_visible(window: Window, query: Side, key: Side, rows: int, pairs: Pairs) -> Int[Array, " Q"]:
     """How many keys each query sees, counted for `rows` queries at a time."""
     count = query.index.size
-    if query.segment is None:  # the window's borders, cut off where the keys end
+    if query.segment is None and query.began is None and pairs.allowed is None:  # the window's borders, cut off
         first = 0 if window.left is None else jnp.maximum(query.index - window.left, 0)
         end = key.index.size if window.right is None else jnp.minimum(query.index + window.right + 1, key.index.size)
         return jnp.broadcast_to(jnp.maximum(end - first, 0), (count,)).astype(jnp.int32)
 
-    def some(pair: tuple[Array, Array]) -> Array:
-        return sees(window, pair[0], key.index, pair[1], key.segment).sum(-1, dtype=jnp.int32)
+    def some(query: Side, pairs: Pairs) -> Array:
+        return _visible(window, query, key, pairs).sum(-1, dtype=jnp.int32)
 
-    if count <= rows:
-        return some((query.index, query.segment))
-    cut = lambda a: jnp.pad(a, (0, -count % rows)).reshape(-1, rows)  # noqa: E731
-    return jax.lax.map(some, (cut(query.index), cut(query.segment))).reshape(-1)[:count]
+    if known(count) and count <= rows:
+        return some(query, pairs)
+    cut = lambda a: lengthened(a, 0, rows).reshape(-1, rows, *a.shape[1:])  # noqa: E731
+    blocks = jax.tree.map(cut, (query._replace(position=None), pairs.allowed))
+    each = jax.lax.map(lambda block: some(block[0], pairs._replace(allowed=block[1])), blocks)
+    return each.reshape(-1)[:count]

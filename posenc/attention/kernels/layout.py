@@ -13,9 +13,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from posenc.attention.kernels.form import Weighting
 from posenc.attention.kernels.parting import lengthened
 from posenc.core.masks import Window
 from posenc.core.scheme import Scheme
+from posenc.numerics.sizes import known, whole
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Tiling:
 
     scheme: Scheme
     window: Window
-    scale: float
+    weighting: Weighting
     late: float
     """What multiplies q·k in the tile: nothing is left to do where the queries could be multiplied without loss."""
     heads: int
@@ -61,6 +63,10 @@ class Arrays(NamedTuple):
     """Sampled distances, where positions are such."""
     w: Float[Array, "G R N"] | None
     """The band: what is added to a score at each difference of indices."""
+    sinks: Float[Array, "G R"] | None
+    prefix: Array | None
+    seed: Array | None
+    """A key's score for each head, the length of the prefix, and what decides which weights are dropped."""
     q: Float[Array, "Q H e"]
     k: Float[Array, "K G e"]
     v: Float[Array, "K G d"]
@@ -75,9 +81,11 @@ class Arrays(NamedTuple):
     qs: Array | None
     ks: Array | None
     """Segments of queries, and of keys."""
+    began: Array | None
+    """Where each query's document began, if the mask counts from there."""
 
 
-QUERY, KEY = ("q", "query_info", "qp", "qs"), ("k", "v", "key_info", "kp", "ks")
+QUERY, KEY = ("q", "query_info", "qp", "qs", "began"), ("k", "v", "key_info", "kp", "ks")
 """The arrays of queries and of keys; the first axis counts tokens."""
 TURNED = ("k", "v")
 """Their gradient is gathered with tokens last, `[G, e, K]`: so no product has to be turned, tile by tile."""
@@ -91,11 +99,6 @@ def padded(tiling: Tiling, a: Arrays) -> Arrays:
     return a._replace(**query, **key)
 
 
-def whole(count: int, block: int) -> int:
-    """`count` tokens, up to whole blocks."""
-    return -(-count // block) * block
-
-
 def blocks(tiling: Tiling) -> Array:
     """Numbers of the blocks of queries, of 32 bits as indices are."""
     return jnp.arange(whole(tiling.queries, tiling.rows) // tiling.rows, dtype=jnp.int32)
@@ -107,20 +110,28 @@ def over_keys(tiling: Tiling, a: Arrays, n: Array, step: Any, state: Any) -> Any
     count, first = whole(tiling.keys, cols) // cols, a.start - a.begin + n * rows
     low, high = jnp.int32(0), jnp.int32(count)
     inner, outer = jnp.int32(0), jnp.int32(tiling.keys // cols)
+    until = lambda index: jnp.clip(-((a.begin - index) // cols), 0, count)  # noqa: E731  # tiles with keys before it
     if left is not None:
         low = jnp.clip((first - left) // cols, 0, count)
         inner = -((left - first - rows + 1) // cols)
     if right is not None:
         high = jnp.clip((first + rows - 1 + right) // cols + 1, 0, count)
         outer = jnp.minimum((first + right + 1) // cols, outer)
+    if a.prefix is not None:
+        high = jnp.maximum(high, until(a.began[(n + 1) * rows - 1] + a.prefix))
     if a.qs is not None:
+        if tiling.window.sinks:
+            low = jnp.minimum(low, until(a.began[n * rows] + 1) - 1).clip(0)
         return jax.lax.fori_loop(low, high, functools.partial(step, masked=True), state)
+    if tiling.window.sinks:
+        early = jnp.minimum(low, until(tiling.window.sinks))
+        state = jax.lax.fori_loop(jnp.int32(0), early, functools.partial(step, masked=True), state)
     inner = jnp.clip(inner, low, jnp.maximum(low, high))
     outer = jnp.clip(outer, inner, jnp.maximum(inner, high))
     if left is not None:
         state = jax.lax.fori_loop(low, inner, functools.partial(step, masked=True), state)
     state = jax.lax.fori_loop(inner, outer, functools.partial(step, masked=False), state)
-    if right is not None or tiling.keys % cols:
+    if right is not None or not known(tiling.keys) or tiling.keys % cols:
         state = jax.lax.fori_loop(outer, high, functools.partial(step, masked=True), state)
     return state
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from posenc.core.distances import Distances
+from posenc.numerics.sizes import known, whole
 
 
 def varies(a: Any) -> bool:
@@ -55,8 +56,9 @@ def varying(tree: Any, of: Any) -> Any:
 
 def lengthened(a: Array, axis: int, block: int) -> Array:
     """An array with the last token again until whole blocks are full: numbers that hooks know how to read."""
-    more = -a.shape[axis] % block
-    if not more:
+    count = a.shape[axis]
+    more = whole(count, block) - count
+    if known(more) and not more:
         return a
     last = jax.lax.slice_in_dim(a, a.shape[axis] - 1, a.shape[axis], axis=axis)
     return jnp.concatenate([a, jnp.repeat(last, more, axis)], axis)

@@ -11,14 +11,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from posenc.attention.kernels import dense
-from posenc.attention.kernels.form import Encoded, Form
+from posenc.attention.kernels.form import Encoded, Form, Side
 from posenc.attention.kernels.parting import drawn, join, lengthened, part
+from posenc.numerics.sizes import known
 
 
 def mix(form: Form, encoded: Encoded, block: int) -> Float[Array, "Q H d"]:
     """Every row of every head, `block` rows at a time."""
     count = encoded.q.shape[1]
-    rows = min(block, count)
+    rows = min(block, count) if known(count) else block
 
     def cut(a: Array, axis: int) -> Array:
         a = lengthened(a, axis, rows)
@@ -27,13 +28,14 @@ def mix(form: Form, encoded: Encoded, block: int) -> Float[Array, "Q H d"]:
     side = encoded.query
     lags, place = part(side.position, drawn)
     of_heads = jax.tree.map(lambda a: cut(a, 1), (encoded.q, encoded.query_info))
-    of_tokens = jax.tree.map(lambda a: cut(a, 0), (place, side.index, side.segment))
+    of_tokens = jax.tree.map(lambda a: cut(a, 0), (place, side.index, side.segment, side.began, encoded.pairs.allowed))
 
     @jax.checkpoint
     def some(rows):
-        (q, query_info), (place, index, segment) = rows
-        query = side._replace(position=join(lags, place), index=index, segment=segment)
-        return dense.square(form, encoded._replace(q=q, query_info=query_info, query=query))
+        (q, query_info), (place, index, segment, began, allowed) = rows
+        query = Side(join(lags, place), index, segment, began)
+        pairs = encoded.pairs._replace(allowed=allowed)
+        return dense.square(form, encoded._replace(q=q, query_info=query_info, query=query, pairs=pairs))
 
     out = jax.lax.map(some, (of_heads, of_tokens)).swapaxes(1, 2)
     return out.reshape(-1, *out.shape[2:])[:count]

@@ -20,14 +20,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from posenc.attention.kernels import layout, products
+from posenc.attention.kernels import dropout, layout, products
 from posenc.attention.kernels.band import band, toeplitz
-from posenc.attention.kernels.form import Encoded, Form, Side, distance
+from posenc.attention.kernels.form import Encoded, Form, Side, capped, distance
 from posenc.attention.kernels.layout import QUERY, TURNED, Arrays, Tiling, flat, heads_first, lined
 from posenc.attention.kernels.parting import drawn, join, part, varies, varying
 from posenc.core.compose import merge
 from posenc.core.masks import sees
 from posenc.core.scheme import Tile
+from posenc.numerics.sizes import known
 
 
 def mix(form: Form, encoded: Encoded, block: int) -> Float[Array, "Q H d"]:
@@ -50,10 +51,12 @@ def arranged(form: Form, encoded: Encoded, block: int, parts: int = 1) -> tuple[
     position = encoded.query.position
     by_gap = form.implied or all(map(drawn, jax.tree.leaves(position, is_leaf=drawn)))
     banded = by_gap and scheme.reads == "distance" and not scheme.overrides("value_bias")
-    late = form.scale if q.dtype != exact else 1.0
-    q = q if q.dtype != exact else q * form.scale
-    sizes = heads, queries, count, min(block, queries), min(block, count)
-    tiling = Tiling(scheme, form.window, form.scale, late, *sizes, banded)
+    scale = form.weighting.scale
+    late = scale if q.dtype != exact else 1.0
+    q = q if q.dtype != exact else q * scale
+    short = [min(block, n) if known(n) else block for n in (queries, count)]
+    sizes = heads, queries, count, *short
+    tiling = Tiling(scheme, form.window, form.weighting, late, *sizes, banded)
     w, start = None, encoded.query.index[0]
     if banded:
         past = (parts - 1) * count + layout.whole(count, tiling.cols) - 1
@@ -63,8 +66,9 @@ def arranged(form: Form, encoded: Encoded, block: int, parts: int = 1) -> tuple[
     (lags, qp), (_, kp) = (part(side.position, drawn) for side in (encoded.query, encoded.key))
     keys, info = first((encoded.k, encoded.v)), first((encoded.query_info, encoded.key_info))
     whole = Arrays(
-        layer, jax.tree.map(nested, head_params), lags, w, first(q), *keys, *info,
-        qp, kp, start, encoded.key.index[0], encoded.query.segment, encoded.key.segment,
+        layer, jax.tree.map(nested, head_params), lags, w,
+        jax.tree.map(nested, form.sinks), encoded.pairs.prefix, encoded.pairs.seed, first(q), *keys, *info,
+        qp, kp, start, encoded.key.index[0], encoded.query.segment, encoded.key.segment, encoded.query.began,
     )  # fmt: skip
     return tiling, layout.padded(tiling, whole)
 
@@ -77,8 +81,11 @@ def _attention(tiling: Tiling, some: Arrays, rest: Arrays) -> Float[Array, "Q H 
 def forward(tiling: Tiling, some: Arrays, rest: Arrays) -> tuple[Array, tuple]:
     """The output, and what its gradient needs: the logarithm of each row's sum, infinite where nothing is visible."""
     a = join(some, rest)
-    o, lse = jax.lax.map(functools.partial(_rows, tiling, a), layout.blocks(tiling))
-    return lined(o), (some, rest, lined(o), lined(lse))
+    o, lse = map(lined, jax.lax.map(functools.partial(_rows, tiling, a), layout.blocks(tiling)))
+    if a.sinks is not None:
+        new = jnp.where(lse < jnp.inf, jnp.logaddexp(lse, a.sinks.reshape(1, -1).astype(lse.dtype)), jnp.inf)
+        o, lse = o * jnp.exp(jnp.where(lse < jnp.inf, lse - new, 0.0))[..., None], new
+    return o, (some, rest, o, lse)
 
 
 def _rows(tiling: Tiling, a: Arrays, n: Array) -> tuple[Array, Array]:
@@ -97,9 +104,10 @@ def _rows(tiling: Tiling, a: Arrays, n: Array) -> tuple[Array, Array]:
         new = jnp.maximum(top, s.max(-1))
         safe = jnp.where(new > -jnp.inf, new, 0.0)
         e, shrink = jnp.exp(s - safe[..., None]), jnp.exp(top - safe)
-        mixed = products.mixed(e, heads_first(t.v), exact)
+        kept = tile.kept(e)
+        mixed = products.mixed(kept, heads_first(t.v), exact)
         if tiling.adds:
-            mixed = mixed + tile.value_bias(tile.read, e)
+            mixed = mixed + tile.value_bias(tile.read, kept)
         return out * shrink[..., None] + mixed, new, total * shrink + e.sum(-1)
 
     out, top, total = layout.over_keys(tiling, a, n, step, first)
@@ -143,6 +151,9 @@ def gradient(tiling: Tiling, saved: tuple, do: Array) -> Arrays:
 
     keep, rows = jax.lax.scan(block, keep, layout.blocks(tiling))
     back = {name: getattr(keep, name).transpose(2, 0, 1) for name in TURNED}
+    if a.sinks is not None:  # a key without a value: its dP is zero
+        share = jnp.exp(a.sinks.reshape(1, -1).astype(exact) - lse)
+        keep = keep._replace(sinks=-(share * lines[1]).sum(0).reshape(a.sinks.shape))
     return keep._replace(**{name: jax.tree.map(lined, rows[name]) for name in QUERY}, **back)
 
 
@@ -151,19 +162,21 @@ def _pulled(tile: _Tile, t: Arrays, do: Array, mean: Array, lse: Array) -> Array
     tiling, exact = tile.tiling, lse.dtype
     s, pull = jax.vjp(tile.score, tile.read, tile.logits)
     p = jnp.exp(tile.hidden(s) - lse[..., None])
+    kept = tile.kept(p)
     dp = products.scores(do.astype(t.v.dtype), heads_first(t.v), exact)
     if tiling.adds:
-        more, pull_more = jax.vjp(tile.value_bias, tile.read, p)
+        more, pull_more = jax.vjp(tile.value_bias, tile.read, kept)
         read_more, dp_more = pull_more(do.astype(more.dtype))
         dp = dp + dp_more
-    read, logits = pull((p * (dp - mean[..., None])).astype(s.dtype))
+    ds = kept * dp - p * mean[..., None] if tiling.weighting.dropout else p * (dp - mean[..., None])
+    read, logits = pull(ds.astype(s.dtype))
     if tiling.adds:
         read = jax.tree.map(jnp.add, read, read_more)
     logits = (logits if tiling.late == 1 else logits * tiling.late).astype(t.k.dtype)
     return read._replace(
         q=products.mixed(logits, heads_first(t.k), exact),
         k=products.gathered(t.q, logits, exact),
-        v=products.gathered(do.astype(t.v.dtype), p, exact),
+        v=products.gathered(do.astype(t.v.dtype), kept, exact),
     )
 
 
@@ -183,9 +196,12 @@ class _Tile:
         self.visible = None
         if masked:
             self.visible = (
-                sees(tiling.window, self.qi, self.ki, t.qs, t.ks) & (self.ki - t.begin < tiling.keys)[None, :]
+                sees(tiling.window, self.qi, self.ki, t.qs, t.ks, t.began, t.prefix)
+                & (self.ki - t.begin < tiling.keys)[None, :]
             )
-        t = t._replace(q=None, k=None, v=None, start=None, begin=None, qs=None, ks=None)
+        self.seed = t.seed
+        beside = ("q", "k", "v", "start", "begin", "qs", "ks", "began", "prefix", "seed")
+        t = t._replace(**dict.fromkeys(beside))
         if tiling.banded:
             count = tiling.rows + tiling.cols - 1
             t = t._replace(w=jax.lax.dynamic_slice_in_dim(t.w, layout.corner(tiling, n, m), count, 2))
@@ -195,13 +211,23 @@ class _Tile:
         """The scores, minus infinity where a key is not visible."""
         return s if self.visible is None else jnp.where(self.visible, s, -jnp.inf)
 
+    def kept(self, weights: Array) -> Array:
+        """The weights without those that are dropped."""
+        rate = self.tiling.weighting.dropout
+        if not rate:
+            return weights
+        heads = jnp.arange(self.tiling.heads)
+        each = jax.vmap(lambda head: dropout.kept(rate, self.seed, head, self.qi, self.ki))(heads)
+        return weights * each.reshape(weights.shape).astype(weights.dtype)
+
     def score(self, read: Arrays, logits: Array) -> Array:
-        """The scheme's own score of this tile."""
+        """The scheme's own score of this tile, under the cap."""
+        s = logits
         if self.tiling.banded:
-            return logits + jax.vmap(lambda w: toeplitz(w, self.tiling.rows))(read.w)
-        if not self.tiling.scores:
-            return logits
-        return self._each(read, self.tiling.scheme.score, logits, logits)
+            s = logits + jax.vmap(lambda w: toeplitz(w, self.tiling.rows))(read.w)
+        elif self.tiling.scores:
+            s = self._each(read, self.tiling.scheme.score, logits, logits)
+        return capped(s, self.tiling.weighting.cap)
 
     def value_bias(self, read: Arrays, a: Array) -> Array:
         """What the scheme adds to the weighted values."""
@@ -212,11 +238,10 @@ class _Tile:
         t, tiling = join(read, self.rest), self.tiling
         apart = distance(Side(join(t.lags, t.qp), self.qi, None), Side(join(t.lags, t.kp), self.ki, None))
         visible = jnp.ones(a.shape[2:], bool) if self.visible is None else self.visible
+        scale = tiling.weighting.scale
 
         def one(own, head, a, logits, query_info, key_info):
-            tile = Tile(
-                query_info, key_info, apart, logits, tiling.scale, visible, self.qi, self.ki, head, tiling.heads
-            )
+            tile = Tile(query_info, key_info, apart, logits, scale, visible, self.qi, self.ki, head, tiling.heads)
             return hook(merge(t.layer, own), a, tile)
 
         heads = jnp.arange(tiling.heads).reshape(a.shape[:2])

@@ -91,12 +91,20 @@ def _dispatch(args: list[str]) -> int:
 
         print(f"posenc {__version__}")
         return OK
-    name, *rest = args
+    from posenc.lab.cli import modules
+
+    (name, *rest), imports = modules.taken(args)
     if name not in homes:
         from posenc.lab.spec.settings import unknown
 
         raise unknown("command", name, homes)
     home, cls = homes[name]
+    if imports:
+        from posenc.lab.cli.machine import start
+
+        start()  # what a module computes as it is imported needs devices
+        for module in imports:
+            modules.load(module)
     from posenc.lab.cli.options import parse
 
     return parse(getattr(importlib.import_module(f"posenc.lab.cli.{home}"), cls), rest, f"posenc {name}")()
@@ -114,6 +122,7 @@ def _help() -> str:
     lines += [
         "",
         "`posenc COMMAND --help` shows the options of a command; --version; --debug prints the traceback of an error.",
+        "`mine:Mine` is class Mine of mine.py in this folder; --import mine imports it for a run that names it.",
     ]
     return "\n".join(lines)
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
+from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import say, say_json, say_rows
 
@@ -40,6 +41,7 @@ class Bench:
             given = getattr(self, name)
             if any(n < 1 for n in (given if name == "length" else (given,))):
                 raise ValueError(f"--{name} is {given}; it must be a whole number of at least 1.")
+        load_named(self.schemes)
         from posenc.lab.sweep import bench
         from posenc.lab.train import device
 

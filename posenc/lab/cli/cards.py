@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc.lab.cli import listing
+from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import docs
 from posenc.lab.models import kinds
 from posenc.lab.spec import committed
@@ -37,7 +38,8 @@ SOURCE = {
 def kind_of(text: str) -> str:
     """Whether a text names a "scheme", "task", "suite", "model", "preset" or "experiment".
 
-    An unknown name gets the kind of the nearest known one.
+    An unknown name gets the kind of the nearest known one. The module of `mine:Mine` is imported, since the user named
+    it.
     """
     from posenc.core.scheme import SCHEMES
     from posenc.lab.tasks.task import TASKS
@@ -47,8 +49,11 @@ def kind_of(text: str) -> str:
     if text.strip().startswith(PRESET):
         return "preset"
     tree = grammar.read(text)
+    load_named([text])
     if not isinstance(tree, grammar.Call):
         return "scheme"  # sums, lists and coordinates
+    if ":" in tree.name:
+        return "task" if _is_task(tree.name) else "scheme"
     registries = {"scheme": SCHEMES, "task": TASKS, "model": kinds.MODELS}
     known = {kind: {*registry.names(), *registry.broken} for kind, registry in registries.items()}
     known["preset"] = set(PRESETS).difference(*known.values())
@@ -60,6 +65,17 @@ def kind_of(text: str) -> str:
         near = difflib.get_close_matches(tree.name, sorted(set().union(*known.values())), 1, 0.5)
         found = [kind for kind, names in known.items() if set(near) & names]
     return found[0] if found else "scheme"
+
+
+def _is_task(name: str) -> bool:
+    """Whether `mine:Mine` is a task."""
+    from posenc.lab.tasks.task import TASKS
+
+    try:
+        TASKS.find(name)
+    except ValueError:
+        return False
+    return True
 
 
 def makers(kind: str) -> tuple[Callable[[str], dict[str, Any]], Callable[[dict[str, Any]], str]]:

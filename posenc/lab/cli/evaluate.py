@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from tyro.conf import arg
 
+from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import File, First, Flag, Settings, Text
 from posenc.lab.cli.output import figure_path, say, say_json
 from posenc.lab.cli.read import chosen, results_of
@@ -55,6 +56,7 @@ class Evaluate:
             raise ValueError("--bundle holds whole sizes, but --by requests groups; use --csv, or leave out --by.")
         target = None if self.png is None else figure_path(self.png)
         results = chosen(results_of(self.run), self.only)
+        load_named([self.task])
         from posenc.lab import tasks
 
         requested: dict[str, Any] = {"rows": self.rows, "task": None if self.task is None else tasks.parse(self.task)}

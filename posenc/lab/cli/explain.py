@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import CommandForm, File, Flag, Forms, Text
 from posenc.lab.cli.output import figure_path, output_path, say, say_json
 from posenc.lab.store import disk
@@ -37,6 +38,7 @@ class ExplainScheme:
 
     def __call__(self) -> int:
         target = None if self.png is None else figure_path(self.png)
+        load_named([self.scheme])
         from posenc.lab.explain import induced
 
         if self.trained is not None:
@@ -106,6 +108,7 @@ class ExplainAttention:
     def __call__(self) -> int:
         target = None if self.png is None else figure_path(self.png)
         path = None if self.html is None else output_path(self.html, "--html", (".html",))
+        load_named([self.scheme])
         from posenc.lab.explain import by_hand, page, paper, problem, worksheet
 
         if self.blank or self.solution or self.seed is not None:

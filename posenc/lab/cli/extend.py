@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import keyword
 import re
@@ -14,11 +13,12 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from posenc.lab.cli import FAILED, OK, cards, templates
+from posenc.lab.cli import FAILED, OK, cards, modules, templates
 from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import say, say_json
-from posenc.lab.spec.experiment_file import pointing
 
+PREFIXES = ("suite", "preset")
+"""Names that mean something else before a colon: `suite:probes`."""
 TEXTS = {
     "scheme": (templates.SCHEME, templates.SCHEME_TEST),
     "task": (templates.TASK, templates.TASK_TEST),
@@ -27,11 +27,16 @@ USE = {
     "scheme": 'posenc.parse("{name} + rope")',
     "task": 'posenc.tasks.parse("{name}(k=3)")',
 }
+SWEEP = {
+    "scheme": "posenc sweep --grid scheme=alibi,{name}:{cls} task=before --seeds 6",
+    "task": "posenc sweep --grid task={name}:{cls} scheme=rope,alibi --set length=16 --seeds 6",
+}
 HINT = """\
 {file} is a {kind} that works, and {test} tests it.
   posenc check {name}:{cls}
+  {sweep}
   python -c 'import {name}, {package}; print({use})'
-In a package of yours, this entry point lets `posenc run --{kind} {name}` find it:
+In a package of yours, this entry point lets every command find it as {name}, from any folder:
   [project.entry-points."posenc.{kind}s"]
   {name} = "your_package.{name}\""""
 
@@ -55,7 +60,7 @@ class New:
         import posenc
         from posenc.lab import tasks
 
-        if self.name in {*posenc.names(), *tasks.names()}:
+        if self.name in {*posenc.names(), *tasks.names(), *PREFIXES}:
             raise ValueError(f"The name {self.name!r} is taken; choose another.")
         cls = "".join(word.capitalize() for word in self.name.split("_"))
         files = {Path(f"{self.name}.py"): TEXTS[self.kind][0], Path(f"test_{self.name}.py"): TEXTS[self.kind][1]}
@@ -67,8 +72,9 @@ class New:
             path.write_text(text.format(cls=cls, name=self.name, year=2026), encoding="utf-8")
         file, test = files
         package = {"scheme": "posenc", "task": "posenc.tasks"}[self.kind]
-        use = USE[self.kind].format(name=self.name)
-        say(HINT.format(kind=self.kind, file=file, test=test, name=self.name, cls=cls, use=use, package=package))
+        names = {"name": self.name, "cls": cls}
+        use, sweep = USE[self.kind].format(**names), SWEEP[self.kind].format(**names)
+        say(HINT.format(kind=self.kind, file=file, test=test, use=use, sweep=sweep, package=package, **names))
         return OK
 
 
@@ -81,7 +87,8 @@ class Check:
     """
 
     what: Annotated[Positional[str], arg(metavar="SCHEME or TASK")]
-    """A text, "rope + alibi" or copy; or module:Class, such as mine:Mine for class Mine of mine.py in this folder."""
+    """A text: "rope + alibi", copy, or mine:Mine for class Mine of mine.py in this folder. Of an object in a module,
+    mine:thing, the object itself."""
     only: tuple[str, ...] = ()
     """Properties, by name, or of schemes by number: G7, the_future_is_unseen."""
     samples: Flag = False
@@ -108,35 +115,25 @@ class Check:
         from posenc.lab import tasks
         from posenc.lab.tasks import checks
 
-        found = imported(self.what) if ":" in self.what else None
+        if re.fullmatch(r"[\w.]+:\w+", self.what):
+            found = attribute(self.what)
+        elif cards.kind_of(self.what) == "task":
+            found = tasks.parse(self.what)
+        else:
+            from posenc.naming import parse
+
+            found = parse(self.what)
         if isinstance(found, tasks.Task):
             return found, checks.check
-        if found is None and cards.kind_of(self.what) == "task":
-            return tasks.parse(self.what), checks.check
         from posenc.contract import check
-        from posenc.naming import parse
 
-        return (parse(self.what) if found is None else found), check
+        return found, check
 
 
-def imported(text: str) -> Any:
-    """The scheme or task at `module:Class`, built with its defaults; an object is returned as it is.
-
-    The module runs with all rights of this process, as any program that is started.
-    """
+def attribute(text: str) -> Any:
+    """What `module:Class` is: a scheme or task, which needs no name here, built with its defaults; or an object."""
     module, _, name = text.partition(":")
-    if not module or not name:
-        raise ValueError(f"{text!r} names neither a scheme nor a task; write module:Class, such as mine:Mine.")
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        spec = importlib.util.find_spec(module)
-    except ImportError as fault:
-        raise ValueError(f"The module {module!r} cannot be found: {fault}.") from None
-    if spec is None:
-        raise ValueError(f"There is no module {module!r} in this folder or on Python's path; write module:Class.")
-    with pointing(Path(spec.origin or module)):
-        found = getattr(importlib.import_module(module), name, None)
+    found = getattr(modules.load(module), name, None)
     if found is None:
         raise ValueError(f"The module {module!r} has no {name!r}; give the class of a scheme or task.")
     from posenc.core.compose import normal_form

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import signal
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
 
 from tyro.conf import Positional, arg
 
-from posenc.lab.cli import FAILED, OK, Preempted
+from posenc.lab.cli import FAILED, OK, Preempted, modules
 from posenc.lab.cli.machine import start
 from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.lab.cli.output import clean, lasting, say
@@ -46,7 +45,6 @@ class TrainOptions:
 
 
 def _one(self: Any) -> int:
-    check_not_a_file([self.scheme])
     names = (*settings.fields(Run), *settings.fields(Plan))
     texts = {name: text for name in names if (text := getattr(self, name)) is not None}
     source = " ".join([f"--preset {self.preset}"] * bool(self.preset) + [f"--{n} {text}" for n, text in texts.items()])
@@ -91,7 +89,6 @@ class Sweep(TrainOptions):
         for option, given in (("--name", self.name), ("--save", self.save)):
             if given == "":
                 raise ValueError(f"{option} is empty; give it a value, or leave it out.")
-        check_not_a_file(text for text in (*self.grid, *self.set) if text.startswith("scheme="))
         if bool(self.file) == bool(self.grid):
             raise ValueError("`posenc sweep` takes an experiment file or --grid NAME=A,B, one of the two.")
         if self.file and self.preset is not None:
@@ -109,6 +106,7 @@ class Sweep(TrainOptions):
         requested = dataclasses.replace(requested.only(self.only), name=self.name or requested.name)
         experiment.check_many(requested.trials, self.yes)
         if self.save:
+            start()
             check_names(requested)
             save(requested, Path(self.save))
         return carry_out(requested, self)
@@ -171,22 +169,15 @@ def print_suites(requested: Experiment, stream: TextIO) -> None:
     print("\n".join(map(clean, lines)), file=stream)
 
 
-def check_not_a_file(texts: Iterable[str | None]) -> None:
-    """Raise `ValueError` for a scheme such as `mine:Mine`, which `posenc check` takes and training does not."""
-    for text in texts:
-        if found := re.search(r"(\w+):[A-Z]\w*", text or ""):
-            raise ValueError(
-                f"{found[0]!r} is a class in a file, but runs take names of installed schemes: put the file in a "
-                "package with the entry point that `posenc new scheme NAME` prints, run pip install -e on it, and "
-                f"write --scheme {found[1]}."
-            )
-
-
 def check_names(requested: Experiment) -> None:
-    """Refuse unknown schemes and tasks, and invalid options of them, before anything is written."""
+    """Refuse unknown schemes and tasks, and invalid options of them, before anything is written.
+
+    The modules of `mine:Mine` are imported, since whoever typed the command or wrote the experiment named them.
+    """
     import posenc
     from posenc.lab import tasks
 
+    modules.load_for(requested)
     for text in dict.fromkeys(run.scheme for run in requested.runs):
         posenc.parse(text)
     for text in dict.fromkeys(run.task for run in requested.runs):

@@ -186,7 +186,7 @@ def diagram(text: str) -> str:
     A pattern of layers has one diagram for each distinct layer; of schemes trained in turn, the last is shown.
     """
     whole = posenc.parse(text.split(THEN)[-1])
-    return "\n\n".join(_diagram(s) for s in dict.fromkeys(layers(whole)))
+    return "\n\n".join(_diagram(s) for s in dict.fromkeys(layer.scheme for layer in layers(whole)))
 
 
 def _diagram(scheme: Any) -> str:

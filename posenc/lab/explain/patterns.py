@@ -15,7 +15,7 @@ from posenc.lab.models.layers import attention_arguments
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
-from posenc.lab.sweep import plan
+from posenc.lab.sweep import plan, sources
 from posenc.lab.tasks.measure import evaluation_key
 from posenc.lab.train.kept import restored
 from posenc.lab.train.training import ResolvedRun, stages
@@ -24,15 +24,19 @@ ROWS = 32
 
 
 def trained(run: str, text: str, size: int) -> list[View]:
-    """One view per layer and head, of the first trial of that scheme whose parameters were kept."""
+    """One view per layer and head, of the first trial of that scheme whose parameters were kept.
+
+    Trials of a file that has changed since come last.
+    """
     folder = store.find(run)
     kept = set(parameters.kept(folder))
     lines = [line for line in store.read_plan(folder) if line.id in kept]
     label = text if any(line.label == text for line in lines) else plan.shortest(text)
-    line = next((line for line in lines if line.label == label), None)
-    if line is None:
+    labelled = [line for line in lines if line.label == label]
+    if not labelled:
         has = ", ".join(dict.fromkeys(line.label for line in lines)) or "none; train with --keep"
         raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
+    line = next((line for line in labelled if sources.unchanged(line.run)), labelled[0])
     resolved = stages(plan.planned_run(line.run), line.steps)[-1][0]
     if not resolved.shape.model.goes_on:
         raise ValueError(

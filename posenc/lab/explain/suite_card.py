@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc.lab.spec.run import Plan, Run
-from posenc.lab.spec.settings import SUITE
+from posenc.lab.spec.run import SUITE, Plan, Run
 from posenc.lab.spec.suites import named
 from posenc.lab.sweep.plan import evaluated
 from posenc.lab.train.training import resolve

@@ -14,6 +14,7 @@ import numpy as np
 from posenc.attention.attend import attend
 from posenc.attention.encode import encode, finish
 from posenc.attention.kernels import dense
+from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens
 from posenc.attention.validation import validate
 from posenc.coordinates import place
@@ -72,7 +73,7 @@ def watch(
     """
     mask = "causal" if causal else "full"
     t = Tokens(*map(jnp.asarray, (q, k, v, x)), key_x=key_x, positions=where)
-    layer, t, start = validate(scheme, params, t, None, mask, "dense", None)
+    layer, t, start = validate(scheme, params, t, None, Options(mask), "dense", None)
     form, encoded, info = encode(layer, jax.tree.map(jnp.asarray, t), jnp.int32(start))
     steps = dense.steps(form, encoded)
     flat = lambda a: a.reshape(form.heads, *a.shape[2:])  # noqa: E731

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,11 +18,20 @@ from jaxtyping import Array, Float, PRNGKeyArray
 Build = Callable[[Any], Any]
 
 
+class WeightDraw(NamedTuple):
+    """What initial weights are drawn from: a key, and the task's own numbers of symbols and classes where a model has
+    more of them. The further weights are zero, and the others are those of the smaller model."""
+
+    key: PRNGKeyArray
+    symbols: Any = None
+    classes: Any = None
+
+
 class Cut:
     """The part of `nnx.Rngs` that modules here use: `rngs.params.normal(shape)`, and `rngs.params()` for a key."""
 
-    def __init__(self, flat: Float[Array, " n"], key: PRNGKeyArray):
-        self._flat, self._key, self._at, self._keys = flat, key, 0, 0
+    def __init__(self, flat: Float[Array, " n"], draw: WeightDraw):
+        self._flat, self._at, self._keys, self.draw = flat, 0, 0, draw
 
     @property
     def params(self) -> Cut:
@@ -31,23 +40,49 @@ class Cut:
     def normal(self, shape: tuple[int, ...]) -> Array:
         """The next numbers of the draw."""
         start, self._at = self._at, self._at + math.prod(shape)
-        return self._flat[start : self._at].reshape(shape)
+        return _slice(self._flat, start, math.prod(shape)).reshape(shape)
+
+    def some(self, shape: tuple[int, int], rows: Any, columns: Any) -> Array:
+        """The next numbers of the draw for so many rows and columns, the others zero; None for all."""
+        rows, columns = _all(shape, rows, columns)
+        start, self._at = self._at, self._at + rows * columns
+        i, j = (jax.lax.broadcasted_iota(jnp.int32, shape, axis) for axis in (0, 1))
+        at = jnp.minimum(start + i * columns + j, self._flat.size - 1)
+        return jnp.where((i < rows) & (j < columns), self._flat[at], 0)
 
     def __call__(self) -> PRNGKeyArray:
         self._keys += 1
-        return jax.random.fold_in(self._key, self._keys)
+        return jax.random.fold_in(self.draw.key, self._keys)
 
 
 class _Count(Cut):
-    """Counts how many numbers a builder draws."""
+    """Counts how many numbers a builder draws, and for how many it has room."""
 
-    def __init__(self):
-        super().__init__(jnp.zeros(0), jax.random.key(0))
-        self.drawn = 0
+    def __init__(self, draw: WeightDraw):
+        super().__init__(jnp.zeros(0), WeightDraw(jax.random.key(0), draw.symbols, draw.classes))
+        self.drawn: list[tuple[Any, ...]] = []
+        self.room = 0
 
     def normal(self, shape):
-        self.drawn += math.prod(shape)
+        self.drawn.append(shape)
+        self.room += math.prod(shape)
         return jnp.zeros(shape)
+
+    def some(self, shape, rows, columns):
+        self.normal(shape)
+        self.drawn[-1] = _all(shape, rows, columns)
+        return jnp.zeros(shape)
+
+
+def _all(shape: tuple[int, int], rows: Any, columns: Any) -> tuple[Any, Any]:
+    return shape[0] if rows is None else rows, shape[1] if columns is None else columns
+
+
+def _slice(flat: Float[Array, " n"], start: Any, size: int) -> Float[Array, " size"]:
+    """A part of the draw; where it starts may depend on the task."""
+    if isinstance(start, int):
+        return flat[start : start + size]
+    return jax.lax.dynamic_slice_in_dim(flat, start, size)
 
 
 def named_key(key: PRNGKeyArray, *names: str | int | Array) -> PRNGKeyArray:
@@ -57,24 +92,27 @@ def named_key(key: PRNGKeyArray, *names: str | int | Array) -> PRNGKeyArray:
     return key
 
 
-def cut(builds: list[tuple[Build, int | None]], key: PRNGKeyArray) -> list[Any]:
+def cut(builds: list[tuple[Build, int | None]], key: PRNGKeyArray | WeightDraw) -> list[Any]:
     """The results of all builders from one shared draw; with a number, that many of one, stacked on a leading axis."""
-    sizes = [_drawn(build) * (times or 1) for build, times in builds]
-    flat = jax.random.normal(key, (sum(sizes),))
-    made = []
-    for n, (build, times) in enumerate(builds):
-        end, build_key = sum(sizes[: n + 1]), jax.random.fold_in(key, n)
-        numbers = flat[end - sizes[n] : end]
+    draw = key if isinstance(key, WeightDraw) else WeightDraw(key)
+    counts = [_counted(build, draw) for build, _ in builds]
+    sizes = [room * (times or 1) for (_, room), (_, times) in zip(counts, builds, strict=True)]
+    # normal numbers do not depend on how many follow them
+    flat = jax.random.normal(draw.key, (sum(sizes),))
+    made, start = [], 0
+    for n, ((build, times), (drawn, _), size) in enumerate(zip(builds, counts, sizes, strict=True)):
+        numbers, own = _slice(flat, start, size), draw._replace(key=jax.random.fold_in(draw.key, n))
+        start = start + drawn * (times or 1)
         if times is None:
-            made.append(build(Cut(numbers, build_key)))
+            made.append(build(Cut(numbers, own)))
         else:
-            stacked = jax.vmap(lambda f, k, build=build: build(Cut(f, k)))
-            made.append(stacked(numbers.reshape(times, -1), jax.random.split(build_key, times)))
+            stacked = jax.vmap(lambda f, k, build=build, own=own: build(Cut(f, own._replace(key=k))))
+            made.append(stacked(numbers.reshape(times, -1), jax.random.split(own.key, times)))
     return made
 
 
-def _drawn(build: Build) -> int:
-    """How many numbers a builder draws."""
-    count = _Count()
+def _counted(build: Build, draw: WeightDraw) -> tuple[Any, int]:
+    """How many numbers a builder draws, and for how many it has room."""
+    count = _Count(draw)
     jax.eval_shape(lambda: build(count))
-    return count.drawn
+    return sum(math.prod(shape) for shape in count.drawn), count.room

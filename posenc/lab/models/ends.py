@@ -35,9 +35,11 @@ class Ends(nnx.Module):
         features = width if features is None else features
         every = {tied_name(s): s for s in (self.input, *schemes) if s is not None}
         tied = {name: split(s, init(s, rngs.params(), shape.dims))[0] for name, s in every.items()}
-        readout = rngs.params.normal((features, shape.classes)) * features**-0.5
+        only = rngs.params.draw
+        classes = only.classes if shape.classes else None  # a reader has no readout
+        readout = rngs.params.some((features, shape.classes), None, classes) * features**-0.5
         # not unit normal: tokens would drown positions in learned tables, which start at 0.02
-        embedding = rngs.params.normal((shape.vocab, width)) * width**-0.5
+        embedding = rngs.params.some((shape.vocab, width), only.symbols, None) * width**-0.5
         stem = (nnx.Param(shape.stem.init(rngs.params.normal, shape.dims)),) if shape.stem else ()
         return shared_positional(every, tied), Weight(embedding), Weight(readout), *stem
 

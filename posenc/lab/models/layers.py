@@ -106,7 +106,7 @@ def empty_caches(
     """Empty caches for one layer of the period, stacked as its blocks are; a ring where a window forgets old keys."""
     form = normal_form(scheme)
     plain, left = form.scheme, form.narrow(Window(None, 0)).left
-    keeps = left is None or "reencoded" in plain.limits or plain.reads in ("row", "heads")
+    keeps = left is None or form.sinks > 0 or "reencoded" in plain.limits or plain.reads in ("row", "heads")
     capacity = length if keeps else min(length, left + most)
     kind = jnp.result_type(*jax.tree.leaves(positions)) if jax.tree.leaves(positions) else jnp.int32
     one = jax.tree.map(lambda a: a[0], attention)

@@ -33,7 +33,7 @@ class Block(nnx.Module):
         self.attention = attention = Attention(composed, shape.dims, rngs=rngs, embedded=True, tied=False)
         attention.query = Weight(attention.query.get_value() * query_factor(scheme, composed, shape.dims))
         attention.key_value, attention.out = (Weight(w.get_value()) for w in (attention.key_value, attention.out))
-        attention.position = positional(composed, attention.position.get_value())
+        attention.position = positional(composed, nnx.as_pure(attention.position))
         self.up = Weight(rngs.params.normal((width, hidden)) * width**-0.5)
         self.down = Weight(rngs.params.normal((hidden, width)) * hidden**-0.5)
         self.scales = nnx.Param(jnp.ones((2, width)))

@@ -247,6 +247,7 @@ def _settings(record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTr
     run = {k: v for k, v in record.run.items() if k not in _FREE}
     run |= {"model": _shortest(run["model"])} if "model" in run else {}
     parts = {f"revision of {part}": n for part, n in run.pop("revisions", {}).items()}  # which there are, others say
+    parts |= {f"file of {part}": str(digest)[:8] for part, digest in run.pop("sources", {}).items()}
     return {**_LATER, **run, **parts, **knobs, "steps": trial.steps}
 
 

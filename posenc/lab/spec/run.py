@@ -19,6 +19,8 @@ from posenc.language.registry import convert, later
 
 THEN = ", then "
 """Stands between two schemes in the label of a run whose second goes on with the parameters of its first."""
+SUITE = "suite:"
+"""Before the name of a suite, where a task is named: `task=suite:probes`."""
 MOST = 2**24
 """The largest number that a size of a run can have; memory ends long before."""
 
@@ -77,6 +79,8 @@ class Run:
 
     def __post_init__(self):
         convert(self)
+        if self.task.startswith(SUITE):
+            raise ValueError(f"{self.task!r} is several tasks, and a run has one; name it in a grid or a sweep.")
         grammar.read(self.task), grammar.read(self.scheme), grammar.read(self.stem)
         _ = self.goes_on
         kinds.check(self.kind, vars(self))

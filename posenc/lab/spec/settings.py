@@ -13,11 +13,9 @@ import typing
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Union
 
-from posenc.lab.spec.run import Plan, Run
+from posenc.lab.spec.run import SUITE, Plan, Run
 
 MANY = 100_000
-SUITE = "suite:"
-"""Before the name of a suite, where a task is named: `task=suite:probes`."""
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
 
 

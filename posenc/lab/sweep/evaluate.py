@@ -6,14 +6,12 @@ what was asked before is answered as it was.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from posenc.lab.results.results import GroupedRow, Results
@@ -25,12 +23,15 @@ from posenc.lab.sweep import plan
 from posenc.lab.tasks import Task, spec
 from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.measure import full as full_task
-from posenc.lab.train import training
+from posenc.lab.train import evaluation, training
 from posenc.lab.train.kept import restored
-from posenc.lab.train.training import ResolvedRun, State
+from posenc.lab.train.lanes import Arrangement
+from posenc.lab.train.training import ResolvedRun
 
 SIZE = "size"
 """By which all examples can be grouped, whatever their task."""
+ALONE = Arrangement("map", 1)
+"""One model after another."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,12 @@ def ask(
     found, known = [], {}
     for question in _questions(results, task, sizes, rows):
         resolved, at = question.resolved, question.sizes
-        look = jax.jit(functools.partial(training.evaluate, resolved, question.rows, training.rounds(resolved, at)))
-        chosen = jnp.zeros(len(at), bool)
         trials = []
         for trial in question.trained:
-            state = State(restored(resolved, results.folder, trial.id), None, jnp.int32(-1))
-            sums = look(state, _knobs(trial), jnp.asarray(at, jnp.int32), chosen)
-            counted = {name: np.asarray(total).tolist() for name, total in sums.items()}
+            model = restored(resolved, results.folder, trial.id)
+            model, seeds = jax.tree.map(lambda a: a[None], (model, _knobs(trial).seed))
+            sums = evaluation.evaluate(resolved, question.rows, ALONE, model, seeds, at, [False] * len(at))
+            counted = {name: total[0].tolist() for name, total in sums.items()}
             each = {n: {name: totals[i] for name, totals in counted.items()} for i, n in enumerate(at)}
             trials.append(replace(trial, id=_renamed(trial, question), evaluations=each))
         trials += [replace(t, id=_renamed(t, question)) for t in question.record.trials if t.outcome == "diverged"]
@@ -101,8 +101,7 @@ def groups(
         _check_groups(question.resolved.task, by)
     rates = {(c.task, c.scheme): c.rate for c in cells(results)}
     for question in every:
-        resolved, padded = question.resolved, training.rounds(question.resolved, question.sizes)
-        looks = {n: jax.jit(functools.partial(training.examined, resolved, question.rows, n)) for n in padded}
+        resolved = question.resolved
         for trial in question.trained:
             scheme, rate = results.label(question.record, trial), trial.knobs.lr
             if rate != rates[question.record.task.label, scheme]:
@@ -110,9 +109,9 @@ def groups(
             model, seed = restored(resolved, results.folder, trial.id), _knobs(trial).seed
             at: dict[tuple[int, ...], dict[str, int]] = {}
             for n in question.sizes:
-                look = looks[next(p for p in padded if p >= n)]
-                counted, strata = jax.device_get(look(model, seed, jnp.int32(n), jnp.bool_(False)))
-                strata = {SIZE: np.full(question.rows, n), **strata}
+                batch = evaluation.examples_at(resolved.task, question.rows, question.sizes, n)
+                counted = evaluation.examined(resolved, model, seed, n, batch)
+                strata = {SIZE: np.full(question.rows, n), **jax.device_get(batch.strata)}
                 _add(at, np.stack([strata[name] for name in by], 1), counted)
             head = (
                 _label(question),

@@ -19,6 +19,7 @@ from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import THEN, Knobs, Plan, Run
 from posenc.lab.store import folder
 from posenc.lab.store.schema import KnobRecord, PlannedTrial
+from posenc.lab.sweep import sources
 from posenc.lab.tasks import Task
 from posenc.lab.tasks import spec as task_spec
 from posenc.lab.tasks.measure import full as full_task
@@ -108,7 +109,7 @@ def _check_draws(resolved: ResolvedRun, longest: int) -> None:
 
     What a task offers may differ from row to row, as a sum does in length, so many rows are looked at.
     """
-    if not any(normal_form(s).coordinates for s in layers(resolved.scheme)):
+    if not any(layer.coordinates for layer in layers(resolved.scheme)):
         return
     scheme = bind(resolved.scheme, resolved.shape.dims)  # a model that binds its own schemes leaves this one open
     for n, training in ((resolved.run.length, True), (longest, resolved.run.evaluation == "as_trained")):
@@ -170,7 +171,8 @@ def identity(resolved: ResolvedRun, knobs: Knobs, steps: int) -> str:
 
 
 def written(resolved: ResolvedRun) -> dict[str, Any]:
-    """A run with its schemes, task and stem written out, and their revisions: every setting that identity counts."""
+    """A run with its schemes, task and stem written out, their revisions, and the digests of files that posenc does not
+    ship: every setting that identity counts."""
     run = registry.identity(resolved.run) | {"scheme": full(resolved.scheme), "task": full_task(resolved.task)}
     run["model"] = kinds.full(resolved.shape.model)
     parts = [*_parts(resolved.scheme), resolved.task]
@@ -184,7 +186,8 @@ def written(resolved: ResolvedRun) -> dict[str, Any]:
         run["stem"] = stems.full(resolved.shape.stem)
         parts.append(resolved.shape.stem)
     revisions = {type(part).__name__: part.revision for part in parts}
-    return run | {"revisions": revisions | {"model": resolved.shape.model.revision, "training": train.REVISION}}
+    revisions |= {"model": resolved.shape.model.revision, "training": train.REVISION}
+    return run | {"revisions": revisions} | sources.of([*parts, resolved.shape.model])
 
 
 def label(run: Run) -> str:
@@ -204,7 +207,9 @@ def family(scheme: Any) -> str:
 
 
 def planned_run(run: Mapping[str, Any]) -> ResolvedRun:
-    """The run that a plan holds, resolved again."""
+    """The run that a plan holds, resolved again. Refuses one that names classes of modules that the caller has not
+    imported, or of files that have changed since."""
+    sources.check(run)
     fields = {f.name: run[f.name] for f in dataclasses.fields(Run) if f.name in run}
     resolved = resolve(Run(**fields))
     if written(resolved) != folder.plain(run):
@@ -215,7 +220,7 @@ def planned_run(run: Mapping[str, Any]) -> ResolvedRun:
 
 def _parts(scheme: Any) -> list[Any]:
     """Every plain scheme, and every kind of coordinates behind those that it serves."""
-    draws = [draw for layer in layers(scheme) for draw in normal_form(layer).draws]
+    draws = [draw for layer in layers(scheme) for draw in layer.draws]
     return [part for coordinates, schemes in draws for part in (*schemes, *([coordinates] if coordinates else []))]
 
 

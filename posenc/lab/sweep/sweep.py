@@ -15,9 +15,9 @@ from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.estimate import operations, seconds
 from posenc.lab.sweep.worker import Progress, Stopped, Worker
-from posenc.lab.train import device
+from posenc.lab.train import device, training
 from posenc.lab.train.lanes import arrangement
-from posenc.lab.train.training import ResolvedRun, stages
+from posenc.lab.train.training import ResolvedRun
 
 RESULTS = ("done", "diverged")
 PAUSE = 2.0
@@ -98,11 +98,13 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
     outcomes = store.status(folder).outcomes if (folder / "plan.jsonl").exists() else {}
     left = [sum(outcomes.get(plan.identity(c, k, steps)) not in RESULTS for k in knobs) for c in runs]
     waiting = [(resolved, n) for resolved, n in zip(runs, left, strict=True) if n]
+    settings = lambda resolved: (steps, experiment.plan.rows, plan.evaluated(resolved, experiment.plan))  # noqa: E731
+    programs = set[Any]().union(*(training.programs(resolved, *settings(resolved)) for resolved, _ in waiting))
     return {
         "trials": len(runs) * len(knobs),
         "done": len(runs) * len(knobs) - sum(left),
         "groups": len(waiting),
-        "programs": sum(2 * len(stages(resolved, steps)) + 1 for resolved, _ in waiting),  # only the last is evaluated
+        "programs": len(programs),
         "operations": operations(waiting, experiment.plan),
         "seconds": round(seconds(waiting, experiment.plan)),
         "device": device.named(),

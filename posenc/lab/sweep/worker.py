@@ -24,6 +24,7 @@ from posenc.lab.tasks import spec
 from posenc.lab.tasks.floors import floors
 from posenc.lab.train import device
 from posenc.lab.train.lanes import Arrangement, stack
+from posenc.lab.train.shapes import true_model
 from posenc.lab.train.training import ResolvedRun, as_arrays, program, pure, stages
 
 
@@ -101,7 +102,7 @@ class Worker:
         lane = stack([as_arrays(k) for k in knobs], self.how)
         state, losses, begin = None, [], 0
         for stage, end in whole:
-            run, before = program(stage, stride, rows, sizes, self.how), state
+            run, before = program(stage, stride, rows, self.how), state
             state = jax.block_until_ready(run.init(lane) if before is None else run.init(lane, before))
             if before is not None and (parts := fresh_parameters(before.model, state.model)):
                 self.watch.note(f"{label}: after step {begin}, parameters of {', '.join(parts)} start anew.")
@@ -116,9 +117,8 @@ class Worker:
             begin = end
         # evaluated, and kept, is what the last stage left: its program and its state
         trained = [n for n in sizes if resolved.run.shortest <= n <= resolved.run.length] or [resolved.run.length]
-        chosen = jnp.arange(len(sizes) + len(trained)) >= len(sizes)
-        found = run.evaluate(state, lane, jnp.asarray([*sizes, *trained], jnp.int32), chosen)
-        sums = jax.device_get(found)
+        chosen = [False] * len(sizes) + [True] * len(trained)
+        sums = run.evaluate(state, lane, [*sizes, *trained], chosen)
         diverged = jax.device_get(state.diverged)
         clock.lap("evaluate")
         trials = [
@@ -130,7 +130,7 @@ class Worker:
             self.folder, GroupRecord(shared.run, shared.label, shared.family, task, tuple(trials), about)
         )
         if self.keep:  # after the record: a full disk must not cost results
-            models = jax.device_get(pure(state.model))
+            models = jax.device_get(pure(true_model(state.model, stage.scheme, stage.shape)))
             for n, line in enumerate(lines):
                 parameters.save(self.folder, line.id, jax.tree.map(lambda a, n=n: a[n], models))
         return "diverged" if all(t.outcome == "diverged" for t in trials) else "done"

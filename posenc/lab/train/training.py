@@ -1,49 +1,51 @@
 """Training as three pure functions of one trial: `init`, `segment`, `evaluate`.
 
-The first two are compiled once for each stage of a run, of which most have one; the last only for its end.
+A segment is two programs: one of the task makes its batches (`lab.train.batches`), one of scheme, model and shape
+trains on them (`lab.train.shapes`), and each is compiled once in a process, whoever needs it.
 
 Trials are lanes of one program (`lab.train.lanes`). The step, the total of steps and the sizes are arguments that all
-lanes share; data are made inside the program, keys are folded from seed and step, nothing crosses to the host but sums.
+lanes share; data are made on the device, keys are folded from seed and step, nothing crosses to the host but sums.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Float, Int, PyTree
 
 from posenc.coordinates import check_index
-from posenc.core.compose import layers, normal_form, parts
+from posenc.core.compose import layers, parts
 from posenc.core.scheme import Dims
 from posenc.core.shapes import label
 from posenc.lab.models import kinds, stems
 from posenc.lab.models.carry import carried
-from posenc.lab.models.interface import Shape, build, inputs
+from posenc.lab.models.draws import WeightDraw
+from posenc.lab.models.interface import Shape, build
 from posenc.lab.models.weights import decaying
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.spec.suites import usual_model
 from posenc.lab.tasks import Layout, Task
 from posenc.lab.tasks import parse as parse_task
-from posenc.lab.tasks.measure import by_row, evaluation_key, hits, positions_key, train_key, validation_key
-from posenc.lab.train import draws
+from posenc.lab.tasks.measure import positions_key
+from posenc.lab.train import evaluation
+from posenc.lab.train.batches import Batching, Examples, buckets, cut, segment_batches
 from posenc.lab.train.lanes import Arrangement, lanes
+from posenc.lab.train.shapes import StepShape, known_classes, step_shape
 from posenc.naming import bind, parse
 
 REVISION = 1
 """Raised when training or evaluation changes its numbers: part of every trial's identity."""
-SCORES = 2**24
-"""Scores of one layer, or logits, evaluated at once: more would not fit a small machine."""
-DRAWS = 16
-"""Draws of random positions over which the sequences of one size are evaluated."""
-SHORT = 128
-"""Tokens up to which padding costs less than one more program."""
+BATCHES = 2**26
+"""Bytes of the batches that are made at once."""
+NEVER = -1e30
+"""The logit of a class that a task does not have."""
 
 
 class State(NamedTuple):
@@ -63,6 +65,16 @@ class ResolvedRun(NamedTuple):
     task: Task
     scheme: Any
     shape: Shape
+
+    @property
+    def batching(self) -> Batching:
+        """What decides its batches."""
+        return Batching.of(self.run, self.task)
+
+    @property
+    def step(self) -> StepShape:
+        """What decides the program of its steps."""
+        return step_shape(self.scheme, self.shape, self.run.schedule, self.batching)
 
 
 def resolve(run: Run) -> ResolvedRun:
@@ -115,7 +127,7 @@ def check_model(run: Run, task: Task) -> bool:
 
 def _check_direction(scheme: Any, run: Run) -> None:
     """Refuse a scheme that cannot see the future where a model shows it."""
-    for one in (normal_form(layer).scheme for layer in layers(scheme)):
+    for one in (layer.scheme for layer in layers(scheme)):
         if why := one.limits.get("bidirectional"):
             raise ValueError(
                 f"{label(one)} is causal only: {why}; but model={run.model!r} is bidirectional; take"
@@ -151,23 +163,6 @@ def stages(resolved: ResolvedRun, steps: int) -> list[tuple[ResolvedRun, int]]:
     return [(resolved, at), (resolve(dataclasses.replace(resolved.run, scheme=scheme, then=None)), steps)]
 
 
-def edges(resolved: ResolvedRun) -> tuple[int, ...]:
-    """The padded sizes that sizes trained on fall into, the largest of each bucket."""
-    run, below = resolved.run, resolved.task.sizes.below
-    span, n = run.length - run.shortest + 1, run.buckets
-    return tuple(sorted({below(run.shortest - 1 + -(-span * (i + 1) // n)) for i in range(n)}))
-
-
-def rounds(resolved: ResolvedRun, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The padded sizes of evaluation: few, since each is a program; none wastes more than a factor of three."""
-    kept: list[int] = []
-    for n in sorted(sizes, reverse=True):
-        last = resolved.task.tokens(kept[-1]) if kept else math.inf
-        if last > SHORT and resolved.task.tokens(n) * 3 < last:
-            kept.append(n)
-    return tuple(reversed(kept))
-
-
 def as_arrays(knobs: Knobs) -> Knobs:
     """The knobs of one lane in the types that programs take."""
     return Knobs(jnp.uint32(knobs.seed), *map(jnp.float32, knobs[1:]))
@@ -175,7 +170,13 @@ def as_arrays(knobs: Knobs) -> Knobs:
 
 def init(resolved: ResolvedRun, knobs: Knobs, before: State | None = None) -> State:
     """A trial before its first step, or before the first of a stage that goes on from a state."""
-    model = build(resolved.scheme, resolved.shape, jax.random.fold_in(jax.random.key(knobs.seed), 0))
+    return begin(resolved.step, knobs, before, resolved.task.vocab, resolved.task.classes)
+
+
+def begin(step: StepShape, knobs: Knobs, before: State | None, symbols: Any, classes: Any) -> State:
+    """The initial state of a model of this shape, for a task of so many symbols and classes."""
+    draw = WeightDraw(jax.random.fold_in(jax.random.key(knobs.seed), 0), symbols, classes)
+    model = build(step.scheme, step.shape, draw)
     fresh = State(model, adamw(knobs, 0.0, model).init(model), jnp.int32(-1))
     return fresh if before is None else carried(before, fresh)
 
@@ -184,112 +185,116 @@ def segment(
     resolved: ResolvedRun, stride: int, state: State, knobs: Knobs, first: Array, total: Array
 ) -> tuple[State, Array]:
     """`stride` steps from step `first` of `total`, and the loss of each."""
+    batching = resolved.batching
+    given = segment_batches(batching, stride, knobs.seed, first)
+    classes = jnp.int32(resolved.task.classes)
+    return steps_on(resolved.step, state, knobs, given, first, buckets(batching, stride, first), total, classes)
 
-    def step(state: State, n: Array) -> tuple[State, Array]:
-        size, bucket = size_at(resolved, knobs, n)
-        branches = [functools.partial(_loss_and_gradient, resolved, edge) for edge in edges(resolved)]
-        loss, gradient = jax.lax.switch(bucket, branches, state.model, knobs, n, size)
-        optimiser = adamw(knobs, rate_at(resolved.run.schedule, knobs, n, total), state.model)
+
+def steps_on(
+    step: StepShape,
+    state: State,
+    knobs: Knobs,
+    given: Examples,
+    first: Array,
+    buckets: Int[Array, " stride"],
+    total: Array,
+    classes: Array,
+) -> tuple[State, Array]:
+    """A step on each of these batches, the first of which is that of step `first`, and the loss of each."""
+
+    def one(state: State, now: tuple) -> tuple[State, Array]:
+        n, bucket, given = now
+        branches = [functools.partial(loss_and_gradient, sizes) for sizes in step.batches]
+        loss, gradient = jax.lax.switch(bucket, branches, state.model, knobs, n, given, classes)
+        optimiser = adamw(knobs, rate_at(step.schedule, knobs, n, total), state.model)
         update, moments = optimiser.update(gradient, state.optimiser, state.model)
         fine = jnp.isfinite(loss) & jnp.isfinite(optax.tree.norm(update))
         diverged = jnp.where((state.diverged < 0) & ~fine, n, state.diverged)
         return State(optax.apply_updates(state.model, update), moments, diverged), loss
 
-    return jax.lax.scan(step, state, first + jnp.arange(stride, dtype=jnp.int32))
-
-
-def evaluate(
-    resolved: ResolvedRun,
-    rows: int,
-    padded: tuple[int, ...],
-    state: State,
-    knobs: Knobs,
-    sizes: Int[Array, " S"],
-    chosen: Bool[Array, " S"],
-) -> PyTree:
-    """The sums of `posenc.lab.tasks.measure` at each size, on examples that every scheme and seed shares.
-
-    Where `chosen`, the examples are those on which a learning rate is chosen, else those that are reported. Random
-    positions are drawn anew for each trial, size and part of the examples.
-    """
-
-    def at(one: tuple) -> PyTree:
-        n, choosing = one
-        branches = [functools.partial(_sums, resolved, rows, n_max) for n_max in padded]
-        bucket = jnp.searchsorted(jnp.asarray(padded), n)
-        return jax.lax.switch(bucket, branches, state.model, knobs.seed, n, choosing)
-
-    return jax.lax.map(at, (sizes, chosen))
+    every = first + jnp.arange(buckets.size, dtype=jnp.int32)
+    return jax.lax.scan(one, state, (every, buckets, given))
 
 
 class Program(NamedTuple):
-    """The three compiled functions of a stage, over lanes."""
+    """The three functions of a stage, over lanes."""
 
     init: Any
     segment: Any
     evaluate: Any
 
 
-def program(resolved: ResolvedRun, stride: int, rows: int, sizes: tuple[int, ...], how: Arrangement) -> Program:
-    """Three jitted functions: states live on the device and are given up to each segment."""
-    start = lanes(functools.partial(init, resolved), how, 0)
-    go = lanes(functools.partial(segment, resolved, stride), how, 2)
-    look = lanes(functools.partial(evaluate, resolved, rows, rounds(resolved, sizes)), how, 2)
-    return Program(jax.jit(start), jax.jit(go, donate_argnums=0), jax.jit(look))
+def program(resolved: ResolvedRun, stride: int, rows: int, how: Arrangement) -> Program:
+    """Three functions over lanes: states live on the device and are given up to each segment.
+
+    What they compile is shared by all runs of the process: `initial_states`, `train_segment` and the sums of an
+    evaluation depend on scheme, model and shape, `make_batches` and the examples of an evaluation on the task.
+    """
+    task, step, batching = resolved.task, resolved.step, resolved.batching
+    symbols, classes, size = jnp.int32(task.vocab), jnp.int32(task.classes), batching.size_in_bytes()
+
+    def start(knobs: Knobs, before: State | None = None) -> State:
+        return initial_states(step, how, knobs, before, symbols, classes)
+
+    def go(state: State, knobs: Knobs, first: Array, total: Array) -> tuple[State, Array]:
+        room, losses = max(1, BATCHES // (size * knobs.seed.size)), []
+        few = max(n for n in range(1, stride + 1) if stride % n == 0 and n <= room)
+        for at in range(0, stride, few):
+            given, found = make_batches(batching, few, how, knobs.seed, first + at)
+            state, loss = train_segment(step, how, state, knobs, given, first + at, found, total, classes)
+            losses.append(loss)
+        return state, losses[0] if len(losses) == 1 else jnp.concatenate(losses, 1)
+
+    def look(state: State, knobs: Knobs, sizes: Sequence[int], chosen: Sequence[bool]) -> dict[str, Any]:
+        return evaluation.evaluate(resolved, rows, how, state.model, knobs.seed, sizes, chosen)
+
+    return Program(start, go, look)
 
 
-def size_at(resolved: ResolvedRun, knobs: Knobs, n: Array) -> tuple[Array, Array]:
-    """The size of a step, drawn from the step alone: trials that meet the same lengths differ by less noise."""
-    run, padded = resolved.run, jnp.asarray(edges(resolved))
-    key = jax.random.fold_in(jax.random.key(run.length), draws.turn(run, n))
-    if run.lengths == "example":
-        key = jax.random.fold_in(key, knobs.seed)
-        return draws.sizes(run, resolved.task, key, (run.batch,)), jnp.int32(len(padded) - 1)
-    size = draws.sizes(run, resolved.task, key, ())
-    return size, jnp.searchsorted(padded, size)
+def programs(resolved: ResolvedRun, steps: int, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
+    """What decides each program that a run compiles: runs share those for which it is equal."""
+    found, whole = {("batches", resolved.batching)}, stages(resolved, steps)
+    for step in (stage.step for stage, _ in whole):
+        found |= {("initial", step), ("steps", step)}
+    return found | evaluation.programs(whole[-1][0], rows, sizes)
 
 
-def _loss_and_gradient(resolved: ResolvedRun, n_max: int, model: PyTree, knobs: Knobs, n: Array, size: Array):
-    key = train_key(knobs.seed, draws.turn(resolved.run, n))
-    batch = resolved.task.sample(key, size, batch=resolved.run.batch, n_max=n_max)
-    return jax.value_and_grad(cross_entropy)(model, batch, positions_key(knobs.seed, "train", n))
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def initial_states(step: StepShape, how: Arrangement, *args: Any) -> State:
+    """`begin` in each lane."""
+    return lanes(functools.partial(begin, step), how, 2)(*args)
 
 
-def cross_entropy(model: PyTree, batch: Any, key: Array) -> Float[Array, ""]:
-    """The loss of one batch: cross-entropy of the targets, averaged by the weights that the task gives them."""
-    logits = model(inputs(batch), key, train=True)
-    losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.targets)
-    return (losses * batch.weight).sum() / jnp.maximum(batch.weight.sum(), 1.0)
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def make_batches(
+    batching: Batching, stride: int, how: Arrangement, seeds: Array, first: Array
+) -> tuple[Examples, Array]:
+    """The batches of each lane, and the buckets of all."""
+    own = lanes(functools.partial(segment_batches, batching, stride), how, 1)
+    return own(seeds, first), buckets(batching, stride, first)
 
 
-def _sums(
-    resolved: ResolvedRun, rows: int, n_max: int, model: PyTree, seed: Array, n: Array, choosing: Array
-) -> PyTree:
-    counted, _ = examined(resolved, rows, n_max, model, seed, n, choosing)
-    return jax.tree.map(lambda a: a.sum(dtype=a.dtype), counted)
+@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
+def train_segment(step: StepShape, how: Arrangement, *args: Any) -> tuple[State, Array]:
+    """`steps_on` in each lane."""
+    return lanes(functools.partial(steps_on, step), how, 4)(*args)
 
 
-def examined(
-    resolved: ResolvedRun, rows: int, n_max: int, model: PyTree, seed: Array, n: Array, choosing: Array
-) -> PyTree:
-    """What was counted in each row of the examples of one size, and by what the task groups them, both `[rows]`."""
-    key = jnp.where(choosing, validation_key(resolved.task, n), evaluation_key(resolved.task, n))
-    batch = resolved.task.sample(key, n, batch=rows, n_max=n_max)
-    length = batch.tokens.shape[1]
-    most = max(1, SCORES // (length * max(resolved.run.kind.pairs(resolved.run) * length, resolved.task.classes)))
-    if any(normal_form(s).coordinates for s in layers(resolved.scheme)):
-        most = min(most, max(1, rows // DRAWS))
-    each = max(d for d in range(1, rows + 1) if rows % d == 0 and d <= most)
+def loss_and_gradient(sizes: Any, model: PyTree, knobs: Knobs, n: Array, given: Examples, classes: Array):
+    key = positions_key(knobs.seed, "train", n)
+    return jax.value_and_grad(cross_entropy)(model, cut(given, sizes), key, classes)
 
-    def some(part: tuple) -> dict[str, Array]:
-        number, given = part
-        own = jax.random.fold_in(positions_key(seed, "evaluation", n), 2 * number + choosing)
-        training = resolved.run.evaluation == "as_trained"
-        return by_row(hits(model(inputs(given), own, train=training), given), given)
 
-    cut = jax.tree.map(lambda a: a.reshape(-1, each, *a.shape[1:]), batch)
-    counted = jax.lax.map(some, (jnp.arange(rows // each, dtype=jnp.int32), cut))
-    return jax.tree.map(jnp.ravel, counted), batch.strata
+def cross_entropy(model: PyTree, given: Examples, key: Array, classes: Any) -> Float[Array, ""]:
+    """The loss of one batch: cross-entropy of the targets, averaged by the weights that the task gives them.
+
+    Of the model's classes the task has the first `classes`.
+    """
+    logits = model(given.inputs, key, train=True)
+    logits = jnp.where(known_classes(logits, classes), logits, NEVER)
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, given.targets)
+    return (losses * given.weight).sum() / jnp.maximum(given.weight.sum(), 1.0)
 
 
 def rate_at(schedule: str, knobs: Knobs, n: Array, total: Array) -> Float[Array, ""]:

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 import posenc
 from tests.golden.adapters import _grape_m
-from tests.golden.case import Check
+from tests.golden.case import Check, NotCovered
 from tests.golden.contextual import bias
 from tests.golden.through import run, scores
 
@@ -42,24 +42,43 @@ def _gated(case):
 def _path(case):
     args, a = case.args, case.arrays
     heads, d, features = args["heads"], args["head_dim"], args["p_head_dim"]
-    scheme = posenc.parse(f"grape_ap(features={features})")
-    source = "c_p.weight" if "c_p.weight" in a else "c_q.weight"
-    norms = [a[name] if name in a else None for name in ("q_rms.weight", "k_rms.weight")]
+    source = _source(args["p_from"], "q_rms.weight" in a)
+    text = f"grape_ap(source={source!r})" if source in ("key", "value") else f"grape_ap(features={features})"
+    scheme = posenc.parse(text)
+    names = [n for n in ("x", *(f"c_{n}.weight" for n in "qkvp"), "q_rms.weight", "k_rms.weight") if n in a]
 
-    def f(x, w):
-        p = {"layer": {}, "heads": {"w": w.reshape(heads, features, -1)}}
-        q_weight = w if source == "c_q.weight" else a["c_q.weight"]
-        q, k, v = ((x @ one.T).reshape(*x.shape[:2], heads, d) for one in (q_weight, a["c_k.weight"], a["c_v.weight"]))
-        q, k = (_normal(t, norm) for t, norm in zip((q, k), norms, strict=True))
+    def f(*given):
+        t = dict(zip(names, given, strict=True))
+        x, w = t["x"], t.get({"input": "c_p.weight", "query": "c_q.weight"}.get(source))
+        p = {"layer": {}, "heads": {} if w is None else {"w": w.reshape(heads, features, -1)}}
+        q, k, v = ((x @ t[f"c_{n}.weight"].T).reshape(*x.shape[:2], heads, d) for n in "qkv")
+        q, k = (_normal(b, t.get(f"{n}_rms.weight")) for n, b in (("q", q), ("k", k)))
         out = posenc.attend(scheme, p, q, k, v, x=x)
-        return out.reshape(*x.shape[:2], -1) @ a["c_proj.weight"].T, bias(scheme, p, x)
+        return out.reshape(*x.shape[:2], -1) @ a["c_proj.weight"].T, bias(scheme, p, x, k=k, v=v)
 
-    (out, added), back = run(f, a["cotangent"], a["x"], a[source])
+    (out, added), back = run(f, a["cotangent"], *(a[n] for n in names))
     yield Check("bias", added, a["bias"], 1e-5)
     yield Check("out", out, a["out"], 2e-5)
-    for name, gradient in zip(("x", source), back, strict=True):
+    for name, gradient in zip(names, back, strict=True):
         if f"grad_{name}" in a:
             yield Check(f"grad_{name}", gradient, a[f"grad_{name}"], 1e-4)
+
+
+def _source(p_from, normed):
+    """What their p is made of, in our words; from queries without a norm it is the input, by the query weights."""
+    found = [ours for ours, theirs in SOURCES.items() if p_from.lower() in theirs]
+    if not found or found == ["query"] and normed:
+        raise NotCovered(f"GRAPE-AP with p from {p_from}{' with a norm' * normed}")
+    return found[0]
+
+
+SOURCES = {
+    "input": ("c_p", "none"),
+    "query": ("the queries", "queries", "query", "q", "c_q", "pq", "pqtie"),
+    "key": ("the keys", "keys", "key", "k", "c_k", "pk", "pktie"),
+    "value": ("the values", "values", "value", "v", "c_v", "pv", "pvtie"),
+}
+"""How they write what p is made of: in golden data, and as their setting p_tie_mode."""
 
 
 def _normal(t, weight):

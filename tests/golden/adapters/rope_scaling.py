@@ -30,5 +30,6 @@ def scheme(args):
         return said("ntk", args["head_dim"], factor=args["alpha"], base=args["rope_theta"])
     outside = {name: args[name] for name in ("head_dim", "max_position_embeddings")}
     about = {name: value for name, value in args.items() if name not in (*outside, "seq_len", "source")}
-    config = {"model_type": "llama", "rope_parameters": about, **outside}
+    kind = "phi" if args["rope_type"] == "yarn" and "partial_rotary_factor" in args else "llama"
+    config = {"model_type": kind, "rope_parameters": about, **outside}
     return posenc.bind(from_hf(config), posenc.Dims(args["head_dim"], 1, args["head_dim"], 16))

@@ -9,7 +9,7 @@ import pytest
 import posenc
 from posenc.huggingface import from_hf, permute, to_hf
 
-RECORDED = json.loads(Path(__file__).with_name("huggingface.json").read_text())["cases"]
+RECORDED = json.loads(Path(__file__).with_name("frequencies.json").read_text())["cases"]
 SAID = [
     "rope",
     "rope(base=500000.0, fraction=0.5)",
@@ -69,6 +69,11 @@ BY_MODEL = [
     ("[rope + window(8), rope(base=1000000.0)]", "gemma3_text", 2),
     ("rope(base=5.0) + window(8)", "gemma3_text", 2),
     ("rope(layout='interleaved')", "glm", None),
+    ("rope(layout='interleaved')", "gptj", None),
+    ("rope(layout='interleaved', fraction=0.25)", "codegen", None),
+    ("mrope(sections=(16, 24, 24))", "qwen2_vl_text", 2),
+    ("mrope(sections=(24, 20, 20), order='interleaved', base=5000000.0)", "qwen3_vl_text", None),
+    ("mrope(sections=(8, 12, 12), layout='interleaved', base=10000.0)", "glm4v_text", None),
     ("alibi", "mpt", None),
     ("t5(buckets=16)", "mt5", None),
     ("learned", "bert", None),
@@ -100,7 +105,7 @@ def test_settings_stand_where_the_code_of_a_model_looks_for_them():
     ("text", "kind", "depth", "why"),
     [
         ("rope", "bloom", None, "model_type='bloom' cannot express rope; it would be read as alibi"),
-        ("alibi", "llama", None, "model_type='llama' cannot express alibi: This config of model_type='llama' has no"),
+        ("alibi", "llama", None, "model_type='llama' cannot express alibi; it would be read as rope"),
         ("alibi", "gpt2", None, "cannot express alibi; it would be read as learned"),
         ("learned", "mpt", None, "cannot express learned; it would be read as alibi"),
         ("learned", None, 3, "layers is 3, but no config of learned lists them; leave it out"),
@@ -108,10 +113,10 @@ def test_settings_stand_where_the_code_of_a_model_looks_for_them():
         ("[rope(layout='interleaved'), nope]", "cohere2", None, "it would be read as nope"),
         ("[rope, nope]", "mistral", None, "it would be read as rope"),
         ("[rope + window(8), nope]", "gemma3_text", None, r"read as \[rope [+] window\(8\), rope\(base=1000000.0\)\]"),
-        ("[rope(layout='interleaved'), llama4, nope]", None, None, "cannot express"),
+        ("[rope(layout='interleaved'), llama4, nope]", "llama4_text", None, "cannot express"),
         ("[rope, llama4]", "smollm3", None, r"it would be read as \[rope, nope\]"),
-        ("rope(layout='interleaved')", "gptj", None, "rotary_dim is 64, but this config lacks the size of a head"),
-        ("rope(layout='interleaved', fraction=0.5)", "gptj", None, "rotary_dim is 64, but this config lacks"),
+        ("rope(layout='interleaved', base=500.0)", "gptj", None, "plain rotations of the base 10000.0 only"),
+        ("rope(layout='interleaved', fraction=0.6)", "codegen", None, "64 features of no whole head"),
         ("rope", "smollm3", None, "differ unless a config lists them; give layers"),
         ("rope", "gemma2", None, "give layers"),
         ("rope + window(8)", "qwen2", None, "give layers"),
@@ -178,6 +183,8 @@ def test_a_layout_is_said_by_the_model():
         ("alibi @ scale(2.0)", "no rope_type for alibi @ scale"),
         ("nope @ scale(2.0)", "no rope_type for nope @ scale"),
         ("nope", "none to write"),
+        ("mrope", "leaves sections open; call posenc.bind"),
+        ("mrope(sections=(8, 12, 12)) @ offset", "no rope_type for mrope"),
         ("alibi(form='half')", "ALiBi has no settings, so it cannot express ALiBi.form='half'"),
         ("t5(bidirectional=True)", "T5 has buckets and reach only"),
         ("learned + [rope, nope]", "a scheme added to the input before the layers"),

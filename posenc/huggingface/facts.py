@@ -1,0 +1,88 @@
+"""What the code of each model type of transformers does that a config does not say: `facts.toml`, read once."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+from posenc.numerics.rotation import Layout
+
+LENGTH = "original_max_position_embeddings"
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One model type; facts.toml says what each field means."""
+
+    scheme: str = "rope"
+    layout: Layout = "half"
+    base: float = 10000.0
+    fraction: float | None = None
+    width: int | None = None
+    rope: Mapping[str, Any] = field(default_factory=dict)
+    bases: Mapping[str, Any] = field(default_factory=dict)
+    rope_types: tuple[str, ...] = ()
+    short: bool = False
+    original: int | None = None
+    windows: Literal["none", "all", "listed"] = "none"
+    window: int | None = None
+    switch: bool = False
+    side: Literal["past", "both", "halves"] = "past"
+    half_of: str = ""
+    all_without_window: bool = False
+    both_sides: str = ""
+    layers: str = "F"
+    start: int | None = None
+    stop: int | None = None
+    last: str = ""
+    period: str = ""
+    turns: Literal["all", "windowed", "listed", "bases"] = "all"
+    ignores: tuple[str, ...] = ()
+    temperature: bool = False
+    sections: tuple[int, ...] = ()
+    order: Literal["chunked", "interleaved"] = "chunked"
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    backwards: bool = False
+    notes: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    row: int | Literal["padding"] = 0
+
+
+@cache
+def types() -> dict[str, Facts]:
+    """The facts of every model type that is read."""
+    out: dict[str, Facts] = {}
+    known = _toml()
+    for family in known["family"] + known["layered"]:
+        own = {name: value for name, value in family.items() if name != "types"}
+        own |= {"rope": known["ropes"][own["rope"]]} if "rope" in own else {}
+        own |= {"notes": {name: known["notes"][name] for name in own["notes"]}} if "notes" in own else {}
+        out |= dict.fromkeys(family["types"].split(), Facts(**own))
+    return out
+
+
+def aside() -> dict[str, str]:
+    """Settings of attention that do not concern position, and why each is left aside."""
+    return _toml()["aside"]
+
+
+def positional() -> list[str]:
+    """Settings of positions, of which a config may have some that the code of its type does not read."""
+    return _toml()["unread"]["names"].split()
+
+
+@cache
+def compared() -> dict[str, Any]:
+    """What `python -m tests.huggingface.record` found of every model type of transformers."""
+    return json.loads(resources.files(__package__).joinpath("compared.json").read_text(encoding="utf-8"))
+
+
+@cache
+def _toml() -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath("facts.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,133 @@
+"""The rope types of Hugging Face, each as a scheme of posenc."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from posenc.coordinates import COORDINATES
+from posenc.core.compose import under
+from posenc.huggingface.facts import LENGTH
+from posenc.huggingface.settings import first
+from posenc.numerics import scaling
+from posenc.schemes.by_parts import Llama3, YaRN
+from posenc.schemes.interpolated import PI, DynamicNTK
+from posenc.schemes.longrope import LongRoPE
+from posenc.schemes.rope import RoPE
+
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RopeSettings:
+    """Rotary settings under Hugging Face's names, and under posenc's the ones that all rotary schemes have."""
+
+    kind: str
+    settings: Config
+    config: Config
+    common: dict[str, Any]
+    short: bool = False
+    """Whether short factors serve any length."""
+    usual: int | None = None
+    """The original length where the code of a model type has a default beside the settings."""
+
+    def need(self, name: str) -> Any:
+        """A setting that must be present."""
+        if self.settings.get(name) is None:
+            raise ValueError(f"The rotary settings {dict(self.settings)!r} lack {name}; give it.")
+        return self.settings[name]
+
+    def some(self, **names: str) -> dict[str, Any]:
+        """The settings that are present, from posenc's names to Hugging Face's."""
+        return {ours: self.settings[n] for ours, n in names.items() if self.settings.get(n) is not None}
+
+    def original(self) -> int:
+        """The original length: beside the settings as in Phi-3's configs, among them, or the model's length."""
+        given = self.config.get(LENGTH), self.usual, self.settings.get(LENGTH)
+        original = first(*given, self.config.get("max_position_embeddings"))
+        if original is None:
+            raise ValueError(f"The rotary settings {dict(self.settings)!r} lack {LENGTH}; give it.")
+        scaling.check_original(self.kind, original)
+        return original
+
+    def factor(self) -> float:
+        """How many times longer the context is; left out, the model's length divided by the original one."""
+        if self.settings.get("factor") is not None:
+            return self.settings["factor"]
+        if (longest := self.config.get("max_position_embeddings")) is None:
+            raise ValueError(f"The rotary settings {dict(self.settings)!r} lack factor; give it.")
+        return longest / self.original()
+
+
+def _default(s: RopeSettings) -> Any:
+    return RoPE(**s.common)
+
+
+def _linear(s: RopeSettings) -> Any:
+    return PI(s.need("factor"), **s.common)
+
+
+def _dynamic(s: RopeSettings) -> Any:
+    if (longest := s.config.get("max_position_embeddings")) is None:
+        raise ValueError("The rope_type 'dynamic' needs max_position_embeddings, which this config lacks; give it.")
+    return DynamicNTK(s.need("factor"), longest, **s.common)
+
+
+def _yarn(s: RopeSettings) -> Any:
+    names = {n: n for n in ("attention_factor", "beta_fast", "beta_slow", "truncate")}
+    found = {n: value for n, value in s.some(**names).items() if value or n in ("truncate", "attention_factor")}
+    scales = s.some(mscale="mscale", mscale_all_dim="mscale_all_dim")
+    if "attention_factor" not in found and len(scales) == 2 and all(scales.values()):  # else the authors use neither
+        found |= scales
+    if beta := s.settings.get("llama_4_scaling_beta"):
+        raise ValueError(
+            f"llama_4_scaling_beta is {beta}: the code multiplies queries by 1 + {beta} · log(1 + ⌊p / original⌋),"
+            " which no scheme of posenc does ('llama4' counts from p + 1); multiply them yourself and leave it out."
+        )
+    return YaRN(s.factor(), s.original(), **found, **s.common)
+
+
+def _longrope(s: RopeSettings) -> Any:
+    long, short = (tuple(s.need(name)) for name in ("long_factor", "short_factor"))
+    long = short if s.short else long
+    factor = s.factor()
+    factor = max(1.0, factor) if factor > 0 else factor  # at 1 and below their attention factor is 1
+    magnitude = s.some(magnitude="attention_factor") | s.some(magnitude="long_mscale")
+    if s.settings.get("short_mscale") != s.settings.get("long_mscale"):
+        raise ValueError(
+            f"short_mscale is {s.settings.get('short_mscale')} and long_mscale {s.settings.get('long_mscale')};"
+            " longrope has one magnitude for short and long texts, so they must be equal."
+        )
+    return LongRoPE(long, short, factor, s.original(), **magnitude, **s.common)
+
+
+def _llama3(s: RopeSettings) -> Any:
+    low, high = s.need("low_freq_factor"), s.need("high_freq_factor")
+    return Llama3(s.need("factor"), s.original(), low, high, **s.common)
+
+
+def _proportional(s: RopeSettings) -> Any:
+    scheme = RoPE(**(s.common | {"fraction": 1.0}), p=s.common["fraction"])
+    return (
+        scheme if s.settings.get("factor", 1) == 1 else under(scheme, COORDINATES.find("scale")(s.settings["factor"]))
+    )
+
+
+TYPES: dict[str, tuple[set[str], Callable[[RopeSettings], Any]]] = {
+    "default": (set(), _default),
+    "linear": ({"factor"}, _linear),
+    "dynamic": ({"factor"}, _dynamic),
+    "yarn": (
+        {"factor", LENGTH, "attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate"}
+        | {"llama_4_scaling_beta", "max_position_embeddings"},
+        _yarn,
+    ),
+    "longrope": (
+        {"short_factor", "long_factor", LENGTH, "attention_factor", "factor", "short_mscale", "long_mscale"},
+        _longrope,
+    ),
+    "llama3": ({"factor", LENGTH, "low_freq_factor", "high_freq_factor"}, _llama3),
+    "proportional": ({"factor"}, _proportional),
+}
+"""The rope types that are read, with the settings that each has."""

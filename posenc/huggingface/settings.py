@@ -1,0 +1,46 @@
+"""The settings of one config, under one name each, with a note of those that were read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+class Settings(Mapping[str, Any]):
+    """A config whose old names are replaced by new ones. `used` are the settings that were read, under their own."""
+
+    def __init__(self, config: Mapping[str, Any], names: Mapping[str, str]):
+        self._own = {names.get(name, name): name for name in config if names.get(name, name) == name}
+        self._own |= {names[name]: name for name in config if name in names and names[name] not in self._own}
+        self._values = {name: config[own] for name, own in self._own.items()}
+        self.used: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._values[name]
+        self.used.add(self._own[name])
+        return value
+
+    def own(self, name: str) -> bool:
+        """Whether the config has a setting under this very name."""
+        return self._own.get(name) == name
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def first(*values: Any) -> Any:
+    """The first value that is not None. A 0 counts, for the scheme to refuse."""
+    return next((value for value in values if value is not None), None)
+
+
+def head_size(config: Mapping[str, Any]) -> int | None:
+    """The number of features of a head; None where a config leaves it open."""
+    width = first(config.get("hidden_size"), config.get("n_embd"), config.get("d_model"))
+    heads = first(config.get("num_attention_heads"), config.get("n_head"), config.get("n_heads"))
+    head = first(config.get("head_dim"), width // heads if width and heads else None)
+    if head is not None and head < 1:
+        raise ValueError(f"A head of this config has {head} features; give it at least 1.")
+    return head

@@ -1,0 +1,74 @@
+"""Modules of the user's: whoever types `mine:Mine` or `--import mine` has mine.py of the working folder imported.
+
+Such a module runs with all rights of this process, as any program that is started, so that no plan, record or bundle
+has one imported: these hold the names of classes, and only the person who types a command may import them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from posenc.lab.spec.experiment import Experiment
+from posenc.lab.spec.experiment_file import pointing
+from posenc.language import grammar
+
+OPTION = "--import"
+WANTED = "the name of a module, such as mine for mine.py in this folder"
+
+
+def load(module: str) -> ModuleType:
+    """The module of this name, imported from the working folder, or else from Python's path. Raises `ValueError`."""
+    if not all(map(str.isidentifier, module.split("."))):
+        raise ValueError(f"{OPTION} takes {WANTED}, not {module!r}.")
+    if module.endswith(".py"):
+        raise ValueError(f"{module!r} is a file; the name of its module is {module.removesuffix('.py')!r}.")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    importlib.invalidate_caches()  # the file may be younger than what Python remembers of the folder
+    try:
+        spec = importlib.util.find_spec(module)
+    except (Exception, SystemExit) as fault:  # a package runs before its module is found
+        raise ValueError(f"The module {module!r} cannot be found: {fault}.") from None
+    if spec is None:
+        raise ValueError(f"There is no module {module!r} in this folder or on Python's path; write module:Class.")
+    _register_ours()
+    with pointing(Path(spec.origin or module)):
+        return importlib.import_module(module)
+
+
+def load_named(texts: Iterable[str | None]) -> None:
+    """Import the modules whose classes some typed texts name; a text that names none is left to who reads it."""
+    for text in texts:
+        for module in grammar.modules(grammar.read(text)) if text and ":" in text else ():
+            load(module)
+
+
+def load_for(experiment: Experiment) -> None:
+    """Import the modules whose classes an experiment names."""
+    every = ((run.scheme, run.task, run.stem, run.goes_on[1]) for run in experiment.runs)
+    load_named(dict.fromkeys(text for texts in every for text in texts))
+
+
+def taken(args: list[str]) -> tuple[list[str], list[str]]:
+    """The arguments without `--import MODULE`, which every command takes, and the modules."""
+    left, found, given = [], [], iter(args)
+    for arg in given:
+        flag, equals, value = arg.partition("=")
+        if flag != OPTION:
+            left.append(arg)
+        elif not (value := value if equals else next(given, "")):
+            raise ValueError(f"{OPTION} takes {WANTED}.")
+        else:
+            found.append(value)
+    return left, found
+
+
+def _register_ours() -> None:
+    """Enter the names of what posenc ships first, so that the class that takes one of them is the user's."""
+    for ours in ("posenc.schemes", "posenc.coordinates", "posenc.lab.tasks"):
+        importlib.import_module(ours)

@@ -1,0 +1,64 @@
+"""The files of schemes, tasks and other parts that posenc does not ship: their digests are part of a trial's identity.
+
+`{"sources": {"mine:Mine": SHA-256}}` stands in the run of a plan and a record, so that an edited file makes other
+trials. Reading one imports nothing: whoever goes on with such a run imports the module first.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from posenc.coordinates import COORDINATES
+from posenc.core.scheme import SCHEMES
+from posenc.lab.models.kinds import MODELS
+from posenc.lab.models.stems import STEMS
+from posenc.lab.tasks.task import TASKS
+
+REGISTRIES = SCHEMES, COORDINATES, TASKS, STEMS, MODELS
+SHOWN = 8
+"""Digits of a digest that people compare."""
+
+
+def of(parts: Iterable[Any]) -> dict[str, dict[str, str]]:
+    """The classes of these parts that posenc does not ship, and the digests of their files, under "sources".
+
+    Empty for what posenc ships, so that its trials keep their names. A task within a task counts too.
+    """
+    every = [*parts]
+    every += [part.inner for part in every if hasattr(part, "inner")]
+    found = dict(one for part in every for registry in REGISTRIES if (one := registry.source(type(part))))
+    return {"sources": found} if found else {}
+
+
+def check(run: Mapping[str, Any]) -> None:
+    """Refuse a stored run whose classes are not imported, or whose files have changed since. Raises `ValueError`."""
+    which, before = f"{run.get('scheme')} on {run.get('task')}", run.get("sources") or {}
+    if not isinstance(before, Mapping):
+        raise ValueError(f"The sources of {which} are not a table of digests; restore the plan, or train again.")
+    for name, digest in before.items():
+        module, _, cls = name.partition(":")
+        if module not in sys.modules:
+            raise ValueError(
+                f"{which} was trained with {name!r}, and stored runs import nothing by themselves; if you trust that "
+                f"file, add --import {module} to the command."
+            )
+        if (now := _digest(vars(sys.modules[module]).get(cls))) != digest:
+            had = f"its digest was {str(digest)[:SHOWN]} and is {now[:SHOWN] if now else 'none'}"
+            raise ValueError(
+                f"The file of {name!r} has changed since {which} was trained ({had}); restore it, or take other trials."
+            )
+
+
+def unchanged(run: Mapping[str, Any]) -> bool:
+    """Whether `check` accepts a stored run."""
+    try:
+        check(run)
+    except ValueError:
+        return False
+    return True
+
+
+def _digest(cls: Any) -> str | None:
+    return next((found[1] for registry in REGISTRIES if (found := registry.source(cls))), None)

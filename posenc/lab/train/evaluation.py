@@ -1,0 +1,170 @@
+"""Evaluation: a program of the task makes the examples of a size, and one of scheme, model and shape counts on them.
+
+Each is compiled once in a process, whoever needs it: examples are the same for every scheme, and what counts depends on
+the task by the shape of its examples alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int, PyTree, UInt32
+
+from posenc.core.compose import layers
+from posenc.lab.models.interface import Inputs, inputs
+from posenc.lab.tasks import Batch, Task
+from posenc.lab.tasks.measure import by_row, evaluation_key, hits, positions_key, validation_key
+from posenc.lab.train.batches import padded, rounded
+from posenc.lab.train.lanes import Arrangement, lanes
+from posenc.lab.train.shapes import known_classes
+
+SCORES = 2**24
+"""Scores of one layer, or logits, evaluated at once: more would not fit a small machine."""
+DRAWS = 16
+"""Draws of random positions over which the sequences of one size are evaluated."""
+SHORT = 128
+"""Tokens up to which padding costs less than one more program."""
+
+
+class ScoredExamples(NamedTuple):
+    """What is read of examples: by the model, and to count what it gets right."""
+
+    inputs: Inputs
+    targets: Int[Array, "rows T"]
+    score: Bool[Array, "rows T"]
+
+
+class Counting(NamedTuple):
+    """What decides how a model is evaluated, beside the model and the examples."""
+
+    each: int
+    """How many examples at once."""
+    as_trained: bool
+    """Whether dropout and shifts act as in training."""
+
+
+def rounds(task: Task, sizes: Sequence[int]) -> tuple[int, ...]:
+    """The padded sizes of evaluation: few, since each is a program; none wastes more than a factor of three."""
+    kept: list[int] = []
+    for n in sorted(sizes, reverse=True):
+        last = task.tokens(kept[-1]) if kept else math.inf
+        if last > SHORT and task.tokens(n) * 3 < last:
+            kept.append(n)
+    return tuple(reversed(kept))
+
+
+def counting(resolved: Any, rows: int, length: int) -> Counting:
+    """How the models of a resolved run are evaluated on so many examples of so many tokens."""
+    most = max(1, SCORES // (length * max(resolved.run.kind.pairs(resolved.run) * length, resolved.task.classes)))
+    if any(layer.coordinates for layer in layers(resolved.scheme)):
+        most = min(most, max(1, rows // DRAWS))
+    each = max(d for d in range(1, rows + 1) if rows % d == 0 and d <= most)
+    return Counting(each, resolved.run.evaluation == "as_trained")
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def examples(task: Task, rows: int, room: int, n: Int[Array, ""], choosing: Bool[Array, ""]) -> Batch:
+    """The examples of one size, which every scheme and seed shares.
+
+    Where `choosing`, they are those on which a learning rate is chosen, else those that are reported.
+    """
+    key = jnp.where(choosing, validation_key(task, n), evaluation_key(task, n))
+    return task.sample(key, n, batch=rows, n_max=room)
+
+
+def counts(
+    how: Counting,
+    model: PyTree,
+    seed: UInt32[Array, ""],
+    n: Int[Array, ""],
+    choosing: Bool[Array, ""],
+    given: ScoredExamples,
+    classes: Int[Array, ""],
+) -> dict[str, Int[Array, " rows"]]:
+    """What `posenc.lab.tasks.measure` counts in each example. Of the model's classes the task has the first `classes`.
+
+    Random positions are drawn anew for each trial, size and part of the examples.
+    """
+
+    def some(part: tuple) -> dict[str, Array]:
+        number, given = part
+        own = jax.random.fold_in(positions_key(seed, "evaluation", n), 2 * number + choosing)
+        logits = model(given.inputs, own, train=how.as_trained)
+        logits = jnp.where(known_classes(logits, classes), logits, -jnp.inf)
+        return by_row(hits(logits, given), given)
+
+    rows = given.targets.shape[0]
+    cut = jax.tree.map(lambda a: a.reshape(-1, how.each, *a.shape[1:]), given)
+    counted = jax.lax.map(some, (jnp.arange(rows // how.each, dtype=jnp.int32), cut))
+    return jax.tree.map(jnp.ravel, counted)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _counts(how: Counting, *args: Any) -> dict[str, Int[Array, " rows"]]:
+    return counts(how, *args)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def sums(how: Counting, over: Arrangement, *args: Any) -> dict[str, Int[Array, " lanes"]]:
+    """The sums of `counts` in each lane."""
+    one = lambda *args: jax.tree.map(lambda a: a.sum(dtype=a.dtype), counts(how, *args))  # noqa: E731
+    return lanes(one, over, 4)(*args)
+
+
+def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: bool = False) -> Batch:
+    """The examples of one of these sizes, padded as `rounds` says."""
+    room = next(most for most in rounds(task, sizes) if most >= n)
+    return examples(task, rows, room, jnp.int32(n), jnp.bool_(choosing))
+
+
+def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
+    """What decides each program that an evaluation compiles."""
+    task, step, found = resolved.task, resolved.step, set()
+    for room in rounds(task, sizes):
+        tokens = task.tokens(room)
+        model = step.scheme, step.shape, _length(resolved, tokens), counting(resolved, rows, tokens)
+        found |= {("examples", task, rows, room), ("sums", *model)}
+    return found
+
+
+def examined(resolved: Any, model: PyTree, seed: Array, n: int, batch: Batch) -> dict[str, Int[np.ndarray, " rows"]]:
+    """What is counted in each of these examples of size n, which are not those that choose a learning rate."""
+    how = counting(resolved, *batch.tokens.shape)
+    return jax.device_get(_counts(how, model, seed, *_of(resolved, n, False, batch)))
+
+
+def evaluate(
+    resolved: Any,
+    rows: int,
+    over: Arrangement,
+    models: PyTree,
+    seeds: UInt32[Array, " lanes"],
+    sizes: Sequence[int],
+    chosen: Sequence[bool],
+) -> dict[str, Int[np.ndarray, "lanes sizes"]]:
+    """The sums of `posenc.lab.tasks.measure` of each lane at each size; `chosen` as in `examples`, for each."""
+    found = []
+    for n, choosing in zip(sizes, chosen, strict=True):
+        batch = examples_at(resolved.task, rows, sizes, n, choosing)
+        how = counting(resolved, *batch.tokens.shape)
+        found.append(sums(how, over, models, seeds, *_of(resolved, n, choosing, batch)))
+    return {name: np.stack(jax.device_get([one[name] for one in found]), 1) for name in found[0]}
+
+
+def _of(resolved: Any, n: int, choosing: bool, batch: Batch) -> tuple[Any, ...]:
+    """The last arguments of `counts`."""
+    given = ScoredExamples(inputs(batch), batch.targets, batch.score)
+    longer = lambda a: jax.ShapeDtypeStruct((a.shape[0], _length(resolved, a.shape[1])), a.dtype)  # noqa: E731
+    given = padded(given, jax.tree.map(longer, given))
+    return jnp.int32(n), jnp.bool_(choosing), given, jnp.int32(resolved.task.classes)
+
+
+def _length(resolved: Any, tokens: int) -> int:
+    """The padded length of so many tokens, within the longest of the run: tables of positions end there."""
+    return min(rounded(tokens), max(tokens, resolved.shape.dims.table))

@@ -1,0 +1,45 @@
+"""Classes in modules of the caller's: what `mine:Mine` stands for, and which file it comes from.
+
+Nothing here imports a module. A text may come from a plan, a record or a config of somebody else, so the caller imports
+first: by `import mine` in Python, or by typing `mine:Mine` or `--import mine` on the command line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+OURS = ("posenc", "__main__")
+"""Modules whose classes no text names by their file: what is shipped, and a script while it runs."""
+
+
+def class_of(text: str, kind: str, registered: Mapping[str, type]) -> type:
+    """The class that `mine:Mine` names, one of those `registered` by name. Raises one `ValueError` sentence."""
+    module, _, name = text.partition(":")
+    if module not in sys.modules:
+        raise ValueError(
+            f"{text!r} is a class of the module {module!r}, which is not imported, and a text imports nothing by "
+            f"itself; add --import {module} to the command, or import it in Python first."
+        )
+    found = vars(sys.modules[module])  # not getattr, by which some modules import more
+    known = {k: v for k, v in found.items() if isinstance(v, type) and registered.get(getattr(v, "name", None)) is v}
+    if name in known:
+        return known[name]
+    wrong = f"{text!r} is not the class of a {kind}" if name in found else f"The module {module!r} has no {name!r}"
+    defined = [k for k, cls in known.items() if cls.__module__ == module]
+    near = difflib.get_close_matches(name, defined, 1, 0.5) or defined
+    raise ValueError(f"{wrong}; " + (f"write {module}:{near[0]}." if near else f"{module!r} defines no {kind}."))
+
+
+def digest(cls: type) -> str | None:
+    """The SHA-256 of the file that defines a class; None for ours, and where there is no file, as in a notebook."""
+    spec = getattr(sys.modules.get(cls.__module__), "__spec__", None)
+    if spec is None or not spec.has_location or cls.__module__.partition(".")[0] in OURS:
+        return None
+    try:
+        return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
+    except OSError:  # inside an archive
+        return None

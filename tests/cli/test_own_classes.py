@@ -1,0 +1,195 @@
+"""`mine:Mine` wherever a scheme's or a task's text is typed, and `--import` for runs that name such a class."""
+
+import json
+import sys
+
+import pytest
+
+from tests.lab import made
+from tests.lab.test_sources import SCHEME, TASK
+
+TINY = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=2 sizes=4 rows=8".split()
+EXPERIMENT = """
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
+
+plan = Plan(steps=2, seeds=(0,))
+
+
+def runs():
+    return grid(Run(task="odd:Odd", length=4), scheme=["alibi", "[mine:Mine, mine:Mine(rate=0.5) + rope]"])
+"""
+
+
+@pytest.fixture
+def files(tmp_path, fresh, monkeypatch):
+    """A scheme and a task in the working folder; a command plans, and trains nothing."""
+    (tmp_path / "mine.py").write_text(SCHEME.format(rate=0.1))
+    (tmp_path / "odd.py").write_text(TASK)
+    return fresh
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """The runs that commands would train."""
+    from posenc.lab.sweep.plan import label
+    from posenc.lab.train.training import resolve
+
+    found = []
+
+    def rehearse(experiment, folder):
+        found.extend((label(run), resolve(run).task.name) for run in experiment.runs)
+        return {"trials": 1, "done": 0, "programs": 3, "operations": 1e12, "seconds": 9.0, "device": "cpu"}
+
+    monkeypatch.setattr("posenc.lab.sweep.sweep.rehearse", rehearse)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["describe", "mine:Mine(rate=0.5) + alibi"], "mine(rate=0.5) + alibi"),
+        (["describe", "alibi + mine:Mine"], "A penalty, linear in distance."),
+        (["explain", "mine:Mine(rate=0.5)"], "-0.50"),
+        (["explain", "attention", "--scheme", "mine:Mine"], "mine"),
+        (["cite", "mine:Mine"], "% mine: its source names no publication"),
+        (["cite", "odd:Odd"], "% odd: its source names no publication"),
+        (["check", "mine:Mine(rate=0.5) + alibi", "--only", "G18"], "mine(rate=0.5) + alibi: "),
+        (["check", "odd:Odd", "--only", "the_text_names_the_task"], "odd: 1 hold"),
+        (["describe", "mine", "--import", "mine"], "A penalty, linear in distance."),
+        (["--import=mine", "describe", "mine"], "A penalty, linear in distance."),
+    ],
+)
+def test_a_class_of_a_file_is_a_text(posenc, files, words, shown):
+    said = posenc(*words)
+    assert said.code == 0 and shown in said.out and not said.err, said
+
+
+@pytest.mark.parametrize(
+    ("words", "runs"),
+    [
+        (["run", "--scheme", "mine:Mine", "--task", "odd:Odd"], [("mine", "odd")]),
+        (["run", "--scheme", "rope", "--then", "0.5 mine:Mine", "--task", "copy"], [("rope, then mine", "copy")]),
+        (
+            ["sweep", "--grid", "scheme=alibi,mine:Mine(rate=0.5)", "task=odd:Odd,even_pairs"],
+            [(s, t) for s in ("alibi", "mine(rate=0.5)") for t in ("odd", "even_pairs")],
+        ),
+        (["sweep", "e.py"], [("alibi", "odd"), ("[mine, mine(rate=0.5) + rope]", "odd")]),
+        (["sweep", "e.py", "--only", "scheme=alibi"], [("alibi", "odd")]),
+        (["run", "--task", "shifted(task='odd:Odd', size=4)", "--import", "odd"], [("rope", "shifted")]),
+    ],
+    ids=lambda words: " ".join(map(str, words))[:40],
+)
+def test_runs_and_experiments_name_classes_of_files(posenc, files, tmp_path, planned, words, runs):
+    (tmp_path / "e.py").write_text(EXPERIMENT)
+    said = posenc(*words, "--dry-run")
+    assert said.code == 0 and planned == runs, said
+
+
+def test_an_experiment_in_toml_names_them_too(posenc, files, tmp_path, planned):
+    (tmp_path / "e.py").write_text(EXPERIMENT)
+    assert posenc("sweep", "e.py", "--save", "e.toml", "--dry-run").code == 0
+    assert 'task = "odd:Odd"' in (tmp_path / "e.toml").read_text()
+    files()
+    before = list(planned)
+    assert posenc("sweep", "e.toml", "--dry-run").code == 0 and planned == 2 * before
+
+
+FAULTY = {
+    "broken": "\nnowhere.Mine\n",
+    "ends": "raise SystemExit(3)\n",
+    "crooked": "def f(:\n",
+    "clash": "from posenc import Scheme\n\nclass Clash(Scheme, name='rope'):\n    pass\n",
+    "twice": "from posenc import Scheme\nimport mine\nclass Twice(Scheme, name='mine'):\n    pass\n",
+    "helper": "class Helper:\n    name = 'rope'\nnumber = 5\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "why"),
+    [
+        ("nowhere:Mine", "There is no module 'nowhere' in this folder or on Python's path"),
+        ("no.where:Mine", "The module 'no.where' cannot be found: No module named 'no'"),
+        ("mine.py:Mine", "'mine.py' is a file; the name of its module is 'mine'"),
+        ("mine:Mime", "The module 'mine' has no 'Mime'; write mine:Mine"),
+        ("helper:Nothing", "The module 'helper' has no 'Nothing'; 'helper' defines no scheme"),
+        ("helper:Helper", "'helper:Helper' is not the class of a scheme; 'helper' defines no scheme"),
+        ("helper:number", "'helper:number' is not the class of a scheme"),
+        ("odd:Odd", "'odd:Odd' is not the class of a scheme"),
+        ("broken:Mine", "broken.py', line 2, cannot be used: NameError: name 'nowhere' is not defined"),
+        ("ends:Mine", "ends.py', line 1, cannot be used: SystemExit: 3"),
+        ("crooked:Mine", "crooked.py' cannot be used: SyntaxError: invalid syntax in line 1"),
+        ("clash:Clash", "line 3, cannot be used: ValueError: The name 'rope' is taken by posenc.schemes.rope.RoPE"),
+        ("twice:Twice", "line 3, cannot be used: ValueError: The name 'mine' is taken by mine.Mine; choose another"),
+        ("mine:Mine(bass=1)", "'mine:Mine' has no setting 'bass'; it has rate"),
+        (":Mine", "':Mine' cannot be read as names and settings"),
+        ("./mine.py:Mine", "or mine:Mine for class Mine of mine.py"),
+        ("os:path", "'os:path' is not the class of a scheme"),
+    ],
+)
+def test_what_is_not_there_or_no_scheme_is_one_sentence(posenc, files, tmp_path, scheme, why):
+    for name, text in FAULTY.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    for words in (["run", "--task", "copy", "--scheme", scheme], ["explain", scheme]):
+        files()
+        said = posenc(*words)
+        assert said.code == 2 and why in said.err and not said.out, said
+        assert len(said.err.splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["run", "--scheme", "rope", "--task", "mine:Mine"], "'mine:Mine' is not the class of a task"),
+        (["describe", "odd:Even"], "The module 'odd' has no 'Even'"),
+        (["run", "--scheme", "rope", "--task", "shifted(task='odd:Odd')"], "add --import odd to the command"),
+        (["describe", "mine", "--import"], "--import takes the name of a module, such as mine for mine.py"),
+        (["describe", "mine", "--import", "../mine"], "--import takes the name of a module"),
+        (["describe", "mine", "--import", "nowhere"], "There is no module 'nowhere'"),
+        (["new", "scheme", "preset"], "The name 'preset' is taken"),
+    ],
+)
+def test_a_wrong_task_or_import_is_one_sentence(posenc, files, words, why):
+    said = posenc(*words)
+    assert said.code == 2 and why in said.err and not said.out and len(said.err.splitlines()) == 1, said
+
+
+def test_reading_a_run_imports_nothing(posenc, files, tmp_path):
+    """Not by tables, figures, or what makes a bundle, nor from a bundle."""
+    (tmp_path / "mine.py").write_text("from pathlib import Path\nPath('imported').touch()\n")
+    records = [made.rope(seeds=range(6), label="mine"), made.rope(seeds=range(6), label="mine:Mine")]
+    for record in records:
+        record["run"]["sources"] = {"mine:Mine": "0" * 64}
+    made.filled("mine", records)
+    commands = [
+        "table mine",
+        "status mine",
+        "compare mine mine mine:Mine",
+        "export mine",
+        "export mine --bundle b.json",
+    ]
+    for words in (*commands, "table b.json", "plot b.json -o figures", "export b.json --json"):
+        said = posenc(*words.split())
+        assert said.code == 0, said
+    assert "mine" not in sys.modules and not (tmp_path / "imported").exists()
+
+
+def test_a_scheme_of_a_file_is_swept_and_edited_and_evaluated(posenc, files, tmp_path):
+    sweep = ["sweep", "--grid", "scheme=mine:Mine(rate=0.5)", "task=even_pairs", "--set", *TINY, "--seeds", "1"]
+    sweep += ["--name", "r", "--keep"]
+    assert posenc(*sweep).code == 0 and "mine(rate=0.5)  1     1" in posenc("table", "r").out
+    first = (tmp_path / "runs" / "r" / "plan.jsonl").read_text()
+    files()
+    said = posenc("evaluate", "r")
+    assert said.code == 2 and "add --import mine to the command" in said.err and "mine" not in sys.modules
+    evaluated = json.loads(posenc("evaluate", "r", "--import", "mine", "--json").out)
+    assert evaluated["rows"] == json.loads(posenc("table", "r", "--json").out)["rows"]
+    files()
+    (tmp_path / "mine.py").write_text(SCHEME.format(rate=0.1) + "# edited\n")
+    said = posenc("evaluate", "r", "--import", "mine")
+    assert said.code == 2 and "The file of 'mine:Mine' has changed" in said.err and len(said.err.splitlines()) == 1
+    assert posenc(*sweep).code == 0
+    lines = (tmp_path / "runs" / "r" / "plan.jsonl").read_text().splitlines()
+    assert len(lines) == 2 and lines[0] == first.strip() and json.loads(lines[0])["id"] != json.loads(lines[1])["id"]
+    assert posenc("table", "r").out.count("(file of mine:Mine=") == 2

@@ -1,0 +1,53 @@
+"""The two tables of docs/huggingface.md, from facts.toml and compared.json; tests/test_docs.py compares them."""
+
+from collections import defaultdict
+
+from posenc.huggingface import facts
+
+SCHEMES = {
+    "alibi": "`alibi`",
+    "mpt": "`alibi`",
+    "falcon": "`rope`, or `alibi` where the config says so",
+    "t5": "`t5`, a table of buckets",
+    "learned": "`learned`, a table of positions",
+    "sinusoidal": "`sinusoidal`",
+    "nope": "`nope`: only other layers know the order",
+    "esm": "`learned`, or `rope` with position_embedding_type",
+    "granitemoehybrid": "`nope`, or `rope` with position_embedding_type",
+    "zamba2": "`nope`, or `rope` with use_mem_rope",
+}
+
+
+def described(one):
+    """What a type is read as, in the words of the page."""
+    if one.scheme != "rope":
+        return SCHEMES[one.scheme]
+    words = ["`mrope`" if one.sections else "`rope`"]
+    words += ["interleaved pairs"] if one.layout == "interleaved" else []
+    words += ["a share of each head"] if one.width or (one.fraction or 1) != 1 else []
+    if "S" in one.layers or one.windows == "all" or not one.layers:
+        some = "every layer" if one.windows == "all" else "some layers"
+        words.append(f"a window on {some}" + (", on both sides of a query" if one.side != "past" else ""))
+    words += ["layers without rotation"] if one.turns != "all" else []
+    words += ["layers without attention left out"] if "L" in one.layers else []
+    return ", ".join(words)
+
+
+def read():
+    found = defaultdict(list)
+    for kind, line in facts.compared().items():
+        if "difference" in line:
+            found[described(facts.types()[kind]) if kind in facts.types() else "as its text part"].append(kind)
+    yield "read as", "number", "model types"
+    for label, kinds in sorted(found.items(), key=lambda row: (-len(row[1]), row[0])):
+        yield label, str(len(kinds)), " ".join(sorted(kinds, key=str.lower))
+
+
+def refused():
+    found = defaultdict(list)
+    for kind, line in facts.compared().items():
+        if "refused" in line:
+            found[line["refused"]].append(kind)
+    yield "refused because", "number", "model types"
+    for why, kinds in sorted(found.items(), key=lambda row: (-len(row[1]), row[0])):
+        yield why, str(len(kinds)), " ".join(sorted(kinds, key=str.lower))

@@ -1,0 +1,155 @@
+"""Why model types are refused, and the settings that some need to be tiny."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from posenc.huggingface.facts import FULL, SLIDING, Facts
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "gptj": {"rotary_dim": 8},
+    "codegen": {"rotary_dim": 8},
+    "esm": {"vocab_size": 67, "pad_token_id": 1, "mask_token_id": 2},
+    "zamba2": {"num_hidden_layers": 54},
+    "xmod": {"default_language": "en_XX"},
+    "gemma3n_text": {"num_kv_shared_layers": 0},
+    "nemotron": {"num_key_value_heads": 2},
+    "ministral": {"head_dim": 16},
+    "hunyuan_v1_dense": {"head_dim": 16},
+    "lfm2_moe": {"layer_types": ["conv", FULL] * 4},
+    "lfm2": {"layer_types": ["conv", FULL] * 4},
+    "dots1": {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2},
+    "bamba": {"attn_layer_indices": [1, 3]},
+    "falcon_h1": {"mamba_d_ssm": 128},
+    "granitemoehybrid": {"layer_types": ["linear_attention", FULL] * 4},
+    "lfm3": {"layer_types": ["conv", FULL, SLIDING, "conv"] * 2},
+    "flint": {"layer_types": [FULL, SLIDING, SLIDING, FULL] * 2},
+    **dict.fromkeys(
+        "qwen2_vl_text qwen2_5_vl_text qwen2_5_omni_text glm4v_text glm_ocr_text glm_image_text".split(),
+        {"rope_parameters": {"rope_type": "default", "mrope_section": [2, 3, 3]}},
+    ),
+    **dict.fromkeys(
+        "qwen3_vl_text qwen3_vl_moe_text".split(),
+        {"rope_parameters": {"rope_type": "default", "mrope_section": [4, 2, 2]}},
+    ),
+    "gemma2": {"attn_logit_softcapping": 5.0},
+    "llama4_text": {"layer_types": [FULL] * 8},
+}
+"""What a tiny config needs beside small sizes."""
+_LISTS = {"short_factor": [1.0 + n / 10 for n in range(8)], "long_factor": [2.0 + n / 5 for n in range(8)]}
+MORE: dict[str, dict[str, dict[str, Any]]] = {
+    "phimoe": {
+        "mscale": {
+            "rope_theta": 300.0,
+            "original_max_position_embeddings": 16,
+            "rope_scaling": {
+                "type": "longrope", "short_mscale": 1.3, "long_mscale": 1.3, "original_max_position_embeddings": 16,
+                **_LISTS,
+            },
+        }
+    },
+    "ministral3": {
+        "no beta": {
+            "rope_parameters": {
+                "rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0, "original_max_position_embeddings": 16,
+                "llama_4_scaling_beta": 0.0, "mscale": 1.0, "mscale_all_dim": 1.0,
+            },
+        }
+    },
+    "nemotron": {"share": {"partial_rotary_factor": 0.25}},
+}  # fmt: skip
+"""Configs of single types, beside small sizes."""
+IMPLEMENTATION = {"falcon": "sdpa"}
+"""Models whose eager attention differs from their usual one: Falcon's adds the penalties of ALiBi twice."""
+
+
+def scaled(config: dict[str, Any], facts: Facts) -> bool:
+    """Whether a config may multiply rotated queries and keys by a factor."""
+    found = config.get("rope_parameters") or config.get("rope_scaling") or facts.rope or {}
+    every = [found, *(one for one in found.values() if isinstance(one, dict))]
+    return any(one.get("rope_type", one.get("type")) in ("yarn", "longrope", "su") for one in every)
+
+
+def plain(config: dict[str, Any], facts: Facts) -> dict[str, Any]:
+    """The same config with a plain rotation."""
+    out = {name: value for name, value in config.items() if name != "rope_scaling"}
+    default: dict[str, Any] = {"rope_type": "default", "rope_theta": 1e4}
+    if facts.bases:
+        default = {FULL: dict(default), SLIDING: dict(default)}
+    found = config.get("rope_parameters") or {}
+    kept = {name: found[name] for name in ("llama_4_scaling_beta", "original_max_position_embeddings") if name in found}
+    return out | {"rope_parameters": default | (kept if "llama_4_scaling_beta" in kept else {})}
+
+
+NOTES = {
+    **dict.fromkeys(
+        "ernie4_5_vl_moe ernie4_5_vl_moe_text paddleocr_vl paddleocr_vl_text".split(),
+        "its height and width take pairs in turn before time, which no scheme does; of a text alone it is"
+        ' "rope(base=500000.0, layout=\'interleaved\')" in Ernie, and "rope(base=500000.0)" in PaddleOCR',
+    ),
+    **dict.fromkeys(
+        "glm4v_moe glm4v_moe_text".split(),
+        "time, height and width share half of each head, which no scheme does; of a text alone it is"
+        ' "rope(fraction=0.5)"',
+    ),
+    **dict.fromkeys(
+        "inkling_text inkling_mm_model".split(),
+        'its scheme is "inkling", which mixes profiles of distance from the input of each layer; write that',
+    ),
+    "whisper": "its encoder adds \"sinusoidal(layout='halves', spacing='t2t')\" and its decoder \"learned\"",
+    **dict.fromkeys(
+        "xglm m2m_100 nllb-moe fsmt kosmos-2 kosmos-2.5 kosmos_2_text_model kosmos_2_5_text_model".split(),
+        "its sinusoids, \"sinusoidal(layout='halves', spacing='t2t')\", begin at the position 2: write that and pass"
+        " positions that begin there",
+    ),
+    **dict.fromkeys("dinov3_vit sapiens2 llama4_vision_model".split(), "it turns patches of images by two axes"),
+    **dict.fromkeys("glm_image glm_image_text".split(), "its weights are not those of mrope, which it is near"),
+    "longt5": "its encoder's attention is in blocks",
+    "gpt_neo": 'it adds learned positions and has windows on every other layer; write "learned + [nope, nope +'
+    ' window(256)]" and pass a scale of 1 to attend',
+    "lxmert": 'its encoder of texts adds "learned", and needs images beside',
+    **dict.fromkeys(
+        "hunyuan_v1_dense hunyuan_v1_moe hunyuan_vl hunyuan_vl_text".split(),
+        "it normalises queries and keys after the rotation, with a weight for each feature",
+    ),
+    **dict.fromkeys("deberta deberta-v2 sew-d".split(), "positions enter by products with queries and keys (DeBERTa)"),
+    **dict.fromkeys("xlnet transfo-xl".split(), "positions enter by products with queries (Transformer-XL)"),
+    **dict.fromkeys("longformer led big_bird".split(), "its attention is in blocks"),
+    "nanochat": "its rotation turns the other way, which no scheme of posenc does",
+    "vits": "learned vectors of relative positions are multiplied with queries",
+    "doge": "its scores have a mask that it makes from values",
+    "squeezebert": "its attention is made of convolutions",
+    **dict.fromkeys(
+        "layoutlm layoutlmv2 layoutlmv3 lilt markuplm tapas udop bros".split(), "it adds positions on a page"
+    ),
+}
+"""What is known of some types."""
+INPUTS = {
+    "pixel_values": "images", "pixel_values_videos": "videos", "input_features": "sound", "input_values": "sound",
+    "past_values": "time series", "hidden_states": "images or sound", "flattened_patches": "images",
+}  # fmt: skip
+"""What models read that do not read a text."""
+
+
+def of(kind: str, default: dict[str, Any], inputs: tuple[str, ...] | None) -> str:
+    """Why a type is refused that has no facts. `inputs` are the arguments of its model; None without a model."""
+    text = default.get("text_config") or {}
+    if "qk_rope_head_dim" in default or "qk_rope_head_dim" in text:
+        return "it rotates a separately projected part of each head (qk_rope_head_dim), which posenc does not read"
+    if kind in NOTES:
+        return NOTES[kind]
+    if text.get("model_type"):
+        return f"its text part, of the type {text['model_type']!r}, is not read"
+    if inputs is None:
+        return "transformers has no model of this type alone"
+    if "input_ids" not in inputs:
+        return f"its model reads {next((INPUTS[name] for name in inputs if name in INPUTS), 'no text')}"
+    return "its attention was not compared"
+
+
+def failed(kind: str, error: Exception) -> str:
+    """Why a type is refused whose model could not be run, or computes something else."""
+    label = "" if type(error).__name__ == "Differs" else f"its tiny model does not run ({type(error).__name__}): "
+    first = str(error).splitlines()[0]
+    return label + re.sub(r" from '/[^']*'", "", first)[:300]  # without the folders of this machine

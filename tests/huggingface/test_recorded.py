@@ -1,0 +1,98 @@
+"""`from_hf` beside the models of transformers: attention weights from recorded queries and keys, type by type."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import posenc
+from posenc.huggingface import facts, from_hf
+from tests.huggingface import store
+from tests.huggingface.compare import TOLERANCE, difference, input_difference, layer_of
+
+CASES: dict[str, list[store.Case]] = {}
+for case in store.read():
+    CASES.setdefault(case.type, []).append(case)
+KNOWN = sorted(facts.types())
+
+
+def largest(scheme, case):
+    return max(difference(layer_of(scheme, n), layer) for n, layer in enumerate(case.layers))
+
+
+@pytest.mark.parametrize("kind", sorted(CASES))
+def test_weights_are_those_of_the_model(kind):
+    """Every recorded config of a type, every layer, all heads and distances, masks among them."""
+    for case in CASES[kind]:
+        assert largest(from_hf(case.config), case) < TOLERANCE, case.name
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_every_recorded_config_is_read_as_the_scheme_that_was_compared(part):
+    every = [case for cases in CASES.values() for case in cases]
+    for case in every[part::5]:
+        assert posenc.spec(from_hf(case.config)) == case.scheme, (case.type, case.name, case.config)
+
+
+def test_what_is_added_to_the_input_is_what_the_model_adds():
+    found = [case for cases in CASES.values() for case in cases if case.added is not None]
+    assert found and {case.scheme for case in found} == {"sinusoidal(layout='halves')"}
+    for case in found:
+        assert input_difference(from_hf(case.config), case.added) < TOLERANCE
+        assert input_difference(posenc.parse("sinusoidal"), case.added) > 0.1
+
+
+def test_every_type_that_is_read_was_compared_and_agrees():
+    table = facts.compared()
+    assert {kind for kind, line in table.items() if "difference" in line} == CASES.keys()
+    assert set(KNOWN) <= CASES.keys(), set(KNOWN) - CASES.keys()
+    assert max(line["difference"] for line in table.values() if "difference" in line) < TOLERANCE
+    assert len(CASES) >= 150 and len(table) == 804
+
+
+def test_every_other_type_is_refused_by_name():
+    for kind, line in facts.compared().items():
+        if "refused" in line:
+            with pytest.raises(ValueError, match="is not read: .*like='llama'"):
+                from_hf({"model_type": kind, "rope_theta": 1e4, "text_config": {"model_type": "llama"}})
+
+
+def test_a_wrong_reading_is_seen():
+    """Faults as they were: another layout, a layer that rotates, a window one key off, another base or share."""
+    by_name = {(case.type, case.name): case for cases in CASES.values() for case in cases}
+    for at, right, wrong in (
+        (("cohere", "sizes"), "layout='interleaved'", "layout='half'"),
+        (("exaone4", "sizes"), "nope", "rope"),
+        (("mistral", "sizes"), "window(9)", "window(8)"),
+        (("mixtral", "sizes"), "base=1000000.0", "base=900000.0"),
+        (("phi", "sizes"), "fraction=0.5", "fraction=0.25"),
+        (("modernbert", "sizes"), "rope(base=160000.0)", "rope(base=10000.0)"),
+        (("llama", "yarn"), "factor=4.0", "factor=4.2"),
+        (("falcon", "alibi"), "factor=0.25", "factor=0.3"),
+        (("t5", "buckets"), "reach=20", "reach=24"),
+    ):
+        text = posenc.spec(from_hf(by_name[at].config))
+        text = text if right in text else text.replace("yarn(", f"yarn({right}, ")
+        assert right in text, (at, text)
+        planted = posenc.parse(text.replace(right, wrong, 1))
+        assert largest(planted, by_name[at]) > 10 * TOLERANCE, at
+
+
+def test_a_masked_key_has_no_weight_and_rows_sum_to_one():
+    """What is stored is what a softmax gives, so that equal weights mean equal scores."""
+    for cases in CASES.values():
+        for layer in cases[0].layers:
+            np.testing.assert_allclose(layer.weights.sum(-1), 1, atol=1e-4)
+
+
+def test_a_type_is_read_by_the_code_of_another_that_is_named():
+    config = {"model_type": "llama", "num_attention_heads": 4, "hidden_size": 64, "rope_theta": 500.0}
+    assert posenc.spec(from_hf(config, like="cohere")) == "rope(base=500.0, layout='interleaved')"
+    assert dataclasses.replace(from_hf(config), layout="interleaved") == from_hf(config, like="cohere")
+
+
+def test_the_page_has_the_numbers_of_the_record():
+    lines = facts.compared().values()
+    text = " ".join((Path(__file__).parents[2] / "docs" / "huggingface.md").read_text(encoding="utf-8").split())
+    assert f"{sum('difference' in line for line in lines)} of the {len(lines)} model types" in text
