@@ -36,7 +36,7 @@ BUGS = {
         "one layout of pairs taken for the other",
         ROPE + "the_layouts_are_one_scheme_after_a_permutation_of_both_sides_and_not_of_one",
         "test_rotation.py::test_the_layouts_pair_the_features_they_say",
-        "huggingface/test_reading.py::test_permuted_weights_give_equal_attention_in_the_other_layout",
+        "huggingface/test_permuting.py::test_permuted_weights_give_equal_attention_in_the_other_layout",
         "golden::rotary",
     ),
     3: (
