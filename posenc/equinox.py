@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -26,8 +27,9 @@ class Attention(equinox.Module):
 
     Batch axes may lead, or be mapped by `jax.vmap`. A scheme that acts on the input is refused unless `embedded`. With
     `tied=False` the parameters that layers share are left out and come with each call. `scale` and `cap` are those of
-    `posenc.attend`; with `sinks` the layer learns a score for each head of one more key, without a value. Raises
-    `ValueError` or `TypeError` where scheme or sizes cannot serve.
+    `posenc.attend`; with `sinks` the layer learns a score for each head of one more key, without a value.
+    `product` multiplies tokens by the weights of a projection. Raises `ValueError` or `TypeError` where scheme or sizes
+    cannot serve.
     """
 
     weights: Weights
@@ -37,6 +39,7 @@ class Attention(equinox.Module):
     dims: Dims = equinox.field(static=True)
     scale: float | None = equinox.field(static=True)
     cap: float | None = equinox.field(static=True)
+    product: Callable[[Array, Array], Array] = equinox.field(static=True)
 
     def __init__(
         self,
@@ -49,6 +52,7 @@ class Attention(equinox.Module):
         scale: float | None = None,
         cap: float | None = None,
         sinks: bool = False,
+        product: Callable[[Array, Array], Array] = jnp.matmul,
     ):
         check_layer(scheme, dims, embedded, scale, cap, sinks)
         keys = iter(jax.random.split(key, len(Weights._fields) + 1))
@@ -56,7 +60,7 @@ class Attention(equinox.Module):
         self.weights = draw(scheme, dims, lambda shape: jax.random.normal(next(keys), shape))
         self.position = own if tied else split(scheme, own)[1]
         self.sinks = first_sinks(dims) if sinks else None
-        self.scheme, self.dims, self.scale, self.cap = scheme, dims, scale, cap
+        self.scheme, self.dims, self.scale, self.cap, self.product = scheme, dims, scale, cap, product
 
     def __call__(
         self,
@@ -89,6 +93,7 @@ class Attention(equinox.Module):
             cache=cache,
             mask=mask,
             kernel=kernel,
+            product=self.product,
             scale=self.scale,
             cap=self.cap,
             sinks=self.sinks,

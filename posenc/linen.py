@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -29,8 +30,8 @@ class Attention(linen.Module):
     Its variables are `params/{weights, position}`; `position` is what `posenc.init` gives. A scheme that acts on the
     input is refused unless `embedded`. With `tied=False` the parameters that layers share are left out and come with
     each call. `scale` and `cap` are those of `posenc.attend`; with `sinks` the layer learns a score for each head of
-    one more key, without a value, `params/sinks`. Raises `ValueError` or `TypeError` where scheme or sizes cannot
-    serve.
+    one more key, without a value, `params/sinks`. `product` multiplies tokens by the weights of a projection. Raises
+    `ValueError` or `TypeError` where scheme or sizes cannot serve.
     """
 
     scheme: Any
@@ -40,6 +41,7 @@ class Attention(linen.Module):
     scale: float | None = None
     cap: float | None = None
     sinks: bool = False
+    product: Callable[[Array, Array], Array] = jnp.matmul
 
     @linen.compact
     def __call__(
@@ -78,6 +80,7 @@ class Attention(linen.Module):
             cache=cache,
             mask=mask,
             kernel=kernel,
+            product=self.product,
             scale=self.scale,
             cap=self.cap,
             sinks=self.param("sinks", lambda _: first_sinks(self.dims)) if self.sinks else None,

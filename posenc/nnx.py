@@ -6,6 +6,7 @@ The module is a plain pytree: `jax.jit`, `jax.vmap`, `jax.grad` and `jax.lax.sca
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -56,8 +57,8 @@ class Attention(nnx.Module):
     `rngs` gives a key and normal draws: an `nnx.Rngs`. `position` holds what `posenc.init` gives, an `nnx.Param` for
     each array. A scheme that acts on the input is refused unless `embedded`. With `tied=False` the parameters that
     layers share are left out and come with each call. `scale` and `cap` are those of `posenc.attend`; with `sinks` the
-    layer learns a score for each head of one more key, without a value. Raises `ValueError` or `TypeError` where
-    scheme, sizes or `rngs` cannot serve.
+    layer learns a score for each head of one more key, without a value. `product` multiplies tokens by the weights of a
+    projection. Raises `ValueError` or `TypeError` where scheme, sizes or `rngs` cannot serve.
     """
 
     def __init__(
@@ -71,11 +72,12 @@ class Attention(nnx.Module):
         scale: float | None = None,
         cap: float | None = None,
         sinks: bool = False,
+        product: Callable[[Array, Array], Array] = jnp.matmul,
     ):
         check_layer(scheme, dims, embedded, scale, cap, sinks)
         if not hasattr(rngs, "params"):
             raise TypeError(f"rngs is of type {type(rngs).__name__}; give nnx.Rngs(0), which draws weights.")
-        self.scheme, self.dims, self.scale, self.cap = scheme, dims, scale, cap
+        self.scheme, self.dims, self.scale, self.cap, self.product = scheme, dims, scale, cap, product
         self.query, self.key_value, self.out = map(nnx.Param, draw(scheme, dims, rngs.params.normal))
         own = init(scheme, rngs.params(), dims)
         # one Param for each array: nnx.Optimizer cannot take a second step over a Param that holds a dict
@@ -114,6 +116,7 @@ class Attention(nnx.Module):
             cache=cache,
             mask=mask,
             kernel=kernel,
+            product=self.product,
             scale=self.scale,
             cap=self.cap,
             sinks=nnx.as_pure(self.sinks),

@@ -57,6 +57,17 @@ def test_decoding_with_scale_cap_and_sinks_is_the_full_forward(kind):
     np.testing.assert_allclose(jnp.concatenate(out, 1), layer(tokens()), atol=2e-6)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layer_multiplies_by_its_weights_as_it_is_told_to(kind):
+    scheme, layer, weights, position = made("alibi", kind, dims(), product=twice)
+    doubled = [2 * w for w in weights]
+    np.testing.assert_allclose(layer(tokens()), by_hand(scheme, layer.dims, doubled, position, tokens()), atol=2e-5)
+
+
+def twice(x, w):
+    return 2 * x @ w
+
+
 def test_sinks_learn_in_every_framework():
     scheme = posenc.bind(posenc.parse("rope"), dims())
     module = posenc.linen.Attention(scheme, dims(), sinks=True)

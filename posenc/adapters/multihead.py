@@ -93,6 +93,7 @@ def multihead(
     cache: Cache | None = None,
     mask: Mask | None = None,
     kernel: str = "auto",
+    product: Callable[[Array, Array], Array] = jnp.matmul,
     **weighting: Any,
 ) -> Any:
     """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
@@ -111,7 +112,7 @@ def multihead(
     key = made(dims.key_heads or dims.heads)
     tokens = Tokens(made(dims.heads), key, key, x, positions=positions, segments=segments)  # type: ignore[arg-type]
     layer, checked, _ = validate(scheme, params, tokens, None, options, kernel, cache)
-    known = layer.weighting._asdict() | {"scheme": scheme, "dims": dims, "kernel": kernel}
+    known = layer.weighting._asdict() | {"scheme": scheme, "dims": dims, "kernel": kernel, "product": product}
     learned = weights, params, options.sinks
     about = {
         "positions": checked.positions,
@@ -124,17 +125,26 @@ def multihead(
     return compiled_axes(run, (learned, x, about), x if cache is None else (x, cache))
 
 
-@functools.partial(jax.jit, static_argnames=("scheme", "dims", "kernel", "scale", "cap", "dropout"))
+@functools.partial(jax.jit, static_argnames=("scheme", "dims", "kernel", "product", "scale", "cap", "dropout"))
 def _multihead(
-    weights: Weights, params: Any, sinks: Any, x: Array, *, scheme: Any, dims: Dims, cache: Cache | None, **about: Any
+    weights: Weights,
+    params: Any,
+    sinks: Any,
+    x: Array,
+    *,
+    scheme: Any,
+    dims: Dims,
+    cache: Cache | None,
+    product: Callable[[Array, Array], Array],
+    **about: Any,
 ) -> Any:
     weights = Weights(*(w.astype(x.dtype) for w in weights))
-    q = rearrange(x @ weights.query, "... l (h d) -> ... l h d", h=dims.heads)
-    k, v = rearrange(x @ weights.key_value, "... l (n g d) -> n ... l g d", n=2, d=dims.head)
+    q = rearrange(product(x, weights.query), "... l (h d) -> ... l h d", h=dims.heads)
+    k, v = rearrange(product(x, weights.key_value), "... l (n g d) -> n ... l g d", n=2, d=dims.head)
     if cache is None:
-        return _merged(attend(scheme, params, q, k, v, x=x, sinks=sinks, **about)) @ weights.out
+        return product(_merged(attend(scheme, params, q, k, v, x=x, sinks=sinks, **about)), weights.out)
     mixed, cache = attend(scheme, params, q, k, v, x=x, sinks=sinks, cache=cache, **about)
-    return _merged(mixed) @ weights.out, cache
+    return product(_merged(mixed), weights.out), cache
 
 
 def _merged(mixed: Float[Array, "*batch L H d"]) -> Float[Array, "*batch L H*d"]:

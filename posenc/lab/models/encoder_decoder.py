@@ -40,6 +40,7 @@ from posenc.lab.models.draws import cut
 from posenc.lab.models.ends import INSIDE, tied_name
 from posenc.lab.models.interface import Inputs, Shape, source_inputs
 from posenc.lab.models.layers import attention_arguments
+from posenc.lab.models.linear import linear
 from posenc.lab.models.parts import Dropout, normalise
 from posenc.lab.models.stack import Stack
 from posenc.lab.models.transformer import Block
@@ -60,14 +61,14 @@ class Across(nnx.Module):
 
     def keys(self, memory: Float[Array, "B S D"]) -> Float[Array, "2 B S G d"]:
         """Keys and values of the source; they do not change while the text is written."""
-        key_value = memory @ self.key_value.get_value().astype(memory.dtype)
+        key_value = linear(memory, self.key_value.get_value())
         return rearrange(key_value, "b s (n g d) -> n b s g d", n=2, d=self.head)
 
     def __call__(self, x: Float[Array, "B T D"], keys: Array, tied: Any, **arguments: Any) -> Float[Array, "B T D"]:
-        q = rearrange(x @ self.query.get_value().astype(x.dtype), "b t (h d) -> b t h d", d=self.head)
+        q = rearrange(linear(x, self.query.get_value()), "b t (h d) -> b t h d", d=self.head)
         params = join(tied, self.position.get_value())
         mixed = attend(self.scheme, params, q, *keys, x=x, mask="full", **arguments)
-        return rearrange(mixed, "b t h d -> b t (h d)") @ self.out.get_value().astype(x.dtype)
+        return linear(rearrange(mixed, "b t h d -> b t (h d)"), self.out.get_value())
 
 
 class WriterLayer(nnx.Module):

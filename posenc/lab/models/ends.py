@@ -14,6 +14,7 @@ from posenc.coordinates import place
 from posenc.core.compose import Pattern, normal_form, parts
 from posenc.core.parameters import init, split
 from posenc.lab.models.interface import Inputs, Shape, coordinate_inputs
+from posenc.lab.models.linear import linear
 from posenc.lab.models.parts import dropout
 from posenc.lab.models.weights import Weight, shared_positional
 from posenc.naming import spec
@@ -63,7 +64,7 @@ class Ends(nnx.Module):
 
     def leave(self, x: Float[Array, "B T features"]) -> Float[Array, "B T classes"]:
         """Logits, in float32."""
-        logits = x @ self.readout.get_value().astype(x.dtype)
+        logits = linear(x, self.readout.get_value())
         return logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
 
 

@@ -17,6 +17,7 @@ from posenc.attention.cache import Cache
 from posenc.lab.models.attentions import query_factor, with_attention
 from posenc.lab.models.draws import cut
 from posenc.lab.models.interface import Inputs, Shape
+from posenc.lab.models.linear import linear
 from posenc.lab.models.parts import NO_DROPOUT, Dropout, normalise
 from posenc.lab.models.stack import Stack
 from posenc.lab.models.weights import Weight, positional
@@ -30,7 +31,8 @@ class Block(nnx.Module):
         width, hidden = shape.dims.width, shape.hidden
         composed = with_attention(shape.attention, scheme, shape.dims)
         self.norm = shape.norm
-        self.attention = attention = Attention(composed, shape.dims, rngs=rngs, embedded=True, tied=False)
+        apart = {"embedded": True, "tied": False}  # the model applies the input scheme and holds what layers share
+        self.attention = attention = Attention(composed, shape.dims, rngs=rngs, product=linear, **apart)
         attention.query = Weight(attention.query.get_value() * query_factor(scheme, composed, shape.dims))
         attention.key_value, attention.out = (Weight(w.get_value()) for w in (attention.key_value, attention.out))
         attention.position = positional(composed, nnx.as_pure(attention.position))
@@ -63,8 +65,7 @@ class Block(nnx.Module):
         return normalise(x, self.scales.get_value()[n]) if self.norm == "post" else x
 
     def _feed(self, x):
-        up, down = self.up.get_value().astype(x.dtype), self.down.get_value().astype(x.dtype)
-        return jax.nn.relu(x @ up) @ down
+        return linear(jax.nn.relu(linear(x, self.up.get_value())), self.down.get_value())
 
 
 class Transformer(Stack):
