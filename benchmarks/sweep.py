@@ -71,16 +71,19 @@ def compiled_segment(one: Any, steps: int, how: Any, state: Any, lane: Any) -> t
     """The first segment of a run, its batches made in it, as a function of the state; and bytes of scratch."""
     import jax.numpy as jnp
 
-    from posenc.lab.train.training import make_batches, train_segment
+    from posenc.lab.train.batches import batches_of, draw_sizes
+    from posenc.lab.train.training import train_segment
 
     first, total, classes = jnp.int32(0), jnp.int32(100), jnp.int32(one.task.classes)
-    draw = make_batches.lower(one.batching, steps, how, lane.seed, first).compile()
-    given, buckets = draw(lane.seed, first)
-    go = train_segment.lower(one.step, how, state, lane, given, first, buckets, total, classes).compile()
+
+    def made() -> tuple[Any, ...]:
+        draws = draw_sizes(one.batching.sizes, steps, lane.seed, first)
+        return lane, batches_of(one.batching, draws, how), first, draws.buckets, total, classes
+
+    go = train_segment.lower(one.step, how, state, *made()).compile()
 
     def segment(state: Any) -> Any:
-        given, buckets = draw(lane.seed, first)
-        return go(state, lane, given, first, buckets, total, classes)[0]
+        return go(state, *made())[0]
 
     return segment, go.memory_analysis().temp_size_in_bytes
 
@@ -119,7 +122,7 @@ def loop() -> side.Ready:
     began = time.perf_counter()
     compiled = {n: jax.jit(step, donate_argnums=0).lower(state, batch(n), jnp.int32(0)).compile() for n in range(1, 41)}
     took = time.perf_counter() - began
-    lengths = [int(one.batching.size(knobs.seed, jnp.int32(step))) for step in range(LONG)]
+    lengths = [int(one.batching.sizes.size(knobs.seed, jnp.int32(step))) for step in range(LONG)]
 
     def once():
         nonlocal state

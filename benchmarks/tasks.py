@@ -23,8 +23,9 @@ from benchmarks import side
 from posenc.lab import tasks
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.sweep.bench import in_turn
+from posenc.lab.train.batches import draw_sizes, make_batches
 from posenc.lab.train.lanes import Arrangement, stack
-from posenc.lab.train.training import ResolvedRun, make_batches, program, resolve, train_segment
+from posenc.lab.train.training import ResolvedRun, program, resolve, train_segment
 
 BAR = 0.05
 """Sampling must take less than this share of a step."""
@@ -68,9 +69,11 @@ def measure(cell: ResolvedRun, rounds: int) -> Cost:
     """Both programs of one task, timed in turn."""
     how, first = Arrangement("map", 1), jnp.int32(0)
     lane = stack([Knobs(jnp.uint32(0), *map(jnp.float32, Knobs()[1:]))], how)
-    sample, sampling = compiled(make_batches, cell.batching, BATCHES, how, lane.seed, first)
-    given, buckets = jax.tree.map(lambda a: a[:STEPS] if a.ndim == 1 else a[:, :STEPS], sample(lane.seed, first))
-    rest = lane, given, first, buckets, jnp.int32(100), jnp.int32(cell.task.classes)
+    sizes = cell.batching.sizes
+    draws = draw_sizes(sizes, BATCHES, lane.seed, first)
+    sample, sampling = compiled(make_batches, cell.task, sizes.batch, sizes.edges[-1], how, draws.keys, draws.sizes)
+    given = jax.tree.map(lambda a: a[:, :STEPS], sample(draws.keys, draws.sizes)).reading(cell.step.coordinates)
+    rest = lane, given, first, draws.buckets[:STEPS], jnp.int32(100), jnp.int32(cell.task.classes)
     state = program(cell, STEPS, 1, how).init(lane)
     train, training = compiled(train_segment, cell.step, how, state, *rest)
 
@@ -79,7 +82,7 @@ def measure(cell: ResolvedRun, rounds: int) -> Cost:
         state, loss = train(state, *rest)
         return state, loss
 
-    sampled, stepped = map(tuple, in_turn([lambda: sample(lane.seed, first), trained], rounds))
+    sampled, stepped = map(tuple, in_turn([lambda: sample(draws.keys, draws.sizes), trained], rounds))
     name = cell.run.task
     return Cost(
         side.Row(name, sampled, BATCHES, sampling, scratch(sample)),

@@ -17,6 +17,7 @@ from posenc.lab.tasks import parse
 from posenc.lab.tasks.task import TASKS
 from posenc.lab.train import evaluation, training
 from posenc.lab.train.training import init, resolve, segment
+from tests.lab.steps import given_at
 
 ROWS = 20_000
 
@@ -27,7 +28,7 @@ def joint(text, uniform, top, numbers):
     cell = resolve(run)
 
     def sample(key):
-        n = cell.batching.drawn(key, (ROWS,))
+        n = cell.batching.sizes.drawn(key, (ROWS,))
         return cell.task.sample(key, n, batch=ROWS, n_max=top).strata
 
     strata = jax.jit(sample)(jax.random.key(3))
@@ -70,7 +71,7 @@ def test_every_size_is_as_likely_where_a_task_draws_it():
     """Also of a task whose sizes go in steps, and where the other number is fixed."""
     for task in ("dyck", "addition(other='same')"):
         cell = resolve(Run(task=task, model="decoder", length=12, shortest=2, uniform="numbers"))
-        found = np.bincount(cell.batching.drawn(jax.random.key(0), (ROWS,)), minlength=13)
+        found = np.bincount(cell.batching.sizes.drawn(jax.random.key(0), (ROWS,)), minlength=13)
         legal = [n for n in range(2, 13) if parse(task).sizes.has(n)]
         assert found.sum() == found[legal].sum() and chisquare(found[legal]).pvalue > 1e-3
 
@@ -91,9 +92,7 @@ def met(monkeypatch):
 
     def batch(run, step, seed=0):
         cell, n = resolve(run), jnp.int32(step)
-        edge = cell.batching.edges[int(cell.batching.bucket(n))]
-        given = cell.batching.sample(edge, jnp.uint32(seed), n)
-        shapes = [a.shape for a in jax.tree.leaves(given)]
+        given, shapes = given_at(cell, seed, n)
         training.loss_and_gradient(shapes, jnp.float32(0), Knobs(seed), n, given, 2)
         found, key = seen.pop()
         return tuple(map(tuple, np.asarray(found.inputs.tokens).tolist())), jax.random.key_data(key).tolist()

@@ -8,6 +8,7 @@ import pytest
 from posenc.lab.spec.run import Knobs, Run
 from posenc.lab.train import evaluation, training
 from posenc.lab.train.training import resolve
+from tests.lab.steps import given_at
 
 SCHEMES = ("nope", "rope", "learned @ random_sorted(32)", "fox", "[alibi, t5]")
 
@@ -37,8 +38,7 @@ def met(monkeypatch):
                 batch = evaluation.examples_at(cell.task, 8, (4, 6), 4, choosing)
                 evaluation.examined(cell, model, jnp.uint32(seed), 4, batch)
                 seen.append(b"".join(parts))
-        given = cell.batching.sample(4, jnp.uint32(seed), jnp.int32(0))
-        shapes = [a.shape for a in jax.tree.leaves(given)]
+        given, shapes = given_at(cell, seed, 0)
         training.loss_and_gradient(shapes, jnp.float32(0), Knobs(seed=seed), jnp.int32(0), given, 3)
         return tuple(seen)
 

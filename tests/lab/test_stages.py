@@ -19,7 +19,8 @@ from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
 from posenc.lab.sweep import plan, worker
 from posenc.lab.sweep.sweep import rehearse, sweep
-from posenc.lab.train import evaluation, training
+from posenc.lab.tasks import examples
+from posenc.lab.train import batches, evaluation, training
 from posenc.lab.train.training import init, resolve, stages
 from tests.lab.test_sweep import PLAN, Watch, trials
 
@@ -212,7 +213,7 @@ def test_the_second_stage_starts_from_the_last_parameters_of_the_first(tmp_path,
 
 
 def test_each_stage_trains_by_its_own_program_and_the_last_is_evaluated(tmp_path):
-    kinds = training.initial_states, training.train_segment, training.make_batches, evaluation.examples, evaluation.sums
+    kinds = training.initial_states, training.train_segment, batches.make_batches, examples.examples, evaluation.sums
     for f in kinds:
         f.clear_cache()
     assert sweep(experiment(), tmp_path / "one", watch=Watch()) == 0

@@ -14,6 +14,8 @@ from posenc.lab.models.transformer import Transformer
 from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.plan import evaluated
+from posenc.lab.tasks import examples
+from posenc.lab.tasks.padding import rounded
 from posenc.lab.train import batches, evaluation, training
 from posenc.lab.train.batches import Examples
 from posenc.lab.train.evaluation import SHORT, rounds
@@ -36,9 +38,10 @@ TASKS = "parity_check", "cycle_navigation", "modular_arithmetic"
 """Of 2 to 8 symbols and 2 to 5 classes, and the last one of odd lengths alone."""
 STATIC = {
     training.initial_states: 2,
-    training.make_batches: 3,
+    batches.draw_sizes: 2,
+    batches.make_batches: 4,
     training.train_segment: 2,
-    evaluation.examples: 3,
+    examples.examples: 3,
     evaluation.sums: 2,
 }
 """The programs that runs share, and how many of their first arguments are static."""
@@ -115,7 +118,8 @@ def test_tasks_of_one_shape_share_all_but_what_makes_their_examples():
     for cell in cells:
         trained(Arrangement("map", 1), [lane()], cell=cell)
     new = {name: count - before[name] for name, count in compiled().items()}
-    assert new == {"initial_states": 1, "train_segment": 1, "make_batches": 3, "examples": 3, "sums": 1}
+    shared = {"initial_states": 1, "train_segment": 1, "sums": 1}
+    assert new == shared | {"draw_sizes": 2, "make_batches": 3, "examples": 3}, "sizes are odd in one task"
 
 
 def test_states_are_given_up_to_the_next_segment():
@@ -131,12 +135,11 @@ def test_states_are_given_up_to_the_next_segment():
 def test_buckets_stay_branches_in_every_arrangement(how):
     cell, lanes, first = resolve(RUN), stack([lane(), lane(1)], how), jnp.int32(0)
     state = jax.eval_shape(program(cell, 2, 16, how).init, lanes)
-    given, buckets = training.make_batches(cell.batching, 2, how, lanes.seed, first)
-    arguments = state, lanes, given, first, buckets, jnp.int32(4), jnp.int32(2)
+    draws = batches.draw_sizes(cell.batching.sizes, 2, lanes.seed, first)
+    given = batches.batches_of(cell.batching, draws, how)
+    arguments = state, lanes, given, first, draws.buckets, jnp.int32(4), jnp.int32(2)
     text = training.train_segment.lower(cell.step, how, *arguments).as_text()
     assert "stablehlo.case" in text, "a batched length would run every bucket"
-    text = training.make_batches.lower(cell.batching, 2, how, lanes.seed, first).as_text()
-    assert "stablehlo.case" in text, "a batched length would draw every bucket"
 
 
 @pytest.mark.parametrize("scheme", ["t5", "rope @ random_sorted(64)", "learned", "alibi"])
@@ -171,7 +174,7 @@ def test_evaluation_does_not_depend_on_the_padded_size(monkeypatch):
 @pytest.mark.parametrize("scheme", ["learned", "rope @ random_sorted(7)"])
 def test_the_longest_sequence_is_padded_no_further_than_tables_reach(scheme):
     cell = resolve(dataclasses.replace(RUN, scheme=scheme, longest=6))
-    assert cell.task.tokens(6) == cell.shape.dims.table == 7 < batches.rounded(7)
+    assert cell.task.tokens(6) == cell.shape.dims.table == 7 < rounded(7)
     sums = evaluation.evaluate(
         cell, 16, Arrangement("map", 1), one(started(cell).model), jnp.zeros(1, jnp.uint32), (6,), (False,)
     )
@@ -286,7 +289,7 @@ def test_buckets_cover_the_sizes_trained_on():
     wanted = [("even_pairs", *one) for one in ((40, 1, 5), (16, 4, 1), (7, 3, 3), (5, 5, 5), (40, 8, 64))]
     for task, length, shortest, buckets in [*wanted, ("dyck", 40, 2, 4), ("dyck", 40, 8, 64)]:
         cell = resolve(Run(task=task, model="decoder", length=length, shortest=shortest, buckets=buckets))
-        found = cell.batching.edges
+        found = cell.batching.sizes.edges
         assert found[-1] == length and found[0] >= shortest and len(found) <= buckets and list(found) == sorted(found)
         assert all(map(cell.task.sizes.has, found))
 
@@ -294,10 +297,10 @@ def test_buckets_cover_the_sizes_trained_on():
 @pytest.mark.parametrize("lengths", ["step", "example"])
 def test_sizes_trained_on_are_those_of_the_task(lengths):
     cell = resolve(Run(task="dyck", model="decoder", lengths=lengths, batch=4, length=10, buckets=3))
-    drawn = jax.jit(jax.vmap(lambda n: (cell.batching.size(jnp.uint32(0), n), cell.batching.bucket(n))))
+    drawn = jax.jit(jax.vmap(lambda n: (cell.batching.sizes.size(jnp.uint32(0), n), cell.batching.sizes.bucket(n))))
     sizes, buckets = drawn(jnp.arange(200))
     assert set(np.ravel(sizes).tolist()) == {2, 4, 6, 8, 10}
-    padded = np.array(cell.batching.edges)[buckets]
+    padded = np.array(cell.batching.sizes.edges)[buckets]
     assert (padded >= sizes.reshape(200, -1).max(1)).all()
 
 

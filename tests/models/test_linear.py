@@ -1,4 +1,4 @@
-"""The linear map of our models: its values and its written gradient against float64, in every use that training makes."""
+"""The linear map of our models: its values and its written gradient against float64."""
 
 import jax
 import jax.numpy as jnp

@@ -55,6 +55,10 @@ class Inputs(NamedTuple):
     """The sequence that an encoder reads, for tasks that have one apart from the predicted tokens."""
     source_valid: Bool[Array, "B S"] | None = None
 
+    def reading(self, names: tuple[str, ...]) -> Inputs:
+        """The same, of the task's coordinates only these."""
+        return self._replace(coords={name: self.coords[name] for name in names})
+
 
 def build(scheme: Any, shape: Shape, key: PRNGKeyArray) -> Any:
     """A new model; raises `ValueError` where scheme and sizes do not fit each other."""

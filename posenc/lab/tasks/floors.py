@@ -15,21 +15,64 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Int
 
+from posenc.lab.tasks.examples import examples
 from posenc.lab.tasks.measure import RATIOS, tally
+from posenc.lab.tasks.padding import few, lengthened
 from posenc.lab.tasks.task import Batch, Task
 
 FLOORS = ("uniform", "prior", "position")
 SEED = 20230526
 
 
+class Counting(NamedTuple):
+    """What decides the program that counts: tasks for which it is equal share it."""
+
+    exact: bool
+    """Whether the metric is that of whole answers."""
+    writes: bool
+    """Whether answers are texts with an end."""
+    cued: bool
+    """Whether the row's most frequent token is a guess."""
+    classes: int
+    """The number of classes, padded: further ones are never right."""
+
+
+class Known(NamedTuple):
+    """What is known of a task, as numbers; those that it lacks are -1."""
+
+    choices: Any
+    end: Any
+    first: Any
+    """The first token of the cue."""
+    beyond: Any
+    """The token after its last."""
+
+
+class Answers(NamedTuple):
+    """What guesses see of examples, and what they are judged by."""
+
+    tokens: Int[Array, "rows S"]
+    counted: Bool[Array, "rows S"]
+    """The tokens of the input."""
+    targets: Int[Array, "rows T"]
+    score: Bool[Array, "rows T"]
+
+    @classmethod
+    def of(cls, batch: Batch) -> Answers:
+        """Those of a batch, padded so that tasks share programs."""
+        own = (batch.tokens, batch.prompt) if batch.source is None else (batch.source, batch.source_valid)
+        return lengthened(cls(*own, batch.targets, batch.score))
+
+
 def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> dict[int, dict[str, float]]:
-    """The three floors at every size, counted on `rows` examples, in one compiled program.
+    """The three floors at every size, counted on `rows` examples.
 
     >>> from posenc.tasks import parse
     >>> floors(parse("reverse_string"), [4], rows=64)[4]["uniform"]
@@ -39,96 +82,95 @@ def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> dict[int, d
         task.check_size(n)
     if not sizes:
         raise ValueError(f"The list of sizes for the floors of {task.name!r} is empty; give at least one size.")
-    estimate = jax.jit(functools.partial(_floors, task, batch=rows, n_max=max(sizes)))
-    found = jax.device_get(estimate(jax.random.key(SEED), jnp.asarray(sizes, jnp.int32)))
+    how = Counting(task.metric == "exact", task.layout.writes, task.cue is not None, few(task.classes))
+    cue = range(-1, -1) if task.cue is None else task.cue
+    known = Known(task.choices, task.special("EOS") if task.layout.writes else -1, cue.start, cue.stop)
     part, whole = RATIOS[task.metric]
     table = {}
-    for at, n in enumerate(sizes):
-        right = {name: float(found[name][part][at]) / float(found[name][whole][at]) for name in FLOORS}
+    for n in sizes:
+        key = jax.random.fold_in(jax.random.key(SEED), n)
+        drawn = Answers.of(examples(task, 2 * rows, max(sizes), key, jnp.int32(n)))
+        found = jax.device_get(_counted(how, Known(*map(jnp.int32, known)), drawn))
+        right = {name: float(found[name][part]) / float(found[name][whole]) for name in FLOORS}
         table[int(n)] = {name: 1 - r if task.metric == "error" else r for name, r in right.items()}
     return table
 
 
-def _floors(task: Task, key: PRNGKeyArray, sizes: Int[Array, " S"], *, batch: int, n_max: int):
-    def one(n):
-        whole = task.sample(jax.random.fold_in(key, n), n, batch=2 * batch, n_max=n_max)
-        learnt, judged = (jax.tree.map(lambda leaf, h=h: leaf[h::2], whole) for h in (0, 1))
-        return {
-            "uniform": _uniform(task, judged),
-            "prior": tally(_prior(task, learnt, judged), judged),
-            "position": tally(_position(task, learnt, judged), judged),
-        }
-
-    return jax.lax.map(one, sizes)
+@functools.partial(jax.jit, static_argnums=0)
+def _counted(how: Counting, known: Known, whole: Answers) -> dict[str, dict[str, Array]]:
+    """The sums of each floor, chosen on every other example and counted on those between."""
+    learnt, judged = (jax.tree.map(lambda leaf, h=h: leaf[h::2], whole) for h in (0, 1))
+    return {
+        "uniform": _uniform(how, known, judged),
+        "prior": tally(_prior(how, known, learnt, judged), judged),
+        "position": tally(_position(how, learnt, judged), judged),
+    }
 
 
-def _end(task: Task, batch: Batch):
+def _end(how: Counting, known: Known, batch: Answers) -> Bool[Array, "rows T"]:
     """Where the target is EOS; the length of the answer is taken as known."""
-    if not task.layout.writes:
-        return jnp.zeros_like(batch.score)
-    return batch.score & (batch.targets == task.special("EOS"))
+    return batch.score & (batch.targets == known.end) if how.writes else jnp.zeros_like(batch.score)
 
 
-def _uniform(task: Task, batch: Batch):
-    end = _end(task, batch)
-    chance = jnp.where(end, 1.0, 1.0 / task.choices)
+def _uniform(how: Counting, known: Known, batch: Answers) -> dict[str, Array]:
+    end, share = _end(how, known, batch), 1.0 / known.choices
+    chance = jnp.where(end, 1.0, share)
     sums = {name: s.astype(jnp.float32) for name, s in tally(batch.score, batch).items()}
     free = jnp.sum(batch.score & ~end, axis=1, dtype=jnp.int32)
     scored = batch.score.any(axis=1)
     index = jnp.arange(batch.score.shape[1], dtype=jnp.int32)[None, :]
     last = index == jnp.max(jnp.where(batch.score, index, -1), axis=1)[:, None]
     sums["correct"] = jnp.sum(jnp.where(batch.score, chance, 0.0))
-    sums["exact"] = jnp.sum(jnp.where(scored, (1.0 / task.choices) ** free, 0.0))
+    sums["exact"] = jnp.sum(jnp.where(scored, share**free, 0.0))
     sums["last"] = jnp.sum(jnp.where(batch.score & last, chance, 0.0))
     return sums
 
 
-def _prior(task: Task, learnt: Batch, judged: Batch):
+def _prior(how: Counting, known: Known, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
     """Which scored tokens the best constant, or the row's most frequent token, gets right."""
-    exact = task.metric == "exact"
 
     def got(batch, guess):
-        hit = batch.score & ((batch.targets == guess) | _end(task, batch))
-        return jnp.sum(tally(hit, batch)["exact" if exact else "correct"])
+        hit = batch.score & ((batch.targets == guess) | _end(how, known, batch))
+        return jnp.sum(tally(hit, batch)["exact" if how.exact else "correct"])
 
-    if exact:
-        each = jax.lax.map(lambda c: got(learnt, c), jnp.arange(task.classes, dtype=jnp.int32))
+    if how.exact:
+        each = jax.lax.map(lambda c: got(learnt, c), jnp.arange(how.classes, dtype=jnp.int32))
     else:
-        guessed = (learnt.score & ~_end(task, learnt)).astype(jnp.int32)
-        each = jnp.zeros(task.classes, jnp.int32).at[learnt.targets].add(guessed)
+        guessed = (learnt.score & ~_end(how, known, learnt)).astype(jnp.int32)
+        each = jnp.zeros(how.classes, jnp.int32).at[learnt.targets].add(guessed)
         each += jnp.sum(learnt.score, dtype=jnp.int32) - jnp.sum(guessed, dtype=jnp.int32)
     constant = jnp.argmax(each).astype(jnp.int32)
     guess = jnp.full(judged.targets.shape, constant)
-    if task.cue is not None:
-        frequent = got(learnt, _frequent(task, learnt)) > jnp.max(each)
-        guess = jnp.where(frequent, _frequent(task, judged), guess)
-    return judged.score & ((judged.targets == guess) | _end(task, judged))
+    if how.cued:
+        frequent = got(learnt, _frequent(how, known, learnt)) > jnp.max(each)
+        guess = jnp.where(frequent, _frequent(how, known, judged), guess)
+    return judged.score & ((judged.targets == guess) | _end(how, known, judged))
 
 
-def _frequent(task: Task, batch: Batch):
-    """Each row's most frequent token of `task.cue`, as a class. Classes are counted from the first such token."""
-    tokens, counted = (batch.tokens, batch.prompt) if batch.source is None else (batch.source, batch.source_valid)
-    counted &= (tokens >= task.cue.start) & (tokens < task.cue.stop)
-    ordered = jnp.sort(jnp.where(counted, tokens, task.cue.stop), axis=1)
+def _frequent(how: Counting, known: Known, batch: Answers) -> Int[Array, "rows 1"]:
+    """Each row's most frequent token of the task's cue, as a class. Classes are counted from the first such token."""
+    tokens = batch.tokens
+    counted = batch.counted & (tokens >= known.first) & (tokens < known.beyond)
+    ordered = jnp.sort(jnp.where(counted, tokens, known.beyond), axis=1)
     i = jnp.broadcast_to(jnp.arange(ordered.shape[1], dtype=jnp.int32)[None, :], ordered.shape)
     begins = jnp.pad(ordered[:, 1:] != ordered[:, :-1], ((0, 0), (1, 0)), constant_values=True)
-    run = jnp.where(ordered < task.cue.stop, i - jax.lax.cummax(jnp.where(begins, i, 0), axis=1) + 1, 0)
+    run = jnp.where(ordered < known.beyond, i - jax.lax.cummax(jnp.where(begins, i, 0), axis=1) + 1, 0)
     best = jnp.take_along_axis(ordered, jnp.argmax(run, axis=1)[:, None], axis=1)[:, 0]
-    best = jnp.where(counted.any(axis=1), best, task.cue.start)
-    return (best if task.layout.writes else best - task.cue.start)[:, None]
+    best = jnp.where(counted.any(axis=1), best, known.first)
+    return (best if how.writes else best - known.first)[:, None]
 
 
-def _position(task: Task, learnt: Batch, judged: Batch):
+def _position(how: Counting, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
     """Which scored tokens the best constant sequence gets right; at one size, that is the best function of index."""
-    if task.metric == "exact":
+    if how.exact:
         return judged.score & (judged.targets == learnt.targets[_commonest(learnt)][None, :])
     index = jnp.arange(learnt.targets.shape[1], dtype=jnp.int32)[None, :]
-    count = jnp.zeros((index.shape[1], task.classes), jnp.int32)
+    count = jnp.zeros((index.shape[1], how.classes), jnp.int32)
     count = count.at[index, learnt.targets].add(learnt.score.astype(jnp.int32))
     return judged.score & (judged.targets == jnp.argmax(count, axis=1)[None, :])
 
 
-def _commonest(batch: Batch):
+def _commonest(batch: Answers) -> Int[Array, ""]:
     """A row whose whole answer is the most frequent; rows are compared by a polynomial hash that wraps at 2³²."""
     term = jnp.where(batch.score, batch.targets + 1, 0).astype(jnp.uint32)
     power = np.array([pow(1_000_003, i, 2**32) for i in range(term.shape[1])], np.uint32)

@@ -1,7 +1,8 @@
 """The batches of a segment, made by a small program of the task alone: every scheme that trains on it shares them.
 
-A batch is drawn at the padded size of its bucket, and then padded to that of the largest, so that the batches of a
-segment are one array, `[steps, batch, tokens]`; the step cuts them to what their bucket takes.
+Sizes and keys are drawn first, by a program that tasks share. All batches are padded to the largest size, so that those
+of a segment are one array, `[steps, batch, tokens]`; examples do not depend on their padding, and the step cuts each
+batch to what its size needs.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.spec.run import Run
 from posenc.lab.tasks import Batch, Task
 from posenc.lab.tasks.measure import train_key
+from posenc.lab.tasks.padding import lengthened
+from posenc.lab.train.lanes import Arrangement, lanes
+from posenc.lab.train.sizes import StepSizes
 
 
 class Examples(NamedTuple):
@@ -31,105 +34,74 @@ class Examples(NamedTuple):
     def of(cls, batch: Batch) -> Examples:
         return cls(inputs(batch), batch.targets, batch.weight)
 
+    def reading(self, names: tuple[str, ...]) -> Examples:
+        """The same, of the task's coordinates only these."""
+        return self._replace(inputs=self.inputs.reading(names))
+
 
 class Batching(NamedTuple):
     """What decides the batches of a run, apart from the seed."""
 
     task: Task
-    batch: int
-    shortest: int
-    length: int
-    buckets: int
-    lengths: str
-    uniform: str
-    dataset: int | None
+    sizes: StepSizes
 
     @classmethod
     def of(cls, run: Run, task: Task) -> Batching:
         """That of a run with nothing left open."""
-        return cls(task, *(getattr(run, name) for name in cls._fields[1:]))
-
-    @property
-    def edges(self) -> tuple[int, ...]:
-        """The padded sizes that sizes trained on fall into, the largest of each bucket."""
-        span, n, below = self.length - self.shortest + 1, self.buckets, self.task.sizes.below
-        return tuple(sorted({below(self.shortest - 1 + -(-span * (i + 1) // n)) for i in range(n)}))
-
-    def turn(self, n: Int[Array, ""]) -> Int[Array, ""]:
-        """The first step that sees what step n sees: n itself, or one of the few that a `dataset` fills."""
-        return n if self.dataset is None else n % (self.dataset // self.batch)
-
-    def drawn(self, key: PRNGKeyArray, shape: tuple[int, ...]) -> Int[Array, "*shape"]:
-        """Sizes at random. Where the task lacks a size, the one below it stands for it."""
-        task = self.task
-        if self.uniform == "sizes":
-            return task.sizes.below(jax.random.randint(key, shape, self.shortest, self.length + 1))
-        legal = [n for n in range(self.shortest, self.length + 1) if task.sizes.has(n)]
-        ways = np.array([task.ways(n) for n in legal], np.float64)
-        return jax.random.choice(
-            key, jnp.asarray(legal, jnp.int32), shape, p=jnp.asarray(ways / ways.sum(), jnp.float32)
-        )
-
-    def size(self, seed: UInt32[Array, ""], n: Int[Array, ""]) -> Int[Array, "*batch"]:
-        """The size of a step, or of each of its examples, drawn from the step alone unless each has its own: trials
-        that meet the same lengths differ by less noise."""
-        key = jax.random.fold_in(jax.random.key(self.length), self.turn(n))
-        if self.lengths == "example":
-            return self.drawn(jax.random.fold_in(key, seed), (self.batch,))
-        return self.drawn(key, ())
-
-    def bucket(self, n: Int[Array, ""]) -> Int[Array, ""]:
-        """Which of `edges` the batch of a step is padded to, whatever the seed."""
-        if self.lengths == "example":
-            return jnp.int32(len(self.edges) - 1)
-        return jnp.searchsorted(jnp.asarray(self.edges), self.size(jnp.uint32(0), n)).astype(jnp.int32)
-
-    def sample(self, edge: int, seed: UInt32[Array, ""], n: Int[Array, ""]) -> Examples:
-        """The batch of a step, padded to a size."""
-        key, size = train_key(seed, self.turn(n)), self.size(seed, n)
-        return Examples.of(self.task.sample(key, size, batch=self.batch, n_max=edge))
+        return cls(task, StepSizes.of(run, task))
 
     def shapes(self) -> tuple[Examples, ...]:
-        """The shapes of a batch of each bucket, as the step takes it."""
-        sample = lambda edge: jax.eval_shape(functools.partial(self.sample, edge), jnp.uint32(0), jnp.int32(0))  # noqa: E731
-        most = self.task.tokens(self.edges[-1])
-        short = lambda a: jax.ShapeDtypeStruct((*a.shape[:-1], min(rounded(a.shape[-1]), most)), a.dtype)  # noqa: E731
-        return tuple(jax.tree.map(short, sample(edge)) for edge in self.edges)
+        """The shapes of a batch of each bucket, as padding leaves them."""
+
+        def sample(edge: int) -> Examples:
+            batch = self.task.sample(jax.random.key(0), edge, batch=self.sizes.batch, n_max=edge)
+            return lengthened(Examples.of(batch))
+
+        return tuple(jax.eval_shape(functools.partial(sample, edge)) for edge in self.sizes.edges)
 
     def size_in_bytes(self) -> int:
         """Bytes of the largest batch."""
         return sum(a.size * a.dtype.itemsize for a in jax.tree.leaves(self.shapes()[-1]))
 
 
-def rounded(tokens: int) -> int:
-    """A length that is at least this one, and one above a multiple of 4: tasks differ by a slot or two, and then have
-    one program."""
-    return -(-(tokens - 1) // 4) * 4 + 1
+class Draws(NamedTuple):
+    """What is drawn for the batches of a segment before their task has a say."""
+
+    keys: PRNGKeyArray
+    """`[lanes, stride]`."""
+    sizes: Array
+    """`[stride]`, or `[lanes, stride, batch]` where each example has its own."""
+    buckets: Int[Array, " stride"]
 
 
-def padded(given: Any, shapes: Any) -> Any:
-    """Arrays with zeros at the end of each axis, up to these shapes."""
-    pad = lambda a, to: jnp.pad(a, [(0, n - m) for m, n in zip(a.shape, to.shape, strict=True)])  # noqa: E731
-    return jax.tree.map(pad, given, shapes)
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def draw_sizes(sizes: StepSizes, stride: int, seeds: UInt32[Array, " lanes"], first: Int[Array, ""]) -> Draws:
+    """The sizes and keys of the `stride` steps from `first` on."""
+    n = first + jnp.arange(stride, dtype=jnp.int32)
+    keys = jax.vmap(lambda seed: jax.vmap(lambda n: train_key(seed, sizes.turn(n)))(n))(seeds)
+    of = lambda seed: jax.vmap(lambda n: sizes.size(seed, n))(n)  # noqa: E731
+    found = jax.vmap(of)(seeds) if sizes.lengths == "example" else of(jnp.uint32(0))
+    return Draws(keys, found, jax.vmap(sizes.bucket)(n))
 
 
-def buckets(batching: Batching, stride: int, first: Int[Array, ""]) -> Int[Array, " stride"]:
-    """The bucket of each step from `first` on."""
-    return jax.vmap(batching.bucket)(first + jnp.arange(stride, dtype=jnp.int32))
+@functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
+def make_batches(task: Task, batch: int, room: int, how: Arrangement, keys: PRNGKeyArray, sizes: Array) -> Examples:
+    """The batches of each lane, padded as size `room` needs: `[lanes, stride, batch, tokens]`."""
+
+    def one(keys: PRNGKeyArray, sizes: Array) -> Examples:
+        make = lambda now: lengthened(Examples.of(task.sample(*now, batch=batch, n_max=room)))  # noqa: E731
+        return jax.lax.map(make, (keys, sizes))
+
+    return lanes(one, how, int(sizes.ndim == 1))(keys, sizes)
 
 
-def segment_batches(batching: Batching, stride: int, seed: UInt32[Array, ""], first: Int[Array, ""]) -> Examples:
-    """The batches of one trial in the `stride` steps from `first` on."""
-    *_, largest = batching.shapes()
-
-    def at(n: Int[Array, ""]) -> Examples:
-        branches = [lambda n, edge=edge: padded(batching.sample(edge, seed, n), largest) for edge in batching.edges]
-        return jax.lax.switch(batching.bucket(n), branches, n)
-
-    return jax.lax.map(at, first + jnp.arange(stride, dtype=jnp.int32))
+def batches_of(batching: Batching, draws: Draws, how: Arrangement) -> Examples:
+    """The batches that were drawn."""
+    sizes = batching.sizes
+    return make_batches(batching.task, sizes.batch, sizes.edges[-1], how, draws.keys, draws.sizes)
 
 
 def cut(given: Examples, shapes: Any) -> Examples:
-    """A batch without what `segment_batches` padded; `shapes` are those of its leaves."""
+    """A batch without padding that its size does not need; `shapes` are those of its leaves."""
     leaves, tree = jax.tree.flatten(given)
     return jax.tree.unflatten(tree, [a[tuple(map(slice, shape))] for a, shape in zip(leaves, shapes, strict=True)])

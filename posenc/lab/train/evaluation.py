@@ -19,10 +19,11 @@ from jaxtyping import Array, Bool, Int, PyTree, UInt32
 from posenc.core.compose import layers
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.tasks import Batch, Task
+from posenc.lab.tasks.examples import examples
 from posenc.lab.tasks.measure import by_row, evaluation_key, hits, positions_key, validation_key
-from posenc.lab.train.batches import padded, rounded
+from posenc.lab.tasks.padding import lengthened, rounded
 from posenc.lab.train.lanes import Arrangement, lanes
-from posenc.lab.train.shapes import known_classes
+from posenc.lab.train.shapes import endless, known_classes
 
 SCORES = 2**24
 """Scores of one layer, or logits, evaluated at once: more would not fit a small machine."""
@@ -68,16 +69,6 @@ def counting(resolved: Any, rows: int, length: int) -> Counting:
     return Counting(each, resolved.run.evaluation == "as_trained")
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def examples(task: Task, rows: int, room: int, n: Int[Array, ""], choosing: Bool[Array, ""]) -> Batch:
-    """The examples of one size, which every scheme and seed shares.
-
-    Where `choosing`, they are those on which a learning rate is chosen, else those that are reported.
-    """
-    key = jnp.where(choosing, validation_key(task, n), evaluation_key(task, n))
-    return task.sample(key, n, batch=rows, n_max=room)
-
-
 def counts(
     how: Counting,
     model: PyTree,
@@ -118,9 +109,13 @@ def sums(how: Counting, over: Arrangement, *args: Any) -> dict[str, Int[Array, "
 
 
 def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: bool = False) -> Batch:
-    """The examples of one of these sizes, padded as `rounds` says."""
+    """The examples of one of these sizes, padded as `rounds` says: every scheme and seed shares them.
+
+    Where `choosing`, they are those on which a learning rate is chosen, else those that are reported.
+    """
     room = next(most for most in rounds(task, sizes) if most >= n)
-    return examples(task, rows, room, jnp.int32(n), jnp.bool_(choosing))
+    key = (validation_key if choosing else evaluation_key)(task, n)
+    return examples(task, rows, room, key, jnp.int32(n))
 
 
 def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
@@ -128,7 +123,8 @@ def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, .
     task, step, found = resolved.task, resolved.step, set()
     for room in rounds(task, sizes):
         tokens = task.tokens(room)
-        model = step.scheme, step.shape, _length(resolved, tokens), counting(resolved, rows, tokens)
+        length = min(rounded(tokens), _most(resolved) or rounded(tokens))
+        model = step.scheme, step.shape, length, counting(resolved, rows, tokens)
         found |= {("examples", task, rows, room), ("sums", *model)}
     return found
 
@@ -136,7 +132,7 @@ def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, .
 def examined(resolved: Any, model: PyTree, seed: Array, n: int, batch: Batch) -> dict[str, Int[np.ndarray, " rows"]]:
     """What is counted in each of these examples of size n, which are not those that choose a learning rate."""
     how = counting(resolved, *batch.tokens.shape)
-    return jax.device_get(_counts(how, model, seed, *_of(resolved, n, False, batch)))
+    return jax.device_get(_counts(how, model, seed, *_of(resolved, resolved.step.coordinates, n, False, batch)))
 
 
 def evaluate(
@@ -148,23 +144,22 @@ def evaluate(
     sizes: Sequence[int],
     chosen: Sequence[bool],
 ) -> dict[str, Int[np.ndarray, "lanes sizes"]]:
-    """The sums of `posenc.lab.tasks.measure` of each lane at each size; `chosen` as in `examples`, for each."""
-    found = []
+    """The sums of `posenc.lab.tasks.measure` of each lane at each size, and whether it is for choosing a rate."""
+    found, names = [], resolved.step.coordinates
     for n, choosing in zip(sizes, chosen, strict=True):
         batch = examples_at(resolved.task, rows, sizes, n, choosing)
         how = counting(resolved, *batch.tokens.shape)
-        found.append(sums(how, over, models, seeds, *_of(resolved, n, choosing, batch)))
+        found.append(sums(how, over, models, seeds, *_of(resolved, names, n, choosing, batch)))
     return {name: np.stack(jax.device_get([one[name] for one in found]), 1) for name in found[0]}
 
 
-def _of(resolved: Any, n: int, choosing: bool, batch: Batch) -> tuple[Any, ...]:
+def _of(resolved: Any, names: tuple[str, ...], n: int, choosing: bool, batch: Batch) -> tuple[Any, ...]:
     """The last arguments of `counts`."""
-    given = ScoredExamples(inputs(batch), batch.targets, batch.score)
-    longer = lambda a: jax.ShapeDtypeStruct((a.shape[0], _length(resolved, a.shape[1])), a.dtype)  # noqa: E731
-    given = padded(given, jax.tree.map(longer, given))
+    given = ScoredExamples(inputs(batch).reading(names), batch.targets, batch.score)
+    given = lengthened(given, _most(resolved))
     return jnp.int32(n), jnp.bool_(choosing), given, jnp.int32(resolved.task.classes)
 
 
-def _length(resolved: Any, tokens: int) -> int:
-    """The padded length of so many tokens, within the longest of the run: tables of positions end there."""
-    return min(rounded(tokens), max(tokens, resolved.shape.dims.table))
+def _most(resolved: Any) -> int | None:
+    """The most tokens that examples may be padded to: where a scheme has a table of positions, its rows."""
+    return None if endless(resolved.scheme) else resolved.shape.dims.table

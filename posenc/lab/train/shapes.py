@@ -8,6 +8,7 @@ left out of the shape where the scheme's parameters do not depend on it.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -17,7 +18,8 @@ from jaxtyping import Array, Bool, Float, PyTree
 from posenc.core.compose import layers, parts
 from posenc.core.parameters import init
 from posenc.core.scheme import Dims
-from posenc.lab.models.interface import Shape, build
+from posenc.lab.models.interface import Inputs, Shape, build, coordinate_inputs
+from posenc.lab.tasks.padding import few
 from posenc.lab.train.batches import Batching
 from posenc.naming import bind
 
@@ -34,6 +36,8 @@ class StepShape(NamedTuple):
     schedule: str
     batches: tuple[tuple[tuple[int, ...], ...], ...]
     """The shapes of a batch's arrays, for each padded size."""
+    coordinates: tuple[str, ...]
+    """Those of the task's coordinates that the scheme reads; others are no part of a batch."""
 
 
 def step_shape(scheme: Any, shape: Shape, schedule: str, batching: Batching) -> StepShape:
@@ -41,18 +45,29 @@ def step_shape(scheme: Any, shape: Shape, schedule: str, batching: Batching) -> 
     padded = shape._replace(
         dims=_without_lengths(scheme, shape.dims), vocab=few(shape.vocab), classes=few(shape.classes)
     )
-    sizes = tuple(tuple(a.shape for a in jax.tree.leaves(one)) for one in batching.shapes())
-    return StepShape(scheme, padded, schedule, sizes)
-
-
-def few(n: int) -> int:
-    """One of few numbers, at least n: 16, 32, or a multiple of 64."""
-    return next((m for m in (16, 32) if n <= m), -(-n // 64) * 64)
+    every, most = batching.shapes(), shape.dims.table
+    names = _read(bind(scheme, shape.dims), every[-1].inputs)
+    within = lambda a: a.shape if endless(scheme) else (*a.shape[:-1], min(a.shape[-1], most))  # noqa: E731
+    sizes = tuple(tuple(map(within, jax.tree.leaves(one.reading(names)))) for one in every)
+    return StepShape(scheme, padded, schedule, sizes, names)
 
 
 def known_classes(logits: Float[Array, "*rows classes"], classes: Any) -> Bool[Array, "*rows classes"]:
     """Which classes of a model the task has: the first so many."""
     return jax.lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1) < classes
+
+
+def endless(scheme: Any) -> bool:
+    """Whether a scheme takes sequences of any length, so that they may be padded to more than a run's longest.
+
+    Those with a table of positions do not, nor do coordinates that draw from a range.
+    """
+    return not any(
+        coordinates or one.overrides("check_positions")
+        for layer in layers(scheme)
+        for coordinates, schemes in layer.draws
+        for one in schemes
+    )
 
 
 def true_model(model: PyTree, scheme: Any, shape: Shape) -> PyTree:
@@ -76,3 +91,37 @@ def _drawn(scheme: Any, dims: Dims) -> tuple[str, list[Any]]:
     every = [one for layer in layers(bind(scheme, dims)) for one in parts(layer) if one.overrides("init", "init_head")]
     traced = jax.make_jaxpr(lambda: [init(one, jax.random.key(0), dims) for one in every])()
     return str(traced), [a.tolist() for a in traced.consts]
+
+
+class _Heard(Mapping):
+    """What is given to coordinates; it keeps which names they ask for."""
+
+    def __init__(self, given: Mapping[str, Any]):
+        self._given, self.names = given, set[str]()
+
+    def __getitem__(self, name: str) -> Any:
+        self.names.add(name)
+        return self._given[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+
+def _read(scheme: Any, given: Inputs) -> tuple[str, ...]:
+    """Which coordinates of the task the scheme reads."""
+    every = [coordinates for layer in layers(scheme) for coordinates, _ in layer.draws if coordinates is not None]
+    names = set[str]()
+
+    def place(given: Inputs) -> None:
+        for coordinates in every:
+            heard = _Heard(coordinate_inputs(given))
+            for train in (True, False):
+                coordinates(jax.random.key(0), heard, train)
+            names.update(heard.names)
+
+    if given.coords:
+        jax.eval_shape(place, given)
+    return tuple(name for name in sorted(given.coords) if name in names)

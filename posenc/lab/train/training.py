@@ -35,7 +35,7 @@ from posenc.lab.tasks import Layout, Task
 from posenc.lab.tasks import parse as parse_task
 from posenc.lab.tasks.measure import positions_key
 from posenc.lab.train import evaluation
-from posenc.lab.train.batches import Batching, Examples, buckets, cut, segment_batches
+from posenc.lab.train.batches import Batching, Examples, batches_of, cut, draw_sizes
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.shapes import StepShape, known_classes, step_shape
 from posenc.naming import bind, parse
@@ -185,10 +185,10 @@ def segment(
     resolved: ResolvedRun, stride: int, state: State, knobs: Knobs, first: Array, total: Array
 ) -> tuple[State, Array]:
     """`stride` steps from step `first` of `total`, and the loss of each."""
-    batching = resolved.batching
-    given = segment_batches(batching, stride, knobs.seed, first)
-    classes = jnp.int32(resolved.task.classes)
-    return steps_on(resolved.step, state, knobs, given, first, buckets(batching, stride, first), total, classes)
+    step, alone = resolved.step, Arrangement("map", 1)
+    draws = draw_sizes(resolved.batching.sizes, stride, knobs.seed[None], first)
+    given = jax.tree.map(lambda a: a[0], batches_of(resolved.batching, draws, alone)).reading(step.coordinates)
+    return steps_on(step, state, knobs, given, first, draws.buckets, total, jnp.int32(resolved.task.classes))
 
 
 def steps_on(
@@ -229,7 +229,7 @@ def program(resolved: ResolvedRun, stride: int, rows: int, how: Arrangement) -> 
     """Three functions over lanes: states live on the device and are given up to each segment.
 
     What they compile is shared by all runs of the process: `initial_states`, `train_segment` and the sums of an
-    evaluation depend on scheme, model and shape, `make_batches` and the examples of an evaluation on the task.
+    evaluation depend on scheme, model and shape, `make_batches` and `examples` on the task.
     """
     task, step, batching = resolved.task, resolved.step, resolved.batching
     symbols, classes, size = jnp.int32(task.vocab), jnp.int32(task.classes), batching.size_in_bytes()
@@ -241,8 +241,9 @@ def program(resolved: ResolvedRun, stride: int, rows: int, how: Arrangement) -> 
         room, losses = max(1, BATCHES // (size * knobs.seed.size)), []
         few = max(n for n in range(1, stride + 1) if stride % n == 0 and n <= room)
         for at in range(0, stride, few):
-            given, found = make_batches(batching, few, how, knobs.seed, first + at)
-            state, loss = train_segment(step, how, state, knobs, given, first + at, found, total, classes)
+            draws = draw_sizes(batching.sizes, few, knobs.seed, first + at)
+            given = batches_of(batching, draws, how).reading(step.coordinates)
+            state, loss = train_segment(step, how, state, knobs, given, first + at, draws.buckets, total, classes)
             losses.append(loss)
         return state, losses[0] if len(losses) == 1 else jnp.concatenate(losses, 1)
 
@@ -254,7 +255,8 @@ def program(resolved: ResolvedRun, stride: int, rows: int, how: Arrangement) -> 
 
 def programs(resolved: ResolvedRun, steps: int, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
     """What decides each program that a run compiles: runs share those for which it is equal."""
-    found, whole = {("batches", resolved.batching)}, stages(resolved, steps)
+    batching, whole = resolved.batching, stages(resolved, steps)
+    found = {("batches", batching), ("sizes", batching.sizes)}
     for step in (stage.step for stage, _ in whole):
         found |= {("initial", step), ("steps", step)}
     return found | evaluation.programs(whole[-1][0], rows, sizes)
@@ -264,15 +266,6 @@ def programs(resolved: ResolvedRun, steps: int, rows: int, sizes: Sequence[int])
 def initial_states(step: StepShape, how: Arrangement, *args: Any) -> State:
     """`begin` in each lane."""
     return lanes(functools.partial(begin, step), how, 2)(*args)
-
-
-@functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def make_batches(
-    batching: Batching, stride: int, how: Arrangement, seeds: Array, first: Array
-) -> tuple[Examples, Array]:
-    """The batches of each lane, and the buckets of all."""
-    own = lanes(functools.partial(segment_batches, batching, stride), how, 1)
-    return own(seeds, first), buckets(batching, stride, first)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
