@@ -325,6 +325,17 @@ def test_doctor_names_versions_and_devices(posenc):
     assert {"jax", "device", "runs", "compilation cache", "tyro"} <= set(found)
 
 
+def test_doctor_says_how_large_the_compilation_cache_is_and_how_to_empty_it(posenc, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert json.loads(posenc("doctor", "--json").out)["compilation cache"].startswith(f"{tmp_path}/posenc/xla, ")
+    kept = tmp_path / "posenc" / "xla"
+    before = len(list(kept.glob("*-cache")))
+    for name in ("jit_a-1-cache", "jit_b-2-cache"):
+        (kept / name).write_bytes(bytes(3 * 2**19))
+    said = json.loads(posenc("doctor", "--json").out)["compilation cache"]
+    assert f" {before + 2} programs, 3 MiB; to empty it, remove this folder" in said
+
+
 def test_a_reader_that_leaves_early_is_no_error(runs, tmp_path):
     done = subprocess.run(
         f"{sys.executable} -m posenc export mine --format json | head -c 1",

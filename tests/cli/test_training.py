@@ -176,7 +176,7 @@ def test_plain_progress_is_a_line_per_event_with_the_time_left(capsys, monkeypat
     now[0] = 20.0
     watch.finished("rope", "done", 20.0)
     assert capsys.readouterr().err.splitlines() == [
-        "12 trials, 4 of them done earlier; 2 runs to compile",
+        "12 trials, 4 of them done earlier; 2 programs to compile",
         "rope: 4 trials",
         "rope: step 50 of 100, loss 0.25; roughly 34 s left, and then evaluation",
         "rope: done after 20 s; 8 of 12 trials; about 20 s left",

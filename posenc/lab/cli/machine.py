@@ -29,7 +29,7 @@ class Doctor:
         start()
         found: dict[str, Any] = dict(device.describe())
         found |= {name: _version(name) for name in PACKAGES}
-        found |= {"runs": f"{disk.root()}, {_writable()}", "compilation cache": str(device.cache())}
+        found |= {"runs": f"{disk.root()}, {_writable()}", "compilation cache": f"{device.cache()}, {device.cached()}"}
         found |= {name: os.environ[name] for name in _VARIABLES if name in os.environ}
         if self.json:
             say_json(found)

@@ -32,10 +32,10 @@ class Watch:
         self.started = self.spoken = time.monotonic()
 
     def begin(self, trials: int, done: int, programs: int) -> None:
-        """A sweep starts; `done` of its trials finished earlier, and `programs` runs are left to compile."""
+        """A sweep starts; `done` of its trials finished earlier, and the others need so many `programs`."""
         self.total, self.before, self.started = trials, done, time.monotonic()
         been = f", {done} of them done earlier" if done else ""
-        self.note(f"{trials} trials{been}; {programs} run{'s' * (programs != 1)} to compile")
+        self.note(f"{trials} trials{been}; {programs} program{'s' * (programs != 1)} to compile")
 
     def group(self, label: str, trials: int) -> None:
         """Some trials of one run start."""

@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from posenc.lab.spec.run import Plan
 from posenc.lab.sweep.plan import evaluated
+from posenc.lab.train import training
 from posenc.lab.train.training import ResolvedRun
 
-COMPILE = 8.0
-"""Seconds of compilation for each run, as seen on two cores without a warm cache."""
+COMPILE = {"steps": 5.0, "sums": 0.9}
+"""Seconds of compiling a program of each kind, as seen on two cores with nothing cached; half a second for others."""
 SHARE = 0.25
 """The share of the matrix product's speed that training small models reaches, as seen on two cores."""
+
+
+def programs(runs: Iterable[ResolvedRun], plan: Plan) -> set[tuple[Any, ...]]:
+    """The programs that these runs compile between them, each with its kind first."""
+    return set().union(*(training.programs(one, plan.steps, plan.rows, evaluated(one, plan)) for one in runs))
 
 
 def seconds(runs: list[tuple[ResolvedRun, int]], plan: Plan) -> float:
     """An estimate for so many trials of each run; right within a factor of two on the machines it was tried on."""
     if not runs:
         return 0.0
-    return COMPILE * len(runs) + operations(runs, plan) / (SHARE * peak())
+    compiling = sum(COMPILE.get(kind, 0.5) for kind, *_ in programs((one for one, _ in runs), plan))
+    return compiling + operations(runs, plan) / (SHARE * peak())
 
 
 def operations(runs: list[tuple[ResolvedRun, int]], plan: Plan) -> float:
     """Floating-point operations of so many trials of each run, whatever the machine."""
-    return sum(trials * (training(c) * plan.steps + evaluation(c, plan)) for c, trials in runs)
+    return sum(trials * (step(c) * plan.steps + evaluation(c, plan)) for c, trials in runs)
 
 
-def training(resolved: ResolvedRun) -> float:
+def step(resolved: ResolvedRun) -> float:
     """Floating-point operations of one step: three times the forward pass, at the mean length."""
     tokens = (resolved.task.tokens(resolved.run.shortest) + resolved.task.tokens(resolved.run.length)) / 2
     return 3 * forward(resolved, tokens) * resolved.run.batch

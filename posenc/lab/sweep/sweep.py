@@ -13,9 +13,10 @@ from posenc.lab.store import disk, parameters
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep import plan
-from posenc.lab.sweep.estimate import operations, seconds
+from posenc.lab.sweep.estimate import operations, programs, seconds
+from posenc.lab.sweep.order import together
 from posenc.lab.sweep.worker import Progress, Stopped, Worker
-from posenc.lab.train import device, training
+from posenc.lab.train import device
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
 
@@ -72,7 +73,9 @@ def sweep(
         groups.setdefault(line.group, []).append(line)
     for problem in store.read_records(folder).problems:
         watch.note(problem)
-    watch.begin(len(wanted), len(wanted) - len(waiting), len(groups))
+    of = {group: wanted[lines[0].id] for group, lines in groups.items()}
+    groups = together(groups, of, experiment.plan.steps)
+    watch.begin(len(wanted), len(wanted) - len(waiting), len(programs(of.values(), experiment.plan)))
     with Signals() as signals:
         worker = Worker(folder, how, experiment.plan.stride, keep, watch, signals.check)
         noted = 0
@@ -98,13 +101,11 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
     outcomes = store.status(folder).outcomes if (folder / "plan.jsonl").exists() else {}
     left = [sum(outcomes.get(plan.identity(c, k, steps)) not in RESULTS for k in knobs) for c in runs]
     waiting = [(resolved, n) for resolved, n in zip(runs, left, strict=True) if n]
-    settings = lambda resolved: (steps, experiment.plan.rows, plan.evaluated(resolved, experiment.plan))  # noqa: E731
-    programs = set[Any]().union(*(training.programs(resolved, *settings(resolved)) for resolved, _ in waiting))
     return {
         "trials": len(runs) * len(knobs),
         "done": len(runs) * len(knobs) - sum(left),
         "groups": len(waiting),
-        "programs": len(programs),
+        "programs": len(programs((resolved for resolved, _ in waiting), experiment.plan)),
         "operations": operations(waiting, experiment.plan),
         "seconds": round(seconds(waiting, experiment.plan)),
         "device": device.named(),

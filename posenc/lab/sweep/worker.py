@@ -32,7 +32,7 @@ class Progress(Protocol):
     """Who is told how far a sweep is."""
 
     def begin(self, trials: int, done: int, programs: int) -> None:
-        """`trials` in all, of which `done` have results; `programs` runs are left to compile."""
+        """`trials` in all, of which `done` have results; the others need so many `programs`."""
 
     def group(self, label: str, trials: int) -> None:
         """A group of trials starts."""

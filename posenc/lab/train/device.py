@@ -54,6 +54,12 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "posenc" / "xla"
 
 
+def cached() -> str:
+    """How many programs are kept and how large they are, in words, and how to drop them."""
+    sizes = [kept.stat().st_size for kept in cache().glob("*-cache")]
+    return f"{len(sizes)} programs, {sum(sizes) / 2**20:,.0f} MiB; to empty it, remove this folder"
+
+
 def named() -> str:
     """The devices in words: "cpu x2"."""
     import jax

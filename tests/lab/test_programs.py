@@ -1,0 +1,80 @@
+"""What decides the programs of a sweep: what a task need not decide does not, and what was compiled is counted."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.sweep.estimate import programs
+from posenc.lab.sweep.order import together
+from posenc.lab.train.compiling import counted
+from posenc.lab.train.shapes import endless
+from posenc.lab.train.training import resolve
+from posenc.naming import bind, parse
+from tests.lab.steps import given_at
+
+RUN = Run(task="even_pairs", scheme="rope", width=16, depth=1, heads=2, hidden=16, batch=8, length=8, buckets=2)
+OFFERING = dataclasses.replace(RUN, task="addition(format='abacus')", model="decoder", length=4)
+"""A task that offers coordinates."""
+
+
+def run(**change):
+    return resolve(dataclasses.replace(RUN, **change))
+
+
+def test_coordinates_that_a_scheme_does_not_read_are_no_part_of_a_step():
+    plain = resolve(OFFERING)
+    offered = tuple(plain.task.sample(jax.random.key(0), 4, batch=2, n_max=4).coords)
+    assert offered and plain.step.coordinates == ()
+    assert given_at(plain, 0, 0)[0].inputs.coords == {}
+
+
+@pytest.mark.parametrize("scheme", ["learned @ given({!r})", "rope @ axes('index', {!r})"])
+def test_coordinates_that_a_scheme_reads_are(scheme):
+    (name, *_) = resolve(OFFERING).task.sample(jax.random.key(0), 4, batch=2, n_max=4).coords
+    reader = resolve(dataclasses.replace(OFFERING, scheme=scheme.format(name)))
+    assert reader.step.coordinates == (name,) and [*given_at(reader, 0, 0)[0].inputs.coords] == [name]
+
+
+def test_tasks_whose_longest_examples_differ_share_a_step_unless_the_scheme_has_a_table():
+    tasks = ("even_pairs", "modular_arithmetic", "cycle_navigation")
+    assert len({run(task=task, length=7).step for task in tasks}) == 1
+    assert len({run(task=task, length=7, scheme="learned").step for task in tasks}) == 2
+
+
+@pytest.mark.parametrize("text", ["learned", "shaw(3) + learned", "rope @ random_sorted(99)", "[rope, xpos]"])
+def test_schemes_that_take_no_more_than_a_length_are_known(text):
+    assert not endless(bind(parse(text), run().shape.dims))
+
+
+@pytest.mark.parametrize("text", ["nope", "rope + alibi", "sinusoidal + [kerple, cope]"])
+def test_schemes_that_take_any_length_are_known(text):
+    assert endless(bind(parse(text), run().shape.dims))
+
+
+def test_groups_of_equal_programs_follow_one_another():
+    tasks = ("even_pairs", "parity_check")
+    runs = {f"{s} {t}": run(scheme=s, task=t) for t in tasks for s in ("rope", "alibi")}
+    assert list(runs) != list(together(runs, runs, 10)) == ["rope even_pairs", "rope parity_check", *(
+        f"alibi {t}" for t in tasks)]  # fmt: skip
+
+
+def test_programs_of_a_sweep_are_schemes_and_tasks_and_not_their_product():
+    tasks, plan = ("even_pairs", "parity_check", "cycle_navigation"), Plan(steps=10)
+    many = programs((run(scheme=s, task=t) for t in tasks for s in ("rope", "alibi", "nope")), plan)
+    kinds = [kind for kind, *_ in many]
+    assert {k: kinds.count(k) for k in kinds} == {
+        "steps": 3, "initial": 3, "sums": 3, "batches": 3, "examples": 3, "sizes": 1
+    }  # fmt: skip
+
+
+def test_what_is_compiled_is_counted_in_each_block_around_it():
+    with counted() as outer:
+        with counted() as first:
+            jax.jit(lambda x: jnp.sin(x) * 3)(jnp.ones(3))
+        jax.jit(lambda x: jnp.cos(x) * 4)(jnp.ones(5))
+    jax.jit(lambda x: jnp.tan(x) * 5)(jnp.ones(7))
+    assert 0 < first.programs < outer.programs and 0 < first.seconds < outer.seconds
+    assert set(outer.as_record()) == {"programs", "kept", "seconds"}
