@@ -1,11 +1,10 @@
-"""The cost of starting: help without jax, the second start of a sweep, compiling init, and the number of programs.
+"""The cost of starting: help without jax, the second start of a sweep, and compiling init.
 
     python -m benchmarks.compile [--quick] [--rounds 7] [--json figures.json]
 
 E1: `posenc --help` over the interpreter alone. E2: the first and second start of a sweep of the five-layer model, with
 the compilation cache of the command line: to the first step, from its record, and from the prompt to the record.
-E3: compiling `init` over compiling `segment`. S5: programs compiled by a sweep of 2 schemes on 2 tasks, counted from
-jax's own log: 3 for each.
+E3: compiling `init` over compiling `segment`. What a whole sweep compiles is in `benchmarks.programs`.
 """
 
 from __future__ import annotations
@@ -21,26 +20,6 @@ from pathlib import Path
 
 from benchmarks import side
 
-COUNT = """
-import logging, sys
-from posenc.lab.train import device
-device.prepare()
-import jax
-jax.config.update("jax_log_compiles", True)
-compiled = []
-class Hear(logging.Handler):
-    def emit(self, record):
-        text = record.getMessage()
-        if text.startswith("Finished XLA compilation of jit("):
-            compiled.append(text.split("jit(")[1].split(")")[0])
-for name in ("jax._src.dispatch", "jax._src.interpreters.pxla"):
-    logging.getLogger(name).addHandler(Hear()); logging.getLogger(name).propagate = False
-from posenc.lab.cli import main
-main(sys.argv[1:])
-ours = [n for n in compiled if n in ("spread", "inner")]
-print(len(ours), flush=True)
-"""
-SMALL = "steps=4 width=32 depth=1 heads=2 batch=8 length=8 sizes=8 rows=8".split()
 WHOLE = "steps=1 width=64 depth=5 heads=8 hidden=256 norm=post batch=8 length=40 sizes=40 rows=8".split()
 
 
@@ -89,15 +68,6 @@ def started(folder: Path) -> tuple[float, float]:
     return json.loads(record.read_text())["provenance"]["seconds"]["compile"], whole
 
 
-def counted(folder: Path) -> int:
-    """How many of our programs a sweep of 2 x 2 runs compiles."""
-    grid = ["sweep", "--grid", "scheme=rope,alibi", "task=even_pairs,reverse_string"]
-    grid += ["--set", *SMALL, "--seeds", "2", "--name", "count"]
-    env = {**os.environ, "XDG_CACHE_HOME": str(folder / "other"), "POSENC_RUNS": str(folder / "runs")}
-    finished = subprocess.run([sys.executable, "-c", COUNT, *grid], check=True, capture_output=True, text=True, env=env)
-    return int(finished.stdout.split()[-1])
-
-
 def main() -> None:
     options = side.arguments(__doc__, rounds=7, children=False)
     rounds = options.rounds
@@ -108,7 +78,6 @@ def main() -> None:
         folder = Path(path)
         (folder / "cache").mkdir()
         first, second = started(folder), started(folder)
-        programs = counted(folder)
     init, segment = compiling()
     figures = {
         "interpreter alone, s": interpreter,
@@ -122,7 +91,6 @@ def main() -> None:
         "E3 compile init, s": init,
         "E3 compile segment, s": segment,
         "E3 init / segment (bar at most 0.3)": init / segment,
-        "S5 programs of 2 schemes x 2 tasks (bar 12)": programs,
     }
     for name, value in figures.items():
         print(f"{name:48s} {value:8.2f}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -23,6 +23,8 @@ class Compiled:
     kept: int = 0
     """How many of these the cache held."""
     seconds: float = 0.0
+    each: dict[str, float] = field(default_factory=dict)
+    """Seconds by the name of the function that was compiled."""
 
     def as_record(self) -> dict[str, Any]:
         """The count as records and logs keep it."""
@@ -34,9 +36,11 @@ def counted() -> Iterator[Compiled]:
     """The count of a block. Blocks may be nested; a program counts in each of those around it."""
     found = Compiled()
 
-    def took(event: str, seconds: float, **_: Any) -> None:
+    def took(event: str, seconds: float, fun_name: str = "", **_: Any) -> None:
         if event == COMPILED:
             found.programs, found.seconds = found.programs + 1, found.seconds + seconds
+            name = fun_name.removeprefix("jit(").removesuffix(")")
+            found.each[name] = found.each.get(name, 0.0) + seconds
 
     def happened(event: str, **_: Any) -> None:
         found.kept += event == KEPT

@@ -1,0 +1,217 @@
+"""What a sweep compiles, and what a step costs: programs that tasks share, and a step beside plain JAX.
+
+    python -m benchmarks.programs [--quick] [--rounds 5] [--json figures.json]
+
+P1: seconds that XLA compiles for one scheme on five tasks of one layout, over one of them. P2: the same for 12 schemes
+on the 15 tasks of `suite:chomsky`, from parts: two schemes on every task in one process give what a scheme costs and
+what the tasks cost, and one scheme on every task, each compiled as if it were alone, gives what was paid when nothing
+was shared. P3: one step of the quick start's shape over the same model written out in plain JAX, on one core. Nothing
+comes from a compilation cache. `--quick` takes three tasks of the suite, and does not judge the bars.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from benchmarks import side
+
+FIVE = ("parity_check", "even_pairs", "cycle_navigation", "modular_arithmetic_brackets", "modular_arithmetic")
+SCHEMES = ("rope", "t5")
+MANY = 12
+"""Schemes of P2."""
+OF_SCHEME = ("initial_states", "train_segment", "sums")
+"""The programs that depend on the scheme; the others, apart from trifles, depend on the task."""
+OURS, PLAIN = "posenc", "plain JAX"
+STEPS = 100
+SHAPE = {"width": 64, "depth": 2, "heads": 4, "hidden": 128, "batch": 32}
+
+
+def cell(scheme: str, task: str, **settings: Any) -> Any:
+    """A run of the quick start's shape."""
+    from posenc.lab.spec.run import Run
+    from posenc.lab.train.training import resolve
+
+    return resolve(Run(scheme=scheme, task=task, **(SHAPE | settings)))
+
+
+def compiled(cells: Iterable[Any]) -> dict[str, float]:
+    """Seconds of compiling, by program, when these runs follow one another in this process."""
+    import jax.numpy as jnp
+
+    from posenc.lab.spec.run import Knobs, Plan
+    from posenc.lab.sweep.plan import evaluated
+    from posenc.lab.tasks.floors import floors
+    from posenc.lab.train.compiling import counted
+    from posenc.lab.train.lanes import Arrangement, stack
+    from posenc.lab.train.training import as_arrays, program
+
+    how, plan, first = Arrangement("map", 1), Plan(), jnp.int32(0)
+    with counted() as found:
+        for one in cells:
+            run, lane, sizes = program(one, 2, plan.rows, how), stack([as_arrays(Knobs())], how), evaluated(one, plan)
+            state, _ = run.segment(run.init(lane), lane, first, jnp.int32(2))
+            run.evaluate(state, lane, sizes, [False] * len(sizes))
+            floors(one.task, sizes)
+    return found.each
+
+
+def alone(cells: Iterable[Any]) -> float:
+    """Seconds of compiling when each of these runs has a process of its own."""
+    import jax
+
+    total = 0.0
+    for one in cells:
+        jax.clear_caches()
+        total += sum(compiled([one]).values())
+    return total
+
+
+class Parts(NamedTuple):
+    """Seconds of compiling a suite."""
+
+    scheme: float
+    """What one scheme adds."""
+    tasks: float
+    """What the tasks cost, whatever the number of schemes."""
+    alone: float
+    """One scheme on every task, nothing shared."""
+
+    def ratio(self, schemes: int) -> float:
+        """What many schemes cost, over what they would if each pair compiled its own programs."""
+        return (schemes * self.scheme + self.tasks) / (schemes * self.alone)
+
+
+def parts(tasks: Iterable[str]) -> Parts:
+    """The parts of P2."""
+    import jax
+
+    tasks = list(tasks)
+    separate = alone(cell(SCHEMES[0], task) for task in tasks)
+    jax.clear_caches()
+    found = compiled(cell(scheme, task) for scheme in SCHEMES for task in tasks)
+    schemes = sum(found.get(name, 0.0) for name in OF_SCHEME)
+    return Parts(schemes / len(SCHEMES), sum(found.values()) - schemes, separate)
+
+
+def on_one_core() -> None:
+    """Keep this process, and XLA's threads, on one core; before jax starts."""
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def ours() -> side.Ready:
+    """A segment of one trial as the laboratory trains it; every batch has the longest length."""
+    import jax
+    import jax.numpy as jnp
+
+    from posenc.lab.spec.run import Knobs
+    from posenc.lab.train.lanes import Arrangement, stack
+    from posenc.lab.train.training import as_arrays, program
+
+    one, how = cell("nope", "token_k_back(k=3)", length=16, shortest=16, buckets=1), Arrangement("map", 1)
+    run, lane = program(one, STEPS, 1, how), stack([as_arrays(Knobs())], how)
+    state = run.init(lane)
+
+    def once() -> None:
+        nonlocal state
+        state, loss = run.segment(state, lane, jnp.int32(0), jnp.int32(10 * STEPS))
+        jax.block_until_ready((state, loss))
+
+    once()
+    return side.Ready(once, STEPS, 0.0)
+
+
+def plain() -> side.Ready:
+    """The same sizes written out: layers unrolled, no masks, no buckets, AdamW of Optax, batches made in the step."""
+    import jax
+    import jax.numpy as jnp
+    import optax
+
+    from posenc.lab.models.linear import linear
+
+    rows, length, width, heads, hidden, symbols = 32, 16, 64, 4, 128, 17
+    keys = iter(jax.random.split(jax.random.key(0), 40))
+
+    def drawn(*shape: int) -> Any:
+        return jax.random.normal(next(keys), shape) * shape[0] ** -0.5
+
+    def layer() -> dict[str, Any]:
+        matrices = {"q": (width, width), "kv": (width, 2 * width), "o": (width, width)}
+        matrices |= {"up": (width, hidden), "down": (hidden, width)}
+        return {name: drawn(*shape) for name, shape in matrices.items()} | {n: jnp.ones(width) for n in ("g", "h")}
+
+    def norm(x: Any, scale: Any) -> Any:
+        x = x - x.mean(-1, keepdims=True)
+        return x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-6) * scale
+
+    def loss(p: Any, tokens: Any) -> Any:
+        x = p["embedding"][tokens]
+        for one in p["layers"]:
+            y = norm(x, one["g"])
+            q = linear(y, one["q"]).reshape(rows, length, heads, -1)
+            k, v = jnp.split(linear(y, one["kv"]).reshape(rows, length, 2 * heads, -1), 2, 2)
+            a = jax.nn.softmax(jnp.einsum("blhd,bmhd->bhlm", q, k) * (width // heads) ** -0.5)
+            x = x + linear(jnp.einsum("bhlm,bmhd->blhd", a, v).reshape(rows, length, width), one["o"])
+            x = x + linear(jax.nn.relu(linear(norm(x, one["h"]), one["up"])), one["down"])
+        logits = linear(norm(x, p["scale"]), p["readout"])
+        return optax.softmax_cross_entropy_with_integer_labels(logits, tokens).mean()
+
+    params = {"embedding": drawn(symbols, width), "readout": drawn(width, symbols), "scale": jnp.ones(width)}
+    params |= {"layers": [layer() for _ in range(2)]}
+    optimiser = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(3e-3))
+
+    def step(carry: Any, n: Any) -> tuple[Any, None]:
+        params, moments = carry
+        tokens = jax.random.randint(jax.random.fold_in(jax.random.key(1), n), (rows, length), 0, symbols)
+        update, moments = optimiser.update(jax.grad(loss)(params, tokens), moments, params)
+        return (optax.apply_updates(params, update), moments), None
+
+    run = jax.jit(lambda carry: jax.lax.scan(step, carry, jnp.arange(STEPS))[0])
+    carry = params, optimiser.init(params)
+
+    def once() -> None:
+        nonlocal carry
+        carry = jax.block_until_ready(run(carry))
+
+    once()
+    return side.Ready(once, STEPS, 0.0)
+
+
+def main() -> None:
+    options = side.arguments(__doc__)
+    if options.candidate:
+        on_one_core()
+        side.serve({OURS: ours, PLAIN: plain}[options.candidate]())
+        return
+    load = os.getloadavg()[0]
+    rows = side.compare("benchmarks.programs", [OURS, PLAIN], options.rounds)
+
+    from posenc.lab import tasks
+
+    one, five = (sum(compiled(cell("rope", task, length=21) for task in some).values()) for some in (FIVE[:1], FIVE))
+    suite = parts(tasks.suite("chomsky")[: 3 if options.quick else None])
+    figures = {
+        "P1 XLA compiles one task, s": one,
+        "P1 and five of one layout, s": one + five,
+        "P1 five over one (bar 2)": (one + five) / one,
+        "P2 a scheme adds, s": suite.scheme,
+        "P2 the tasks cost, s": suite.tasks,
+        "P2 one scheme when each task compiles all, s": suite.alone,
+        f"P2 {MANY} schemes over nothing shared (bar 0.25)": suite.ratio(MANY),
+        "P3 a step, ms": 1e3 / rows[OURS].speed,
+        "P3 in plain JAX, ms": 1e3 / rows[PLAIN].speed,
+        "P3 a step over plain JAX (bar 1.25)": rows[PLAIN].speed / rows[OURS].speed,
+    }
+    for name, value in figures.items():
+        print(f"{name:52s} {value:8.2f}")
+    print(side.caution(rows.values(), options.quick, load))
+    kept = [row._asdict() | {"name": name, "median": statistics.median(row.seconds)} for name, row in rows.items()]
+    side.write(options.json, {"load before": load, "parts": suite._asdict(), "rows": kept, "figures": figures})
+
+
+if __name__ == "__main__":
+    main()
