@@ -13,7 +13,7 @@ from posenc.lab.cli.output import clean, say_json, say_rows
 from posenc.lab.store import disk
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "scipy", "tyro", "rich", "matplotlib")
-_VARIABLES = ("JAX_PLATFORMS", "XLA_FLAGS", "CUDA_VISIBLE_DEVICES", "POSENC_RUNS", "SLURM_JOB_ID", "NO_COLOR")
+_VARIABLES = "JAX_PLATFORMS XLA_FLAGS CUDA_VISIBLE_DEVICES POSENC_RUNS POSENC_SAVE_EVERY SLURM_JOB_ID NO_COLOR".split()
 
 
 @dataclass(frozen=True)

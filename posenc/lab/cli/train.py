@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import os
 import signal
 import sys
 from collections.abc import Mapping
@@ -24,6 +26,7 @@ from posenc.lab.spec.presets import EVIDENCE, PRESETS
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.suites import usual_model
 from posenc.lab.store import disk
+from posenc.lab.sweep.signals import heeded
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class TrainOptions:
     """How the trials of one program run: one after another (map) or as one batch (vmap). Default: by device."""
     yes: Flag = False
     """Confirm a sweep of more than 100000 trials."""
+    save_every: Annotated[str | None, arg(metavar="SECONDS", help_behavior_hint="(default: 300)")] = None
+    """Seconds between two checkpoints of trials in training, also by POSENC_SAVE_EVERY; a signal saves at once."""
     dry_run: Flag = False
     """Print what would be trained and how long it would take; train and write nothing."""
     preset: Name = None
@@ -186,26 +191,46 @@ def check_names(requested: Experiment) -> None:
 
 def carry_out(requested: Experiment, how: TrainOptions) -> int:
     """Train the experiment, with progress on stderr and the table on stdout; returns the exit code."""
-    before = signal.signal(signal.SIGTERM, _preempted)  # until the sweep listens itself
+    every = save_every(how.save_every)
+    before = {number: signal.signal(number, _preempted) for number in heeded()}  # until the sweep listens itself
     try:
+        folder = disk.root() / disk.check_name(requested.name)
+        if not how.dry_run:
+            disk.check_writable(folder)
         start()
         check_names(requested)
         print_suites(requested, sys.stdout if how.dry_run else sys.stderr)
         from posenc.lab.sweep.sweep import rehearse, sweep
 
-        folder = disk.root() / disk.check_name(requested.name)
         if how.dry_run:
             return _print_rehearsal(rehearse(requested, folder), folder)
         expected = rehearse(requested, folder)
         if expected["done"] < expected["trials"]:
             print(clean(expectation(requested, expected)), file=sys.stderr)
         with watching() as watch:
-            code = sweep(requested, folder, keep=how.keep, lanes=how.lanes, watch=watch)
+            code = sweep(requested, folder, keep=how.keep, lanes=how.lanes, save_every=every, watch=watch)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if code in (OK, FAILED):
         tabulate(folder)
     return code
+
+
+def save_every(typed: str | None) -> float:
+    """The seconds between two checkpoints: as typed, or of POSENC_SAVE_EVERY, or the default."""
+    from posenc.lab.store.checkpoints import EVERY
+
+    source, text = "--save-every", typed
+    if text is None:
+        source, text = "POSENC_SAVE_EVERY", os.environ.get("POSENC_SAVE_EVERY") or str(EVERY)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"{source} is {text!r}; give a number of seconds above 0, such as 300.")
+    return seconds
 
 
 def expectation(requested: Experiment, found: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ class Watch:
     """Receives the events of a sweep and prints one line for each."""
 
     def __init__(self):
-        self.total = self.before = self.finished_trials = 0
+        self.total = self.before = self.finished_trials = self.by_others = 0
         self.sizes: dict[str, int] = {}
         self.parts: dict[str, float] = {}
         self.begun: dict[str, float] = {}
@@ -50,25 +50,35 @@ class Watch:
 
     def finished(self, label: str, outcome: str, seconds: float) -> None:
         """Trials of one run ended: done, diverged, failed, ..."""
-        self.finished_trials += self.sizes.pop(label, 0)
-        self.spent += time.monotonic() - self.begun.pop(label, time.monotonic())
-        self.first.pop(label, None)
-        self.parts.pop(label, None)
-        count = f"{self.before + self.finished_trials} of {self.total} trials"
+        self.finished_trials += self.sizes.get(label, 0)
+        self.spent += time.monotonic() - self.begun.get(label, time.monotonic())
+        self._forget(label)
+        count = f"{self.before + self.finished_trials + self.by_others} of {self.total} trials"
         self.note(f"{label}: {outcome} after {lasting(seconds)}; {count}{self.left()}")
 
+    def taken(self, label: str) -> None:
+        """Another worker took the trials of a run that had started here."""
+        self._forget(label)
+        self.note(f"{label}: taken by another worker while this one was silent; stopped here")
+
+    def others(self, trials: int) -> None:
+        """So many trials have been finished by other workers since the sweep began."""
+        self.by_others = trials
+
     def note(self, text: str) -> None:
-        """Print any other line."""
+        """Print any other line. Training outlives the terminal that it was started from."""
         self.spoken = time.monotonic()
-        print(clean(text), file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):
+            print(clean(text), file=sys.stderr, flush=True)
 
     def left(self) -> str:
         """The time left, as the end of a line; empty until it is known or if nothing is left."""
-        now, waiting = time.monotonic(), self.total - self.before - self.finished_trials - sum(self.sizes.values())
+        now, done = time.monotonic(), self.finished_trials + self.by_others
+        waiting = self.total - self.before - done - sum(self.sizes.values())
         if self.finished_trials:
             each = self.spent / self.finished_trials
             running = sum(max(n * each - (now - self.begun[k]), 0.0) for k, n in self.sizes.items())
-            seconds = running + each * waiting
+            seconds = running + each * waiting * self.finished_trials / done
             return f"; about {lasting(seconds)} left" if self.sizes or waiting > 0 else ""
         for label, (at, part) in self.first.items():
             if self.parts[label] > part:
@@ -77,6 +87,10 @@ class Watch:
                 seconds = training + whole / self.sizes[label] * waiting
                 return f"; roughly {lasting(seconds)} left, and then evaluation"
         return ""
+
+    def _forget(self, label: str) -> None:
+        for kept in (self.sizes, self.begun, self.first, self.parts):
+            kept.pop(label, None)
 
     def _start(self, label: str, trials: int) -> None:
         self.sizes[label], self.parts[label], self.begun[label] = trials, 0.0, time.monotonic()
@@ -109,14 +123,19 @@ class Bar(Watch):
         super().finished(label, outcome, seconds)
         self._move("")
 
+    def taken(self, label):
+        super().taken(label)
+        self._move("")
+
     def note(self, text):
         from rich.text import Text
 
-        self.progress.console.print(Text(clean(text)))
+        with contextlib.suppress(OSError):
+            self.progress.console.print(Text(clean(text)))
 
     def _move(self, text: str) -> None:
         running = sum(self.sizes[k] * part for k, part in self.parts.items())
-        done = self.before + self.finished_trials + running
+        done = self.before + self.finished_trials + self.by_others + running
         self.progress.update(self.task, completed=done, description=clean(text))
 
 

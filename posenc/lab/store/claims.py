@@ -46,13 +46,28 @@ class Claim:
     token: str
     stop: threading.Event = field(default_factory=threading.Event)
     lost: bool = False
+    beaten: float = field(default_factory=time.monotonic)
 
     def beat(self) -> None:
         """Show that we live; only ours is touched."""
-        self.lost = self.lost or _content(self.path).get("token") != self.token
-        if not self.lost:
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # a folder that cannot be reached for a moment is tried at the next beat
+            self.lost = self.lost or self._token() != self.token
+            if not self.lost:
                 os.utime(self.path)
+                self.beaten = time.monotonic()
+
+    def taken(self) -> bool:
+        """Whether another worker has the group now. After a silence the file is read again, as the process may have
+        been stopped together with the thread that beats."""
+        if not self.lost and time.monotonic() - self.beaten > 2 * BEAT:
+            self.beat()
+        return self.lost
+
+    def _token(self) -> str:
+        try:
+            return str(_parsed(self.path.read_bytes()).get("token"))
+        except FileNotFoundError:
+            return ""
 
     def keep(self) -> None:
         """Beat until told to stop."""

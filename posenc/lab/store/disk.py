@@ -73,6 +73,15 @@ def ready(folder: Path) -> Path:
     return folder
 
 
+def check_writable(folder: Path) -> None:
+    """Raise `DiskError` where a run folder cannot be written or made, before anything is written or computed."""
+    place = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not os.access(place, os.W_OK):
+        read_only = hasattr(os, "statvfs") and os.statvfs(place).f_flag & os.ST_RDONLY
+        with guarded(folder):
+            raise OSError(errno.EROFS if read_only else errno.EACCES, "")
+
+
 def find(text: str | os.PathLike) -> Path:
     """An existing run folder or bundle: a path as it stands, or a name below `root()`."""
     given = Path(text)

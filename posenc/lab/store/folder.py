@@ -1,6 +1,6 @@
 """The run folder: what was planned, what is finished, who works, what went wrong. No jax, no database, no counters.
 
-    runs/<name>/{sweep.toml, plan.jsonl, records/, claims/, params/, errors/, events/<worker>.jsonl}
+    runs/<name>/{sweep.toml, plan.jsonl, records/, claims/, ckpt/, params/, errors/, events/<worker>.jsonl}
 
 No path in it is absolute, so it may be moved or copied. The outcome of a trial is never stored twice: `status` reads
 it off the records, the claims and the errors.
@@ -34,6 +34,7 @@ from posenc.lab.store.records import canonical as canonical
 from posenc.lab.store.records import digest as digest
 from posenc.lab.store.records import plain as plain
 from posenc.lab.store.records import read_records as read_records
+from posenc.lab.store.records import recorded as recorded
 from posenc.lab.store.records import write_bundle
 from posenc.lab.store.records import write_record as write_record
 from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial, read_line, written
@@ -69,8 +70,11 @@ class RunStatus:
     problems: tuple[str, ...]
 
 
-def write_plan(folder: Path, lines: Sequence[PlannedTrial]) -> list[PlannedTrial]:
-    """Append the trials that are not planned yet, and return them. A line once written never changes."""
+def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = "") -> list[PlannedTrial]:
+    """Append the trials that are not planned yet, and return them. A line once written never changes.
+
+    The text of the experiment that adds them is kept too: the first as sweep.toml, then sweep-2.toml, sweep-3.toml, …
+    """
     lines = [_line(_text(line), f"line {number} of the new plan") for number, line in enumerate(lines, 1)]
     with _planning(folder):
         old = read_plan(folder) if disk.inside(folder, "plan.jsonl").exists() else []
@@ -85,8 +89,16 @@ def write_plan(folder: Path, lines: Sequence[PlannedTrial]) -> list[PlannedTrial
                 added.append(line)
                 known[line.id] = line
         if added or not old:
+            _keep_experiment(folder, experiment.encode())
             disk.write(disk.inside(folder, "plan.jsonl"), "".join(_text(line) + "\n" for line in old + added).encode())
     return added
+
+
+def _keep_experiment(folder: Path, text: bytes) -> None:
+    names = ("sweep.toml", *(f"sweep-{n}.toml" for n in range(2, 10**6)))
+    path = next(p for name in names if not (p := disk.inside(folder, name)).exists() or p.read_bytes() == text)
+    if text and not path.exists():
+        disk.write(path, text)
 
 
 def read_plan(folder: Path) -> list[PlannedTrial]:
@@ -201,8 +213,11 @@ def _planning(folder: Path, patience: float = 10.0):
 
 
 def _same(new: PlannedTrial, old: PlannedTrial) -> None:
-    """A trial keeps its line: other sizes or rows are another question, which needs another folder."""
-    for key, before, now in (("sizes", [*old.sizes], [*new.sizes]), ("rows", old.rows, new.rows)):
+    """A trial keeps its line: other sizes, rows or segments are another question, which needs another folder."""
+    pairs = [("sizes", [*old.sizes], [*new.sizes]), ("rows", old.rows, new.rows)]
+    if None not in (old.segment, new.segment):  # older plans hold none
+        pairs.append(("segment", old.segment, new.segment))
+    for key, before, now in pairs:
         if before != now:
             raise ValueError(
                 f"Trial {new.id[:12]} ({new.label} on {new.task}) is planned here with {key} {before}, not {now}; "

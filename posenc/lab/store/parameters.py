@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import shutil
@@ -32,7 +33,9 @@ def save(folder: Path, trial: str, params: Any) -> Path:
     except ValueError as error:  # how Orbax tells of a full disk
         if "No space left" not in str(error):
             raise
-        raise disk.DiskError(f"{str(target)!r} cannot be written: no space is left on the device.") from error
+        raise disk.DiskError(
+            errno.ENOSPC, f"{str(target)!r} cannot be written: no space is left on the device."
+        ) from error
     finally:
         for left in target.parent.glob(f"{fresh.name}*"):  # Orbax writes beside it first
             shutil.rmtree(left, ignore_errors=True)

@@ -74,6 +74,11 @@ def write_record(folder: Path, record: GroupRecord) -> Path:
     return disk.write(path, content)
 
 
+def recorded(folder: Path) -> set[str]:
+    """The names of the records: that of a group, where all its trials were finished together."""
+    return {path.stem for path in disk.inside(folder, "records").glob("*.json")}
+
+
 def read_records(folder: Path) -> Stored:
     """All records of a run folder; a trial that two of them hold is taken from the one whose name sorts first."""
     files = sorted(p for p in disk.inside(folder, "records").glob("*") if not p.name.startswith("."))

@@ -122,6 +122,12 @@ class PlannedTrial(Part):
     label: str
     family: str
     task: str
+    segment: int | None = field(default=None, kw_only=True)
+    """Steps between two looks at the host, which are the points of the loss curve; older plans have none."""
+
+    def __post_init__(self):
+        if self.segment is not None and (self.segment < 1 or self.steps % self.segment):
+            raise ValueError(f"{self.CALLED} needs 'segment' as a divisor of its {self.steps} steps")
 
 
 @dataclass(frozen=True)
@@ -150,8 +156,9 @@ def written(part: Part) -> dict[str, Any]:
 def read_line(cls: type[P], content: Any, where: str, remedy: str) -> P:
     """A planned trial. The message of `ValueError` also says what to do."""
     has = content if isinstance(content, dict) else {}
-    if missing := [name for name in _keys(cls) if name not in has]:
-        raise ValueError(f"{where} has no {missing[0]!r}; {cls.CALLED} has {', '.join(_keys(cls))}.")
+    needed = [name for name, key in _keys(cls).items() if not key.optional]
+    if missing := [name for name in needed if name not in has]:
+        raise ValueError(f"{where} has no {missing[0]!r}; {cls.CALLED} has {', '.join(needed)}.")
     try:
         line = read(cls, content, where)
     except ValueError as error:

@@ -156,12 +156,18 @@ def lines(experiment: Experiment, runs: list[ResolvedRun], known: set[str]) -> l
             "steps": plan.steps,
             "sizes": evaluated(resolved, plan),
             "rows": plan.rows,
+            "segment": plan.stride,
             "label": label(resolved.run),
             "family": family(resolved.scheme),
             "task": task_spec(resolved.task),
         }
         planned += [PlannedTrial(id=id, knobs=KnobRecord(**knobs._asdict()), **shared) for id, knobs in every.items()]
     return planned
+
+
+def segment(line: PlannedTrial) -> int:
+    """Steps between two looks at the host: the plan's, or the default in plans of older versions."""
+    return line.segment or Plan(steps=line.steps).stride
 
 
 def identity(resolved: ResolvedRun, knobs: Knobs, steps: int) -> str:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import signal
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.toml import to_toml
-from posenc.lab.store import disk, parameters
+from posenc.lab.store import checkpoints, parameters
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.estimate import operations, programs, seconds
 from posenc.lab.sweep.order import together
-from posenc.lab.sweep.worker import Progress, Stopped, Worker
+from posenc.lab.sweep.progress import Progress, Tally
+from posenc.lab.sweep.signals import Signals, Stopped
+from posenc.lab.sweep.worker import Worker
 from posenc.lab.train import device
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
@@ -23,38 +25,22 @@ from posenc.lab.train.training import ResolvedRun
 RESULTS = ("done", "diverged")
 PAUSE = 2.0
 """Seconds between two looks at groups that other workers hold."""
-DONE, FAILED, PREEMPTED, INTERRUPTED = 0, 1, 75, 130
-
-
-class Signals:
-    """The first SIGINT or SIGTERM ends after the segment; the second ends at once."""
-
-    def __init__(self):
-        self.code = 0
-
-    def __enter__(self) -> Signals:
-        self._before = {s: signal.signal(s, self._heard) for s in (signal.SIGINT, signal.SIGTERM)}
-        return self
-
-    def __exit__(self, *exc):
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _heard(self, number, frame):
-        if self.code:
-            raise KeyboardInterrupt
-        self.code = INTERRUPTED if number == signal.SIGINT else PREEMPTED
-
-    def check(self) -> None:
-        """Raise where a signal was heard."""
-        if self.code:
-            raise Stopped
+DONE, FAILED = 0, 1
 
 
 def sweep(
-    experiment: Experiment, folder: Path, *, keep: bool = False, lanes: str | None = None, watch: Progress
+    experiment: Experiment,
+    folder: Path,
+    *,
+    keep: bool = False,
+    lanes: str | None = None,
+    save_every: float = checkpoints.EVERY,
+    watch: Progress,
 ) -> int:
-    """Run what is left of an experiment; returns the exit code. Refuses impossible runs before anything trains."""
+    """Run what is left of an experiment; returns the exit code. Refuses impossible runs before anything trains.
+
+    Groups in training are saved every `save_every` seconds, and at the first signal.
+    """
     how = arrangement(lanes)
     runs = plan.resolved_runs(experiment)
     store.ready(folder)
@@ -73,15 +59,21 @@ def sweep(
         groups.setdefault(line.group, []).append(line)
     for problem in store.read_records(folder).problems:
         watch.note(problem)
+    if old := {plan.segment(line) for line in waiting if line.segment is None}:
+        steps = " and ".join(map(str, sorted(old)))
+        watch.note(f"An older posenc planned trials here without the length of segments; it is the default, {steps}.")
+    _look_after_checkpoints(folder, groups, outcomes, watch)
     of = {group: wanted[lines[0].id] for group, lines in groups.items()}
     groups = together(groups, of, experiment.plan.steps)
     watch.begin(len(wanted), len(wanted) - len(waiting), len(programs(of.values(), experiment.plan)))
+    tally = Tally(folder, {group: len(lines) for group, lines in groups.items()})
     with Signals() as signals:
-        worker = Worker(folder, how, experiment.plan.stride, keep, watch, signals.check)
+        worker = Worker(folder, how, keep, watch, tally, signals.check, save_every)
         noted = 0
         try:
             while groups:
                 held = {g: lines for g, lines in groups.items() if not worker.run(g, lines, wanted[lines[0].id])}
+                watch.others(tally.others())
                 if len(held) not in (0, noted):
                     watch.note(f"{len(held)} of the groups left are being run by other workers; waiting for these.")
                     noted = len(held)
@@ -117,7 +109,27 @@ def _planned(experiment: Experiment, runs: list[ResolvedRun], folder: Path) -> d
     """Write what is new into the plan; returns every trial of the experiment with its run."""
     known = {line.id for line in store.read_plan(folder)} if (folder / "plan.jsonl").exists() else set()
     wanted = {plan.identity(c, k, experiment.plan.steps): c for c in runs for k in experiment.plan.knobs()}
-    store.write_plan(folder, plan.lines(experiment, runs, known))
-    if not wanted.keys() <= known:
-        disk.write(disk.inside(folder, "sweep.toml"), to_toml(experiment).encode())
+    store.write_plan(folder, plan.lines(experiment, runs, known), to_toml(experiment))
     return wanted
+
+
+def _look_after_checkpoints(
+    folder: Path, waiting: Mapping[str, Any], outcomes: Mapping[str, str], watch: Progress
+) -> None:
+    """Remove the checkpoints of recorded groups, as a kill between record and removal leaves them, and name those of
+    trials that the experiment does not have, since these go on only by their own command."""
+    checkpoints.tidy(folder)
+    every: dict[str, list[str]] = {}
+    for line in store.read_plan(folder):
+        every.setdefault(line.group, []).append(outcomes[line.id])
+    held, others = {claim.group for claim in store.held(folder)}, []
+    for group in set(checkpoints.groups(folder)) & (every.keys() - waiting.keys() - held):
+        if all(outcome in RESULTS for outcome in every[group]):
+            checkpoints.drop_group(folder, group)
+        else:
+            others.append(group)
+    if others:
+        watch.note(
+            f"{len(others)} group{'s' * (len(others) > 1)} of trials with checkpoints in {checkpoints.FOLDER}/ are not "
+            "part of this sweep: their settings, revisions or sources differ. They stay."
+        )

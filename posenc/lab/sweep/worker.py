@@ -10,57 +10,68 @@ import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.spec.run import Knobs
+from posenc.lab.store import checkpoints, parameters
 from posenc.lab.store import folder as store
-from posenc.lab.store import parameters
+from posenc.lab.store.claims import Claim
 from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, written
+from posenc.lab.sweep import plan
+from posenc.lab.sweep.progress import Progress, Tally
+from posenc.lab.sweep.resuming import Point, Source, newest, program_of, restored
+from posenc.lab.sweep.saving import Saver
+from posenc.lab.sweep.signals import Stopped
 from posenc.lab.tasks import spec
 from posenc.lab.tasks.floors import floors
 from posenc.lab.train import device
-from posenc.lab.train.lanes import Arrangement, stack
+from posenc.lab.train.lanes import Arrangement, placed, stack
 from posenc.lab.train.shapes import true_model
 from posenc.lab.train.training import ResolvedRun, as_arrays, program, pure, stages
 
 
-class Progress(Protocol):
-    """Who is told how far a sweep is."""
-
-    def begin(self, trials: int, done: int, programs: int) -> None:
-        """`trials` in all, of which `done` have results; the others need so many `programs`."""
-
-    def group(self, label: str, trials: int) -> None:
-        """A group of trials starts."""
-
-    def step(self, label: str, steps: int, total: int, loss: float) -> None:
-        """A group has done so many of its steps; `loss` is the mean over its trials."""
-
-    def finished(self, label: str, outcome: str, seconds: float) -> None:
-        """A group has ended."""
-
-    def note(self, text: str) -> None:
-        """Something worth a line."""
+class Taken(Exception):
+    """Another worker has the group now, because this one was silent for too long."""
 
 
-class Stopped(Exception):
-    """A signal asked for the end; nothing recorded is lost."""
+class Assigned(NamedTuple):
+    """A group that this worker trains now."""
+
+    label: str
+    lines: list[PlannedTrial]
+    resolved: ResolvedRun
+    stride: int
+    """Steps of a segment."""
+    claim: Claim
+    saver: Saver
+    source: Source | None
+    """The checkpoint that it goes on from."""
 
 
 class Worker:
     """Runs groups in this process."""
 
     def __init__(
-        self, folder: Path, how: Arrangement, stride: int, keep: bool, watch: Progress, check: Callable[[], None]
+        self,
+        folder: Path,
+        how: Arrangement,
+        keep: bool,
+        watch: Progress,
+        tally: Tally,
+        check: Callable[[], None],
+        every: float = checkpoints.EVERY,
     ):
-        self.folder, self.how, self.stride, self.keep, self.watch, self.check = folder, how, stride, keep, watch, check
+        self.folder, self.how, self.keep, self.watch, self.tally, self.check = folder, how, keep, watch, tally, check
+        self.every = every
+        """Seconds between two checkpoints."""
         self.failed = 0
         self._floors: dict[tuple, dict] = {}
         self._about = device.describe() | {"lanes": str(how), "host": socket.gethostname()}
+        self._full = self._unlogged = False  # what the user knows already
 
     def run(self, group: str, lines: list[PlannedTrial], resolved: ResolvedRun) -> bool:
         """One group: train, evaluate, record; False where another worker holds it.
@@ -75,45 +86,93 @@ class Worker:
             recorded = {id for record in store.read_records(self.folder).records for id in record.ids}
             lines = [line for line in lines if line.id not in recorded or self.keep]
             if not lines:
-                self.watch.finished(label, "done by another worker", time.monotonic() - began)
+                self._finished(label, "done by another worker", began)
                 return True
+            self.tally.ours(group)
             self.watch.group(label, len(lines))
             store.clear_error(self.folder, group)
             try:
-                outcome = self._train(label, lines, resolved)
+                outcome = self._saved(label, lines, resolved, claim)
             except (Stopped, store.DiskError):
                 raise
+            except Taken:
+                self.watch.taken(label)
+                self._log("taken", group=group)
+                return False
             except Exception as error:  # one group must not end a sweep; its traceback is kept
                 self.failed += 1
                 outcome = "oom" if "RESOURCE_EXHAUSTED" in str(error) else "failed"
                 path = store.write_error(self.folder, group, outcome, traceback.format_exc())
                 self.watch.note(f"{label} {outcome}: {type(error).__name__}: {str(error)[:200]} (see {path.name})")
-            seconds = time.monotonic() - began
-            self._log(outcome, group=group, seconds=round(seconds, 3))
-            self.watch.finished(label, outcome, seconds)
+            self._log(outcome, group=group, seconds=round(time.monotonic() - began, 3))
+            self._finished(label, outcome, began)
         return True
 
-    def _train(self, label: str, lines: list[PlannedTrial], resolved: ResolvedRun) -> str:
+    def _finished(self, label: str, outcome: str, began: float) -> None:
+        self.watch.others(self.tally.others())
+        self.watch.finished(label, outcome, time.monotonic() - began)
+
+    def _saved(self, label: str, lines: list[PlannedTrial], resolved: ResolvedRun, claim: Claim) -> str:
+        """Train a group from its newest checkpoint, or from the start, and keep new ones until it is recorded."""
+        shared, group = lines[0], claim.group
+        stride = math.gcd(plan.segment(shared), *(end for _, end in stages(resolved, shared.steps)))
+        say = lambda text: self.watch.note(f"{label}: {text}.")  # noqa: E731
+        ids, facts = [line.id for line in lines], program_of(shared, stride, self._about)
+        checkpoints.tidy(self.folder, group)
+        places = checkpoints.found(self.folder, group)
+        source, unusable = newest(places, ids, facts, say)
+        if places and source is None:
+            say("begins again at step 0")
+        places = unusable[::-1] + [path for path in places if path not in unusable]
+        reserve = 2**14 + len(lines) * (40 * shared.steps // stride + 600 * len(shared.sizes))
+        saver = Saver(self.folder, group, claim.token, ids, facts, self.every, reserve, say, places, self._full)
+        with saver:
+            try:
+                return self._train(Assigned(label, lines, resolved, stride, claim, saver, source))
+            except (Stopped, Taken, store.DiskError):
+                raise
+            except Exception:
+                saver.failed()
+                raise
+            finally:
+                self._full = saver.silent
+
+    def _train(self, group: Assigned) -> str:
+        label, lines, resolved, stride, claim, saver, source = group
         shared = lines[0]  # but for id and knobs
         steps, sizes, rows = shared.steps, shared.sizes, shared.rows
         knobs = [Knobs(**written(line.knobs)) for line in lines]
         whole = stages(resolved, steps)
-        clock, stride = _Clock(), math.gcd(self.stride, *(end for _, end in whole))
+        clock = _Clock()
         lane = stack([as_arrays(k) for k in knobs], self.how)
         state, losses, begin = None, [], 0
-        for stage, end in whole:
+        for n, (stage, end) in enumerate(whole):
+            if source is not None and n < source.about.stage:
+                begin = end
+                continue
             run, before = program(stage, stride, rows, self.how), state
-            state = jax.block_until_ready(run.init(lane) if before is None else run.init(lane, before))
+            if source is not None and n == source.about.stage:
+                point = restored(source, saver.ids, self.how, jax.eval_shape(run.init, lane))
+                state, losses, begin = placed(point.state, self.how), point.losses, point.step
+                clock.seconds = dict(point.seconds)
+                saver.went_on(source.path)
+                self.watch.note(f"{label}: goes on from step {begin}.")
+                self._log("goes on", group=shared.group, step=begin)
+                del point
+            else:
+                state = jax.block_until_ready(run.init(lane) if before is None else run.init(lane, before))
             if before is not None and (parts := fresh_parameters(before.model, state.model)):
                 self.watch.note(f"{label}: after step {begin}, parameters of {', '.join(parts)} start anew.")
                 self._log("anew", group=shared.group, step=begin, parts=parts)
             del before  # two states need not fit beside a step
+            self._between(Point(n, begin, state, losses, dict(clock.seconds)), group)
             for first in range(begin, end, stride):
-                self.check()
                 state, loss = run.segment(state, lane, jnp.int32(first), jnp.int32(steps))
-                losses.append(jax.device_get(loss)[: len(lines)])
+                loss = jax.device_get(loss)[: len(lines)]
+                losses.append([float(row.mean()) for row in loss])
                 clock.lap("compile" if first == begin else "train")
-                self.watch.step(label, first + stride, steps, float(losses[-1][:, -1].mean()))
+                self.watch.step(label, first + stride, steps, float(loss[:, -1].mean()))
+                self._between(Point(n, first + stride, state, losses, dict(clock.seconds)), group)
             begin = end
         # evaluated, and kept, is what the last stage left: its program and its state
         trained = [n for n in sizes if resolved.run.shortest <= n <= resolved.run.length] or [resolved.run.length]
@@ -121,22 +180,60 @@ class Worker:
         sums = run.evaluate(state, lane, [*sizes, *trained], chosen)
         diverged = jax.device_get(state.diverged)
         clock.lap("evaluate")
+        if claim.taken():
+            raise Taken
         trials = [
             _trial(line, n, (sizes, trained), stride, losses, sums, int(diverged[n])) for n, line in enumerate(lines)
         ]
         about = self._about | {"ended": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": clock.seconds}
         task = self._task(resolved, sizes)
-        store.write_record(
-            self.folder, GroupRecord(shared.run, shared.label, shared.family, task, tuple(trials), about)
-        )
+        record = GroupRecord(shared.run, shared.label, shared.family, task, tuple(trials), about)
+        end = Point(len(whole) - 1, steps, state, losses, dict(clock.seconds))
+        self._stored(lambda: store.write_record(self.folder, record), end, saver)
         if self.keep:  # after the record: a full disk must not cost results
             models = jax.device_get(pure(true_model(state.model, stage.scheme, stage.shape)))
             for n, line in enumerate(lines):
-                parameters.save(self.folder, line.id, jax.tree.map(lambda a, n=n: a[n], models))
+                kept = jax.tree.map(lambda a, n=n: a[n], models)
+                self._stored(lambda id=line.id, kept=kept: parameters.save(self.folder, id, kept), end, saver)
+        saver.drop()
         return "diverged" if all(t.outcome == "diverged" for t in trials) else "done"
 
+    def _between(self, point: Point, group: Assigned) -> None:
+        """Between two segments: stop where the group was taken or a signal was heard, and save."""
+        if group.claim.taken():
+            raise Taken
+        try:
+            self.check()
+        except Stopped:
+            if point.step:
+                group.saver.stop_at(point)
+            raise
+        if point.step:
+            group.saver.passed(point)
+
+    def _stored(self, write: Callable[[], Any], end: Point, saver: Saver) -> None:
+        """Write what a group leaves. A full disk gets its checkpoints' space; training is not lost even so."""
+        try:
+            write()
+        except store.DiskError as error:
+            try:
+                if error.errno not in checkpoints.FULL or not saver.places:
+                    raise
+                saver.say("the disk is full, so its checkpoints are dropped")
+                saver.drop()
+                write()
+            except store.DiskError:
+                saver.stop_at(end)
+                raise
+
     def _log(self, event: str, **details: Any) -> None:
-        store.log(self.folder, f"{socket.gethostname()}-{os.getpid()}", event, **details)
+        """Add a line to the log of this worker. Nothing is decided by what it says, so training goes on without it."""
+        try:
+            store.log(self.folder, f"{socket.gethostname()}-{os.getpid()}", event, **details)
+        except OSError as error:
+            if not self._unlogged:
+                self.watch.note(f"The log cannot be written ({error.strerror}); training goes on without it.")
+            self._unlogged = True
 
     def _task(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> TaskRecord:
         """The task with its floors, which are estimated once in a sweep."""
@@ -169,7 +266,7 @@ def _trial(
     found = [{name: int(total) for name, total in zip(sums, values, strict=True)} for values in _columns(sums, n)]
     evaluations: dict[int, Counts] = dict(zip(reported, found, strict=False))
     validation: dict[int, Counts] = dict(zip(trained, found[len(reported) :], strict=True))
-    curve = {"step": [(i + 1) * stride for i in range(len(losses))], "loss": [float(e[n].mean()) for e in losses]}
+    curve = {"step": [(i + 1) * stride for i in range(len(losses))], "loss": [each[n] for each in losses]}
     head = (line.id, line.knobs, line.steps)
     if diverged >= 0:
         return TrialRecord(*head, "diverged", diverged, {}, {}, curve)

@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 from jaxtyping import PyTree
 
@@ -67,11 +68,22 @@ def lanes(f: Callable, how: Arrangement, shared: int) -> Callable:
         return inner
 
     def spread(*args: PyTree) -> PyTree:
-        mesh = jax.make_mesh((how.devices,), (AXIS,), axis_types=(jax.sharding.AxisType.Auto,))
+        mesh = _mesh(how)
         specs = (P(AXIS),) * (len(args) - shared) + (P(),) * shared
         return jax.shard_map(inner, mesh=mesh, in_specs=specs, out_specs=P(AXIS), check_vma=False)(*args)
 
     return spread
+
+
+def placed(lanes: PyTree, how: Arrangement) -> PyTree:
+    """Arrays of lanes on the devices where programs over lanes leave theirs, so that these are not compiled again."""
+    if how.devices == 1:
+        return jax.tree.map(jnp.asarray, lanes)
+    return jax.device_put(lanes, NamedSharding(_mesh(how), P(AXIS)))
+
+
+def _mesh(how: Arrangement) -> Any:
+    return jax.make_mesh((how.devices,), (AXIS,), axis_types=(jax.sharding.AxisType.Auto,))
 
 
 def stack(trials: list[Any], how: Arrangement) -> PyTree:
