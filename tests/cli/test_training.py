@@ -24,7 +24,7 @@ def swept(posenc, monkeypatch):
 
     asked = Swept()
 
-    def sweep(experiment, folder, *, keep=False, lanes=None, watch):
+    def sweep(experiment, folder, *, keep=False, lanes=None, save_every=300, watch):
         asked.append((experiment, folder, keep, lanes))
         watch.begin(experiment.trials, 0, len(experiment.runs))
         if isinstance(asked.code, BaseException):

@@ -38,7 +38,7 @@ class Status:
         found = store.status(store.find(self.run))
         if self.json:
             parts = {"counts": found.counts, "groups": list(map(vars, found.rows)), "outcomes": found.outcomes}
-            say_json({"run": self.run, **parts, "problems": found.problems})
+            say_json({"run": self.run, **parts, "problems": found.problems, "compiling": round(found.compiling, 3)})
             return 0
         shown = {o: n for o, n in found.counts.items() if n or o in ("done", "failed", "pending")}
         say(f"{Path(self.run).name}: {', '.join(f'{o} {n}' for o, n in shown.items())}")
@@ -47,6 +47,8 @@ class Status:
             for r in found.rows
         ]
         say_rows(("task", "scheme", "trials", ""), rows)
+        if found.compiling:
+            say(f"Compiling took {found.compiling:.1f} s.")
         report(found.problems)
         return 0
 

@@ -37,7 +37,7 @@ from posenc.lab.store.records import read_records as read_records
 from posenc.lab.store.records import recorded as recorded
 from posenc.lab.store.records import write_bundle
 from posenc.lab.store.records import write_record as write_record
-from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial, read_line, written
+from posenc.lab.store.schema import GroupRecord, PlannedTrial, UnfinishedTrial, read_line, written
 
 OUTCOMES = ("done", "diverged", "failed", "oom", "running", "stale", "pending")
 FAILURES = ("failed", "oom")
@@ -68,6 +68,8 @@ class RunStatus:
     rows: tuple[GroupStatus, ...]
     outcomes: dict[str, str]
     problems: tuple[str, ...]
+    compiling: float
+    """Seconds that compiling took, of all groups recorded here; older records do not say."""
 
 
 def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = "") -> list[PlannedTrial]:
@@ -177,7 +179,15 @@ def status(folder: Path) -> RunStatus:
         first = lines[0]
         rows.append(GroupStatus(group, first.task, first.label, len(lines), counts, "".join(error), worker))
     total = Counter(outcomes.values())
-    return RunStatus({o: total[o] for o in OUTCOMES}, tuple(rows), outcomes, stored.problems)
+    compiling = sum(_compiling(record) for record in stored.records)
+    return RunStatus({o: total[o] for o in OUTCOMES}, tuple(rows), outcomes, stored.problems, compiling)
+
+
+def _compiling(record: GroupRecord) -> float:
+    """Seconds; 0 for a record that does not say."""
+    about = record.provenance.get("compiled")
+    seconds = about.get("seconds") if isinstance(about, dict) else None
+    return float(seconds) if isinstance(seconds, int | float) else 0.0
 
 
 def unfinished(folder: Path) -> list[UnfinishedTrial]:

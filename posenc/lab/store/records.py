@@ -123,7 +123,7 @@ def write_bundle(
     """One compact file, the same bytes for the same results: without host, times, or order of arrival."""
     kept = []
     for record in sorted(records, key=lambda record: digest(record.ids)):
-        lasting = {k: v for k, v in record.provenance.items() if k not in ("host", "ended", "seconds")}
+        lasting = {k: v for k, v in record.provenance.items() if k not in ("host", "ended", "seconds", "compiled")}
         kept.append(_sealed(replace(record, provenance=lasting)))
     body = ",\n".join(canonical(record) for record in kept)
     rest = canonical([written(trial) for trial in unfinished])

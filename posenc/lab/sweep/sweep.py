@@ -19,6 +19,7 @@ from posenc.lab.sweep.progress import Progress, Tally
 from posenc.lab.sweep.signals import Signals, Stopped
 from posenc.lab.sweep.worker import Worker
 from posenc.lab.train import device
+from posenc.lab.train.compiling import counted
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
 
@@ -67,7 +68,7 @@ def sweep(
     groups = together(groups, of, experiment.plan.steps)
     watch.begin(len(wanted), len(wanted) - len(waiting), len(programs(of.values(), experiment.plan)))
     tally = Tally(folder, {group: len(lines) for group, lines in groups.items()})
-    with Signals() as signals:
+    with Signals() as signals, counted() as compiled:
         worker = Worker(folder, how, keep, watch, tally, signals.check, save_every)
         noted = 0
         try:
@@ -84,6 +85,8 @@ def sweep(
         except Stopped:
             watch.note("Stopped; what is recorded is safe, and the same command goes on.")
             return signals.code
+    if compiled.programs:
+        watch.note(str(compiled))
     return FAILED if worker.failed else DONE
 
 

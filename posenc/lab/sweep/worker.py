@@ -29,6 +29,7 @@ from posenc.lab.sweep.signals import Stopped
 from posenc.lab.tasks import spec
 from posenc.lab.tasks.floors import floors
 from posenc.lab.train import device
+from posenc.lab.train.compiling import Compiled, counted
 from posenc.lab.train.lanes import Arrangement, placed, stack
 from posenc.lab.train.shapes import true_model
 from posenc.lab.train.training import ResolvedRun, as_arrays, program, pure, stages
@@ -50,6 +51,8 @@ class Assigned(NamedTuple):
     saver: Saver
     source: Source | None
     """The checkpoint that it goes on from."""
+    compiled: Compiled
+    """What it has compiled so far."""
 
 
 class Worker:
@@ -126,9 +129,9 @@ class Worker:
         places = unusable[::-1] + [path for path in places if path not in unusable]
         reserve = 2**14 + len(lines) * (40 * shared.steps // stride + 600 * len(shared.sizes))
         saver = Saver(self.folder, group, claim.token, ids, facts, self.every, reserve, say, places, self._full)
-        with saver:
+        with saver, counted() as compiled:
             try:
-                return self._train(Assigned(label, lines, resolved, stride, claim, saver, source))
+                return self._train(Assigned(label, lines, resolved, stride, claim, saver, source, compiled))
             except (Stopped, Taken, store.DiskError):
                 raise
             except Exception:
@@ -138,7 +141,7 @@ class Worker:
                 self._full = saver.silent
 
     def _train(self, group: Assigned) -> str:
-        label, lines, resolved, stride, claim, saver, source = group
+        label, lines, resolved, stride, claim, saver, source, compiled = group
         shared = lines[0]  # but for id and knobs
         steps, sizes, rows = shared.steps, shared.sizes, shared.rows
         knobs = [Knobs(**written(line.knobs)) for line in lines]
@@ -185,8 +188,9 @@ class Worker:
         trials = [
             _trial(line, n, (sizes, trained), stride, losses, sums, int(diverged[n])) for n, line in enumerate(lines)
         ]
-        about = self._about | {"ended": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": clock.seconds}
         task = self._task(resolved, sizes)
+        about = self._about | {"seconds": clock.seconds, "compiled": compiled.as_record()}
+        about["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
         record = GroupRecord(shared.run, shared.label, shared.family, task, tuple(trials), about)
         end = Point(len(whole) - 1, steps, state, losses, dict(clock.seconds))
         self._stored(lambda: store.write_record(self.folder, record), end, saver)

@@ -26,6 +26,9 @@ class Compiled:
     each: dict[str, float] = field(default_factory=dict)
     """Seconds by the name of the function that was compiled."""
 
+    def __str__(self) -> str:
+        return f"Compiling took {self.seconds:.1f} s: {self.programs} programs, {self.kept} of them from the cache."
+
     def as_record(self) -> dict[str, Any]:
         """The count as records and logs keep it."""
         return {"programs": self.programs, "kept": self.kept, "seconds": round(self.seconds, 3)}
