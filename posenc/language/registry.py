@@ -50,6 +50,10 @@ class Registry:
             self._load(entry)
         return sorted(self._classes)
 
+    def imported(self) -> set[str]:
+        """The modules of classes that come from a file of the user's, not from a package."""
+        return {self._classes[name].__module__ for name in self._digests}
+
     def find(self, name: str) -> type:
         """The class of a name, or of `mine:Mine`. Raises a `ValueError` that offers the nearest."""
         importlib.import_module(self.package)

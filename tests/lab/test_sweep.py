@@ -229,7 +229,7 @@ def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, 
                 yield claim
 
     monkeypatch.setattr(store, "claim", busy)
-    monkeypatch.setattr("posenc.lab.sweep.sweep.PAUSE", 0.0)
+    monkeypatch.setattr("posenc.lab.sweep.loop.PAUSES", (0.0, 0.0))
     watch = Watch()
     assert sweep(experiment(), folder, watch=watch) == 0
     assert watch.labels() == [] and store.status(folder).counts["done"] == 4

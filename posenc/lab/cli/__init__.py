@@ -18,6 +18,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ("quickstart", "train", "QuickStart", "train six schemes for a few minutes, print a table and draw a figure"),
         ("run", "train", "One", "train one scheme on one task: --scheme alibi --task reverse_string --seeds 6"),
         ("sweep", "train", "Sweep", "train many: an experiment file, or --grid scheme=rope,alibi task=even_pairs"),
+        ("work", "work", "Work", "join the work on a planned run: work runs/mine --workers 4"),
     ),
     "Read": (
         ("status", "read", "Status", "progress of a run, and its errors"),

@@ -54,6 +54,18 @@ def load_for(experiment: Experiment) -> None:
     load_named(dict.fromkeys(text for texts in every for text in texts))
 
 
+def imported() -> list[str]:
+    """The modules of this user's whose classes this process knows, for a worker to import too."""
+    homes = {
+        "posenc.core.scheme": "SCHEMES",
+        "posenc.coordinates.base": "COORDINATES",
+        "posenc.lab.tasks.task": "TASKS",
+        "posenc.lab.models.stems": "STEMS",
+    }
+    registries = (getattr(sys.modules[home], name) for home, name in homes.items() if home in sys.modules)
+    return sorted(set[str]().union(*(registry.imported() for registry in registries)))
+
+
 def taken(args: list[str]) -> tuple[list[str], list[str]]:
     """The arguments without `--import MODULE`, which every command takes, and the modules."""
     left, found, given = [], [], iter(args)

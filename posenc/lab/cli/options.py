@@ -134,7 +134,13 @@ def docs(cls: type) -> dict[str, str]:
 def _options(cls: type) -> dict[str, Any]:
     """Each option of a command as it is typed, `--dry-run`, with its type hint."""
     hints = typing.get_type_hints(cls, include_extras=True)
-    return {f"--{name.replace('_', '-')}": hint for name, hint in hints.items() if not _positional(hint)}
+    return {f"--{_typed(name, hint)}": hint for name, hint in hints.items() if not _positional(hint)}
+
+
+def _typed(name: str, hint: Any) -> str:
+    """An option as it is typed, without its dashes: its own name if it has one, such as slurm.workers."""
+    own = [note.name for note in getattr(hint, "__metadata__", ()) if getattr(note, "name", None)]
+    return own[0] if own else name.replace("_", "-")
 
 
 def _tidied(cls: type, args: list[str], prog: str) -> list[str]:

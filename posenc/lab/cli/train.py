@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
@@ -15,10 +16,12 @@ from typing import Annotated, Any, Literal, TextIO
 from tyro.conf import Positional, arg
 
 from posenc.lab.cli import FAILED, OK, Preempted, modules
+from posenc.lab.cli.engines import Engine, SlurmEngine, Team
 from posenc.lab.cli.machine import start
 from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.lab.cli.output import clean, lasting, say
 from posenc.lab.cli.watch import watching
+from posenc.lab.cli.work import Workers, number, worker
 from posenc.lab.spec import committed, experiment, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
@@ -27,6 +30,7 @@ from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.suites import usual_model
 from posenc.lab.store import disk
 from posenc.lab.sweep.signals import heeded
+from posenc.lab.sweep.slurm import Slurm
 
 
 @dataclass(frozen=True)
@@ -89,8 +93,27 @@ class Sweep(TrainOptions):
     """Only the runs with these settings, NAME=A,B."""
     save: File = None
     """Write the experiment to this .toml file too."""
+    workers: Workers = None
+    """Train in so many processes, each with its own cores or GPU; auto is one for each GPU, or for every two cores."""
+    engine: Annotated[Literal["here", "slurm"], arg(metavar="{here,slurm}")] = "here"
+    """Who runs the workers: this machine, or SLURM, which gets an array of jobs."""
+    slurm_workers: Annotated[int | None, arg(name="slurm.workers", metavar="N", help_behavior_hint="(default: 1)")] = (
+        None
+    )
+    """How many workers SLURM starts."""
+    slurm_time: Annotated[int | None, arg(name="slurm.time", metavar="MIN", help_behavior_hint="")] = None
+    """Minutes that each may run; it saves before they end, and is queued again."""
+    slurm_partition: Annotated[str | None, arg(name="slurm.partition", metavar="P", help_behavior_hint="")] = None
+    """The partition."""
+    slurm_cpus: Annotated[int | None, arg(name="slurm.cpus", metavar="N", help_behavior_hint="")] = None
+    """Cores of each worker."""
+    slurm_gpus: Annotated[int | None, arg(name="slurm.gpus", metavar="N", help_behavior_hint="")] = None
+    """GPUs of each worker."""
+    slurm_extra: Annotated[str | None, arg(name="slurm.extra", metavar="TEXT", help_behavior_hint="")] = None
+    """Further options of sbatch, such as "--account=lab --constraint=a100"."""
 
     def __call__(self) -> int:
+        engine = self._engine()
         for option, given in (("--name", self.name), ("--save", self.save)):
             if given == "":
                 raise ValueError(f"{option} is empty; give it a value, or leave it out.")
@@ -114,7 +137,19 @@ class Sweep(TrainOptions):
             start()
             check_names(requested)
             save(requested, Path(self.save))
-        return carry_out(requested, self)
+        return carry_out(requested, self, engine)
+
+    def _engine(self) -> Engine | None:
+        """Who runs the workers, if it is not this process. Raises `ValueError` for options of another engine."""
+        prefix = "slurm_"
+        typed = {n.removeprefix(prefix): v for n, v in vars(self).items() if n.startswith(prefix) and v is not None}
+        if self.engine == "slurm":
+            if self.workers is not None:
+                raise ValueError("--workers is for this machine; say --slurm.workers N with --engine slurm.")
+            return SlurmEngine(Slurm(**typed))
+        if typed:
+            raise ValueError(f"--slurm.{next(iter(typed))} is an option of --engine slurm; add that, or leave it out.")
+        return None if self.workers is None else Team(number(self.workers))
 
 
 @dataclass(frozen=True)
@@ -189,9 +224,14 @@ def check_names(requested: Experiment) -> None:
         tasks.parse(text)
 
 
-def carry_out(requested: Experiment, how: TrainOptions) -> int:
-    """Train the experiment, with progress on stderr and the table on stdout; returns the exit code."""
+def carry_out(requested: Experiment, how: TrainOptions, engine: Engine | None = None) -> int:
+    """Train the experiment, with progress on stderr and the table on stdout; returns the exit code.
+
+    Without an engine this process trains; an engine has workers train, and this process plans and touches no GPU.
+    """
     every = save_every(how.save_every)
+    if engine is not None:
+        return delegate(requested, how, engine, every)
     before = {number: signal.signal(number, _preempted) for number in heeded()}  # until the sweep listens itself
     try:
         folder = disk.root() / disk.check_name(requested.name)
@@ -215,6 +255,45 @@ def carry_out(requested: Experiment, how: TrainOptions) -> int:
     if code in (OK, FAILED):
         tabulate(folder)
     return code
+
+
+def delegate(requested: Experiment, how: TrainOptions, engine: Engine, every: float) -> int:
+    """Plan the experiment and have the engine's workers train it; returns the exit code."""
+    folder = disk.root() / disk.check_name(requested.name)
+    if not how.dry_run:
+        engine.check()
+        disk.check_writable(folder)
+    with planning():
+        start()
+        check_names(requested)
+        print_suites(requested, sys.stdout if how.dry_run else sys.stderr)
+        from posenc.lab.sweep.sweep import planned, rehearse
+
+        if how.dry_run:
+            _print_rehearsal(rehearse(requested, folder), folder)
+        else:
+            planned(requested, folder)
+    command = worker(folder, how.keep, how.lanes, every)
+    if how.dry_run:
+        say(engine.preview(folder, command))
+        return OK
+    code = engine.train(folder, command)
+    if engine.waits and code in (OK, FAILED):
+        tabulate(folder)
+    return code
+
+
+@contextlib.contextmanager
+def planning() -> Iterator[None]:
+    """Plan on the processor, since a GPU that this process held would not be its workers'."""
+    before = os.environ.get("JAX_PLATFORMS")
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    try:
+        yield
+    finally:
+        os.environ.pop("JAX_PLATFORMS")
+        if before is not None:
+            os.environ["JAX_PLATFORMS"] = before
 
 
 def save_every(typed: str | None) -> float:

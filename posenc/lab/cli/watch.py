@@ -31,11 +31,12 @@ class Watch:
         """Seconds of all finished groups."""
         self.started = self.spoken = time.monotonic()
 
-    def begin(self, trials: int, done: int, programs: int) -> None:
+    def begin(self, trials: int, done: int, programs: int | None) -> None:
         """A sweep starts; `done` of its trials finished earlier, and the others need so many `programs`."""
         self.total, self.before, self.started = trials, done, time.monotonic()
         been = f", {done} of them done earlier" if done else ""
-        self.note(f"{trials} trials{been}; {programs} program{'s' * (programs != 1)} to compile")
+        left = "" if programs is None else f"; {programs} program{'s' * (programs != 1)} to compile"
+        self.note(f"{trials} trials{been}{left}")
 
     def group(self, label: str, trials: int) -> None:
         """Some trials of one run start."""

@@ -136,11 +136,16 @@ def write_error(folder: Path, group: str, outcome: str, text: str) -> Path:
 def read_errors(folder: Path) -> dict[str, tuple[str, str]]:
     """Group to outcome and text."""
     errors = {}
-    for path in sorted(disk.inside(folder, "errors").glob("*.txt")):
-        if not path.name.startswith(".") and not path.is_symlink():
-            outcome, _, text = path.read_text(encoding="utf-8", errors="replace").partition("\n")
-            errors[path.stem] = (outcome if outcome in FAILURES else "failed", text)
+    for group, path in error_files(folder).items():
+        outcome, _, text = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+        errors[group] = (outcome if outcome in FAILURES else "failed", text)
     return errors
+
+
+def error_files(folder: Path) -> dict[str, Path]:
+    """Group to the file that says why it has no record."""
+    found = sorted(disk.inside(folder, "errors").glob("*.txt"))
+    return {path.stem: path for path in found if not path.name.startswith(".") and not path.is_symlink()}
 
 
 def clear_error(folder: Path, group: str) -> None:

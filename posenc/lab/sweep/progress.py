@@ -12,8 +12,8 @@ from posenc.lab.store import folder as store
 class Progress(Protocol):
     """Who hears how far a sweep is."""
 
-    def begin(self, trials: int, done: int, programs: int) -> None:
-        """`trials` in all, of which `done` have results; the others need so many `programs`."""
+    def begin(self, trials: int, done: int, programs: int | None) -> None:
+        """`trials` in all, of which `done` have results; the others need so many `programs`, if that is known."""
 
     def group(self, label: str, trials: int) -> None:
         """A group of trials starts."""

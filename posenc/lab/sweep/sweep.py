@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,19 +13,13 @@ from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.estimate import operations, programs, seconds
+from posenc.lab.sweep.loop import carry_out
 from posenc.lab.sweep.order import together
-from posenc.lab.sweep.progress import Progress, Tally
-from posenc.lab.sweep.signals import Signals, Stopped
-from posenc.lab.sweep.worker import Worker
+from posenc.lab.sweep.progress import Progress
+from posenc.lab.sweep.team import RESULTS
 from posenc.lab.train import device
-from posenc.lab.train.compiling import counted
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
-
-RESULTS = ("done", "diverged")
-PAUSE = 2.0
-"""Seconds between two looks at groups that other workers hold."""
-DONE, FAILED = 0, 1
 
 
 def sweep(
@@ -67,27 +60,14 @@ def sweep(
     of = {group: wanted[lines[0].id] for group, lines in groups.items()}
     groups = together(groups, of, experiment.plan.steps)
     watch.begin(len(wanted), len(wanted) - len(waiting), len(programs(of.values(), experiment.plan)))
-    tally = Tally(folder, {group: len(lines) for group, lines in groups.items()})
-    with Signals() as signals, counted() as compiled:
-        worker = Worker(folder, how, keep, watch, tally, signals.check, save_every)
-        noted = 0
-        try:
-            while groups:
-                held = {g: lines for g, lines in groups.items() if not worker.run(g, lines, wanted[lines[0].id])}
-                watch.others(tally.others())
-                if len(held) not in (0, noted):
-                    watch.note(f"{len(held)} of the groups left are being run by other workers; waiting for these.")
-                    noted = len(held)
-                if len(held) == len(groups):  # for others to end, or for one to die
-                    signals.check()
-                    time.sleep(PAUSE)
-                groups = held
-        except Stopped:
-            watch.note("Stopped; what is recorded is safe, and the same command goes on.")
-            return signals.code
-    if compiled.programs:
-        watch.note(str(compiled))
-    return FAILED if worker.failed else DONE
+    runs_of = lambda line: wanted[line.id]  # noqa: E731
+    return carry_out(folder, groups, runs_of, how, keep=keep, save_every=save_every, watch=watch)
+
+
+def planned(experiment: Experiment, folder: Path) -> None:
+    """Write the plan of an experiment for workers to carry out. Refuses impossible runs."""
+    store.ready(folder)
+    _planned(experiment, plan.resolved_runs(experiment), folder)
 
 
 def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:

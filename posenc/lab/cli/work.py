@@ -1,0 +1,70 @@
+"""`work`: join the work on a planned run, with one worker or several, on this machine. The parent imports no jax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import arg
+
+from posenc.lab.cli import modules
+from posenc.lab.cli.options import First, Flag, Text
+from posenc.lab.store import disk
+
+AUTO = "auto"
+Workers = Annotated[str | None, arg(metavar="N|auto", help_behavior_hint="")]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Train what is left of a planned run, beside any other workers that see its folder. The same command resumes."""
+
+    run: First
+    """A run's name, or its folder, as `posenc sweep` made it."""
+    workers: Workers = None
+    """So many processes, each with its own cores or GPU; auto is one for each GPU, or for every two cores."""
+    keep: Flag = False
+    """Keep the trained parameters."""
+    lanes: Annotated[Literal["map", "vmap"] | None, arg(metavar="{map,vmap}", help_behavior_hint="")] = None
+    """How the trials of one program run. Default: by device."""
+    save_every: Text = None
+    """Seconds between two checkpoints (default: 300), also by POSENC_SAVE_EVERY."""
+
+    def __call__(self) -> int:
+        from posenc.lab.cli.train import save_every
+
+        folder, every = disk.find(self.run), save_every(self.save_every)
+        if not (folder / "plan.jsonl").is_file():
+            raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so nothing is planned; `posenc sweep` plans.")
+        disk.check_writable(folder)
+        if self.workers is not None:
+            from posenc.lab.cli.engines import Team
+
+            return Team(number(self.workers)).train(folder, worker(folder, self.keep, self.lanes, every))
+        from posenc.lab.cli.machine import start
+        from posenc.lab.cli.watch import watching
+
+        start()
+        from posenc.lab.sweep.work import work
+
+        with watching() as watch:
+            return work(folder, keep=self.keep, lanes=self.lanes, save_every=every, watch=watch)
+
+
+def number(typed: str) -> int | None:
+    """How many workers; None for auto. Raises `ValueError`."""
+    if typed == AUTO:
+        return None
+    if not typed.isascii() or not typed.isdecimal() or not 1 <= int(typed[:9]) <= 4096:
+        raise ValueError(f"--workers is {typed!r}; give a number from 1 to 4096, or {AUTO}.")
+    return int(typed)
+
+
+def worker(folder: Path, keep: bool, lanes: str | None, every: float) -> list[str]:
+    """The command of one worker of a run folder, as its parent or a job script starts it."""
+    from posenc.lab.sweep.team import command
+
+    options = ["--keep"] * keep + (["--lanes", lanes] if lanes else []) + ["--save-every", f"{every:g}"]
+    imports = [word for module in modules.imported() for word in (modules.OPTION, module)]
+    return command(["work", str(folder.absolute()), *options, *imports])

@@ -1,0 +1,142 @@
+"""Several workers of one machine: processes of their own, each pinned to cores or to a GPU before jax is imported.
+
+This module imports no jax, and the process that starts the workers touches no device, so that a GPU's memory is all
+theirs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from posenc.lab.store import folder as store
+from posenc.lab.sweep.signals import INTERRUPTED, PREEMPTED, heeded
+
+DONE, FAILED = 0, 1
+RESULTS = ("done", "diverged")
+"""Outcomes of trials that need no more work."""
+MEMORY = 0.9
+"""The share of a GPU's memory that its workers have between them."""
+
+
+class Place(NamedTuple):
+    """Where one worker runs."""
+
+    cores: tuple[int, ...]
+    environment: Mapping[str, str]
+    """Variables that it has beside those of this process."""
+
+
+def places(workers: int | None, cores: Sequence[int], gpus: Sequence[str]) -> list[Place]:
+    """One place for each worker; None is one for each GPU, or without one for every two cores.
+
+    Cores are dealt in runs of neighbours. Workers share GPUs, or cores, where there are more of them.
+    """
+    count = workers or len(gpus) or max(1, len(cores) // 2)
+    found = []
+    for n in range(count):
+        environment = {}
+        if gpus:
+            environment["CUDA_VISIBLE_DEVICES"] = gpus[n % len(gpus)]
+            sharing = -(-count // len(gpus))
+            if sharing > 1:
+                environment["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{MEMORY / sharing:.3f}"
+        own = cores[n * len(cores) // count : (n + 1) * len(cores) // count] or (cores[n % len(cores)],)
+        found.append(Place(tuple(own), environment))
+    return found
+
+
+def cores() -> tuple[int, ...]:
+    """The cores that this process may use; none where the system does not pin processes."""
+    return (
+        tuple(sorted(os.sched_getaffinity(0)))
+        if hasattr(os, "sched_getaffinity")
+        else tuple(range(os.cpu_count() or 1))
+    )
+
+
+def gpus() -> tuple[str, ...]:
+    """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them, or all that the driver lists."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return tuple(filter(None, (name.strip() for name in named.split(","))))
+    query = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
+    try:
+        listed = subprocess.run(query, capture_output=True, text=True, timeout=30)
+    except (FileNotFoundError, subprocess.TimeoutExpired):
+        return ()
+    return tuple(listed.stdout.split()) if listed.returncode == 0 else ()
+
+
+def started(command: Sequence[str], where: Place) -> subprocess.Popen:
+    """A worker at its place; its errors can be read."""
+    pins = hasattr(os, "sched_setaffinity")
+    before = os.sched_getaffinity(0) if pins else set()
+    try:
+        if pins:  # a child has the cores of its parent from its first instruction on
+            os.sched_setaffinity(0, where.cores)
+        return subprocess.Popen(
+            command, env={**os.environ, **where.environment}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+        )  # fmt: skip
+    finally:
+        if pins:
+            os.sched_setaffinity(0, before)
+
+
+def together(command: Sequence[str], where: Iterable[Place], folder: Path, say: Callable[[str], None]) -> int:
+    """Run the command at every place until all have ended; their lines are said with their numbers.
+
+    Signals are passed on. Returns the exit code: that of a signal, or what the run folder says afterwards; where work
+    is left, that of the worker that fared worst.
+    """
+    children, heard = [started(command, place) for place in where], []
+
+    def pass_on(number: int, _: object) -> None:
+        heard.append(number)
+        for child in children:
+            if child.poll() is None:
+                child.send_signal(number)
+
+    numbers = (signal.SIGINT, *heeded())
+    before = {number: signal.signal(number, pass_on) for number in numbers}
+    try:
+        readers = [
+            threading.Thread(target=_repeat, args=(child.stderr, n, say), daemon=True)
+            for n, child in enumerate(children, 1)
+        ]
+        for reader in readers:
+            reader.start()
+        codes = [child.wait() for child in children]
+        for n, code in enumerate(codes, 1):
+            if code < 0:
+                say(f"Worker {n} was killed by signal {-code}; the others take over its group.")
+        for reader in readers:
+            reader.join()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if heard:
+        return INTERRUPTED if heard[0] == signal.SIGINT else PREEMPTED
+    return outcome(folder) and max(FAILED, *codes)
+
+
+def outcome(folder: Path) -> int:
+    """The exit code of a run folder whose workers have ended: done where every trial has a result."""
+    return DONE if all(found in RESULTS for found in store.status(folder).outcomes.values()) else FAILED
+
+
+def command(words: Sequence[str]) -> list[str]:
+    """A command of posenc, run by this Python."""
+    return [sys.executable, "-m", "posenc", *words]
+
+
+def _repeat(lines: IO[str], number: int, say: Callable[[str], None]) -> None:
+    for line in lines:
+        say(f"[{number}] {line.rstrip()}")

@@ -1,0 +1,69 @@
+"""A worker of a run that is planned already: it does what is left, beside any others that see the same folder."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+from posenc.lab.store import checkpoints, parameters
+from posenc.lab.store import folder as store
+from posenc.lab.store.schema import PlannedTrial
+from posenc.lab.sweep import plan
+from posenc.lab.sweep.loop import carry_out
+from posenc.lab.sweep.progress import Progress
+from posenc.lab.sweep.team import DONE, FAILED, RESULTS, outcome
+from posenc.lab.train.lanes import arrangement
+from posenc.lab.train.training import ResolvedRun
+
+
+def work(
+    folder: Path,
+    *,
+    keep: bool = False,
+    lanes: str | None = None,
+    save_every: float = checkpoints.EVERY,
+    watch: Progress,
+) -> int:
+    """Train what is left of the plan; returns the exit code: failed where any trial of the plan failed.
+
+    Raises `ValueError` at a run that another version planned.
+    """
+    how, lines = arrangement(lanes), store.read_plan(folder)
+    store.ready(folder)
+    groups = waiting(folder, lines, keep)
+    many = sum(map(len, groups.values()))
+    watch.begin(len(lines), len(lines) - many, None)
+    code = carry_out(folder, turned(groups), _Resolved(), how, keep=keep, save_every=save_every, watch=watch)
+    return outcome(folder) if code in (DONE, FAILED) else code
+
+
+def waiting(folder: Path, lines: list[PlannedTrial], keep: bool) -> dict[str, list[PlannedTrial]]:
+    """The groups with trials that have no result yet, or none of the parameters that are to be kept."""
+    outcomes, kept = store.status(folder).outcomes, set(parameters.kept(folder)) if keep else None
+    groups: dict[str, list[PlannedTrial]] = {}
+    for line in lines:
+        if outcomes[line.id] not in RESULTS or (kept is not None and line.id not in kept):
+            groups.setdefault(line.group, []).append(line)
+    return groups
+
+
+def turned(groups: Mapping[str, list[PlannedTrial]]) -> dict[str, list[PlannedTrial]]:
+    """The groups from a random one on, and then those before it: workers that start together begin apart, and each
+    still meets equal programs one after another."""
+    names = list(groups)
+    start = random.randrange(len(names)) if names else 0
+    return {name: groups[name] for name in names[start:] + names[:start]}
+
+
+class _Resolved:
+    """The runs of a plan, each resolved once."""
+
+    def __init__(self):
+        self._known: dict[str, ResolvedRun] = {}
+
+    def __call__(self, line: PlannedTrial) -> ResolvedRun:
+        text = store.canonical(line.run)
+        if text not in self._known:
+            self._known[text] = plan.planned_run(line.run)
+        return self._known[text]
