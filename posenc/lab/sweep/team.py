@@ -138,5 +138,6 @@ def command(words: Sequence[str]) -> list[str]:
 
 
 def _repeat(lines: IO[str], number: int, say: Callable[[str], None]) -> None:
-    for line in lines:
-        say(f"[{number}] {line.rstrip()}")
+    with lines:
+        for line in lines:
+            say(f"[{number}] {line.rstrip()}")

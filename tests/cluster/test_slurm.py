@@ -1,0 +1,99 @@
+"""A sweep on a real SLURM: every trial is equal to that of an undisturbed sweep, none is lost, none is done twice."""
+
+import collections
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.cluster import slurm
+
+pytestmark = pytest.mark.cluster
+GRID = "--grid scheme=rope,alibi,t5,nope task=reverse_string --seeds 2 --save-every 1 --set width=16 depth=1 heads=2"
+SIZES = f"{GRID} hidden=16 batch=8 length=8 rows=16 steps=4000 segment=50".split()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Its environment."""
+    place = tmp_path_factory.mktemp("slurm")
+    try:
+        with slurm.running(place) as env:
+            yield env
+    except slurm.Missing as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("sweeps")
+
+
+def posenc(env, folder, *words):
+    done = subprocess.run(
+        [sys.executable, "-m", "posenc", *words],
+        env={**env, "POSENC_RUNS": str(folder)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def whole(folder):
+    posenc(os.environ, folder, "sweep", *SIZES, "--name", "whole")
+    return trials(folder / "whole")[0]
+
+
+def trials(run):
+    """Each trial as JSON, and how often the most frequent one was recorded."""
+    found, times = {}, collections.Counter()
+    for path in (run / "records").glob("*.json"):
+        for trial in json.loads(path.read_text())["trials"]:
+            found[trial["id"]] = json.dumps([trial["evaluations"], trial["validation"], trial["curve"]], sort_keys=True)
+            times[trial["id"]] += 1
+    return found, max(times.values())
+
+
+def submit(env, folder, name, *words):
+    return posenc(env, folder, "sweep", *SIZES, "--name", name, "--engine", "slurm", "--slurm.partition", "low", *words)
+
+
+def saved(folder, name, groups):
+    """Whether so many groups have been saved."""
+    return lambda: len(list((folder / name / "ckpt").glob("*/*"))) >= groups
+
+
+@pytest.mark.timeout(400)
+def test_a_job_that_another_displaces_goes_on_from_its_step(cluster, folder, whole):
+    assert "Job " in submit(cluster, folder, "moved", "--slurm.workers", "2", "--slurm.cpus", "1", "--slurm.time", "30")
+    slurm.until(saved(folder, "moved", 2), 120)
+    node = slurm.said(cluster, "squeue", "-h", "-t", "R", "-o", "%N").split()[0]
+    urgent = ["sbatch", "-p", "high", "-w", node, "--exclusive", "-o", "/dev/null", "--wrap", "sleep 3"]
+    assert "Submitted" in slurm.said(cluster, *urgent)
+    slurm.until(lambda: "75" in slurm.said(cluster, "squeue", "-h", "-p", "low", "-t", "PD", "-o", "75"), 60)
+    slurm.finish(cluster, 200)
+    found, most = trials(folder / "moved")
+    assert found == whole and most == 1
+    logs = "".join(path.read_text() for path in (folder / "moved").glob("slurm-*.log"))
+    assert "saved at step" in logs and "goes on from step" in logs
+    assert not list((folder / "moved" / "claims").iterdir()) and not list((folder / "moved" / "ckpt").glob("*/*"))
+
+
+@pytest.mark.timeout(400)
+def test_a_cancelled_sweep_is_submitted_again_and_repeats_nothing(cluster, folder, whole):
+    submit(cluster, folder, "again", "--slurm.workers", "2", "--slurm.cpus", "1")
+    slurm.until(lambda: len(list((folder / "again" / "records").glob("*.json"))) >= 1, 200)
+    slurm.said(cluster, "scancel", "-u", "root")
+    slurm.until(lambda: not slurm.said(cluster, "squeue", "-h").strip(), 60)
+    before = {path: path.stat().st_mtime_ns for path in (folder / "again" / "records").glob("*.json")}
+    submit(cluster, folder, "again", "--slurm.workers", "1", "--slurm.cpus", "2")
+    slurm.finish(cluster, 200)
+    found, most = trials(folder / "again")
+    assert found == whole and most == 1
+    assert (
+        before.items() <= {path: path.stat().st_mtime_ns for path in (folder / "again" / "records").glob("*")}.items()
+    )
