@@ -1,0 +1,59 @@
+"""What no longer serves in a run folder: checkpoints of recorded groups, claims of the dead, files half written."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from posenc.lab.store import checkpoints, disk
+from posenc.lab.store import folder as store
+
+RESULTS = ("done", "diverged")
+
+
+class Leftover(NamedTuple):
+    """A file or folder to remove."""
+
+    path: Path
+    why: str
+    size: int
+    """Bytes."""
+
+
+def leftovers(folder: Path) -> list[Leftover]:
+    """What no longer serves, in the order of paths. What a living worker may need is not in it."""
+    outcomes, of_group = store.status(folder).outcomes, {}
+    for line in store.read_plan(folder):
+        of_group.setdefault(line.group, []).append(outcomes[line.id])
+    claims = store.held(folder)
+    alive = {claim.group for claim in claims if not claim.stale}
+    found = {disk.inside(folder, "claims", c.group): "a claim whose worker is gone" for c in claims if c.stale}
+    for group in checkpoints.groups(folder):
+        if group in of_group and group not in alive and all(one in RESULTS for one in of_group[group]):
+            found[disk.inside(folder, checkpoints.FOLDER, group)] = "checkpoints of a group that is recorded"
+    homes = [disk.inside(folder, name) for name in (*disk.PARTS, checkpoints.FOLDER)]
+    homes += [home for home in homes[-1].glob("*") if home.is_dir() and home.name not in alive]
+    for home in (folder, *homes):
+        found |= dict.fromkeys(_abandoned(home), "half written, and left for more than an hour")
+    return [Leftover(path, why, _size(path)) for path, why in sorted(found.items())]
+
+
+def remove(found: list[Leftover]) -> None:
+    """Remove them; one that has gone meanwhile is no error."""
+    for path, *_ in found:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _abandoned(home: Path) -> list[Path]:
+    old = time.time() - disk.ABANDONED
+    return [path for path in home.glob(".*.tmp") if path.lstat().st_mtime < old]
+
+
+def _size(path: Path) -> int:
+    files = [path] if path.is_file() else path.rglob("*")
+    return sum(file.lstat().st_size for file in files if file.is_file())
