@@ -7,6 +7,11 @@ from typing import Any
 MOST = 60
 
 
+def counted(number: int, thing: str) -> str:
+    """ "1 trial", "2 trials"."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def cut(text: str) -> str:
     """A text of at most 60 characters."""
     return text if len(text) <= MOST else text[: MOST - 3] + "..."

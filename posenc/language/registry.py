@@ -119,7 +119,9 @@ class Registry:
             return
         try:
             entry.load()
-        except Exception as error:  # another package may fail in any way; it is listed as broken
+        except BaseException as error:  # another package may fail in any way; it is listed as broken
+            if not modules.foreign(error):
+                raise
             self.broken[entry.name] = f"{type(error).__name__}: {error}"
 
 
