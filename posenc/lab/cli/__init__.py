@@ -6,13 +6,11 @@ tables and figures start without jax.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TextIO
 
 OK, FAILED, USAGE, NOTHING, DISK, PREEMPTED, STOPPED = 0, 1, 2, 3, 74, 75, 130
 
@@ -75,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        _mute(sys.stdout)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except Preempted:
         print("Stopped before training; run the same command again to train.", file=sys.stderr)
@@ -90,12 +88,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             print("Stopped.", file=sys.stderr)
             return STOPPED
         return _refuse(error)
-
-
-def _mute(stream: TextIO) -> None:
-    """Send what a stream still holds nowhere, since it cannot be written."""
-    with contextlib.suppress(OSError, ValueError):  # a stream in memory has no number
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _interrupted(error: BaseException | None) -> bool:
@@ -166,7 +158,6 @@ def _refuse(error: BaseException) -> int:
     elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         code = DISK
         sentence = f"{error.filename or 'Standard output'!s} cannot be written: the disk is full; free some space."
-        _mute(sys.stdout)
     elif isinstance(error, OSError):
         shown = error.filename or "A file"
         shown = echoed(shown) if error.errno == errno.ENAMETOOLONG else shown

@@ -217,7 +217,7 @@ def _value(key: _Key, content: Any, name: str, called: str, where: str) -> Any:
 
 def _is_size(text: str) -> bool:
     """Whether a key is a size as it is written: ASCII digits, none of them a leading 0, so that no two mean one."""
-    return text.isascii() and text.isdecimal() and len(text) <= 10 and str(int(text)) == text
+    return text.isdecimal() and len(text) <= 10 and str(int(text)) == text
 
 
 def _json(value: Any) -> Any:
