@@ -132,6 +132,7 @@ SAID = {
     "a long run": (["status", LONG], "xxx...' cannot be used: File name too long"),
     "a long name": (["run", "--name", LONG], "'xxx"),
     "a long choice": (["sweep", "--grid", "scheme=rope", "--only", LONG], "--only takes NAME=VALUE, such as width=64"),
+    "workers of 5,000 digits": (["work", "x", "--workers", "0" * 4999 + "1"], "--workers is '000"),
     "a comment": (["run", "--scheme", "rope # + alibi"], "it has a comment, '# + alibi'"),
     "many parts": (["run", "--scheme", "+".join(["rope"] * 500)], "A sum has at most 32"),
 }  # fmt: skip

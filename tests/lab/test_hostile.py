@@ -68,6 +68,7 @@ IMPOSSIBLE = {
     "a rate below 0": (lambda r: first(r)["knobs"].update(lr=-1), "has lr -1"),
     "a seed of 10**400": (lambda r: first(r)["knobs"].update(seed=HUGE), "has the seed 1000"),
     "a model that is a number": (lambda r: r["run"].update(model=5), "model of its run is 5; it is a text"),
+    "seconds of 10**400": (lambda r: r["provenance"].update(compiled={"seconds": HUGE}), "seconds to compile"),
     "revisions in a list": (lambda r: r["run"].update(revisions=[1]), "revisions of its run"),
 }
 

@@ -163,10 +163,10 @@ def _tidied(cls: type, args: list[str], prog: str) -> list[str]:
         else:
             values[at].append(arg)
     positional = values.pop("")
-    return positional + [arg for flag, found in values.items() for arg in _typed(flag, found, many[flag])]
+    return positional + [arg for flag, found in values.items() for arg in _joined(flag, found, many[flag])]
 
 
-def _typed(flag: str, found: list[str], many: bool) -> list[str]:
+def _joined(flag: str, found: list[str], many: bool) -> list[str]:
     """An option and its values as tyro reads them. It takes a text that starts with a dash for an option of its own."""
     if many and (dashed := next((text for text in found if text.startswith("-")), None)):
         raise ValueError(f"{flag} was given {echoed(dashed)}, which is neither an option nor a value of one.")

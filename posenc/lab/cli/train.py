@@ -339,7 +339,7 @@ def save(requested: Experiment, path: Path) -> None:
         raise ValueError(
             f"--save {str(path)!r} cannot be written; use a file name that ends in .toml, in an existing folder."
         )
-    if path.exists() and path.read_bytes() != text:
+    if path.exists() and disk.content(path) != text:
         raise ValueError(f"--save {str(path)!r} exists and holds another experiment; give another name.")
     disk.write(path, text)
 

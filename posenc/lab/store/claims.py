@@ -65,8 +65,8 @@ class Claim:
 
     def _token(self) -> str:
         try:
-            return str(_parsed(self.path.read_bytes()).get("token"))
-        except FileNotFoundError:
+            return str(_parsed(disk.content(self.path)).get("token"))
+        except (FileNotFoundError, ValueError):
             return ""
 
     def keep(self) -> None:

@@ -32,7 +32,7 @@ from posenc.lab.store.possible import planned
 from posenc.lab.store.records import SCHEMA as SCHEMA
 from posenc.lab.store.records import Stored as Stored
 from posenc.lab.store.records import canonical as canonical
-from posenc.lab.store.records import check_version
+from posenc.lab.store.records import check_version, write_bundle
 from posenc.lab.store.records import digest as digest
 from posenc.lab.store.records import plain as plain
 from posenc.lab.store.records import read_records as read_records

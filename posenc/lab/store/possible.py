@@ -32,6 +32,10 @@ def check_record(record: GroupRecord) -> None:
             if floor is not None and not (_number(floor) and 0 <= floor <= 1):
                 raise ValueError(f"its floor {echoed(name)} at size {size} is {echoed(floor)}; a share is from 0 to 1")
     _check_run(record.run)
+    about = record.provenance.get("compiled")
+    seconds = about.get("seconds") if isinstance(about, dict) else None
+    if seconds is not None and not (_number(seconds) and seconds >= 0):
+        raise ValueError(f"it took {echoed(seconds)} seconds to compile; they are a finite number of at least 0")
     for trial in record.trials:
         _check_trial(trial, "exact" if task.metric == "exact" else "last" if task.metric == "last" else "correct")
 
