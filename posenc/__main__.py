@@ -19,9 +19,13 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    from posenc.lab.cli import main as command
+    try:
+        from posenc.lab.cli import main as command
 
-    return command()
+        return command()
+    except KeyboardInterrupt:  # while the command line itself was imported
+        print("Stopped.", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from posenc.attention.kernels import ring as around
 from posenc.attention.kernels.parting import drawn as whole
 from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens, describe, fold_tokens, ranks, sizes, zero_padding
+from posenc.attention.unknown import faulty, marked, unknown
 from posenc.attention.validation import array, validate
 from posenc.core.compose import axes, imply, normal_form
 from posenc.core.masks import Mask, since_start
@@ -91,7 +92,7 @@ def ring(
     lead = q.shape[:-3]
     if 0 in (*lead, q.shape[-3]):
         return jnp.zeros((*q.shape[:-1], v.shape[-1]), v.dtype)
-    t = jax.tree.map(jnp.asarray, t)
+    late, t = unknown(t, 0), jax.tree.map(jnp.asarray, t)
     flat, mapped = fold_tokens(t, lead, axes(layer.scheme))
     if not lead:
         flat, mapped = jax.tree.map(lambda a: a[None], flat), jax.tree.map(lambda a: 0, flat)
@@ -108,6 +109,7 @@ def ring(
     specs = P(), cut, cut, spec, P(None, None, axis) if each else cut
     spread = jax.shard_map(here, mesh=mesh, in_specs=specs, out_specs=cut, axis_names={axis}, check_vma=False)
     out = jax.jit(spread)(params, (tokens.q, tokens.k, tokens.v), tokens.segments, position, info)
+    out = jax.vmap(lambda out, t: marked(out, faulty(t, 0, late)), (0, mapped))(out, flat)
     return out.reshape(*lead, *out.shape[-3:])
 
 

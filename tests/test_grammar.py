@@ -70,11 +70,11 @@ def test_any_text_is_read_or_refused_in_one_sentence(text):
         ("[m:N, m:N + _0]", Period((Call("m:N"), Sum((Call("m:N"), Call("_0"))))), ["m", "m"]),
         ("rope(x='a:b', y=\"it's c:d\")", Call("rope", (), (("x", "a:b"), ("y", "it's c:d"))), []),
         ("rope(x='''it's a:b''') + m:N", Sum((Call("rope", (), (("x", "it's a:b"),)), Call("m:N"))), ["m"]),
-        ("rope( # it's\nx='a:b')", Call("rope", (), (("x", "a:b"),)), []),
+        ("rope(x='# it''s a:b')", Call("rope", (), (("x", "# its a:b"),)), []),
         ("__ + ___0 + m:N", Sum((Call("__"), Call("___0"), Call("m:N"))), ["m"]),
     ],
 )
-def test_a_class_in_a_module_is_a_name_outside_strings_and_comments(text, tree, named):
+def test_a_class_in_a_module_is_a_name_outside_strings(text, tree, named):
     assert read(text) == tree == read(write(tree)) and list(modules(tree)) == named
 
 
@@ -107,6 +107,23 @@ def test_a_colon_elsewhere_is_refused_in_one_sentence(text):
 def test_what_is_no_name_call_sum_or_list_is_refused(text):
     with pytest.raises(ValueError, match=r"(?s)cannot be read.*write for example 'rope\(base=500000.0\) \+ alibi'\.$"):
         read(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["rope # + alibi", "rope( # it's\nx='a:b')", "[rope # , nope]\n]", "rope#", "rope('#') # x", "m:N # + n:O"]
+)
+def test_a_comment_is_refused_since_every_part_of_a_text_counts(text):
+    with pytest.raises(ValueError, match="(?s)cannot be read: it has a comment, .#.*every part of a text counts"):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 3000 + "(", "rope(" + "1 + " * 900 + "1)", "1" * 3000, "a(b=1, b=2, c='" + "x" * 3000 + "')"]
+)
+def test_long_texts_are_cut_in_messages(text):
+    with pytest.raises(ValueError, match="cannot be read") as refusal:
+        read(text)
+    assert len(str(refusal.value)) < 400
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t"])

@@ -14,8 +14,10 @@ from jaxtyping import Array, Bool, Float
 
 from posenc.attention.attend import attend
 from posenc.attention.encode import encode_keys, encode_queries, first_carry, locate
+from posenc.attention.positions import check_apart, check_positions, per_token
 from posenc.attention.tokens import Tokens
-from posenc.attention.validation import check_arrays, check_distances, check_positions, per_token
+from posenc.attention.unknown import faulty, marked, unknown
+from posenc.attention.validation import check_arrays, check_distances
 from posenc.core.compose import axes, imply, normal_form, parts, pick, spread, without_window
 from posenc.core.masks import Mask, Window, sees, window
 from posenc.core.parameters import bound, complete, init
@@ -162,8 +164,12 @@ def process_heads(
         made = _made(hooks, params, heads, head)
         check_params(hooks, made, KnownSizes(heads=heads, head=head, key_heads=heads))
         place = per_token("positions", positions, (), length, axes(hooks), False)
-        check_positions(hooks, pick(made, "layer"), Tokens(query, key, value, positions=place), 0, False)
-        return _through(hooks, made, query, key, value, place)
+        t = Tokens(query, key, value, positions=place)
+        check_apart(t)
+        check_positions(hooks, pick(made, "layer"), t, 0, False)
+        wrong = faulty(jax.tree.map(jnp.asarray, t), 0, unknown(t, 0))
+        q, k, v = _through(hooks, made, query, key, value, place)
+        return marked(q, wrong), k, v
 
     return process
 

@@ -17,8 +17,10 @@ from posenc.attention.cache import AXES, Cache, extend
 from posenc.attention.encode import Layer, encode, finish
 from posenc.attention.meshes import compiled_axes
 from posenc.attention.options import Options
+from posenc.attention.positions import check_apart, check_positions, per_token
 from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, ranks
-from posenc.attention.validation import array, check_distances, check_positions, per_token, validate
+from posenc.attention.unknown import Unknown, faulty, marked, returned, unknown
+from posenc.attention.validation import array, check_distances, validate
 from posenc.core.compose import axes, normal_form, pick
 from posenc.core.masks import Mask
 from posenc.core.parameters import bound, complete
@@ -78,7 +80,8 @@ def attend(
     `dropout` is the share of weights that are dropped by `dropout_key`, the same ones under every kernel.
 
     Raises `ValueError` or `TypeError` where arguments do not fit. Inside `jit`, where values are unknown, positions
-    that a scheme cannot serve, a cache that is full and a prefix that is not whole in its cache give NaN.
+    that a scheme cannot serve or whose differences do not fit, documents that come again or are below 0, a cache that
+    is full and a prefix that is not whole in its cache give NaN. So does a document that comes again in a cache.
     """
     options = Options(mask, scale, cap, sinks, dropout, dropout_key)
     q, k, v = (array(name, a) for name, a in zip("qkv", (q, k, v), strict=True))
@@ -89,13 +92,14 @@ def attend(
     if 0 in (*lead, q.shape[-3], k.shape[-3]):
         nothing = jnp.zeros((*q.shape[:-1], v.shape[-1]), v.dtype)
         return nothing if cache is None else (nothing, cache)
+    late = unknown(t, start if cache is None else 0)
     t = jax.tree.map(jnp.asarray, t)
     with_arrays = lambda params, sinks: layer._replace(params=params, sinks=sinks)  # noqa: E731
     learned = layer.params, layer.sinks
     if cache is None:
-        whole = lambda learned, t, start: _full(with_arrays(*learned), t, start, lead)  # noqa: E731
+        whole = lambda learned, t, start: _full(with_arrays(*learned), t, start, lead, late)  # noqa: E731
         return compiled_axes(whole, (learned, t, jnp.asarray(start, jnp.int32)), q)
-    step = lambda learned, t, cache: _step(with_arrays(*learned), t, cache, lead)  # noqa: E731
+    step = lambda learned, t, cache: _step(with_arrays(*learned), t, cache, lead, late)  # noqa: E731
     return compiled_axes(step, (learned, t, cache), (q, cache))
 
 
@@ -105,7 +109,8 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     `x` is `[..., L, width]` and floating, and so is what is returned. `params` are what `posenc.init` gives, or the
     part that layers share. `positions` and `segments` are as in `posenc.attend`; `positions=None` counts from 0 in each
     document, so decoding must pass the positions of the new tokens. Raises `ValueError` or `TypeError` where arguments
-    do not fit. Inside `jit`, where values are unknown, positions that a scheme cannot serve give NaN.
+    do not fit. Inside `jit`, where values are unknown, positions that a scheme cannot serve give NaN, as in
+    `posenc.attend`.
     """
     form = normal_form(scheme)
     if positions is None and form.coordinates:
@@ -121,7 +126,10 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     check_distances(scheme, positions, True)
     positions = per_token("positions", positions, lead, length, axes(scheme), False)
     segments = per_token("segments", segments, lead, length, 1, True)
-    check_positions(scheme, p, Tokens(x[..., None], x, x, positions=positions, segments=segments), 0, False)
+    t = Tokens(x[..., None], x, x, positions=positions, segments=segments)
+    check_apart(t)
+    check_positions(scheme, p, t, 0, False)
+    late = unknown(t, 0)
     positions, segments = jax.tree.map(jnp.asarray, (positions, segments))
 
     def every(p, x, positions, segments):
@@ -129,7 +137,8 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
 
         def one(x, positions, segments):
             at = describe(scheme, index, segments, positions, index + 1, 1)
-            return scheme.embed(p, x, at)
+            t = Tokens(x, x, x, positions=positions, segments=segments)
+            return marked(scheme.embed(p, x, at), faulty(t, 0, late))
 
         if not lead:
             return one(x, positions, segments)
@@ -140,12 +149,13 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     return compiled_axes(every, (p, x, positions, segments), x)
 
 
-def _full(layer: Layer, t: Tokens, start: Array, lead: tuple[int, ...]) -> Float[Array, "*lead Q H d"]:
+def _full(layer: Layer, t: Tokens, start: Array, lead: tuple[int, ...], late: Unknown) -> Float[Array, "*lead Q H d"]:
     """Every sequence, all its tokens at once."""
 
     def one(t: Tokens) -> Float[Array, "Q H d"]:
         form, encoded, info = encode(layer, t, start)
-        return finish(layer.scheme, layer.params, kernels.mix(layer.kernel, form, encoded), info)
+        out = finish(layer.scheme, layer.params, kernels.mix(layer.kernel, form, encoded), info)
+        return marked(out, faulty(t, start, late))
 
     if not lead:
         return one(t)
@@ -154,12 +164,20 @@ def _full(layer: Layer, t: Tokens, start: Array, lead: tuple[int, ...]) -> Float
     return out.reshape(*lead, *out.shape[-3:])
 
 
-def _step(layer: Layer, t: Tokens, cache: Cache, lead: tuple[int, ...]) -> tuple[Float[Array, "B Q H d"], Cache]:
+def _step(
+    layer: Layer, t: Tokens, cache: Cache, lead: tuple[int, ...], late: Unknown
+) -> tuple[Float[Array, "B Q H d"], Cache]:
     """Every sequence's new tokens, after those in its cache."""
 
     def one(t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"], Cache]:
+        wrong = faulty(t, 0, late)
+        if t.segments is not None:
+            again = returned(t.segments, cache.document, cache.segment)
+            wrong = again if wrong is None else wrong | again
+        t = t._replace(v=marked(t.v, wrong))  # what comes after it sees it
         form, encoded, info, longer = extend(layer, t, cache)
         out = finish(layer.scheme, layer.params, kernels.mix(layer.kernel, form, encoded), info)
+        out = marked(out, wrong)
         if cache.index is None:
             out = jnp.where(longer.length > cache.segment.shape[0], jnp.nan, out)
         if (prefix := encoded.pairs.prefix) is not None:

@@ -22,6 +22,8 @@ from posenc.core.masks import Window, documents, since_start, whole
 from posenc.core.parameters import bound, complete
 from posenc.core.scheme import At, Dims, Scheme, check_dims
 from posenc.core.shapes import KnownSizes, check_params, label
+from posenc.language.echo import echoed
+from posenc.numerics.sizes import FAR, check_memory
 
 
 class Cache(NamedTuple):
@@ -83,7 +85,9 @@ class Cache(NamedTuple):
             raise ValueError("A cache serves decoding, where tokens see what came before them; make dims causal=True.")
         for name, value in (("batch", batch), ("capacity", capacity)):
             if (count := whole(value)) is None or count < 1:
-                raise ValueError(f"{name} is {value!r}; it is a whole number of at least 1.")
+                raise ValueError(f"{name} is {echoed(value)}; it is a whole number of at least 1.")
+            if count >= FAR:
+                raise ValueError(f"{name} is {echoed(count)}; it is below {FAR}.")
         if not isinstance(ring, bool | np.bool_):
             raise TypeError(f"ring is {ring!r}; it is True or False.")
         if ring:
@@ -91,6 +95,7 @@ class Cache(NamedTuple):
             check_ring(scheme, window, whole(capacity), 1)
         parts = pick(params, "layer"), pick(params, "heads")
         keys, position, _ = stored_shapes(scheme, parts, dims, capacity, dtype, positions)
+        check_memory(f"{batch} sequences of {capacity} slots", (keys, position), "batch or capacity", copies=batch)
         zeros = lambda a: jnp.zeros((batch, *a.shape), a.dtype)  # noqa: E731
         first = jax.tree.map(lambda a: jnp.broadcast_to(a, (batch, *jnp.shape(a))), first_carry(scheme, parts, dims))
         return cls(

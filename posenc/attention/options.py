@@ -15,6 +15,7 @@ from posenc.core.compose import Composed
 from posenc.core.masks import Mask, Window, split
 from posenc.core.scheme import Scheme
 from posenc.core.shapes import label
+from posenc.numerics.sizes import FAR
 
 SHARE = "a share of the weights, at least 0 and below 1"
 
@@ -108,6 +109,8 @@ def _prefix(length: Any, lead: tuple[int, ...]) -> Any:
         raise ValueError(f"The length of a prefix has the shape {a.shape}; it is one number, or {lead}, one for each.")
     if not isinstance(a, jax.core.Tracer) and a.size and a.min() < 0:
         raise ValueError(f"The length of a prefix is {a.min()}; it is at least 0.")
+    if not isinstance(a, jax.core.Tracer) and a.size and a.max() >= FAR:
+        raise ValueError(f"The length of a prefix is {a.max()}; it is below {FAR}.")
     return jnp.asarray(a, jnp.int32)
 
 

@@ -19,14 +19,16 @@ from posenc.attention import kernels
 from posenc.attention.cache import Cache, check_ring, stored_shapes
 from posenc.attention.encode import Layer
 from posenc.attention.options import Options
+from posenc.attention.positions import check_apart, check_positions, concrete, numbers, per_token
 from posenc.attention.tokens import Tokens
-from posenc.core.compose import Chain, Composed, axes, imply, normal_form, pick, spread
-from posenc.core.distances import Distances, drawn, pasts
-from posenc.core.masks import Window, documents, since_start
+from posenc.core.compose import Chain, Composed, axes, normal_form, pick, spread
+from posenc.core.distances import drawn
+from posenc.core.masks import Window
 from posenc.core.parameters import bound, complete
 from posenc.core.scheme import Dims, Scheme
 from posenc.core.shapes import KnownSizes, check_params, label
-from posenc.numerics.sizes import known
+from posenc.language.echo import echoed
+from posenc.numerics.sizes import FAR
 
 
 def validate(
@@ -47,6 +49,7 @@ def validate(
     same = aligned and all(a is None for a in (t.key_x, t.key_positions, t.key_segments))
     check_distances(scheme, t.positions, aligned and cache is None and t.key_positions is None)
     t = check_tokens(t, scheme, query_start, cache is not None)
+    check_apart(t)
     width = None if t.x is None else t.x.shape[-1]
     check_params(scheme, params, KnownSizes(width, *t.q.shape[-2:], t.k.shape[-2]))
     if cache is not None:
@@ -68,23 +71,7 @@ def array(name: str, a: Any) -> Array:
     """An array of jax; float64 is refused where jax would keep 32 bits of it without a word."""
     if getattr(a, "dtype", None) == np.float64 and not jax.config.jax_enable_x64:
         raise TypeError(f"{name} is float64, of which jax keeps 32 bits; pass float32, or set jax_enable_x64.")
-    return jnp.asarray(_numbers(name, a))
-
-
-def _numbers(name: str, a: Any) -> Any:
-    """An array of NumPy or jax. NumPy's stay NumPy's: their values can be checked inside jit too."""
-    if isinstance(a, jax.Array | np.ndarray):
-        found = a
-    else:
-        traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(a))
-        try:
-            found = jnp.asarray(a) if traced else np.asarray(a)
-        except (TypeError, ValueError):
-            found = None
-    if found is None or not (found.dtype == bool or jnp.issubdtype(found.dtype, jnp.number)):
-        shown = repr(a) if a is None or isinstance(a, str) and len(a) < 20 else f"of type {type(a).__name__}"
-        raise TypeError(f"{name} is {shown}; it is an array of numbers.")
-    return found
+    return jnp.asarray(numbers(name, a))
 
 
 def check_arrays(q: Array, k: Array, v: Array) -> None:
@@ -100,6 +87,8 @@ def check_arrays(q: Array, k: Array, v: Array) -> None:
         raise ValueError(
             f"Batch, key length, key heads and features of queries and keys must agree; given were {shown}."
         )
+    if not q.shape[-1]:
+        raise ValueError(f"Queries and keys have at least 1 feature; given were {shown}.")
     if not q.shape[-2] or not k.shape[-2] or q.shape[-2] % k.shape[-2]:
         raise ValueError(f"{k.shape[-2]} key heads do not divide {q.shape[-2]} query heads; given were {shown}.")
 
@@ -112,84 +101,6 @@ def check_features(name: str, x: Any, lead: tuple[int, ...], length: int) -> Any
             f"{name} has the shape {x.shape}; it is {(*lead, length)} and a width, as queries or keys are."
         )
     return x
-
-
-def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, whole: bool) -> Any:
-    """Numbers per token, of at least 32 bits: `[L]` for all sequences, or `[..., L]`; a tuple with one for each part.
-
-    With `whole` they are the numbers of documents.
-    """
-    if a is None:
-        return None
-    if isinstance(a, Distances):
-        return Distances(*(per_token(name, part, lead, length, axes, whole) for part in (a.past, a.future)))
-    if isinstance(a, tuple):
-        if not isinstance(axes, tuple) or len(axes) != len(a):
-            parts = f"a sum of {len(axes)} schemes" if isinstance(axes, tuple) else "one scheme"
-            raise ValueError(f"{name} is a tuple of {len(a)}, given to {parts}; give one array, or one for each part.")
-        if any(part is None for part in a):
-            raise TypeError(f"{name} has None for a part of the sum; give an array for each part, or None for all.")
-        return tuple(per_token(name, part, lead, length, n, whole) for part, n in zip(a, axes, strict=True))
-    if isinstance(axes, tuple):
-        each = set(jax.tree.leaves(axes))
-        if len(each) > 1:
-            raise ValueError(f"The parts of this sum have {axes} axes; give {name} as a tuple, an array for each part.")
-        if isinstance(a, list) and any(np.ndim(part) for part in a):
-            raise TypeError(
-                f"{name} is a list of {len(a)}, given to a sum; give a tuple with an array for each part, or one array."
-            )
-        axes = each.pop()
-    a = _numbers(name, a)
-    if whole and not jnp.issubdtype(a.dtype, jnp.integer) or not _real(a.dtype):
-        raise TypeError(f"{name} is of type {a.dtype}; it holds whole numbers{'' if whole else ' or real ones'}.")
-    tail = (length, axes) if axes > 1 and a.shape[-2:] == (length, axes) else (length,)
-    if a.shape not in (tail, (*lead, *tail)):
-        raise ValueError(f"{name} has the shape {a.shape}; it is {tail} or {(*lead, *tail)}, a number for each token.")
-    if axes > 1 and tail == (length,):
-        raise ValueError(
-            f"{name} has one number for each token, but this scheme has {axes} axes; give {(length, axes)}."
-        )
-    a = _exact(name, a)
-    if whole:
-        check_documents(name, a)
-    return a
-
-
-def _real(dtype: Any) -> bool:
-    return jnp.issubdtype(dtype, jnp.integer) or jnp.issubdtype(dtype, jnp.floating)
-
-
-def _exact(name: str, a: Any) -> Any:
-    """Numbers in the type that attention computes with, where what is known of them fits into it."""
-    if jnp.issubdtype(a.dtype, jnp.integer):
-        kind = jax.dtypes.canonicalize_dtype(np.int64 if a.dtype == np.int64 else np.int32)
-    else:
-        kind = jax.dtypes.canonicalize_dtype(jnp.promote_types(a.dtype, jnp.float32))
-    if a.dtype == kind and jnp.issubdtype(kind, jnp.integer) or (known := concrete(a)) is None:
-        return a.astype(kind)
-    limit = 2 ** (jnp.iinfo(kind).bits - 1) if jnp.issubdtype(kind, jnp.integer) else 2**31
-    if known.size and (float(known.max()) >= limit or float(known.min()) < -limit):
-        worst = known.max() if float(known.max()) >= limit else known.min()
-        raise ValueError(f"{name} holds {worst}; numbers of tokens lie between -{limit} and {limit - 1}.")
-    return a.astype(kind)
-
-
-def check_documents(name: str, segments: Any) -> None:
-    """Refuse documents that come in two pieces, and numbers below 0, where the values are known.
-
-    Positions count from where a document began, so a later piece would be counted from the wrong token.
-    """
-    known = concrete(segments)
-    if known is None or not known.size:
-        return
-    if known.min() < 0:
-        raise ValueError(f"{name} holds {known.min()}; a document is a number above 0, and padding is 0.")
-    document = documents(known)
-    pieces = np.diff(document, axis=-1, prepend=0) != 0
-    ordered = np.sort(document, -1)
-    names = np.diff(ordered, axis=-1, prepend=0) != 0
-    if np.any(pieces.sum(-1) != names.sum(-1)):
-        raise ValueError(f"{name} names a document again after another one; give each piece a number of its own.")
 
 
 def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> Tokens:
@@ -231,19 +142,18 @@ def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> T
     if query_start is not None and t.segments is not None and t.positions is None:
         raise ValueError("Where queries start inside a segment its start is unknown; pass positions and key_positions.")
     start = None if query_start is None else concrete(query_start)
+    if isinstance(query_start, int) and query_start >= FAR:
+        raise ValueError(f"query_start is {echoed(query_start)}; it is below {FAR}.")
     if start is not None and (start.ndim or start < 0 or not np.issubdtype(start.dtype, np.integer)):
-        raise ValueError(f"query_start is {query_start!r}; it is the index of the first query, at least 0.")
+        raise ValueError(f"query_start is {echoed(query_start)}; it is the index of the first query, at least 0.")
+    if start is not None and start > FAR - queries:
+        raise ValueError(f"query_start is {echoed(query_start)}; with {queries} queries it is at most {FAR - queries}.")
     if why and start is not None and start + queries > keys and queries and keys:
         raise ValueError(
             f"{label(scheme)} is undefined between two sequences, so queries are among the keys; {queries} from index"
             f" {int(start)} on are not among {keys}."
         )
     return t
-
-
-def concrete(a: Any) -> np.ndarray | None:
-    """The values of an array, where they are known before tracing."""
-    return None if isinstance(a, jax.core.Tracer) else np.asarray(a)
 
 
 def check_scheme(form: Composed, window: Window, positions: Any, x: Any) -> None:
@@ -276,36 +186,6 @@ def check_distances(scheme: Scheme, positions: Any, whole: bool) -> None:
             f"{label(scheme)} uses absolute positions, and sampled distances hold only how far apart tokens are; use"
             " positions, or a scheme of distances such as 'alibi'."
         )
-
-
-def check_positions(scheme: Scheme, p: Any, t: Tokens, start: Any, cached: bool) -> None:
-    """Let the scheme refuse positions that it cannot serve; those of padding are left out."""
-    if not scheme.overrides("check_positions"):
-        return
-    sides = [(t.positions, t.segments)] + [(t.key_positions, t.key_segments)] * (t.key_positions is not None)
-    for positions, segments in sides:
-        real = None if segments is None else concrete(segments)
-        if positions is None:
-            if segments is not None and (cached or real is None):
-                continue  # where documents start is not known before the program runs
-            count = t.q.shape[-3]
-            positions = start + (np if known(count) else jnp).arange(count, dtype=np.int32)
-            positions = positions if real is None else since_start(positions, real)
-            positions = imply(scheme, positions)
-        numbers = spread(scheme, pasts(positions))
-        scheme.check_positions(p, jax.tree.map(lambda a, real=real: _known(a, real), numbers))
-
-
-def _known(positions: Any, segments: np.ndarray | None) -> Any:
-    """Positions as NumPy's where they are concrete, those of padding set to zero, which every scheme has."""
-    if isinstance(positions, jax.core.Tracer):
-        return positions
-    positions = np.asarray(positions)
-    if segments is None:
-        return positions
-    real = segments > 0
-    wide = positions.ndim > 1 and positions.shape[-2] == real.shape[-1] and positions.shape[-1] != real.shape[-1]
-    return np.where(real[..., None] if wide else real, positions, np.zeros((), positions.dtype))
 
 
 def check_cache(

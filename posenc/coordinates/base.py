@@ -13,6 +13,7 @@ from jaxtyping import Array, Num, PRNGKeyArray, PyTree
 
 from posenc.core.scheme import Dims
 from posenc.language.registry import Registry, convert
+from posenc.numerics.sizes import FAR
 
 COORDINATES = Registry("kind of coordinates", "posenc.coordinates")
 Given = Mapping[str, Any]
@@ -37,7 +38,7 @@ class Coordinates:
         COORDINATES.add(name, cls)
 
     def __post_init__(self):
-        convert(self)
+        convert(self, below=FAR)
         self.validate()
 
     def validate(self) -> None:

@@ -13,6 +13,9 @@ from posenc.coordinates.base import Coordinates, sequences, uniforms
 from posenc.core.distances import Distances
 from posenc.language.registry import later
 
+MOST = 2**24
+"""The largest limit of sorted draws, which permute all numbers below it."""
+
 
 class RandomSorted(Coordinates, name="random_sorted"):
     """`length` different numbers below `limit`, sorted (Ruoss et al., 2023, §3): order is kept, distances vary.
@@ -54,6 +57,10 @@ class RandomSorted(Coordinates, name="random_sorted"):
     def validate(self):
         if self.limit < 1:
             raise ValueError(f"random_sorted draws below limit, which is {self.limit}; it is at least 1.")
+        if self.limit > MOST:
+            raise ValueError(
+                f"random_sorted permutes all numbers below limit, which is {self.limit}; give up to {MOST}."
+            )
         if self.over == "positions" and (self.both_sides or self.version == "as_released"):
             given = "both_sides=True" if self.both_sides else "version='as_released'"
             raise ValueError(f"{given} is a setting of distances; write over='distances' beside it, or leave it out.")

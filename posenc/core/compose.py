@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from posenc.core.masks import Window
+from posenc.core.masks import Window, check_keys
 from posenc.core.scheme import LIMITS, ORDER, At, Dims, Scheme, Tile
 
 
@@ -27,8 +27,8 @@ class Chain(Scheme, name=None):
     family = property(lambda self: self.parts[0].family)
 
     def validate(self):
-        if len(self.parts) < 2 or any(isinstance(s, Chain) or not isinstance(s, Scheme) for s in self.parts):
-            raise ValueError("A chain has at least two parts, each a plain scheme; write a sum, such as a + b + c.")
+        if not 2 <= len(self.parts) <= 32 or any(isinstance(s, Chain) or not isinstance(s, Scheme) for s in self.parts):
+            raise ValueError("A sum has at most 32 and at least two parts, each a plain scheme, such as a + b + c.")
         names = [_name(s) for s in self.parts]
         if sum(s.overrides("normalize") for s in self.parts) > 1:
             raise ValueError(f"Of {', '.join(names)}, at most one may replace softmax; leave one out.")
@@ -204,8 +204,7 @@ class Composed(_Sum):
         elif sum(draw.parts for draw in self.coordinates) != len(parts(self.scheme)):
             raise ValueError(f"{self.coordinates!r} does not fit a sum of {len(parts(self.scheme))} schemes.")
         keys = self.window
-        if keys is not None and (not isinstance(keys, int) or isinstance(keys, bool) or keys < 1):
-            raise ValueError(f"window takes a whole number of keys of at least 1, not {keys!r}.")
+        check_keys(keys)
         Window(None if keys is None else keys - 1, 0, self.sinks)  # refuses sinks that it cannot have
 
     def __getattr__(self, name: str) -> Any:
@@ -261,6 +260,8 @@ class Pattern(_Sum):
     input: Any = None
 
     def __post_init__(self):
+        if len(self.layers) > 1024:
+            raise ValueError(f"A list of {len(self.layers)} layers was given; one period has at most 1024.")
         if any(isinstance(s, Pattern) for s in self.layers):
             raise ValueError("A period of layers cannot hold another; write one list.")
         if any(normal_form(s).scheme.overrides("embed") for s in self.layers):

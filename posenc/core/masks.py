@@ -12,6 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from posenc.language.echo import echoed
+from posenc.numerics.sizes import FAR
+
 
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Window:
         sinks = whole(self.sinks)
         if sinks is None or sinks < 0:
             raise ValueError(f"sinks is {self.sinks!r}; it is a number of first tokens, at least 0.")
+        check_far("sinks", sinks, "leave them out")
         object.__setattr__(self, "sinks", sinks)
         for name in ("left", "right"):
             value = getattr(self, name)
@@ -37,6 +41,7 @@ class Window:
             count = whole(value)
             if count is None or count < 0:
                 raise ValueError(f"{name} is {value!r}; it is a number of neighbours, at least 0, or None for all.")
+            check_far(name, count, "None for all")
             object.__setattr__(self, name, count)
         if sinks and self.left is None:
             raise ValueError(f"A window that sees all before it needs no sinks; {sinks} were given: leave them out.")
@@ -49,6 +54,19 @@ class Window:
     def causal(self) -> bool:
         """Whether queries see nothing after them."""
         return self.right == 0
+
+
+def check_far(name: str, count: int, otherwise: str) -> None:
+    """Refuse a window that 32 bits cannot count from the last index."""
+    if count >= FAR // 2:
+        raise ValueError(f"{name} is {echoed(count)}; it is below {FAR // 2}: give fewer, or {otherwise}.")
+
+
+def check_keys(keys: Any) -> None:
+    """Refuse what `window(keys)` cannot take."""
+    if keys is not None and (not isinstance(keys, int) or isinstance(keys, bool) or keys < 1):
+        raise ValueError(f"window takes a whole number of keys of at least 1, not {echoed(keys)}.")
+    check_far("window", keys or 0, "leave it out")
 
 
 def whole(value: Any) -> int | None:

@@ -11,13 +11,14 @@ from jaxtyping import PRNGKeyArray
 
 from posenc.core.compose import Chain, Composed, normal_form, parts
 from posenc.core.scheme import Dims, Scheme, check_dims
+from posenc.numerics.sizes import check_memory
 
 
 def init(scheme: Any, key: PRNGKeyArray, dims: Dims) -> Any:
     """All parameters of one layer: `{"layer": {...}, "heads": {...}}`, the latter with a leading head axis.
 
     A chain has a tuple of those, one for each part. Raises `ValueError` where settings are still open: `posenc.bind`,
-    and `TypeError` for anything but a scheme, one random key and a `posenc.Dims`.
+    and where no memory holds them, and `TypeError` for anything but a scheme, one random key and a `posenc.Dims`.
     """
     form = normal_form(scheme)
     scheme = bound(form.scheme)
@@ -25,8 +26,19 @@ def init(scheme: Any, key: PRNGKeyArray, dims: Dims) -> Any:
     if not _is_key(key):
         shown = repr(key) if isinstance(key, int) else f"of type {type(key).__name__}"
         raise TypeError(f"key is {shown}; give one random key, such as jax.random.key(0).")
+    shapes = jax.eval_shape(lambda key: drawn(form, key, dims), key)
+    names = " + ".join(repr(getattr(s, "name", type(s).__name__)) for s in parts(scheme))
+    what = f"The parameters of {names}, with what drawing them needs,"
+    check_memory(what, shapes, "longest, the size of tables, or its settings", copies=4)
+    return drawn(form, key, dims)
+
+
+def drawn(form: Composed, key: PRNGKeyArray, dims: Dims) -> Any:
+    """What `init` gives, without its checks."""
+    scheme = form.scheme
     if isinstance(scheme, Chain):
-        return tuple(init(s, k, dims) for s, k in zip(scheme.parts, _keys(form, key), strict=True))
+        pairs = zip(scheme.parts, _keys(form, key), strict=True)
+        return tuple(drawn(normal_form(s), k, dims) for s, k in pairs)
     for_layer, for_heads = jax.random.split(key)
     heads = jax.vmap(lambda k: scheme.init_head(k, dims))(jax.random.split(for_heads, dims.heads))
     return {"layer": scheme.init(for_layer, dims), "heads": heads}

@@ -21,8 +21,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Num, PRNGKeyArray, PyTree
 
+from posenc.language.echo import echoed
 from posenc.language.registry import Registry, convert
 from posenc.language.registry import later as later
+from posenc.numerics.sizes import FAR
 
 Params = dict[str, Any]
 Reads = Literal["nothing", "distance", "positions", "content", "row", "heads"]
@@ -84,6 +86,8 @@ class Dims:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}; it is a whole number of at least 1.")
+            if value is not None and value >= FAR:
+                raise ValueError(f"{name} is {echoed(value)}; it is below {FAR}.")
         if self.heads % (self.key_heads or self.heads):
             raise ValueError(f"{self.key_heads} key heads do not divide {self.heads} heads; choose a divisor.")
 
@@ -200,7 +204,7 @@ class Scheme:
             SCHEMES.add(name, cls)
 
     def __post_init__(self):
-        convert(self)
+        convert(self, below=FAR)
         self.validate()
 
     def validate(self) -> None:

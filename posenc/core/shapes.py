@@ -9,8 +9,8 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from posenc.core.compose import Chain, parts
-from posenc.core.parameters import GROUPS, init
+from posenc.core.compose import Chain, normal_form, parts
+from posenc.core.parameters import GROUPS, drawn
 from posenc.core.scheme import Dims, Scheme
 
 GUESS = 8
@@ -89,7 +89,7 @@ def _expected(scheme: Scheme, sizes: KnownSizes, params: Any) -> Any:
 
 
 def _made(scheme: Scheme, dims: Dims) -> PyTree:
-    return jax.eval_shape(lambda: init(scheme, jax.random.key(0), dims))
+    return jax.eval_shape(lambda: drawn(normal_form(scheme), jax.random.key(0), dims))
 
 
 class _Shape(tuple):

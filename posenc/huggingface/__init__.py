@@ -17,11 +17,13 @@ from posenc.core.compose import windowed
 from posenc.huggingface import facts as facts_of
 from posenc.huggingface import writing
 from posenc.huggingface.facts import Facts
+from posenc.huggingface.kinds import check
 from posenc.huggingface.layer_types import LayerType, period, read_layers
 from posenc.huggingface.no_rotation import read_without_rotation
 from posenc.huggingface.reading import read_rotations
 from posenc.huggingface.report import ConfigReport
 from posenc.huggingface.settings import Settings
+from posenc.language.echo import echoed
 from posenc.numerics.rotation import Layout, turned_width
 from posenc.schemes.nope import NoPE
 from posenc.schemes.temperature import Llama4
@@ -47,7 +49,7 @@ def report(config: Any, *, like: str | None = None) -> ConfigReport:
 
     Raises as `from_hf` does.
     """
-    whole = _as_dict(config)
+    whole = Settings(_as_dict(config), {})
     values = {"model_type": whole.get("model_type"), **(whole.get("text_config") or whole)}
     kind = _read_as(whole, values, like)
     facts = facts_of.types()[kind]
@@ -68,7 +70,8 @@ def to_hf(scheme: Any, *, layers: int | None = None, model_type: str | None = No
     model that has it. Raises `ValueError` where Hugging Face, or a model of that type, cannot express a scheme.
     """
     if version not in (4, 5):
-        raise ValueError(f"version is {version!r}; it must be 4 or 5, a version of transformers.")
+        raise ValueError(f"version is {echoed(version)}; it must be 4 or 5, a version of transformers.")
+    check("num_hidden_layers", "layers", layers)
     return writing.to_hf(scheme, layers, model_type, version, from_hf)
 
 
@@ -112,8 +115,9 @@ def _read_as(whole: Mapping[str, Any], values: Mapping[str, Any], like: str | No
     """The model type whose code a config is read by; a `ValueError` for one that was not compared."""
     known, composed = facts_of.types(), facts_of.compared()
     if like is not None:
-        if like not in known:
-            raise ValueError(f"like is {like!r}, which is none of the {len(known)} model types that posenc reads.")
+        if not isinstance(like, str) or like not in known:
+            which = f"none of the {len(known)} model types that posenc reads"
+            raise ValueError(f"like is {echoed(like)}, which is {which}.")
         return like
     kind, inner = whole.get("model_type"), values.get("model_type")
     if kind in known and "text_config" not in whole:
@@ -122,9 +126,9 @@ def _read_as(whole: Mapping[str, Any], values: Mapping[str, Any], like: str | No
     inner = inner if inner in known else found.get("text")
     if inner in known and "refused" not in found:
         return inner
-    why = found.get("refused", f"its text part, of the type {values.get('model_type')!r}, is not read")
+    why = found.get("refused", f"its text part, of the type {echoed(values.get('model_type'))}, is not read")
     raise ValueError(
-        f"model_type={kind!r} is not read: {why}. To read it as another type, name that, as in"
+        f"model_type={echoed(kind)} is not read: {why}. To read it as another type, name that, as in"
         " from_hf(config, like='llama')."
     )
 
@@ -133,10 +137,14 @@ def _read(config: Settings, facts: Facts) -> Any:
     usual = {"rope_theta": facts.base, "partial_rotary_factor": facts.fraction}
     for name in facts.ignores:
         if config.own(name) and config[name] not in (None, usual.get(name)):
-            raise ValueError(f"The code of this model type ignores {name}, which is {config[name]!r}; leave it out.")
+            raise ValueError(
+                f"The code of this model type ignores {name}, which is {echoed(config[name])}; leave it out."
+            )
     for name, value in facts.fixed.items():
         if config.get(name, value) not in (None, value):
-            raise ValueError(f"{name} is {config[name]!r}; models of this type were compared with {value!r} only.")
+            raise ValueError(
+                f"{name} is {echoed(config[name])}; models of this type were compared with {value!r} only."
+            )
     if (scheme := read_without_rotation(config, facts)) is not None:
         return scheme
     layers = read_layers(config, facts)

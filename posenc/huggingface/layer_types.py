@@ -9,6 +9,7 @@ from typing import Any
 from posenc.core.compose import Pattern
 from posenc.huggingface.facts import FULL, SLIDING, Facts
 from posenc.huggingface.settings import first
+from posenc.language.echo import echoed
 
 Config = Mapping[str, Any]
 LETTERS = {"F": FULL, "S": SLIDING, "L": "linear_attention", "C": "chunked_attention"}
@@ -40,7 +41,9 @@ def read_layers(config: Config, facts: Facts) -> list[LayerType]:
         turned = [label == SLIDING for label in labels]
     pairs = [(a, b) for a, b in zip(labels, turned, strict=True) if a not in WITHOUT_ATTENTION]
     if odd := sorted({label for label, _ in pairs} - {FULL, SLIDING}):
-        raise ValueError(f"Layers of the type {odd[0]!r} are not supported; posenc reads {FULL!r} and {SLIDING!r}.")
+        raise ValueError(
+            f"Layers of the type {echoed(odd[0])} are not supported; posenc reads {FULL!r} and {SLIDING!r}."
+        )
     side = "halves" if facts.both_sides and config.get(facts.both_sides) else facts.side
     if not pairs:
         raise ValueError(f"None of the {depth} layers of this config is attention; it has no scheme.")
@@ -116,7 +119,7 @@ def _letters(every: Any, depth: int, usual: str) -> str:
     elif every is not None:
         if not isinstance(every, int) or isinstance(every, bool) or every < 1:
             raise ValueError(
-                f"The period of the layers that differ is {every!r}; it must be a whole number of at least 1."
+                f"The period of the layers that differ is {echoed(every)}; it must be a whole number of at least 1."
             )
         others = next(letter for letter in usual if letter != "F") * (every - 1)
         usual = "F" + others if usual.startswith("F") else others + "F"
@@ -129,7 +132,7 @@ def _window_of(label: str, width: Any, side: str) -> int | None:
         return None
     if isinstance(width, bool) or not isinstance(width, int):
         raise ValueError(
-            f"A layer has a window, but sliding_window is {width!r}; it must be a number of keys, and"
+            f"A layer has a window, but sliding_window is {echoed(width)}; it must be a number of keys, and"
             " use_sliding_window must be true where a model has that."
         )
     return {"past": width, "both": 2 * width + 1, "halves": 2 * (width // 2) + 1}[side]

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from posenc.huggingface.facts import Facts
-from posenc.huggingface.settings import head_size
+from posenc.huggingface.settings import Settings, head_size
+from posenc.language.echo import echoed
 from posenc.schemes.alibi import ALiBi
 from posenc.schemes.learned import Learned
 from posenc.schemes.nope import NoPE
@@ -34,7 +35,7 @@ def _falcon(config: Config) -> Any:
 
 
 def _mpt(config: Config) -> Any:
-    attention = config.get("attn_config") or {}
+    attention = Settings(config.get("attn_config") or {}, {})
     if attention.get("alibi_bias_max", 8) != 8:
         raise ValueError(f"alibi_bias_max is {attention['alibi_bias_max']}; posenc has the slopes of 8 only.")
     if not attention.get("alibi", True) or attention.get("rope"):
@@ -50,7 +51,7 @@ def _t5(config: Config) -> Any:
 
 def _learned(config: Config) -> Any:
     if (kind := config.get("position_embedding_type", "absolute")) != "absolute":
-        raise ValueError(f"position_embedding_type is {kind!r}; posenc reads 'absolute' only.")
+        raise ValueError(f"position_embedding_type is {echoed(kind)}; posenc reads 'absolute' only.")
     return Learned()
 
 
@@ -65,14 +66,14 @@ def _nope(config: Config) -> Any:
 def _esm(config: Config) -> Any:
     kind = config.get("position_embedding_type", "absolute")
     if kind not in ("absolute", "rotary"):
-        raise ValueError(f"position_embedding_type is {kind!r}; posenc reads 'absolute' and 'rotary'.")
+        raise ValueError(f"position_embedding_type is {echoed(kind)}; posenc reads 'absolute' and 'rotary'.")
     return Learned() if kind == "absolute" else None
 
 
 def _granite_hybrid(config: Config) -> Any:
     kind = config.get("position_embedding_type")
     if kind not in (None, "nope", "rope"):
-        raise ValueError(f"position_embedding_type is {kind!r}; posenc reads 'rope', 'nope' and none.")
+        raise ValueError(f"position_embedding_type is {echoed(kind)}; posenc reads 'rope', 'nope' and none.")
     return None if kind == "rope" else NoPE()
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from posenc.huggingface.facts import Facts
 from posenc.huggingface.rope_types import TYPES, RopeSettings
-from posenc.huggingface.settings import first, head_size
+from posenc.huggingface.settings import Settings, first, head_size
+from posenc.language.echo import echoed
 from posenc.naming import spec
 from posenc.schemes.mrope import MRoPE
 
@@ -22,8 +23,6 @@ COMMON = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}
 def read_rotations(config: Config, labels: set[str], facts: Facts) -> dict[str, Any]:
     """The scheme of each type of layer, None where it has no rotation."""
     found = config.get("rope_scaling") or config.get("rope_parameters")
-    if found is not None and not isinstance(found, Mapping):
-        raise ValueError(f"The rotary settings of this config are {found!r}; they must be a dict, or left out.")
     if found is None and "rope_type" in facts.rope and config.get("rope_theta") is not None:
         raise ValueError(
             f"This model type has rotary settings of its own, of the rope_type {facts.rope['rope_type']!r}, and"
@@ -42,7 +41,7 @@ def read_rotations(config: Config, labels: set[str], facts: Facts) -> dict[str, 
 
 def _by_layer_type(found: Config, config: Config, labels: set[str], facts: Facts) -> dict[str, Any]:
     if odd := [one for one in found.values() if one is not None and not isinstance(one, Mapping)]:
-        raise ValueError(f"The rotary settings of a type of layer are {odd[0]!r}; they must be a dict, or None.")
+        raise ValueError(f"The rotary settings of a type of layer are {echoed(odd[0])}; they must be a dict, or None.")
     if not facts.bases:
         raise ValueError(
             "rope_parameters are by the type of layer, but the code of this model type has one set for all; give"
@@ -61,20 +60,21 @@ def _scheme(settings: Config, config: Config, facts: Facts, label: str) -> Any:
             )
         if label != next(iter(facts.bases)):
             settings = {}  # in old configs only the layers of the first type are scaled
+    settings = Settings(settings, {})
     kind = settings.get("rope_type", settings.get("type", "default"))
     kind = {"su": "longrope"}.get(kind, kind)
     if kind not in TYPES and not (kind == "mrope" and facts.sections):
-        raise ValueError(f"The rope_type {kind!r} is not known; posenc reads {', '.join(TYPES)}.")
+        raise ValueError(f"The rope_type {echoed(kind)} is not known; posenc reads {', '.join(TYPES)}.")
     if facts.rope_types and kind not in facts.rope_types:
         raise ValueError(
-            f"The rope_type {kind!r} is not read for this model type; posenc reads {', '.join(facts.rope_types)}."
+            f"The rope_type {echoed(kind)} is not read for this model type; posenc reads {', '.join(facts.rope_types)}."
         )
     if facts.sections:
         return _by_axes(kind, settings, config, facts, label)
     names, build = TYPES[kind]
     if odd := sorted(settings.keys() - COMMON - names - {"mrope_section", "original_max_position_embeddings"}):
         raise ValueError(
-            f"The rope_type {kind!r} has no setting {odd[0]!r}; it has {', '.join(sorted(names | COMMON))}."
+            f"The rope_type {echoed(kind)} has no setting {echoed(odd[0])}; it has {', '.join(sorted(names | COMMON))}."
         )
     common = {"base": _base(settings, config, facts, label), "layout": facts.layout}
     common["fraction"] = _fraction(kind, settings, config, facts)
@@ -131,7 +131,7 @@ def _fraction(kind: str, settings: Config, config: Config, facts: Facts) -> floa
         if part not in (None, 1):
             raise ValueError(
                 f"partial_rotary_factor is {part}, but the code of this model type turns whole heads, and cannot run"
-                f" with the rope_type {kind!r} beside it; leave it out."
+                f" with the rope_type {echoed(kind)} beside it; leave it out."
             )
         return 1.0
     part = first(part, facts.fraction)

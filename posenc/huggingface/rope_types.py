@@ -8,8 +8,10 @@ from typing import Any
 
 from posenc.coordinates import COORDINATES
 from posenc.core.compose import under
+from posenc.core.scheme import Dims
 from posenc.huggingface.facts import LENGTH
-from posenc.huggingface.settings import first
+from posenc.huggingface.settings import first, head_size
+from posenc.language.echo import echoed
 from posenc.numerics import scaling
 from posenc.schemes.by_parts import Llama3, YaRN
 from posenc.schemes.interpolated import PI, DynamicNTK
@@ -35,7 +37,7 @@ class RopeSettings:
     def need(self, name: str) -> Any:
         """A setting that must be present."""
         if self.settings.get(name) is None:
-            raise ValueError(f"The rotary settings {dict(self.settings)!r} lack {name}; give it.")
+            raise ValueError(f"The rotary settings {echoed(dict(self.settings))} lack {name}; give it.")
         return self.settings[name]
 
     def some(self, **names: str) -> dict[str, Any]:
@@ -47,7 +49,7 @@ class RopeSettings:
         given = self.config.get(LENGTH), self.usual, self.settings.get(LENGTH)
         original = first(*given, self.config.get("max_position_embeddings"))
         if original is None:
-            raise ValueError(f"The rotary settings {dict(self.settings)!r} lack {LENGTH}; give it.")
+            raise ValueError(f"The rotary settings {echoed(dict(self.settings))} lack {LENGTH}; give it.")
         scaling.check_original(self.kind, original)
         return original
 
@@ -56,7 +58,7 @@ class RopeSettings:
         if self.settings.get("factor") is not None:
             return self.settings["factor"]
         if (longest := self.config.get("max_position_embeddings")) is None:
-            raise ValueError(f"The rotary settings {dict(self.settings)!r} lack factor; give it.")
+            raise ValueError(f"The rotary settings {echoed(dict(self.settings))} lack factor; give it.")
         return longest / self.original()
 
 
@@ -99,7 +101,10 @@ def _longrope(s: RopeSettings) -> Any:
             f"short_mscale is {s.settings.get('short_mscale')} and long_mscale {s.settings.get('long_mscale')};"
             " longrope has one magnitude for short and long texts, so they must be equal."
         )
-    return LongRoPE(long, short, factor, s.original(), **magnitude, **s.common)
+    scheme = LongRoPE(long, short, factor, s.original(), **magnitude, **s.common)
+    if (head := head_size(s.config)) is not None:
+        scheme.bind(Dims(head, 1, head, trained=1))  # refuses factors that are not one for each pair
+    return scheme
 
 
 def _llama3(s: RopeSettings) -> Any:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from posenc.huggingface.kinds import check, check_names
+
 
 class Settings(Mapping[str, Any]):
-    """A config whose old names are replaced by new ones. `used` are the settings that were read, under their own."""
+    """A config whose old names are replaced by new ones. `used` are the settings that were read, under their own.
+
+    A setting that is read has the type and the range that `kinds` says, or is refused by a `ValueError`.
+    """
 
     def __init__(self, config: Mapping[str, Any], names: Mapping[str, str]):
+        check_names(config)
         self._own = {names.get(name, name): name for name in config if names.get(name, name) == name}
         self._own |= {names[name]: name for name in config if name in names and names[name] not in self._own}
         self._values = {name: config[own] for name, own in self._own.items()}
@@ -17,6 +23,7 @@ class Settings(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         value = self._values[name]
+        check(name, self._own[name], value)
         self.used.add(self._own[name])
         return value
 

@@ -11,6 +11,7 @@ from posenc.huggingface import facts as facts_of
 from posenc.huggingface.facts import FULL, SLIDING, Facts
 from posenc.huggingface.layer_types import period
 from posenc.huggingface.rope_writing import write_rotation
+from posenc.language.echo import echoed
 from posenc.naming import spec
 from posenc.numerics import scaling
 from posenc.schemes.alibi import ALiBi
@@ -44,13 +45,13 @@ def to_hf(scheme: Any, layers: int | None, kind: str | None, version: int, read:
 
 
 def _checked(scheme: Any, layers: int | None, kind: str, version: int, read: Callable[[Config], Any]) -> Config:
-    if kind not in facts_of.types():
+    if not isinstance(kind, str) or kind not in facts_of.types():
         raise ValueError(
-            f"model_type={kind!r} is none of the {len(facts_of.types())} types that posenc reads and writes."
+            f"model_type={echoed(kind)} is none of the {len(facts_of.types())} types that posenc reads and writes."
         )
     facts = facts_of.types()[kind]
     out = {"model_type": kind} | _write(scheme, layers, kind, facts, version)
-    label = f"A config of model_type={kind!r} cannot express {spec(scheme)}"
+    label = f"A config of model_type={echoed(kind)} cannot express {spec(scheme)}"
     try:
         back = read(out)
     except ValueError as error:

@@ -16,6 +16,8 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from posenc.language.echo import cut, echoed
+
 LONGEST = 4096
 EXAMPLE = "rope(base=500000.0) + alibi"
 _CLASS_IN_A_MODULE = re.compile(
@@ -67,8 +69,8 @@ Tree = Call | Sum | Located | Period
 def read(text: str) -> Tree:
     """The tree that a text names. Raises one `ValueError` sentence for any other text."""
     if not isinstance(text, str):
-        raise TypeError(f"A text was expected, such as {EXAMPLE!r}, not {text!r}.")
-    shown = text if len(text) <= 80 else text[:77] + "..."
+        raise TypeError(f"A text was expected, such as {EXAMPLE!r}, not {echoed(text)}.")
+    shown = cut(text)
     if not text.strip():
         raise ValueError(f"An empty text names nothing; write for example {EXAMPLE!r}.")
     if len(text) > LONGEST:
@@ -129,6 +131,8 @@ def _parsed(text: str) -> ast.expr:
     names: dict[str, str] = {}
 
     def stand_in(found: re.Match) -> str:
+        if found[0].startswith("#"):
+            raise _Refused(f"it has a comment, {echoed(found[0])}, and every part of a text counts")
         if found["name"] is None or any(map(keyword.iskeyword, re.split("[.:]", found["name"]))):
             return found[0]
         key = f"{prefix}{len(names)}"
@@ -152,7 +156,7 @@ def _tree(node: ast.expr) -> Tree:
                 raise _Refused("settings are written one by one, without stars")
             for k in names:
                 if names.count(k) > 1:
-                    raise _Refused(f"the setting {k!r} of {name!r} is given twice")
+                    raise _Refused(f"the setting {echoed(k)} of {echoed(name)} is given twice")
             return Call(name, tuple(_value(a) for a in args), tuple((k.arg, _value(k.value)) for k in keywords))
         case ast.BinOp(left, ast.Add(), right):
             return Sum(addends(_tree(left)) + addends(_tree(right)))
@@ -167,7 +171,12 @@ def _tree(node: ast.expr) -> Tree:
             if not items:
                 raise _Refused("a period of layers holds at least one")
             return Period(tuple(_tree(item) for item in items))
-    raise _Refused(f"{ast.unparse(node)!r} is neither a name, a call, a sum, `@` nor a list")
+    raise _Refused(f"{_shown(node)} is neither a name, a call, a sum, `@` nor a list")
+
+
+def _shown(node: ast.expr) -> str:
+    """A piece of a text as messages repeat it."""
+    return echoed(ast.unparse(node))
 
 
 def addends(tree: Tree) -> tuple[Tree, ...]:
@@ -185,4 +194,4 @@ def _value(node: ast.expr) -> Value:
             return -_value(node.operand)
         case ast.Tuple(items):
             return tuple(_value(item) for item in items)
-    raise _Refused(f"the setting {ast.unparse(node)!r} is not a finite number, a string, a boolean, None or a tuple")
+    raise _Refused(f"the setting {_shown(node)} is not a finite number, a string, a boolean, None or a tuple")

@@ -34,6 +34,11 @@ def class_of(text: str, kind: str, registered: Mapping[str, type]) -> type:
     raise ValueError(f"{wrong}; " + (f"write {module}:{near[0]}." if near else f"{module!r} defines no {kind}."))
 
 
+def foreign(error: BaseException) -> bool:
+    """Whether somebody else's code raised this by itself, and not Ctrl-C or a signal that posenc answers."""
+    return not isinstance(error, KeyboardInterrupt | GeneratorExit) and not type(error).__module__.startswith("posenc.")
+
+
 def digest(cls: type) -> str | None:
     """The SHA-256 of the file that defines a class; None for ours, and where there is no file, as in a notebook."""
     spec = getattr(sys.modules.get(cls.__module__), "__spec__", None)

@@ -18,6 +18,7 @@ from importlib.metadata import entry_points
 from typing import Any, Literal, Union
 
 from posenc.language import modules
+from posenc.language.echo import echoed
 from posenc.language.grammar import Call
 
 
@@ -69,7 +70,7 @@ class Registry:
         known = self.names()
         near = difflib.get_close_matches(name, known, 1, 0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"No {self.kind} is called {name!r}.{hint} Known: {', '.join(known)}.")
+        raise ValueError(f"No {self.kind} is called {echoed(name)}.{hint} Known: {', '.join(known)}.")
 
     def source(self, cls: type) -> tuple[str, str] | None:
         """Where a class is defined, "mine:Mine", and the SHA-256 of that file when it was imported.
@@ -90,7 +91,7 @@ class Registry:
         settings = dict(zip(fields, call.given, strict=False))
         for key, value in call.settings:
             if key not in fields:
-                raise ValueError(f"{call.name!r} has no setting {key!r}; {has}.{self._owners(key)}")
+                raise ValueError(f"{call.name!r} has no setting {echoed(key)}; {has}.{self._owners(key)}")
             if key in settings:
                 raise ValueError(f"The setting {key!r} of {call.name!r} is given twice.")
             settings[key] = value
@@ -118,7 +119,9 @@ class Registry:
             return
         try:
             entry.load()
-        except Exception as error:  # another package may fail in any way; it is listed as broken
+        except BaseException as error:  # another package may fail in any way; it is listed as broken
+            if not modules.foreign(error):
+                raise
             self.broken[entry.name] = f"{type(error).__name__}: {error}"
 
 
@@ -151,18 +154,24 @@ def call(thing: Any, name: str) -> Call:
     return Call(name, (), tuple(changed))
 
 
-def convert(thing: Any) -> None:
-    """Bring every setting of a frozen dataclass to its field's type, in place; meant for `__post_init__`."""
+def convert(thing: Any, below: int = 2**63) -> None:
+    """Bring every setting of a frozen dataclass to its field's type, in place; meant for `__post_init__`.
+
+    Whole numbers of `below` and more are refused, since no array holds them.
+    """
+    name = getattr(type(thing), "name", type(thing).__name__)
     hints = typing.get_type_hints(type(thing))
     for f in dataclasses.fields(thing):
         value = getattr(thing, f.name)
         try:
             converted = _converted(value, hints[f.name])
         except TypeError:
-            name = getattr(type(thing), "name", type(thing).__name__)
             raise ValueError(
-                f"The setting {f.name!r} of {name!r} takes {_kind(hints[f.name])}, not {value!r}."
+                f"The setting {f.name!r} of {name!r} takes {_kind(hints[f.name])}, not {echoed(value)}."
             ) from None
+        for number in converted if isinstance(converted, tuple) else (converted,):
+            if isinstance(number, int) and abs(number) >= below:
+                raise ValueError(f"The setting {f.name!r} of {name!r} is {echoed(number)}; it is below {below}.")
         object.__setattr__(thing, f.name, converted)
 
 

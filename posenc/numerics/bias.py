@@ -10,6 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+REACH = 2**24
+"""The longest reach, since `thresholds` looks at every distance up to it."""
+
+
+def check_reach(name: str, reach: int) -> None:
+    """Refuse a reach of too many distances."""
+    if reach > REACH:
+        raise ValueError(f"The setting 'reach' of {name!r} is {reach}; it is at most {REACH}.")
+
 
 def thresholds(buckets: int, reach: int) -> np.ndarray:
     """The smallest distance of each bucket but the first (Raffel et al., 2020, §2.1; the authors' code).

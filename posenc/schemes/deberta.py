@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc.core.scheme import Scheme, bias_dtype, check_whole
-from posenc.numerics.bias import disentangled
+from posenc.numerics.bias import check_reach, disentangled
 from posenc.numerics.precision import product
 
 
@@ -61,6 +61,7 @@ class DeBERTa(Scheme, name="deberta"):
     )
 
     def validate(self):
+        check_reach("deberta", self.reach)
         if self.reach < 1:
             raise ValueError(f"'deberta' has reach={self.reach}; it must be at least 1.")
         least = self.buckets in (None, self.reach) or self.buckets >= 4 and self.buckets % 2 == 0

@@ -66,6 +66,8 @@ class LogCPB(Scheme, name="log_cpb"):
         for name in ("axes", "hidden", "depth"):
             if getattr(self, name) < 1:
                 raise ValueError(f"The setting {name!r} of 'log_cpb' is {getattr(self, name)}; it must be at least 1.")
+        if self.depth > 64:
+            raise ValueError(f"The setting 'depth' of 'log_cpb' is {self.depth}; it must be at most 64.")
         if isinstance(self.reach, tuple) and len(self.reach) != self.axes:
             raise ValueError(f"'log_cpb' has {self.axes} axes and {len(self.reach)} reaches; give one for each axis.")
         if self.reach is not None and not np.all(np.array(self.reach) > 0):

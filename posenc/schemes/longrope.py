@@ -71,6 +71,8 @@ class LongRoPE(Scheme, name="longrope"):
         scaling.check_longer("longrope", self.factor)
         scaling.check_original("longrope", self.original, 2)
         for name in ("long", "short"):
+            if getattr(self, name) == ():
+                raise ValueError(f"The setting {name!r} of 'longrope' is empty; give one number for each pair.")
             if any(number <= 0 for number in getattr(self, name) or ()):
                 raise ValueError(
                     f"The setting {name!r} of 'longrope' holds {min(getattr(self, name))}; all must be above 0."

@@ -7,7 +7,7 @@ import dataclasses
 import jax
 
 from posenc.core.scheme import Scheme, bias_dtype, check_whole
-from posenc.numerics.bias import bucket
+from posenc.numerics.bias import bucket, check_reach
 
 
 class T5(Scheme, name="t5"):
@@ -58,6 +58,7 @@ class T5(Scheme, name="t5"):
         if self.buckets < least or self.buckets % least:
             raise ValueError(f"'t5' has buckets={self.buckets}; it must be a multiple of {least}{side}.")
         exact = self.buckets // least
+        check_reach("t5", self.reach)
         if self.reach <= exact:
             raise ValueError(
                 f"'t5' has reach={self.reach}; it must be more than the {exact} distances with their own bucket."

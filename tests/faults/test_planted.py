@@ -213,7 +213,7 @@ FAULTS = {
         "posenc.numerics.orthogonal:_back", ', precision="highest"', "", "liere", "products_keep_their_digits"
     ),
     "positions of a wrong shape are taken": Fault(
-        "posenc.attention.validation:per_token", "if a.shape not in", "if False and a.shape not in",
+        "posenc.attention.positions:per_token", "if a.shape not in", "if False and a.shape not in",
         "rope", "wrong_positions_are_refused",
     ),
 }  # fmt: skip

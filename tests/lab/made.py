@@ -60,7 +60,7 @@ def plan(rec: dict, group: str) -> list[dict]:
 
 def rope(seeds=(0, 1, 2), task="copy", label="rope", family="rotary", drop=0.1) -> dict:
     """Perfect as far as trained, then falling; each seed a little lower than the one before."""
-    curves = [{8: 1.0, 16: 1.0, 24: 0.9 - drop - s / 100, 32: 0.8 - drop - s / 100} for s in seeds]
+    curves = [{8: 1.0, 16: 1.0, 24: max(0.9 - drop - s / 100, 0.0), 32: max(0.8 - drop - s / 100, 0.0)} for s in seeds]
     return record(label, family, task, [trial(label, task, s, c) for s, c in zip(seeds, curves, strict=True)])
 
 

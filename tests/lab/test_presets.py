@@ -118,7 +118,7 @@ def test_a_setting_given_at_its_usual_value_overrides_a_preset_too():
 def test_the_command_line_takes_a_preset_and_says_what_it_leaves_out(posenc):
     small = ("--steps", "4", "--seeds", "1", "--lr", "1e-3", "--width", "16", "--heads", "2", "--batch", "2")
     said = posenc("run", "--preset", "flipflop", *small, "--length", "8", "--sizes", "8", "--dry-run")
-    assert said.code == 0 and "1 trials" in said.out
+    assert said.code == 0 and "1 trial in" in said.out
     assert said.err.startswith("Liu et al. (2023)") and "from memory of the paper" in said.err
     assert all(text in said.err for text in PRESETS["flipflop"].left_out)
 

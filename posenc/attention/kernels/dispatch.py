@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import Any
 
 import jax
@@ -11,7 +10,7 @@ import jax.numpy as jnp
 
 from posenc.core.scheme import Scheme
 from posenc.core.shapes import label
-from posenc.numerics.sizes import known
+from posenc.numerics.sizes import known, memory
 
 KERNELS = ("dense", "tiled", "rows")
 CROSSING = {"cpu": 640 * 640}
@@ -76,14 +75,3 @@ def _check_memory(q: Any, keys: int) -> None:
             f" weights of {need / 2**30:.0f} GiB, and there are {have / 2**30:.0f}; use kernel='auto', or shorter"
             " sequences."
         )
-
-
-def memory() -> int:
-    """Bytes of one device; those of the machine are shared by all its processors. 0 where neither says."""
-    stats = jax.devices()[0].memory_stats()
-    if stats and "bytes_limit" in stats:
-        return stats["bytes_limit"]
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // jax.device_count()
-    except (AttributeError, OSError, ValueError):  # this system does not report it
-        return 0

@@ -6,6 +6,7 @@ tables and figures start without jax.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -57,15 +58,21 @@ class Preempted(BaseException):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit code. Every error is one sentence on stderr."""
     args = list(sys.argv[1:] if argv is None else argv)
+    if sys.stderr is None:  # it was closed: its number must not become that of a file that is written
+        sys.stderr = open(os.devnull, "w")
+    if sys.stdout is None:
+        print("Standard output is closed; let it go to a terminal, a file or /dev/null.", file=sys.stderr)
+        return USAGE
     debug = "--debug" in args or os.environ.get("POSENC_DEBUG", "") not in ("", "0")
     if hasattr(sys.stdout, "reconfigure"):  # a rule of "─" must not end a table on a terminal of ASCII or Latin-1
         sys.stdout.reconfigure(errors="replace")
     try:
-        code = _dispatch([a for a in args if a != "--debug"])
+        try:
+            code = _dispatch([a for a in args if a != "--debug"])
+        except SystemExit as end:  # tyro exits this way after it has printed the help of a command
+            code = end.code if isinstance(end.code, int) else OK
         sys.stdout.flush()
         return code
-    except SystemExit as end:  # tyro exits this way after it has printed the help of a command
-        return end.code if isinstance(end.code, int) else OK
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
@@ -75,10 +82,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return STOPPED
-    except Exception as error:
+    except BaseException as error:  # code of the user's may raise anything
         if debug:
             raise
+        if _interrupted(error):
+            print("Stopped.", file=sys.stderr)
+            return STOPPED
         return _refuse(error)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: a module that is interrupted as it is imported may raise another one."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _dispatch(args: list[str]) -> int:
@@ -129,17 +146,23 @@ def _help() -> str:
     return "\n".join(lines)
 
 
-def _refuse(error: Exception) -> int:
+def _refuse(error: BaseException) -> int:
     """Print an error as one sentence and return its exit code."""
     from posenc.lab.spec.experiment import NothingMatches
     from posenc.lab.store.disk import DiskError
+    from posenc.language.echo import echoed
 
     message = error.strerror or str(error) if isinstance(error, DiskError) else str(error)
     sentence = " ".join("".join(c if c.isprintable() else " " for c in message).split())
     if isinstance(error, ValueError | TypeError | DiskError):
         code = DISK if isinstance(error, DiskError) else NOTHING if isinstance(error, NothingMatches) else USAGE
+    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        code = DISK
+        sentence = f"{error.filename or 'Standard output'!s} cannot be written: the disk is full; free some space."
     elif isinstance(error, OSError):
-        code, sentence = USAGE, f"{error.filename or 'A file'!s} cannot be used: {error.strerror or sentence}."
+        shown = error.filename or "A file"
+        shown = echoed(shown) if error.errno == errno.ENAMETOOLONG else shown
+        code, sentence = USAGE, f"{shown!s} cannot be used: {error.strerror or sentence}."
     else:
         code, sentence = FAILED, f"posenc failed: {type(error).__name__}: {sentence}; add --debug for the traceback."
     print(sentence if len(sentence) < 2000 else sentence[:2000] + "...", file=sys.stderr)

@@ -23,6 +23,7 @@ from posenc.lab.spec import settings as words
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.spec.run import Plan, Run
 from posenc.language import grammar
+from posenc.language.echo import echoed
 from posenc.language.registry import settings
 
 PRESET = "preset:"
@@ -41,6 +42,7 @@ def kind_of(text: str) -> str:
     An unknown name gets the kind of the nearest known one. The module of `mine:Mine` is imported, since the user named
     it.
     """
+    from posenc.coordinates import COORDINATES
     from posenc.core.scheme import SCHEMES
     from posenc.lab.tasks.task import TASKS
 
@@ -61,6 +63,9 @@ def kind_of(text: str) -> str:
     found = [kind for kind, names in known.items() if tree.name in names]
     if len(found) > 1:
         raise ValueError(f"{tree.name!r} names a {' and a '.join(found)}; rename the one in your package.")
+    if tree.name == "window" or tree.name in COORDINATES.names():
+        stands = "beside a scheme: 'rope + window(512)'" if tree.name == "window" else f"after @: 'rope @ {tree.name}'"
+        raise ValueError(f"{echoed(text)} does not stand alone, but {stands}.")
     if not found:
         near = difflib.get_close_matches(tree.name, sorted(set().union(*known.values())), 1, 0.5)
         found = [kind for kind, names in known.items() if set(near) & names]

@@ -16,6 +16,7 @@ from types import ModuleType
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import pointing
 from posenc.language import grammar
+from posenc.language.modules import foreign
 
 OPTION = "--import"
 WANTED = "the name of a module, such as mine for mine.py in this folder"
@@ -32,7 +33,9 @@ def load(module: str) -> ModuleType:
     importlib.invalidate_caches()  # the file may be younger than what Python remembers of the folder
     try:
         spec = importlib.util.find_spec(module)
-    except (Exception, SystemExit) as fault:  # a package runs before its module is found
+    except BaseException as fault:  # a package runs before its module is found
+        if not foreign(fault):
+            raise
         raise ValueError(f"The module {module!r} cannot be found: {fault}.") from None
     if spec is None:
         raise ValueError(f"There is no module {module!r} in this folder or on Python's path; write module:Class.")

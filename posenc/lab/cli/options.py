@@ -23,6 +23,7 @@ import tyro
 
 from posenc.lab.spec import settings
 from posenc.lab.spec.run import Plan, Run
+from posenc.language.echo import echoed
 
 # Help omits a default of None, False or an empty tuple, which would tell the reader nothing.
 Name = Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")]
@@ -161,7 +162,15 @@ def _tidied(cls: type, args: list[str], prog: str) -> list[str]:
             values[at] += [value] if equals else []
         else:
             values[at].append(arg)
-    return values.pop("") + [arg for flag, found in values.items() for arg in (flag, *found)]
+    positional = values.pop("")
+    return positional + [arg for flag, found in values.items() for arg in _joined(flag, found, many[flag])]
+
+
+def _joined(flag: str, found: list[str], many: bool) -> list[str]:
+    """An option and its values as tyro reads them. It takes a text that starts with a dash for an option of its own."""
+    if many and (dashed := next((text for text in found if text.startswith("-")), None)):
+        raise ValueError(f"{flag} was given {echoed(dashed)}, which is neither an option nor a value of one.")
+    return [f"{flag}={found[0]}"] if len(found) == 1 and not many else [flag, *found]
 
 
 def _without_notes(hint: Any) -> Any:

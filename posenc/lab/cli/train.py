@@ -31,6 +31,7 @@ from posenc.lab.spec.suites import usual_model
 from posenc.lab.store import disk
 from posenc.lab.sweep.signals import heeded
 from posenc.lab.sweep.slurm import Slurm
+from posenc.language.echo import counted
 
 
 @dataclass(frozen=True)
@@ -315,10 +316,8 @@ def save_every(typed: str | None) -> float:
 def expectation(requested: Experiment, found: Mapping[str, Any]) -> str:
     """The steps of each trial, and how long all will take, before anything is trained."""
     steps, default = requested.plan.steps, " (the default; --steps changes it)" * (requested.plan.steps == Plan().steps)
-    return (
-        f"{steps} steps for each trial{default}; expected: roughly {lasting(found['seconds'])} with compiling and "
-        "evaluation, longer if other programs use this machine"
-    )
+    about = f"{counted(steps, 'step')} for each trial{default}; expected: roughly {lasting(found['seconds'])}"
+    return f"{about} with compiling and evaluation, longer if other programs use this machine"
 
 
 def tabulate(folder: Path) -> None:
@@ -340,7 +339,7 @@ def save(requested: Experiment, path: Path) -> None:
         raise ValueError(
             f"--save {str(path)!r} cannot be written; use a file name that ends in .toml, in an existing folder."
         )
-    if path.exists() and path.read_bytes() != text:
+    if path.exists() and disk.content(path) != text:
         raise ValueError(f"--save {str(path)!r} exists and holds another experiment; give another name.")
     disk.write(path, text)
 
@@ -351,7 +350,7 @@ def _preempted(number: int, frame: Any) -> None:
 
 def _print_rehearsal(found: dict[str, Any], folder: Path) -> int:
     """Print what a sweep would do, as `rehearse` found it."""
-    count = f"{found['trials']} trials in {found['programs']} programs, {found['done']} done"
+    count = f"{counted(found['trials'], 'trial')} in {counted(found['programs'], 'program')}, {found['done']} done"
     todo = f"{found['operations']:.1e} floating-point operations"
     timed = f"by matrix products timed just now on {found['device']}"
     say(f"{count}, {todo}, about {lasting(found['seconds'])} {timed}; results would go to {folder}.")

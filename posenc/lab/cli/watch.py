@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from posenc.lab.cli.output import clean, lasting, terminal
+from posenc.language.echo import counted
 
 EVERY = 10.0
 
@@ -35,8 +36,8 @@ class Watch:
         """A sweep starts; `done` of its trials finished earlier, and the others need so many `programs`."""
         self.total, self.before, self.started = trials, done, time.monotonic()
         been = f", {done} of them done earlier" if done else ""
-        left = "" if programs is None else f"; {programs} program{'s' * (programs != 1)} to compile"
-        self.note(f"{trials} trials{been}{left}")
+        left = "" if programs is None else f"; {counted(programs, 'program')} to compile"
+        self.note(f"{counted(trials, 'trial')}{been}{left}")
 
     def group(self, label: str, trials: int) -> None:
         """Some trials of one run start."""

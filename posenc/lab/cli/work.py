@@ -11,6 +11,7 @@ from tyro.conf import arg
 from posenc.lab.cli import modules
 from posenc.lab.cli.options import First, Flag, Text
 from posenc.lab.store import disk
+from posenc.language.echo import echoed
 
 AUTO = "auto"
 Workers = Annotated[str | None, arg(metavar="N|auto", help_behavior_hint="")]
@@ -56,8 +57,8 @@ def number(typed: str) -> int | None:
     """How many workers; None for auto. Raises `ValueError`."""
     if typed == AUTO:
         return None
-    if not typed.isascii() or not typed.isdecimal() or not 1 <= int(typed[:9]) <= 4096:
-        raise ValueError(f"--workers is {typed!r}; give a number from 1 to 4096, or {AUTO}.")
+    if not typed.isascii() or not typed.isdecimal() or len(typed) > 4 or not 1 <= int(typed) <= 4096:
+        raise ValueError(f"--workers is {echoed(typed)}; give a number from 1 to 4096, or {AUTO}.")
     return int(typed)
 
 

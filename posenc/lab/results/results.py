@@ -258,8 +258,12 @@ def _task(record: GroupRecord | PlannedTrial) -> str:
 @cache
 def _shortest(model: str) -> str:
     """A model's text without its defaults; one that is not installed here keeps what was written of it."""
-    name = model.partition("(")[0]
-    return kinds.spec(kinds.parse(model)) if name in kinds.MODELS.names() else model
+    if model.partition("(")[0] not in kinds.MODELS.names():
+        return model
+    try:
+        return kinds.spec(kinds.parse(model))
+    except ValueError:  # of another version, or edited: what was written of it tells it from others
+        return model
 
 
 def _sizes(record: GroupRecord) -> list[int]:

@@ -24,13 +24,18 @@ def files() -> dict[str, Path]:
 
     Raises `ValueError` where no folder has any: the installation is broken.
     """
-    found = {p.stem: p for folder in folders() for p in sorted(folder.glob("*.py")) if p.name[0] != "_"}
+    found = {p.stem: p for folder in folders() for p in sorted(folder.glob("*.py")) if _is_ours(p)}
     if not found:
         raise ValueError(
             f"No experiment was found in {str(PACKAGED)!r} or in the folder 'experiments' here; reinstall posenc, or"
             " run the command in a checkout."
         )
     return found
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file of such a folder is an experiment; a pipe, which may never end, is not read."""
+    return path.name[0] != "_" and path.is_file()
 
 
 def find(text: str) -> Path | None:

@@ -28,6 +28,7 @@ from types import ModuleType
 from posenc.lab.spec import toml
 from posenc.lab.spec.experiment import Experiment, Header, check_many
 from posenc.lab.spec.run import Plan
+from posenc.language.modules import foreign
 
 _PARTS = ("source", "setting", "cost", "command", "variation", "result")
 
@@ -96,7 +97,9 @@ def pointing(path: Path) -> Iterator[None]:
     """Say of an error in a file in which of its lines it arose."""
     try:
         yield
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not foreign(error):
+            raise
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
         where = f", line {lines[-1]}," if lines else ""
         message = f"{error.msg} in line {error.lineno}" if isinstance(error, SyntaxError) else str(error)

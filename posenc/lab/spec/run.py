@@ -122,6 +122,12 @@ class Run:
 
     def filled(self, smallest: int, model: str = kinds.USUAL) -> Run:
         """The same run with nothing left open, for a task with this smallest legal size and this usual model."""
+        for name, of, used in (("hidden", "width", "hidden" in self.kind.reads), ("longest", "length", True)):
+            if used and getattr(self, name) is None and getattr(self, of) > MOST // 4:
+                raise ValueError(
+                    f"{of} is {getattr(self, of)}; {name} is four times that unless given, so that it is at most"
+                    f" {MOST // 4}: give less, or {name} too."
+                )
         return dataclasses.replace(
             self,
             model=self.model or model,

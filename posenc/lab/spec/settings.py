@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Union
 
 from posenc.lab.spec.run import SUITE, Plan, Run
+from posenc.language.echo import cut, echoed
 
 MANY = 100_000
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
@@ -48,7 +49,7 @@ def pair(text: str, option: str) -> tuple[str, str]:
     """The name and the value in `name=value`, as an option such as `--set` takes them."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip().isidentifier():
-        raise ValueError(f"{option} takes NAME=VALUE, such as width=64, not {text!r}.")
+        raise ValueError(f"{option} takes NAME=VALUE, such as width=64, not {echoed(text)}.")
     return name.strip(), value.strip()
 
 
@@ -68,7 +69,7 @@ def several(text: str, name: str) -> list[str]:
     values = split(text)
     if not all(values):
         has = "no value" if len(values) == 1 else "an empty value"
-        raise ValueError(f"{name}={text} has {has}; write one or more, such as {name}=a,b.")
+        raise ValueError(f"{name}={cut(text)} has {has}; write one or more, such as {name}=a,b.")
     return values
 
 
@@ -105,7 +106,7 @@ def unknown(kind: str, given: str, known: Iterable[str]) -> ValueError:
     stripped = {name.lstrip("-"): name for name in known}
     near = difflib.get_close_matches(given.lstrip("-"), stripped, 1, 0.5)
     hint = f" Did you mean {stripped[near[0]]!r}?" if near else ""
-    return ValueError(f"No {kind} is called {given!r}.{hint} Known: {', '.join(known)}.")
+    return ValueError(f"No {kind} is called {echoed(given)}.{hint} Known: {', '.join(known)}.")
 
 
 def owner(name: str) -> type[Run] | type[Plan]:
@@ -156,7 +157,7 @@ def _read(name: str, text: str, kind: Any) -> Any:
             return kind(text)
         except ValueError:
             what = "a whole number" if kind is int else "a number"
-            raise ValueError(f"{name} takes {what}, not {text!r}.") from None
+            raise ValueError(f"{name} takes {what}, not {echoed(text)}.") from None
     return text
 
 
@@ -167,7 +168,7 @@ def _span(name: str, text: str, kind: type) -> Iterable[Any]:
     first, _, last = text.partition(":")
     low, high = _read(name, first or "0", int), _read(name, last, int)
     if not 0 < high - low <= MANY:
-        raise ValueError(f"{name}={text} spans {max(high - low, 0)} numbers; from 1 to {MANY} are taken.")
+        raise ValueError(f"{name}={cut(text)} spans {max(high - low, 0)} numbers; from 1 to {MANY} are taken.")
     return range(low, high)
 
 
@@ -178,8 +179,8 @@ def seeds(text: str) -> tuple[int, ...]:
     (0, 1, 2)
     """
     text = text.strip()
-    if text.lstrip("-").isdigit():
-        if not 0 < int(text) <= MANY:
-            raise ValueError(f"seeds is {text}; it is how many, from 1 to {MANY}, or a list such as 3,5,7 or 0:5.")
-        return tuple(range(int(text)))
+    if text.removeprefix("-").isdecimal():
+        if not 0 < (count := _read("seeds", text, int)) <= MANY:
+            raise ValueError(f"seeds is {cut(text)}; it is how many, from 1 to {MANY}, or a list such as 3,5,7 or 0:5.")
+        return tuple(range(count))
     return _read("seeds", text, tuple[int, ...])

@@ -29,7 +29,10 @@ from posenc.lab.spec import settings
 from posenc.lab.spec.experiment import Experiment, Header, check_many, starting
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.suites import Usual, named
+from posenc.language.echo import echoed
 
+DOTS = 256
+"""Of one line: a name of thousands of parts takes minutes to read."""
 _TEXTS = ("name", "source", "preset")
 _TABLES = (*_TEXTS, "header", "plan", "run", "grid", "zip", "exclude")
 
@@ -52,6 +55,9 @@ def to_toml(experiment: Experiment) -> str:
 
 def from_toml(text: str, name: str = "sweep", yes: bool = False) -> Experiment:
     """The experiment that a TOML text holds. Raises `ValueError` with what is wrong."""
+    crowded = next((n for n, line in enumerate(text.splitlines(), 1) if line.count(".") > DOTS), None)
+    if crowded is not None:
+        raise ValueError(f"Line {crowded} of the file {name!r} has more than {DOTS} dots; names have a few at most.")
     try:
         whole = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -61,13 +67,13 @@ def from_toml(text: str, name: str = "sweep", yes: bool = False) -> Experiment:
             raise settings.unknown("part of an experiment", key, _TABLES)
         kind = str if key in _TEXTS else list if key in ("zip", "exclude") else dict
         if not isinstance(value, kind) or kind is list and not all(isinstance(v, dict) for v in value):
-            raise ValueError(f"{key!r} is written {_form(key)} in an experiment file, not {value!r}.")
+            raise ValueError(f"{key!r} is written {_form(key)} in an experiment file, not {echoed(value)}.")
     header = whole.get("header", {})
     for key in header:
         if key not in settings.fields(Header):
             raise settings.unknown("part of a header", key, settings.fields(Header))
         if not isinstance(header[key], str):
-            raise ValueError(f"{key} of [header] is a text, not {header[key]!r}.")
+            raise ValueError(f"{key} of [header] is a text, not {echoed(header[key])}.")
     preset = whole.get("preset")
     base, axes = _run_and_axes(whole)
     usual = Usual(*starting(preset), preset, named(_in_place_of_tasks(whole)))
@@ -134,7 +140,7 @@ def _each_task(out: dict[str, Any]) -> list[dict[str, Any]]:
 def _listed(name: str, values: Any) -> list[Any]:
     values = [values] if name == "task" and settings.is_suite(values) else values
     if not isinstance(values, list) or not values:
-        raise ValueError(f"{name} is {values!r}; [grid] and [[zip]] take a list of one or more values.")
+        raise ValueError(f"{name} is {echoed(values)}; [grid] and [[zip]] take a list of one or more values.")
     return [_values({name: v}, Run)[name] for v in settings.expanded(name, values)]
 
 

@@ -65,8 +65,8 @@ class Claim:
 
     def _token(self) -> str:
         try:
-            return str(_parsed(self.path.read_bytes()).get("token"))
-        except FileNotFoundError:
+            return str(_parsed(disk.content(self.path)).get("token"))
+        except (FileNotFoundError, ValueError):
             return ""
 
     def keep(self) -> None:
@@ -97,9 +97,9 @@ def claim(folder: Path, group: str) -> Iterator[Claim | None]:
 
 def held(folder: Path) -> tuple[Held, ...]:
     """All claims of a run folder, stale ones too, by group."""
-    places = disk.inside(folder, "claims")
-    files = sorted(p for p in places.glob("*") if disk.NAME.fullmatch(p.name) and not p.is_symlink())
-    now = _now(places)
+    found = [p for p in disk.part(folder, "claims") if disk.NAME.fullmatch(p.name) and not p.is_symlink()]
+    files = [p for p in found if p.is_file()]
+    now = _now(disk.inside(folder, "claims"))
     return tuple(h for path in files if (h := _look(path, now)) is not None)
 
 
@@ -154,7 +154,7 @@ def _content_of(token: str) -> bytes:
 
 def _look(path: Path, now: float) -> Held | None:
     try:
-        with open(path, "rb") as file:  # age and content of one file, which another may be replacing
+        with disk.opened(path) as file:  # age and content of one file, which another may be replacing
             age, content = max(0.0, now - os.fstat(file.fileno()).st_mtime), _parsed(file.read())
     except OSError:
         return None
@@ -167,7 +167,7 @@ def _look(path: Path, now: float) -> Held | None:
 
 def _content(path: Path) -> dict:
     try:
-        return _parsed(path.read_bytes())
+        return _parsed(disk.content(path))
     except OSError:
         return {}
 

@@ -11,12 +11,18 @@ import errno
 import os
 import re
 import secrets
+import stat
 import time
 from pathlib import Path
+from typing import BinaryIO
+
+from posenc.language.echo import echoed
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 PARTS = ("records", "claims", "params", "errors", "events")
 ABANDONED = 3600.0
+LARGEST = 2**30
+"""Bytes of the largest file that is read."""
 _REASONS = {
     errno.ENOSPC: "the disk is full; free some space",
     errno.EDQUOT: "the disk quota is used up; free some space",
@@ -33,7 +39,9 @@ class DiskError(OSError):
 def check_name(name: str) -> str:
     """The name itself, if it can name a run, a group or a file without leaving its folder."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise ValueError(f"{name!r} cannot be a name here; take 1 to 64 letters, digits, '.', '_', '-', no dot first.")
+        raise ValueError(
+            f"{echoed(name)} cannot be a name here; take 1 to 64 letters, digits, '.', '_', '-', no dot first."
+        )
     return name
 
 
@@ -91,6 +99,35 @@ def find(text: str | os.PathLike) -> Path:
     known = sorted(p.name for p in root().iterdir() if p.is_dir()) if root().is_dir() else []
     has = f"{_shown(root())} holds {', '.join(known[:8])}" if known else f"{_shown(root())} holds no runs yet"
     raise ValueError(f"There are no results at {str(text)!r}; {has}.")
+
+
+def opened(path: Path) -> BinaryIO:
+    """A plain file to read. A pipe or a device, which may never end, is refused by `ValueError`."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # else a pipe waits for its writer
+    about, why = os.fstat(descriptor), ""
+    if not stat.S_ISREG(about.st_mode):
+        why = "is not a plain file; remove it"
+    elif about.st_size > LARGEST:
+        why = f"has {about.st_size} bytes; at most {LARGEST} are read"
+    if why:
+        os.close(descriptor)
+        raise ValueError(f"{_shown(path)} {why}.")
+    return os.fdopen(descriptor, "rb")
+
+
+def content(path: Path) -> bytes:
+    """What a plain file holds."""
+    with opened(path) as file:
+        return file.read()
+
+
+def part(folder: Path, name: str) -> list[Path]:
+    """The files in a part of a run folder, by name, without those that start with a dot; a part may be missing."""
+    place = inside(folder, name)
+    if place.exists() and not place.is_dir():
+        raise ValueError(f"{_shown(place)} is a file, but a run folder has a folder there; restore it, or remove it.")
+    found = os.listdir(place) if place.exists() else []
+    return [place / name for name in sorted(found) if not name.startswith(".")]
 
 
 def write(path: Path, content: bytes) -> Path:

@@ -28,20 +28,23 @@ from posenc.lab.store.disk import create as create
 from posenc.lab.store.disk import find as find
 from posenc.lab.store.disk import ready as ready
 from posenc.lab.store.disk import root as root
+from posenc.lab.store.possible import planned
 from posenc.lab.store.records import SCHEMA as SCHEMA
 from posenc.lab.store.records import Stored as Stored
 from posenc.lab.store.records import canonical as canonical
+from posenc.lab.store.records import check_version, write_bundle
 from posenc.lab.store.records import digest as digest
 from posenc.lab.store.records import plain as plain
 from posenc.lab.store.records import read_records as read_records
 from posenc.lab.store.records import recorded as recorded
-from posenc.lab.store.records import write_bundle
 from posenc.lab.store.records import write_record as write_record
-from posenc.lab.store.schema import GroupRecord, PlannedTrial, UnfinishedTrial, read_line, written
+from posenc.lab.store.schema import GroupRecord, PlannedTrial, UnfinishedTrial, written
+from posenc.language.echo import counted
 
 OUTCOMES = ("done", "diverged", "failed", "oom", "running", "stale", "pending")
 FAILURES = ("failed", "oom")
 _PLANNING = "planning"
+_APPENDING = os.O_CREAT | os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = ""
     The text of the experiment that adds them is kept too: the first as sweep.toml, then sweep-2.toml, sweep-3.toml, …
     """
     lines = [_line(_text(line), f"line {number} of the new plan") for number, line in enumerate(lines, 1)]
+    check_version(folder)
     with _planning(folder):
         old = read_plan(folder) if disk.inside(folder, "plan.jsonl").exists() else []
         known, groups = {line.id: line for line in old}, {line.group for line in old}
@@ -98,7 +102,7 @@ def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = ""
 
 def _keep_experiment(folder: Path, text: bytes) -> None:
     names = ("sweep.toml", *(f"sweep-{n}.toml" for n in range(2, 10**6)))
-    path = next(p for name in names if not (p := disk.inside(folder, name)).exists() or p.read_bytes() == text)
+    path = next(p for name in names if not (p := disk.inside(folder, name)).exists() or disk.content(p) == text)
     if text and not path.exists():
         disk.write(path, text)
 
@@ -108,8 +112,14 @@ def read_plan(folder: Path) -> list[PlannedTrial]:
     path = disk.inside(folder, "plan.jsonl")
     if not path.exists():
         raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so it is not a run folder; `posenc sweep` makes one.")
-    texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return [_line(text, f"line {number} of {str(path)!r}") for number, text in enumerate(texts, 1)]
+    texts = disk.content(path).decode("utf-8", errors="replace").splitlines()
+    lines = [_line(text, f"line {number} of {str(path)!r}") for number, text in enumerate(texts, 1)]
+    first: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if (before := first.setdefault(line.id, number)) != number:
+            again = f"Line {number} of {str(path)!r} plans the trial {line.id[:12]} again"
+            raise ValueError(f"{again}, as line {before} does; remove one of them.")
+    return lines
 
 
 def _line(text: str, where: str) -> PlannedTrial:
@@ -117,7 +127,7 @@ def _line(text: str, where: str) -> PlannedTrial:
         content = json.loads(text)
     except (ValueError, RecursionError):
         raise ValueError(f"{where} is not JSON; restore the file, or plan again in a new folder.") from None
-    return read_line(PlannedTrial, content, where, "restore the file, or plan again")
+    return planned(PlannedTrial, content, where, "restore the file, or plan again")
 
 
 def _text(line: PlannedTrial) -> str:
@@ -137,15 +147,15 @@ def read_errors(folder: Path) -> dict[str, tuple[str, str]]:
     """Group to outcome and text."""
     errors = {}
     for group, path in error_files(folder).items():
-        outcome, _, text = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+        outcome, _, text = disk.content(path).decode("utf-8", errors="replace").partition("\n")
         errors[group] = (outcome if outcome in FAILURES else "failed", text)
     return errors
 
 
 def error_files(folder: Path) -> dict[str, Path]:
     """Group to the file that says why it has no record."""
-    found = sorted(disk.inside(folder, "errors").glob("*.txt"))
-    return {path.stem: path for path in found if not path.name.startswith(".") and not path.is_symlink()}
+    found = [path for path in disk.part(folder, "errors") if path.suffix == ".txt"]
+    return {path.stem: path for path in found if path.is_file() and not path.is_symlink()}
 
 
 def clear_error(folder: Path, group: str) -> None:
@@ -158,7 +168,7 @@ def log(folder: Path, worker: str, event: str, **details: object) -> None:
     path = disk.inside(folder, "events", f"{worker}.jsonl")
     line = canonical({"time": round(time.time(), 3), "event": event, **details}) + "\n"
     with disk.guarded(path):
-        descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o644)
+        descriptor = os.open(path, _APPENDING, 0o644)
         try:
             os.write(descriptor, line.encode())
         finally:
@@ -176,16 +186,18 @@ def status(folder: Path) -> RunStatus:
         groups.setdefault(line.group, []).append(line)
     rows = []
     for group, lines in groups.items():
-        counted = Counter(outcomes[line.id] for line in lines)
+        each = Counter(outcomes[line.id] for line in lines)
         error = errors.get(group, ("", ""))[1].strip().splitlines()[-1:]
         who = claims.get(group)
         worker = f"{who.host}:{who.pid}, beat {who.age:.0f} s ago" if who else ""
-        counts = {o: counted[o] for o in OUTCOMES if counted[o]}
+        counts = {o: each[o] for o in OUTCOMES if each[o]}
         first = lines[0]
         rows.append(GroupStatus(group, first.task, first.label, len(lines), counts, "".join(error), worker))
-    total = Counter(outcomes.values())
+    total, problems = Counter(outcomes.values()), stored.problems
+    if beside := finished.keys() - outcomes.keys():
+        problems += (f"The plan lacks {counted(len(beside), 'recorded trial')}; restore plan.jsonl.",)
     compiling = sum(_compiling(record) for record in stored.records)
-    return RunStatus({o: total[o] for o in OUTCOMES}, tuple(rows), outcomes, stored.problems, compiling)
+    return RunStatus({o: total[o] for o in OUTCOMES}, tuple(rows), outcomes, problems, compiling)
 
 
 def _compiling(record: GroupRecord) -> float:

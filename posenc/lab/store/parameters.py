@@ -49,7 +49,10 @@ def restore(folder: Path, trial: str) -> Any:
     target = disk.inside(folder, "params", trial)
     if not (target / MANIFEST).is_file():
         raise ValueError(f"No parameters of trial {trial[:12]} were kept here; train with --keep.")
-    expected, found = json.loads((target / MANIFEST).read_text()), _sums(target)
+    try:
+        expected, found = dict(json.loads(disk.content(target / MANIFEST))), _sums(target)
+    except (ValueError, TypeError, RecursionError):
+        expected, found = {MANIFEST: ""}, {}
     wrong = sorted(n for n in expected.keys() | found.keys() if expected.get(n) != found.get(n))
     if wrong:
         raise ValueError(f"The parameters of trial {trial[:12]} are damaged ({wrong[0]}); train it again with --keep.")

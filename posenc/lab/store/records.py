@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from posenc.lab.store import disk
-from posenc.lab.store.schema import Counts, GroupRecord, TrialRecord, UnfinishedTrial, read, read_line, written
+from posenc.lab.store.possible import check_record, planned
+from posenc.lab.store.schema import Counts, GroupRecord, TrialRecord, UnfinishedTrial, read, written
+from posenc.language.echo import echoed
 
 SCHEMA = 1
 TOLERANCE = 0.01
@@ -67,28 +69,39 @@ def digest(ids: list[str]) -> str:
 
 def write_record(folder: Path, record: GroupRecord) -> Path:
     """Store the trials that one program run finished; returns the file. It replaces a record of the same trials."""
-    name, content = f"{digest(record.ids)}.json", _text(_sealed(record))
-    path = disk.inside(folder, "records", name)
-    if path.exists() and (newer := _newer(path.read_bytes())) is not None:
-        raise ValueError(f"records/{name} has schema {newer}, this posenc writes {SCHEMA}; install the newer one.")
+    content, path = _text(_sealed(record)), disk.inside(folder, "records", f"{digest(record.ids)}.json")
+    if path.exists():
+        _check_older(path)
     return disk.write(path, content)
 
 
 def recorded(folder: Path) -> set[str]:
     """The names of the records: that of a group, where all its trials were finished together."""
-    return {path.stem for path in disk.inside(folder, "records").glob("*.json")}
+    return {path.stem for path in disk.part(folder, "records") if path.suffix == ".json"}
+
+
+def check_version(folder: Path) -> None:
+    """Refuse a folder with records of a newer posenc, before anything is computed that could not be stored there."""
+    for path in disk.part(folder, "records"):
+        if path.is_file():
+            _check_older(path)
+
+
+def _check_older(path: Path) -> None:
+    if (newer := _newer(disk.content(path))) is not None:
+        which = f"records/{path.name} has schema {echoed(newer)}"
+        raise ValueError(f"{which}, this posenc writes {SCHEMA}; install the newer one.")
 
 
 def read_records(folder: Path) -> Stored:
     """All records of a run folder; a trial that two of them hold is taken from the one whose name sorts first."""
-    files = sorted(p for p in disk.inside(folder, "records").glob("*") if not p.name.startswith("."))
     records, problems = [], []
-    for path in files:
+    for path in disk.part(folder, "records"):
         where = f"records/{path.name}"
         try:
             if path.is_symlink():
                 raise ValueError("it is a link, and a run folder holds plain files only")
-            records.append((where, _unsealed(json.loads(path.read_bytes()))))
+            records.append((where, _unsealed(_parsed(path))))
         except (ValueError, TypeError, RecursionError, OSError) as error:
             problems.append(f"{where} is left out: {_reason(error)}.")
     return _once(records, problems)
@@ -97,7 +110,7 @@ def read_records(folder: Path) -> Stored:
 def read_bundle(path: Path) -> Bundle:
     """One committed file. A record of it that cannot be used is named in `stored.problems`."""
     try:
-        whole = json.loads(path.read_bytes())
+        whole = _parsed(path)
         if not isinstance(whole, dict) or not isinstance(whole.get("records"), list):
             raise ValueError("it has no list of records")
         _version(whole)
@@ -113,7 +126,7 @@ def read_bundle(path: Path) -> Bundle:
     if not isinstance(rest, list):
         raise ValueError(f"{str(path)!r} is not a bundle of records: its 'unfinished' is not a list.")
     lines = ((one, f"unfinished trial {number} of {str(path)!r}") for number, one in enumerate(rest, 1))
-    unfinished = tuple(read_line(UnfinishedTrial, *line, "bundle the run again") for line in lines)
+    unfinished = tuple(planned(UnfinishedTrial, *line, "bundle the run again") for line in lines)
     return Bundle(str(whole.get("name") or path.stem), _once(records, problems), unfinished)
 
 
@@ -148,7 +161,7 @@ def counted(counts: Counts, metric: str) -> tuple[int, int]:
 def _sealed(record: GroupRecord) -> dict[str, Any]:
     """The content of a file, with its schema and checksum."""
     body = plain(written(record))
-    read(GroupRecord, body)  # what could not be read back is not written
+    check_record(read(GroupRecord, body))  # what could not be read back is not written
     if not record.trials:
         raise ValueError("A record holds at least one trial, and this one has none.")
     return {"schema": SCHEMA, "sha256": _sum(body | {"schema": SCHEMA}), **body}
@@ -160,7 +173,18 @@ def _unsealed(content: Any) -> GroupRecord:
     _version(content)
     if content.get("sha256") != _sum({k: v for k, v in content.items() if k != "sha256"}):
         raise ValueError("its checksum does not match its content, so it was damaged or edited")
-    return read(GroupRecord, {k: v for k, v in content.items() if k not in ("schema", "sha256")})
+    record = read(GroupRecord, {k: v for k, v in content.items() if k not in ("schema", "sha256")})
+    check_record(record)
+    return record
+
+
+def _parsed(path: Path) -> Any:
+    """The JSON of a plain file."""
+    content = disk.content(path)
+    try:
+        return json.loads(content)
+    except ValueError:
+        raise ValueError("it is empty, cut short or not JSON") from None
 
 
 def _version(record: dict) -> None:
@@ -168,7 +192,7 @@ def _version(record: dict) -> None:
     if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
         raise ValueError("it names no schema version")
     if schema > SCHEMA:
-        raise ValueError(f"it has schema {schema}, this posenc reads up to {SCHEMA}; install the newer one")
+        raise ValueError(f"it has schema {echoed(schema)}, this posenc reads up to {SCHEMA}; install the newer one")
 
 
 def _newer(content: bytes) -> int | None:
@@ -188,11 +212,9 @@ def _text(record: dict) -> bytes:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-        return "it is empty, cut short or not JSON"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    return (error.strerror or type(error).__name__) if isinstance(error, OSError) else str(error)
+    return (error.strerror or type(error).__name__) if isinstance(error, OSError) else str(error).removesuffix(".")
 
 
 def _once(named: list[tuple[str, GroupRecord]], problems: list[str]) -> Stored:

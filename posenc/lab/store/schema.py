@@ -14,6 +14,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar, Union
 
 from posenc.lab.store.disk import check_name
+from posenc.language.echo import echoed
 
 T = TypeVar("T", bound="Part")
 P = TypeVar("P", bound="PlannedTrial")
@@ -66,7 +67,7 @@ class TrialRecord(Part):
 
     def __post_init__(self):
         if self.outcome not in ("done", "diverged"):
-            raise ValueError(f"the outcome {self.outcome!r} has no record; only 'done' and 'diverged' do")
+            raise ValueError(f"the outcome {echoed(self.outcome)} has no record; only 'done' and 'diverged' do")
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ def _value(key: _Key, content: Any, name: str, called: str, where: str) -> Any:
     if isinstance(content, dict) and (value is None and key.null or key.optional and name not in content):
         return None
     fits = isinstance(value, key.kind) and not isinstance(value, bool)  # True and False are not numbers
-    if not fits or key.by_size and not all(n.isdecimal() and isinstance(at, dict) for n, at in value.items()):
+    if not fits or key.by_size and not all(_is_size(n) and isinstance(at, dict) for n, at in value.items()):
         raise ValueError(f"{called} needs {name!r} as {key.called}")
     if is_dataclass(key.hint):
         return read(key.hint, value, where)
@@ -212,6 +213,11 @@ def _value(key: _Key, content: Any, name: str, called: str, where: str) -> Any:
         inner = typing.get_args(key.hint)[0]
         return tuple(read(inner, v, where) for v in value) if is_dataclass(inner) else tuple(value)
     return {int(n): at for n, at in value.items()} if key.by_size else value
+
+
+def _is_size(text: str) -> bool:
+    """Whether a key is a size as it is written: ASCII digits, none of them a leading 0, so that no two mean one."""
+    return text.isdecimal() and len(text) <= 10 and str(int(text)) == text
 
 
 def _json(value: Any) -> Any:

@@ -148,7 +148,9 @@ def _questions(
     lines = {line.id: line for line in folder.read_plan(results.folder)}
     every = []
     for record in results.records:
-        line = lines[record.trials[0].id]
+        line = lines.get(record.trials[0].id)
+        if line is None:
+            raise ValueError(f"The plan of {results.name!r} lacks a recorded trial; restore plan.jsonl.")
         resolved = training.stages(plan.planned_run(line.run), line.steps)[-1][0]
         other = resolved.task if task is None else task
         _check_tokens(resolved, other)

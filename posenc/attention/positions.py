@@ -1,0 +1,169 @@
+"""What a call may say of each token: positions, and the documents that segments number.
+
+Values are checked where they are known before tracing; inside `jit` what they refuse gives NaN (`unknown`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from posenc.attention.tokens import Tokens
+from posenc.attention.unknown import farthest
+from posenc.core.compose import imply, spread
+from posenc.core.distances import Distances, pasts
+from posenc.core.masks import documents, since_start
+from posenc.core.scheme import Scheme
+from posenc.numerics.sizes import known
+
+
+def concrete(a: Any) -> np.ndarray | None:
+    """The values of an array, where they are known before tracing."""
+    return None if isinstance(a, jax.core.Tracer) else np.asarray(a)
+
+
+def numbers(name: str, a: Any) -> Any:
+    """An array of NumPy or jax. NumPy's stay NumPy's: their values can be checked inside jit too."""
+    if isinstance(a, jax.Array | np.ndarray):
+        found = a
+    else:
+        traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(a))
+        try:
+            found = jnp.asarray(a) if traced else np.asarray(a)
+        except (TypeError, ValueError):
+            found = None
+    if found is None or not (found.dtype == bool or jnp.issubdtype(found.dtype, jnp.number)):
+        shown = repr(a) if a is None or isinstance(a, str) and len(a) < 20 else f"of type {type(a).__name__}"
+        raise TypeError(f"{name} is {shown}; it is an array of numbers.")
+    return found
+
+
+def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, whole: bool) -> Any:
+    """Numbers per token, of at least 32 bits: `[L]` for all sequences, or `[..., L]`; a tuple with one for each part.
+
+    With `whole` they are the numbers of documents.
+    """
+    if a is None:
+        return None
+    if isinstance(a, Distances):
+        return Distances(*(per_token(name, part, lead, length, axes, whole) for part in (a.past, a.future)))
+    if isinstance(a, tuple):
+        if not isinstance(axes, tuple) or len(axes) != len(a):
+            parts = f"a sum of {len(axes)} schemes" if isinstance(axes, tuple) else "one scheme"
+            raise ValueError(f"{name} is a tuple of {len(a)}, given to {parts}; give one array, or one for each part.")
+        if any(part is None for part in a):
+            raise TypeError(f"{name} has None for a part of the sum; give an array for each part, or None for all.")
+        return tuple(per_token(name, part, lead, length, n, whole) for part, n in zip(a, axes, strict=True))
+    if isinstance(axes, tuple):
+        each = set(jax.tree.leaves(axes))
+        if len(each) > 1:
+            raise ValueError(f"The parts of this sum have {axes} axes; give {name} as a tuple, an array for each part.")
+        if isinstance(a, list) and any(np.ndim(part) for part in a):
+            raise TypeError(
+                f"{name} is a list of {len(a)}, given to a sum; give a tuple with an array for each part, or one array."
+            )
+        axes = each.pop()
+    a = numbers(name, a)
+    if whole and not jnp.issubdtype(a.dtype, jnp.integer) or not _real(a.dtype):
+        raise TypeError(f"{name} is of type {a.dtype}; it holds whole numbers{'' if whole else ' or real ones'}.")
+    tail = (length, axes) if axes > 1 and a.shape[-2:] == (length, axes) else (length,)
+    if a.shape not in (tail, (*lead, *tail)):
+        raise ValueError(f"{name} has the shape {a.shape}; it is {tail} or {(*lead, *tail)}, a number for each token.")
+    if axes > 1 and tail == (length,):
+        raise ValueError(
+            f"{name} has one number for each token, but this scheme has {axes} axes; give {(length, axes)}."
+        )
+    a = _exact(name, a)
+    if whole:
+        check_documents(name, a)
+    return a
+
+
+def check_apart(t: Tokens) -> None:
+    """Refuse positions whose differences 32 bits do not hold; those of padding are left out.
+
+    What is not known yet gives NaN where it does not fit: `posenc.attention.unknown`.
+    """
+    for name, segments in (("positions", t.segments), ("key_positions", t.key_segments)):
+        real = None if segments is None else concrete(segments)
+        for a in jax.tree.leaves(getattr(t, name)):
+            if concrete(a) is None or segments is not None and real is None:
+                continue
+            known = _known(a, real)
+            limit = farthest(known.dtype)
+            if known.size and np.abs(known.astype(float)).max() >= limit:
+                worst = known.max() if known.max() >= limit else known.min()
+                raise ValueError(
+                    f"{name} holds {worst}, and the difference of two positions must fit into their type; give numbers"
+                    f" between -{limit} and {limit}."
+                )
+
+
+def _real(dtype: Any) -> bool:
+    return jnp.issubdtype(dtype, jnp.integer) or jnp.issubdtype(dtype, jnp.floating)
+
+
+def _exact(name: str, a: Any) -> Any:
+    """Numbers in the type that attention computes with, where what is known of them fits into it."""
+    if jnp.issubdtype(a.dtype, jnp.integer):
+        kind = jax.dtypes.canonicalize_dtype(np.int64 if a.dtype == np.int64 else np.int32)
+    else:
+        kind = jax.dtypes.canonicalize_dtype(jnp.promote_types(a.dtype, jnp.float32))
+    if a.dtype == kind and jnp.issubdtype(kind, jnp.integer) or (known := concrete(a)) is None:
+        return a.astype(kind)
+    limit = 2 ** (jnp.iinfo(kind).bits - 1) if jnp.issubdtype(kind, jnp.integer) else 2**31
+    if known.size and (float(known.max()) >= limit or float(known.min()) < -limit):
+        worst = known.max() if float(known.max()) >= limit else known.min()
+        raise ValueError(f"{name} holds {worst}; numbers of tokens lie between -{limit} and {limit - 1}.")
+    return a.astype(kind)
+
+
+def check_documents(name: str, segments: Any) -> None:
+    """Refuse documents that come in two pieces, and numbers below 0, where the values are known.
+
+    Positions count from where a document began, so a later piece would be counted from the wrong token.
+    """
+    known = concrete(segments)
+    if known is None or not known.size:
+        return
+    if known.min() < 0:
+        raise ValueError(f"{name} holds {known.min()}; a document is a number above 0, and padding is 0.")
+    document = documents(known)
+    pieces = np.diff(document, axis=-1, prepend=0) != 0
+    ordered = np.sort(document, -1)
+    names = np.diff(ordered, axis=-1, prepend=0) != 0
+    if np.any(pieces.sum(-1) != names.sum(-1)):
+        raise ValueError(f"{name} names a document again after another one; give each piece a number of its own.")
+
+
+def check_positions(scheme: Scheme, p: Any, t: Tokens, start: Any, cached: bool) -> None:
+    """Let the scheme refuse positions that it cannot serve; those of padding are left out."""
+    if not scheme.overrides("check_positions"):
+        return
+    sides = [(t.positions, t.segments)] + [(t.key_positions, t.key_segments)] * (t.key_positions is not None)
+    for positions, segments in sides:
+        real = None if segments is None else concrete(segments)
+        if positions is None:
+            if segments is not None and (cached or real is None):
+                continue  # where documents start is not known before the program runs
+            count = t.q.shape[-3]
+            positions = start + (np if known(count) else jnp).arange(count, dtype=np.int32)
+            positions = positions if real is None else since_start(positions, real)
+            positions = imply(scheme, positions)
+        numbers = spread(scheme, pasts(positions))
+        scheme.check_positions(p, jax.tree.map(lambda a, real=real: _known(a, real), numbers))
+
+
+def _known(positions: Any, segments: np.ndarray | None) -> Any:
+    """Positions as NumPy's where they are concrete, those of padding set to zero, which every scheme has."""
+    if isinstance(positions, jax.core.Tracer):
+        return positions
+    positions = np.asarray(positions)
+    if segments is None:
+        return positions
+    real = segments > 0
+    wide = positions.ndim > 1 and positions.shape[-2] == real.shape[-1] and positions.shape[-1] != real.shape[-1]
+    return np.where(real[..., None] if wide else real, positions, np.zeros((), positions.dtype))

@@ -1,0 +1,92 @@
+"""What only the running program knows of tokens: inside `jit`, what validation would have refused gives NaN.
+
+Positions whose differences 32 bits do not hold, documents that come again or are numbered below 0, and a start or a
+prefix out of range. What was known before tracing was validated, and costs nothing here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+from posenc.attention.tokens import Tokens
+from posenc.core.distances import Distances
+from posenc.core.masks import documents
+from posenc.numerics.sizes import FAR
+
+
+class Unknown(NamedTuple):
+    """What of one call has no values yet."""
+
+    positions: bool
+    segments: bool
+    counts: bool
+    """The index of the first query, or the length of the prefix."""
+
+
+def unknown(t: Tokens, start: Any) -> Unknown:
+    """What is being traced. Segments decide which positions are padding's, so theirs are unknown with them."""
+    segments = _traced((t.segments, t.key_segments))
+    placed = t.positions is not None or t.key_positions is not None
+    positions = placed and (segments or _traced((t.positions, t.key_positions)))
+    return Unknown(positions, segments, _traced((start, t.pairs.prefix)))
+
+
+def _traced(tree: Any) -> bool:
+    return any(isinstance(a, jax.core.Tracer) for a in jax.tree.leaves(tree))
+
+
+def marked(out: Array, faulty: Bool[Array, ""] | None) -> Array:
+    """One sequence's output, NaN as a whole where something of it was faulty."""
+    return out if faulty is None else jnp.where(faulty, jnp.nan, out)
+
+
+def faulty(t: Tokens, start: Any, unknown: Unknown) -> Bool[Array, ""] | None:
+    """Whether one sequence's tokens hold what validation refuses where it is known; None if nothing is unknown."""
+    found = []
+    for positions, segments in ((t.positions, t.segments), (t.key_positions, t.key_segments)):
+        if unknown.positions:
+            each = jax.tree.leaves(positions, is_leaf=lambda a: isinstance(a, Distances))
+            found += [_far_apart(a, segments) for a in each]
+        if unknown.segments and segments is not None:
+            found.append(torn(segments))
+    if unknown.counts:
+        found.append((start < 0) | (start > FAR - t.q.shape[0]))
+        found += [(n < 0) | (n >= FAR) for n in jax.tree.leaves(t.pairs.prefix)]
+    return jnp.stack(found).any() if found else None
+
+
+def farthest(dtype: Any) -> int:
+    """The bound of positions of this type: it keeps differences of integers in it."""
+    return 2 ** (jnp.iinfo(dtype).bits - 2) if jnp.issubdtype(dtype, jnp.integer) else 2**31
+
+
+def _far_apart(positions: Any, segments: Any) -> Bool[Array, ""]:
+    if isinstance(positions, Distances):  # of gaps, so that no padding is among them
+        return _far_apart(positions.past, None) | _far_apart(positions.future, None)
+    limit = farthest(positions.dtype)
+    far = (positions >= limit) | (positions <= -limit)
+    far = far.any(-1) if far.ndim == 2 else far
+    return (far if segments is None else far & (segments > 0)).any()
+
+
+def torn(segments: Int[Array, " L"]) -> Bool[Array, ""]:
+    """Whether a document comes again after another one, or has a number below 0."""
+    document = documents(segments)
+    pieces, names = (_steps(a).sum() for a in (document, jnp.sort(document)))
+    return (pieces != names) | (segments < 0).any()
+
+
+def returned(segments: Int[Array, " new"], last: Int[Array, ""], before: Int[Array, " C"]) -> Bool[Array, ""]:
+    """Whether new tokens begin a document that is among those `before`, of which `last` is the latest."""
+    document = documents(jnp.concatenate([last[None], segments.astype(last.dtype)]))
+    begins = document[1:] != document[:-1]
+    return (begins[:, None] & (document[1:, None] == before[None, :])).any()
+
+
+def _steps(document: Int[Array, " L"]) -> Bool[Array, " L"]:
+    """Where the number changes; before the first token it is 0."""
+    return document != jnp.concatenate([jnp.zeros_like(document[:1]), document[:-1]])

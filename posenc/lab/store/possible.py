@@ -1,0 +1,112 @@
+"""Whether what a file says can be: a checksum shows that it is as it was written, and not that it was written by us.
+
+Each count is at most its total, shares lie between 0 and 1, and numbers are of a size that a program can have. No jax.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from posenc.lab.store.schema import Counts, GroupRecord, KnobRecord, P, PlannedTrial, TrialRecord, read_line
+from posenc.language.echo import echoed
+
+METRICS = ("token", "accuracy", "error", "exact", "last")  # as in posenc.lab.tasks.measure, which needs jax
+WHOLE_OF = {"correct": ("total", "scored"), "exact": ("rows",), "last": ("rows",)}
+"""What each count is a part of, under the names of newer records and of older ones."""
+MOST = 2**63
+STEPS = 2**31
+
+
+def check_record(record: GroupRecord) -> None:
+    """Raise `ValueError` for a record whose numbers cannot be, with the first of them."""
+    task = record.task
+    if task.metric not in METRICS:
+        raise ValueError(f"its metric is {echoed(task.metric)}; it is one of {', '.join(METRICS)}")
+    low, high = task.trained
+    if not 0 <= low <= high < STEPS:
+        raise ValueError(f"it was trained on sizes from {echoed(low)} to {echoed(high)}; sizes ascend from 0")
+    for size, floors in task.floors.items():
+        for name, floor in floors.items():
+            if floor is not None and not (_number(floor) and 0 <= floor <= 1):
+                raise ValueError(f"its floor {echoed(name)} at size {size} is {echoed(floor)}; a share is from 0 to 1")
+    _check_run(record.run)
+    about = record.provenance.get("compiled")
+    seconds = about.get("seconds") if isinstance(about, dict) else None
+    if seconds is not None and not (_number(seconds) and seconds >= 0):
+        raise ValueError(f"it took {echoed(seconds)} seconds to compile; they are a finite number of at least 0")
+    for trial in record.trials:
+        _check_trial(trial, "exact" if task.metric == "exact" else "last" if task.metric == "last" else "correct")
+
+
+def check_line(line: PlannedTrial) -> None:
+    """Raise `ValueError` for a planned trial whose numbers cannot be."""
+    _check_knobs(line.knobs, line.steps, line.id)
+    if not (isinstance(line.rows, int) and 1 <= line.rows < STEPS):
+        raise ValueError(f"its rows are {echoed(line.rows)}; they are a whole number of at least 1")
+    if wrong := [n for n in line.sizes if not (_whole(n) and 0 <= n < STEPS)]:
+        raise ValueError(f"its sizes hold {echoed(wrong[0])}; they are whole numbers of at least 0")
+    _check_run(line.run)
+
+
+def planned(cls: type[P], content: Any, where: str, remedy: str) -> P:
+    """A planned trial of a file; the message of `ValueError` says where it stands and what to do."""
+    line = read_line(cls, content, where, remedy)
+    try:
+        check_line(line)
+    except ValueError as error:
+        raise ValueError(f"{where} cannot be used: {error}; {remedy}.") from None
+    return line
+
+
+def _check_trial(trial: TrialRecord, right: str) -> None:
+    which = f"its trial {echoed(trial.id[:12])}"
+    _check_knobs(trial.knobs, trial.steps, trial.id)
+    at = trial.diverged_at
+    if at is not None and not 0 <= at <= trial.steps:
+        raise ValueError(f"{which} diverged at step {echoed(at)} of {trial.steps}")
+    for counted in (trial.evaluations, trial.validation or {}):
+        for size, counts in counted.items():
+            if size >= STEPS:
+                raise ValueError(f"{which} counts at size {echoed(size)}; sizes are below {STEPS}")
+            _check_counts(counts, f"{which} counts at size {size}", right)
+
+
+def _check_counts(counts: Counts, where: str, right: str) -> None:
+    for name, count in counts.items():
+        if not (_whole(count) and 0 <= count < MOST):
+            raise ValueError(f"{where} {echoed(count)} as {echoed(name)}; a count is a whole number of at least 0")
+    for part, wholes in WHOLE_OF.items():
+        whole = next((name for name in wholes if name in counts), None)
+        if part in counts and whole is not None and counts[part] > counts[whole]:
+            raise ValueError(f"{where} {counts[part]} {part} of {counts[whole]} {whole}")
+        if part == right and counts and (part not in counts or whole is None):
+            raise ValueError(f"{where} no {part if part not in counts else wholes[0]}, of which its metric is made")
+
+
+def _check_knobs(knobs: KnobRecord, steps: int, trial: str) -> None:
+    if not 0 <= steps < STEPS:
+        raise ValueError(f"its trial {echoed(trial[:12])} has {echoed(steps)} steps; they are at least 0")
+    if abs(knobs.seed) >= MOST:
+        raise ValueError(f"its trial {echoed(trial[:12])} has the seed {echoed(knobs.seed)}")
+    for name in ("lr", "weight_decay", "warmup", "clip"):
+        value = getattr(knobs, name)
+        if value is not None and not (_number(value) and value >= 0):
+            raise ValueError(f"its trial {echoed(trial[:12])} has {name} {echoed(value)}; it is finite and at least 0")
+
+
+def _check_run(run: Mapping[str, Any]) -> None:
+    """What is read of the settings of a run; the others are shown as they are."""
+    for name, kind, called in (("model", str, "a text"), ("revisions", dict, "a dict"), ("sources", dict, "a dict")):
+        if not isinstance(run.get(name, kind()), kind):
+            raise ValueError(f"{name} of its run is {echoed(run[name])}; it is {called}")
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> bool:
+    """A finite number; NaN compares with nothing."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

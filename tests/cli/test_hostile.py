@@ -1,0 +1,204 @@
+"""What a shell, a disk and other people's code do to a command: one sentence, the right exit code, nothing lost."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from posenc.lab import cli
+from posenc.lab.results.results import load
+
+
+def run(command, folder):
+    """A command of a shell, in a process of its own; `posenc` is this posenc."""
+    path = {**os.environ, "PY": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        ["bash", "-c", f'posenc() {{ "$PY" -m posenc "$@"; }}; {command}'],
+        capture_output=True, text=True, cwd=folder, env=path, timeout=60,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr + done.stdout and "Exception ignored" not in done.stderr, done.stderr
+    return done
+
+
+def test_a_closed_standard_output_is_one_sentence(tmp_path):
+    done = run("posenc list models >&-", tmp_path)
+    assert done.returncode == 2 and done.stderr == (
+        "Standard output is closed; let it go to a terminal, a file or /dev/null.\n"
+    )
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full disk to try")
+@pytest.mark.parametrize("words", ["list models", "--help", "list schemes --json"])
+def test_a_full_standard_output_exits_as_other_full_disks_do(words, tmp_path):
+    done = run(f"posenc {words} > /dev/full", tmp_path)
+    assert done.returncode == 74
+    assert done.stderr == "Standard output cannot be written: the disk is full; free some space.\n"
+
+
+def test_a_closed_standard_error_leaves_the_exit_code(tmp_path):
+    assert run("posenc list schems 2>&-", tmp_path).returncode == 2
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_a_stop(tmp_path):
+    """A finder of modules that sends Ctrl-C stands where the imports are slow."""
+    code = """
+        import os, signal, sys
+        class Slow:
+            def find_spec(self, name, *about):
+                if name == {name!r}:
+                    os.kill(os.getpid(), signal.SIGINT)
+        sys.meta_path.insert(0, Slow())
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started this with it ignored
+        sys.argv = ["posenc", "describe", "rope"]
+        from posenc.__main__ import main
+        sys.exit(main())
+    """
+    for name in ("posenc.lab.cli", "jax", "posenc.schemes"):
+        words = [sys.executable, "-c", textwrap.dedent(code.format(name=name))]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=env, timeout=60)
+        assert (done.returncode, done.stderr, done.stdout) == (130, "Stopped.\n", ""), name
+
+
+def test_an_import_that_turns_ctrl_c_into_another_error_is_a_stop(posenc, monkeypatch):
+    def interrupted(args):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as stop:
+            raise ImportError("numpy was interrupted") from stop
+
+    monkeypatch.setattr(cli, "_dispatch", interrupted)
+    assert posenc("list")[::2] == (130, "Stopped.\n")
+
+
+STOPS = {
+    "its body": "class Stop(BaseException): pass\nraise Stop('so')\n",
+    "runs": "class Stop(BaseException): pass\ndef runs(): raise Stop('so')\n",
+    "an exit": "import sys\nsys.exit(0)\n",
+    "an exit of runs": "import sys\ndef runs(): sys.exit(0)\n",
+    "a generator's": "def runs(): raise StopIteration('so')\n",
+}
+
+
+@pytest.mark.parametrize("name", STOPS)
+def test_an_experiment_may_raise_anything_and_is_named(posenc, tmp_path, name):
+    (tmp_path / "mine.py").write_text(STOPS[name])
+    said = posenc("sweep", "mine.py")
+    assert said.code == 2 and said.err.startswith("'mine.py', line") and len(said.err.splitlines()) == 1, said.err
+
+
+def test_ctrl_c_inside_an_experiment_is_a_stop(posenc, tmp_path):
+    (tmp_path / "mine.py").write_text("raise KeyboardInterrupt\n")
+    assert posenc("sweep", "mine.py")[::2] == (130, "Stopped.\n")
+
+
+def test_a_module_of_the_users_may_raise_anything(posenc, tmp_path, fresh):
+    (tmp_path / "mine.py").write_text(STOPS["its body"])
+    said = posenc("describe", "mine:Mine")
+    assert said.code == 2 and "mine.py', line 2, cannot be used: Stop: so" in said.err
+
+
+def test_whatever_else_is_raised_is_one_line(posenc, monkeypatch):
+    class Stop(BaseException):
+        pass
+
+    def stopped(text):
+        raise Stop("so")
+
+    monkeypatch.setattr("posenc.catalog.cite", stopped)
+    said = posenc("cite", "rope")
+    assert said.code == 1 and said.err == "posenc failed: Stop: so; add --debug for the traceback.\n"
+
+
+LONG = "x" * 3000
+SAID = {
+    "a name with a dash": (["run", "--name=-lead"], "'-lead' cannot be a name here"),
+    "the same apart": (["run", "--name", "-lead"], "'-lead' cannot be a name here"),
+    "a setting with a dash": (["sweep", "--grid", "scheme=rope", "--set=-x=3"], "--set was given '-x=3', which"),
+    "a window alone": (["describe", "window(0)"], "'window(0)' does not stand alone, but beside a scheme"),
+    "a window to cite": (["cite", "window(4)"], "'window(4)' does not stand alone, but beside a scheme"),
+    "coordinates alone": (["describe", "offset(3)"], "'offset(3)' does not stand alone, but after @: 'rope @ offset'"),
+    "a width": (["run", "--width", "10000000", "--dry-run"], "width is 10000000; hidden is four times that"),
+    "a length": (["run", "--length", "10000000", "--dry-run"], "length is 10000000; longest is four times that"),
+    "a superscript": (["run", "--seeds", "²"], "seeds takes a whole number, not '²'"),
+    "a count of 5,000 digits": (["run", "--seeds", "9" * 5000], "seeds takes a whole number, not '999"),
+    "steps of 5,000 digits": (["run", "--steps", "9" * 5000], "steps takes a whole number, not '999"),
+    "steps of 100 digits": (["run", "--steps", "9" * 100], "'steps' of 'Plan' is 999"),
+    "a long scheme": (["run", "--scheme", LONG], "No scheme is called 'xxx"),
+    "a long command": ([LONG], "No command is called 'xxx"),
+    "a long option": (["run", f"--{LONG}", "1"], "No option of `posenc run` is called '--xxx"),
+    "a long run": (["status", LONG], "xxx...' cannot be used: File name too long"),
+    "a long name": (["run", "--name", LONG], "'xxx"),
+    "a long choice": (["sweep", "--grid", "scheme=rope", "--only", LONG], "--only takes NAME=VALUE, such as width=64"),
+    "a comment": (["run", "--scheme", "rope # + alibi"], "it has a comment, '# + alibi'"),
+    "many parts": (["run", "--scheme", "+".join(["rope"] * 500)], "A sum has at most 32"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_sentence_names_what_was_given_and_cuts_what_is_long(posenc, left, name):
+    words, sentence = SAID[name]
+    said = posenc(*words)
+    assert said.code == 2 and sentence in said.err and said.out == "" and left() == []
+    assert len(said.err.splitlines()) == 1 and "xxx" * 21 not in said.err and "9" * 61 not in said.err
+
+
+def test_workers_of_thousands_of_digits_are_refused(posenc, runs):
+    said = posenc("work", "mine", "--workers", "0" * 4999 + "1")
+    assert said.code == 2 and "--workers is '000" in said.err and len(said.err) < 200
+
+
+@pytest.mark.timeout(10)
+def test_names_of_thousands_of_parts_are_refused_at_once(posenc, tmp_path):
+    (tmp_path / "mine.toml").write_text("a." * 20_000 + "a = 1\n")
+    said = posenc("sweep", "mine.toml")
+    assert (
+        said.code == 2 and said.err == "Line 1 of the file 'mine' has more than 256 dots; names have a few at most.\n"
+    )
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "words", [["status", "mine"], ["table", "mine"], ["export", "mine"], ["compare", "mine", "rope", "alibi"]]
+)
+def test_no_command_waits_for_a_pipe(posenc, runs, words):
+    (runs / "plan.jsonl").unlink()
+    os.mkfifo(runs / "plan.jsonl")
+    os.mkfifo(runs / "records" / "x.json")
+    said = posenc(*words)
+    assert said.code == 2 and said.err == "'runs/mine/plan.jsonl' is not a plain file; remove it.\n"
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_among_the_experiments_is_passed_over(posenc, tmp_path):
+    (tmp_path / "experiments").mkdir()
+    os.mkfifo(tmp_path / "experiments" / "zebra.py")
+    said = posenc("list", "experiments")
+    assert said.code == 0 and "zebra" not in said.out
+
+
+def test_records_in_a_file_are_named_and_not_taken_for_pending(posenc, runs):
+    (runs / "records").rename(runs / "elsewhere")
+    (runs / "records").write_text("")
+    said = posenc("status", "mine")
+    assert said.code == 2 and "'runs/mine/records' is a file, but a run folder has a folder there" in said.err
+
+
+def test_evaluation_of_a_run_whose_plan_lacks_its_trials_is_a_sentence(posenc, runs):
+    for trial in load("mine").trials():
+        (runs / "params" / trial).mkdir(parents=True)
+        (runs / "params" / trial / "manifest.json").write_text("{}")
+    (runs / "plan.jsonl").write_text("")
+    said = posenc("evaluate", "mine")
+    assert said.code == 2 and said.err.endswith("The plan of 'mine' lacks a recorded trial; restore plan.jsonl.\n")
+
+
+def test_one_trial_is_not_said_to_be_many(posenc, monkeypatch):
+    from posenc.lab.cli.watch import Watch
+
+    said = []
+    monkeypatch.setattr(Watch, "note", lambda self, text: said.append(text))
+    Watch().begin(1, 0, 1)
+    assert said == ["1 trial; 1 program to compile"]

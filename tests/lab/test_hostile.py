@@ -1,0 +1,268 @@
+"""Damaged and made-up files: one costs its own group and is named, numbers that cannot be are never shown, and nothing
+waits for a pipe."""
+
+import copy
+import json
+import os
+import random
+
+import pytest
+
+from posenc.lab.figures.tables import table
+from posenc.lab.results.results import load
+from posenc.lab.store import folder as store
+from posenc.lab.store import parameters, records
+from tests.lab import made
+from tests.lab.test_records import edit
+
+HUGE = 10**400
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def both():
+    """A run of two groups, the file of the first, and the other's label."""
+    folder = made.filled("a", [made.rope(), made.rope(label="alibi", family="linear")])
+    path = next(p for p in sorted((folder / "records").iterdir()) if '"label":"rope"' in p.read_text())
+    return folder, path
+
+
+def first(content):
+    return content["trials"][0]
+
+
+def counts(content):
+    return first(content)["evaluations"]["8"]
+
+
+IMPOSSIBLE = {
+    "below 0": (lambda r: counts(r).update(correct=-5), "-5 as 'correct'; a count is a whole number of at least 0"),
+    "beyond its total": (lambda r: counts(r).update(correct=10**9), "1000000000 correct of 1000 total"),
+    "more rows than there are": (lambda r: counts(r).update(exact=101), "101 exact of 100 rows"),
+    "last": (lambda r: counts(r).update(last=101), "101 last of 100 rows"),
+    "a text": (lambda r: counts(r).update(correct="9"), "'9' as 'correct'"),
+    "None": (lambda r: counts(r).update(correct=None), "None as 'correct'"),
+    "true": (lambda r: counts(r).update(correct=True), "True as 'correct'"),
+    "a share": (lambda r: counts(r).update(correct=0.5), "0.5 as 'correct'"),
+    "huge": (lambda r: counts(r).update(correct=HUGE, total=HUGE), "as 'correct'"),
+    "no total": (lambda r: counts(r).pop("total"), "no total, of which its metric is made"),
+    "nothing right": (lambda r: counts(r).pop("correct"), "no correct, of which"),
+    "validation": (lambda r: first(r)["validation"]["8"].update(correct=2000), "2000 correct of 1000"),
+    "a metric of none": (lambda r: r["task"].update(metric="tokens"), "its metric is 'tokens'; it is one of token"),
+    "floors of text": (lambda r: r["task"]["floors"].update({"8": {"x": "y"}}), "floor 'x' at size 8 is 'y'"),
+    "floors that are no sizes": (lambda r: r["task"].update(floors={"x": "y"}), "needs 'floors' as sums by size"),
+    "a floor above 1": (lambda r: r["task"]["floors"]["8"].update(prior=1.5), "'prior' at size 8 is 1.5"),
+    "a size of 5,000 digits": (lambda r: first(r)["evaluations"].update({"1" * 5000: counts(r)}), "sums by size"),
+    "digits of another script": (lambda r: first(r)["evaluations"].update({"٣": counts(r)}), "sums by size"),
+    "one size twice": (lambda r: first(r)["evaluations"].update({"08": counts(r)}), "sums by size"),
+    "a descending range": (lambda r: r["task"].update(trained=[16, 4]), "trained on sizes from 16 to 4"),
+    "a range below 0": (lambda r: r["task"].update(trained=[-4, 4]), "trained on sizes from -4 to 4"),
+    "a range of texts": (lambda r: r["task"].update(trained=["4", 16]), "needs 'trained' as two sizes"),
+    "steps below 0": (lambda r: first(r).update(steps=-1), "has -1 steps"),
+    "diverged after the end": (lambda r: first(r).update(diverged_at=11), "diverged at step 11 of 10"),
+    "a rate of 10**400": (lambda r: first(r)["knobs"].update(lr=HUGE), "has lr 1000"),
+    "a rate below 0": (lambda r: first(r)["knobs"].update(lr=-1), "has lr -1"),
+    "a seed of 10**400": (lambda r: first(r)["knobs"].update(seed=HUGE), "has the seed 1000"),
+    "a model that is a number": (lambda r: r["run"].update(model=5), "model of its run is 5; it is a text"),
+    "seconds of 10**400": (lambda r: r["provenance"].update(compiled={"seconds": HUGE}), "seconds to compile"),
+    "revisions in a list": (lambda r: r["run"].update(revisions=[1]), "revisions of its run"),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_a_sealed_record_of_impossible_numbers_is_named_and_costs_its_group(name):
+    change, why = IMPOSSIBLE[name]
+    folder, path = both()
+    edit(path, change)
+    (problem,) = store.read_records(folder).problems
+    assert problem.startswith(f"records/{path.name} is left out: ") and why in problem and len(problem) < 300
+    results = load("a")
+    assert {row.scheme for row in results.rows()} == {"alibi"} and results.problems == (problem,)
+    assert store.status(folder).counts["done"] == 3
+
+
+def test_a_record_of_impossible_numbers_is_not_written():
+    record = made.rope()
+    counts(record).update(correct=2000)
+    with pytest.raises(ValueError, match="2000 correct of 1000 total"):
+        made.write_record(store.create("a"), record)
+
+
+def test_the_same_numbers_in_a_bundle_cost_one_record(tmp_path):
+    folder, _ = both()
+    path = store.bundle(folder, tmp_path / "b.json")
+    whole = json.loads(path.read_bytes())
+    body = whole["records"][0]
+    counts(body).update(correct=-5)
+    del body["sha256"]
+    body["sha256"] = records._sum(body)
+    path.write_text(json.dumps(whole))
+    found = load(str(path))
+    assert len(found.records) == 1 and "-5 as 'correct'" in found.problems[0]
+
+
+def test_a_model_of_another_version_keeps_what_was_written_of_it():
+    made.filled("a", [made.rope(), {**made.rope(task="index"), "run": {"model": "decoder(later=3)", "task": "index"}}])
+    assert len(load("a").rows()) == 24
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("part", ["records/x.json", "plan.jsonl", "errors/g0.txt", "claims/g9", "records/d/"])
+def test_a_pipe_in_the_place_of_a_file_is_named_and_waited_for_by_nobody(part):
+    folder, _ = both()
+    place = folder / part
+    place.unlink(missing_ok=True)
+    place.mkdir() if part.endswith("/") else os.mkfifo(place)
+    if part == "plan.jsonl":
+        for act in (lambda: store.status(folder), lambda: load("a")):
+            with pytest.raises(ValueError, match=r"plan.jsonl' is not a plain file; remove it\.$"):
+                act()
+        return
+    problems = store.status(folder).problems
+    assert len(load("a").rows()) == 24 and load("a").problems == problems
+    assert ["is not a plain file" in p for p in problems] == [True] * part.startswith("records")
+
+
+@pytest.mark.timeout(10)
+def test_a_pipe_in_the_place_of_a_claim_or_a_log_is_a_sentence():
+    folder, _ = both()
+    os.mkfifo(folder / "claims" / "g9")
+    with pytest.raises(ValueError, match="claims/g9' is not a plain file"), store.claim(folder, "g9"):
+        pass
+    os.mkfifo(folder / "events" / "w.jsonl")
+    with pytest.raises(OSError):
+        store.log(folder, "w", "begun")
+
+
+@pytest.mark.parametrize("part", ["records", "errors", "claims"])
+def test_a_file_in_the_place_of_a_part_of_a_run_is_named(part):
+    folder, _ = both()
+    (folder / part).rename(folder / "elsewhere")
+    (folder / part).write_text("")
+    with pytest.raises(ValueError, match=f"{part}' is a file, but a run folder has a folder there"):
+        store.status(folder)
+
+
+def test_a_doubled_plan_is_refused_and_an_emptied_one_is_noticed():
+    folder, _ = both()
+    plan = folder / "plan.jsonl"
+    text = plan.read_text()
+    plan.write_text(text + text)
+    with pytest.raises(ValueError, match=r"Line 7 of .* plans the trial \w{12} again, as line 1 does; remove one"):
+        store.status(folder)
+    plan.write_text("")
+    found = store.status(folder)
+    assert found.counts["done"] == 0 and found.problems == ("The plan lacks 6 recorded trials; restore plan.jsonl.",)
+    plan.write_text("\n".join(text.splitlines()[1:]) + "\n")
+    assert store.status(folder).problems == ("The plan lacks 1 recorded trial; restore plan.jsonl.",)
+
+
+def test_a_folder_of_a_newer_version_is_refused_before_anything_is_planned():
+    folder, path = both()
+    edit(path, lambda said: said.update(schema=7))
+    before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    with pytest.raises(ValueError, match=r"has schema 7, this posenc writes 1; install the newer one\.$"):
+        made.write_plan(folder, made.plan(made.rope(task="index"), "g7"))
+    assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
+
+
+PLANNED = {
+    "sizes of text": {"sizes": ["8"]},
+    "sizes below 0": {"sizes": [-1]},
+    "no rows": {"rows": 0},
+    "steps below 0": {"steps": -1},
+    "steps": {"steps": 2**31},
+    "a rate": {"knobs": {"seed": 0, "lr": HUGE}},
+    "a model": {"run": {"model": 5}},
+}
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_a_planned_trial_of_impossible_numbers_is_refused_by_its_line(name):
+    folder, _ = both()
+    plan = folder / "plan.jsonl"
+    lines = plan.read_text().splitlines()
+    lines[1] = json.dumps(json.loads(lines[1]) | PLANNED[name])
+    plan.write_text("\n".join(lines) + "\n")
+    with pytest.raises(ValueError, match=r"^line 2 of .*plan.jsonl' .*restore the file, or plan again\.$"):
+        store.status(folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "5", "{}", "[" * 9999])
+def test_a_damaged_manifest_of_parameters_names_the_trial(text, runs):
+    folder = store.create("a")
+    (folder / "params" / "t").mkdir(parents=True)
+    (folder / "params" / "t" / parameters.MANIFEST).write_text(text)
+    (folder / "params" / "t" / "data").write_text("x")
+    with pytest.raises(ValueError, match="parameters of trial t are damaged .*train it again with --keep"):
+        parameters.restore(folder, "t")
+
+
+ODD = [None, True, -1, 0, 2, HUGE, 1.5, float("nan"), "", "x", "9", [], [1], ["x"], {}, {"8": 1}, {"x": {"y": "z"}}]
+
+
+def damaged(content, draw):
+    """The same JSON with one value, anywhere in it, replaced, left out, or put in twice."""
+    content = copy.deepcopy(content)
+    at, key = content, None
+    while True:
+        keys = list(at) if isinstance(at, dict) else list(range(len(at)))
+        if not keys:
+            break
+        key = draw.choice(keys)
+        if not isinstance(at[key], dict | list) or draw.random() < 0.2:
+            break
+        at = at[key]
+    how = draw.random()
+    if key is not None and how < 0.2 and isinstance(at, dict):
+        del at[key]
+    elif isinstance(at, dict) and how < 0.3:
+        at[draw.choice(["8", "٣", "1" * 5000, "later"])] = draw.choice(ODD)
+    elif key is not None:
+        at[key] = draw.choice(ODD)
+    return content
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("seed", range(20))
+def test_any_damage_to_a_sealed_record_gives_a_sentence_or_right_numbers(seed):
+    draw, (folder, path) = random.Random(seed), both()
+    sound = json.loads(path.read_bytes())
+    del sound["sha256"]
+    for _ in range(25):
+        body = damaged(sound, draw)
+        try:
+            body["sha256"] = records._sum(body)
+        except (TypeError, ValueError):
+            continue
+        path.write_text(json.dumps(body))
+        state, results = store.status(folder), load("a")
+        assert all(p.endswith(".") and len(p) < 400 for p in results.problems), results.problems
+        assert len({row.trial for row in results.rows() if row.scheme.startswith("alibi")}) == 3
+        for row in results.rows():
+            assert 0 <= row.value <= 1 and not row.exact > 1 and 0 <= row.floor <= 1, row
+        assert state.counts["done"] + state.counts["diverged"] + state.counts["pending"] == 6
+        assert "alibi" in table(results, "text") and results.choices("scheme") and results.validated()
+        assert results.provenance() and results.tasks().keys() >= {"copy"}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("seed", range(10))
+def test_any_damage_to_a_plan_gives_a_sentence_or_right_counts(seed):
+    draw, (folder, _) = random.Random(seed), both()
+    plan = folder / "plan.jsonl"
+    lines = plan.read_text().splitlines()
+    for _ in range(25):
+        at = draw.randrange(len(lines))
+        cut = draw.choice([lambda s: s[: draw.randrange(len(s))], lambda s: json.dumps(damaged(json.loads(s), draw))])
+        plan.write_text("\n".join([*lines[:at], cut(lines[at]), *lines[at + 1 :]]) + "\n")
+        try:
+            found = store.status(folder)
+        except ValueError as refusal:
+            assert str(refusal).endswith(".") and len(str(refusal)) < 400, refusal
+        else:
+            assert sum(found.counts.values()) == 6 and len(load("a").rows()) == 24
