@@ -1,20 +1,25 @@
-"""Checkpoints: a group of trials in the midst of training, on disk. Arrays by Orbax, and a manifest of checksums.
+"""Checkpoints: a group of trials in the midst of training, on disk. Bytes by Orbax, and a manifest of checksums.
 
     ckpt/<group>/<step>.<token>/{manifest.json, state/}
 
 A checkpoint is whole or absent, and holds no path that leaves its folder. The token is that of the worker's claim, so
 that two workers which both believe that they own a group never write to one place. Reading executes nothing.
+
+A trial is one row of bytes, its arrays one after another. As many small arrays, Orbax takes longer, and on a disk that
+fills meanwhile it prints a traceback for each.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
+import logging
 import re
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -29,32 +34,33 @@ NAME = re.compile(r"(\d{1,10})\.[0-9a-f]{16}")
 EVERY = 300.0
 """Seconds between two checkpoints of a group, unless requested otherwise."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
-SMALL, BESIDE = 2**16, 2**17
-"""Orbax writes arrays up to about this many bytes twice; bytes of its own files and of the manifest."""
+CHUNK, UNIT, BESIDE = 2**26, 2**20, 2**16
+"""Bytes that Orbax writes at once; of what larger rows are a multiple, since it looks for a divisor; of its own files,
+with room to round them up."""
 _TYPES = {"step": int, "stage": int, "program": dict, "ids": list, "leaves": list, "losses": dict, "seconds": dict}
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a checkpoint holds, apart from its arrays."""
+    """What a checkpoint holds, apart from its bytes."""
 
     step: int
     """Steps that are done."""
     stage: int
-    """The stage of training that these arrays belong to, from 0."""
+    """The stage of training that the state belongs to, from 0."""
     program: Mapping[str, Any]
     """What decides the numbers of further training; only an equal program may go on."""
     ids: tuple[str, ...]
-    """The trials, in the order of the arrays' first axis."""
+    """The trials, in the order of the rows."""
     leaves: tuple[str, ...]
-    """The name, type and shape of each array, without its first axis."""
+    """The name, type and shape of each array of a trial, in the order of its bytes."""
     losses: Mapping[str, list[float | None]]
     """Trial to its mean loss in each segment; null where it was not finite."""
     seconds: Mapping[str, float]
     """Phase to the seconds that it took so far, over all restarts."""
 
 
-def save(folder: Path, group: str, token: str, about: Manifest, arrays: Mapping[str, np.ndarray]) -> Path:
+def save(folder: Path, group: str, token: str, about: Manifest, rows: np.ndarray) -> Path:
     """Keep a checkpoint, whole or not at all; returns its place. Raises `DiskError` where the disk is full."""
     import orbax.checkpoint as ocp
 
@@ -63,10 +69,12 @@ def save(folder: Path, group: str, token: str, about: Manifest, arrays: Mapping[
         return target
     fresh = target.with_name(f".{target.name}.tmp")
     try:
-        with disk.guarded(target):
+        with disk.guarded(target), _unlogged():
             fresh.mkdir(parents=True)
             with ocp.PyTreeCheckpointer() as writer:
-                writer.save((fresh / STATE).resolve(), dict(arrays))
+                args = {STATE: ocp.SaveArgs(chunk_byte_size=CHUNK)}
+                writer.save((fresh / STATE).resolve(), {STATE: rows}, save_args=args)
+            (fresh / STATE / "commit_success.txt").unlink(missing_ok=True)  # it holds a path of this machine
             disk.write(fresh / MANIFEST, _sealed(about, _sums(fresh)))
             disk.sync(fresh)
             fresh.rename(target)
@@ -112,18 +120,18 @@ def manifest(path: Path) -> Manifest:
     return Manifest(**made | {name: tuple(made[name]) for name in ("ids", "leaves")})
 
 
-def arrays(path: Path, names: list[str]) -> dict[str, np.ndarray]:
-    """The arrays of a checkpoint whose manifest was read."""
+def rows(path: Path) -> np.ndarray:
+    """The bytes of each trial, of a checkpoint whose manifest was read."""
     import orbax.checkpoint as ocp
 
     with ocp.PyTreeCheckpointer() as reader:
-        args = {name: ocp.RestoreArgs(restore_type=np.ndarray) for name in names}
-        return reader.restore((path / STATE).resolve(), restore_args=args)
+        args = {STATE: ocp.RestoreArgs(restore_type=np.ndarray)}
+        return reader.restore((path / STATE).resolve(), restore_args=args)[STATE]
 
 
-def space(sizes: list[int]) -> int:
-    """The bytes on disk that arrays of these sizes take at most."""
-    return sum(size + min(size, SMALL) + 2048 for size in sizes) + BESIDE
+def width(size: int, trials: int) -> int:
+    """The bytes of a row for a state of `size` bytes: the rest is padding."""
+    return size if size * trials <= CHUNK else -(-size // UNIT) * UNIT
 
 
 def free(folder: Path) -> int:
@@ -162,6 +170,18 @@ def failed(path: Path) -> bool:
     if path.is_dir():
         disk.write(_marker(path), b"")
     return False
+
+
+@contextlib.contextmanager
+def _unlogged() -> Iterator[None]:
+    """Each thread of Orbax also logs the traceback of what `save` raises."""
+    log = logging.getLogger("absl")
+    drop = lambda record: False  # noqa: E731
+    log.addFilter(drop)
+    try:
+        yield
+    finally:
+        log.removeFilter(drop)
 
 
 def _marker(path: Path) -> Path:

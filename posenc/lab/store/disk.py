@@ -173,6 +173,12 @@ def guarded(path: Path):
         raise DiskError(error.errno, f"{_shown(path)} cannot be written: {reason} and run again.") from error
 
 
+def reason(error: OSError) -> str:
+    """Why the disk refused, in a few words."""
+    known = _REASONS.get(error.errno or 0, error.strerror or type(error).__name__)
+    return known.partition(";")[0]
+
+
 def _shown(path: Path) -> str:
     return repr(str(path))
 

@@ -85,32 +85,53 @@ def restored(source: Source, ids: Sequence[str], how: Any, template: PyTree) -> 
     Raises `ValueError` where its arrays are not those of the template.
     """
     about = source.about
-    expected, tree = names(template), jax.tree.structure(template)
-    if tuple(expected) != about.leaves:
+    if tuple(names(template)) != about.leaves:
         raise ValueError(f"The checkpoint at step {about.step} holds arrays of another model.")
-    rows = [about.ids.index(id) for id in ids]
-    rows += rows[:1] * (how.padded(len(ids)) - len(ids))
-    shapes = jax.tree.leaves(template)
-    stored = checkpoints.arrays(source.path, [key(n) for n, leaf in enumerate(shapes) if leaf.size])
-    whole = [
-        stored[key(n)] if leaf.size else np.zeros((len(about.ids), *leaf.shape[1:]), leaf.dtype)
-        for n, leaf in enumerate(shapes)
-    ]
-    state = jax.tree.unflatten(tree, [a[rows] for a in whole])
+    lanes = [about.ids.index(id) for id in ids]
+    lanes += lanes[:1] * (how.padded(len(ids)) - len(ids))
     segments = zip(*(about.losses[id] for id in ids), strict=True)
     losses = [[math.nan if loss is None else loss for loss in each] for each in segments]
+    state = unpacked(checkpoints.rows(source.path)[lanes], template)
     return Point(about.stage, about.step, state, losses, about.seconds)
 
 
-def key(n: int) -> str:
-    """The name under which Orbax keeps the n-th array of a state."""
-    return f"{n:05d}"
+def packed(state: PyTree, trials: int) -> np.ndarray:
+    """A copy of the first lanes of a state, each a row of bytes."""
+    leaves = jax.tree.leaves(state)
+    rows = np.zeros((trials, row_size(state, trials)), np.uint8)
+    at = 0
+    for leaf in leaves:
+        whole = np.ascontiguousarray(jax.device_get(leaf)[:trials]).reshape(trials, -1).view(np.uint8)
+        rows[:, at : at + whole.shape[1]] = whole
+        at += whole.shape[1]
+    return rows
+
+
+def unpacked(rows: np.ndarray, template: PyTree) -> PyTree:
+    """The state whose lanes are these rows; `template` has its types and shapes."""
+    leaves, tree = jax.tree.flatten(template)
+    made, at = [], 0
+    for leaf in leaves:
+        size = _size(leaf)
+        whole = np.ascontiguousarray(rows[:, at : at + size]).view(leaf.dtype)
+        made.append(whole.reshape(len(rows), *leaf.shape[1:]))
+        at += size
+    return jax.tree.unflatten(tree, made)
+
+
+def row_size(state: PyTree, trials: int) -> int:
+    """The bytes of a row, one of so many."""
+    return checkpoints.width(sum(map(_size, jax.tree.leaves(state))), trials)
 
 
 def names(state: PyTree) -> list[str]:
     """The path, type and shape of each array of a state, without its axis of lanes."""
     every = jax.tree_util.tree_leaves_with_path(state)
     return [f"{jax.tree_util.keystr(path)} {leaf.dtype}{list(leaf.shape[1:])}" for path, leaf in every]
+
+
+def _size(leaf: Any) -> int:
+    return math.prod(leaf.shape[1:]) * leaf.dtype.itemsize
 
 
 def _refused(about: checkpoints.Manifest, ids: Sequence[str], program: Mapping[str, Any]) -> str:

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
-from posenc.lab.store import checkpoints
-from posenc.lab.sweep.resuming import Point, key, names
+from posenc.lab.store import checkpoints, disk
+from posenc.lab.sweep.resuming import Point, names, packed, row_size
 
 KEPT = 2
 """Checkpoints of a group that stay: one may be damaged."""
@@ -84,7 +83,7 @@ class Saver:
             self._thread = None
         problem, self._problem = self._problem, None
         if isinstance(problem, OSError):
-            self._complain(problem.strerror or type(problem).__name__)
+            self._complain(disk.reason(problem))
         elif problem is not None:
             raise problem
 
@@ -100,26 +99,24 @@ class Saver:
         if self._source is not None and self.places[-1:] == [self._source] and checkpoints.failed(self._source):
             self.say(f"failed twice after the checkpoint at step {self._saved}, which is dropped")
 
-    def _copied(self, point: Point) -> tuple | None:
+    def _copied(self, point: Point) -> tuple[checkpoints.Manifest, np.ndarray] | None:
         """The job of the writer: the state is copied, since the next segment takes its memory. None if it is too
         large for the disk."""
-        lanes, leaves = len(self.ids), jax.tree.leaves(point.state)
-        need = checkpoints.space([leaf.nbytes * lanes // len(leaf) for leaf in leaves])
-        need += 40 * lanes * len(point.losses) + self.reserve
+        trials = len(self.ids)
+        need = trials * (row_size(point.state, trials) + 40 * len(point.losses)) + checkpoints.BESIDE + self.reserve
         self._requested = point.step
         if checkpoints.free(self.folder) < need:
             self._complain(f"the disk has less than {-(-need // 1000):,} kB left")
             return None
-        whole = [np.array(a[:lanes]) for a in jax.device_get(leaves)]
         losses = {id: [each[n] for each in point.losses] for n, id in enumerate(self.ids)}
         about = checkpoints.Manifest(
             point.step, point.stage, self.program, tuple(self.ids), tuple(names(point.state)), losses, point.seconds
         )
-        return about, {key(n): a for n, a in enumerate(whole) if a.size}
+        return about, packed(point.state, trials)
 
-    def _write(self, about: checkpoints.Manifest, arrays: Mapping[str, np.ndarray]) -> None:
+    def _write(self, about: checkpoints.Manifest, rows: np.ndarray) -> None:
         try:
-            self.places.append(checkpoints.save(self.folder, self.group, self.token, about, arrays))
+            self.places.append(checkpoints.save(self.folder, self.group, self.token, about, rows))
             self._saved, self.silent = about.step, False
             while len(self.places) > KEPT:
                 checkpoints.drop(self.places.pop(0))

@@ -99,17 +99,20 @@ def _planned(experiment: Experiment, runs: list[ResolvedRun], folder: Path) -> d
 def _look_after_checkpoints(
     folder: Path, waiting: Mapping[str, Any], outcomes: Mapping[str, str], watch: Progress
 ) -> None:
-    """Remove the checkpoints of recorded groups, as a kill between record and removal leaves them, and name those of
-    trials that the experiment does not have, since these go on only by their own command."""
+    """Remove what a kill after its record left of a group, and name the checkpoints of trials that the experiment does
+    not have, since these go on only by their own command."""
     checkpoints.tidy(folder)
     every: dict[str, list[str]] = {}
     for line in store.read_plan(folder):
         every.setdefault(line.group, []).append(outcomes[line.id])
-    held, others = {claim.group for claim in store.held(folder)}, []
-    for group in set(checkpoints.groups(folder)) & (every.keys() - waiting.keys() - held):
+    saved, held = set(checkpoints.groups(folder)), {claim.group for claim in store.held(folder)}
+    others = []
+    for group in (saved | held) & (every.keys() - waiting.keys()):
         if all(outcome in RESULTS for outcome in every[group]):
-            checkpoints.drop_group(folder, group)
-        else:
+            with store.claim(folder, group) as own:  # None where another worker is about to do it
+                if own is not None:
+                    checkpoints.drop_group(folder, group)
+        elif group in saved - held:
             others.append(group)
     if others:
         watch.note(

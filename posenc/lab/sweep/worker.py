@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.spec.run import Knobs
-from posenc.lab.store import checkpoints, parameters
+from posenc.lab.store import checkpoints, disk, parameters
 from posenc.lab.store import folder as store
 from posenc.lab.store.claims import Claim
 from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, written
@@ -221,7 +221,7 @@ class Worker:
             write()
         except store.DiskError as error:
             try:
-                if error.errno not in checkpoints.FULL or not saver.places:
+                if error.errno not in checkpoints.FULL:
                     raise
                 saver.say("the disk is full, so its checkpoints are dropped")
                 saver.drop()
@@ -236,7 +236,7 @@ class Worker:
             store.log(self.folder, f"{socket.gethostname()}-{os.getpid()}", event, **details)
         except OSError as error:
             if not self._unlogged:
-                self.watch.note(f"The log cannot be written ({error.strerror}); training goes on without it.")
+                self.watch.note(f"The log cannot be written ({disk.reason(error)}); training goes on without it.")
             self._unlogged = True
 
     def _task(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> TaskRecord:
