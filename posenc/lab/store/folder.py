@@ -37,6 +37,7 @@ from posenc.lab.store.records import digest as digest
 from posenc.lab.store.records import plain as plain
 from posenc.lab.store.records import read_records as read_records
 from posenc.lab.store.records import recorded as recorded
+from posenc.lab.store.records import recorded_ids as recorded_ids
 from posenc.lab.store.records import write_record as write_record
 from posenc.lab.store.schema import GroupRecord, PlannedTrial, UnfinishedTrial, written
 from posenc.language.echo import counted

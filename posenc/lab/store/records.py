@@ -107,6 +107,15 @@ def read_records(folder: Path) -> Stored:
     return _once(records, problems)
 
 
+def recorded_ids(folder: Path, name: str) -> list[str]:
+    """The trials of the record of this name; none where there is no such record, or a damaged one."""
+    path = disk.inside(folder, "records", f"{name}.json")
+    try:
+        return _unsealed(_parsed(path)).ids
+    except (ValueError, TypeError, RecursionError, OSError):  # it is computed again, as `read_records` says of it
+        return []
+
+
 def read_bundle(path: Path) -> Bundle:
     """One committed file. A record of it that cannot be used is named in `stored.problems`."""
     try:

@@ -86,7 +86,9 @@ class Worker:
         with store.claim(self.folder, group) as claim:
             if claim is None:
                 return False
-            recorded = {id for record in store.read_records(self.folder).records for id in record.ids}
+            # another worker may have recorded the group, or what is left of it, since this one read all records
+            names = {group, store.digest([line.id for line in lines])}
+            recorded = {id for name in names for id in store.recorded_ids(self.folder, name)}
             lines = [line for line in lines if line.id not in recorded or self.keep]
             if not lines:
                 self._finished(label, "done by another worker", began)
