@@ -23,8 +23,8 @@ def class_of(text: str, kind: str, registered: Mapping[str, type]) -> type:
     module, _, name = text.partition(":")
     if module not in sys.modules:
         raise ValueError(
-            f"{echoed(text)} is a class of the module {echoed(module)}, which is not imported, and a text imports nothing by "
-            f"itself; add --import {cut(module)} to the command, or import it in Python first."
+            f"{echoed(text)} is a class of the module {echoed(module)}, which is not imported, and a text imports"
+            f" nothing by itself; add --import {cut(module)} to the command, or import it in Python first."
         )
     found = vars(sys.modules[module])  # not getattr, by which some modules import more
     known = {k: v for k, v in found.items() if isinstance(v, type) and registered.get(getattr(v, "name", None)) is v}
