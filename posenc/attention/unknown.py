@@ -59,9 +59,9 @@ def faulty(t: Tokens, start: Any, unknown: Unknown) -> Bool[Array, ""] | None:
     return jnp.stack(found).any() if found else None
 
 
-def farthest(dtype: Any) -> int:
+def farthest(dtype: Any) -> int | float:
     """The bound of positions of this type: it keeps differences of integers in it."""
-    return 2 ** (jnp.iinfo(dtype).bits - 2) if jnp.issubdtype(dtype, jnp.integer) else 2**31
+    return 2 ** (jnp.iinfo(dtype).bits - 2) if jnp.issubdtype(dtype, jnp.integer) else 2.0**31
 
 
 def _far_apart(positions: Any, segments: Any) -> Bool[Array, ""]:

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from posenc.language.echo import cut, echoed
+
 OURS = ("posenc", "__main__")
 """Modules whose classes no text names by their file: what is shipped, and a script while it runs."""
 
@@ -21,14 +23,18 @@ def class_of(text: str, kind: str, registered: Mapping[str, type]) -> type:
     module, _, name = text.partition(":")
     if module not in sys.modules:
         raise ValueError(
-            f"{text!r} is a class of the module {module!r}, which is not imported, and a text imports nothing by "
-            f"itself; add --import {module} to the command, or import it in Python first."
+            f"{echoed(text)} is a class of the module {echoed(module)}, which is not imported, and a text imports"
+            f" nothing by itself; add --import {cut(module)} to the command, or import it in Python first."
         )
     found = vars(sys.modules[module])  # not getattr, by which some modules import more
     known = {k: v for k, v in found.items() if isinstance(v, type) and registered.get(getattr(v, "name", None)) is v}
     if name in known:
         return known[name]
-    wrong = f"{text!r} is not the class of a {kind}" if name in found else f"The module {module!r} has no {name!r}"
+    wrong = (
+        f"{echoed(text)} is not the class of a {kind}"
+        if name in found
+        else f"The module {module!r} has no {echoed(name)}"
+    )
     defined = [k for k, cls in known.items() if cls.__module__ == module]
     near = difflib.get_close_matches(name, defined, 1, 0.5) or defined
     raise ValueError(f"{wrong}; " + (f"write {module}:{near[0]}." if near else f"{module!r} defines no {kind}."))

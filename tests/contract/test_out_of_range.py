@@ -49,6 +49,14 @@ def test_positions_whose_differences_wrap_are_refused_and_nan_inside_jit(text):
         assert np.isnan(traced(scheme, params, positions=wrong)).all()
 
 
+def test_real_positions_are_served_inside_jit_as_outside():
+    q, k, v = qkv(9, 9)
+    near, far = np.arange(9, dtype=np.float32) / 2, np.full(9, 2.0**31, np.float32)
+    close(traced(ALIBI, NONE, positions=near), attend(ALIBI, NONE, q, k, v, positions=near))
+    refused(ValueError, "holds 2147483648.0", lambda: attend(ALIBI, NONE, q, k, v, positions=far))
+    assert np.isnan(traced(ALIBI, NONE, positions=far)).all()
+
+
 def test_positions_that_are_known_inside_jit_are_refused_there():
     q, k, v = qkv(9, 9)
     refused(ValueError, "must fit", jax.jit(lambda: attend(ALIBI, NONE, q, k, v, positions=ENDS)))
