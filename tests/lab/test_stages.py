@@ -218,7 +218,7 @@ def test_each_stage_trains_by_its_own_program_and_the_last_is_evaluated(tmp_path
         f.clear_cache()
     assert sweep(experiment(), tmp_path / "one", watch=Watch()) == 0
     assert [f._cache_size() for f in kinds] == [2, 2, 1, 1, 1]
-    assert rehearse(experiment(), tmp_path / "none")["programs"] == 7
+    assert rehearse(experiment(), tmp_path / "none")["programs"] == 8
 
 
 def test_losses_go_on_and_the_first_stage_is_the_run_without_a_second(tmp_path):

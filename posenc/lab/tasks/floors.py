@@ -31,7 +31,7 @@ FLOORS = ("uniform", "prior", "position")
 SEED = 20230526
 
 
-class Counting(NamedTuple):
+class Guessing(NamedTuple):
     """What decides the program that counts: tasks for which it is equal share it."""
 
     exact: bool
@@ -82,7 +82,7 @@ def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> dict[int, d
         task.check_size(n)
     if not sizes:
         raise ValueError(f"The list of sizes for the floors of {task.name!r} is empty; give at least one size.")
-    how = Counting(task.metric == "exact", task.layout.writes, task.cue is not None, few(task.classes))
+    how = Guessing(task.metric == "exact", task.layout.writes, task.cue is not None, few(task.classes))
     cue = range(-1, -1) if task.cue is None else task.cue
     known = Known(task.choices, task.special("EOS") if task.layout.writes else -1, cue.start, cue.stop)
     part, whole = RATIOS[task.metric]
@@ -97,7 +97,7 @@ def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> dict[int, d
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _counted(how: Counting, known: Known, whole: Answers) -> dict[str, dict[str, Array]]:
+def _counted(how: Guessing, known: Known, whole: Answers) -> dict[str, dict[str, Array]]:
     """The sums of each floor, chosen on every other example and counted on those between."""
     learnt, judged = (jax.tree.map(lambda leaf, h=h: leaf[h::2], whole) for h in (0, 1))
     return {
@@ -107,12 +107,12 @@ def _counted(how: Counting, known: Known, whole: Answers) -> dict[str, dict[str,
     }
 
 
-def _end(how: Counting, known: Known, batch: Answers) -> Bool[Array, "rows T"]:
+def _end(how: Guessing, known: Known, batch: Answers) -> Bool[Array, "rows T"]:
     """Where the target is EOS; the length of the answer is taken as known."""
     return batch.score & (batch.targets == known.end) if how.writes else jnp.zeros_like(batch.score)
 
 
-def _uniform(how: Counting, known: Known, batch: Answers) -> dict[str, Array]:
+def _uniform(how: Guessing, known: Known, batch: Answers) -> dict[str, Array]:
     end, share = _end(how, known, batch), 1.0 / known.choices
     chance = jnp.where(end, 1.0, share)
     sums = {name: s.astype(jnp.float32) for name, s in tally(batch.score, batch).items()}
@@ -126,7 +126,7 @@ def _uniform(how: Counting, known: Known, batch: Answers) -> dict[str, Array]:
     return sums
 
 
-def _prior(how: Counting, known: Known, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
+def _prior(how: Guessing, known: Known, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
     """Which scored tokens the best constant, or the row's most frequent token, gets right."""
 
     def got(batch, guess):
@@ -147,7 +147,7 @@ def _prior(how: Counting, known: Known, learnt: Answers, judged: Answers) -> Boo
     return judged.score & ((judged.targets == guess) | _end(how, known, judged))
 
 
-def _frequent(how: Counting, known: Known, batch: Answers) -> Int[Array, "rows 1"]:
+def _frequent(how: Guessing, known: Known, batch: Answers) -> Int[Array, "rows 1"]:
     """Each row's most frequent token of the task's cue, as a class. Classes are counted from the first such token."""
     tokens = batch.tokens
     counted = batch.counted & (tokens >= known.first) & (tokens < known.beyond)
@@ -160,7 +160,7 @@ def _frequent(how: Counting, known: Known, batch: Answers) -> Int[Array, "rows 1
     return (best if how.writes else best - known.first)[:, None]
 
 
-def _position(how: Counting, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
+def _position(how: Guessing, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
     """Which scored tokens the best constant sequence gets right; at one size, that is the best function of index."""
     if how.exact:
         return judged.score & (judged.targets == learnt.targets[_commonest(learnt)][None, :])
