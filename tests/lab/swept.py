@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {
-    "schemes": ["rope", "nope"],
+    "schemes": ["rope"],
     "seeds": [0, 1],
     "steps": 400,
     "segment": 20,
