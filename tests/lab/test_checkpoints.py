@@ -213,11 +213,11 @@ def test_a_checkpoint_without_all_trials_is_not_used_and_stays_for_its_own(whole
 
 def test_going_on_compiles_nothing_that_training_would_not(tmp_path):
     stopped(tmp_path / "x", 6)
-    kinds = training.initial_states, training.train_segment, training.make_batches
+    kinds = training.initial_states, training.train_segment
     for f in kinds:
         f.clear_cache()
     resumed(tmp_path / "x")
-    assert [f._cache_size() for f in kinds] == [0, 1, 1]
+    assert [f._cache_size() for f in kinds] == [0, 1]
 
 
 def test_seconds_add_up_over_restarts(tmp_path):
@@ -520,7 +520,7 @@ def test_a_log_that_cannot_be_written_ends_nothing(whole, tmp_path, monkeypatch)
 def test_a_worker_whose_claim_was_taken_stops_and_waits_for_the_record_of_the_other(whole, tmp_path, monkeypatch):
     """Stopped with its heart for a minute, as by SIGSTOP: its claim is taken, and the thief finishes the group."""
     folder = tmp_path / "x"
-    monkeypatch.setattr("posenc.lab.sweep.sweep.PAUSE", 0.0)
+    monkeypatch.setattr("posenc.lab.sweep.loop.PAUSES", (0.0, 0.0))
 
     def silence():
         (path,) = (p for p in (folder / "claims").iterdir() if not p.name.startswith("."))
