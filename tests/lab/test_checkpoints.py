@@ -150,6 +150,14 @@ def test_two_checkpoints_are_kept_and_none_once_the_group_is_recorded(tmp_path, 
     assert seen == [[], [2], [2, 4], [4, 6], [6, 8], [8, 10]] and kept(tmp_path / "x") == []
 
 
+def test_a_step_is_not_saved_again_by_the_process_that_goes_on_from_it(tmp_path, at_once, monkeypatch):
+    stopped(tmp_path / "x", 4)
+    seen, save = [], checkpoints.save
+    monkeypatch.setattr(checkpoints, "save", lambda *given: (seen.append(given[3].step), save(*given))[1])
+    resumed(tmp_path / "x", save_every=1e-9)
+    assert seen == [6, 8, 10, 12]
+
+
 def test_nothing_is_saved_before_it_is_time(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints, "save", lambda *_: pytest.fail("saved"))
     assert sweep(experiment(), tmp_path / "x", watch=Watch()) == 0
