@@ -288,7 +288,9 @@ def saved(tmp_path):
     return checkpoints.save(tmp_path, "g", TOKEN, ABOUT, ROWS)
 
 
-def test_what_is_saved_comes_back_bit_for_bit(tmp_path, saved):
+def test_what_is_saved_comes_back_bit_for_bit_and_executes_nothing(tmp_path, saved, monkeypatch):
+    for name in ("load", "loads", "Unpickler"):
+        monkeypatch.setattr(pickle, name, lambda *_, **__: pytest.fail("unpickled"))
     assert checkpoints.manifest(saved) == ABOUT and found(tmp_path, "g") == [saved]
     np.testing.assert_array_equal(checkpoints.rows(saved), ROWS)
     assert str(tmp_path).encode() not in b"".join(p.read_bytes() for p in saved.rglob("*") if p.is_file())
