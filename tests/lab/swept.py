@@ -5,7 +5,6 @@ goes wrong at once, before a signal of any other process could arrive in time.
 """
 
 import contextlib
-import errno
 import json
 import os
 import shutil
@@ -17,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {
-    "schemes": ["rope", "nope"],
+    "schemes": ["rope"],
     "seeds": [0, 1],
     "steps": 400,
     "segment": 20,
@@ -62,32 +61,19 @@ def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def full(*_, **__):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
 def inject(fault):
     """Replace what a fault concerns. Each is the real thing until the moment that it names."""
     import orbax.checkpoint as ocp
 
     from posenc.lab.store import checkpoints, disk
 
-    replace, rename, save = os.replace, Path.rename, ocp.PyTreeCheckpointer.save
+    replace, save = os.replace, ocp.PyTreeCheckpointer.save
     if fault == "kill in a save":  # arrays are written, the manifest is not
         ocp.PyTreeCheckpointer.save = lambda *given, **how: (save(*given, **how), die())
-    elif fault == "kill before a save is in place":
-        Path.rename = lambda path, to: die() if path.parent.parent.name == checkpoints.FOLDER else rename(path, to)
     elif fault == "kill in a record":
         disk.os.replace = lambda a, b: die() if Path(b).parent.name == "records" else replace(a, b)
     elif fault == "kill after a record":
         checkpoints.drop_group = die
-    elif fault == "full at event lines":
-        disk_open = os.open
-        os.open = lambda path, *rest: full() if "events" in str(path) else disk_open(path, *rest)
-    elif fault == "fails":
-        from posenc.lab.sweep import worker
-
-        worker._trial = lambda *_: 1 / 0
     elif fault is not None:
         raise ValueError(fault)
 

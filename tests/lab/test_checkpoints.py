@@ -150,6 +150,14 @@ def test_two_checkpoints_are_kept_and_none_once_the_group_is_recorded(tmp_path, 
     assert seen == [[], [2], [2, 4], [4, 6], [6, 8], [8, 10]] and kept(tmp_path / "x") == []
 
 
+def test_a_step_is_not_saved_again_by_the_process_that_goes_on_from_it(tmp_path, at_once, monkeypatch):
+    stopped(tmp_path / "x", 4)
+    seen, save = [], checkpoints.save
+    monkeypatch.setattr(checkpoints, "save", lambda *given: (seen.append(given[3].step), save(*given))[1])
+    resumed(tmp_path / "x", save_every=1e-9)
+    assert seen == [6, 8, 10, 12]
+
+
 def test_nothing_is_saved_before_it_is_time(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints, "save", lambda *_: pytest.fail("saved"))
     assert sweep(experiment(), tmp_path / "x", watch=Watch()) == 0
@@ -213,11 +221,11 @@ def test_a_checkpoint_without_all_trials_is_not_used_and_stays_for_its_own(whole
 
 def test_going_on_compiles_nothing_that_training_would_not(tmp_path):
     stopped(tmp_path / "x", 6)
-    kinds = training.initial_states, training.train_segment, training.make_batches
+    kinds = training.initial_states, training.train_segment
     for f in kinds:
         f.clear_cache()
     resumed(tmp_path / "x")
-    assert [f._cache_size() for f in kinds] == [0, 1, 1]
+    assert [f._cache_size() for f in kinds] == [0, 1]
 
 
 def test_seconds_add_up_over_restarts(tmp_path):
@@ -280,7 +288,9 @@ def saved(tmp_path):
     return checkpoints.save(tmp_path, "g", TOKEN, ABOUT, ROWS)
 
 
-def test_what_is_saved_comes_back_bit_for_bit(tmp_path, saved):
+def test_what_is_saved_comes_back_bit_for_bit_and_executes_nothing(tmp_path, saved, monkeypatch):
+    for name in ("load", "loads", "Unpickler"):
+        monkeypatch.setattr(pickle, name, lambda *_, **__: pytest.fail("unpickled"))
     assert checkpoints.manifest(saved) == ABOUT and found(tmp_path, "g") == [saved]
     np.testing.assert_array_equal(checkpoints.rows(saved), ROWS)
     assert str(tmp_path).encode() not in b"".join(p.read_bytes() for p in saved.rglob("*") if p.is_file())
@@ -520,7 +530,7 @@ def test_a_log_that_cannot_be_written_ends_nothing(whole, tmp_path, monkeypatch)
 def test_a_worker_whose_claim_was_taken_stops_and_waits_for_the_record_of_the_other(whole, tmp_path, monkeypatch):
     """Stopped with its heart for a minute, as by SIGSTOP: its claim is taken, and the thief finishes the group."""
     folder = tmp_path / "x"
-    monkeypatch.setattr("posenc.lab.sweep.sweep.PAUSE", 0.0)
+    monkeypatch.setattr("posenc.lab.sweep.loop.PAUSES", (0.0, 0.0))
 
     def silence():
         (path,) = (p for p in (folder / "claims").iterdir() if not p.name.startswith("."))

@@ -58,6 +58,12 @@ def test_a_folder_that_cannot_be_written_is_known_before_anything_is_computed(mo
             store.create("a")
 
 
+def test_another_process_that_starts_at_the_same_moment_may_remove_the_probe_first(monkeypatch):
+    real = disk.write
+    monkeypatch.setattr(disk, "write", lambda path, content: real(path, content).unlink())
+    assert store.create("a").is_dir()
+
+
 def test_an_output_path_that_is_a_file_is_refused(runs):
     runs.mkdir()
     (runs / "a").write_text("mine")

@@ -77,7 +77,7 @@ def ready(folder: Path) -> Path:
             inside(folder, part).mkdir(parents=True, exist_ok=True)
             _tidy(folder / part)
         write(inside(folder, "writable"), b"")
-        inside(folder, "writable").unlink()
+        inside(folder, "writable").unlink(missing_ok=True)  # another process may start at this moment
     return folder
 
 

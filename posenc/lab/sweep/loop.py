@@ -9,6 +9,7 @@ from pathlib import Path
 
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
+from posenc.lab.sweep.leftovers import clear
 from posenc.lab.sweep.progress import Progress, Tally
 from posenc.lab.sweep.signals import Signals, Stopped
 from posenc.lab.sweep.team import DONE, FAILED
@@ -32,6 +33,7 @@ def carry_out(
     watch: Progress,
 ) -> int:
     """Run these groups in this process, or see them recorded or failed elsewhere; returns the exit code."""
+    clear(folder, groups, watch)
     tally = Tally(folder, {group: len(lines) for group, lines in groups.items()})
     with Signals() as signals, counted() as compiled:
         worker = Worker(folder, how, keep, watch, tally, signals.check, save_every)

@@ -56,7 +56,8 @@ class Saver:
 
     def passed(self, point: Point) -> None:
         """Start to save this point if it is time, and the one before is written."""
-        if time.monotonic() - self._started < self.every or (self._thread is not None and self._thread.is_alive()):
+        early = point.step == self._saved or time.monotonic() - self._started < self.every
+        if early or (self._thread is not None and self._thread.is_alive()):
             return
         self.wait()
         self._started = time.monotonic()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,6 @@ def sweep(
     if old := {plan.segment(line) for line in waiting if line.segment is None}:
         steps = " and ".join(map(str, sorted(old)))
         watch.note(f"An older posenc planned trials here without the length of segments; it is the default, {steps}.")
-    _look_after_checkpoints(folder, groups, outcomes, watch)
     of = {group: wanted[lines[0].id] for group, lines in groups.items()}
     groups = together(groups, of, experiment.plan.steps)
     watch.begin(len(wanted), len(wanted) - len(waiting), len(programs(of.values(), experiment.plan)))
@@ -94,28 +92,3 @@ def _planned(experiment: Experiment, runs: list[ResolvedRun], folder: Path) -> d
     wanted = {plan.identity(c, k, experiment.plan.steps): c for c in runs for k in experiment.plan.knobs()}
     store.write_plan(folder, plan.lines(experiment, runs, known), to_toml(experiment))
     return wanted
-
-
-def _look_after_checkpoints(
-    folder: Path, waiting: Mapping[str, Any], outcomes: Mapping[str, str], watch: Progress
-) -> None:
-    """Remove what a kill after its record left of a group, and name the checkpoints of trials that the experiment does
-    not have, since these go on only by their own command."""
-    checkpoints.tidy(folder)
-    every: dict[str, list[str]] = {}
-    for line in store.read_plan(folder):
-        every.setdefault(line.group, []).append(outcomes[line.id])
-    saved, held = set(checkpoints.groups(folder)), {claim.group for claim in store.held(folder)}
-    others = []
-    for group in (saved | held) & (every.keys() - waiting.keys()):
-        if all(outcome in RESULTS for outcome in every[group]):
-            with store.claim(folder, group) as own:  # None where another worker is about to do it
-                if own is not None:
-                    checkpoints.drop_group(folder, group)
-        elif group in saved - held:
-            others.append(group)
-    if others:
-        watch.note(
-            f"{len(others)} group{'s' * (len(others) > 1)} of trials with checkpoints in {checkpoints.FOLDER}/ are not "
-            "part of this sweep: their settings, revisions or sources differ. They stay."
-        )
