@@ -483,6 +483,8 @@ def test_a_disk_that_fills_while_a_checkpoint_is_written_is_reported_once(whole,
     assert sweep(experiment(), tmp_path / "x", watch=watch, save_every=1e-9) == 0
     assert notes(watch) == ["no checkpoint at step 2: the disk is full; training goes on."]
     assert trials(tmp_path / "x") == whole()
+    watch = stopped(tmp_path / "y", 6)
+    assert notes(watch) == ["no checkpoint at step 6: the disk is full; the last one is of step 0."]
 
 
 def refusing(times, real, code=errno.ENOSPC):
