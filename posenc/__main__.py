@@ -20,9 +20,11 @@ def main() -> int:
         )
         return 2
     try:
+        from posenc.lab.cli import listening
         from posenc.lab.cli import main as command
 
-        return command()
+        with listening(sys.argv[1:]):
+            return command()
     except KeyboardInterrupt:  # while the command line itself was imported
         print("Stopped.", file=sys.stderr)
         return 130

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -117,6 +119,29 @@ def test_a_signal_before_training_is_a_pre_emption(posenc, swept, monkeypatch):
     said = posenc("run")
     assert said.code == 75 and "same command" in said.err
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGUSR1", "SIGUSR2", "SIGHUP"])
+@pytest.mark.parametrize(("moment", "code"), [("while", 75), ("after", 0)])
+def test_a_process_that_trains_ends_with_a_code_of_its_own_before_and_after_training(name, moment, code):
+    """It is sent twice, as schedulers do. While the process ends, its code stands already."""
+    script = f"""
+import os, signal, sys
+import posenc.lab.cli.train as train
+from posenc.__main__ import main
+def twice():
+    for _ in range(2):
+        os.kill(os.getpid(), signal.{name})
+    return 0
+train.carry_out = lambda *_: {"twice()" if moment == "while" else 0}
+sys.argv = ["posenc", "run"]
+code = main()
+{"twice()" if moment == "after" else ""}
+sys.exit(code)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ended.returncode == code, ended.stderr
+    assert ended.stderr == ("Stopped; the same command goes on.\n" if moment == "while" else "")
 
 
 def test_a_finished_run_ends_with_its_table_on_stdout(posenc, swept):

@@ -6,11 +6,13 @@ tables and figures start without jax.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 OK, FAILED, USAGE, NOTHING, DISK, PREEMPTED, STOPPED = 0, 1, 2, 3, 74, 75, 130
 
@@ -51,8 +53,11 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
 }
 
 
+_TRAINING = ("quickstart", "run", "sweep", "work")
+
+
 class Preempted(BaseException):
-    """SIGTERM before training started; the same command starts again."""
+    """A signal of a batch system before training started or after it ended; the same command goes on."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except Preempted:
-        print("Stopped before training; run the same command again to train.", file=sys.stderr)
+        print("Stopped; the same command goes on.", file=sys.stderr)
         return PREEMPTED
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
@@ -96,6 +101,31 @@ def _interrupted(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
+
+
+@contextlib.contextmanager
+def listening(words: Sequence[str]) -> Iterator[None]:
+    """For the process of a command that trains: a signal ends it with an exit code of its own as long as it runs, and
+    not any more when it is done. While it trains, the sweep listens."""
+    from posenc.lab.sweep.signals import heeded
+
+    trains = bool(set(words[:1]) & set(_TRAINING))
+    for number in heeded() if trains else ():
+        signal.signal(number, preempt)
+    try:
+        yield
+    finally:
+        for number in heeded() if trains else ():
+            signal.signal(number, signal.SIG_IGN)
+
+
+def preempt(number: int, frame: object) -> None:
+    """End the command; further signals mean the same."""
+    from posenc.lab.sweep.signals import heeded
+
+    for other in heeded():
+        signal.signal(other, signal.SIG_IGN)
+    raise Preempted
 
 
 def _dispatch(args: list[str]) -> int:

@@ -2,6 +2,8 @@
 
 import sys
 
-from posenc.lab.cli import main
+from posenc.lab.cli import listening, main
 
-sys.exit(main())
+with listening(sys.argv[1:]):
+    code = main()
+sys.exit(code)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TextIO
 
 from tyro.conf import Positional, arg
 
-from posenc.lab.cli import FAILED, OK, Preempted, modules
+from posenc.lab.cli import FAILED, OK, modules, preempt
 from posenc.lab.cli.engines import Engine, SlurmEngine, Team
 from posenc.lab.cli.machine import start
 from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
@@ -233,7 +233,7 @@ def carry_out(requested: Experiment, how: TrainOptions, engine: Engine | None = 
     every = save_every(how.save_every)
     if engine is not None:
         return delegate(requested, how, engine, every)
-    before = {number: signal.signal(number, _preempted) for number in heeded()}  # until the sweep listens itself
+    before = {number: signal.signal(number, preempt) for number in heeded()}  # until the sweep listens itself
     try:
         folder = disk.root() / disk.check_name(requested.name)
         if not how.dry_run:
@@ -342,10 +342,6 @@ def save(requested: Experiment, path: Path) -> None:
     if path.exists() and disk.content(path) != text:
         raise ValueError(f"--save {str(path)!r} exists and holds another experiment; give another name.")
     disk.write(path, text)
-
-
-def _preempted(number: int, frame: Any) -> None:
-    raise Preempted
 
 
 def _print_rehearsal(found: dict[str, Any], folder: Path) -> int:
