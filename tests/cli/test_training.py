@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from posenc.lab.cli import main
-from posenc.lab.cli.watch import Bar, Watch
+from posenc.lab.cli.watch import Bar, Watch, watching
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store.disk import DiskError
@@ -28,6 +28,7 @@ def swept(posenc, monkeypatch):
 
     def sweep(experiment, folder, *, keep=False, lanes=None, save_every=300, watch):
         asked.append((experiment, folder, keep, lanes))
+        asked.every = save_every
         watch.begin(experiment.trials, 0, len(experiment.runs))
         if isinstance(asked.code, BaseException):
             raise asked.code
@@ -56,6 +57,25 @@ def test_run_takes_every_setting(posenc, swept):
 def test_run_alone_is_every_default(posenc, swept):
     assert posenc("run").code == 0
     assert swept[0][0].runs == (Run(),) and swept[0][0].plan == Plan()
+
+
+def test_the_time_between_checkpoints_is_typed_or_a_variable_or_300(posenc, swept, monkeypatch):
+    monkeypatch.delenv("POSENC_SAVE_EVERY", raising=False)
+    assert posenc("run").code == 0 and swept.every == 300
+    monkeypatch.setenv("POSENC_SAVE_EVERY", "60.5")
+    assert posenc("run").code == 0 and swept.every == 60.5
+    assert posenc("run", "--save-every", "2").code == 0 and swept.every == 2
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "x", "nan", "inf", ""])
+def test_a_time_between_checkpoints_that_is_no_number_above_0_is_refused(posenc, swept, monkeypatch, left, text):
+    said = posenc("run", f"--save-every={text}")
+    assert said.code == 2 and said.err == f"--save-every is {text!r}; give a number of seconds above 0, such as 300.\n"
+    if text:
+        monkeypatch.setenv("POSENC_SAVE_EVERY", text)
+        said = posenc("run")
+        assert said.code == 2 and said.err.startswith(f"POSENC_SAVE_EVERY is {text!r}; give a number of seconds")
+    assert not swept and left() == []
 
 
 def test_a_grid_and_an_experiment_file_build_the_same(posenc, swept, tmp_path):
@@ -224,6 +244,59 @@ def test_a_terminal_gets_one_moving_bar(monkeypatch):
         watch.finished("[rope, nope]", "done", 61.0)
         assert progress.tasks[0].completed == 4
     assert "[rope, nope]: done after 1 min 01 s; 4 of 4 trials" in screen.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of the bar's own thread
+@pytest.mark.parametrize("bar", [False, True])
+def test_a_terminal_that_is_gone_ends_no_training(monkeypatch, bar):
+    """As after SIGHUP: every line and the end of the bar are refused."""
+    import io
+
+    class Terminal(io.StringIO):
+        gone = False
+
+        def isatty(self):
+            return bar
+
+        def write(self, text):
+            if self.gone:
+                raise OSError(5, "Input/output error")
+            return super().write(text)
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("CI", raising=False)
+    with watching() as watch:
+        assert isinstance(watch, Bar) == bar
+        watch.begin(2, 0, 1)
+        watch.group("rope", 2)
+        screen.gone = True
+        watch.step("rope", 5, 10, 0.5)
+        watch.taken("rope")
+        watch.finished("rope", "done", 1.0)
+    screen.gone = False
+
+
+def test_progress_counts_the_trials_of_all_workers(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("posenc.lab.cli.watch.time.monotonic", lambda: now[0])
+    watch = Watch()
+    watch.begin(12, 0, 3)
+    watch.group("rope", 2)
+    watch.others(4)
+    now[0] = 60.0
+    watch.finished("rope", "done", 60.0)
+    watch.group("alibi", 2)
+    watch.taken("alibi")
+    watch.others(6)
+    # 30 s for each trial here, of which 2 in 8 were done here; 4 are left
+    assert watch.left() == "; about 30 s left"
+    watch.finished("t5", "done by another worker", 0.0)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[2] == "rope: done after 1 min 00 s; 6 of 12 trials; about 1 min 00 s left"
+    assert lines[4] == "alibi: taken by another worker while this one was silent; stopped here"
+    assert lines[5].startswith("t5: done by another worker after 0 s; 8 of 12 trials")
 
 
 def test_a_second_interrupt_while_printing_stays_quiet(posenc, monkeypatch):

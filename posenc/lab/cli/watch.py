@@ -151,5 +151,10 @@ def watching() -> Iterator[Watch]:
     from rich.progress import BarColumn, Progress, TextColumn
 
     words = TextColumn("{task.description}", markup=False)
-    with Progress(BarColumn(30), words, console=Console(stderr=True), transient=True) as progress:
+    progress = Progress(BarColumn(30), words, console=Console(stderr=True), transient=True)
+    progress.start()
+    try:
         yield Bar(progress)
+    finally:
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            progress.stop()
