@@ -112,8 +112,17 @@ def at_once(monkeypatch):
 SIGNALS = {"SIGTERM": 75, "SIGUSR1": 75, "SIGUSR2": 75, "SIGHUP": 75, "SIGINT": 130}
 
 
+@pytest.fixture
+def heeded():
+    """No signal is ignored from the start, as SIGHUP is under `nohup`."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGHUP, signal.SIGUSR1)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize("name", SIGNALS)
-def test_each_signal_saves_and_no_step_is_repeated(whole, tmp_path, name):
+def test_each_signal_saves_and_no_step_is_repeated(whole, tmp_path, heeded, name):
     watch = until(4, send(getattr(signal, name)))
     assert sweep(experiment(), tmp_path / "x", watch=watch) == SIGNALS[name]
     assert steps(watch) == [2, 4] and kept(tmp_path / "x") == [4] and trials(tmp_path / "x") == {}
