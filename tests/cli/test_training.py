@@ -147,6 +147,7 @@ def test_a_process_that_trains_ends_with_a_code_of_its_own_before_and_after_trai
     """It is sent twice, as schedulers do. While the process ends, its code stands already."""
     script = f"""
 import os, signal, sys
+signal.signal(signal.{name}, signal.SIG_DFL)  # `nohup` has SIGHUP ignored, and posenc would leave it so
 import posenc.lab.cli.train as train
 from posenc.__main__ import main
 def twice():
