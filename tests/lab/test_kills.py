@@ -1,6 +1,6 @@
 """Real processes are killed by real signals, on real disks, and lose nothing: `tests/lab/swept.py` is the process.
 
-Each claim is held in one process by `tests/lab/test_checkpoints.py` too, which runs by day.
+Each claim is held in one process by `tests/lab/test_resuming.py` and `test_saving.py` too, which run by day.
 """
 
 import json
