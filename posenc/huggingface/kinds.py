@@ -45,6 +45,7 @@ def _each(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
 TEXT = Kind(lambda value: isinstance(value, str), "a text")
 TEXTS = Kind(_each(TEXT.fits), "a list of texts")
 FLAG = Kind(_flag, "true or false")
+SIDES = Kind(lambda value: isinstance(value, bool) or value in ("all", "vision"), "true, false, 'all' or 'vision'")
 COUNT = Kind(lambda value: _whole(value) and value >= 1, f"a whole number of at least 1 and below {FAR}")
 WHOLE = Kind(_whole, f"a whole number below {FAR}")
 PLACE = Kind(lambda value: _whole(value) and value >= 0, "a number of layers, at least 0")
@@ -59,8 +60,8 @@ DICT = Kind(lambda value: isinstance(value, Mapping), "a dict")
 NAMED: dict[Kind, str] = {
     TEXT: "model_type rope_type type position_embedding_type",
     TEXTS: "layer_types",
-    FLAG: """alibi rope use_sliding_window use_bidirectional_attention use_mem_rope attn_temperature_tuning
-             truncate""",
+    FLAG: "alibi rope use_sliding_window use_mem_rope attn_temperature_tuning truncate",
+    SIDES: "use_bidirectional_attention",
     COUNT: """hidden_size n_embd d_model num_attention_heads n_head n_heads head_dim max_position_embeddings
               original_max_position_embeddings relative_attention_num_buckets relative_attention_max_distance
               floor_scale rotary_dim local_attention""",

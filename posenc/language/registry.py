@@ -53,7 +53,7 @@ class Registry:
 
     def imported(self) -> set[str]:
         """The modules of classes that come from a file of the user's, not from a package."""
-        return {self._classes[name].__module__ for name in self._digests}
+        return {cls.__module__ for name, cls in self._classes.items() if name in self._digests}
 
     def find(self, name: str) -> type:
         """The class of a name, or of `mine:Mine`. Raises a `ValueError` that offers the nearest."""

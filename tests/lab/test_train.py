@@ -118,8 +118,9 @@ def test_tasks_of_one_shape_share_all_but_what_makes_their_examples():
     for cell in cells:
         trained(Arrangement("map", 1), [lane()], cell=cell)
     new = {name: count - before[name] for name, count in compiled().items()}
+    assert new.pop("draw_sizes") <= 2, "sizes are odd in one task"
     shared = {"initial_states": 1, "train_segment": 1, "sums": 1}
-    assert new == shared | {"draw_sizes": 2, "make_batches": 3, "examples": 3}, "sizes are odd in one task"
+    assert new == shared | {"make_batches": 3, "examples": 3}
 
 
 def test_states_are_given_up_to_the_next_segment():
