@@ -15,9 +15,12 @@ def few(n: int) -> int:
 
 
 def rounded(tokens: int) -> int:
-    """A length that is at least this one, and one above a multiple of 4: tasks differ by a slot or two, and then have
-    one program."""
-    return -(-(tokens - 1) // 4) * 4 + 1
+    """A length that is at least this one: a multiple of 4, or one above.
+
+    Tasks differ by a slot or two, and then have one program; a multiple of 4 is left as it is, since a step of one
+    token more takes a tenth longer.
+    """
+    return tokens if tokens % 4 == 0 else -(-(tokens - 1) // 4) * 4 + 1
 
 
 def lengthened(given: Any, most: int | None = None) -> Any:
