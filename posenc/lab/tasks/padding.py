@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,20 +16,21 @@ def few(n: int) -> int:
 
 
 def rounded(tokens: int) -> int:
-    """A length that is at least this one: a multiple of 4, or one above.
-
-    Tasks differ by a slot or two, and then have one program; a multiple of 4 is left as it is, since a step of one
-    token more takes a tenth longer.
-    """
-    return tokens if tokens % 4 == 0 else -(-(tokens - 1) // 4) * 4 + 1
+    """A length that is at least this one, and one above a multiple of 4: tasks differ by a slot or two, and then have
+    one program."""
+    return -(-(tokens - 1) // 4) * 4 + 1
 
 
-def lengthened(given: Any, most: int | None = None) -> Any:
-    """Arrays `[..., tokens]` with zeros at the end, up to `rounded`, or up to `most` if that is less."""
+def tight(tokens: int) -> int:
+    """The same for the longest batches of a run, where a multiple of 4 is left as it is: there a token more makes a
+    step a tenth longer."""
+    return tokens if tokens % 4 == 0 else rounded(tokens)
+
+
+def lengthened(given: Any, to: Callable[[int], int] = rounded) -> Any:
+    """Arrays `[..., tokens]` with zeros at the end, up to what `to` makes of their length."""
 
     def one(a: Array) -> Array:
-        tokens = a.shape[-1]
-        more = (rounded(tokens) if most is None else min(rounded(tokens), most)) - tokens
-        return jnp.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, max(more, 0))])
+        return jnp.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, to(a.shape[-1]) - a.shape[-1])])
 
     return jax.tree.map(one, given)

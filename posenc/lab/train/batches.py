@@ -18,7 +18,7 @@ from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.spec.run import Run
 from posenc.lab.tasks import Batch, Task
 from posenc.lab.tasks.measure import train_key
-from posenc.lab.tasks.padding import lengthened
+from posenc.lab.tasks.padding import lengthened, rounded, tight
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.sizes import StepSizes
 
@@ -54,10 +54,14 @@ class Batching(NamedTuple):
         """The shapes of a batch of each bucket, as padding leaves them."""
 
         def sample(edge: int) -> Examples:
-            batch = self.task.sample(jax.random.key(0), edge, batch=self.sizes.batch, n_max=edge)
-            return lengthened(Examples.of(batch))
+            return Examples.of(self.task.sample(jax.random.key(0), edge, batch=self.sizes.batch, n_max=edge))
 
-        return tuple(jax.eval_shape(functools.partial(sample, edge)) for edge in self.sizes.edges)
+        def padded(a: Any, longest: Any) -> Any:
+            tokens = min(rounded(a.shape[-1]), tight(longest.shape[-1]))
+            return jax.ShapeDtypeStruct((*a.shape[:-1], tokens), a.dtype)
+
+        every = [jax.eval_shape(functools.partial(sample, edge)) for edge in self.sizes.edges]
+        return tuple(jax.tree.map(padded, one, every[-1]) for one in every)
 
     def size_in_bytes(self) -> int:
         """Bytes of the largest batch."""
@@ -89,7 +93,7 @@ def make_batches(task: Task, batch: int, room: int, how: Arrangement, keys: PRNG
     """The batches of each lane, padded as size `room` needs: `[lanes, stride, batch, tokens]`."""
 
     def one(keys: PRNGKeyArray, sizes: Array) -> Examples:
-        make = lambda now: lengthened(Examples.of(task.sample(*now, batch=batch, n_max=room)))  # noqa: E731
+        make = lambda now: lengthened(Examples.of(task.sample(*now, batch=batch, n_max=room)), tight)  # noqa: E731
         return jax.lax.map(make, (keys, sizes))
 
     return lanes(one, how, int(sizes.ndim == 1))(keys, sizes)

@@ -156,7 +156,10 @@ def evaluate(
 def _of(resolved: Any, names: tuple[str, ...], n: int, choosing: bool, batch: Batch) -> tuple[Any, ...]:
     """The last arguments of `counts`."""
     given = ScoredExamples(inputs(batch).reading(names), batch.targets, batch.score)
-    given = lengthened(given, _most(resolved))
+    most = _most(resolved)
+    given = lengthened(
+        given, lambda tokens: rounded(tokens) if most is None else max(tokens, min(rounded(tokens), most))
+    )
     return jnp.int32(n), jnp.bool_(choosing), given, jnp.int32(resolved.task.classes)
 
 
