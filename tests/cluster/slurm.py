@@ -76,9 +76,9 @@ def running(place):
         MUNGE.write_bytes(secrets.token_bytes(1024))
     MUNGE.chmod(0o400)
     shutil.chown(MUNGE, "munge", "munge")
-    if not Path("/run/munge/munge.socket.2").exists():
+    if subprocess.run(["munge", "-n"], capture_output=True).returncode:  # its socket may outlive it
         user = ["setpriv", f"--reuid={own}", "--regid=munge", "--clear-groups"]
-        subprocess.run([*user, "munged"], check=True)
+        subprocess.run([*user, "munged", "--force"], check=True)
     for name in ("state", "spool/n1", "spool/n2"):
         (place / name).mkdir(parents=True)
     host, before = socket.gethostname(), HOSTS.read_text()
@@ -94,7 +94,7 @@ def running(place):
         subprocess.run(["slurmctld", "-f", str(config)], env=env, check=True)
         for name in NODES:
             subprocess.run(["slurmd", "-f", str(config), "-N", name], env=env, check=True)
-        until(lambda: said(env, "sinfo", "-h", "-N", "-p", "low", "-o", "%T").split() == ["idle"] * 2, 30)
+        until(lambda: said(env, "sinfo", "-h", "-N", "-p", "low", "-o", "%T").split() == ["idle"] * 2, 60)
         yield env
     finally:
         said(env, "scancel", "-u", "root")

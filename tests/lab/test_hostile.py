@@ -54,7 +54,10 @@ IMPOSSIBLE = {
     "validation": (lambda r: first(r)["validation"]["8"].update(correct=2000), "2000 correct of 1000"),
     "a metric of none": (lambda r: r["task"].update(metric="tokens"), "its metric is 'tokens'; it is one of token"),
     "floors of text": (lambda r: r["task"]["floors"].update({"8": {"x": "y"}}), "floor 'x' at size 8 is 'y'"),
-    "floors that are no sizes": (lambda r: r["task"].update(floors={"x": "y"}), "needs 'floors' as sums by size"),
+    "floors under names other than sizes": (
+        lambda r: r["task"].update(floors={"x": "y"}),
+        "needs 'floors' as sums by size",
+    ),
     "a floor above 1": (lambda r: r["task"]["floors"]["8"].update(prior=1.5), "'prior' at size 8 is 1.5"),
     "a size of 5,000 digits": (lambda r: first(r)["evaluations"].update({"1" * 5000: counts(r)}), "sums by size"),
     "digits of another script": (lambda r: first(r)["evaluations"].update({"٣": counts(r)}), "sums by size"),

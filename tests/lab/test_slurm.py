@@ -1,4 +1,4 @@
-"""SLURM: the job script says what was asked and nothing else, and a real SLURM loses and repeats nothing."""
+"""SLURM: the job script holds the options that were given and no others."""
 
 import shlex
 import subprocess

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 from typing import NamedTuple
 
 from posenc.lab.store import checkpoints, disk
 from posenc.lab.store import folder as store
-
-RESULTS = ("done", "diverged")
 
 
 class Leftover(NamedTuple):
@@ -24,19 +21,16 @@ class Leftover(NamedTuple):
 
 def leftovers(folder: Path) -> list[Leftover]:
     """What no longer serves, in the order of paths. What a living worker may need is not in it."""
-    outcomes, of_group = store.status(folder).outcomes, {}
-    for line in store.read_plan(folder):
-        of_group.setdefault(line.group, []).append(outcomes[line.id])
+    finished = {row.group for row in store.status(folder).rows if row.finished}
     claims = store.held(folder)
     alive = {claim.group for claim in claims if not claim.stale}
     found = {disk.inside(folder, "claims", c.group): "a claim whose worker is gone" for c in claims if c.stale}
-    for group in checkpoints.groups(folder):
-        if group in of_group and group not in alive and all(one in RESULTS for one in of_group[group]):
-            found[disk.inside(folder, checkpoints.FOLDER, group)] = "checkpoints of a group that is recorded"
+    for group in finished.intersection(checkpoints.groups(folder)) - alive:
+        found[disk.inside(folder, checkpoints.FOLDER, group)] = "checkpoints of a group that is recorded"
     homes = [disk.inside(folder, name) for name in (*disk.PARTS, checkpoints.FOLDER)]
     homes += [home for home in homes[-1].glob("*") if home.is_dir() and home.name not in alive]
     for home in (folder, *homes):
-        found |= dict.fromkeys(_abandoned(home), "half written, and left for more than an hour")
+        found |= dict.fromkeys(disk.abandoned(home), "half written, and left for more than an hour")
     return [Leftover(path, why, _size(path)) for path, why in sorted(found.items())]
 
 
@@ -47,11 +41,6 @@ def remove(found: list[Leftover]) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
-
-
-def _abandoned(home: Path) -> list[Path]:
-    old = time.time() - disk.ABANDONED
-    return [path for path in home.glob(".*.tmp") if path.lstat().st_mtime < old]
 
 
 def _size(path: Path) -> int:

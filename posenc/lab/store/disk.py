@@ -183,9 +183,17 @@ def _shown(path: Path) -> str:
     return repr(str(path))
 
 
-def _tidy(folder: Path) -> None:
-    """Remove temporary files that a kill left behind long ago; younger ones may belong to a live writer."""
+def abandoned(folder: Path) -> list[Path]:
+    """Temporary files that a kill left in a folder long ago; younger ones may belong to a live writer."""
+    found = []
     for leftover in folder.glob(".*.tmp"):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > ABANDONED:
-                leftover.unlink()
+                found.append(leftover)
+    return found
+
+
+def _tidy(folder: Path) -> None:
+    for leftover in abandoned(folder):
+        with contextlib.suppress(OSError):
+            leftover.unlink()

@@ -44,6 +44,8 @@ from posenc.language.echo import counted
 
 OUTCOMES = ("done", "diverged", "failed", "oom", "running", "stale", "pending")
 FAILURES = ("failed", "oom")
+RESULTS = ("done", "diverged")
+"""Outcomes of trials that need no more work."""
 _PLANNING = "planning"
 _APPENDING = os.O_CREAT | os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -62,6 +64,11 @@ class GroupStatus:
     """The last line of the traceback, or empty."""
     worker: str
     """Who holds the group and when it last showed that it lives, or empty."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether every trial has a result."""
+        return sum(self.counts.get(outcome, 0) for outcome in RESULTS) == self.trials
 
 
 @dataclass(frozen=True)
@@ -211,7 +218,7 @@ def _compiling(record: GroupRecord) -> float:
 def unfinished(folder: Path) -> list[UnfinishedTrial]:
     """The planned trials without a result, by id, each with the outcome that is known of it."""
     outcomes, plan = status(folder).outcomes, sorted(read_plan(folder), key=lambda line: line.id)
-    return [UnfinishedTrial(**vars(t), outcome=o) for t in plan if (o := outcomes[t.id]) not in ("done", "diverged")]
+    return [UnfinishedTrial(**vars(t), outcome=o) for t in plan if (o := outcomes[t.id]) not in RESULTS]
 
 
 def bundle(folder: Path, path: Path, name: str | None = None) -> Path:

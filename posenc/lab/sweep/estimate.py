@@ -25,11 +25,12 @@ def programs(runs: Iterable[ResolvedRun], plan: Plan) -> set[tuple[Any, ...]]:
     return set().union(*(training.programs(one, plan.steps, plan.rows, evaluated(one, plan)) for one in runs))
 
 
-def seconds(runs: list[tuple[ResolvedRun, int]], plan: Plan) -> float:
-    """An estimate for so many trials of each run; right within a factor of two on the machines it was tried on."""
+def seconds(runs: list[tuple[ResolvedRun, int]], plan: Plan, needed: Iterable[tuple[Any, ...]]) -> float:
+    """An estimate for so many trials of each run, and the programs they need; right within a factor of two on the
+    machines it was tried on."""
     if not runs:
         return 0.0
-    compiling = sum(COMPILE.get(kind, 0.5) for kind, *_ in programs((one for one, _ in runs), plan))
+    compiling = sum(COMPILE.get(kind, 0.5) for kind, *_ in needed)
     return compiling + operations(runs, plan) / (SHARE * peak())
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.sweep.progress import Progress
-from posenc.lab.sweep.team import RESULTS
 
 
 def clear(folder: Path, waiting: Collection[str], watch: Progress) -> None:
@@ -19,12 +18,9 @@ def clear(folder: Path, waiting: Collection[str], watch: Progress) -> None:
     left = (saved | held).difference(waiting)
     if not left:
         return
-    outcomes, others = store.status(folder).outcomes, []
-    every: dict[str, list[str]] = {}
-    for line in store.read_plan(folder):
-        every.setdefault(line.group, []).append(outcomes[line.id])
-    for group in left & every.keys():
-        if all(outcome in RESULTS for outcome in every[group]):
+    finished, others = {row.group: row.finished for row in store.status(folder).rows}, []
+    for group in left & finished.keys():
+        if finished[group]:
             with store.claim(folder, group) as own:  # None where another worker is about to do it
                 if own is not None:
                     checkpoints.drop_group(folder, group)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from posenc.lab.store import folder as store
+from posenc.lab.store import parameters
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep.leftovers import clear
 from posenc.lab.sweep.progress import Progress, Tally
@@ -20,6 +21,16 @@ from posenc.lab.train.training import ResolvedRun
 
 PAUSES = 2.0, 60.0
 """Seconds between two looks at groups that other workers hold: at first, and at most. Many workers wait at once."""
+
+
+def waiting(folder: Path, lines: Iterable[PlannedTrial], keep: bool) -> dict[str, list[PlannedTrial]]:
+    """The groups with trials that have no result yet, or none of the parameters that are to be kept."""
+    outcomes, kept = store.status(folder).outcomes, set(parameters.kept(folder)) if keep else None
+    groups: dict[str, list[PlannedTrial]] = {}
+    for line in lines:
+        if outcomes[line.id] not in store.RESULTS or (kept is not None and line.id not in kept):
+            groups.setdefault(line.group, []).append(line)
+    return groups
 
 
 def carry_out(

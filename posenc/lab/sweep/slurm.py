@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from posenc.lab.store import disk
+from posenc.lab.sweep.signals import PREEMPTED
 
-PREEMPTED = 75
 SCRIPT = "slurm.sh"
 NOTICE = 120
 """Seconds before the end of its time at which a worker hears of it; less where it has less than ten minutes."""

@@ -7,15 +7,13 @@ from typing import Any
 
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.toml import to_toml
-from posenc.lab.store import checkpoints, parameters
+from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
-from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.estimate import operations, programs, seconds
-from posenc.lab.sweep.loop import carry_out
+from posenc.lab.sweep.loop import carry_out, waiting
 from posenc.lab.sweep.order import together
 from posenc.lab.sweep.progress import Progress
-from posenc.lab.sweep.team import RESULTS
 from posenc.lab.train import device
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
@@ -38,26 +36,16 @@ def sweep(
     runs = plan.resolved_runs(experiment)
     store.ready(folder)
     wanted = _planned(experiment, runs, folder)
-    outcomes = store.status(folder).outcomes
-    kept = set(parameters.kept(folder)) if keep else None
-
-    def left(line: PlannedTrial) -> bool:
-        """Whether a trial has no result yet, or none of the parameters that are to be kept."""
-        done = outcomes[line.id] in RESULTS
-        return line.id in wanted and not (done and (kept is None or line.id in kept))
-
-    waiting = [line for line in store.read_plan(folder) if left(line)]
-    groups: dict[str, list[PlannedTrial]] = {}
-    for line in waiting:
-        groups.setdefault(line.group, []).append(line)
+    groups = waiting(folder, [line for line in store.read_plan(folder) if line.id in wanted], keep)
+    left = [line for lines in groups.values() for line in lines]
     for problem in store.read_records(folder).problems:
         watch.note(problem)
-    if old := {plan.segment(line) for line in waiting if line.segment is None}:
+    if old := {plan.segment(line) for line in left if line.segment is None}:
         steps = " and ".join(map(str, sorted(old)))
         watch.note(f"An older posenc planned trials here without the length of segments; it is the default, {steps}.")
     of = {group: wanted[lines[0].id] for group, lines in groups.items()}
     groups = together(groups, of, experiment.plan.steps)
-    watch.begin(len(wanted), len(wanted) - len(waiting), len(programs(of.values(), experiment.plan)))
+    watch.begin(len(wanted), len(wanted) - len(left), len(programs(of.values(), experiment.plan)))
     runs_of = lambda line: wanted[line.id]  # noqa: E731
     return carry_out(folder, groups, runs_of, how, keep=keep, save_every=save_every, watch=watch)
 
@@ -72,15 +60,16 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
     """What a sweep would do: its trials, those done, the programs to compile, and estimates of the rest's cost."""
     runs, knobs, steps = plan.resolved_runs(experiment), experiment.plan.knobs(), experiment.plan.steps
     outcomes = store.status(folder).outcomes if (folder / "plan.jsonl").exists() else {}
-    left = [sum(outcomes.get(plan.identity(c, k, steps)) not in RESULTS for k in knobs) for c in runs]
-    waiting = [(resolved, n) for resolved, n in zip(runs, left, strict=True) if n]
+    left = [sum(outcomes.get(plan.identity(c, k, steps)) not in store.RESULTS for k in knobs) for c in runs]
+    todo = [(resolved, n) for resolved, n in zip(runs, left, strict=True) if n]
+    needed = programs((resolved for resolved, _ in todo), experiment.plan)
     return {
         "trials": len(runs) * len(knobs),
         "done": len(runs) * len(knobs) - sum(left),
-        "groups": len(waiting),
-        "programs": len(programs((resolved for resolved, _ in waiting), experiment.plan)),
-        "operations": operations(waiting, experiment.plan),
-        "seconds": round(seconds(waiting, experiment.plan)),
+        "groups": len(todo),
+        "programs": len(needed),
+        "operations": operations(todo, experiment.plan),
+        "seconds": round(seconds(todo, experiment.plan, needed)),
         "device": device.named(),
         "lanes": str(arrangement()),
     }

@@ -19,8 +19,6 @@ from posenc.lab.store import folder as store
 from posenc.lab.sweep.signals import INTERRUPTED, PREEMPTED, heeded
 
 DONE, FAILED = 0, 1
-RESULTS = ("done", "diverged")
-"""Outcomes of trials that need no more work."""
 MEMORY = 0.9
 """The share of a GPU's memory that its workers have between them."""
 
@@ -53,7 +51,7 @@ def places(workers: int | None, cores: Sequence[int], gpus: Sequence[str]) -> li
 
 
 def cores() -> tuple[int, ...]:
-    """The cores that this process may use; none where the system does not pin processes."""
+    """The cores that this process may use: all of the machine where the system does not pin processes."""
     return (
         tuple(sorted(os.sched_getaffinity(0)))
         if hasattr(os, "sched_getaffinity")
@@ -129,7 +127,7 @@ def together(command: Sequence[str], where: Iterable[Place], folder: Path, say: 
 
 def outcome(folder: Path) -> int:
     """The exit code of a run folder whose workers have ended: done where every trial has a result."""
-    return DONE if all(found in RESULTS for found in store.status(folder).outcomes.values()) else FAILED
+    return DONE if all(row.finished for row in store.status(folder).rows) else FAILED
 
 
 def command(words: Sequence[str]) -> list[str]:

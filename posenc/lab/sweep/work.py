@@ -6,13 +6,13 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
-from posenc.lab.store import checkpoints, parameters
+from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep import plan
-from posenc.lab.sweep.loop import carry_out
+from posenc.lab.sweep.loop import carry_out, waiting
 from posenc.lab.sweep.progress import Progress
-from posenc.lab.sweep.team import DONE, FAILED, RESULTS, outcome
+from posenc.lab.sweep.team import DONE, FAILED, outcome
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
 
@@ -36,16 +36,6 @@ def work(
     watch.begin(len(lines), len(lines) - many, None)
     code = carry_out(folder, turned(groups), _Resolved(), how, keep=keep, save_every=save_every, watch=watch)
     return outcome(folder) if code in (DONE, FAILED) else code
-
-
-def waiting(folder: Path, lines: list[PlannedTrial], keep: bool) -> dict[str, list[PlannedTrial]]:
-    """The groups with trials that have no result yet, or none of the parameters that are to be kept."""
-    outcomes, kept = store.status(folder).outcomes, set(parameters.kept(folder)) if keep else None
-    groups: dict[str, list[PlannedTrial]] = {}
-    for line in lines:
-        if outcomes[line.id] not in RESULTS or (kept is not None and line.id not in kept):
-            groups.setdefault(line.group, []).append(line)
-    return groups
 
 
 def turned(groups: Mapping[str, list[PlannedTrial]]) -> dict[str, list[PlannedTrial]]:

@@ -37,7 +37,7 @@ class StepShape(NamedTuple):
     batches: tuple[tuple[tuple[int, ...], ...], ...]
     """The shapes of a batch's arrays, for each padded size."""
     coordinates: tuple[str, ...]
-    """Those of the task's coordinates that the scheme reads; others are no part of a batch."""
+    """The coordinates of the task that the scheme reads; a batch holds no others."""
 
 
 def step_shape(scheme: Any, shape: Shape, schedule: str, batching: Batching) -> StepShape:
