@@ -37,7 +37,7 @@ SIZES = (4, 6, 12)
 TASKS = "parity_check", "cycle_navigation", "modular_arithmetic"
 """Of 2 to 8 symbols and 2 to 5 classes, and the last one of odd lengths alone."""
 STATIC = {
-    training.initial_states: 2,
+    training.initial_states: 3,
     batches.draw_sizes: 2,
     batches.make_batches: 4,
     training.train_segment: 2,

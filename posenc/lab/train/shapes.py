@@ -39,6 +39,11 @@ class StepShape(NamedTuple):
     coordinates: tuple[str, ...]
     """The coordinates of the task that the scheme reads; a batch holds no others."""
 
+    @property
+    def model(self) -> tuple[Any, Shape]:
+        """What decides the program of the initial values."""
+        return self.scheme, self.shape
+
 
 def step_shape(scheme: Any, shape: Shape, schedule: str, batching: Batching) -> StepShape:
     """The shape of the program that trains a model of this `shape` on such batches."""

@@ -36,9 +36,15 @@ class StepSizes(NamedTuple):
 
     @property
     def edges(self) -> tuple[int, ...]:
-        """The padded sizes that sizes trained on fall into, the largest of each bucket."""
-        span, n = len(self.legal), self.buckets
-        return tuple(sorted({self.legal[-(-span * (i + 1) // n) - 1] for i in range(n)}))
+        """The padded sizes that sizes trained on fall into, the largest of each bucket.
+
+        Buckets hold as many sizes each, up to half a bucket: they end where a whole number of halves of `length` over
+        `buckets` does, so that tasks whose shortest sizes differ by little have the same.
+        """
+        span, n, most = len(self.legal), self.buckets, self.length
+        even = (self.shortest - 1 + -(-span * (i + 1) // n) for i in range(n))
+        ends = (round(end * 2 * n / most) * most // (2 * n) for end in even)
+        return tuple(sorted({self.legal[max(end - self.shortest, 0)] for end in ends}))
 
     def turn(self, n: Int[Array, ""]) -> Int[Array, ""]:
         """The first step that sees what step n sees: n itself, or one of the few that a `dataset` fills."""

@@ -170,13 +170,13 @@ def as_arrays(knobs: Knobs) -> Knobs:
 
 def init(resolved: ResolvedRun, knobs: Knobs, before: State | None = None) -> State:
     """A trial before its first step, or before the first of a stage that goes on from a state."""
-    return begin(resolved.step, knobs, before, resolved.task.vocab, resolved.task.classes)
+    return begin(*resolved.step.model, knobs, before, resolved.task.vocab, resolved.task.classes)
 
 
-def begin(step: StepShape, knobs: Knobs, before: State | None, symbols: Any, classes: Any) -> State:
+def begin(scheme: Any, shape: Shape, knobs: Knobs, before: State | None, symbols: Any, classes: Any) -> State:
     """The initial state of a model of this shape, for a task of so many symbols and classes."""
     draw = WeightDraw(jax.random.fold_in(jax.random.key(knobs.seed), 0), symbols, classes)
-    model = build(step.scheme, step.shape, draw)
+    model = build(scheme, shape, draw)
     fresh = State(model, adamw(knobs, 0.0, model).init(model), jnp.int32(-1))
     return fresh if before is None else carried(before, fresh)
 
@@ -235,7 +235,7 @@ def program(resolved: ResolvedRun, stride: int, rows: int, how: Arrangement) -> 
     symbols, classes, size = jnp.int32(task.vocab), jnp.int32(task.classes), batching.size_in_bytes()
 
     def start(knobs: Knobs, before: State | None = None) -> State:
-        return initial_states(step, how, knobs, before, symbols, classes)
+        return initial_states(*step.model, how, knobs, before, symbols, classes)
 
     def go(state: State, knobs: Knobs, first: Array, total: Array) -> tuple[State, Array]:
         room, losses = max(1, BATCHES // (size * knobs.seed.size)), []
@@ -258,14 +258,14 @@ def programs(resolved: ResolvedRun, steps: int, rows: int, sizes: Sequence[int])
     batching, whole = resolved.batching, stages(resolved, steps)
     found = {("batches", batching), ("sizes", batching.sizes)}
     for step in (stage.step for stage, _ in whole):
-        found |= {("initial", step), ("steps", step)}
+        found |= {("initial", *step.model), ("steps", step)}
     return found | evaluation.programs(whole[-1][0], rows, sizes)
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))
-def initial_states(step: StepShape, how: Arrangement, *args: Any) -> State:
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def initial_states(scheme: Any, shape: Shape, how: Arrangement, *args: Any) -> State:
     """`begin` in each lane."""
-    return lanes(functools.partial(begin, step), how, 2)(*args)
+    return lanes(functools.partial(begin, scheme, shape), how, 2)(*args)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
