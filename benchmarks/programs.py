@@ -5,16 +5,20 @@
 P1: seconds that XLA compiles for one scheme on five tasks of one layout, over one of them. P2: the same for 12 schemes
 on the 15 tasks of `suite:chomsky`, from parts: two schemes on every task in one process give what a scheme costs and
 what the tasks cost, and one scheme on every task, each compiled as if it were alone, gives what was paid when nothing
-was shared. P3: one step of the quick start's shape over the same model written out in plain JAX, on one core. Nothing
-comes from a compilation cache. `--quick` takes three tasks of the suite, and does not judge the bars.
+was shared. P3: one step of the quick start's shape over the same model written out in plain JAX, on one core. P4: how
+long it takes to evaluate six trials, compiling included, where sizes share few padded ones as in a sweep, where all
+share one, and where each has its own. Nothing comes from a compilation cache. `--quick` takes three tasks of the suite
+and one length, and does not judge the bars.
 """
 
 from __future__ import annotations
 
 import os
 import statistics
+import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
+from unittest import mock
 
 from benchmarks import side
 
@@ -25,6 +29,8 @@ MANY = 12
 OF_SCHEME = ("initial_states", "train_segment", "sums")
 """The programs that depend on the scheme; the others, apart from trifles, depend on the task."""
 OURS, PLAIN = "posenc", "plain JAX"
+LENGTHS = 16, 40, 100
+"""Trained lengths of P4."""
 STEPS = 100
 SHAPE = {"width": 64, "depth": 2, "heads": 4, "hidden": 128, "batch": 32}
 
@@ -94,6 +100,27 @@ def parts(tasks: Iterable[str]) -> Parts:
     found = compiled(cell(scheme, task) for scheme in SCHEMES for task in tasks)
     schemes = sum(found.get(name, 0.0) for name in OF_SCHEME)
     return Parts(schemes / len(SCHEMES), sum(found.values()) - schemes, separate)
+
+
+def evaluating(length: int, rounds: Any = None, trials: int = 6) -> float:
+    """Seconds until six trials are evaluated at each size of a sweep, compiling included, by this rule of padding."""
+    import jax
+
+    from posenc.lab.spec.run import Knobs, Plan
+    from posenc.lab.sweep.plan import evaluated
+    from posenc.lab.train import evaluation
+    from posenc.lab.train.lanes import Arrangement, stack
+    from posenc.lab.train.training import as_arrays, program
+
+    jax.clear_caches()
+    one, how, plan = cell("rope", "reverse_string", length=length), Arrangement("map", 1), Plan()
+    run, sizes = program(one, 2, plan.rows, how), evaluated(one, plan)
+    lanes = stack([as_arrays(Knobs(seed=seed)) for seed in range(trials)], how)
+    state = jax.block_until_ready(run.init(lanes))
+    with mock.patch.object(evaluation, "rounds", rounds or evaluation.rounds):
+        begun = time.perf_counter()
+        run.evaluate(state, lanes, sizes, [False] * len(sizes))
+        return time.perf_counter() - begun
 
 
 def on_one_core() -> None:
@@ -206,6 +233,10 @@ def main() -> None:
         "P3 in plain JAX, ms": 1e3 / rows[PLAIN].speed,
         "P3 a step over plain JAX (bar 1.25)": rows[PLAIN].speed / rows[OURS].speed,
     }
+    rules = {"few": None, "one": lambda _, sizes: (max(sizes),), "each": lambda _, sizes: tuple(sorted(sizes))}
+    for length in LENGTHS[:1] if options.quick else LENGTHS:
+        for name, rule in rules.items():
+            figures[f"P4 evaluating, length {length}, padded sizes: {name}, s"] = evaluating(length, rule)
     for name, value in figures.items():
         print(f"{name:52s} {value:8.2f}")
     print(side.caution(rows.values(), options.quick, load))

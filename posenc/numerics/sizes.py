@@ -24,7 +24,7 @@ def whole(count: Any, block: int) -> Any:
 
 def memory() -> int:
     """Bytes of one device; those of the machine are shared by all its processors. 0 where neither says."""
-    stats = jax.devices()[0].memory_stats()
+    stats = jax.local_devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
         return stats["bytes_limit"]
     try:

@@ -40,7 +40,7 @@ def memory() -> int:
     """The bytes that one device can hold: its own where it has some, else the machine's; 0 where neither says."""
     import jax
 
-    own = jax.devices()[0].memory_stats() or {}
+    own = jax.local_devices()[0].memory_stats() or {}
     if "bytes_limit" in own:
         return own["bytes_limit"]
     try:
