@@ -18,7 +18,7 @@ import pytest
 
 from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import worker
+from posenc.lab.sweep import trainer, worker
 from posenc.lab.sweep.sweep import sweep
 from tests.lab.interrupted import (
     ABOUT,
@@ -81,7 +81,7 @@ def test_a_group_that_fails_twice_after_the_same_checkpoint_drops_it(uninterrupt
 
     def attempt():
         with monkeypatch.context() as patch:
-            patch.setattr(worker, "_trial", lambda *_: 1 / 0)
+            patch.setattr(trainer, "_trial", lambda *_: 1 / 0)
             watch = Watch()
             assert sweep(experiment(), tmp_path / "x", watch=watch, save_every=1e9) == 1
         return notes(watch)

@@ -16,7 +16,7 @@ from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
-from posenc.lab.sweep import estimate, plan, worker
+from posenc.lab.sweep import estimate, plan, trainer
 from posenc.lab.sweep.sweep import rehearse, sweep
 from posenc.lab.train.device import describe
 
@@ -97,14 +97,14 @@ def test_a_signal_ends_after_the_segment_and_the_rest_resumes_to_the_same_table(
 
 
 def test_a_group_that_fails_is_told_and_the_others_finish(tmp_path, monkeypatch):
-    real = worker.program
+    real = trainer.program
 
     def break_rope(cell, *rest):
         if cell.run.scheme == "rope":
             raise RuntimeError("planted")
         return real(cell, *rest)
 
-    monkeypatch.setattr(worker, "program", break_rope)
+    monkeypatch.setattr(trainer, "program", break_rope)
     watch = Watch()
     assert sweep(experiment(), tmp_path / "x", watch=watch) == 1
     counts = store.status(tmp_path / "x").counts
@@ -119,7 +119,7 @@ def test_running_out_of_memory_is_an_outcome_of_its_own(tmp_path, monkeypatch):
     def full(*_):
         raise RuntimeError("RESOURCE_EXHAUSTED: planted")
 
-    monkeypatch.setattr(worker, "program", full)
+    monkeypatch.setattr(trainer, "program", full)
     assert sweep(experiment(), tmp_path / "x", watch=Watch()) == 1
     assert store.status(tmp_path / "x").counts["oom"] == 4
 

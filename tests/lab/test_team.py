@@ -116,7 +116,7 @@ def test_a_failure_is_tried_once_more_by_each_command_and_decides_its_exit_code(
     folder = tmp_path / "failing"
     planned(experiment(), folder)
     with monkeypatch.context() as patched:
-        patched.setattr("posenc.lab.sweep.worker._trial", lambda *_: 1 / 0)
+        patched.setattr("posenc.lab.sweep.trainer._trial", lambda *_: 1 / 0)
         assert work(folder, watch=Watch()) == 1
     assert store.status(folder).counts["failed"] == 4
     assert work(folder, watch=Watch()) == 0

@@ -31,6 +31,8 @@ class Saver:
     reserve: int
     """Bytes on disk that stay free, for the record."""
     say: Callable[[str], None]
+    changed: Callable[[], None] = lambda: None
+    """Called after checkpoints were made or removed."""
     places: list[Path] = field(default_factory=list)
     """The checkpoints of the group that this worker found and made, the next to be removed first. Those that another
     worker makes meanwhile are not ours to remove."""
@@ -93,12 +95,15 @@ class Saver:
         self.wait()
         checkpoints.drop_group(self.folder, self.group)
         self.places, self._saved = [], 0
+        self.changed()
 
     def failed(self) -> None:
         """The group failed; the second time after the same checkpoint, that one is dropped."""
         self.wait()
-        if self._source is not None and self.places[-1:] == [self._source] and checkpoints.failed(self._source):
-            self.say(f"failed twice after the checkpoint at step {self._saved}, which is dropped")
+        if self._source is not None and self.places[-1:] == [self._source]:
+            if checkpoints.failed(self._source):
+                self.say(f"failed twice after the checkpoint at step {self._saved}, which is dropped")
+            self.changed()
 
     def _copied(self, point: Point) -> tuple[checkpoints.Manifest, np.ndarray] | None:
         """The job of the writer: the state is copied, since the next segment takes its memory. None if it is too
@@ -121,6 +126,7 @@ class Saver:
             self._saved, self.silent = about.step, False
             while len(self.places) > KEPT:
                 checkpoints.drop(self.places.pop(0))
+            self.changed()
         except Exception as problem:  # `wait` reports it in the thread that trains
             self._problem = problem
 
@@ -129,3 +135,33 @@ class Saver:
         if not self.silent:
             self.say(f"no checkpoint at step {self._requested}: {why}; training goes on")
         self.silent = True
+
+
+@dataclass
+class Unsaved:
+    """In the place of a `Saver` where no checkpoint would outlive the machine."""
+
+    ids: Sequence[str]
+    say: Callable[[str], None]
+    silent: bool = False
+
+    def __enter__(self) -> Unsaved:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        pass
+
+    def went_on(self, source: Path) -> None:
+        """Without checkpoints no training goes on."""
+
+    def passed(self, point: Point) -> None:
+        """Nothing is saved between two segments."""
+
+    def stop_at(self, point: Point) -> None:
+        self.say(f"not saved at step {point.step}; it begins again at step 0")
+
+    def drop(self) -> None:
+        """There is nothing to remove."""
+
+    def failed(self) -> None:
+        """There is no checkpoint that could be the cause."""

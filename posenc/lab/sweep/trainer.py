@@ -1,0 +1,246 @@
+"""The training of one group: from its newest checkpoint, or from the start, to the record of its trials.
+
+Where the record goes is left to the caller, as are claims: a worker writes it into its run folder, and a node of a
+cluster sends it to the driver.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import PyTree
+
+from posenc.lab.models.carry import fresh_parameters
+from posenc.lab.spec.run import Knobs
+from posenc.lab.store import checkpoints, disk
+from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, written
+from posenc.lab.sweep import plan
+from posenc.lab.sweep.progress import Progress
+from posenc.lab.sweep.resuming import Point, Source, newest, program_of, restored
+from posenc.lab.sweep.saving import Saver, Unsaved
+from posenc.lab.sweep.signals import Stopped
+from posenc.lab.tasks import spec
+from posenc.lab.tasks.floors import floors
+from posenc.lab.train import device
+from posenc.lab.train.compiling import Compiled, counted
+from posenc.lab.train.lanes import Arrangement, placed, stack
+from posenc.lab.train.shapes import true_model
+from posenc.lab.train.training import ResolvedRun, as_arrays, program, pure, stages
+
+T = TypeVar("T")
+
+
+class Taken(Exception):
+    """Another worker has the group now, because this one was silent for too long."""
+
+
+class Assigned(NamedTuple):
+    """A group that this process trains now."""
+
+    name: str
+    lines: Sequence[PlannedTrial]
+    resolved: ResolvedRun
+    token: str
+    """That of its claim, which tells its checkpoints from those of others."""
+    taken: Callable[[], bool]
+    """Whether another worker has it now."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.lines[0].label} · {self.lines[0].task}"
+
+    @property
+    def stride(self) -> int:
+        """Steps of a segment."""
+        shared = self.lines[0]
+        return math.gcd(plan.segment(shared), *(end for _, end in stages(self.resolved, shared.steps)))
+
+
+class Home(NamedTuple):
+    """Where the checkpoints of a group are kept."""
+
+    folder: Path
+    changed: Callable[[], None] = lambda: None
+    """Called after checkpoints were made or removed there."""
+
+
+class Trained(NamedTuple):
+    """What the training of a group leaves."""
+
+    record: GroupRecord
+    models: Mapping[str, PyTree]
+    """Trial to its parameters, where they are to be kept."""
+    end: Point
+
+    @property
+    def outcome(self) -> str:
+        return "diverged" if all(trial.outcome == "diverged" for trial in self.record.trials) else "done"
+
+
+class Log(Protocol):
+    """Who keeps the events of a worker."""
+
+    def __call__(self, event: str, **details: Any) -> None: ...
+
+
+class Trainer:
+    """Trains groups in this process, one after another."""
+
+    def __init__(
+        self, how: Arrangement, keep: bool, every: float, watch: Progress, check: Callable[[], None], log: Log
+    ):
+        self.how, self.keep, self.watch, self.check, self.log = how, keep, watch, check, log
+        self.every = every
+        """Seconds between two checkpoints."""
+        self._floors: dict[tuple, dict] = {}
+        self._about = device.describe() | {"lanes": str(how), "host": socket.gethostname()}
+        self._full = False  # what the user knows already
+
+    def train(self, group: Assigned, home: Home | None, finish: Callable[[Trained, Saver | Unsaved], T]) -> T:
+        """Train a group from its newest checkpoint, or from the start, and keep new ones until `finish`, which stores
+        what came of it, returns. Without a home for checkpoints none are kept."""
+        shared, ids = group.lines[0], [line.id for line in group.lines]
+        say = lambda text: self.watch.note(f"{group.label}: {text}.")  # noqa: E731
+        saver, source = Unsaved(ids, say), None
+        if home is not None:
+            facts = program_of(shared, group.stride, self._about)
+            checkpoints.tidy(home.folder, group.name)
+            places = checkpoints.found(home.folder, group.name)
+            source, unusable = newest(places, ids, facts, say)
+            if places and source is None:
+                say("begins again at step 0")
+            places = unusable[::-1] + [path for path in places if path not in unusable]
+            reserve = 2**14 + len(ids) * (40 * shared.steps // group.stride + 600 * len(shared.sizes))
+            saver = Saver(home.folder, group.name, group.token, ids, facts, self.every, reserve, say, home.changed)
+            saver.places, saver.silent = places, self._full
+        with saver, counted() as compiled:
+            try:
+                return finish(self._trained(group, saver, source, compiled), saver)
+            except (Stopped, Taken, disk.DiskError):
+                raise
+            except Exception:
+                saver.failed()
+                raise
+            finally:
+                self._full = saver.silent
+
+    def _trained(self, group: Assigned, saver: Saver | Unsaved, source: Source | None, compiled: Compiled) -> Trained:
+        lines, resolved, stride, label = group.lines, group.resolved, group.stride, group.label
+        shared = lines[0]  # but for id and knobs
+        steps, sizes, rows = shared.steps, shared.sizes, shared.rows
+        knobs = [Knobs(**written(line.knobs)) for line in lines]
+        whole = stages(resolved, steps)
+        clock = _Clock()
+        lane = stack([as_arrays(k) for k in knobs], self.how)
+        state, losses, begin = None, [], 0
+        for n, (stage, end) in enumerate(whole):
+            if source is not None and n < source.about.stage:
+                begin = end
+                continue
+            run, before = program(stage, stride, rows, self.how), state
+            if source is not None and n == source.about.stage:
+                point = restored(source, saver.ids, self.how, jax.eval_shape(run.init, lane))
+                state, losses, begin = placed(point.state, self.how), point.losses, point.step
+                clock.seconds = dict(point.seconds)
+                saver.went_on(source.path)
+                self.watch.note(f"{label}: goes on from step {begin}.")
+                self.log("goes on", group=shared.group, step=begin)
+                del point
+            else:
+                state = jax.block_until_ready(run.init(lane) if before is None else run.init(lane, before))
+            if before is not None and (parts := fresh_parameters(before.model, state.model)):
+                self.watch.note(f"{label}: after step {begin}, parameters of {', '.join(parts)} start anew.")
+                self.log("anew", group=shared.group, step=begin, parts=parts)
+            del before  # two states need not fit beside a step
+            self._between(Point(n, begin, state, losses, dict(clock.seconds)), group, saver)
+            for first in range(begin, end, stride):
+                state, loss = run.segment(state, lane, jnp.int32(first), jnp.int32(steps))
+                loss = jax.device_get(loss)[: len(lines)]
+                losses.append([float(row.mean()) for row in loss])
+                clock.lap("compile" if first == begin else "train")
+                self.watch.step(label, first + stride, steps, float(loss[:, -1].mean()))
+                self._between(Point(n, first + stride, state, losses, dict(clock.seconds)), group, saver)
+            begin = end
+        # evaluated, and kept, is what the last stage left: its program and its state
+        trained = [n for n in sizes if resolved.run.shortest <= n <= resolved.run.length] or [resolved.run.length]
+        chosen = [False] * len(sizes) + [True] * len(trained)
+        sums = run.evaluate(state, lane, [*sizes, *trained], chosen)
+        diverged = jax.device_get(state.diverged)
+        clock.lap("evaluate")
+        if group.taken():
+            raise Taken
+        trials = [
+            _trial(line, n, (sizes, trained), stride, losses, sums, int(diverged[n])) for n, line in enumerate(lines)
+        ]
+        task = self._task(resolved, sizes)
+        about = self._about | {"seconds": clock.seconds, "compiled": compiled.as_record()}
+        about["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
+        record = GroupRecord(shared.run, shared.label, shared.family, task, tuple(trials), about)
+        models = {}
+        if self.keep:
+            every = jax.device_get(pure(true_model(state.model, stage.scheme, stage.shape)))
+            models = {line.id: jax.tree.map(lambda a, n=n: a[n], every) for n, line in enumerate(lines)}
+        return Trained(record, models, Point(len(whole) - 1, steps, state, losses, dict(clock.seconds)))
+
+    def _between(self, point: Point, group: Assigned, saver: Saver | Unsaved) -> None:
+        """Between two segments: stop where the group was taken or a signal was heard, and save."""
+        if group.taken():
+            raise Taken
+        try:
+            self.check()
+        except Stopped:
+            if point.step:
+                saver.stop_at(point)
+            raise
+        if point.step:
+            saver.passed(point)
+
+    def _task(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> TaskRecord:
+        """The task with its floors, which are estimated once in a sweep."""
+        key = (resolved.task, sizes)
+        if key not in self._floors:
+            found = floors(resolved.task, sizes)
+            self._floors[key] = {n: found[n] for n in sizes}
+        trained = (resolved.run.shortest, resolved.run.length)
+        return TaskRecord(spec(resolved.task), resolved.task.metric, trained, self._floors[key])
+
+
+class _Clock:
+    """Seconds of each phase, for provenance."""
+
+    def __init__(self):
+        self.seconds: dict[str, float] = {}
+        self._last = time.monotonic()
+
+    def lap(self, phase: str) -> None:
+        now = time.monotonic()
+        self.seconds[phase] = round(self.seconds.get(phase, 0.0) + now - self._last, 3)
+        self._last = now
+
+
+def _trial(
+    line: PlannedTrial, n: int, sizes: tuple, stride: int, losses: list, sums: dict, diverged: int
+) -> TrialRecord:
+    """What is recorded of the n-th lane; `sizes` are those reported and those on which a rate is chosen."""
+    reported, trained = sizes
+    found = [{name: int(total) for name, total in zip(sums, values, strict=True)} for values in _columns(sums, n)]
+    evaluations: dict[int, Counts] = dict(zip(reported, found, strict=False))
+    validation: dict[int, Counts] = dict(zip(trained, found[len(reported) :], strict=True))
+    curve = {"step": [(i + 1) * stride for i in range(len(losses))], "loss": [each[n] for each in losses]}
+    head = (line.id, line.knobs, line.steps)
+    if diverged >= 0:
+        return TrialRecord(*head, "diverged", diverged, {}, {}, curve)
+    return TrialRecord(*head, "done", None, evaluations, validation, curve)
+
+
+def _columns(sums: dict, n: int) -> Any:
+    """The sums of one lane, size by size."""
+    return zip(*(totals[n] for totals in sums.values()), strict=True)
