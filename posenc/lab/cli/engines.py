@@ -1,15 +1,20 @@
-"""Who runs the workers of a sweep: processes of this machine, or SLURM."""
+"""Who runs the workers of a sweep: processes of this machine, SLURM, or Ray."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from posenc.lab.cli import modules
 from posenc.lab.cli.output import clean, say
+from posenc.lab.cli.watch import Elsewhere
+from posenc.lab.cli.work import Training
+from posenc.lab.store import places
 from posenc.lab.sweep import slurm, team
+from posenc.lab.sweep.ray.settings import Ray
+from posenc.language.echo import counted
 
 
 class Engine(Protocol):
@@ -21,11 +26,11 @@ class Engine(Protocol):
     def check(self) -> None:
         """Raise `ValueError` where this machine cannot do it, before anything is planned."""
 
-    def preview(self, folder: Path, command: Sequence[str]) -> str:
+    def preview(self, folder: Path, how: Training) -> str:
         """What would be started, for a dry run."""
 
-    def train(self, folder: Path, command: Sequence[str]) -> int:
-        """Have workers run this command on a run folder; returns the exit code."""
+    def train(self, folder: Path, how: Training) -> int:
+        """Have workers train what is left of a run folder; returns the exit code."""
 
 
 @dataclass(frozen=True)
@@ -43,33 +48,57 @@ class Team:
     def check(self) -> None:
         """Every machine can start processes."""
 
-    def preview(self, folder: Path, command: Sequence[str]) -> str:
+    def preview(self, folder: Path, how: Training) -> str:
         return "\n".join(f"worker {n}: {_pinned(place)}" for n, place in enumerate(self.places(), 1))
 
-    def train(self, folder: Path, command: Sequence[str]) -> int:
+    def train(self, folder: Path, how: Training) -> int:
         where = self.places()
         many = f"{len(where)} worker{'s' * (len(where) != 1)}"
         _tell(f"{many}; `posenc status {folder}` says how far they are.")
-        return team.together(command, where, folder, _tell)
+        return team.together(how.command(folder), where, folder, _tell)
 
 
 @dataclass(frozen=True)
 class SlurmEngine:
     """An array of SLURM's, submitted and left to it."""
 
-    how: slurm.Slurm
+    asked: slurm.Slurm
     waits: ClassVar[bool] = False
 
     def check(self) -> None:
         slurm.check()
 
-    def preview(self, folder: Path, command: Sequence[str]) -> str:
-        return slurm.script(self.how, folder, command)
+    def preview(self, folder: Path, how: Training) -> str:
+        return slurm.script(self.asked, folder, how.command(folder))
 
-    def train(self, folder: Path, command: Sequence[str]) -> int:
-        job = slurm.submitted(self.how, folder, command)
-        say(f"Job {job}: {self.how.workers} of {folder / slurm.SCRIPT}; `posenc status {folder}` says how far it is.")
+    def train(self, folder: Path, how: Training) -> int:
+        job = slurm.submitted(self.asked, folder, how.command(folder))
+        say(f"Job {job}: {self.asked.workers} of {folder / slurm.SCRIPT}; `posenc status {folder}` says how far it is.")
         return 0
+
+
+@dataclass(frozen=True)
+class RayEngine:
+    """The nodes of a Ray cluster; this process is its driver, and writes the records."""
+
+    asked: Ray
+    waits: ClassVar[bool] = True
+
+    def check(self) -> None:
+        from posenc.lab.sweep.ray.cluster import check
+
+        check(self.asked)
+
+    def preview(self, folder: Path, how: Training) -> str:
+        of = f"{counted(self.asked.cpus, 'CPU')} and {self.asked.gpus:g} GPUs"
+        where = places.place_of(self.asked.checkpoints, folder)
+        return f"one task of Ray for each group, with {of}; checkpoints below {where}"
+
+    def train(self, folder: Path, how: Training) -> int:
+        from posenc.lab.sweep.ray.sweep import on_cluster
+
+        given = {"keep": how.keep, "lanes": how.lanes, "save_every": how.every, "imports": modules.imported()}
+        return on_cluster(folder, self.asked, **given, watch=Elsewhere())
 
 
 def _pinned(place: team.Place) -> str:

@@ -16,12 +16,13 @@ from typing import Annotated, Any, Literal, TextIO
 from tyro.conf import Positional, arg
 
 from posenc.lab.cli import FAILED, OK, modules, preempt
-from posenc.lab.cli.engines import Engine, SlurmEngine, Team
+from posenc.lab.cli.engine_options import EngineOptions, chosen
+from posenc.lab.cli.engines import Engine
 from posenc.lab.cli.machine import start
 from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.lab.cli.output import clean, lasting, say
 from posenc.lab.cli.watch import watching
-from posenc.lab.cli.work import Workers, number, worker
+from posenc.lab.cli.work import Training, Workers
 from posenc.lab.spec import committed, experiment, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
@@ -30,7 +31,6 @@ from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.suites import usual_model
 from posenc.lab.store import disk
 from posenc.lab.sweep.signals import heeded
-from posenc.lab.sweep.slurm import Slurm
 from posenc.language.echo import counted
 
 
@@ -74,7 +74,7 @@ One = dataclasses.make_dataclass(
 
 
 @dataclass(frozen=True)
-class Sweep(TrainOptions):
+class Sweep(EngineOptions, TrainOptions):
     """Train many: the runs of an experiment file, or all combinations of what `--grid` lists.
 
     posenc sweep experiments/first_look.py --only scheme=rope,alibi --set steps=200
@@ -96,25 +96,9 @@ class Sweep(TrainOptions):
     """Write the experiment to this .toml file too."""
     workers: Workers = None
     """Train in so many processes, each with its own cores or GPU; auto is one for each GPU, or for every two cores."""
-    engine: Annotated[Literal["here", "slurm"], arg(metavar="{here,slurm}")] = "here"
-    """Who runs the workers: this machine, or SLURM, which gets an array of jobs."""
-    slurm_workers: Annotated[int | None, arg(name="slurm.workers", metavar="N", help_behavior_hint="(default: 1)")] = (
-        None
-    )
-    """How many workers SLURM starts."""
-    slurm_time: Annotated[int | None, arg(name="slurm.time", metavar="MIN", help_behavior_hint="")] = None
-    """Minutes that each may run; it saves before they end, and is queued again."""
-    slurm_partition: Annotated[str | None, arg(name="slurm.partition", metavar="P", help_behavior_hint="")] = None
-    """The partition."""
-    slurm_cpus: Annotated[int | None, arg(name="slurm.cpus", metavar="N", help_behavior_hint="")] = None
-    """Cores of each worker."""
-    slurm_gpus: Annotated[int | None, arg(name="slurm.gpus", metavar="N", help_behavior_hint="")] = None
-    """GPUs of each worker."""
-    slurm_extra: Annotated[str | None, arg(name="slurm.extra", metavar="TEXT", help_behavior_hint="")] = None
-    """Further options of sbatch, such as "--account=lab --constraint=a100"."""
 
     def __call__(self) -> int:
-        engine = self._engine()
+        engine = chosen(self, self.workers)
         for option, given in (("--name", self.name), ("--save", self.save)):
             if given == "":
                 raise ValueError(f"{option} is empty; give it a value, or leave it out.")
@@ -139,18 +123,6 @@ class Sweep(TrainOptions):
             check_names(requested)
             save(requested, Path(self.save))
         return carry_out(requested, self, engine)
-
-    def _engine(self) -> Engine | None:
-        """Who runs the workers, if it is not this process. Raises `ValueError` for options of another engine."""
-        prefix = "slurm_"
-        typed = {n.removeprefix(prefix): v for n, v in vars(self).items() if n.startswith(prefix) and v is not None}
-        if self.engine == "slurm":
-            if self.workers is not None:
-                raise ValueError("--workers is for this machine; say --slurm.workers N with --engine slurm.")
-            return SlurmEngine(Slurm(**typed))
-        if typed:
-            raise ValueError(f"--slurm.{next(iter(typed))} is an option of --engine slurm; add that, or leave it out.")
-        return None if self.workers is None else Team(number(self.workers))
 
 
 @dataclass(frozen=True)
@@ -274,11 +246,11 @@ def delegate(requested: Experiment, how: TrainOptions, engine: Engine, every: fl
             _print_rehearsal(rehearse(requested, folder), folder)
         else:
             planned(requested, folder)
-    command = worker(folder, how.keep, how.lanes, every)
+    training = Training(how.keep, how.lanes, every)
     if how.dry_run:
-        say(engine.preview(folder, command))
+        say(engine.preview(folder, training))
         return OK
-    code = engine.train(folder, command)
+    code = engine.train(folder, training)
     if engine.waits and code in (OK, FAILED):
         tabulate(folder)
     return code

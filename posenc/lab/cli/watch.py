@@ -102,6 +102,20 @@ class Watch:
         self.first.setdefault(label, (time.monotonic(), part))
 
 
+class Elsewhere(Watch):
+    """Lines for a sweep whose groups train elsewhere, many at once: the time left follows from all that is done."""
+
+    def group(self, label, trials):
+        self._start(label, trials)
+
+    def left(self) -> str:
+        part = sum(self.sizes[label] * part for label, part in self.parts.items())
+        done, rest = self.finished_trials + part, self.total - self.before - self.by_others
+        if not done or rest <= done:
+            return ""
+        return f"; about {lasting((time.monotonic() - self.started) * (rest - done) / done)} left"
+
+
 class Bar(Watch):
     """One moving bar instead, with a line for each group of trials that ended."""
 

@@ -42,7 +42,7 @@ class Work:
         if self.workers is not None:
             from posenc.lab.cli.engines import Team
 
-            return Team(number(self.workers)).train(folder, worker(folder, self.keep, self.lanes, every))
+            return Team(number(self.workers)).train(folder, Training(self.keep, self.lanes, every))
         from posenc.lab.cli.machine import start
         from posenc.lab.cli.watch import watching
 
@@ -62,10 +62,19 @@ def number(typed: str) -> int | None:
     return int(typed)
 
 
-def worker(folder: Path, keep: bool, lanes: str | None, every: float) -> list[str]:
-    """The command of one worker of a run folder, as its parent or a job script starts it."""
-    from posenc.lab.sweep.team import command
+@dataclass(frozen=True)
+class Training:
+    """How workers train, whoever starts them."""
 
-    options = ["--keep"] * keep + (["--lanes", lanes] if lanes else []) + ["--save-every", f"{every:g}"]
-    imports = [word for module in modules.imported() for word in (modules.OPTION, module)]
-    return command(["work", str(folder.absolute()), *options, *imports])
+    keep: bool
+    lanes: str | None
+    every: float
+    """Seconds between two checkpoints."""
+
+    def command(self, folder: Path) -> list[str]:
+        """The command of one worker of a run folder, as its parent or a job script starts it."""
+        from posenc.lab.sweep.team import command
+
+        options = ["--keep"] * self.keep + (["--lanes", self.lanes] if self.lanes else [])
+        imports = [word for module in modules.imported() for word in (modules.OPTION, module)]
+        return command(["work", str(folder.absolute()), *options, "--save-every", f"{self.every:g}", *imports])

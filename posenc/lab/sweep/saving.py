@@ -123,10 +123,10 @@ class Saver:
     def _write(self, about: checkpoints.Manifest, rows: np.ndarray) -> None:
         try:
             self.places.append(checkpoints.save(self.folder, self.group, self.token, about, rows))
-            self._saved, self.silent = about.step, False
             while len(self.places) > KEPT:
                 checkpoints.drop(self.places.pop(0))
             self.changed()
+            self._saved, self.silent = about.step, False
         except Exception as problem:  # `wait` reports it in the thread that trains
             self._problem = problem
 
@@ -159,6 +159,9 @@ class Unsaved:
 
     def stop_at(self, point: Point) -> None:
         self.say(f"not saved at step {point.step}; it begins again at step 0")
+
+    def wait(self) -> None:
+        """Nothing is being written."""
 
     def drop(self) -> None:
         """There is nothing to remove."""

@@ -11,15 +11,16 @@ from typing import Any
 from posenc import __version__
 
 
-def prepare() -> str:
-    """For the command line, before anything touches a device: a host device per core, and compilations kept.
+def prepare(devices: int | None = None) -> str:
+    """For the command line, before anything touches a device: so many host devices, by default one for each core, and
+    compilations kept.
 
     The cache is private to its user, since a shared one is trusted code. A library import never calls this. Returns
     why compilations are not kept, or nothing.
     """
     import jax
 
-    jax.config.update("jax_num_cpu_devices", cores())
+    jax.config.update("jax_num_cpu_devices", devices or cores())
     folder = cache()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,0 +1,47 @@
+"""A planned run on a Ray cluster, from the plan to the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from posenc.lab.store import folder as store
+from posenc.lab.store import places
+from posenc.lab.sweep.loop import waiting
+from posenc.lab.sweep.progress import Progress
+from posenc.lab.sweep.ray.cluster import connected
+from posenc.lab.sweep.ray.driver import Orders, drive
+from posenc.lab.sweep.ray.settings import Ray
+from posenc.lab.sweep.signals import PREEMPTED, Signals, Stopped
+from posenc.lab.sweep.team import DONE, FAILED, outcome
+
+
+def on_cluster(
+    folder: Path,
+    how: Ray,
+    *,
+    keep: bool,
+    lanes: str | None,
+    save_every: float,
+    imports: Sequence[str],
+    watch: Progress,
+) -> int:
+    """Have a cluster train what is left of the plan; returns the exit code.
+
+    Raises `ValueError` where the cluster or a node refuses.
+    """
+    lines = store.read_plan(folder)
+    store.ready(folder)
+    groups = waiting(folder, lines, keep)
+    many = sum(map(len, groups.values()))
+    watch.begin(len(lines), len(lines) - many, None)
+    if not groups:
+        return outcome(folder)
+    place = places.place_of(how.checkpoints, folder)
+    orders = Orders(keep, lanes, save_every, how.cpus, how.gpus, tuple(imports), place)
+    try:
+        with connected(how) as cluster, Signals() as signals:
+            code = drive(folder, groups, cluster, orders, watch, signals)
+    except Stopped:
+        return PREEMPTED
+    return outcome(folder) if code in (DONE, FAILED) else code
