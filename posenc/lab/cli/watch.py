@@ -109,11 +109,15 @@ class Elsewhere(Watch):
         self._start(label, trials)
 
     def left(self) -> str:
-        part = sum(self.sizes[label] * part for label, part in self.parts.items())
-        done, rest = self.finished_trials + part, self.total - self.before - self.by_others
-        if not done or rest <= done:
+        now, part = time.monotonic(), sum(self.sizes[label] * part for label, part in self.parts.items())
+        rest = self.total - self.before - self.by_others - self.finished_trials - part
+        if rest <= 0:
             return ""
-        return f"; about {lasting((time.monotonic() - self.started) * (rest - done) / done)} left"
+        if self.finished_trials:
+            done = self.finished_trials + part
+            return f"; about {lasting((now - self.started) * rest / done)} left"
+        speed = sum(self.sizes[k] * (self.parts[k] - part) / (now - at) for k, (at, part) in self.first.items())
+        return f"; roughly {lasting(rest / speed)} left, and then evaluation" if speed else ""
 
 
 class Bar(Watch):

@@ -41,20 +41,19 @@ class Relay:
         self._post, self._heard = post, heard
         self._events: list[tuple] = []
         self._step: tuple | None = None
-        self._lock, self._over = threading.Lock(), threading.Event()
+        self._lock, self._greeted, self._over = threading.Lock(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._keep, name="relay", daemon=True)
         self.stopping = False
 
     def __enter__(self) -> Relay:
-        self._events = [("started", socket.gethostname())]
-        self._exchange()
+        self._add(("started", socket.gethostname()))
         self._thread.start()
+        self._greeted.wait()
         return self
 
     def __exit__(self, *_: Any) -> None:
         self._over.set()
         self._thread.join()
-        self._exchange()
 
     def check(self) -> None:
         """Raise where the driver asked for the end, or a signal did that this process got."""
@@ -80,8 +79,15 @@ class Relay:
             self._events.append(event)
 
     def _keep(self) -> None:
-        while not self._over.wait(PAUSE):
+        """In a thread of its own: Ray lends out the cores of a task whose main thread waits for an answer."""
+        try:
             self._exchange()
+            self._greeted.set()
+            while not self._over.wait(PAUSE):
+                self._exchange()
+            self._exchange()
+        finally:
+            self._greeted.set()
 
     def _exchange(self) -> None:
         with self._lock:
