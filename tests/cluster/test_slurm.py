@@ -1,18 +1,11 @@
 """A sweep on a real SLURM: every trial is equal to that of an undisturbed sweep, none is lost, none is done twice."""
 
-import collections
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 
 from tests.cluster import slurm
+from tests.cluster.sweeps import SIZES, posenc, trials
 
 pytestmark = pytest.mark.cluster
-GRID = "--grid scheme=rope,alibi,t5,nope task=reverse_string --seeds 2 --save-every 1 --set width=16 depth=1 heads=2"
-SIZES = f"{GRID} hidden=16 batch=8 length=8 rows=16 steps=4000 segment=50".split()
 
 
 @pytest.fixture(scope="module")
@@ -24,38 +17,6 @@ def cluster(tmp_path_factory):
             yield env
     except slurm.Missing as why:
         pytest.skip(str(why))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("sweeps")
-
-
-def posenc(env, folder, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", "posenc", *words],
-        env={**env, "POSENC_RUNS": str(folder)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def whole(folder):
-    posenc(os.environ, folder, "sweep", *SIZES, "--name", "whole")
-    return trials(folder / "whole")[0]
-
-
-def trials(run):
-    """Each trial as JSON, and how often the most frequent one was recorded."""
-    found, times = {}, collections.Counter()
-    for path in (run / "records").glob("*.json"):
-        for trial in json.loads(path.read_text())["trials"]:
-            found[trial["id"]] = json.dumps([trial["evaluations"], trial["validation"], trial["curve"]], sort_keys=True)
-            times[trial["id"]] += 1
-    return found, max(times.values())
 
 
 def submit(env, folder, name, *words):

@@ -18,6 +18,16 @@ from typing import Any
 from posenc.lab.store import checkpoints, disk
 from posenc.language.echo import echoed
 
+STORES = ("gs://", "s3://", "az://")
+
+
+def check(given: str) -> None:
+    """Raise `ValueError` for what names no place."""
+    if not given:
+        raise ValueError("--checkpoints is empty; give a folder or URL that all nodes see, or leave it out.")
+    if _is_url(given) and not given.startswith(STORES):
+        raise ValueError(f"--checkpoints is {echoed(given)}; give a folder, or a URL of {', '.join(STORES)}.")
+
 
 def place_of(given: str | None, folder: Path) -> str:
     """The place for the checkpoints of a run folder: itself, or its name below what was given."""

@@ -167,13 +167,20 @@ class Driver:
             self.watch.others(tally.others())
 
     def stop(self) -> None:
-        """Have every node save, and receive what is finished. Groups that have not begun are left."""
+        """Have every node save, and receive what is finished. Groups that have not begun are left. Raises `DiskError`
+        where a record cannot be written, once all have come."""
+        problem: store.DiskError | None = None
         self.cluster.stop()
         answers = self._received(0.0)
         while answers or any(group.host for group in self.sent.values()):
             for one, answer in answers.items():
-                self._handle(one, answer, stopping=True)
+                try:
+                    self._handle(one, answer, stopping=True)
+                except store.DiskError as error:
+                    problem = error
             answers = self._received(1.0)
+        if problem is not None:
+            raise problem
 
     def release(self) -> None:
         """Give back all claims."""
@@ -235,19 +242,17 @@ class Driver:
         return answers
 
     def _handle(self, one: Any, answer: Mapping[str, Any], stopping: bool = False) -> None:
-        group, kind = self.sent[one], answer["kind"]
-        if kind == "trained":
-            self._record(group, answer)
-        elif kind == "failed":
-            self._fail(group, answer["outcome"], answer["why"], answer["text"])
-        elif kind == "lost" and not stopping:
-            del self.sent[one]
-            self._lost(group, answer["why"])
+        group, kind = self.sent.pop(one), answer["kind"]
+        if kind == "lost" and not stopping and not self._given_up(group, answer["why"]):
+            self._send(group)
             return
-        elif kind == "refused" and not stopping:
-            raise RefusedByNode(f"The node {answer['host']} {answer['why']}; make them equal and run again.")
-        group.release.close()
-        del self.sent[one]
+        with group.release:
+            if kind == "trained":
+                self._record(group, answer)
+            elif kind == "failed":
+                self._fail(group, answer["outcome"], answer["why"], answer["text"])
+            elif kind == "refused" and not stopping:
+                raise RefusedByNode(f"The node {answer['host']} {answer['why']}.")
 
     def _heard(self, group: Sent, kind: str, *what: Any) -> None:
         match kind:
@@ -267,20 +272,17 @@ class Driver:
             case "log":
                 self._log(what[0], **what[1], host=group.host)
 
-    def _lost(self, group: Sent, why: str) -> None:
-        """Its node or process is gone: it is sent again, unless it never comes further."""
+    def _given_up(self, group: Sent, why: str) -> bool:
+        """Whether a group whose node or process is gone is not worth another try, as it never comes further."""
         group.lost += 1
         where = f"on {group.host} " if group.host else ""
-        if group.lost >= LOST_AT_MOST:
-            text = (
-                f"The process {where}ended {group.lost} times near step {group.step} ({why}); its memory may be short."
-            )
-            self._fail(group, "failed", text, text)
-            group.release.close()
-            return
-        self.watch.note(f"{group.label}: lost {where}({why}); sent again.")
-        self._log("lost", group=group.name, host=group.host, why=why)
-        self._send(group)
+        if group.lost < LOST_AT_MOST:
+            self.watch.note(f"{group.label}: lost {where}({why}); sent again.")
+            self._log("lost", group=group.name, host=group.host, why=why)
+            return False
+        text = f"The process {where}ended {group.lost} times near step {group.step} ({why}); its memory may be short."
+        self._fail(group, "failed", text, text)
+        return True
 
     def _fail(self, group: Sent, outcome: str, why: str, text: str) -> None:
         self.failed += 1

@@ -18,7 +18,7 @@ from typing import Any
 
 from posenc.lab.store import places
 from posenc.lab.store.possible import planned
-from posenc.lab.store.records import canonical
+from posenc.lab.store.records import plain
 from posenc.lab.store.schema import PlannedTrial, written
 from posenc.lab.sweep.ray import pinning, same
 from posenc.lab.sweep.signals import Signals, Stopped
@@ -103,7 +103,7 @@ def answer(parcel: dict[str, Any], post: Post) -> dict[str, Any]:
         try:
             relay.check()
             if why := same.difference(parcel["facts"], same.facts()):
-                raise Refused(why)
+                raise Refused(f"{why}; install the same there")
             _settle(parcel, relay)
             return head | _trained(parcel, relay)
         except Refused as why:
@@ -147,7 +147,7 @@ def _trained(parcel: dict[str, Any], relay: Relay) -> dict[str, Any]:
 
     def answered(trained: Trained, saver: Any) -> dict[str, Any]:
         saver.wait()
-        record = canonical(written(trained.record))
+        record = json.dumps(plain(written(trained.record)), allow_nan=False)
         return {"kind": "trained", "outcome": trained.outcome, "record": record, "models": trained.models}
 
     try:
@@ -156,7 +156,7 @@ def _trained(parcel: dict[str, Any], relay: Relay) -> dict[str, Any]:
         resolved = plan.planned_run(lines[0].run)
         how = arrangement(parcel["lanes"])
     except ValueError as error:
-        raise Refused(f"cannot train it: {error}") from error
+        raise Refused(f"cannot train it: {str(error).removesuffix('.')}") from error
     group = Assigned(lines[0].group, lines, resolved, parcel["token"], lambda: False)
     trainer = Trainer(how, parcel["keep"], parcel["every"], relay, relay.check, relay.log)
     with _home(parcel, group.name, relay) as at:

@@ -8,6 +8,7 @@ import re
 import socket
 from dataclasses import dataclass
 
+from posenc.lab.store import places
 from posenc.language.echo import echoed
 
 AUTO = "auto"
@@ -39,8 +40,8 @@ class Ray:
             raise ValueError(f"--ray.cpus is {self.cpus}; give a whole number from 1 up.")
         if not (0 <= self.gpus < math.inf) or (self.gpus > 1 and self.gpus % 1):
             raise ValueError(f"--ray.gpus is {self.gpus:g}; give a whole number from 0 up, or a part of 1 such as 0.5.")
-        if self.checkpoints == "":
-            raise ValueError("--checkpoints is empty; give a folder or URL that all nodes see, or leave it out.")
+        if self.checkpoints is not None:
+            places.check(self.checkpoints)
 
 
 def parsed(address: str) -> tuple[str, int]:

@@ -38,7 +38,8 @@ def train(parcel: dict[str, Any], mailbox: Any) -> dict[str, Any]:
     try:
         from posenc.lab.sweep.ray.node import answer
     except ImportError as error:
-        return {"kind": "refused", "host": socket.gethostname(), "why": f"cannot import posenc ({error})"}
+        why = f"cannot import posenc ({error}); install it there, as on the driver's machine"
+        return {"kind": "refused", "host": socket.gethostname(), "why": why}
     import ray
 
     def post(events: list[tuple]) -> bool:

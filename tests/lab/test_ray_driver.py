@@ -1,0 +1,246 @@
+"""The driver of a cluster: what it sends and writes, and what becomes of losses, failures, refusals and signals."""
+
+import errno
+import json
+import os
+import signal
+import threading
+
+import pytest
+
+from posenc.lab.store import checkpoints, parameters
+from posenc.lab.store import folder as store
+from posenc.lab.sweep.loop import waiting
+from posenc.lab.sweep.ray import driver, node
+from posenc.lab.sweep.ray.driver import LOST_AT_MOST, room
+from posenc.lab.sweep.sweep import planned, sweep
+from tests.lab.inline import Inline, driven
+from tests.lab.test_sweep import Watch, experiment, trials
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr(driver, "PAUSES", (0.0, 0.0))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    assert sweep(experiment(), folder, keep=True, watch=Watch()) == 0
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run that is planned; `run()` are its groups."""
+    folder = tmp_path / "far"
+    planned(experiment(), folder)
+    groups = lambda keep=False: waiting(folder, store.read_plan(folder), keep)  # noqa: E731
+    groups.folder = folder
+    return groups
+
+
+def as_json(folder):
+    return {id: json.dumps([t.evaluations, t.validation, t.curve]) for id, t in trials(folder).items()}
+
+
+def notes(watch):
+    return [said[1] for said in watch.heard if said[0] == "note"]
+
+
+def left(folder):
+    return [path.name for part in ("ckpt", "claims") for path in (folder / part).iterdir()]
+
+
+def test_nodes_train_what_a_sweep_would_and_the_driver_records_it(run, whole):
+    watch, cluster = Watch(), Inline()
+    assert driven(run.folder, run(keep=True), cluster, watch, keep=True) == 0
+    assert as_json(run.folder) == as_json(whole) and left(run.folder) == []
+    names = lambda folder: sorted(path.name for path in (folder / "records").iterdir())  # noqa: E731
+    assert names(run.folder) == names(whole) and len(cluster.parcels) == 2
+    for id in trials(whole):
+        ours, theirs = (parameters.restore(folder, id) for folder in (run.folder, whole))
+        assert str(ours) == str(theirs)
+    assert [said[0] for said in watch.heard if said[0] in ("group", "finished")] == ["group", "finished"] * 2
+    assert any(": on " in line for line in notes(watch))
+
+
+def test_a_group_that_is_lost_goes_on_elsewhere_from_its_checkpoint(run, whole):
+    watch = Watch()
+    cluster = Inline(lambda parcel, number: cluster.cut(parcel) if number == 0 else None)
+    assert driven(run.folder, run(), cluster, watch) == 0
+    assert as_json(run.folder) == as_json(whole) and left(run.folder) == []
+    lines = "\n".join(notes(watch))
+    assert "NodeDiedError); sent again." in lines and "goes on from step 2." in lines
+    tokens = [parcel["token"] for parcel in cluster.parcels]
+    assert len(tokens) == len(set(tokens)) == 3, "attempts never write to one place"
+
+
+def test_a_group_that_is_lost_again_and_again_fails_and_the_others_do_not(run):
+    first = next(iter(run()))
+    act = lambda parcel, _: {"kind": "lost", "why": "WorkerCrashedError"} if first in parcel["lines"][0] else None  # noqa: E731
+    cluster, watch = Inline(act), Watch()
+    assert driven(run.folder, run(), cluster, watch) == 1
+    assert len(cluster.parcels) == LOST_AT_MOST + 1
+    status = store.status(run.folder)
+    assert status.counts["failed"] == 2 and status.counts["done"] == 2
+    assert any("ended 5 times near step 0 (WorkerCrashedError); its memory may be short" in n for n in notes(watch))
+    assert left(run.folder) == []
+
+
+@pytest.mark.parametrize(("says", "outcome"), [("RESOURCE_EXHAUSTED: 5 GiB", "oom"), ("boom", "failed")])
+def test_a_failure_on_a_node_is_kept_with_its_traceback_and_ends_no_sweep(run, monkeypatch, says, outcome):
+    def broken(*_):
+        raise RuntimeError(says)
+
+    watch = Watch()
+    with monkeypatch.context() as patch:
+        patch.setattr("posenc.lab.sweep.trainer._trial", broken)
+        assert driven(run.folder, run(), Inline(), watch) == 1
+    errors = store.read_errors(run.folder)
+    assert {kind for kind, _ in errors.values()} == {outcome} and len(errors) == 2
+    assert all("in broken" in text and says in text for _, text in errors.values())
+    assert len([line for line in notes(watch) if f"RuntimeError: {says} (see " in line]) == 2
+    assert driven(run.folder, run(), Inline(), Watch()) == 0, "another command tries again"
+
+
+def test_a_node_that_differs_is_refused_in_a_sentence_and_nothing_of_it_is_recorded(run, monkeypatch):
+    cluster = Inline()
+    cluster.act = lambda parcel, _: parcel["facts"].update(jax="0.0.1")
+    with pytest.raises(
+        ValueError, match=r"^The node .* has jax [\d.]+, and the driver has 0.0.1; install the same there.$"
+    ):
+        driven(run.folder, run(), cluster, Watch())
+    assert cluster.stopped and trials(run.folder) == {} and left(run.folder) == []
+
+
+def test_a_run_that_a_node_would_name_otherwise_is_refused(run):
+    cluster = Inline()
+    cluster.act = lambda parcel, _: parcel.update(
+        lines=[text.replace('"training":1', '"training":99') for text in parcel["lines"]]
+    )
+    with pytest.raises(ValueError, match="cannot train it: The plan of .* was written by another version"):
+        driven(run.folder, run(), cluster, Watch())
+
+
+def test_modules_that_a_node_lacks_are_named(run):
+    with pytest.raises(ValueError, match="cannot train it: There is no module 'absent'"):
+        driven(run.folder, run(), Inline(), Watch(), imports=("absent",))
+
+
+def test_a_node_that_does_not_see_the_place_trains_without_checkpoints_and_says_so_once(run, whole, tmp_path):
+    watch, cluster = Watch(), Inline()
+    cluster.act = lambda parcel, _: parcel.update(sign="0" * 16)
+    assert driven(run.folder, run(), cluster, watch, every=1e-9) == 0
+    assert as_json(run.folder) == as_json(whole)
+    why = f"{run.folder} is not seen by every node; give --checkpoints a folder or URL that all nodes see."
+    assert [line for line in notes(watch) if line.startswith("No checkpoints")] == [f"No checkpoints: {why}"]
+
+
+def test_a_signal_has_nodes_save_and_the_same_command_goes_on(run, whole):
+    cluster, watch = Inline(), Watch()
+
+    def act(parcel, number):
+        if number == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return cluster.cut(parcel) if number == 0 else None
+
+    cluster.act = act
+    assert driven(run.folder, run(), cluster, watch) == 75
+    assert cluster.stopped and "the same command goes on" in notes(watch)[-1]
+    assert checkpoints.groups(run.folder) and not list((run.folder / "claims").iterdir())
+    again = Watch()
+    assert driven(run.folder, run(), Inline(), again) == 0
+    assert as_json(run.folder) == as_json(whole) and any("goes on from step 2" in line for line in notes(again))
+
+
+def test_what_is_finished_when_a_signal_comes_is_recorded(run):
+    class Late(Inline):
+        def arrived(self, sent, seconds):
+            if not self.stopped:
+                self.mailbox.post(self.parcels[0]["sender"], [("started", "far")])
+                os.kill(os.getpid(), signal.SIGTERM)
+                return {}
+            return super().arrived({0} & {*sent}, seconds)
+
+        def train(self, parcel):
+            return node.answer(parcel, lambda events: False)  # it ended before it heard
+
+    assert driven(run.folder, run(), Late(), Watch()) == 75
+    assert len(trials(run.folder)) == 2, "the one that had begun"
+
+
+def test_groups_that_others_hold_are_awaited_and_not_sent(run, whole):
+    first, lines = next(iter(run().items()))
+    (record,) = [r for r in store.read_records(whole).records if r.ids == [line.id for line in lines]]
+    with store.claim(run.folder, first) as other:
+        assert other is not None
+        threading.Timer(1.0, lambda: store.write_record(run.folder, record)).start()
+        threading.Timer(1.2, other.path.unlink).start()
+        cluster, watch = Inline(), Watch()
+        assert driven(run.folder, run(), cluster, watch) == 0
+    assert len(cluster.parcels) == 1 and as_json(run.folder) == as_json(whole)
+    assert "Other workers hold the groups that are left; waiting for them." in notes(watch)
+
+
+def test_the_answer_of_a_group_that_another_worker_took_is_not_written(run):
+    def steal(parcel, number):
+        for path in (run.folder / "claims").iterdir():
+            path.write_text(json.dumps({"token": "another"}))
+
+    watch, cluster = Watch(), Inline(steal, fits=0)
+    taken = driver.Driver._record
+
+    def record(self, group, answer):
+        group.claim.beat()
+        taken(self, group, answer)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver.Driver, "_record", record)
+        driven(run.folder, run(), cluster, watch)
+    assert trials(run.folder) == {} and len([said for said in watch.heard if said[0] == "taken"]) == 2
+
+
+@pytest.mark.parametrize("times", [1, 99])
+def test_a_full_disk_gets_the_space_of_checkpoints_and_loses_nothing(run, whole, monkeypatch, times):
+    real, left_to_fail, watch = store.write_record, [times], Watch()
+
+    def full(folder, record):
+        if left_to_fail[0]:
+            left_to_fail[0] -= 1
+            raise store.DiskError(errno.ENOSPC, "full")
+        return real(folder, record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "write_record", full)
+        if times == 1:
+            assert driven(run.folder, run(), Inline(), watch) == 0
+        else:
+            cluster = Inline()
+            with pytest.raises(store.DiskError):
+                driven(run.folder, run(), cluster, watch)
+            assert cluster.stopped and left(run.folder) == []
+    assert any("the disk is full, so its checkpoints are dropped" in line for line in notes(watch))
+    assert driven(run.folder, run(), Inline(), Watch()) == 0
+    assert as_json(run.folder) == as_json(whole)
+
+
+def test_checkpoints_that_a_killed_driver_left_of_a_recorded_group_go(run):
+    assert driven(run.folder, run(), Inline(), Watch()) == 0
+    group = store.status(run.folder).rows[0].group
+    (run.folder / "ckpt" / group / "4.0123456789abcdef").mkdir(parents=True)
+    planned(experiment(seeds=(2,)), run.folder)
+    assert driven(run.folder, run(), Inline(), Watch()) == 0
+    assert left(run.folder) == []
+
+
+def test_a_cluster_without_room_for_a_group_is_named_once(run):
+    watch = Watch()
+    assert driven(run.folder, run(), Inline(fits=0), watch, cpus=4) == 0
+    assert [n for n in notes(watch) if n.startswith("No node")] == [
+        "No node of the cluster has 4 CPUs and 0 GPUs for a group; groups wait until one has."
+    ]
+
+
+def test_a_cluster_has_some_groups_to_wait_and_never_all():
+    assert [room(fits) for fits in (0, 1, 4, 100)] == [4, 5, 8, 200]
