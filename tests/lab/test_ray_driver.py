@@ -49,7 +49,7 @@ def notes(watch):
 
 
 def left(folder):
-    return [path.name for part in ("ckpt", "claims") for path in (folder / part).iterdir()]
+    return [path.name for part in ("ckpt", "claims") for path in (folder / part).glob("*")]
 
 
 def test_nodes_train_what_a_sweep_would_and_the_driver_records_it(run, whole):
