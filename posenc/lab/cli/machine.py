@@ -12,7 +12,7 @@ from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import clean, say_json, say_rows
 from posenc.lab.store import disk
 
-PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "scipy", "tyro", "rich", "matplotlib")
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "scipy", "tyro", "rich", "matplotlib", "ray")
 _VARIABLES = "JAX_PLATFORMS XLA_FLAGS CUDA_VISIBLE_DEVICES POSENC_RUNS POSENC_SAVE_EVERY SLURM_JOB_ID NO_COLOR".split()
 
 
@@ -59,7 +59,8 @@ def _version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
-        return "not installed" + ("; figures need it: pip install 'posenc[plot]'" if name == "matplotlib" else "")
+        why = {"matplotlib": "figures need it: pip install 'posenc[plot]'", "ray": "--engine ray needs it"}
+        return "; ".join(["not installed", *filter(None, [why.get(name)])])
 
 
 def _writable() -> str:

@@ -116,7 +116,8 @@ class Elsewhere(Watch):
         if self.finished_trials:
             done = self.finished_trials + part
             return f"; about {lasting((now - self.started) * rest / done)} left"
-        speed = sum(self.sizes[k] * (self.parts[k] - part) / (now - at) for k, (at, part) in self.first.items())
+        since = {k: (now - at, self.parts[k] - before) for k, (at, before) in self.first.items() if now > at}
+        speed = sum(self.sizes[k] * gained / seconds for k, (seconds, gained) in since.items())
         return f"; roughly {lasting(rest / speed)} left, and then evaluation" if speed else ""
 
 
