@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import signal
+import socket
 import threading
 
 import pytest
@@ -37,6 +38,7 @@ def run(tmp_path):
     planned(experiment(), folder)
     groups = lambda keep=False: waiting(folder, store.read_plan(folder), keep)  # noqa: E731
     groups.folder = folder
+    groups.groups = list(groups())
     return groups
 
 
@@ -63,6 +65,24 @@ def test_nodes_train_what_a_sweep_would_and_the_driver_records_it(run, whole):
         assert str(ours) == str(theirs)
     assert [said[0] for said in watch.heard if said[0] in ("group", "finished")] == ["group", "finished"] * 2
     assert any(": on " in line for line in notes(watch))
+
+
+def test_claims_and_the_log_say_where_and_how_far_a_group_is(run, monkeypatch):
+    monkeypatch.setattr(driver, "REPORTED", 0.0)
+    jobs = []
+
+    class Seen(driver.Driver):
+        def _record(self, group, answer):
+            jobs.append(json.loads((run.folder / "claims" / group.name).read_text())["job"])
+            super()._record(group, answer)
+
+    monkeypatch.setattr(driver, "Driver", Seen)
+    assert driven(run.folder, run(), Inline(), Watch()) == 0
+    assert jobs == [f"ray on {socket.gethostname()}"] * 2
+    (log,) = (run.folder / "events").iterdir()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["event"] for line in lines] == ["started", "step", "done"] * 2
+    assert {(line["group"], line["step"], line["steps"]) for line in lines[1::3]} == {(g, 4, 4) for g in run.groups}
 
 
 def test_a_group_that_is_lost_goes_on_elsewhere_from_its_checkpoint(run, whole):

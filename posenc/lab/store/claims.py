@@ -69,6 +69,11 @@ class Claim:
         except (FileNotFoundError, ValueError):
             return ""
 
+    def name_job(self, job: str) -> None:
+        """Say in the claim which job does the work, unless another worker has it."""
+        if self._token() == self.token:
+            disk.write(self.path, _content_of(self.token, job))
+
     def keep(self) -> None:
         """Beat until told to stop."""
         while not self.stop.wait(BEAT):
@@ -147,9 +152,9 @@ def _steal(path: Path, group: str) -> Claim | None:
         marker.unlink(missing_ok=True)
 
 
-def _content_of(token: str) -> bytes:
+def _content_of(token: str, job: str | None = None) -> bytes:
     who = {"host": socket.gethostname(), "where": _machine(), "pid": os.getpid(), "started": _started(os.getpid())}
-    return json.dumps({**who, "job": os.environ.get("SLURM_JOB_ID"), "token": token}).encode()
+    return json.dumps({**who, "job": job or os.environ.get("SLURM_JOB_ID"), "token": token}).encode()
 
 
 def _look(path: Path, now: float) -> Held | None:

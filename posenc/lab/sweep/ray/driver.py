@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import secrets
 import socket
@@ -32,6 +33,8 @@ from posenc.language.echo import counted
 LOST_AT_MOST = 5
 """How often in a row a group is sent again without having gone further, before it counts as failed."""
 SPARE = 4
+REPORTED = 10.0
+"""Seconds between two lines in the log that say how far a group is."""
 PAUSES = 2.0, 60.0
 """Seconds between two looks at groups that other workers hold: at first, and at most."""
 
@@ -80,6 +83,9 @@ class Sent:
     """Where it trains; empty while it waits."""
     began: float = 0.0
     step: int = 0
+    """The most that it has done in any attempt."""
+    reported: tuple[float, int] = (-math.inf, 0)
+    """When its step was logged last, and which."""
 
     @property
     def label(self) -> str:
@@ -217,7 +223,7 @@ class Driver:
         return found
 
     def _send(self, group: Sent) -> None:
-        group.attempts, group.host = group.attempts + 1, ""
+        group.attempts, group.host, group.reported = group.attempts + 1, "", (-math.inf, 0)
         common = {name: value for name, value in self.orders._asdict().items() if name != "imports"}
         parcel = common | {
             "imports": list(self.orders.imports),
@@ -260,17 +266,29 @@ class Driver:
                 group.host, group.began = what[0], time.monotonic()
                 self.watch.group(group.label, len(group.lines))
                 self.watch.note(f"{group.label}: on {group.host}")
+                group.claim.name_job(f"ray on {group.host}")
                 self._log("started", group=group.name, host=group.host)
             case "step":
                 steps, total, loss = what
-                group.lost, group.step = (0 if steps > group.step else group.lost), steps
+                group.lost = 0 if steps > group.step else group.lost
+                group.step = max(group.step, steps)
                 self.watch.step(group.label, steps, total, loss)
+                self._report(group, steps, total)
             case "note":
                 self.watch.note(what[0])
             case "once":
                 self._once(what[0])
             case "log":
                 self._log(what[0], **what[1], host=group.host)
+
+    def _report(self, group: Sent, steps: int, total: int) -> None:
+        """Log the step now and then, for `posenc status`."""
+        (at, before), now = group.reported, time.monotonic()
+        if now - at < REPORTED:
+            return
+        rate = round((steps - before) / (now - at), 3) if before else None  # at first it compiles
+        group.reported = now, steps
+        self._log("step", group=group.name, step=steps, steps=total, rate=rate)
 
     def _given_up(self, group: Sent, why: str) -> bool:
         """Whether a group whose node or process is gone is not worth another try, as it never comes further."""
