@@ -69,16 +69,17 @@ def test_nodes_train_what_a_sweep_would_and_the_driver_records_it(run, whole):
 
 def test_claims_and_the_log_say_where_and_how_far_a_group_is(run, monkeypatch):
     monkeypatch.setattr(driver, "REPORTED", 0.0)
-    jobs = []
+    jobs, kept = [], []
 
     class Seen(driver.Driver):
         def _record(self, group, answer):
+            kept.append(group)  # so that nothing but the driver gives its claim back
             jobs.append(json.loads((run.folder / "claims" / group.name).read_text())["job"])
             super()._record(group, answer)
 
     monkeypatch.setattr(driver, "Driver", Seen)
     assert driven(run.folder, run(), Inline(), Watch()) == 0
-    assert jobs == [f"ray on {socket.gethostname()}"] * 2
+    assert jobs == [f"ray on {socket.gethostname()}"] * 2 and left(run.folder) == []
     (log,) = (run.folder / "events").iterdir()
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [line["event"] for line in lines] == ["started", "step", "done"] * 2
