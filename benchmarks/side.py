@@ -180,7 +180,7 @@ def arguments(
     """
     parser = argparse.ArgumentParser(description=doc.split("\n")[0])
     help_text = f"timed rounds of each candidate; default {rounds}, or {QUICK} with --quick"
-    parser.add_argument("--rounds", type=_count, help=help_text)
+    parser.add_argument("--rounds", type=count, help=help_text)
     parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds; does not judge the bars")
     for name, about in further.items():
         if isinstance(about, str):
@@ -195,7 +195,7 @@ def arguments(
     return options
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"The number of rounds must be a whole number from 1 up, not {text!r}.")
     return int(text)

@@ -69,10 +69,15 @@ def digest(ids: list[str]) -> str:
 
 def write_record(folder: Path, record: GroupRecord) -> Path:
     """Store the trials that one program run finished; returns the file. It replaces a record of the same trials."""
-    content, path = _text(_sealed(record)), disk.inside(folder, "records", f"{digest(record.ids)}.json")
+    content, path = sealed(record), disk.inside(folder, "records", f"{digest(record.ids)}.json")
     if path.exists():
         _check_older(path)
     return disk.write(path, content)
+
+
+def sealed(record: GroupRecord) -> bytes:
+    """The content of a record's file: one line. Raises `ValueError` for what could not be read back."""
+    return (json.dumps(_sealed(record), separators=(",", ":"), allow_nan=False) + "\n").encode()
 
 
 def recorded(folder: Path) -> set[str]:
@@ -214,10 +219,6 @@ def _newer(content: bytes) -> int | None:
 
 def _sum(body: dict) -> str:
     return hashlib.sha256(canonical(body).encode()).hexdigest()
-
-
-def _text(record: dict) -> bytes:
-    return (json.dumps(record, separators=(",", ":"), allow_nan=False) + "\n").encode()
 
 
 def _reason(error: Exception) -> str:
