@@ -122,11 +122,11 @@ def claim_ms(folder: Path) -> float:
     from posenc.lab.store import folder as store
 
     left = [line.group for line in store.read_plan(folder)[-LEFT:]]
-    took = []
+    took, recorded = [], store.Recorded(folder)
     for group in itertools.islice(itertools.cycle(left), 5 * LEFT):
         began = time.perf_counter()
         with store.claim(folder, group) as claim:
-            assert claim is not None and not store.recorded_ids(folder, group)
+            assert claim is not None and not recorded.ids(group)
         took.append(1e3 * (time.perf_counter() - began))
     return statistics.median(took)
 

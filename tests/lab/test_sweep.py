@@ -234,7 +234,7 @@ def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, 
     assert sweep(experiment(), folder, watch=watch) == 0
     assert watch.labels() == [] and store.status(folder).counts["done"] == 4
     assert [said for said in watch.heard if said[0] == "note"] == [
-        ("note", "2 of the groups left are being run by other workers; waiting for these.")
+        ("note", "Waiting for 2 groups that other workers run.")
     ]
 
 

@@ -26,6 +26,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
     "Read": (
         ("status", "read", "Status", "progress of a run, and its errors"),
         ("clean", "clean", "Clean", "remove what no longer serves: checkpoints of recorded groups, claims of the dead"),
+        ("compact", "compact", "Compact", "put many single records into few files, which status reads faster"),
         ("table", "read", "Tabulate", "accuracy by scheme and size: text, csv, md, latex, json"),
         ("compare", "read", "Compare", "two schemes, paired by seed: compare runs/mine rope alibi"),
         (

@@ -215,7 +215,8 @@ def load(path: str | os.PathLike) -> Results:
         bundle = records.read_bundle(where)
         name, stored, rest, folder = bundle.name, bundle.stored, bundle.unfinished, None
     else:
-        name, stored, rest, folder = where.resolve().name, store.read_records(where), store.unfinished(where), where
+        name, stored, folder = where.resolve().name, store.read_records(where), where
+        rest = store.unfinished(where, stored)
     return Results(name, stored.records, tuple(rest), stored.problems, folder, stored.unreadable)
 
 

@@ -29,17 +29,18 @@ from posenc.lab.store.disk import find as find
 from posenc.lab.store.disk import ready as ready
 from posenc.lab.store.disk import root as root
 from posenc.lab.store.possible import planned
+from posenc.lab.store.reading import Recorded as Recorded
+from posenc.lab.store.reading import check_version
+from posenc.lab.store.reading import read_records as read_records
+from posenc.lab.store.reading import survey as survey
 from posenc.lab.store.records import SCHEMA as SCHEMA
 from posenc.lab.store.records import Stored as Stored
 from posenc.lab.store.records import canonical as canonical
-from posenc.lab.store.records import check_version, write_bundle
 from posenc.lab.store.records import digest as digest
 from posenc.lab.store.records import plain as plain
-from posenc.lab.store.records import read_records as read_records
-from posenc.lab.store.records import recorded as recorded
-from posenc.lab.store.records import recorded_ids as recorded_ids
+from posenc.lab.store.records import write_bundle
 from posenc.lab.store.records import write_record as write_record
-from posenc.lab.store.schema import GroupRecord, PlannedTrial, UnfinishedTrial, written
+from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial, written
 from posenc.language.echo import counted
 
 OUTCOMES = ("done", "diverged", "failed", "oom", "running", "stale", "pending")
@@ -185,9 +186,9 @@ def log(folder: Path, worker: str, event: str, **details: object) -> None:
 
 def status(folder: Path) -> RunStatus:
     """The outcome of every planned trial, read off what is stored."""
-    plan, stored, errors = read_plan(folder), read_records(folder), read_errors(folder)
+    plan, stored, errors = read_plan(folder), survey(folder), read_errors(folder)
     claims = {h.group: h for h in held(folder) if h.group != _PLANNING}
-    finished = {trial.id: trial.outcome for record in stored.records for trial in record.trials}
+    finished = stored.outcomes
     outcomes = {line.id: finished.get(line.id) or _waiting(line.group, claims, errors) for line in plan}
     groups: dict[str, list[PlannedTrial]] = {}
     for line in plan:
@@ -204,27 +205,22 @@ def status(folder: Path) -> RunStatus:
     total, problems = Counter(outcomes.values()), stored.problems
     if beside := finished.keys() - outcomes.keys():
         problems += (f"The plan lacks {counted(len(beside), 'recorded trial')}; restore plan.jsonl.",)
-    compiling = sum(_compiling(record) for record in stored.records)
-    return RunStatus({o: total[o] for o in OUTCOMES}, tuple(rows), outcomes, problems, compiling)
+    return RunStatus({o: total[o] for o in OUTCOMES}, tuple(rows), outcomes, problems, stored.compiling)
 
 
-def _compiling(record: GroupRecord) -> float:
-    """Seconds; 0 for a record that does not say."""
-    about = record.provenance.get("compiled")
-    seconds = about.get("seconds") if isinstance(about, dict) else None
-    return float(seconds) if isinstance(seconds, int | float) else 0.0
-
-
-def unfinished(folder: Path) -> list[UnfinishedTrial]:
-    """The planned trials without a result, by id, each with the outcome that is known of it."""
-    outcomes, plan = status(folder).outcomes, sorted(read_plan(folder), key=lambda line: line.id)
-    return [UnfinishedTrial(**vars(t), outcome=o) for t in plan if (o := outcomes[t.id]) not in RESULTS]
+def unfinished(folder: Path, stored: Stored) -> list[UnfinishedTrial]:
+    """The planned trials of which the records hold no result, by id, each with the outcome that is known of it."""
+    finished, errors = {id for record in stored.records for id in record.ids}, read_errors(folder)
+    claims = {h.group: h for h in held(folder)}
+    plan = sorted((line for line in read_plan(folder) if line.id not in finished), key=lambda line: line.id)
+    return [UnfinishedTrial(**vars(line), outcome=_waiting(line.group, claims, errors)) for line in plan]
 
 
 def bundle(folder: Path, path: Path, name: str | None = None) -> Path:
     """Put all results of a run folder into one small file to commit; trials without a result are listed in it."""
     named = name or Path(folder).resolve().name
-    return write_bundle(Path(path), named, read_records(folder).records, unfinished(folder))
+    stored = read_records(folder)
+    return write_bundle(Path(path), named, stored.records, unfinished(folder, stored))
 
 
 def _waiting(group: str, claims: dict[str, Held], errors: dict[str, tuple[str, str]]) -> str:

@@ -29,7 +29,7 @@ def check_record(record: GroupRecord) -> None:
         raise ValueError(f"it was trained on sizes from {echoed(low)} to {echoed(high)}; sizes ascend from 0")
     for size, floors in task.floors.items():
         for name, floor in floors.items():
-            if floor is not None and not (_number(floor) and 0 <= floor <= 1):
+            if floor is not None and not ((type(floor) is float or _number(floor)) and 0 <= floor <= 1):
                 raise ValueError(f"its floor {echoed(name)} at size {size} is {echoed(floor)}; a share is from 0 to 1")
     _check_run(record.run)
     about = record.provenance.get("compiled")
@@ -74,10 +74,14 @@ def _check_trial(trial: TrialRecord, right: str) -> None:
 
 
 def _check_counts(counts: Counts, where: str, right: str) -> None:
-    for name, count in counts.items():
+    values = counts.values()
+    plain = set(map(type, values)) <= {int} and (not values or 0 <= min(values) and max(values) < MOST)
+    for name, count in () if plain else counts.items():
         if not (_whole(count) and 0 <= count < MOST):
             raise ValueError(f"{where} {echoed(count)} as {echoed(name)}; a count is a whole number of at least 0")
     for part, wholes in WHOLE_OF.items():
+        if part not in counts and (part != right or not counts):
+            continue
         whole = next((name for name in wholes if name in counts), None)
         if part in counts and whole is not None and counts[part] > counts[whole]:
             raise ValueError(f"{where} {counts[part]} {part} of {counts[whole]} {whole}")

@@ -16,10 +16,12 @@ from typing import Any
 
 from posenc.lab.store import disk
 from posenc.lab.store.possible import check_record, planned
-from posenc.lab.store.schema import Counts, GroupRecord, TrialRecord, UnfinishedTrial, read, written
+from posenc.lab.store.schema import Counts, GroupRecord, UnfinishedTrial, read, written
 from posenc.language.echo import echoed
 
 SCHEMA = 1
+_HEAD = b'{"schema":%d,' % SCHEMA
+"""How a record of this version starts."""
 TOLERANCE = 0.01
 """Two records of one trial that differ by more than this, in any accuracy, are said to differ."""
 _RATIOS = {"exact": ("exact", "rows"), "last": ("last", "rows")}  # as in posenc.lab.tasks.measure, which needs jax
@@ -71,7 +73,7 @@ def write_record(folder: Path, record: GroupRecord) -> Path:
     """Store the trials that one program run finished; returns the file. It replaces a record of the same trials."""
     content, path = sealed(record), disk.inside(folder, "records", f"{digest(record.ids)}.json")
     if path.exists():
-        _check_older(path)
+        check_older(path, disk.content(path))
     return disk.write(path, content)
 
 
@@ -80,62 +82,30 @@ def sealed(record: GroupRecord) -> bytes:
     return (json.dumps(_sealed(record), separators=(",", ":"), allow_nan=False) + "\n").encode()
 
 
-def recorded(folder: Path) -> set[str]:
-    """The names of the records: that of a group, where all its trials were finished together."""
-    return {path.stem for path in disk.part(folder, "records") if path.suffix == ".json"}
-
-
-def check_version(folder: Path) -> None:
-    """Refuse a folder with records of a newer posenc, before anything is computed that could not be stored there."""
-    for path in disk.part(folder, "records"):
-        if path.is_file():
-            _check_older(path)
-
-
-def _check_older(path: Path) -> None:
-    if (newer := _newer(disk.content(path))) is not None:
+def check_older(path: Path, content: bytes) -> None:
+    """Refuse a record of a newer posenc."""
+    if content.startswith(_HEAD):
+        return
+    if (newer := _newer(content)) is not None:
         which = f"records/{path.name} has schema {echoed(newer)}"
         raise ValueError(f"{which}, this posenc writes {SCHEMA}; install the newer one.")
-
-
-def read_records(folder: Path) -> Stored:
-    """All records of a run folder; a trial that two of them hold is taken from the one whose name sorts first."""
-    records, problems = [], []
-    for path in disk.part(folder, "records"):
-        where = f"records/{path.name}"
-        try:
-            if path.is_symlink():
-                raise ValueError("it is a link, and a run folder holds plain files only")
-            records.append((where, _unsealed(_parsed(path))))
-        except (ValueError, TypeError, RecursionError, OSError) as error:
-            problems.append(f"{where} is left out: {_reason(error)}.")
-    return _once(records, problems)
-
-
-def recorded_ids(folder: Path, name: str) -> list[str]:
-    """The trials of the record of this name; none where there is no such record, or a damaged one."""
-    path = disk.inside(folder, "records", f"{name}.json")
-    try:
-        return _unsealed(_parsed(path)).ids
-    except (ValueError, TypeError, RecursionError, OSError):  # it is computed again, as `read_records` says of it
-        return []
 
 
 def read_bundle(path: Path) -> Bundle:
     """One committed file. A record of it that cannot be used is named in `stored.problems`."""
     try:
-        whole = _parsed(path)
+        whole = parsed(disk.content(path))
         if not isinstance(whole, dict) or not isinstance(whole.get("records"), list):
             raise ValueError("it has no list of records")
         _version(whole)
     except (ValueError, RecursionError, OSError) as error:
-        raise ValueError(f"{str(path)!r} is not a bundle of records: {_reason(error)}.") from None
+        raise ValueError(f"{str(path)!r} is not a bundle of records: {reason(error)}.") from None
     records, problems = [], []
     for number, content in enumerate(whole["records"]):
         try:
-            records.append((f"record {number}", _unsealed(content)))
+            records.append((f"record {number}", unsealed(content)))
         except (ValueError, TypeError, RecursionError) as error:
-            problems.append(f"record {number} is left out: {_reason(error)}.")
+            problems.append(f"record {number} is left out: {reason(error)}.")
     rest = whole.get("unfinished") or []
     if not isinstance(rest, list):
         raise ValueError(f"{str(path)!r} is not a bundle of records: its 'unfinished' is not a list.")
@@ -181,20 +151,23 @@ def _sealed(record: GroupRecord) -> dict[str, Any]:
     return {"schema": SCHEMA, "sha256": _sum(body | {"schema": SCHEMA}), **body}
 
 
-def _unsealed(content: Any) -> GroupRecord:
+def unsealed(content: Any, trusted: bool = False) -> GroupRecord:
+    """The record that JSON holds, if its seal and its numbers are right. Raises `ValueError` or `TypeError`.
+
+    The seal of `trusted` content is not looked at, since a checksum of its bytes was right.
+    """
     if not isinstance(content, dict):
         raise ValueError("it is JSON, but not a record")
     _version(content)
-    if content.get("sha256") != _sum({k: v for k, v in content.items() if k != "sha256"}):
+    if not trusted and content.get("sha256") != _sum_of_json({k: v for k, v in content.items() if k != "sha256"}):
         raise ValueError("its checksum does not match its content, so it was damaged or edited")
     record = read(GroupRecord, {k: v for k, v in content.items() if k not in ("schema", "sha256")})
     check_record(record)
     return record
 
 
-def _parsed(path: Path) -> Any:
-    """The JSON of a plain file."""
-    content = disk.content(path)
+def parsed(content: bytes) -> Any:
+    """What JSON says. Raises `ValueError`."""
     try:
         return json.loads(content)
     except ValueError:
@@ -221,7 +194,17 @@ def _sum(body: dict) -> str:
     return hashlib.sha256(canonical(body).encode()).hexdigest()
 
 
-def _reason(error: Exception) -> str:
+def _sum_of_json(body: dict) -> str:
+    """`_sum` of what was read from JSON, which is plain but for numbers too large for a float: those are infinities."""
+    try:
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        return _sum(body)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def reason(error: Exception) -> str:
+    """Why a file cannot be used, as the end of a sentence."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     return (error.strerror or type(error).__name__) if isinstance(error, OSError) else str(error).removesuffix(".")
@@ -229,27 +212,30 @@ def _reason(error: Exception) -> str:
 
 def _once(named: list[tuple[str, GroupRecord]], problems: list[str]) -> Stored:
     """Keep the first of several results of one trial, and name the others."""
-    first: dict[str, tuple[str, TrialRecord, str]] = {}
+    first: dict[str, tuple[str, GroupRecord]] = {}
     kept, unreadable = [], len(problems)
     for where, record in named:
         trials = []
         for trial in record.trials:
             if trial.id in first:
-                problems.append(_twice(trial, where, *first[trial.id]))
+                problems.append(differing(trial.id, first[trial.id], (where, record)))
             else:
-                first[trial.id] = (where, trial, record.task.metric)
+                first[trial.id] = (where, record)
                 trials.append(trial)
         if trials:
             kept.append(replace(record, trials=tuple(trials)))
     return Stored(tuple(kept), tuple(problems), unreadable)
 
 
-def _twice(trial: TrialRecord, where: str, other: str, kept: TrialRecord, metric: str) -> str:
-    twice = f"Trial {trial.id[:12]} is in {other} and in {where}; the first is taken"
-    if trial.outcome != kept.outcome:
-        return f"{twice}. They differ: {kept.outcome} and {trial.outcome}."
-    sizes = kept.evaluations.keys() & trial.evaluations.keys()
-    gaps = [abs(share(kept.evaluations[n], metric) - share(trial.evaluations[n], metric)) for n in sizes]
+def differing(id: str, first: tuple[str, GroupRecord], second: tuple[str, GroupRecord]) -> str:
+    """A sentence for a trial that two records hold, each with the words for its place: how far they differ."""
+    (at, one), (where, other) = first, second
+    kept, left_out = (next(t for t in record.trials if t.id == id) for record in (one, other))
+    twice = f"Trial {id[:12]} is in {at} and in {where}; the first is taken"
+    if kept.outcome != left_out.outcome:
+        return f"{twice}. They differ: {kept.outcome} and {left_out.outcome}."
+    sizes, metric = kept.evaluations.keys() & left_out.evaluations.keys(), one.task.metric
+    gaps = [abs(share(kept.evaluations[n], metric) - share(left_out.evaluations[n], metric)) for n in sizes]
     if max(gaps, default=0.0) > TOLERANCE:
         return f"{twice}. They differ by up to {max(gaps):.3f}."
     return f"{twice}."

@@ -144,8 +144,13 @@ def read(cls: type[T], content: Any, where: str = "") -> T:
 
     `where` says in the message where the part was found; without it the part is called by its kind.
     """
-    made = {name: _value(key, content, name, where or cls.CALLED, where) for name, key in _keys(cls).items()}
-    return cls(**made, other={name: value for name, value in content.items() if name not in made})
+    keys, has, called = _keys(cls), content if isinstance(content, dict) else {}, where or cls.CALLED
+    made = {
+        name: value if type(value := has.get(name)) is key.plain else _value(key, content, name, called, where)
+        for name, key in keys.items()
+    }
+    other = {} if has.keys() <= made.keys() else {name: value for name, value in has.items() if name not in made}
+    return cls(**made, other=other)
 
 
 def written(part: Part) -> dict[str, Any]:
@@ -173,15 +178,15 @@ class _Key(NamedTuple):
     """The type without None."""
     null: bool
     optional: bool
-
-    @property
-    def kind(self) -> Any:
-        """How JSON holds it."""
-        return dict if is_dataclass(self.hint) else _JSON[typing.get_origin(self.hint) or self.hint]
-
-    @property
-    def by_size(self) -> bool:
-        return self.kind is dict and typing.get_args(self.hint)[:1] == (int,)
+    kind: Any
+    """How JSON holds it."""
+    part: bool
+    """Whether it is a part itself."""
+    by_size: bool
+    inner: Any
+    """The part that a tuple holds."""
+    plain: Any
+    """The type whose values are taken as they are, if there is one."""
 
     @property
     def called(self) -> str:
@@ -196,8 +201,13 @@ def _keys(cls: type[Part]) -> dict[str, _Key]:
 
 def _key(hint: Any, optional: bool) -> _Key:
     kinds = typing.get_args(hint) if typing.get_origin(hint) in (Union, types.UnionType) else (hint,)
-    (kind,) = (k for k in kinds if k is not types.NoneType)
-    return _Key(kind, null=len(kinds) > 1 and not optional, optional=optional)
+    (hint,) = (k for k in kinds if k is not types.NoneType)
+    part, null = is_dataclass(hint), len(kinds) > 1 and not optional
+    kind = dict if part else _JSON[typing.get_origin(hint) or hint]
+    by_size = kind is dict and typing.get_args(hint)[:1] == (int,)
+    as_it_is = () if part or by_size or kind is list else float if hint is float else kind
+    inner = typing.get_args(hint)[0] if kind is list and is_dataclass(typing.get_args(hint)[0]) else None
+    return _Key(hint, null, optional, kind, part, by_size, inner, as_it_is)
 
 
 def _value(key: _Key, content: Any, name: str, called: str, where: str) -> Any:
@@ -207,11 +217,10 @@ def _value(key: _Key, content: Any, name: str, called: str, where: str) -> Any:
     fits = isinstance(value, key.kind) and not isinstance(value, bool)  # True and False are not numbers
     if not fits or key.by_size and not all(_is_size(n) and isinstance(at, dict) for n, at in value.items()):
         raise ValueError(f"{called} needs {name!r} as {key.called}")
-    if is_dataclass(key.hint):
+    if key.part:
         return read(key.hint, value, where)
     if key.kind is list:
-        inner = typing.get_args(key.hint)[0]
-        return tuple(read(inner, v, where) for v in value) if is_dataclass(inner) else tuple(value)
+        return tuple(read(key.inner, v, where) for v in value) if key.inner else tuple(value)
     return {int(n): at for n, at in value.items()} if key.by_size else value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from posenc.lab.store import folder as store
@@ -18,19 +18,34 @@ from posenc.lab.sweep.worker import Worker
 from posenc.lab.train.compiling import counted
 from posenc.lab.train.lanes import Arrangement
 from posenc.lab.train.training import ResolvedRun
+from posenc.language import echo
 
 PAUSES = 2.0, 60.0
 """Seconds between two looks at groups that other workers hold: at first, and at most. Many workers wait at once."""
 
 
-def waiting(folder: Path, lines: Iterable[PlannedTrial], keep: bool) -> dict[str, list[PlannedTrial]]:
-    """The groups with trials that have no result yet, or none of the parameters that are to be kept."""
-    outcomes, kept = store.status(folder).outcomes, set(parameters.kept(folder)) if keep else None
-    groups: dict[str, list[PlannedTrial]] = {}
+Groups = dict[str, list[PlannedTrial]]
+
+
+def waiting(folder: Path, lines: Iterable[PlannedTrial], finished: Collection[str], keep: bool) -> Groups:
+    """The groups with trials that are not `finished`, or have none of the parameters that are to be kept."""
+    kept = set(parameters.kept(folder)) if keep else None
+    groups: Groups = {}
     for line in lines:
-        if outcomes[line.id] not in store.RESULTS or (kept is not None and line.id not in kept):
+        if line.id not in finished or (kept is not None and line.id not in kept):
             groups.setdefault(line.group, []).append(line)
     return groups
+
+
+def named(folder: Path, lines: Iterable[PlannedTrial]) -> set[str]:
+    """The trials that have a result by the names of records: a record of a group's name holds all of its trials, and
+    only of other records the content is read. What a damaged file loses is not noticed here, but by `store.survey`."""
+    groups: Groups = {}
+    for line in lines:
+        groups.setdefault(line.group, []).append(line)
+    recorded = store.Recorded(folder)
+    done = groups.keys() & recorded.names()
+    return {line.id for group in done for line in groups[group]} | recorded.beside(groups)
 
 
 def carry_out(
@@ -74,7 +89,7 @@ def _until_done(
         elsewhere = held.keys() & {group for group, at in failures(worker.folder).items() if at != before.get(group)}
         held = {g: lines for g, lines in held.items() if g not in elsewhere}  # one try for each sweep
         if len(held) not in (0, noted):
-            watch.note(f"{len(held)} of the groups left are being run by other workers; waiting for these.")
+            watch.note(f"Waiting for {echo.counted(len(held), 'group')} that other workers run.")
             noted = len(held)
         if len(held) == len(left):  # for others to end, or for one to die
             _wait(pause, check)

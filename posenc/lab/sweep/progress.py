@@ -38,8 +38,9 @@ class Tally:
     """Counts the trials that other workers finished, by the names of records: a group's is the group's own."""
 
     def __init__(self, folder: Path, groups: Mapping[str, int]):
-        done = store.recorded(folder)
-        self._folder, self._left = folder, {group: trials for group, trials in groups.items() if group not in done}
+        self.recorded = store.Recorded(folder)
+        done = self.recorded.names()
+        self._left = {group: trials for group, trials in groups.items() if group not in done}
         self._others = 0
 
     def ours(self, group: str) -> None:
@@ -48,6 +49,6 @@ class Tally:
 
     def others(self) -> int:
         """The trials that others have finished so far."""
-        for group in self._left.keys() & store.recorded(self._folder):
+        for group in self._left.keys() & self.recorded.names():
             self._others += self._left.pop(group)
         return self._others

@@ -13,7 +13,9 @@ from posenc.lab.sweep import plan
 from posenc.lab.sweep.estimate import operations, programs, seconds
 from posenc.lab.sweep.loop import carry_out, waiting
 from posenc.lab.sweep.order import together
+from posenc.lab.sweep.packing import pack
 from posenc.lab.sweep.progress import Progress
+from posenc.lab.sweep.team import DONE, FAILED
 from posenc.lab.train import device
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
@@ -36,9 +38,10 @@ def sweep(
     runs = plan.resolved_runs(experiment)
     store.ready(folder)
     wanted = _planned(experiment, runs, folder)
-    groups = waiting(folder, [line for line in store.read_plan(folder) if line.id in wanted], keep)
+    lines, stored = [line for line in store.read_plan(folder) if line.id in wanted], store.survey(folder)
+    groups = waiting(folder, lines, stored.outcomes, keep)
     left = [line for lines in groups.values() for line in lines]
-    for problem in store.read_records(folder).problems:
+    for problem in stored.problems:
         watch.note(problem)
     if old := {plan.segment(line) for line in left if line.segment is None}:
         steps = " and ".join(map(str, sorted(old)))
@@ -47,7 +50,10 @@ def sweep(
     groups = together(groups, of, experiment.plan.steps)
     watch.begin(len(wanted), len(wanted) - len(left), len(programs(of.values(), experiment.plan)))
     runs_of = lambda line: wanted[line.id]  # noqa: E731
-    return carry_out(folder, groups, runs_of, how, keep=keep, save_every=save_every, watch=watch)
+    code = carry_out(folder, groups, runs_of, how, keep=keep, save_every=save_every, watch=watch)
+    if code in (DONE, FAILED):
+        pack(folder, watch)
+    return code
 
 
 def planned(experiment: Experiment, folder: Path) -> None:
@@ -59,8 +65,8 @@ def planned(experiment: Experiment, folder: Path) -> None:
 def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
     """What a sweep would do: its trials, those done, the programs to compile, and estimates of the rest's cost."""
     runs, knobs, steps = plan.resolved_runs(experiment), experiment.plan.knobs(), experiment.plan.steps
-    outcomes = store.status(folder).outcomes if (folder / "plan.jsonl").exists() else {}
-    left = [sum(outcomes.get(plan.identity(c, k, steps)) not in store.RESULTS for k in knobs) for c in runs]
+    finished = store.survey(folder).outcomes if (folder / "plan.jsonl").exists() else {}
+    left = [sum(plan.identity(c, k, steps) not in finished for k in knobs) for c in runs]
     todo = [(resolved, n) for resolved, n in zip(runs, left, strict=True) if n]
     needed = programs((resolved for resolved, _ in todo), experiment.plan)
     return {

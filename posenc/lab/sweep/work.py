@@ -10,11 +10,13 @@ from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep import plan
-from posenc.lab.sweep.loop import carry_out, waiting
+from posenc.lab.sweep.loop import carry_out, named, waiting
+from posenc.lab.sweep.packing import pack
 from posenc.lab.sweep.progress import Progress
 from posenc.lab.sweep.team import DONE, FAILED, outcome
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
+from posenc.language.echo import counted
 
 
 def work(
@@ -27,15 +29,25 @@ def work(
 ) -> int:
     """Train what is left of the plan; returns the exit code: failed where any trial of the plan failed.
 
-    Raises `ValueError` at a run that another version planned.
+    It starts by the names of records alone. Once nothing is left by these, it reads the records, and trains what
+    damaged ones lost. Raises `ValueError` at a run that another version planned.
     """
     how, lines = arrangement(lanes), store.read_plan(folder)
     store.ready(folder)
-    groups = waiting(folder, lines, keep)
+    resolved, done = _Resolved(), named(folder, lines)
+    groups = waiting(folder, lines, done, keep)
     many = sum(map(len, groups.values()))
     watch.begin(len(lines), len(lines) - many, None)
-    code = carry_out(folder, turned(groups), _Resolved(), how, keep=keep, save_every=save_every, watch=watch)
-    return outcome(folder) if code in (DONE, FAILED) else code
+    code = carry_out(folder, turned(groups), resolved, how, keep=keep, save_every=save_every, watch=watch)
+    if code not in (DONE, FAILED):
+        return code
+    if lost := waiting(folder, lines, store.survey(folder).outcomes.keys() | {t.id for t in lines} - done, False):
+        watch.note(f"Records of {counted(len(lost), 'group')} are damaged, as `posenc status` says; running again.")
+        code = carry_out(folder, lost, resolved, how, keep=keep, save_every=save_every, watch=watch)
+    if code in (DONE, FAILED):
+        pack(folder, watch)
+        return outcome(folder)
+    return code
 
 
 def turned(groups: Mapping[str, list[PlannedTrial]]) -> dict[str, list[PlannedTrial]]:

@@ -52,7 +52,7 @@ class Worker:
                 return False
             # another worker may have recorded the group, or what is left of it, since this one read all records
             names = {group, store.digest([line.id for line in lines])}
-            recorded = {id for name in names for id in store.recorded_ids(self.folder, name)}
+            recorded = {id for name in names for id in self.tally.recorded.ids(name)}
             lines = [line for line in lines if line.id not in recorded or self.keep]
             if not lines:
                 self._finished(label, "done by another worker", began)
