@@ -193,6 +193,9 @@ def _without_index(where: str, content: bytes, problems: tuple[str, ...]) -> Pac
             why = why or reason(error)
     if not content:
         wrong, why = [1], "the file is empty"
+    if not wrong and name_of(content) != where.rpartition("/")[2]:
+        problems += (f"{where} is not as it was written, so lines may be missing; those that are there are read.",)
+        return Pack(tuple(lines), problems, 1, False, content)
     return Pack(tuple(lines), (*problems, *_left_out(where, wrong, why)), len(wrong), False, content)
 
 
