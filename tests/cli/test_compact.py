@@ -2,7 +2,7 @@
 
 from posenc.lab.store import compacting
 from posenc.lab.store import folder as store
-from tests.lab.test_packs import filled, files, pack_of
+from tests.lab.test_packs import files, filled, pack_of
 
 
 def test_the_command_lists_packs_and_says_what_it_did(posenc):
