@@ -28,6 +28,7 @@ SETTINGS = {
     "stale": None,
     "clock": 0.0,
     "keep": False,
+    "report": None,
 }
 
 
@@ -89,6 +90,7 @@ def main(folder, options):
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     from posenc.lab.store import claims
     from posenc.lab.store.disk import DiskError
+    from posenc.lab.sweep import progress
     from posenc.lab.sweep.sweep import sweep
 
     inject(given["fault"])
@@ -97,6 +99,8 @@ def main(folder, options):
     if given["clock"]:
         now = time.time
         time.time = lambda: now() + given["clock"]
+    if given["report"]:
+        progress.EVERY = given["report"]
     told = Told(given["pause"])
     try:
         return sweep(experiment(given), Path(folder), keep=given["keep"], save_every=given["every"], watch=told)

@@ -24,7 +24,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ("work", "work", "Work", "join the work on a planned run: work runs/mine --workers 4"),
     ),
     "Read": (
-        ("status", "read", "Status", "progress of a run, and its errors"),
+        ("status", "status", "Status", "progress of a run, and its errors; --watch looks again and again"),
         ("clean", "clean", "Clean", "remove what no longer serves: checkpoints of recorded groups, claims of the dead"),
         ("compact", "compact", "Compact", "put many single records into few files, which status reads faster"),
         ("table", "read", "Tabulate", "accuracy by scheme and size: text, csv, md, latex, json"),

@@ -1,4 +1,4 @@
-"""Commands that read results: `status`, `table`, `compare`, `export`. None of them needs jax."""
+"""Commands that read results: `table`, `compare`, `export`. None of them needs jax."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from posenc.lab.cli.options import File, First, Flag, Settings
-from posenc.lab.cli.output import clean, say, say_json, say_rows
+from posenc.lab.cli.output import clean, say, say_json
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.spec.run import THEN
@@ -21,36 +21,6 @@ from posenc.lab.store import disk
 if TYPE_CHECKING:
     from posenc.lab.results.results import Results
     from posenc.lab.results.statistics import Comparison
-
-
-@dataclass(frozen=True)
-class Status:
-    """Progress of a run: trials by outcome, and for each group of trials its worker or its error."""
-
-    run: First
-    """A run's name, or its folder."""
-    json: Flag = False
-    """Print JSON."""
-
-    def __call__(self) -> int:
-        from posenc.lab.store import folder as store
-
-        found = store.status(store.find(self.run))
-        if self.json:
-            parts = {"counts": found.counts, "groups": list(map(vars, found.rows)), "outcomes": found.outcomes}
-            say_json({"run": self.run, **parts, "problems": found.problems, "compiling": round(found.compiling, 3)})
-            return 0
-        shown = {o: n for o, n in found.counts.items() if n or o in ("done", "failed", "pending")}
-        say(f"{Path(self.run).name}: {', '.join(f'{o} {n}' for o, n in shown.items())}")
-        rows = [
-            (r.task, r.scheme, ", ".join(f"{o} {n}" for o, n in r.counts.items()), r.worker or r.error)
-            for r in found.rows
-        ]
-        say_rows(("task", "scheme", "trials", ""), rows)
-        if found.compiling:
-            say(f"Compiling took {found.compiling:.1f} s.")
-        report(found.problems)
-        return 0
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ class Held:
     age: float
     stale: bool
     token: str = ""
+    job: str | None = None
+    """Of a batch system."""
 
 
 @dataclass
@@ -104,7 +106,7 @@ def held(folder: Path) -> tuple[Held, ...]:
     """All claims of a run folder, stale ones too, by group."""
     found = [p for p in disk.part(folder, "claims") if disk.NAME.fullmatch(p.name) and not p.is_symlink()]
     files = [p for p in found if p.is_file()]
-    now = _now(disk.inside(folder, "claims"))
+    now = clock(disk.inside(folder, "claims"))
     return tuple(h for path in files if (h := _look(path, now)) is not None)
 
 
@@ -128,7 +130,7 @@ def _take(path: Path, group: str) -> Claim | None:
 
 def _steal(path: Path, group: str) -> Claim | None:
     """Replace a stale claim by ours. Of many that try, the one that makes the marker of this very claim may."""
-    now = _now(path.parent)
+    now = clock(path.parent)
     found = _look(path, now)
     if found is None:
         return _take(path, group)
@@ -166,8 +168,8 @@ def _look(path: Path, now: float) -> Held | None:
     pid = content.get("pid") if isinstance(content.get("pid"), int) else None
     here = pid is not None and content.get("where") == _machine()
     gone = here and _started(pid) != content.get("started")
-    host, token = str(content.get("host", "unknown")), str(content.get("token", ""))
-    return Held(path.name, host, pid, age, gone or age > STALE, token)
+    host, token, job = str(content.get("host", "unknown")), str(content.get("token", "")), content.get("job")
+    return Held(path.name, host, pid, age, gone or age > STALE, token, None if job is None else str(job))
 
 
 def _content(path: Path) -> dict:
@@ -186,7 +188,7 @@ def _parsed(content: bytes) -> dict:
     return content if isinstance(content, dict) else {}
 
 
-def _now(folder: Path) -> float:
+def clock(folder: Path) -> float:
     """The time by the clock that stamps files in this folder, which may belong to another machine."""
     probe = folder / f".clock.{secrets.token_hex(6)}.tmp"
     try:

@@ -40,6 +40,8 @@ from posenc.lab.store.records import digest as digest
 from posenc.lab.store.records import plain as plain
 from posenc.lab.store.records import write_bundle
 from posenc.lab.store.records import write_record as write_record
+from posenc.lab.store.running import Running as Running
+from posenc.lab.store.running import running
 from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial, written
 from posenc.language.echo import counted
 
@@ -65,6 +67,8 @@ class GroupStatus:
     """The last line of the traceback, or empty."""
     worker: str
     """Who holds the group and when it last showed that it lives, or empty."""
+    running: Running | None
+    """How far the worker is that holds the group."""
 
     @property
     def finished(self) -> bool:
@@ -188,7 +192,7 @@ def status(folder: Path) -> RunStatus:
     """The outcome of every planned trial, read off what is stored."""
     plan, stored, errors = read_plan(folder), survey(folder), read_errors(folder)
     claims = {h.group: h for h in held(folder) if h.group != _PLANNING}
-    finished = stored.outcomes
+    working, finished = running(folder, claims.values()), stored.outcomes
     outcomes = {line.id: finished.get(line.id) or _waiting(line.group, claims, errors) for line in plan}
     groups: dict[str, list[PlannedTrial]] = {}
     for line in plan:
@@ -201,7 +205,8 @@ def status(folder: Path) -> RunStatus:
         worker = f"{who.host}:{who.pid}, beat {who.age:.0f} s ago" if who else ""
         counts = {o: each[o] for o in OUTCOMES if each[o]}
         first = lines[0]
-        rows.append(GroupStatus(group, first.task, first.label, len(lines), counts, "".join(error), worker))
+        about = working.get(group)
+        rows.append(GroupStatus(group, first.task, first.label, len(lines), counts, "".join(error), worker, about))
     total, problems = Counter(outcomes.values()), stored.problems
     if beside := finished.keys() - outcomes.keys():
         problems += (f"The plan lacks {counted(len(beside), 'recorded trial')}; restore plan.jsonl.",)

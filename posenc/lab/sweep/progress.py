@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from posenc.lab.store import folder as store
+from posenc.lab.store.running import STEP
+
+EVERY = 10.0
+"""Seconds between two reports of a worker to its log."""
 
 
 class Progress(Protocol):
@@ -32,6 +37,31 @@ class Progress(Protocol):
 
     def note(self, text: str) -> None:
         """Something worth a line."""
+
+
+class Reported:
+    """Passes progress on, and adds the steps of the group in training to the log of its worker, every few seconds."""
+
+    def __init__(self, watch: Progress, log: Callable[..., None]):
+        self._watch, self._log = watch, log
+        self._group, self._spoken, self._step = "", -EVERY, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._watch, name)
+
+    def of(self, group: str) -> None:
+        """The group that trains from now on."""
+        self._group, self._spoken, self._step = group, -EVERY, 0
+
+    def step(self, label: str, steps: int, total: int, loss: float) -> None:
+        """The group has done so many of its steps."""
+        self._watch.step(label, steps, total, loss)
+        now = time.monotonic()
+        if now - self._spoken < EVERY:
+            return
+        rate = (steps - self._step) / (now - self._spoken) if self._step else None  # the first segment compiles
+        self._spoken, self._step = now, steps
+        self._log(STEP, group=self._group, step=steps, steps=total, rate=rate and round(rate, 3))
 
 
 class Tally:

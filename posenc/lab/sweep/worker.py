@@ -12,8 +12,9 @@ from typing import Any
 
 from posenc.lab.store import checkpoints, disk, parameters
 from posenc.lab.store import folder as store
+from posenc.lab.store.running import worker
 from posenc.lab.store.schema import PlannedTrial
-from posenc.lab.sweep.progress import Progress, Tally
+from posenc.lab.sweep.progress import Progress, Reported, Tally
 from posenc.lab.sweep.resuming import Point
 from posenc.lab.sweep.saving import Saver, Unsaved
 from posenc.lab.sweep.signals import Stopped
@@ -35,6 +36,7 @@ class Worker:
         check: Callable[[], None],
         every: float = checkpoints.EVERY,
     ):
+        watch = self.reported = Reported(watch, self._log)
         self.folder, self.keep, self.watch, self.tally, self.check = folder, keep, watch, tally, check
         self.trainer = Trainer(how, keep, every, watch, check, self._log)
         self.failed = 0
@@ -58,6 +60,7 @@ class Worker:
                 self._finished(label, "done by another worker", began)
                 return True
             self.tally.ours(group)
+            self.reported.of(group)
             self.watch.group(label, len(lines))
             store.clear_error(self.folder, group)
             try:
@@ -108,7 +111,7 @@ class Worker:
     def _log(self, event: str, **details: Any) -> None:
         """Add a line to the log of this worker. Nothing is decided by what it says, so training goes on without it."""
         try:
-            store.log(self.folder, f"{socket.gethostname()}-{os.getpid()}", event, **details)
+            store.log(self.folder, worker(socket.gethostname(), os.getpid()), event, **details)
         except OSError as error:
             if not self._unlogged:
                 self.watch.note(f"The log cannot be written ({disk.reason(error)}); training goes on without it.")

@@ -1,0 +1,110 @@
+"""`status`: how far a run is, once or again and again, while any number of workers are at it. It needs no jax."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posenc.lab.cli.options import First, Flag
+from posenc.lab.cli.output import lasting, say, say_json, say_rows, terminal
+from posenc.lab.cli.read import report
+from posenc.lab.store.records import plain
+
+if TYPE_CHECKING:
+    from posenc.lab.store.folder import GroupStatus, RunStatus
+    from posenc.lab.store.running import Running
+
+PAUSE = 5.0
+"""Seconds between two looks, or four times what a look takes."""
+CLEARED = "\x1b[H\x1b[2J"
+
+
+@dataclass(frozen=True)
+class Status:
+    """Progress of a run: trials by outcome, and for each group of trials its worker or its error.
+
+    Of a group that trains: its host and job, step, steps a second, time left, and the age of its last checkpoint.
+    """
+
+    run: First
+    """A run's name, or its folder."""
+    watch: Flag = False
+    """Look again every few seconds, at groups that train or failed alone, until every trial has a result."""
+    json: Flag = False
+    """Print JSON; with --watch one line for each look."""
+
+    def __call__(self) -> int:
+        from posenc.lab.store import folder as store
+
+        folder = store.find(self.run)
+        if not self.watch:
+            found = _look(folder)
+            say_json(self._json(found)) if self.json else self._text(found, found.rows)
+            return 0
+        while True:
+            began = time.monotonic()
+            found = _look(folder)
+            if self.json:
+                print(json.dumps(plain(self._json(found)), default=str), flush=True)
+            else:
+                sys.stdout.write(CLEARED if terminal(sys.stdout) else "")
+                self._text(found, [row for row in found.rows if row.running or row.error and not row.finished])
+                sys.stdout.flush()
+            if all(row.finished for row in found.rows):
+                return 0
+            time.sleep(max(PAUSE, 4 * (time.monotonic() - began)))
+
+    def _json(self, found: RunStatus) -> dict[str, Any]:
+        rows = [vars(row) | {"running": row.running and asdict(row.running)} for row in found.rows]
+        parts = {"counts": found.counts, "groups": rows, "outcomes": found.outcomes}
+        return {"run": self.run, **parts, "problems": found.problems, "compiling": round(found.compiling, 3)}
+
+    def _text(self, found: RunStatus, rows: tuple[GroupStatus, ...] | list[GroupStatus]) -> None:
+        shown = {o: n for o, n in found.counts.items() if n or o in ("done", "failed", "pending")}
+        say(f"{Path(self.run).name}: {', '.join(f'{o} {n}' for o, n in shown.items())}")
+        cells = [
+            (
+                r.task,
+                r.scheme,
+                ", ".join(f"{o} {n}" for o, n in r.counts.items()),
+                r.running and at_work(r.running) or r.error,
+            )
+            for r in rows
+        ]
+        if cells or not self.watch:
+            say_rows(("task", "scheme", "trials", ""), cells)
+        if found.compiling and not self.watch:
+            say(f"Compiling took {found.compiling:.1f} s.")
+        report(found.problems)
+
+
+def at_work(row: Running) -> str:
+    """A group that trains, in a line: where, how far, how fast, how long still, and what would be lost."""
+    parts = [f"{row.host}:{row.pid}"]
+    if row.job is not None:
+        parts.append(f"job {row.job}")
+    if row.step is not None:
+        parts.append(f"step {row.step} of {row.steps}")
+    if row.rate is not None:
+        parts.append(f"{row.rate:.3g} steps/s")
+    if row.left is not None:
+        parts.append(f"about {lasting(row.left)} left")
+    if row.age is not None:
+        parts.append(f"step {row.saved} saved {lasting(row.age)} ago")
+    return ", ".join([*parts, f"beat {lasting(row.beat)} ago"])
+
+
+def _look(folder: Path) -> RunStatus:
+    """The status, without pauses to look for cycles among millions of objects, of which there are none."""
+    from posenc.lab.store import folder as store
+
+    gc.disable()
+    try:
+        return store.status(folder)
+    finally:
+        gc.enable()

@@ -1,0 +1,103 @@
+"""How far the groups are that workers train now, read off claims, checkpoints and the ends of event files.
+
+Every worker adds a line to its own file of events every few seconds. Only the last bytes of each are read, so a look
+costs the same however long the workers have run. Nothing is decided by what the lines say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from posenc.lab.store import checkpoints, disk
+from posenc.lab.store.claims import Held, clock
+
+STEP = "step"
+"""The event of a group that trains."""
+TAIL = 4096
+"""Bytes of an event file that are read."""
+_MOST = 2**31
+
+
+@dataclass(frozen=True)
+class Running:
+    """A group that a worker holds, and how far it was when the worker last said so."""
+
+    host: str
+    pid: int | None
+    job: str | None
+    """Of a batch system."""
+    beat: float
+    """Seconds since its worker showed that it lives."""
+    step: int | None = None
+    """None while it compiles."""
+    steps: int | None = None
+    rate: float | None = None
+    """Steps a second."""
+    left: float | None = None
+    """Seconds of training that are left, evaluation not among them."""
+    saved: int | None = None
+    """The step of its last checkpoint."""
+    age: float | None = None
+    """Seconds since that was written."""
+
+
+def running(folder: Path, claims: Iterable[Held]) -> dict[str, Running]:
+    """How far the groups of these claims are. Ages are by the clock of the file system."""
+    now = clock(disk.inside(folder, "claims"))
+    return {claim.group: _running(folder, claim, now) for claim in claims}
+
+
+def _running(folder: Path, claim: Held, now: float) -> Running:
+    step, steps, rate = _reported(folder, claim)
+    left = (steps - step) / rate if rate and step is not None and steps is not None else None
+    saved, age = _saved(folder, claim.group, now)
+    return Running(claim.host, claim.pid, claim.job, claim.age, step, steps, rate, left, saved, age)
+
+
+def worker(host: str, pid: int | None) -> str:
+    """The name of a worker, and of its file of events."""
+    return f"{host}-{pid}"
+
+
+def _reported(folder: Path, claim: Held) -> tuple[int, int, float | None] | tuple[None, None, None]:
+    """Step, steps and rate of the last report of a group by the worker that holds it."""
+    with contextlib.suppress(ValueError, OSError):  # no events yet, or a host whose name cannot be that of a file
+        for line in reversed(_tail(disk.inside(folder, "events", f"{worker(claim.host, claim.pid)}.jsonl"))):
+            if line.get("event") == STEP and line.get("group") == claim.group:
+                step, steps, rate = line.get("step"), line.get("steps"), line.get("rate")
+                if not (_whole(step) and _whole(steps) and step <= steps):
+                    break
+                fits = isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < _MOST
+                return step, steps, rate if fits else None
+    return None, None, None
+
+
+def _tail(path: Path) -> list[dict[str, Any]]:
+    """The last whole lines of a file of events; one that is not an event is left out."""
+    with disk.opened(path) as file:
+        start = max(0, os.fstat(file.fileno()).st_size - TAIL)
+        file.seek(start)
+        lines = file.read(TAIL).split(b"\n")[start > 0 : -1]
+    found = []
+    for line in lines:
+        with contextlib.suppress(ValueError, RecursionError):
+            found.append(json.loads(line))
+    return [line for line in found if isinstance(line, dict)]
+
+
+def _saved(folder: Path, group: str, now: float) -> tuple[int, float] | tuple[None, None]:
+    """The step of the last checkpoint of a group, and its age."""
+    with contextlib.suppress(FileNotFoundError):  # its worker removes old ones
+        if places := checkpoints.found(folder, group):
+            return checkpoints.step_of(places[-1]), max(0.0, now - places[-1].stat().st_mtime)
+    return None, None
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
