@@ -31,7 +31,7 @@ from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.suites import usual_model
 from posenc.lab.store import disk
 from posenc.lab.sweep.signals import heeded
-from posenc.language.echo import counted
+from posenc.language.echo import counted, echoed
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class TrainOptions:
     """Confirm a sweep of more than 100000 trials."""
     save_every: Annotated[str | None, arg(metavar="SECONDS", help_behavior_hint="(default: 300)")] = None
     """Seconds between two checkpoints of trials in training, also by POSENC_SAVE_EVERY; a signal saves at once."""
+    group_size: Annotated[str | None, arg(metavar="N", help_behavior_hint="")] = None
+    """Plan new groups of at most N trials, so that more workers share a run's seeds. Default: all of a run."""
     dry_run: Flag = False
     """Print what would be trained and how long it would take; train and write nothing."""
     preset: Name = None
@@ -203,8 +205,9 @@ def carry_out(requested: Experiment, how: TrainOptions, engine: Engine | None = 
     Without an engine this process trains; an engine has workers train, and this process plans and touches no GPU.
     """
     every = save_every(how.save_every)
+    most = None if how.group_size is None else group_size(how.group_size)
     if engine is not None:
-        return delegate(requested, how, engine, every)
+        return delegate(requested, how, engine, every, most)
     before = {number: signal.signal(number, preempt) for number in heeded()}  # until the sweep listens itself
     try:
         folder = disk.root() / disk.check_name(requested.name)
@@ -221,7 +224,8 @@ def carry_out(requested: Experiment, how: TrainOptions, engine: Engine | None = 
         if expected["done"] < expected["trials"]:
             print(clean(expectation(requested, expected)), file=sys.stderr)
         with watching() as watch:
-            code = sweep(requested, folder, keep=how.keep, lanes=how.lanes, save_every=every, watch=watch)
+            options = {"keep": how.keep, "lanes": how.lanes, "save_every": every, "group_size": most}
+            code = sweep(requested, folder, **options, watch=watch)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -230,7 +234,7 @@ def carry_out(requested: Experiment, how: TrainOptions, engine: Engine | None = 
     return code
 
 
-def delegate(requested: Experiment, how: TrainOptions, engine: Engine, every: float) -> int:
+def delegate(requested: Experiment, how: TrainOptions, engine: Engine, every: float, group_size: int | None) -> int:
     """Plan the experiment and have the engine's workers train it; returns the exit code."""
     folder = disk.root() / disk.check_name(requested.name)
     if not how.dry_run:
@@ -245,7 +249,7 @@ def delegate(requested: Experiment, how: TrainOptions, engine: Engine, every: fl
         if how.dry_run:
             _print_rehearsal(rehearse(requested, folder), folder)
         else:
-            planned(requested, folder)
+            planned(requested, folder, group_size)
     training = Training(how.keep, how.lanes, every)
     if how.dry_run:
         say(engine.preview(folder, training))
@@ -283,6 +287,13 @@ def save_every(typed: str | None) -> float:
     if not 0 < seconds < math.inf:
         raise ValueError(f"{source} is {text!r}; give a number of seconds above 0, such as 300.")
     return seconds
+
+
+def group_size(typed: str) -> int:
+    """The most trials of a group, as typed. Raises `ValueError`."""
+    if not typed.isascii() or not typed.isdecimal() or len(typed) > 9 or int(typed) < 1:
+        raise ValueError(f"--group-size is {echoed(typed)}; give a number of trials from 1 on.")
+    return int(typed)
 
 
 def expectation(requested: Experiment, found: Mapping[str, Any]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -145,13 +146,16 @@ def _inputs_drawn(task: Task, n: int) -> dict[str, Any]:
     return coordinate_inputs(inputs(batch))
 
 
-def lines(experiment: Experiment, runs: list[ResolvedRun], known: set[str]) -> list[PlannedTrial]:
-    """The trials of an experiment, as the plan keeps them; those not yet `known` of one run form one group."""
+def lines(
+    experiment: Experiment, runs: list[ResolvedRun], known: set[str], most: int | None = None
+) -> list[PlannedTrial]:
+    """The trials of an experiment, as the plan keeps them; those not yet `known` of one run form one group, or several
+    of at most so many trials."""
     planned, plan = [], experiment.plan
     for resolved in runs:
         every = {identity(resolved, knobs, plan.steps): knobs for knobs in plan.knobs()}
+        group = _groups([trial for trial in every if trial not in known], most)
         shared = {
-            "group": folder.digest([trial for trial in every if trial not in known]),
             "run": written(resolved),
             "steps": plan.steps,
             "sizes": evaluated(resolved, plan),
@@ -161,8 +165,20 @@ def lines(experiment: Experiment, runs: list[ResolvedRun], known: set[str]) -> l
             "family": family(resolved.scheme),
             "task": task_spec(resolved.task),
         }
-        planned += [PlannedTrial(id=id, knobs=KnobRecord(**knobs._asdict()), **shared) for id, knobs in every.items()]
+        none = folder.digest([])  # of a trial that is known, whose line stays as it is
+        planned += [
+            PlannedTrial(id=id, group=group.get(id, none), knobs=KnobRecord(**knobs._asdict()), **shared)
+            for id, knobs in every.items()
+        ]
     return planned
+
+
+def _groups(trials: Sequence[str], most: int | None) -> dict[str, str]:
+    """Trial to its group. Groups differ by at most one trial in size, so that workers end together."""
+    parts = 1 if most is None else -(-len(trials) // most)
+    cuts = [n * len(trials) // max(parts, 1) for n in range(parts + 1)]
+    pieces = [trials[a:b] for a, b in itertools.pairwise(cuts)]
+    return {id: name for piece in pieces for name in [folder.digest(list(piece))] for id in piece}
 
 
 def segment(line: PlannedTrial) -> int:

@@ -28,16 +28,18 @@ def sweep(
     keep: bool = False,
     lanes: str | None = None,
     save_every: float = checkpoints.EVERY,
+    group_size: int | None = None,
     watch: Progress,
 ) -> int:
     """Run what is left of an experiment; returns the exit code. Refuses impossible runs before anything trains.
 
-    Groups in training are saved every `save_every` seconds, and at the first signal.
+    New groups have at most `group_size` trials; what is planned keeps its groups. Groups in training are saved every
+    `save_every` seconds, and at the first signal.
     """
     how = arrangement(lanes)
     runs = plan.resolved_runs(experiment)
     store.ready(folder)
-    wanted = _planned(experiment, runs, folder)
+    wanted = _planned(experiment, runs, folder, group_size)
     lines, stored = [line for line in store.read_plan(folder) if line.id in wanted], store.survey(folder)
     groups = waiting(folder, lines, stored.outcomes, keep)
     left = [line for lines in groups.values() for line in lines]
@@ -56,10 +58,10 @@ def sweep(
     return code
 
 
-def planned(experiment: Experiment, folder: Path) -> None:
+def planned(experiment: Experiment, folder: Path, group_size: int | None = None) -> None:
     """Write the plan of an experiment for workers to carry out. Refuses impossible runs."""
     store.ready(folder)
-    _planned(experiment, plan.resolved_runs(experiment), folder)
+    _planned(experiment, plan.resolved_runs(experiment), folder, group_size)
 
 
 def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
@@ -81,9 +83,11 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
     }
 
 
-def _planned(experiment: Experiment, runs: list[ResolvedRun], folder: Path) -> dict[str, ResolvedRun]:
+def _planned(
+    experiment: Experiment, runs: list[ResolvedRun], folder: Path, group_size: int | None
+) -> dict[str, ResolvedRun]:
     """Write what is new into the plan; returns every trial of the experiment with its run."""
     known = {line.id for line in store.read_plan(folder)} if (folder / "plan.jsonl").exists() else set()
     wanted = {plan.identity(c, k, experiment.plan.steps): c for c in runs for k in experiment.plan.knobs()}
-    store.write_plan(folder, plan.lines(experiment, runs, known), to_toml(experiment))
+    store.write_plan(folder, plan.lines(experiment, runs, known, group_size), to_toml(experiment))
     return wanted
