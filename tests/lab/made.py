@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from posenc.lab.results.results import Results
 from posenc.lab.store import folder as store
 from posenc.lab.store import records
-from posenc.lab.store.schema import GroupRecord, PlannedTrial, UnfinishedTrial, read
+from posenc.lab.store.schema import GroupRecord, PlannedTrial, UnfinishedTrial, read, written
 
 SIZES = (8, 16, 24, 32)
 TRAINED = (4, 16)
@@ -95,6 +96,13 @@ def write_record(folder: Path, rec: dict) -> Path:
 
 def write_plan(folder: Path, lines: list[dict]) -> list[PlannedTrial]:
     return store.write_plan(folder, [read(PlannedTrial, line) for line in lines])
+
+
+def older_plan(folder: Path, change: Callable[[dict], dict] = dict) -> None:
+    """Write the plan as older versions did, each line with its run, and changed."""
+    lines = [change(json.loads(store.canonical(written(line)))) for line in store.read_plan(folder)]
+    (folder / "plan.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "runs.jsonl").unlink()
 
 
 def filled(name: str, recs: list[dict]) -> Path:

@@ -184,14 +184,18 @@ PLANNED = {
 }
 
 
+@pytest.mark.parametrize("older", [False, True])
 @pytest.mark.parametrize("name", PLANNED)
-def test_a_planned_trial_of_impossible_numbers_is_refused_by_its_line(name):
+def test_a_planned_trial_of_impossible_numbers_is_refused_by_its_line(name, older):
     folder, _ = both()
+    if older:
+        made.older_plan(folder)
     plan = folder / "plan.jsonl"
     lines = plan.read_text().splitlines()
     lines[1] = json.dumps(json.loads(lines[1]) | PLANNED[name])
     plan.write_text("\n".join(lines) + "\n")
-    with pytest.raises(ValueError, match=r"^line 2 of .*plan.jsonl' .*restore the file, or plan again\.$"):
+    said = "restore the file, or plan again" + r"|has no 'steps'; a planned trial has .*, task" * (not older)
+    with pytest.raises(ValueError, match=rf"^line 2 of .*plan.jsonl' .*({said})\.$"):
         store.status(folder)
 
 

@@ -4,7 +4,6 @@
 """
 
 import dataclasses
-import json
 import os
 import shutil
 import signal
@@ -19,6 +18,7 @@ from posenc.lab.store import folder as store
 from posenc.lab.sweep import resuming
 from posenc.lab.sweep.sweep import sweep
 from posenc.lab.train import training
+from tests.lab import made
 from tests.lab.interrupted import STAGED, experiment, found, kept, notes, resumed, send, steps, stopped, until
 from tests.lab.test_sweep import BASE, Watch, trials
 
@@ -94,7 +94,8 @@ def test_one_seed_goes_on_from_the_checkpoint_of_two_and_the_other_later(uninter
 def test_a_checkpoint_without_all_trials_is_not_used_and_stays_for_its_own(uninterrupted, tmp_path):
     resumed(tmp_path / "plan", seeds=(0, 1))
     (tmp_path / "x").mkdir()
-    shutil.copy(tmp_path / "plan" / "plan.jsonl", tmp_path / "x")
+    for name in ("plan.jsonl", "runs.jsonl"):
+        shutil.copy(tmp_path / "plan" / name, tmp_path / "x")
     stopped(tmp_path / "x", 6, seeds=(1,))
     again = resumed(tmp_path / "x")
     assert notes(again) == [
@@ -174,9 +175,7 @@ def test_the_length_of_segments_is_that_of_the_plan(tmp_path):
 
 def test_an_older_plan_takes_the_default_length_of_segments_and_says_so(tmp_path):
     stopped(tmp_path / "x", 6)
-    plan = tmp_path / "x" / "plan.jsonl"
-    lines = [json.loads(line) for line in plan.read_text().splitlines()]
-    plan.write_text("".join(json.dumps({k: v for k, v in line.items() if k != "segment"}) + "\n" for line in lines))
+    made.older_plan(tmp_path / "x", lambda line: {k: v for k, v in line.items() if k != "segment"})
     again = resumed(tmp_path / "x")
     assert again.heard[0] == (
         "note",
@@ -189,8 +188,7 @@ def test_an_older_plan_takes_the_default_length_of_segments_and_says_so(tmp_path
 @pytest.mark.parametrize("segment", [0, -2, 5])
 def test_a_plan_whose_segments_do_not_divide_is_refused(tmp_path, segment):
     stopped(tmp_path / "x", 6)
-    plan = tmp_path / "x" / "plan.jsonl"
-    plan.write_text(plan.read_text().replace('"segment":2', f'"segment":{segment}'))
+    made.older_plan(tmp_path / "x", lambda line: line | {"segment": segment})
     with pytest.raises(ValueError, match="'segment' as a divisor of its 12 steps; restore the file"):
         store.read_plan(tmp_path / "x")
 

@@ -161,7 +161,6 @@ def test_planning_again_appends_and_never_changes_a_line():
     assert [line.group for line in made.write_plan(folder, more)] == ["g1"]
     assert (folder / "plan.jsonl").read_bytes().startswith(before)
     assert [line.knobs.seed for line in store.read_plan(folder)] == [0, 1, 2]
-    assert [json.loads(line) for line in before.splitlines()] == first
     assert [*map(written, store.read_plan(folder)[:2])] == first
 
 

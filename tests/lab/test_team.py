@@ -14,6 +14,7 @@ from posenc.lab.sweep import team
 from posenc.lab.sweep.sweep import planned, sweep
 from posenc.lab.sweep.team import Place, places, together
 from posenc.lab.sweep.work import turned, work
+from tests.lab import made
 from tests.lab.test_sweep import Watch, experiment, trials
 
 
@@ -148,8 +149,7 @@ def test_workers_begin_at_different_groups_and_keep_the_order():
 def test_a_plan_of_another_version_is_refused(tmp_path):
     folder = tmp_path / "other"
     planned(experiment(), folder)
-    text = (folder / "plan.jsonl").read_text().replace('"training":1', '"training":99')
-    (folder / "plan.jsonl").write_text(text)
+    made.older_plan(folder, lambda line: json.loads(json.dumps(line).replace('"training": 1', '"training": 99')))
     with pytest.raises(ValueError, match="was written by another version; use a new --name"):
         work(folder, watch=Watch())
 

@@ -1,6 +1,6 @@
 """The run folder: what was planned, what is finished, who works, what went wrong. No jax, no database, no counters.
 
-    runs/<name>/{sweep.toml, plan.jsonl, records/, claims/, ckpt/, params/, errors/, events/<worker>.jsonl}
+    runs/<name>/{sweep.toml, plan.jsonl, runs.jsonl, records/, claims/, ckpt/, params/, errors/, events/<worker>.jsonl}
 
 No path in it is absolute, so it may be moved or copied. The outcome of a trial is never stored twice: `status` reads
 it off the records, the claims and the errors.
@@ -8,13 +8,10 @@ it off the records, the claims and the errors.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import re
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,9 +25,10 @@ from posenc.lab.store.disk import create as create
 from posenc.lab.store.disk import find as find
 from posenc.lab.store.disk import ready as ready
 from posenc.lab.store.disk import root as root
-from posenc.lab.store.possible import planned
+from posenc.lab.store.plans import PLANNING
+from posenc.lab.store.plans import read_plan as read_plan
+from posenc.lab.store.plans import write_plan as write_plan
 from posenc.lab.store.reading import Recorded as Recorded
-from posenc.lab.store.reading import check_version
 from posenc.lab.store.reading import read_records as read_records
 from posenc.lab.store.reading import survey as survey
 from posenc.lab.store.records import SCHEMA as SCHEMA
@@ -42,14 +40,13 @@ from posenc.lab.store.records import write_bundle
 from posenc.lab.store.records import write_record as write_record
 from posenc.lab.store.running import Running as Running
 from posenc.lab.store.running import running
-from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial, written
+from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial
 from posenc.language.echo import counted
 
 OUTCOMES = ("done", "diverged", "failed", "oom", "running", "stale", "pending")
 FAILURES = ("failed", "oom")
 RESULTS = ("done", "diverged")
 """Outcomes of trials that need no more work."""
-_PLANNING = "planning"
 _APPENDING = os.O_CREAT | os.O_APPEND | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -86,65 +83,6 @@ class RunStatus:
     problems: tuple[str, ...]
     compiling: float
     """Seconds that compiling took, of all groups recorded here; older records do not say."""
-
-
-def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = "") -> list[PlannedTrial]:
-    """Append the trials that are not planned yet, and return them. A line once written never changes.
-
-    The text of the experiment that adds them is kept too: the first as sweep.toml, then sweep-2.toml, sweep-3.toml, …
-    """
-    lines = [_line(_text(line), f"line {number} of the new plan") for number, line in enumerate(lines, 1)]
-    check_version(folder)
-    with _planning(folder):
-        old = read_plan(folder) if disk.inside(folder, "plan.jsonl").exists() else []
-        known, groups = {line.id: line for line in old}, {line.group for line in old}
-        added = []
-        for line in lines:
-            if line.id in known:
-                _same(line, known[line.id])
-            elif line.group in groups:
-                raise ValueError(f"The group {line.group!r} is fixed; new trials form new groups.")
-            else:
-                added.append(line)
-                known[line.id] = line
-        if added or not old:
-            _keep_experiment(folder, experiment.encode())
-            disk.write(disk.inside(folder, "plan.jsonl"), "".join(_text(line) + "\n" for line in old + added).encode())
-    return added
-
-
-def _keep_experiment(folder: Path, text: bytes) -> None:
-    names = ("sweep.toml", *(f"sweep-{n}.toml" for n in range(2, 10**6)))
-    path = next(p for name in names if not (p := disk.inside(folder, name)).exists() or disk.content(p) == text)
-    if text and not path.exists():
-        disk.write(path, text)
-
-
-def read_plan(folder: Path) -> list[PlannedTrial]:
-    """The planned trials, in the order in which they were planned."""
-    path = disk.inside(folder, "plan.jsonl")
-    if not path.exists():
-        raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so it is not a run folder; `posenc sweep` makes one.")
-    texts = disk.content(path).decode("utf-8", errors="replace").splitlines()
-    lines = [_line(text, f"line {number} of {str(path)!r}") for number, text in enumerate(texts, 1)]
-    first: dict[str, int] = {}
-    for number, line in enumerate(lines, 1):
-        if (before := first.setdefault(line.id, number)) != number:
-            again = f"Line {number} of {str(path)!r} plans the trial {line.id[:12]} again"
-            raise ValueError(f"{again}, as line {before} does; remove one of them.")
-    return lines
-
-
-def _line(text: str, where: str) -> PlannedTrial:
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError(f"{where} is not JSON; restore the file, or plan again in a new folder.") from None
-    return planned(PlannedTrial, content, where, "restore the file, or plan again")
-
-
-def _text(line: PlannedTrial) -> str:
-    return canonical(written(line))
 
 
 def write_error(folder: Path, group: str, outcome: str, text: str) -> Path:
@@ -191,7 +129,7 @@ def log(folder: Path, worker: str, event: str, **details: object) -> None:
 def status(folder: Path) -> RunStatus:
     """The outcome of every planned trial, read off what is stored."""
     plan, stored, errors = read_plan(folder), survey(folder), read_errors(folder)
-    claims = {h.group: h for h in held(folder) if h.group != _PLANNING}
+    claims = {h.group: h for h in held(folder) if h.group != PLANNING}
     working, finished = running(folder, claims.values()), stored.outcomes
     outcomes = {line.id: finished.get(line.id) or _waiting(line.group, claims, errors) for line in plan}
     groups: dict[str, list[PlannedTrial]] = {}
@@ -232,33 +170,6 @@ def _waiting(group: str, claims: dict[str, Held], errors: dict[str, tuple[str, s
     if group in claims:
         return "stale" if claims[group].stale else "running"
     return errors[group][0] if group in errors else "pending"
-
-
-@contextlib.contextmanager
-def _planning(folder: Path, patience: float = 10.0):
-    """Only one process plans at a time; the others wait a little."""
-    end = time.monotonic() + patience
-    while True:
-        with claim(folder, _PLANNING) as held_claim:
-            if held_claim is not None:
-                yield
-                return
-        if time.monotonic() > end:
-            raise ValueError(f"Another process plans in {str(folder)!r}; wait a minute and run again.")
-        time.sleep(0.05)
-
-
-def _same(new: PlannedTrial, old: PlannedTrial) -> None:
-    """A trial keeps its line: other sizes, rows or segments are another question, which needs another folder."""
-    pairs = [("sizes", [*old.sizes], [*new.sizes]), ("rows", old.rows, new.rows)]
-    if None not in (old.segment, new.segment):  # older plans hold none
-        pairs.append(("segment", old.segment, new.segment))
-    for key, before, now in pairs:
-        if before != now:
-            raise ValueError(
-                f"Trial {new.id[:12]} ({new.label} on {new.task}) is planned here with {key} {before}, not {now}; "
-                "use a new --name."
-            )
 
 
 def _relative(text: str) -> str:

@@ -42,7 +42,7 @@ def check_record(record: GroupRecord) -> None:
 
 def check_line(line: PlannedTrial) -> None:
     """Raise `ValueError` for a planned trial whose numbers cannot be."""
-    _check_knobs(line.knobs, line.steps, line.id)
+    check_knobs(line.knobs, line.steps, line.id)
     if not (isinstance(line.rows, int) and 1 <= line.rows < STEPS):
         raise ValueError(f"its rows are {echoed(line.rows)}; they are a whole number of at least 1")
     if wrong := [n for n in line.sizes if not (_whole(n) and 0 <= n < STEPS)]:
@@ -62,7 +62,7 @@ def planned(cls: type[P], content: Any, where: str, remedy: str) -> P:
 
 def _check_trial(trial: TrialRecord, right: str) -> None:
     which = f"its trial {echoed(trial.id[:12])}"
-    _check_knobs(trial.knobs, trial.steps, trial.id)
+    check_knobs(trial.knobs, trial.steps, trial.id)
     at = trial.diverged_at
     if at is not None and not 0 <= at <= trial.steps:
         raise ValueError(f"{which} diverged at step {echoed(at)} of {trial.steps}")
@@ -89,7 +89,8 @@ def _check_counts(counts: Counts, where: str, right: str) -> None:
             raise ValueError(f"{where} no {part if part not in counts else wholes[0]}, of which its metric is made")
 
 
-def _check_knobs(knobs: KnobRecord, steps: int, trial: str) -> None:
+def check_knobs(knobs: KnobRecord, steps: int, trial: str) -> None:
+    """Raise `ValueError` for the knobs of a trial of so many steps, where they cannot be."""
     if not 0 <= steps < STEPS:
         raise ValueError(f"its trial {echoed(trial[:12])} has {echoed(steps)} steps; they are at least 0")
     if abs(knobs.seed) >= MOST:

@@ -17,7 +17,7 @@ from posenc.lab.store.disk import check_name
 from posenc.language.echo import echoed
 
 T = TypeVar("T", bound="Part")
-P = TypeVar("P", bound="PlannedTrial")
+P = TypeVar("P", bound="PlannedTrial | TrialLine")
 Counts = Mapping[str, int]
 """What was counted at one size, by name: "correct", "total", "exact", "rows", ..."""
 _JSON = {str: str, int: int, float: int | float, tuple: list, Mapping: dict}
@@ -110,7 +110,7 @@ class GroupRecord(Part):
 
 @dataclass(frozen=True)
 class PlannedTrial(Part):
-    """A trial to train: a line of `plan.jsonl`."""
+    """A trial to train: a line of `plan.jsonl`, with what it shares with others."""
 
     CALLED: ClassVar[str] = "a planned trial"
     id: str
@@ -129,6 +129,18 @@ class PlannedTrial(Part):
     def __post_init__(self):
         if self.segment is not None and (self.segment < 1 or self.steps % self.segment):
             raise ValueError(f"{self.CALLED} needs 'segment' as a divisor of its {self.steps} steps")
+
+
+@dataclass(frozen=True)
+class TrialLine(Part):
+    """A line of `plan.jsonl`: a trial without what it shares with others."""
+
+    CALLED: ClassVar[str] = "a planned trial"
+    id: str
+    group: str
+    knobs: KnobRecord
+    run: str
+    """The SHA-256 of what it shares, which stands in `runs.jsonl`."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,174 @@
+"""The plan of a run folder: which trials it is to hold, in which groups.
+
+    plan.jsonl     for each trial its id, its group, its knobs, and the SHA-256 of what it shares with others
+    runs.jsonl     what trials share, once for each SHA-256: the run, steps, sizes, …
+
+A line once written never changes. In plans of older versions each line holds its run itself, and is read so. The runs
+are written before the plan that names them, and read after it, so that a reader finds every one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from posenc.lab.store import disk
+from posenc.lab.store.claims import claim
+from posenc.lab.store.possible import check_knobs, planned
+from posenc.lab.store.reading import check_version
+from posenc.lab.store.records import canonical
+from posenc.lab.store.schema import PlannedTrial, TrialLine, read_line, written
+
+PLAN, RUNS, PLANNING = "plan.jsonl", "runs.jsonl", "planning"
+OWN = ("id", "group", "knobs")
+"""What a trial shares with no other; all else of a planned trial stands in runs.jsonl."""
+RESTORE = "restore the file, or plan again"
+
+
+def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = "") -> list[PlannedTrial]:
+    """Append the trials that are not planned yet, and return them. A line once written never changes.
+
+    The text of the experiment that adds them is kept too: the first as sweep.toml, then sweep-2.toml, sweep-3.toml, …
+    """
+    lines = [_checked(line, f"line {number} of the new plan") for number, line in enumerate(lines, 1)]
+    check_version(folder)
+    with _planning(folder):
+        old = read_plan(folder) if disk.inside(folder, PLAN).exists() else []
+        known, groups = {line.id: line for line in old}, {line.group for line in old}
+        added = []
+        for line in lines:
+            if line.id in known:
+                _same(line, known[line.id])
+            elif line.group in groups:
+                raise ValueError(f"The group {line.group!r} is fixed; new trials form new groups.")
+            else:
+                added.append(line)
+                known[line.id] = line
+        if added or not old:
+            _keep_experiment(folder, experiment.encode())
+            _append(folder, added)
+    return added
+
+
+def _append(folder: Path, added: Sequence[PlannedTrial]) -> None:
+    plan, runs, lines = disk.inside(folder, PLAN), disk.inside(folder, RUNS), []
+    known, fresh = _runs(runs), {}
+    for line in added:
+        whole = written(line)
+        shared = canonical({key: value for key, value in whole.items() if key not in OWN})
+        if (sum := _sum(shared)) not in known:
+            fresh[sum] = f'{{"sha256":"{sum}","shared":{shared}}}'
+        lines.append(canonical({key: whole[key] for key in OWN} | {"run": sum}))
+    if fresh:
+        _extend(runs, fresh.values())
+    _extend(plan, lines)
+
+
+def _extend(path: Path, lines: Iterable[str]) -> None:
+    before = disk.content(path) if path.exists() else b""
+    parting = b"\n" * (bool(before) and not before.endswith(b"\n"))
+    disk.write(path, before + parting + "".join(f"{line}\n" for line in lines).encode())
+
+
+def _keep_experiment(folder: Path, text: bytes) -> None:
+    names = ("sweep.toml", *(f"sweep-{n}.toml" for n in range(2, 10**6)))
+    path = next(p for name in names if not (p := disk.inside(folder, name)).exists() or disk.content(p) == text)
+    if text and not path.exists():
+        disk.write(path, text)
+
+
+def read_plan(folder: Path) -> list[PlannedTrial]:
+    """The planned trials, in the order in which they were planned."""
+    path = disk.inside(folder, PLAN)
+    if not path.exists():
+        raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so it is not a run folder; `posenc sweep` makes one.")
+    texts = disk.content(path).decode("utf-8", errors="replace").splitlines()
+    parsed = [_parsed(text, f"line {number} of {str(path)!r}") for number, text in enumerate(texts, 1)]
+    place = disk.inside(folder, RUNS)
+    runs = _runs(place)
+    lines = [_line(content, f"line {n} of {str(path)!r}", runs, place) for n, content in enumerate(parsed, 1)]
+    first: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if (before := first.setdefault(line.id, number)) != number:
+            again = f"Line {number} of {str(path)!r} plans the trial {line.id[:12]} again"
+            raise ValueError(f"{again}, as line {before} does; remove one of them.")
+    return lines
+
+
+def _runs(path: Path) -> dict[str, PlannedTrial]:
+    """What trials share, by its SHA-256, as planned trials with knobs that stand for any."""
+    found = {}
+    texts = disk.content(path).decode("utf-8", errors="replace").splitlines() if path.exists() else []
+    for number, text in enumerate(texts, 1):
+        where = f"line {number} of {str(path)!r}"
+        content = _parsed(text, where)
+        shared = content.get("shared") if isinstance(content, dict) else None
+        if not isinstance(shared, dict) or content.get("sha256") != _sum(canonical(shared)):
+            raise ValueError(f"{where} does not match its checksum, so it was damaged or edited; {RESTORE}.")
+        any_one = {"id": "any", "group": "any", "knobs": {"seed": 0, "lr": 0.0}}
+        found[content["sha256"]] = planned(PlannedTrial, shared | any_one, where, RESTORE)
+    return found
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError(f"{where} is not JSON; restore the file, or plan again in a new folder.") from None
+
+
+def _line(content: Any, where: str, runs: Mapping[str, PlannedTrial], place: Path) -> PlannedTrial:
+    """A planned trial of plan.jsonl, with what it shares; one of an older version holds that itself."""
+    if not isinstance(content, dict) or not isinstance(content.get("run"), str):
+        return planned(PlannedTrial, content, where, RESTORE)
+    line = read_line(TrialLine, content, where, RESTORE)
+    if (shared := runs.get(line.run)) is None:
+        raise ValueError(f"{where} names a run that {str(place)!r} lacks; restore that file, or plan again.")
+    if twice := sorted(line.other.keys() & vars(shared).keys()):
+        raise ValueError(f"{where} has {twice[0]!r} beside the run that it names; {RESTORE}.")
+    try:
+        check_knobs(line.knobs, shared.steps, line.id)
+    except ValueError as error:
+        raise ValueError(f"{where} cannot be used: {error}; {RESTORE}.") from None
+    return PlannedTrial(**vars(shared) | vars(line) | {"run": shared.run, "other": {**shared.other, **line.other}})
+
+
+def _checked(line: PlannedTrial, where: str) -> PlannedTrial:
+    """The line as it will be read. Raises `ValueError` for one that could not be."""
+    return planned(PlannedTrial, json.loads(canonical(written(line))), where, RESTORE)
+
+
+def _sum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def _planning(folder: Path, patience: float = 10.0):
+    """Only one process plans at a time; the others wait a little."""
+    end = time.monotonic() + patience
+    while True:
+        with claim(folder, PLANNING) as held_claim:
+            if held_claim is not None:
+                yield
+                return
+        if time.monotonic() > end:
+            raise ValueError(f"Another process plans in {str(folder)!r}; wait a minute and run again.")
+        time.sleep(0.05)
+
+
+def _same(new: PlannedTrial, old: PlannedTrial) -> None:
+    """A trial keeps its line: other sizes, rows or segments are another question, which needs another folder."""
+    pairs = [("sizes", [*old.sizes], [*new.sizes]), ("rows", old.rows, new.rows)]
+    if None not in (old.segment, new.segment):  # older plans hold none
+        pairs.append(("segment", old.segment, new.segment))
+    for key, before, now in pairs:
+        if before != now:
+            raise ValueError(
+                f"Trial {new.id[:12]} ({new.label} on {new.task}) is planned here with {key} {before}, not {now}; "
+                "use a new --name."
+            )

@@ -1,0 +1,56 @@
+"""Many workers of one run, as processes that start at one moment: `python -m tests.lab.crowd FOLDER WORKERS`.
+
+Training is a stand-in that takes milliseconds and writes the record it is given; claims, records and the loop are the
+real ones. Each worker prints what it ran, and how many groups were free whenever it waited.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from posenc.lab.store import folder as store
+from posenc.lab.sweep import loop, worker
+from posenc.lab.sweep.work import turned
+from tests.lab import made
+from tests.lab.test_sweep import Watch
+
+
+def work(folder, began):
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    ran, free = [], []
+
+    def trained(self, label, lines, resolved, claim):
+        ran.append(claim.group)
+        time.sleep(0.005)
+        seeds = [line.knobs.seed for line in lines]
+        made.write_record(folder, made.rope(seeds))
+        return "done"
+
+    def waited(seconds, check):
+        busy = {claim.group for claim in store.held(folder)}  # before records, which come before a claim goes
+        free.append(len({line.group for line in plan} - busy - store.Recorded(folder).names()))
+        time.sleep(0.01)
+
+    worker.Worker._saved, worker.device.describe, loop._wait = trained, dict, waited
+    plan = store.read_plan(folder)
+    groups = turned(loop.waiting(folder, plan, loop.named(folder, plan), keep=False))
+    time.sleep(max(0.0, began - time.time()))
+    code = loop.carry_out(folder, groups, lambda line: None, "map", keep=False, save_every=1e9, watch=Watch())
+    print(json.dumps({"code": code, "ran": ran, "free": free}), flush=True)
+
+
+def main(folder, workers):
+    began, children = time.time() + 1.5, []
+    for _ in range(int(workers)):
+        if not (pid := os.fork()):
+            work(Path(folder), began)
+            sys.stdout.flush()
+            os._exit(0)
+        children.append(pid)
+    return max(os.waitpid(pid, 0)[1] for pid in children)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
