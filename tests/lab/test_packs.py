@@ -372,12 +372,9 @@ def test_a_worker_looks_its_group_up_in_packs_that_came_after_it_started():
 
 def test_kills_at_random_moments_inside_compact_lose_nothing():
     draw, folder = random.Random(0), filled(seeds=[(n,) for n in range(60)])
-    before, code = (
-        store.read_records(folder),
-        "import sys, pathlib; sys.path[:] = {!r}; from posenc.lab.store import compacting\n",
-    )
-    code = code.format(sys.path) + "print('on', flush=True)\ncompacting.compact(pathlib.Path(sys.argv[1]))"
-    contents, kills = files(folder), 0
+    code = f"import sys, pathlib; sys.path[:] = {sys.path!r}; from posenc.lab.store import compacting\n"
+    code += "print('on', flush=True)\ncompacting.compact(pathlib.Path(sys.argv[1]))"
+    before, contents, kills = store.read_records(folder), files(folder), 0
     while kills < 25:
         child = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE)
         assert child.stdout.readline() == b"on\n"
