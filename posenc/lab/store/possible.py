@@ -70,23 +70,31 @@ def _check_trial(trial: TrialRecord, right: str) -> None:
         for size, counts in counted.items():
             if size >= STEPS:
                 raise ValueError(f"{which} counts at size {echoed(size)}; sizes are below {STEPS}")
-            _check_counts(counts, f"{which} counts at size {size}", right)
+            try:
+                _check_counts(counts, right)
+            except ValueError as error:
+                raise ValueError(f"{which} counts at size {size} {error}") from None
 
 
-def _check_counts(counts: Counts, where: str, right: str) -> None:
+def _check_counts(counts: Counts, right: str) -> None:
     values = counts.values()
     plain = set(map(type, values)) <= {int} and (not values or 0 <= min(values) and max(values) < MOST)
     for name, count in () if plain else counts.items():
         if not (_whole(count) and 0 <= count < MOST):
-            raise ValueError(f"{where} {echoed(count)} as {echoed(name)}; a count is a whole number of at least 0")
-    for part, wholes in WHOLE_OF.items():
-        if part not in counts and (part != right or not counts):
-            continue
-        whole = next((name for name in wholes if name in counts), None)
-        if part in counts and whole is not None and counts[part] > counts[whole]:
-            raise ValueError(f"{where} {counts[part]} {part} of {counts[whole]} {whole}")
-        if part == right and counts and (part not in counts or whole is None):
-            raise ValueError(f"{where} no {part if part not in counts else wholes[0]}, of which its metric is made")
+            raise ValueError(f"{echoed(count)} as {echoed(name)}; a count is a whole number of at least 0")
+    for part in WHOLE_OF.keys() & counts.keys():
+        whole = _whole_of(part, counts)
+        if whole is not None and counts[part] > counts[whole]:
+            raise ValueError(f"{counts[part]} {part} of {counts[whole]} {whole}")
+    if counts and (right not in counts or _whole_of(right, counts) is None):
+        raise ValueError(f"no {right if right not in counts else WHOLE_OF[right][0]}, of which its metric is made")
+
+
+def _whole_of(part: str, counts: Counts) -> str | None:
+    for name in WHOLE_OF[part]:
+        if name in counts:
+            return name
+    return None
 
 
 def check_knobs(knobs: KnobRecord, steps: int, trial: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar, Union
 
@@ -227,7 +227,7 @@ def _value(key: _Key, content: Any, name: str, called: str, where: str) -> Any:
     if isinstance(content, dict) and (value is None and key.null or key.optional and name not in content):
         return None
     fits = isinstance(value, key.kind) and not isinstance(value, bool)  # True and False are not numbers
-    if not fits or key.by_size and not all(_is_size(n) and isinstance(at, dict) for n, at in value.items()):
+    if not fits or key.by_size and not (_are_sizes(value) and set(map(type, value.values())) <= {dict}):
         raise ValueError(f"{called} needs {name!r} as {key.called}")
     if key.part:
         return read(key.hint, value, where)
@@ -236,9 +236,13 @@ def _value(key: _Key, content: Any, name: str, called: str, where: str) -> Any:
     return {int(n): at for n, at in value.items()} if key.by_size else value
 
 
-def _is_size(text: str) -> bool:
-    """Whether a key is a size as it is written: ASCII digits, none of them a leading 0, so that no two mean one."""
-    return text.isdecimal() and len(text) <= 10 and str(int(text)) == text
+def _are_sizes(texts: Collection[str]) -> bool:
+    """Whether keys are sizes as they are written: ASCII digits, none of them a leading 0, so that no two mean one."""
+    return (
+        all(map(str.isdecimal, texts))
+        and max(map(len, texts), default=0) <= 10
+        and all(str(int(text)) == text for text in texts)
+    )
 
 
 def _json(value: Any) -> Any:
