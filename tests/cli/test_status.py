@@ -125,11 +125,22 @@ def test_a_thousand_workers_are_read_from_the_ends_of_their_logs(folder, posenc,
         claim(folder, f"w{n:03}", host=f"h{n}", pid=n)
         events(folder, long * 500 + json.dumps(step(n % 1000, f"w{n:03}")), worker=f"h{n}-{n}")
     sizes, real = [], running._tail
-    monkeypatch.setattr(running, "_tail", lambda path: sizes.append(len(str(found := real(path)))) or found)
+    monkeypatch.setattr(running, "_tail", lambda path, n: sizes.append(len(str(found := real(path, n)))) or found)
     found = store.status(folder)
     assert [row.running.step for row in found.rows if row.running] == list(range(1000))
     assert len(sizes) == 1000 and max(sizes) < 3 * running.TAIL
     assert posenc("status", "mine").out.count("steps/s") == 1000
+
+
+def test_one_process_that_holds_many_groups_reports_each(folder, monkeypatch):
+    """As the driver of a cluster does."""
+    made.write_plan(folder, [line for n in range(200) for line in made.plan(made.rope((100 + n,)), f"w{n:03}")])
+    for n in range(200):
+        claim(folder, f"w{n:03}", job=f"ray on node{n}")
+    events(folder, *(step(at + n, f"w{n:03}") for at in (0, 300) for n in range(200)))
+    found = {row.group: row.running for row in store.status(folder).rows if row.running}
+    assert {group: about.step for group, about in found.items()} == {f"w{n:03}": 300 + n for n in range(200)}
+    assert found["w007"].job == "ray on node7"
 
 
 class Looks:

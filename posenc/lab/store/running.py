@@ -20,8 +20,10 @@ from posenc.lab.store.claims import Held, clock
 STEP = "step"
 """The event of a group that trains."""
 TAIL = 4096
-"""Bytes of an event file that are read."""
+"""Bytes that are read of an event file, for each group that its worker holds."""
 _MOST = 2**31
+Report = tuple[int | None, int | None, float | None]
+"""Step, steps, and steps a second."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,19 @@ class Running:
 
 def running(folder: Path, claims: Iterable[Held]) -> dict[str, Running]:
     """How far the groups of these claims are. Ages are by the clock of the file system."""
-    now = clock(disk.inside(folder, "claims"))
-    return {claim.group: _running(folder, claim, now) for claim in claims}
+    now, found = clock(disk.inside(folder, "claims")), {}
+    workers: dict[str, list[Held]] = {}
+    for claim in claims:
+        workers.setdefault(worker(claim.host, claim.pid), []).append(claim)
+    for name, held in workers.items():  # one of many groups drives a cluster
+        reports = _reports(folder, name, TAIL * len(held))
+        for claim in held:
+            found[claim.group] = _running(folder, claim, reports.get(claim.group, (None, None, None)), now)
+    return found
 
 
-def _running(folder: Path, claim: Held, now: float) -> Running:
-    step, steps, rate = _reported(folder, claim)
+def _running(folder: Path, claim: Held, report: Report, now: float) -> Running:
+    step, steps, rate = report
     left = (steps - step) / rate if rate and step is not None and steps is not None else None
     saved, age = _saved(folder, claim.group, now)
     return Running(claim.host, claim.pid, claim.job, claim.age, step, steps, rate, left, saved, age)
@@ -65,25 +74,30 @@ def worker(host: str, pid: int | None) -> str:
     return f"{host}-{pid}"
 
 
-def _reported(folder: Path, claim: Held) -> tuple[int, int, float | None] | tuple[None, None, None]:
-    """Step, steps and rate of the last report of a group by the worker that holds it."""
+def _reports(folder: Path, name: str, size: int) -> dict[str, Report]:
+    """Group to what a worker reported of it last, among the last bytes of its log."""
+    found: dict[str, Report] = {}
     with contextlib.suppress(ValueError, OSError):  # no events yet, or a host whose name cannot be that of a file
-        for line in reversed(_tail(disk.inside(folder, "events", f"{worker(claim.host, claim.pid)}.jsonl"))):
-            if line.get("event") == STEP and line.get("group") == claim.group:
-                step, steps, rate = line.get("step"), line.get("steps"), line.get("rate")
-                if not (_whole(step) and _whole(steps) and step <= steps):
-                    break
+        for line in _tail(disk.inside(folder, "events", f"{name}.jsonl"), size):
+            group, step, steps, rate = (line.get(key) for key in ("group", "step", "steps", "rate"))
+            if (
+                line.get("event") == STEP
+                and isinstance(group, str)
+                and _whole(step)
+                and _whole(steps)
+                and step <= steps
+            ):
                 fits = isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < _MOST
-                return step, steps, rate if fits else None
-    return None, None, None
+                found[group] = step, steps, rate if fits else None
+    return found
 
 
-def _tail(path: Path) -> list[dict[str, Any]]:
+def _tail(path: Path, size: int) -> list[dict[str, Any]]:
     """The last whole lines of a file of events; one that is not an event is left out."""
     with disk.opened(path) as file:
-        start = max(0, os.fstat(file.fileno()).st_size - TAIL)
+        start = max(0, os.fstat(file.fileno()).st_size - size)
         file.seek(start)
-        lines = file.read(TAIL).split(b"\n")[start > 0 : -1]
+        lines = file.read(size).split(b"\n")[start > 0 : -1]
     found = []
     for line in lines:
         with contextlib.suppress(ValueError, RecursionError):
