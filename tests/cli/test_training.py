@@ -26,9 +26,9 @@ def swept(posenc, monkeypatch):
 
     asked = Swept()
 
-    def sweep(experiment, folder, *, keep=False, lanes=None, save_every=300, watch):
+    def sweep(experiment, folder, *, keep=False, lanes=None, save_every=300, group_size=None, watch):
         asked.append((experiment, folder, keep, lanes))
-        asked.every = save_every
+        asked.every, asked.group_size = save_every, group_size
         watch.begin(experiment.trials, 0, len(experiment.runs))
         if isinstance(asked.code, BaseException):
             raise asked.code
@@ -76,6 +76,13 @@ def test_a_time_between_checkpoints_that_is_no_number_above_0_is_refused(posenc,
         said = posenc("run")
         assert said.code == 2 and said.err.startswith(f"POSENC_SAVE_EVERY is {text!r}; give a number of seconds")
     assert not swept and left() == []
+
+
+def test_the_size_of_groups_is_that_typed(posenc, swept):
+    assert posenc("sweep", "--grid", "scheme=rope", "task=copy", "--group-size", "3", "--name", "x").code == 0
+    assert swept.group_size == 3
+    refused = posenc("sweep", "--grid", "scheme=rope", "task=copy", "--group-size", "0", "--name", "x")
+    assert refused.code == 2 and refused.err == "--group-size is '0'; give a number of trials from 1 on.\n"
 
 
 def test_a_grid_and_an_experiment_file_build_the_same(posenc, swept, tmp_path):

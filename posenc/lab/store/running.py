@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from posenc.lab.store import checkpoints, disk
+from posenc.lab.store import disk
 from posenc.lab.store.claims import Held, clock
 
 STEP = "step"
@@ -107,6 +107,8 @@ def _tail(path: Path, size: int) -> list[dict[str, Any]]:
 
 def _saved(folder: Path, group: str, now: float) -> tuple[int, float] | tuple[None, None]:
     """The step of the last checkpoint of a group, and its age."""
+    from posenc.lab.store import checkpoints  # and NumPy, which a run that nobody works on does not need
+
     with contextlib.suppress(FileNotFoundError):  # its worker removes old ones
         if places := checkpoints.found(folder, group):
             return checkpoints.step_of(places[-1]), max(0.0, now - places[-1].stat().st_mtime)
