@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import loop, worker
+from posenc.lab.sweep import loop, trainer
 from posenc.lab.sweep.work import turned
 from tests.lab import made
 from tests.lab.test_sweep import Watch
@@ -21,10 +21,10 @@ def work(folder, began):
     os.environ["JAX_PLATFORMS"] = "cpu"
     ran, free = [], []
 
-    def trained(self, label, lines, resolved, claim):
-        ran.append(claim.group)
+    def trained(self, group, home, finish):
+        ran.append(group.name)
         time.sleep(0.005)
-        seeds = [line.knobs.seed for line in lines]
+        seeds = [line.knobs.seed for line in group.lines]
         made.write_record(folder, made.rope(seeds))
         return "done"
 
@@ -33,7 +33,7 @@ def work(folder, began):
         free.append(len({line.group for line in plan} - busy - store.Recorded(folder).names()))
         time.sleep(0.01)
 
-    worker.Worker._saved, worker.device.describe, loop._wait = trained, dict, waited
+    trainer.Trainer.train, trainer.device.describe, loop._wait = trained, dict, waited
     plan = store.read_plan(folder)
     groups = turned(loop.waiting(folder, plan, loop.named(folder, plan), keep=False))
     time.sleep(max(0.0, began - time.time()))

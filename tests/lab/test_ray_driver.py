@@ -36,7 +36,9 @@ def run(tmp_path):
     """A run that is planned; `run()` are its groups."""
     folder = tmp_path / "far"
     planned(experiment(), folder)
-    groups = lambda keep=False: waiting(folder, store.read_plan(folder), keep)  # noqa: E731
+    groups = lambda keep=False: waiting(  # noqa: E731
+        folder, store.read_plan(folder), store.survey(folder).outcomes, keep
+    )
     groups.folder = folder
     groups.groups = list(groups())
     return groups
@@ -68,7 +70,7 @@ def test_nodes_train_what_a_sweep_would_and_the_driver_records_it(run, whole):
 
 
 def test_claims_and_the_log_say_where_and_how_far_a_group_is(run, monkeypatch):
-    monkeypatch.setattr(driver, "REPORTED", 0.0)
+    monkeypatch.setattr("posenc.lab.sweep.progress.EVERY", 0.0)
     jobs, kept = [], []
 
     class Seen(driver.Driver):

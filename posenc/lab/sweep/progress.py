@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from posenc.lab.store import folder as store
 from posenc.lab.store.running import STEP
 
 EVERY = 10.0
-"""Seconds between two reports of a worker to its log."""
+"""Seconds between two lines of a log that say how far a group is."""
 
 
 class Progress(Protocol):
@@ -39,29 +40,41 @@ class Progress(Protocol):
         """Something worth a line."""
 
 
+class Pace:
+    """When the steps of a group are worth a line in a log: every few seconds, with the rate since the line before."""
+
+    def __init__(self):
+        self._spoken, self._step = -math.inf, 0
+
+    def line(self, steps: int, total: int) -> dict[str, Any] | None:
+        """The line, if it is time for one. `posenc status` reads it."""
+        now = time.monotonic()
+        if now - self._spoken < EVERY:
+            return None
+        rate = round((steps - self._step) / (now - self._spoken), 3) if self._step else None  # at first it compiles
+        self._spoken, self._step = now, steps
+        return {"step": steps, "steps": total, "rate": rate}
+
+
 class Reported:
-    """Passes progress on, and adds the steps of the group in training to the log of its worker, every few seconds."""
+    """Passes progress on, and adds the steps of the group in training to the log of its worker."""
 
     def __init__(self, watch: Progress, log: Callable[..., None]):
         self._watch, self._log = watch, log
-        self._group, self._spoken, self._step = "", -EVERY, 0
+        self._group, self._pace = "", Pace()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._watch, name)
 
     def of(self, group: str) -> None:
         """The group that trains from now on."""
-        self._group, self._spoken, self._step = group, -EVERY, 0
+        self._group, self._pace = group, Pace()
 
     def step(self, label: str, steps: int, total: int, loss: float) -> None:
         """The group has done so many of its steps."""
         self._watch.step(label, steps, total, loss)
-        now = time.monotonic()
-        if now - self._spoken < EVERY:
-            return
-        rate = (steps - self._step) / (now - self._spoken) if self._step else None  # the first segment compiles
-        self._spoken, self._step = now, steps
-        self._log(STEP, group=self._group, step=steps, steps=total, rate=rate and round(rate, 3))
+        if line := self._pace.line(steps, total):
+            self._log(STEP, group=self._group, **line)
 
 
 class Tally:

@@ -10,21 +10,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import secrets
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from posenc.lab.store import checkpoints, disk, parameters, places
 from posenc.lab.store import folder as store
 from posenc.lab.store.records import canonical
+from posenc.lab.store.running import STEP
 from posenc.lab.store.schema import GroupRecord, PlannedTrial, read, written
-from posenc.lab.sweep.progress import Progress, Tally
+from posenc.lab.sweep.progress import Pace, Progress, Tally
 from posenc.lab.sweep.ray import same
 from posenc.lab.sweep.signals import Signals, Stopped
 from posenc.lab.sweep.team import DONE, FAILED
@@ -33,8 +33,6 @@ from posenc.language.echo import counted
 LOST_AT_MOST = 5
 """How often in a row a group is sent again without having gone further, before it counts as failed."""
 SPARE = 4
-REPORTED = 10.0
-"""Seconds between two lines in the log that say how far a group is."""
 PAUSES = 2.0, 60.0
 """Seconds between two looks at groups that other workers hold: at first, and at most."""
 
@@ -84,8 +82,7 @@ class Sent:
     began: float = 0.0
     step: int = 0
     """The most that it has done in any attempt."""
-    reported: tuple[float, int] = (-math.inf, 0)
-    """When its step was logged last, and which."""
+    pace: Pace = field(default_factory=Pace)
 
     @property
     def label(self) -> str:
@@ -148,6 +145,7 @@ class Driver:
         self.sent: dict[Any, Sent] = {}
         self._facts = same.facts()
         self._noted: set[str] = set()
+        self._recorded = store.Recorded(folder)
 
     def run(self, groups: Mapping[str, Sequence[PlannedTrial]], check: Callable[[], None]) -> None:
         """Send every group, and receive its record or see it recorded by others."""
@@ -205,7 +203,7 @@ class Driver:
         claim = release.enter_context(store.claim(self.folder, name))
         if claim is None:
             return False
-        recorded = set(store.recorded_ids(self.folder, name))
+        recorded = set(self._recorded.ids(name))
         left = [line for line in lines if line.id not in recorded or self.orders.keep]
         if not left:
             release.close()
@@ -223,7 +221,7 @@ class Driver:
         return found
 
     def _send(self, group: Sent) -> None:
-        group.attempts, group.host, group.reported = group.attempts + 1, "", (-math.inf, 0)
+        group.attempts, group.host, group.pace = group.attempts + 1, "", Pace()
         common = {name: value for name, value in self.orders._asdict().items() if name != "imports"}
         parcel = common | {
             "imports": list(self.orders.imports),
@@ -273,22 +271,14 @@ class Driver:
                 group.lost = 0 if steps > group.step else group.lost
                 group.step = max(group.step, steps)
                 self.watch.step(group.label, steps, total, loss)
-                self._report(group, steps, total)
+                if line := group.pace.line(steps, total):
+                    self._log(STEP, group=group.name, **line)
             case "note":
                 self.watch.note(what[0])
             case "once":
                 self._once(what[0])
             case "log":
                 self._log(what[0], **what[1], host=group.host)
-
-    def _report(self, group: Sent, steps: int, total: int) -> None:
-        """Log the step now and then, for `posenc status`."""
-        (at, before), now = group.reported, time.monotonic()
-        if now - at < REPORTED:
-            return
-        rate = round((steps - before) / (now - at), 3) if before else None  # at first it compiles
-        group.reported = now, steps
-        self._log("step", group=group.name, step=steps, steps=total, rate=rate)
 
     def _given_up(self, group: Sent, why: str) -> bool:
         """Whether a group whose node or process is gone is not worth another try, as it never comes further."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from posenc.lab.store import folder as store
 from posenc.lab.store import places
 from posenc.lab.sweep.loop import waiting
+from posenc.lab.sweep.packing import pack
 from posenc.lab.sweep.progress import Progress
 from posenc.lab.sweep.ray.cluster import connected
 from posenc.lab.sweep.ray.driver import Orders, drive
@@ -32,7 +33,7 @@ def on_cluster(
     """
     lines = store.read_plan(folder)
     store.ready(folder)
-    groups = waiting(folder, lines, keep)
+    groups = waiting(folder, lines, store.survey(folder).outcomes, keep)
     many = sum(map(len, groups.values()))
     watch.begin(len(lines), len(lines) - many, None)
     if not groups:
@@ -44,4 +45,7 @@ def on_cluster(
             code = drive(folder, groups, cluster, orders, watch, signals)
     except Stopped:
         return PREEMPTED
-    return outcome(folder) if code in (DONE, FAILED) else code
+    if code not in (DONE, FAILED):
+        return code
+    pack(folder, watch)
+    return outcome(folder)
