@@ -41,9 +41,10 @@ def work(
     code = carry_out(folder, turned(groups), resolved, how, keep=keep, save_every=save_every, watch=watch)
     if code not in (DONE, FAILED):
         return code
-    if lost := waiting(folder, lines, store.survey(folder).outcomes.keys() | {t.id for t in lines} - done, False):
-        watch.note(f"Records of {counted(len(lost), 'group')} are damaged, as `posenc status` says; running again.")
-        code = carry_out(folder, lost, resolved, how, keep=keep, save_every=save_every, watch=watch)
+    lost = done - store.survey(folder).outcomes.keys()
+    if again := waiting(folder, [line for line in lines if line.id in lost], (), False):
+        watch.note(f"Records of {counted(len(again), 'group')} are damaged, as `posenc status` says; running again.")
+        code = carry_out(folder, again, resolved, how, keep=keep, save_every=save_every, watch=watch)
     if code in (DONE, FAILED):
         pack(folder, watch)
         return outcome(folder)
