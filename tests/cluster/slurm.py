@@ -1,17 +1,23 @@
 """A real SLURM of two nodes on this machine, from Debian's packages: started in a second, stopped by its pid files."""
 
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
+
+from tests.cluster.sweeps import SIZES, posenc
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
 HOSTS = Path("/etc/hosts")
 MUNGE = Path("/etc/munge/munge.key")
+ALONE = Path(tempfile.gettempdir()) / "posenc-slurm.lock"
 NODES = {"n1": 26821, "n2": 26822}
 CONFIG = """
 ClusterName=test
@@ -66,8 +72,16 @@ def install():
 
 @contextlib.contextmanager
 def running(place):
-    """The environment of a SLURM that runs while the block does."""
-    install()
+    """The environment of a SLURM that runs while the block does. A machine has one at a time."""
+    with open(ALONE, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        install()
+        with _running(place) as env:
+            yield env
+
+
+@contextlib.contextmanager
+def _running(place):
     own = subprocess.run(["id", "-u", "munge"], capture_output=True, text=True, check=True).stdout.strip()
     for folder in ("/run/munge", "/var/log/munge", "/var/lib/munge", MUNGE.parent):
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -103,6 +117,22 @@ def running(place):
             with contextlib.suppress(ProcessLookupError, ValueError):
                 os.kill(int(pid.read_text()), 15)
         HOSTS.write_text(before)
+
+
+def submit(env, folder, name, *words):
+    """Submit the sweep of `tests.cluster.sweeps` to the partition `low`."""
+    return posenc(env, folder, "sweep", *SIZES, "--name", name, "--engine", "slurm", "--slurm.partition", "low", *words)
+
+
+def saved(folder, name, groups):
+    """Whether so many groups have been saved."""
+    return lambda: len(list((folder / name / "ckpt").glob("*/*"))) >= groups
+
+
+def lose(env, node):
+    """A node no longer answers, and SLURM runs its jobs elsewhere; the processes on it go on."""
+    os.kill(int(Path(env["SLURM_CONF"]).with_name(f"slurmd-{node}.pid").read_text()), signal.SIGKILL)
+    said(env, "scontrol", "update", f"nodename={node}", "state=down", "reason=lost")
 
 
 def said(env, *words):

@@ -3,40 +3,22 @@
 import pytest
 
 from tests.cluster import slurm
-from tests.cluster.sweeps import SIZES, posenc, trials
+from tests.cluster.sweeps import trials
 
 pytestmark = pytest.mark.cluster
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    """Its environment."""
-    place = tmp_path_factory.mktemp("slurm")
-    try:
-        with slurm.running(place) as env:
-            yield env
-    except slurm.Missing as why:
-        pytest.skip(str(why))
-
-
-def submit(env, folder, name, *words):
-    return posenc(env, folder, "sweep", *SIZES, "--name", name, "--engine", "slurm", "--slurm.partition", "low", *words)
-
-
-def saved(folder, name, groups):
-    """Whether so many groups have been saved."""
-    return lambda: len(list((folder / name / "ckpt").glob("*/*"))) >= groups
-
-
 @pytest.mark.timeout(400)
-def test_a_job_that_another_displaces_goes_on_from_its_step(cluster, folder, whole):
-    assert "Job " in submit(cluster, folder, "moved", "--slurm.workers", "2", "--slurm.cpus", "1", "--slurm.time", "30")
-    slurm.until(saved(folder, "moved", 2), 120)
-    node = slurm.said(cluster, "squeue", "-h", "-t", "R", "-o", "%N").split()[0]
+def test_a_job_that_another_displaces_goes_on_from_its_step(nodes, folder, whole):
+    assert "Job " in slurm.submit(
+        nodes, folder, "moved", "--slurm.workers", "2", "--slurm.cpus", "1", "--slurm.time", "30"
+    )
+    slurm.until(slurm.saved(folder, "moved", 2), 120)
+    node = slurm.said(nodes, "squeue", "-h", "-t", "R", "-o", "%N").split()[0]
     urgent = ["sbatch", "-p", "high", "-w", node, "--exclusive", "-o", "/dev/null", "--wrap", "sleep 3"]
-    assert "Submitted" in slurm.said(cluster, *urgent)
-    slurm.until(lambda: "75" in slurm.said(cluster, "squeue", "-h", "-p", "low", "-t", "PD", "-o", "75"), 60)
-    slurm.finish(cluster, 200)
+    assert "Submitted" in slurm.said(nodes, *urgent)
+    slurm.until(lambda: "75" in slurm.said(nodes, "squeue", "-h", "-p", "low", "-t", "PD", "-o", "75"), 60)
+    slurm.finish(nodes, 200)
     found, most = trials(folder / "moved")
     assert found == whole and most == 1
     logs = "".join(path.read_text() for path in (folder / "moved").glob("slurm-*.log"))
@@ -45,14 +27,14 @@ def test_a_job_that_another_displaces_goes_on_from_its_step(cluster, folder, who
 
 
 @pytest.mark.timeout(400)
-def test_a_cancelled_sweep_is_submitted_again_and_repeats_nothing(cluster, folder, whole):
-    submit(cluster, folder, "again", "--slurm.workers", "2", "--slurm.cpus", "1")
+def test_a_cancelled_sweep_is_submitted_again_and_repeats_nothing(nodes, folder, whole):
+    slurm.submit(nodes, folder, "again", "--slurm.workers", "2", "--slurm.cpus", "1")
     slurm.until(lambda: len(list((folder / "again" / "records").glob("*.json"))) >= 1, 200)
-    slurm.said(cluster, "scancel", "-u", "root")
-    slurm.until(lambda: not slurm.said(cluster, "squeue", "-h").strip(), 60)
+    slurm.said(nodes, "scancel", "-u", "root")
+    slurm.until(lambda: not slurm.said(nodes, "squeue", "-h").strip(), 60)
     before = {path: path.stat().st_mtime_ns for path in (folder / "again" / "records").glob("*.json")}
-    submit(cluster, folder, "again", "--slurm.workers", "1", "--slurm.cpus", "2")
-    slurm.finish(cluster, 200)
+    slurm.submit(nodes, folder, "again", "--slurm.workers", "1", "--slurm.cpus", "2")
+    slurm.finish(nodes, 200)
     found, most = trials(folder / "again")
     assert found == whole and most == 1
     assert (

@@ -28,7 +28,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ("clean", "clean", "Clean", "remove what no longer serves: checkpoints of recorded groups, claims of the dead"),
         ("compact", "compact", "Compact", "put many single records into few files, which status reads faster"),
         ("table", "read", "Tabulate", "accuracy by scheme and size: text, csv, md, latex, json"),
-        ("compare", "read", "Compare", "two schemes, paired by seed: compare runs/mine rope alibi"),
+        ("compare", "compare", "Compare", "a scheme with another, or with all: compare runs/mine rope alibi"),
         (
             "plot",
             "plot",

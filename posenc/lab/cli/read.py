@@ -1,4 +1,4 @@
-"""Commands that read results: `table`, `compare`, `export`. None of them needs jax."""
+"""Commands that read results: `table` and `export`, and what names results. None of it needs jax."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import csv
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from tyro.conf import Positional, arg
+from typing import TYPE_CHECKING, Any, Literal
 
 from posenc.lab.cli.options import File, First, Flag, Settings
 from posenc.lab.cli.output import clean, say, say_json
@@ -20,7 +18,6 @@ from posenc.lab.store import disk
 
 if TYPE_CHECKING:
     from posenc.lab.results.results import Results
-    from posenc.lab.results.statistics import Comparison
 
 
 @dataclass(frozen=True)
@@ -41,37 +38,6 @@ class Tabulate:
 
         results = chosen(results_of(self.run), self.only)
         sys.stdout.write(table(results, "json" if self.json else self.format).rstrip("\n") + "\n")
-        report(results.problems)
-        return 0
-
-
-@dataclass(frozen=True)
-class Compare:
-    """Two schemes on each task that both ran, paired by seed: the probability that the first is better."""
-
-    run: First
-    """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
-    first: Annotated[Positional[str], arg(metavar="A")]
-    """A scheme, by its name in tables."""
-    second: Annotated[Positional[str], arg(metavar="B")]
-    """The scheme to compare it with."""
-    size: int | None = None
-    """Compare at this size. Default: the mean over all sizes beyond the training range."""
-    json: Flag = False
-    """Print JSON."""
-
-    def __call__(self) -> int:
-        import dataclasses
-
-        from posenc.lab.results.statistics import compare
-
-        results = results_of(self.run)
-        found = compare(results, self.first, self.second, self.size)
-        if self.json:
-            rows = [dataclasses.asdict(one) for one in found]
-            say_json({"first": self.first, "second": self.second, "tasks": rows})
-        else:
-            say(_compared(found))
         report(results.problems)
         return 0
 
@@ -171,23 +137,6 @@ def _choice(name: str, text: str, has: list[Any]) -> Any:
             if name in ("seed", "lr") and float(text) == value:
                 return value
     raise NothingMatches(f"Nothing has {name}={text}; there are {', '.join(map(str, has)) or 'no results'}.")
-
-
-def _compared(found: tuple[Comparison, ...]) -> str:
-    """A line for each task, every number with its n and the name of its interval."""
-    lines = [f"{found[0].first} against {found[0].second}, paired by seed, over {found[0].sizes}"]
-    for one in found:
-        gap = one.difference
-        interval = f" [{one.interval[0]:.2f}, {one.interval[1]:.2f}], 95% Wilson" if one.interval else ""
-        p = f"; Wilcoxon p = {one.wilcoxon:.3g}" if one.wilcoxon is not None else ""
-        spread = f"{gap.kind} [{gap.low:+.3f}, {gap.high:+.3f}]"
-        lines.append(
-            f"{one.task}: P({one.first} > {one.second}) = {one.better:.2f}{interval}, n = {one.n} seeds; "
-            f"median difference {gap.median:+.3f}, {spread}{p}"
-        )
-    few = [one.task for one in found if one.interval is None]
-    where = "" if len(few) == len(found) else f" on {', '.join(few)}"
-    return "\n".join([*lines, *([f"Fewer than 6 seeds{where}: no interval and no test; run more."] if few else [])])
 
 
 def not_empty(given: str | None, option: str, what: str) -> None:

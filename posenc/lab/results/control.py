@@ -1,0 +1,173 @@
+"""Several tasks together: one scheme, the control, against each of the others. Runs are the sample, tasks are not.
+
+A run's score on a task is its mean beyond the sizes trained on, counted from the highest floor: (x - floor) / (1 -
+floor), so 0 is what a guess gets and 1 is everything right. The bootstrap draws the runs of each task anew, with as
+many of each (stratified; Agarwal et al., 2021, section 4), and its percentiles hold the interval; it is left out below
+six runs, where it covers too little. Ranks have each task as one case (Demšar, 2006, section 3.2). Without jax.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from posenc.lab.results.results import Results, best_floor
+from posenc.lab.results.statistics import LEAST, LEVEL, cells
+from posenc.language.echo import echoed
+
+DRAWS = 2000
+"""Samples of a bootstrap."""
+TASKS = 5
+"""Tasks from which on ranks are tested; the test takes their mean for normal."""
+Runs = Mapping[str, Float[np.ndarray, " n"]]
+"""Task to the scores of one scheme's runs."""
+
+
+@dataclass(frozen=True)
+class Against:
+    """A scheme beside the control, over the tasks that both ran."""
+
+    scheme: str
+    tasks: tuple[str, ...]
+    n: int
+    """Runs of a task, at least."""
+    middle: float
+    """The interquartile mean of the scheme's scores: the mean of the middle half of all runs."""
+    middle_interval: tuple[float, float] | None
+    improvement: float
+    """The probability that a run of the scheme beats one of the control, the mean over tasks; ties are half."""
+    improvement_interval: tuple[float, float] | None
+    rank: float
+    """The mean over tasks of the scheme's place among all schemes, 1 the best."""
+    p: float | None
+    """That it ranks like the control: two-sided, after Holm's correction; None for fewer than `TASKS`."""
+
+
+def against(results: Results, control: str) -> tuple[Against, ...]:
+    """Every other scheme beside the control, the best rank first, after the control itself.
+
+    Only tasks that every scheme ran count, so that ranks are among the same schemes everywhere. Raises `ValueError`
+    where there is none, or no such scheme.
+    """
+    every = scores(results)
+    if control not in every:
+        raise ValueError(f"{echoed(control)} is not in these results; they hold {', '.join(every) or 'none'}.")
+    if len(every) < 2:
+        raise ValueError(f"{echoed(control)} is the only scheme in these results; give a run with others.")
+    shared = sorted(set.intersection(*(set(runs) for runs in every.values())))
+    if not shared:
+        raise ValueError(
+            "No task was measured beyond the sizes trained on under every scheme of these results; choose two schemes,"
+            " or train what is missing."
+        )
+    every = {scheme: {task: runs[task] for task in shared} for scheme, runs in every.items()}
+    means = np.array([[runs[task].mean() for task in shared] for runs in every.values()])
+    places = dict(zip(every, ranks(means), strict=True))
+    others = [scheme for scheme in every if scheme != control]
+    tested = dict(zip(others, _tested(places, others, control, len(shared)), strict=True))
+    made = [_beside(scheme, every, control, places[scheme], tested.get(scheme), tuple(shared)) for scheme in every]
+    return tuple(sorted(made, key=lambda one: (one.scheme != control, one.rank, one.scheme)))
+
+
+def scores(results: Results) -> dict[str, dict[str, Float[np.ndarray, " n"]]]:
+    """Scheme to its scores on each task that was measured beyond the sizes trained on."""
+    tasks, found = results.tasks(), {}
+    for cell in cells(results):
+        if cell.beyond and (runs := list(cell.means(cell.beyond).values())):
+            named = best_floor(tasks[cell.task], cell.beyond)
+            floor = named[1] if named else 0.0
+            if floor < 1:
+                found.setdefault(cell.scheme, {})[cell.task] = (np.array(runs) - floor) / (1 - floor)
+    return found
+
+
+def interquartile_mean(runs: Runs) -> float:
+    """The mean of the middle half of all runs; the quarter at each end is left out, to whole runs."""
+    return _middle(np.sort(np.concatenate(list(runs.values()))))
+
+
+def improvement(first: Runs, second: Runs) -> float:
+    """The probability that a run of the first is better than one of the second, the mean over tasks."""
+    return float(np.mean([_better(first[task][None], second[task][None])[0] for task in first]))
+
+
+def ranks(means: Float[np.ndarray, "schemes tasks"]) -> Float[np.ndarray, " schemes"]:
+    """The mean place of each scheme over the tasks, 1 the best; ties share the mean of their places."""
+    from scipy.stats import rankdata
+
+    return rankdata(-means, axis=0).mean(1)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Values of p after Holm's correction for how many there are (Holm, 1979)."""
+    order, most, corrected = np.argsort(p, kind="stable"), 0.0, [0.0] * len(p)
+    for place, i in enumerate(order):
+        most = max(most, min(1.0, (len(p) - place) * p[i]))
+        corrected[i] = most
+    return corrected
+
+
+def bootstrap(statistic: Callable[..., Any], *groups: Runs, seed: int = 0) -> tuple[float, float] | None:
+    """The 95 % interval of a statistic of many samples at once, or None below six runs of a task.
+
+    `statistic` takes, for each group, the drawn scores `[draws, n]` of each task, and returns `[draws]`.
+    """
+    if min(len(scores) for runs in groups for scores in runs.values()) < LEAST:
+        return None
+    rng = np.random.default_rng(seed)
+
+    def drawn(scores: np.ndarray) -> np.ndarray:
+        return scores[rng.integers(0, len(scores), (DRAWS, len(scores)))]
+
+    found = statistic(*([drawn(scores) for scores in runs.values()] for runs in groups))
+    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def _beside(
+    scheme: str, every: Mapping[str, Runs], control: str, rank: float, p: float | None, tasks: tuple[str, ...]
+) -> Against:
+    ours, theirs = every[scheme], every[control]
+    same = scheme == control
+    return Against(
+        scheme,
+        tasks,
+        min(len(scores) for scores in ours.values()),
+        interquartile_mean(ours),
+        bootstrap(lambda drawn: _middle(np.sort(np.concatenate(drawn, 1), 1)), ours),
+        0.5 if same else improvement(ours, theirs),
+        None if same else bootstrap(lambda a, b: np.mean([*map(_better, a, b)], axis=0), ours, theirs),
+        float(rank),
+        p,
+    )
+
+
+def _middle(ordered: Float[np.ndarray, "*draws n"]) -> Any:
+    cut = ordered.shape[-1] // 4
+    found = ordered[..., cut : ordered.shape[-1] - cut].mean(-1)
+    return float(found) if np.ndim(found) == 0 else found
+
+
+def _better(first: Float[np.ndarray, "draws n"], second: Float[np.ndarray, "draws m"]) -> Float[np.ndarray, " draws"]:
+    """P(a > b) + half P(a = b) over all pairs."""
+    gap = first[:, :, None] - second[:, None, :]
+    return ((gap > 0) + 0.5 * (gap == 0)).mean((1, 2))
+
+
+def _tested(places: Mapping[str, float], others: Sequence[str], control: str, tasks: int) -> list[float | None]:
+    """Whether each ranks like the control: z of the difference of mean ranks, corrected for all of them."""
+    if tasks < TASKS:
+        return [None] * len(others)
+    spread = _spread(len(places), tasks)
+    raw = [math.erfc(abs(places[scheme] - places[control]) / spread / math.sqrt(2)) for scheme in others]
+    return list(holm(raw))
+
+
+def _spread(schemes: int, tasks: int) -> float:
+    """The standard error of the difference of two mean ranks, if all schemes were alike."""
+    return math.sqrt(schemes * (schemes + 1) / (6 * tasks))
