@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,7 +77,7 @@ def _extend(path: Path, lines: Iterable[str]) -> None:
 
 
 def _keep_experiment(folder: Path, text: bytes) -> None:
-    names = ("sweep.toml", *(f"sweep-{n}.toml" for n in range(2, 10**6)))
+    names = itertools.chain(["sweep.toml"], (f"sweep-{n}.toml" for n in itertools.count(2)))
     path = next(p for name in names if not (p := disk.inside(folder, name)).exists() or disk.content(p) == text)
     if text and not path.exists():
         disk.write(path, text)
