@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from posenc.lab.cli.options import First, Flag
+from posenc.lab.cli.options import First, Flag, Metric
 from posenc.lab.cli.output import say, say_json
 from posenc.lab.cli.read import report, results_of
 from posenc.language.echo import counted
@@ -33,16 +33,23 @@ class Compare:
     """The scheme to compare it with. Default: all others."""
     size: int | None = None
     """Compare two at this size. Default: the mean over all sizes beyond the training range."""
+    metric: Metric = None
+    """The share of answer tokens, whole answers or last answer tokens that are right. Default: the task's own."""
     json: Flag = False
     """Print JSON."""
 
     def __call__(self) -> int:
-        results = results_of(self.run)
+        if self.second is None and self.size is not None:
+            raise ValueError("--size needs two schemes; name a second one, or leave --size out.")
+        if self.second is None and self.metric is not None:
+            raise ValueError(
+                "--metric needs two schemes: with one, scores are counted from floors, which are known by the task's"
+                " own metric alone; name a second scheme, or leave --metric out."
+            )
+        results = results_of(self.run, self.metric)
         if self.second is None:
             from posenc.lab.results.control import against
 
-            if self.size is not None:
-                raise ValueError("--size needs two schemes; name a second one, or leave --size out.")
             beside = against(results, self.first)
             if self.json:
                 say_json({"control": self.first, "schemes": [dataclasses.asdict(one) for one in beside]})

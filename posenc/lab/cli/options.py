@@ -17,7 +17,7 @@ import textwrap
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -31,6 +31,10 @@ Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint=""
 File = Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
 Settings = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...", help_behavior_hint="")]
 Flag = Annotated[bool, tyro.conf.arg(help_behavior_hint="")]
+Metric = Annotated[
+    Literal["accuracy", "exact", "last"] | None,
+    tyro.conf.arg(metavar="{accuracy,exact,last}", help_behavior_hint=""),
+]
 First = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
 
 

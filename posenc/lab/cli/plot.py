@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import arg
 
-from posenc.lab.cli.options import File, First
+from posenc.lab.cli.options import File, First, Metric
 from posenc.lab.cli.output import say
 from posenc.lab.cli.read import experiment_of, not_empty, report, results_of
 from posenc.lab.figures.style import need_matplotlib
@@ -36,6 +36,8 @@ class Plot:
     figure: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
     """length: accuracy against size; heatmap: task by scheme; error: error rate on a log axis. Default: length, and
     heatmap if sizes beyond the training range were measured."""
+    metric: Metric = None
+    """The share of answer tokens, whole answers or last answer tokens that are right. Default: the task's own."""
     venue: Annotated[Venue | None, arg(metavar="{neurips,icml,iclr,acl}", help_behavior_hint="")] = None
     """Draw in the size and the fonts of a paper of this venue; files are then called NAME.VENUE-WIDTH."""
     width: Annotated[Width | None, arg(metavar="{column,text}", help_behavior_hint="")] = None
@@ -59,11 +61,16 @@ class Plot:
                 f"{self.run!r} draws its own figure, without --figure; give its record, "
                 f"{str(committed.record_of(path))!r}, for {', '.join(wanted)}."
             )
+        if path is not None and self.metric is not None:
+            raise ValueError(
+                f"{self.run!r} draws its own figure, by the metric of its claim; give its record, "
+                f"{str(committed.record_of(path))!r}, for --metric {self.metric}."
+            )
         need_matplotlib()
         if path is not None:
             draw_experiment(path, committed.figures_of(path) if self.out is None else Path(self.out), size)
         else:
-            results = results_of(self.run)
+            results = results_of(self.run, self.metric)
             folder = (results.folder or Path(self.run).parent) if self.out is None else Path(self.out)
             draw(results, wanted or _applicable(results), folder, size)
         return 0

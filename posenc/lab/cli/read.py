@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from posenc.lab.cli.options import File, First, Flag, Settings
+from posenc.lab.cli.options import File, First, Flag, Metric, Settings
 from posenc.lab.cli.output import clean, say, say_json
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
@@ -32,11 +32,13 @@ class Tabulate:
     """The same as --format json."""
     only: Settings = ()
     """Only these tasks, schemes, families, seeds or rates: scheme=rope,alibi."""
+    metric: Metric = None
+    """The share of answer tokens, whole answers or last answer tokens that are right. Default: the task's own."""
 
     def __call__(self) -> int:
         from posenc.lab.figures.tables import table
 
-        results = chosen(results_of(self.run), self.only)
+        results = chosen(results_of(self.run, self.metric), self.only)
         sys.stdout.write(table(results, "json" if self.json else self.format).rstrip("\n") + "\n")
         report(results.problems)
         return 0
@@ -52,6 +54,8 @@ class Export:
     """CSV with a header, or a JSON array of objects."""
     json: Flag = False
     """The same as --format json."""
+    metric: Metric = None
+    """The share of answer tokens, whole answers or last answer tokens that are right. Default: the task's own."""
     bundle: File = None
     """Write the records of a run to one file, which every reading command accepts instead of the run."""
 
@@ -61,9 +65,11 @@ class Export:
 
         not_empty(self.bundle, "--bundle", "a file")
         if self.bundle is not None:
+            if self.metric is not None:
+                raise ValueError("--bundle writes the records with all their counts, so leave --metric out.")
             say(str(store.bundle(store.find(self.run), Path(self.bundle))))
             return 0
-        results = results_of(self.run)
+        results = results_of(self.run, self.metric)
         if self.json or self.format == "json":
             say_json(listed(results))
         else:
@@ -83,8 +89,14 @@ def experiment_of(text: str) -> Path | None:
     return committed.find(text)
 
 
-def results_of(text: str) -> Results:
-    """The results that a text names: a run, a folder, a bundle, or an experiment with a committed record."""
+def results_of(text: str, metric: str | None = None) -> Results:
+    """The results that a text names: a run, a folder, a bundle, or an experiment with a committed record; by a metric,
+    or by each task's own."""
+    results = _loaded(text)
+    return results if metric is None else results.by(metric)
+
+
+def _loaded(text: str) -> Results:
     from posenc.lab.results.results import load
 
     path = experiment_of(text)

@@ -20,11 +20,15 @@ from posenc.lab.spec.run import Run
 from posenc.lab.store import disk, records
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, UnfinishedTrial
+from posenc.language.echo import echoed
 
 CHOICES = ("task", "scheme", "family", "seed", "lr")
 """What results can be chosen by."""
 FLOORS = ("uniform", "prior", "position")
 """What a uniform guess, the best constant, and the best function of position alone get right."""
+METRICS = {"accuracy": "correct", "exact": "exact", "last": "last"}
+"""What results can be read by, and the count that each needs: the share of answer tokens, of whole answers, and of last
+answer tokens that are right."""
 _FREE = ("task", "scheme")
 _KNOBS = ("weight_decay", "warmup", "clip")
 _LATER = {f.name: f.default for f in fields(Run) if f.metadata.get("later")}
@@ -120,6 +124,17 @@ class Results:
         rest = [u for u in self.unfinished if _meets(wanted, self._facts(u, u))]
         records = tuple(r for r in kept if r.trials)
         return replace(self, records=records, unfinished=tuple(rest), varied=self._varying)
+
+    def by(self, metric: str) -> Results:
+        """The same results by another metric, where the records counted it. Its floors were not, and are left out;
+        but a guess among all answers gets the last token right as often as any.
+
+        A diverged run enters as that guess, or as 0 where it is not known. Raises `ValueError` for a metric that a
+        record cannot give.
+        """
+        if metric not in METRICS:
+            raise ValueError(f"No metric is called {echoed(metric)}; take one of {', '.join(METRICS)}.")
+        return replace(self, records=tuple(_by(record, metric) for record in self.records))
 
     def choices(self, name: str) -> list[Any]:
         """The values of a column by which results can be chosen, of unfinished trials too."""
@@ -241,6 +256,22 @@ def best_floor(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> 
 def uniform(task: TaskRecord, size: int) -> float:
     """What a guess among all answers gets right at this size: the value of a run that learned nothing."""
     return floors(task).get(size, {}).get("uniform", 0.0)
+
+
+def _by(record: GroupRecord, metric: str) -> GroupRecord:
+    own, part = record.task.metric, METRICS[metric]
+    for trial in record.trials:
+        for size, counts in trial.evaluations.items():
+            if part not in counts:
+                raise ValueError(
+                    f"The records of {record.label!r} on {record.task.label!r} did not count {metric!r} at size {size};"
+                    f" read them by {own!r}, the metric of the task, or train again under a new --name."
+                )
+    if records.ratio(own) == records.ratio(metric):
+        return record
+    guess = {n: {"uniform": f["uniform"]} for n, f in floors(record.task).items() if "uniform" in f}
+    known = guess if metric == "last" and own in ("token", "accuracy", "error") else {n: {} for n in record.task.floors}
+    return replace(record, task=replace(record.task, metric=metric, floors=known))
 
 
 def _settings(record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> dict[str, Any]:

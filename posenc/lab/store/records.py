@@ -138,8 +138,15 @@ def share(counts: Counts, metric: str) -> float:
 
 def counted(counts: Counts, metric: str) -> tuple[int, int]:
     """How many were right, and of how many, by the task's metric."""
-    part, whole = _RATIOS.get(metric, ("correct", "total" if "total" in counts else "scored"))
+    part, whole = ratio(metric)
+    if whole == "scored" and "total" in counts:  # as older records call it
+        whole = "total"
     return counts.get(part, 0), counts.get(whole) or 0
+
+
+def ratio(metric: str) -> tuple[str, str]:
+    """The names of the counts that a metric divides."""
+    return _RATIOS.get(metric, ("correct", "scored"))
 
 
 def _sealed(record: GroupRecord) -> dict[str, Any]:
