@@ -17,7 +17,7 @@ from posenc.lab.spec.experiment import Experiment, from_words
 from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
-from posenc.lab.sweep import plan, worker
+from posenc.lab.sweep import plan, trainer
 from posenc.lab.sweep.sweep import rehearse, sweep
 from posenc.lab.tasks import examples
 from posenc.lab.train import batches, evaluation, training
@@ -182,7 +182,7 @@ def test_what_starts_anew_is_named_and_weights_never_do():
 
 def listened(monkeypatch):
     """What the programs of each stage were given and gave to start with."""
-    seen, real = [], worker.program
+    seen, real = [], trainer.program
 
     def build(*args):
         made = real(*args)
@@ -193,13 +193,13 @@ def listened(monkeypatch):
 
         return made._replace(init=start)
 
-    monkeypatch.setattr(worker, "program", build)
+    monkeypatch.setattr(trainer, "program", build)
     return seen
 
 
 def test_the_second_stage_starts_from_the_last_parameters_of_the_first(tmp_path, monkeypatch):
-    seen, last, real = listened(monkeypatch), [], worker.pure
-    monkeypatch.setattr(worker, "pure", lambda model: last.append(jax.device_get(real(model))) or last[-1])
+    seen, last, real = listened(monkeypatch), [], trainer.pure
+    monkeypatch.setattr(trainer, "pure", lambda model: last.append(jax.device_get(real(model))) or last[-1])
     assert sweep(experiment(), tmp_path / "one", keep=True, watch=Watch()) == 0
     ((none, first), ((before,), after)) = seen
     assert none == () and same(before, after), "rope and nope have no parameters, so all are carried"
