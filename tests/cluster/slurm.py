@@ -119,9 +119,9 @@ def _running(place):
         HOSTS.write_text(before)
 
 
-def submit(env, folder, name, *words):
+def submit(env, folder, name, *words, sizes=SIZES):
     """Submit the sweep of `tests.cluster.sweeps` to the partition `low`."""
-    return posenc(env, folder, "sweep", *SIZES, "--name", name, "--engine", "slurm", "--slurm.partition", "low", *words)
+    return posenc(env, folder, "sweep", *sizes, "--name", name, "--engine", "slurm", "--slurm.partition", "low", *words)
 
 
 def saved(folder, name, groups):

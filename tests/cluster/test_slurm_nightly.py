@@ -8,13 +8,14 @@ from tests.cluster import slurm
 from tests.cluster.sweeps import SIZES, posenc, trials
 
 pytestmark = [pytest.mark.cluster, pytest.mark.nightly]
-LONGER = "--set", "steps=20000"
+LONGER = [word.replace("steps=4000", "steps=20000") for word in SIZES]
 
 
 @pytest.mark.timeout(900)
 def test_a_job_whose_time_ends_is_queued_again_and_goes_on(nodes, folder):
-    posenc(os.environ, folder, "sweep", *SIZES, *LONGER, "--name", "longer")
-    slurm.submit(nodes, folder, "timed", *LONGER, *"--slurm.workers 2 --slurm.cpus 1 --slurm.time 1".split())
+    posenc(os.environ, folder, "sweep", *LONGER, "--name", "longer")
+    words = "--slurm.workers 2 --slurm.cpus 1 --slurm.time 1".split()
+    slurm.submit(nodes, folder, "timed", *words, sizes=LONGER)
     slurm.finish(nodes, 600)
     found, most = trials(folder / "timed")
     assert found == trials(folder / "longer")[0] and most == 1
