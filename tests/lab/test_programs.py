@@ -6,14 +6,20 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from posenc.lab import tasks
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.sweep.estimate import programs
 from posenc.lab.sweep.order import together
+from posenc.lab.tasks.examples import ROWS, examples
+from posenc.lab.tasks.floors import floors
+from posenc.lab.tasks.measure import evaluation_key
+from posenc.lab.train import evaluation
 from posenc.lab.train.compiling import counted
 from posenc.lab.train.shapes import endless
 from posenc.lab.train.training import resolve
 from posenc.naming import bind, parse
 from tests.lab.steps import given_at
+from tests.tasks.task_checks import same_examples
 
 RUN = Run(task="even_pairs", scheme="rope", width=16, depth=1, heads=2, hidden=16, batch=8, length=8, buckets=2)
 OFFERING = dataclasses.replace(RUN, task="addition(format='abacus')", model="decoder", length=4)
@@ -68,6 +74,22 @@ def test_programs_of_a_sweep_are_schemes_and_tasks_and_not_their_product():
     assert {k: kinds.count(k) for k in kinds} == {
         "steps": 3, "initial": 3, "sums": 3, "batches": 3, "examples": 3, "sizes": 1
     }  # fmt: skip
+
+
+def test_one_program_makes_the_examples_of_all_sizes_and_of_the_floors():
+    task, sizes = tasks.parse("copy(symbols=2)"), (4, 150, 600)
+    assert len(evaluation.rounds(task, sizes)) > 1, "examples of short sizes have less padding"
+    examples.clear_cache()
+    floors(task, sizes, rows=ROWS)
+    given = [evaluation.examples_at(task, ROWS, sizes, n) for n in sizes]
+    assert examples._cache_size() == 1
+    for n, batch in zip(sizes, given, strict=True):
+        room = next(most for most in evaluation.rounds(task, sizes) if most >= n)
+        same_examples(batch, examples(task, ROWS, room, evaluation_key(task, n), jnp.int32(n)))
+
+
+def test_floors_are_made_of_as_many_examples_at_once_as_a_sweep_evaluates():
+    assert Plan().rows == ROWS
 
 
 def test_what_is_compiled_is_counted_in_each_block_around_it():

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from posenc.lab.tasks.examples import examples
+from posenc.lab.tasks.examples import parts
 from posenc.lab.tasks.measure import RATIOS, tally
 from posenc.lab.tasks.padding import few, lengthened
 from posenc.lab.tasks.task import Batch, Task
@@ -89,7 +89,7 @@ def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> dict[int, d
     table = {}
     for n in sizes:
         key = jax.random.fold_in(jax.random.key(SEED), n)
-        drawn = Answers.of(examples(task, 2 * rows, max(sizes), key, jnp.int32(n)))
+        drawn = tuple(map(Answers.of, parts(task, 2 * rows, max(sizes), key, n)))
         found = jax.device_get(_counted(how, Known(*map(jnp.int32, known)), drawn))
         right = {name: float(found[name][part]) / float(found[name][whole]) for name in FLOORS}
         table[int(n)] = {name: 1 - r if task.metric == "error" else r for name, r in right.items()}
@@ -97,8 +97,9 @@ def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> dict[int, d
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _counted(how: Guessing, known: Known, whole: Answers) -> dict[str, dict[str, Array]]:
+def _counted(how: Guessing, known: Known, drawn: tuple[Answers, ...]) -> dict[str, dict[str, Array]]:
     """The sums of each floor, chosen on every other example and counted on those between."""
+    whole = jax.tree.map(lambda *some: jnp.concatenate(some), *drawn)
     learnt, judged = (jax.tree.map(lambda leaf, h=h: leaf[h::2], whole) for h in (0, 1))
     return {
         "uniform": _uniform(how, known, judged),

@@ -22,9 +22,9 @@ def rounded(tokens: int) -> int:
 
 
 def tight(tokens: int) -> int:
-    """The same for the longest batches of a run, where a multiple of 4 is left as it is up to 64: there a token more
-    makes a step a tenth longer, and beyond it a thirtieth."""
-    return tokens if tokens % 4 == 0 and tokens <= 64 else rounded(tokens)
+    """The same for the longest batches of a run, where a multiple of 4 is left as it is up to 32: there a token more
+    costs more of a step than one more program saves."""
+    return tokens if tokens % 4 == 0 and tokens <= 32 else rounded(tokens)
 
 
 def lengthened(given: Any, to: Callable[[int], int] = rounded) -> Any:

@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Int, PyTree, UInt32
 from posenc.core.compose import layers
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.tasks import Batch, Task
-from posenc.lab.tasks.examples import examples
+from posenc.lab.tasks.examples import fewer
 from posenc.lab.tasks.measure import by_row, evaluation_key, hits, positions_key, validation_key
 from posenc.lab.tasks.padding import lengthened, rounded
 from posenc.lab.train.lanes import Arrangement, lanes
@@ -111,21 +111,20 @@ def sums(how: Counting, over: Arrangement, *args: Any) -> dict[str, Int[Array, "
 def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: bool = False) -> Batch:
     """The examples of one of these sizes, padded as `rounds` says: every scheme and seed shares them.
 
-    Where `choosing`, they are those on which a learning rate is chosen, else those that are reported.
+    Where `choosing`, they are those on which a learning rate is chosen, else those that are reported. One program makes
+    those of all sizes.
     """
     room = next(most for most in rounds(task, sizes) if most >= n)
     key = (validation_key if choosing else evaluation_key)(task, n)
-    return examples(task, rows, room, key, jnp.int32(n))
+    return fewer(task, rows, max(sizes), room, key, jnp.int32(n))
 
 
 def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
     """What decides each program that an evaluation compiles."""
-    task, step, found = resolved.task, resolved.step, set()
-    for room in rounds(task, sizes):
-        tokens = task.tokens(room)
-        length = min(rounded(tokens), _most(resolved) or rounded(tokens))
-        model = step.scheme, step.shape, length, counting(resolved, rows, tokens)
-        found |= {("examples", task, rows, room), ("sums", *model)}
+    task, step = resolved.task, resolved.step
+    found: set[tuple[Any, ...]] = {("examples", task, rows, max(sizes))}
+    for tokens in map(task.tokens, rounds(task, sizes)):
+        found.add(("sums", step.scheme, step.shape, _padded(resolved, tokens), counting(resolved, rows, tokens)))
     return found
 
 
@@ -156,13 +155,13 @@ def evaluate(
 def _of(resolved: Any, names: tuple[str, ...], n: int, choosing: bool, batch: Batch) -> tuple[Any, ...]:
     """The last arguments of `counts`."""
     given = ScoredExamples(inputs(batch).reading(names), batch.targets, batch.score)
-    most = _most(resolved)
-    given = lengthened(
-        given, lambda tokens: rounded(tokens) if most is None else max(tokens, min(rounded(tokens), most))
-    )
+    given = lengthened(given, functools.partial(_padded, resolved))
     return jnp.int32(n), jnp.bool_(choosing), given, jnp.int32(resolved.task.classes)
 
 
-def _most(resolved: Any) -> int | None:
-    """The most tokens that examples may be padded to: where a scheme has a table of positions, its rows."""
-    return None if endless(resolved.scheme) else resolved.shape.dims.table
+def _padded(resolved: Any, tokens: int) -> int:
+    """The length that examples of so many tokens are padded to: where a scheme has a table of positions, at most its
+    rows, unless the examples themselves are longer."""
+    if endless(resolved.scheme):
+        return rounded(tokens)
+    return max(tokens, min(rounded(tokens), resolved.shape.dims.table))
