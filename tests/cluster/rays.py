@@ -8,7 +8,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 SMALL = {"object_store_memory": 80_000_000}
@@ -72,15 +71,6 @@ def training():
             if (place / "cmdline").read_bytes().startswith(b"ray::train"):
                 found.append(int(place.name))
     return sorted(found)
-
-
-def until(true, seconds):
-    """Wait until it is true; raises `TimeoutError`."""
-    end = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > end:
-            raise TimeoutError(f"not so after {seconds} s")
-        time.sleep(0.1)
 
 
 def main():

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.cluster.sweeps import SIZES, posenc
+from tests.cluster.sweeps import SIZES, posenc, until
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
 HOSTS = Path("/etc/hosts")
@@ -138,15 +138,6 @@ def lose(env, node):
 def said(env, *words):
     """What one of its commands prints."""
     return subprocess.run(words, env=env, capture_output=True, text=True).stdout
-
-
-def until(true, seconds):
-    """Wait until it is true; raises `TimeoutError`."""
-    end = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > end:
-            raise TimeoutError(f"not so after {seconds} s")
-        time.sleep(0.2)
 
 
 def finish(env, seconds):

@@ -4,6 +4,7 @@ import collections
 import json
 import subprocess
 import sys
+import time
 
 GRID = "--grid scheme=rope,alibi,t5,nope task=reverse_string --seeds 2 --save-every 1 --set width=16 depth=1 heads=2"
 SIZES = f"{GRID} hidden=16 batch=8 length=8 rows=16 steps=4000 segment=50".split()
@@ -29,3 +30,12 @@ def trials(run):
             found[trial["id"]] = json.dumps([trial["evaluations"], trial["validation"], trial["curve"]], sort_keys=True)
             times[trial["id"]] += 1
     return found, max(times.values())
+
+
+def until(true, seconds):
+    """Wait until it is true; raises `TimeoutError`."""
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not so after {seconds} s")
+        time.sleep(0.1)

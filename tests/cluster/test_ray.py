@@ -10,7 +10,7 @@ import pytest
 
 from posenc.lab.store import checkpoints
 from tests.cluster import rays
-from tests.cluster.sweeps import SIZES, trials
+from tests.cluster.sweeps import SIZES, trials, until
 
 pytestmark = pytest.mark.cluster
 
@@ -66,7 +66,7 @@ def clean(run):
 def test_groups_whose_node_or_process_is_lost_go_on_from_their_steps(cluster, folder, whole, driver):
     run = folder / "ray-moved"
     process = driver("ray-moved")
-    rays.until(saved(run, 3), 120)
+    until(saved(run, 3), 120)
     os.kill(rays.training()[0], signal.SIGKILL)
     cluster.remove()
     _, lines = process.communicate(timeout=120)
@@ -81,17 +81,17 @@ def test_groups_whose_node_or_process_is_lost_go_on_from_their_steps(cluster, fo
 def test_a_driver_that_is_stopped_and_one_that_is_killed_leave_the_rest_to_the_same_command(folder, whole, driver):
     run = folder / "ray-again"
     first = driver("ray-again")
-    rays.until(saved(run), 120)
+    until(saved(run), 120)
     first.send_signal(signal.SIGTERM)
     _, lines = first.communicate(timeout=60)
     assert first.returncode == 75 and "saved at step" in lines, lines
-    rays.until(lambda: not rays.training(), 30)
+    until(lambda: not rays.training(), 30)
     before = {path: path.stat().st_mtime_ns for path in (run / "records").glob("*")}
 
     second = driver("ray-again")
-    rays.until(lambda: len(list((run / "records").glob("*.json"))) > len(before), 120)
+    until(lambda: len(list((run / "records").glob("*.json"))) > len(before), 120)
     second.kill()
-    rays.until(lambda: not rays.training(), 30)
+    until(lambda: not rays.training(), 30)
 
     third = driver("ray-again")
     _, lines = third.communicate(timeout=120)

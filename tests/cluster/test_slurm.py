@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cluster import slurm
-from tests.cluster.sweeps import trials
+from tests.cluster.sweeps import trials, until
 
 pytestmark = pytest.mark.cluster
 
@@ -13,11 +13,11 @@ def test_a_job_that_another_displaces_goes_on_from_its_step(nodes, folder, whole
     assert "Job " in slurm.submit(
         nodes, folder, "moved", "--slurm.workers", "2", "--slurm.cpus", "1", "--slurm.time", "30"
     )
-    slurm.until(slurm.saved(folder, "moved", 2), 120)
+    until(slurm.saved(folder, "moved", 2), 120)
     node = slurm.said(nodes, "squeue", "-h", "-t", "R", "-o", "%N").split()[0]
     urgent = ["sbatch", "-p", "high", "-w", node, "--exclusive", "-o", "/dev/null", "--wrap", "sleep 3"]
     assert "Submitted" in slurm.said(nodes, *urgent)
-    slurm.until(lambda: "75" in slurm.said(nodes, "squeue", "-h", "-p", "low", "-t", "PD", "-o", "75"), 60)
+    until(lambda: "75" in slurm.said(nodes, "squeue", "-h", "-p", "low", "-t", "PD", "-o", "75"), 60)
     slurm.finish(nodes, 200)
     found, most = trials(folder / "moved")
     assert found == whole and most == 1
@@ -29,9 +29,9 @@ def test_a_job_that_another_displaces_goes_on_from_its_step(nodes, folder, whole
 @pytest.mark.timeout(400)
 def test_a_cancelled_sweep_is_submitted_again_and_repeats_nothing(nodes, folder, whole):
     slurm.submit(nodes, folder, "again", "--slurm.workers", "2", "--slurm.cpus", "1")
-    slurm.until(lambda: len(list((folder / "again" / "records").glob("*.json"))) >= 1, 200)
+    until(lambda: len(list((folder / "again" / "records").glob("*.json"))) >= 1, 200)
     slurm.said(nodes, "scancel", "-u", "root")
-    slurm.until(lambda: not slurm.said(nodes, "squeue", "-h").strip(), 60)
+    until(lambda: not slurm.said(nodes, "squeue", "-h").strip(), 60)
     before = {path: path.stat().st_mtime_ns for path in (folder / "again" / "records").glob("*.json")}
     slurm.submit(nodes, folder, "again", "--slurm.workers", "1", "--slurm.cpus", "2")
     slurm.finish(nodes, 200)

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tests.cluster import slurm
-from tests.cluster.sweeps import SIZES, posenc, trials
+from tests.cluster.sweeps import SIZES, posenc, trials, until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.nightly]
 LONGER = [word.replace("steps=4000", "steps=20000") for word in SIZES]
@@ -27,7 +27,7 @@ def test_a_job_whose_time_ends_is_queued_again_and_goes_on(nodes, folder):
 @pytest.mark.timeout(600)
 def test_a_node_that_is_down_while_its_processes_live_doubles_nothing(nodes, folder, whole):
     slurm.submit(nodes, folder, "down", *"--slurm.workers 2 --slurm.cpus 1 --slurm.time 30".split())
-    slurm.until(slurm.saved(folder, "down", 2), 120)
+    until(slurm.saved(folder, "down", 2), 120)
     slurm.lose(nodes, "n1")
     slurm.finish(nodes, 300)
     found, most = trials(folder / "down")

@@ -21,11 +21,10 @@ class Leftover(NamedTuple):
 
 def leftovers(folder: Path) -> list[Leftover]:
     """What no longer serves, in the order of paths. What a living worker may need is not in it."""
-    finished = {row.group for row in store.status(folder).rows if row.finished}
     claims = store.held(folder)
     alive = {claim.group for claim in claims if not claim.stale}
     found = {disk.inside(folder, "claims", c.group): "a claim whose worker is gone" for c in claims if c.stale}
-    for group in finished.intersection(checkpoints.groups(folder)) - alive:
+    for group in store.finished(folder).intersection(checkpoints.groups(folder)) - alive:
         found[disk.inside(folder, checkpoints.FOLDER, group)] = "checkpoints of a group that is recorded"
     homes = [disk.inside(folder, name) for name in (*disk.PARTS, checkpoints.FOLDER)]
     homes += [home for home in homes[-1].glob("*") if home.is_dir() and home.name not in alive]

@@ -130,8 +130,8 @@ def status(folder: Path) -> RunStatus:
     """The outcome of every planned trial, read off what is stored."""
     plan, stored, errors = read_plan(folder), survey(folder), read_errors(folder)
     claims = {h.group: h for h in held(folder) if h.group != PLANNING}
-    working, finished = running(folder, claims.values()), stored.outcomes
-    outcomes = {line.id: finished.get(line.id) or _waiting(line.group, claims, errors) for line in plan}
+    working, recorded = running(folder, claims.values()), stored.outcomes
+    outcomes = {line.id: recorded.get(line.id) or _waiting(line.group, claims, errors) for line in plan}
     groups: dict[str, list[PlannedTrial]] = {}
     for line in plan:
         groups.setdefault(line.group, []).append(line)
@@ -146,16 +146,21 @@ def status(folder: Path) -> RunStatus:
         about = working.get(group)
         rows.append(GroupStatus(group, first.task, first.label, len(lines), counts, "".join(error), worker, about))
     total, problems = Counter(outcomes.values()), stored.problems
-    if beside := finished.keys() - outcomes.keys():
+    if beside := recorded.keys() - outcomes.keys():
         problems += (f"The plan lacks {counted(len(beside), 'recorded trial')}; restore plan.jsonl.",)
     return RunStatus({o: total[o] for o in OUTCOMES}, tuple(rows), outcomes, problems, stored.compiling)
 
 
+def finished(folder: Path) -> set[str]:
+    """The groups of which every trial is recorded."""
+    return {row.group for row in status(folder).rows if row.finished}
+
+
 def unfinished(folder: Path, stored: Stored) -> list[UnfinishedTrial]:
     """The planned trials of which the records hold no result, by id, each with the outcome that is known of it."""
-    finished, errors = {id for record in stored.records for id in record.ids}, read_errors(folder)
+    recorded, errors = {id for record in stored.records for id in record.ids}, read_errors(folder)
     claims = {h.group: h for h in held(folder)}
-    plan = sorted((line for line in read_plan(folder) if line.id not in finished), key=lambda line: line.id)
+    plan = sorted((line for line in read_plan(folder) if line.id not in recorded), key=lambda line: line.id)
     return [UnfinishedTrial(**vars(line), outcome=_waiting(line.group, claims, errors)) for line in plan]
 
 

@@ -30,7 +30,7 @@ def check(given: str) -> None:
 
 
 def place_of(given: str | None, folder: Path) -> str:
-    """The place for the checkpoints of a run folder: itself, or its name below what was given."""
+    """The place for the checkpoints of a run folder: the folder itself, or one of its name below the place given."""
     if given is None:
         return str(folder.absolute())
     return f"{given.rstrip('/')}/{folder.name}" if _is_url(given) else str(Path(given).absolute() / folder.name)

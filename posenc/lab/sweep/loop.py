@@ -13,16 +13,12 @@ from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep.leftovers import clear
 from posenc.lab.sweep.progress import Progress, Tally
 from posenc.lab.sweep.signals import Signals, Stopped
-from posenc.lab.sweep.team import DONE, FAILED
+from posenc.lab.sweep.team import DONE, FAILED, PAUSES
 from posenc.lab.sweep.worker import Worker
 from posenc.lab.train.compiling import counted
 from posenc.lab.train.lanes import Arrangement
 from posenc.lab.train.training import ResolvedRun
 from posenc.language import echo
-
-PAUSES = 2.0, 60.0
-"""Seconds between two looks at groups that other workers hold: at first, and at most. Many workers wait at once."""
-
 
 Groups = dict[str, list[PlannedTrial]]
 

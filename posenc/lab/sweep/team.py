@@ -19,6 +19,8 @@ from posenc.lab.store import folder as store
 from posenc.lab.sweep.signals import INTERRUPTED, PREEMPTED, heeded
 
 DONE, FAILED = 0, 1
+PAUSES = 2.0, 60.0
+"""Seconds between two looks at groups that other workers hold: at first, and at most. Many workers wait at once."""
 MEMORY = 0.9
 """The share of a GPU's memory that its workers have between them."""
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from posenc.lab.store import checkpoints, disk, parameters
+from posenc.lab.store import checkpoints, parameters
 from posenc.lab.store import folder as store
-from posenc.lab.store.running import worker
 from posenc.lab.store.schema import PlannedTrial
+from posenc.lab.sweep.events import Events
 from posenc.lab.sweep.progress import Progress, Reported, Tally
 from posenc.lab.sweep.resuming import Point
 from posenc.lab.sweep.saving import Saver, Unsaved
@@ -36,11 +34,11 @@ class Worker:
         check: Callable[[], None],
         every: float = checkpoints.EVERY,
     ):
+        self._log = Events(folder, watch.note)
         watch = self.reported = Reported(watch, self._log)
         self.folder, self.keep, self.watch, self.tally, self.check = folder, keep, watch, tally, check
         self.trainer = Trainer(how, keep, every, watch, check, self._log)
         self.failed = 0
-        self._unlogged = False  # what the user knows already
 
     def run(self, group: str, lines: list[PlannedTrial], resolved: ResolvedRun) -> bool:
         """One group: train, evaluate, record; False where another worker holds it.
@@ -107,15 +105,6 @@ class Worker:
             except store.DiskError:
                 saver.stop_at(end)
                 raise
-
-    def _log(self, event: str, **details: Any) -> None:
-        """Add a line to the log of this worker. Nothing is decided by what it says, so training goes on without it."""
-        try:
-            store.log(self.folder, worker(socket.gethostname(), os.getpid()), event, **details)
-        except OSError as error:
-            if not self._unlogged:
-                self.watch.note(f"The log cannot be written ({disk.reason(error)}); training goes on without it.")
-            self._unlogged = True
 
 
 def failure(error: Exception) -> str:

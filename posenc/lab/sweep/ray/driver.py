@@ -10,31 +10,28 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import secrets
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from posenc.lab.store import checkpoints, disk, parameters, places
+from posenc.lab.store import checkpoints, parameters, places
 from posenc.lab.store import folder as store
 from posenc.lab.store.records import canonical
 from posenc.lab.store.running import STEP
 from posenc.lab.store.schema import GroupRecord, PlannedTrial, read, written
+from posenc.lab.sweep.events import Events
 from posenc.lab.sweep.progress import Pace, Progress, Tally
 from posenc.lab.sweep.ray import same
 from posenc.lab.sweep.signals import Signals, Stopped
-from posenc.lab.sweep.team import DONE, FAILED
+from posenc.lab.sweep.team import DONE, FAILED, PAUSES
 from posenc.language.echo import counted
 
 LOST_AT_MOST = 5
 """How often in a row a group is sent again without having gone further, before it counts as failed."""
 SPARE = 4
-PAUSES = 2.0, 60.0
-"""Seconds between two looks at groups that other workers hold: at first, and at most."""
 
 
 class Cluster(Protocol):
@@ -141,7 +138,7 @@ class Driver:
 
     def __init__(self, folder: Path, cluster: Cluster, orders: Orders, sign: str, watch: Progress):
         self.folder, self.cluster, self.orders, self.sign, self.watch = folder, cluster, orders, sign, watch
-        self.failed = 0
+        self._log, self.failed = Events(folder, watch.note), 0
         self.sent: dict[Any, Sent] = {}
         self._facts = same.facts()
         self._noted: set[str] = set()
@@ -193,8 +190,7 @@ class Driver:
 
     def clear(self) -> None:
         """Remove the checkpoints that a kill after their record left."""
-        finished = {row.group for row in store.status(self.folder).rows if row.finished}
-        for name in finished.intersection(places.groups(self.orders.place)):
+        for name in store.finished(self.folder).intersection(places.groups(self.orders.place)):
             places.drop(self.orders.place, name)
 
     def _take(self, name: str, lines: Sequence[PlannedTrial]) -> bool:
@@ -330,10 +326,3 @@ class Driver:
         if text not in self._noted:
             self._noted.add(text)
             self.watch.note(text)
-
-    def _log(self, event: str, **details: Any) -> None:
-        """Add a line to the driver's log. Nothing is decided by what it says, so training goes on without it."""
-        try:
-            store.log(self.folder, f"{socket.gethostname()}-{os.getpid()}", event, **details)
-        except OSError as error:
-            self._once(f"The log cannot be written ({disk.reason(error)}); training goes on without it.")
