@@ -179,7 +179,7 @@ def test_the_longest_sequence_is_padded_no_further_than_tables_reach(scheme):
     sums = evaluation.evaluate(
         cell, 16, Arrangement("map", 1), one(started(cell).model), jnp.zeros(1, jnp.uint32), (6,), (False,)
     )
-    assert sums["rows"].tolist() == [[16]]
+    assert sums.rows["rows"].tolist() == [[16]]
 
 
 def test_random_positions_are_drawn_for_each_trial_and_part_of_the_examples(monkeypatch):

@@ -110,6 +110,6 @@ def test_hardly_any_program_needs_more_room_than_it_has(shown, n):
 def test_the_bag_of_a_text_is_a_floor_of_multi_query_recall():
     task = tasks.parse("mqar(symbols=12, pairs=2)")
     found = floors(task, [20], rows=4096)[20]
-    assert found["prior"] == 0.5 and abs(found["position"] - 1 / 6) < 0.03
+    assert found["bag"] == 0.5 and abs(found["position"] - 1 / 6) < 0.03
     induction = floors(tasks.parse("induction"), [12], rows=4096)[12]
-    assert abs(induction["prior"] - most_frequent(15, 10)) < 0.03
+    assert abs(induction["bag"] - most_frequent(15, 10)) < 0.03

@@ -3,19 +3,22 @@
 import functools
 import math
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from posenc.lab import tasks
 from posenc.lab.tasks.examples import examples
-from posenc.lab.tasks.floors import floors
+from posenc.lab.tasks.floors import floors, floors_by_metric
 from posenc.lab.tasks.task import TASKS
 from tests.night import by_day
-from tests.tasks.facts import FLOORS
+from tests.tasks.facts import BAGS, FLOORS, LAWS
 from tests.tasks.facts.strings import sorted_by_position
 from tests.tasks.task_checks import by_hand, every_text, floor_sizes
 
 ROWS = 4096
+CUED = [text for text in LAWS if tasks.parse(text).cue is not None and tasks.parse(text).layout.name != "LM"]
 
 
 MORE = [text for text in every_text() if text.startswith(("copy(", "fill_blank(", "flip_flop(noisy"))]
@@ -26,14 +29,16 @@ def test_floors_are_those_computed_by_hand(blind):
     task = tasks.parse(blind)
     for n, found in floors(task, floor_sizes(task), rows=ROWS).items():
         prior, position = by_hand(task, n)
-        for name, expected in {"uniform": 1 / task.choices, "prior": prior, "position": position}.items():
+        bag = {"bag": BAGS[task.name](task, n)} if task.cue is not None else {}
+        for name, expected in ({"uniform": 1 / task.choices, "prior": prior} | bag | {"position": position}).items():
             if expected is None or (name == "uniform" and task.metric == "exact"):
                 continue
             if task.metric == "error":
                 expected = 1 - expected
             spread = 4 * math.sqrt(expected * (1 - expected) / ROWS) + 1e-6
             assert abs(found[name] - expected) <= spread, (n, name, found[name], expected)
-        assert list(found) == ["uniform", "prior", "position"] and all(type(v) is float for v in found.values())
+        assert list(found) == ["uniform", "prior", *bag, "position"]
+        assert all(type(v) is float for v in found.values())
 
 
 def test_the_uniform_guess_of_an_exact_match_is_a_product():
@@ -60,6 +65,57 @@ def test_a_target_one_place_off_raises_the_floor(monkeypatch):
     planted = floors(tasks.parse("bucket_sort"), [10], rows=ROWS)[10]
     examples.clear_cache()
     assert planted["position"] > honest["position"] + 0.1 and planted["prior"] > honest["prior"] + 0.1
+
+
+def test_a_bag_of_tokens_explains_what_was_published_without_positions():
+    """Ruoss et al. (2023), table 1, column "None": 52.8 for reverse, duplicate and odds first, 23.7 for bucket sort."""
+    sizes = range(41, 501)
+    binary, five = (np.mean([largest_count(symbols, n) for n in sizes]) for symbols in (2, 5))
+    assert [round(100 * share, 1) for share in (binary, five)] == [52.8, 23.7]
+    task = tasks.parse("reverse_string")
+    found = floors(task, [41, 500], rows=ROWS)
+    for n in (41, 500):
+        assert abs(found[n]["bag"] - largest_count(2, n)) < 0.003
+
+
+def largest_count(symbols, n):
+    """E[largest count] / n of n uniform symbols, by chance."""
+    counts = np.random.default_rng(n).multinomial(n, np.full(symbols, 1 / symbols), size=2000)
+    return counts.max(axis=1).mean() / n
+
+
+def by_brute_force(task, law):
+    """The share of answer tokens that equal the most frequent token of the cue, from every prompt and its chance."""
+    right = whole = 0.0
+    for prompt, chance in law.items():
+        read = [token for token in prompt if token in task.cue]
+        guess = min(set(read), key=lambda token: (-read.count(token), token))
+        answers = task.answer(list(prompt))
+        right += chance * sum(answer + task.cue.start == guess for answer in answers)
+        whole += chance * len(answers)
+    return right / whole
+
+
+@pytest.mark.parametrize("cued", CUED)
+def test_the_bag_is_what_every_prompt_gives(cued):
+    n, law, bound = LAWS[cued]
+    task = tasks.parse(cued)
+    found = floors(task, [n], rows=ROWS)[n]["bag"]
+    expected = by_brute_force(task, law(bound))
+    assert abs(found - expected) <= 4 * math.sqrt(expected * (1 - expected) / ROWS) + 1e-6
+
+
+@pytest.mark.parametrize("metric", ["last", "beyond"])
+def test_floors_of_another_metric_are_those_of_its_places(metric):
+    task, length, n = tasks.parse("bucket_sort"), 10, 14
+    every = floors_by_metric(task, [10, n], length, rows=ROWS)
+    drawn = jax.device_get(examples(task, 4 * ROWS, n, jax.random.key(7), jnp.int32(n)))
+    places = [2 * n - 1] if metric == "last" else range(task.tokens(length), 2 * n)
+    by_place = [np.bincount(drawn.targets[drawn.score[:, i], i], minlength=5) / (4 * ROWS) for i in places]
+    expected = {"uniform": 0.2, "prior": np.mean(by_place, 0).max(), "position": np.mean([p.max() for p in by_place])}
+    for name, value in expected.items():
+        assert abs(every[metric][n][name] - value) < 0.02, (name, every[metric][n][name], value)
+    assert every["beyond"][10] == every["token"][10] and every["token"] == floors(task, [10, n], rows=ROWS)
 
 
 def test_floors_are_one_program(monkeypatch):

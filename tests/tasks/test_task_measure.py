@@ -12,7 +12,18 @@ from scipy.stats import binom
 
 from posenc.lab import tasks
 from posenc.lab.tasks.floors import floors
-from posenc.lab.tasks.measure import evaluation_key, full, measure, score, train_key, validation_key
+from posenc.lab.tasks.measure import (
+    PLACES,
+    beyond,
+    by_place,
+    evaluation_key,
+    full,
+    measure,
+    score,
+    train_key,
+    validation_key,
+    width,
+)
 from tests.tasks.task_checks import QUICK, by_hand, floor_sizes, rows, sampler
 
 counted = jax.jit(measure, compiler_options=QUICK)  # where it is asked of many shapes
@@ -67,8 +78,7 @@ def constant_score(task, batch, step):
 
 
 def test_the_oracle_scores_one_and_a_constant_the_floor_through_the_measure(name):
-    """In one test, since what is compiled serves both. Where tokens are alike (`cue`), a constant is a uniform guess:
-    what the row's own tokens tell is another floor."""
+    """In one test, since what is compiled serves both."""
     task, _, batch = small(name)
     step = 64 if task.classes < 1000 else 4
     batch = first(batch, step)
@@ -78,7 +88,7 @@ def test_the_oracle_scores_one_and_a_constant_the_floor_through_the_measure(name
     assert [score(sums, metric) for metric in ("token", "accuracy", "exact", "last", "error")] == [1, 1, 1, 1, 0]
     for n in floor_sizes(task):
         found, asked = constant_score(task, sampler(name)(n), step)
-        floor = 1 / task.choices if task.cue is not None else by_hand(task, n)[0]
+        floor = by_hand(task, n)[0]
         low, high = (x / asked for x in binom.interval(1 - 1e-6, asked, floor))
         found = 1 - found if task.metric == "error" else found
         assert low - 1e-6 <= found <= high + 1e-6, (n, found, floor)
@@ -89,6 +99,25 @@ def test_a_constant_scores_the_floor():
     floor = floors(task, [n], rows=4096)[n]["prior"]
     found = [score(measure(logits(batch, np.full_like(batch.targets, c), 5), batch), "token") for c in range(5)]
     np.testing.assert_allclose(found, floor, atol=0.05)
+
+
+def test_hits_by_place_and_beyond_are_those_counted_one_by_one():
+    flags = np.array([[1, 0, 1, 1, 1, 1], [0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1]], bool)
+    batch = first(sampler("reverse_string")(3), 3)._replace(score=flags)
+    hit = batch.score & (np.arange(18).reshape(3, 6) % 3 > 0)
+    for many in (1, 2, 5, 6):
+        found = jax.tree.map(np.asarray, by_place(hit, batch, jnp.int32(many)))
+        for name, flags in {"right": hit, "scored": batch.score}.items():
+            expected = [sum(flags[r, c] for r in range(3) for c in range(6) if c // many == b) for b in range(32)]
+            np.testing.assert_array_equal(found[name], expected, err_msg=f"{name}, bins of {many}")
+    for start in (0, 4, 6):
+        counts = jax.tree.map(np.asarray, beyond(hit, batch, jnp.int32(start)))
+        np.testing.assert_array_equal(counts["beyond"], hit[:, start:].sum(1))
+        np.testing.assert_array_equal(counts["beyond_scored"], batch.score[:, start:].sum(1))
+
+
+def test_texts_fit_the_bins():
+    assert all(width(tokens) * PLACES >= tokens > (width(tokens) - 1) * PLACES for tokens in range(1, 500))
 
 
 def hand_made():

@@ -93,7 +93,7 @@ def results_of(text: str, metric: str | None = None) -> Results:
     """The results that a text names: a run, a folder, a bundle, or an experiment with a committed record; by a metric,
     or by each task's own."""
     results = _loaded(text)
-    return results if metric is None else results.by(metric)
+    return results.read(metric)
 
 
 def _loaded(text: str) -> Results:

@@ -14,10 +14,15 @@ from posenc.lab.store.schema import TaskRecord
 SOLVED = 0.95
 ERRORS = 3
 """Two schemes differ only if their gap is larger than this many standard errors of the test set."""
-FLOORS = {"uniform": "a uniform guess", "prior": "the best constant", "position": "position alone"}
+FLOORS = {
+    "uniform": "a uniform guess",
+    "prior": "the best constant",
+    "bag": "the row's most frequent token",
+    "position": "position alone",
+}
 METRICS = {
     **{"token": "accuracy (tokens)", "accuracy": "accuracy", "error": "accuracy"},
-    **{"exact": "accuracy (whole answers)", "last": "accuracy (last token)"},
+    **{"exact": "accuracy (whole answers)", "last": "accuracy (last token)", "beyond": "accuracy (beyond training)"},
 }
 """What an axis calls each metric; figures show the share right, also if the metric is an error."""
 SHARED = "All runs of a task share one test set per size, so spreads leave out its sampling error"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FLOORS = {"uniform": "guess", "prior": "constant", "position": "position only"}
+FLOORS = {"uniform": "guess", "prior": "constant", "bag": "most frequent token", "position": "position only"}
 HEIGHTS = (0.5, 0.35, 0.65, 0.2, 0.8)
 """Heights for the name of the sizes trained on, as shares of the axis, in order of preference."""
 Name = tuple[Any, float]

@@ -37,7 +37,7 @@ def table(results: Results, format: str = "text") -> str:
 def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
     """Notes under a table: metric, brackets, choice of rates, outcomes, commits, and tasks that no scheme learned."""
     named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
-    named["last"] = "accuracy at the last token"
+    named |= {"last": "accuracy at the last token", "beyond": "accuracy at places beyond training"}
     metrics: dict[str, set[str]] = {}
     for cell in found:
         if cell.metric:

@@ -50,7 +50,7 @@ class Published:
     value: float
     source: str
     metric: str | None = None
-    """"token", "exact" or "last"; the task's own unless given."""
+    """"token", "exact", "last" or "beyond"; the task's own unless given."""
     tolerance: float = 0.02
     of: Literal["median", "mean", "best"] = "median"
     """What theirs is of their runs."""

@@ -24,11 +24,13 @@ from posenc.language.echo import echoed
 
 CHOICES = ("task", "scheme", "family", "seed", "lr")
 """What results can be chosen by."""
-FLOORS = ("uniform", "prior", "position")
-"""What a uniform guess, the best constant, and the best function of position alone get right."""
-METRICS = {"accuracy": "correct", "exact": "exact", "last": "last"}
-"""What results can be read by, and the count that each needs: the share of answer tokens, of whole answers, and of last
-answer tokens that are right."""
+FLOORS = ("uniform", "prior", "bag", "position")
+"""What a uniform guess, the best constant, the row's most frequent token, and the best function of position alone get
+right."""
+METRICS = ("accuracy", "exact", "last", "beyond")
+"""What results can be read by: the share of answer tokens, of whole answers, of last
+answer tokens, and of answer tokens further out than any trained on, that are right. At sizes trained on, the last of
+these counts all answer tokens."""
 _FREE = ("task", "scheme")
 _KNOBS = ("weight_decay", "warmup", "clip")
 _LATER = {f.name: f.default for f in fields(Run) if f.metadata.get("later")}
@@ -125,9 +127,19 @@ class Results:
         records = tuple(r for r in kept if r.trials)
         return replace(self, records=records, unfinished=tuple(rest), varied=self._varying)
 
+    def read(self, metric: str | None = None) -> Results:
+        """These results by a metric: that requested, or for each task that by which its results are read unless told
+        otherwise, which for per-token answers is `beyond`."""
+        if metric is not None:
+            return self.by(metric)
+        older = {r.task.label for r in self.records if r.task.read_by is None}
+        ours = (r if r.task.label in older else _by(r, r.task.read_by) for r in self.records)
+        return replace(self, records=tuple(ours))
+
     def by(self, metric: str) -> Results:
-        """The same results by another metric, where the records counted it. Its floors were not, and are left out;
-        but a guess among all answers gets the last token right as often as any.
+        """The same results by another metric, where the records counted it, with its floors, where they were counted.
+        Older records hold floors of their own metric alone; of the others the guess among all answers is known, which
+        gets the last token right as often as any.
 
         A diverged run enters as that guess, or as 0 where it is not known. Raises `ValueError` for a metric that a
         record cannot give.
@@ -236,7 +248,7 @@ def load(path: str | os.PathLike) -> Results:
 
 
 def floors(task: TaskRecord) -> dict[int, dict[str, float]]:
-    """Size to the three floors, as the share right: those of a task that reports errors are turned round."""
+    """Size to the floors, as the share right: those of a task that reports errors are turned round."""
     turn = (lambda f: 1 - f) if task.metric == "error" else (lambda f: f)
     return {n: {k: turn(float(v)) for k, v in task.floors[n].items() if v is not None} for n in sorted(task.floors)}
 
@@ -259,7 +271,7 @@ def uniform(task: TaskRecord, size: int) -> float:
 
 
 def _by(record: GroupRecord, metric: str) -> GroupRecord:
-    own, part = record.task.metric, METRICS[metric]
+    own, (part, whole) = record.task.metric, records.ratio(metric)
     for trial in record.trials:
         for size, counts in trial.evaluations.items():
             if part not in counts:
@@ -267,11 +279,27 @@ def _by(record: GroupRecord, metric: str) -> GroupRecord:
                     f"The records of {record.label!r} on {record.task.label!r} did not count {metric!r} at size {size};"
                     f" read them by {own!r}, the metric of the task, or train again under a new --name."
                 )
+            if whole == "beyond_scored" and not counts.get(whole):
+                raise ValueError(
+                    f"No answer token of {record.task.label!r} at size {size} is further out than those trained on;"
+                    f" read it by {own!r}, the metric of the task."
+                )
     if records.ratio(own) == records.ratio(metric):
         return record
-    guess = {n: {"uniform": f["uniform"]} for n, f in floors(record.task).items() if "uniform" in f}
-    known = guess if metric == "last" and own in ("token", "accuracy", "error") else {n: {} for n in record.task.floors}
-    return replace(record, task=replace(record.task, metric=metric, floors=known))
+    return replace(record, task=replace(record.task, metric=metric, floors=_floors_by(record.task, metric)))
+
+
+def _floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
+    """The floors under another metric than the task's, as far as they are known."""
+    own = floors(task)
+    if task.metric == "accuracy" and metric in ("last", "beyond"):
+        return own  # there is one answer token
+    counted = {"last": task.floors_last, "beyond": task.floors_beyond}.get(metric)
+    if counted is not None:
+        return floors(replace(task, metric=metric, floors=counted))
+    guess = {n: {"uniform": f["uniform"]} for n, f in own.items() if "uniform" in f}
+    tokens = metric in ("last", "beyond") and task.metric in ("token", "error")
+    return guess if tokens else {n: {} for n in task.floors}
 
 
 def _settings(record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> dict[str, Any]:

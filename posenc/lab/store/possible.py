@@ -9,11 +9,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from posenc.lab.store.schema import Counts, GroupRecord, KnobRecord, P, PlannedTrial, TrialRecord, read_line
+from posenc.lab.store.schema import Counts, GroupRecord, KnobRecord, P, PlannedTrial, TaskRecord, TrialRecord, read_line
 from posenc.language.echo import echoed
 
-METRICS = ("token", "accuracy", "error", "exact", "last")  # as in posenc.lab.tasks.measure, which needs jax
-WHOLE_OF = {"correct": ("total", "scored"), "exact": ("rows",), "last": ("rows",)}
+METRICS = ("token", "accuracy", "error", "exact", "last", "beyond")  # as in posenc.lab.tasks.measure, which needs jax
+WHOLE_OF = {"correct": ("total", "scored"), "exact": ("rows",), "last": ("rows",), "beyond": ("beyond_scored",)}
 """What each count is a part of, under the names of newer records and of older ones."""
 MOST = 2**63
 STEPS = 2**31
@@ -27,10 +27,15 @@ def check_record(record: GroupRecord) -> None:
     low, high = task.trained
     if not 0 <= low <= high < STEPS:
         raise ValueError(f"it was trained on sizes from {echoed(low)} to {echoed(high)}; sizes ascend from 0")
-    for size, floors in task.floors.items():
-        for name, floor in floors.items():
-            if floor is not None and not ((type(floor) is float or _number(floor)) and 0 <= floor <= 1):
-                raise ValueError(f"its floor {echoed(name)} at size {size} is {echoed(floor)}; a share is from 0 to 1")
+    for table in (task.floors, task.floors_last or {}, task.floors_beyond or {}):
+        for size, floors in table.items():
+            for name, floor in floors.items():
+                if floor is not None and not ((type(floor) is float or _number(floor)) and 0 <= floor <= 1):
+                    what = f"its floor {echoed(name)} at size {size}"
+                    raise ValueError(f"{what} is {echoed(floor)}; a share is from 0 to 1")
+    if task.read_by is not None and task.read_by not in METRICS:
+        raise ValueError(f"it is read by {echoed(task.read_by)}; a metric is one of {', '.join(METRICS)}")
+    _check_places(task)
     _check_run(record.run)
     about = record.provenance.get("compiled")
     seconds = about.get("seconds") if isinstance(about, dict) else None
@@ -38,6 +43,29 @@ def check_record(record: GroupRecord) -> None:
         raise ValueError(f"it took {echoed(seconds)} seconds to compile; they are a finite number of at least 0")
     for trial in record.trials:
         _check_trial(trial, "exact" if task.metric == "exact" else "last" if task.metric == "last" else "correct")
+        _check_right(trial.places or {}, task, f"its trial {echoed(trial.id[:12])}")
+
+
+def _check_places(task: TaskRecord) -> None:
+    if not _whole(task.first_beyond or 0) or (task.first_beyond or 0) < 0:
+        raise ValueError(f"its first place beyond training is {echoed(task.first_beyond)}; places are counted from 0")
+    for size, bins in (task.places or {}).items():
+        width, scored = bins.get("width"), bins.get("scored")
+        if not (_whole(width) and width >= 1 and _are_counts(scored)):
+            raise ValueError(f"its places at size {size} are {echoed(bins)}; they are a width and a list of counts")
+
+
+def _check_right(places: Mapping[int, Mapping[str, Any]], task: TaskRecord, which: str) -> None:
+    for size, bins in places.items():
+        right, scored = bins.get("right"), (task.places or {}).get(size, {}).get("scored")
+        if scored is None or not _are_counts(right) or len(right) != len(scored):
+            raise ValueError(f"{which} has places at size {size} that its task has not")
+        if wrong := [(a, b) for a, b in zip(right, scored, strict=True) if a > b]:
+            raise ValueError(f"{which} counts at size {size} {wrong[0][0]} right of {wrong[0][1]} at one place")
+
+
+def _are_counts(value: Any) -> bool:
+    return isinstance(value, list) and all(_whole(n) and 0 <= n < MOST for n in value)
 
 
 def check_line(line: PlannedTrial) -> None:

@@ -24,7 +24,8 @@ _HEAD = b'{"schema":%d,' % SCHEMA
 """How a record of this version starts."""
 TOLERANCE = 0.01
 """Two records of one trial that differ by more than this, in any accuracy, are said to differ."""
-_RATIOS = {"exact": ("exact", "rows"), "last": ("last", "rows")}  # as in posenc.lab.tasks.measure, which needs jax
+# as in posenc.lab.tasks.measure, which needs jax
+_RATIOS = {"exact": ("exact", "rows"), "last": ("last", "rows"), "beyond": ("beyond", "beyond_scored")}
 
 
 @dataclass(frozen=True)

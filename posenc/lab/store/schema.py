@@ -64,6 +64,9 @@ class TrialRecord(Part):
     """Size to counts on the examples by which a learning rate is chosen; older records have none."""
     curve: Mapping[str, Any] | None = None
     """The loss along training."""
+    places: Mapping[int, Mapping[str, Any]] | None = None
+    """Size to "right", how many tokens are right in each bin of places; older records, and tasks of one answer, have
+    none."""
 
     def __post_init__(self):
         if self.outcome not in ("done", "diverged"):
@@ -81,6 +84,16 @@ class TaskRecord(Part):
     """The smallest and the largest size trained on."""
     floors: Mapping[int, Mapping[str, float | None]]
     """Size to the name of a guess to its score."""
+    floors_last: Mapping[int, Mapping[str, float | None]] | None = None
+    """The same by the metric `last`."""
+    floors_beyond: Mapping[int, Mapping[str, float | None]] | None = None
+    """The same by the metric `beyond`."""
+    places: Mapping[int, Mapping[str, Any]] | None = None
+    """Size to "width", the places of a bin, and "scored", how many tokens are scored in each."""
+    first_beyond: int | None = None
+    """The first place further out than any trained on."""
+    read_by: str | None = None
+    """The metric that results are read by unless another is requested; that of the task where none is said."""
 
     def __post_init__(self):
         if [type(n) for n in self.trained] != [int, int]:

@@ -20,8 +20,9 @@ from posenc.lab.spec.run import Knobs, Plan
 from posenc.lab.store import folder, parameters, records
 from posenc.lab.store.schema import GroupRecord, TrialRecord, written
 from posenc.lab.sweep import plan
+from posenc.lab.sweep.described import binned, described
 from posenc.lab.tasks import Task, spec
-from posenc.lab.tasks.floors import floors
+from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import full as full_task
 from posenc.lab.train import evaluation, training
 from posenc.lab.train.kept import restored
@@ -64,20 +65,20 @@ def ask(
     """
     found, known = [], {}
     for question in _questions(results, task, sizes, rows):
-        resolved, at = question.resolved, question.sizes
-        trials = []
+        resolved, at, trials, scored = question.resolved, question.sizes, [], None
         for trial in question.trained:
             model = restored(resolved, results.folder, trial.id)
             model, seeds = jax.tree.map(lambda a: a[None], (model, _knobs(trial).seed))
             sums = evaluation.evaluate(resolved, question.rows, ALONE, model, seeds, at, [False] * len(at))
-            counted = {name: total[0].tolist() for name, total in sums.items()}
+            counted = {name: total[0].tolist() for name, total in sums.rows.items()}
             each = {n: {name: totals[i] for name, totals in counted.items()} for i, n in enumerate(at)}
-            trials.append(replace(trial, id=_renamed(trial, question), evaluations=each))
+            bins = binned(resolved, at, sums.places["right"][0])
+            right, scored = {n: {"right": counts} for n, counts in bins.items()} or None, sums.places["scored"][0]
+            trials.append(replace(trial, id=_renamed(trial, question), evaluations=each, places=right))
         trials += [replace(t, id=_renamed(t, question)) for t in question.record.trials if t.outcome == "diverged"]
-        if (resolved.task, at) not in known:
-            known[resolved.task, at] = floors(resolved.task, at)
-        label, metric = _label(question), resolved.task.metric
-        about = replace(question.record.task, label=label, metric=metric, floors=known[resolved.task, at])
+        if (key := (resolved.task, at, resolved.run.length)) not in known:
+            known[key] = floors_by_metric(*key)
+        about = replace(described(resolved, at, known[key], scored), label=_label(question))
         found.append(replace(question.record, task=about, trials=tuple(trials)))
     return replace(results, records=tuple(found), unfinished=(), folder=None)
 

@@ -21,14 +21,14 @@ from jaxtyping import PyTree
 from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import checkpoints, disk
-from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, written
+from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TrialRecord, written
 from posenc.lab.sweep import plan
+from posenc.lab.sweep.described import binned, described
 from posenc.lab.sweep.progress import Progress
 from posenc.lab.sweep.resuming import Point, Source, newest, program_of, restored
 from posenc.lab.sweep.saving import Saver, Unsaved
 from posenc.lab.sweep.signals import Stopped
-from posenc.lab.tasks import spec
-from posenc.lab.tasks.floors import floors
+from posenc.lab.tasks.floors import Table, floors_by_metric
 from posenc.lab.train import device
 from posenc.lab.train.compiling import Compiled, counted
 from posenc.lab.train.lanes import Arrangement, placed, stack
@@ -100,7 +100,7 @@ class Trainer:
         self.how, self.keep, self.watch, self.check, self.log = how, keep, watch, check, log
         self.every = every
         """Seconds between two checkpoints."""
-        self._floors: dict[tuple, dict] = {}
+        self._floors: dict[tuple, dict[str, Table]] = {}
         self._about = device.describe() | {"lanes": str(how), "host": socket.gethostname()}
         self._full = False  # what the user knows already
 
@@ -177,10 +177,12 @@ class Trainer:
         clock.lap("evaluate")
         if group.taken():
             raise Taken
+        places = [binned(resolved, sizes, right) for right in sums.places["right"]]
         trials = [
-            _trial(line, n, (sizes, trained), stride, losses, sums, int(diverged[n])) for n, line in enumerate(lines)
+            _trial(line, n, (sizes, trained), stride, losses, sums.rows, places[n], int(diverged[n]))
+            for n, line in enumerate(lines)
         ]
-        task = self._task(resolved, sizes)
+        task = described(resolved, sizes, self._counted(resolved, sizes), sums.places["scored"][0])
         about = self._about | {"seconds": clock.seconds, "compiled": compiled.as_record()}
         about["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
         record = GroupRecord(shared.run, shared.label, shared.family, task, tuple(trials), about)
@@ -203,14 +205,12 @@ class Trainer:
         if point.step:
             saver.passed(point)
 
-    def _task(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> TaskRecord:
-        """The task with its floors, which are estimated once in a sweep."""
-        key = (resolved.task, sizes)
+    def _counted(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> dict[str, Table]:
+        """The floors of a task, which are counted once in a sweep."""
+        key = (resolved.task, sizes, resolved.run.length)
         if key not in self._floors:
-            found = floors(resolved.task, sizes)
-            self._floors[key] = {n: found[n] for n in sizes}
-        trained = (resolved.run.shortest, resolved.run.length)
-        return TaskRecord(spec(resolved.task), resolved.task.metric, trained, self._floors[key])
+            self._floors[key] = floors_by_metric(*key)
+        return self._floors[key]
 
 
 class _Clock:
@@ -227,7 +227,14 @@ class _Clock:
 
 
 def _trial(
-    line: PlannedTrial, n: int, sizes: tuple, stride: int, losses: list, sums: dict, diverged: int
+    line: PlannedTrial,
+    n: int,
+    sizes: tuple,
+    stride: int,
+    losses: list,
+    sums: dict,
+    places: dict[int, list[int]],
+    diverged: int,
 ) -> TrialRecord:
     """What is recorded of the n-th lane; `sizes` are those reported and those on which a rate is chosen."""
     reported, trained = sizes
@@ -238,7 +245,8 @@ def _trial(
     head = (line.id, line.knobs, line.steps)
     if diverged >= 0:
         return TrialRecord(*head, "diverged", diverged, {}, {}, curve)
-    return TrialRecord(*head, "done", None, evaluations, validation, curve)
+    right = {size: {"right": bins} for size, bins in places.items()}
+    return TrialRecord(*head, "done", None, evaluations, validation, curve, right or None)
 
 
 def _columns(sums: dict, n: int) -> Any:

@@ -1,20 +1,21 @@
-"""Three floors under every result: the scores of guesses that ignore the order of tokens, or the tokens.
+"""Floors under every result: the scores of guesses that ignore the order of tokens, or the tokens.
 
 uniform    guess each answer token among the task's choices, the length of the answer known
-prior      the best single class for everything; where an answer is one of the row's tokens, also the row's most
-           frequent one (`Task.cue`), which a bag of tokens suffices for
+prior      the best constant: a single class for everything
+bag        the row's most frequent token, where answers are tokens of the row (`Task.cue`): without positions, a model
+           answers alike in every place, and this is the best that the multiset of tokens allows
 position   the best function of index and size, blind to the tokens: one constant sequence per size
 
 Bucket sort shows why: index and length alone give 78 to 94 %, where the literature compares with 20 %. For exact match
-the three mean: every token guessed right, one class right throughout, the most frequent whole answer. The last two are
-estimated: chosen on one half of a sample and counted on the other, so that chance hits do not count. A floor has the
-unit of the task's metric: for `error`, one minus the share that is right.
+they mean: every token guessed right, one class or one token right throughout, the most frequent whole answer. The
+constant and the sequence are estimated: chosen on one half of a sample and counted on the other, so that chance hits do
+not count. A floor has the unit of the task's metric: for `error`, one minus the share that is right.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -23,11 +24,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from posenc.lab.tasks.examples import parts
-from posenc.lab.tasks.measure import RATIOS, tally
+from posenc.lab.tasks.measure import RATIOS, first_beyond, tally
 from posenc.lab.tasks.padding import few, lengthened
 from posenc.lab.tasks.task import Batch, Task
 
-FLOORS = ("uniform", "prior", "position")
+FLOORS = ("uniform", "prior", "bag", "position")
 SEED = 20230526
 
 
@@ -39,7 +40,7 @@ class Guessing(NamedTuple):
     writes: bool
     """Whether answers are texts with an end."""
     cued: bool
-    """Whether the row's most frequent token is a guess."""
+    """Whether answers are tokens of the row."""
     classes: int
     """The number of classes, padded: further ones are never right."""
 
@@ -71,13 +72,48 @@ class Answers(NamedTuple):
         return lengthened(cls(*own, batch.targets, batch.score))
 
 
-def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> dict[int, dict[str, float]]:
-    """The three floors at every size, counted on `rows` examples.
+class Judged(NamedTuple):
+    """Which of the scored tokens are judged."""
+
+    first: Any
+    """Those from this place on."""
+    last: Any
+    """Whether only the last of each row."""
+
+
+Table = dict[int, dict[str, float]]
+"""Size to the name of a floor to its score."""
+
+
+def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> Table:
+    """The floors at every size, counted on `rows` examples.
 
     >>> from posenc.tasks import parse
     >>> floors(parse("reverse_string"), [4], rows=64)[4]["uniform"]
     0.5
     """
+    every = Judged(0, False)
+    return _tables(task, sizes, rows, lambda n: {task.metric: every})[task.metric]
+
+
+def floors_by_metric(task: Task, sizes: Sequence[int], length: int, *, rows: int = 8192) -> dict[str, Table]:
+    """The floors under the task's own metric, and where it counts tokens, those under `last` and `beyond`.
+
+    `length` is the largest size trained on, which decides the places that are beyond training.
+    """
+
+    def judged(n: int) -> dict[str, Judged]:
+        every = {task.metric: Judged(0, False)}
+        if task.metric not in ("token", "error"):
+            return every
+        return every | {"last": Judged(0, True), "beyond": Judged(first_beyond(task, n, length), False)}
+
+    return _tables(task, sizes, rows, judged)
+
+
+def _tables(
+    task: Task, sizes: Sequence[int], rows: int, judged: Callable[[int], dict[str, Judged]]
+) -> dict[str, Table]:
     for n in sizes:
         task.check_size(n)
     if not sizes:
@@ -86,26 +122,39 @@ def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> dict[int, d
     cue = range(-1, -1) if task.cue is None else task.cue
     known = Known(task.choices, task.special("EOS") if task.layout.writes else -1, cue.start, cue.stop)
     part, whole = RATIOS[task.metric]
-    table = {}
+    names = [name for name in FLOORS if how.cued or name != "bag"]
+    tables: dict[str, Table] = {}
     for n in sizes:
         key = jax.random.fold_in(jax.random.key(SEED), n)
         drawn = tuple(map(Answers.of, parts(task, 2 * rows, max(sizes), key, n)))
-        found = jax.device_get(_counted(how, Known(*map(jnp.int32, known)), drawn))
-        right = {name: float(found[name][part]) / float(found[name][whole]) for name in FLOORS}
-        table[int(n)] = {name: 1 - r if task.metric == "error" else r for name, r in right.items()}
-    return table
+        for metric, which in judged(n).items():
+            which = Judged(jnp.int32(which.first), jnp.bool_(which.last))
+            found = jax.device_get(_counted(how, Known(*map(jnp.int32, known)), which, drawn))
+            if not found["uniform"][whole]:
+                continue  # no place is beyond training
+            right = {name: float(found[name][part]) / float(found[name][whole]) for name in names}
+            turned = {name: 1 - r if metric == "error" else r for name, r in right.items()}
+            tables.setdefault(metric, {})[int(n)] = turned
+    return tables
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _counted(how: Guessing, known: Known, drawn: tuple[Answers, ...]) -> dict[str, dict[str, Array]]:
+def _counted(how: Guessing, known: Known, which: Judged, drawn: tuple[Answers, ...]) -> dict[str, dict[str, Array]]:
     """The sums of each floor, chosen on every other example and counted on those between."""
-    whole = jax.tree.map(lambda *some: jnp.concatenate(some), *drawn)
+    whole = _judged(which, jax.tree.map(lambda *some: jnp.concatenate(some), *drawn))
     learnt, judged = (jax.tree.map(lambda leaf, h=h: leaf[h::2], whole) for h in (0, 1))
     return {
         "uniform": _uniform(how, known, judged),
         "prior": tally(_prior(how, known, learnt, judged), judged),
         "position": tally(_position(how, learnt, judged), judged),
-    }
+    } | ({"bag": tally(_right(how, known, judged, _frequent(how, known, judged)), judged)} if how.cued else {})
+
+
+def _judged(which: Judged, batch: Answers) -> Answers:
+    """The examples of which only some scored tokens count."""
+    index = jnp.arange(batch.score.shape[1], dtype=jnp.int32)[None, :]
+    last = index == jnp.max(jnp.where(batch.score, index, -1), axis=1)[:, None]
+    return batch._replace(score=batch.score & (index >= which.first) & (last | ~which.last))
 
 
 def _end(how: Guessing, known: Known, batch: Answers) -> Bool[Array, "rows T"]:
@@ -127,25 +176,20 @@ def _uniform(how: Guessing, known: Known, batch: Answers) -> dict[str, Array]:
     return sums
 
 
+def _right(how: Guessing, known: Known, batch: Answers, guess: Array) -> Bool[Array, "rows T"]:
+    """Which scored tokens a guess gets right."""
+    return batch.score & ((batch.targets == guess) | _end(how, known, batch))
+
+
 def _prior(how: Guessing, known: Known, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
-    """Which scored tokens the best constant, or the row's most frequent token, gets right."""
-
-    def got(batch, guess):
-        hit = batch.score & ((batch.targets == guess) | _end(how, known, batch))
-        return jnp.sum(tally(hit, batch)["exact" if how.exact else "correct"])
-
+    """Which scored tokens the best constant gets right."""
     if how.exact:
-        each = jax.lax.map(lambda c: got(learnt, c), jnp.arange(how.classes, dtype=jnp.int32))
+        whole = lambda c: jnp.sum(tally(_right(how, known, learnt, c), learnt)["exact"])  # noqa: E731
+        each = jax.lax.map(whole, jnp.arange(how.classes, dtype=jnp.int32))
     else:
         guessed = (learnt.score & ~_end(how, known, learnt)).astype(jnp.int32)
         each = jnp.zeros(how.classes, jnp.int32).at[learnt.targets].add(guessed)
-        each += jnp.sum(learnt.score, dtype=jnp.int32) - jnp.sum(guessed, dtype=jnp.int32)
-    constant = jnp.argmax(each).astype(jnp.int32)
-    guess = jnp.full(judged.targets.shape, constant)
-    if how.cued:
-        frequent = got(learnt, _frequent(how, known, learnt)) > jnp.max(each)
-        guess = jnp.where(frequent, _frequent(how, known, judged), guess)
-    return judged.score & ((judged.targets == guess) | _end(how, known, judged))
+    return _right(how, known, judged, jnp.argmax(each).astype(jnp.int32))
 
 
 def _frequent(how: Guessing, known: Known, batch: Answers) -> Int[Array, "rows 1"]:

@@ -23,7 +23,10 @@ RATIOS = {
     "error": ("correct", "scored"),
     "exact": ("exact", "rows"),
     "last": ("last", "rows"),
+    "beyond": ("beyond", "beyond_scored"),
 }
+PLACES = 32
+"""Bins at most, of places in a text, in which hits are counted."""
 
 
 def measure(logits: Float[Array, "B T C"], batch: Batch) -> dict[str, Int[Array, ""]]:
@@ -58,6 +61,38 @@ def by_row(hit: Array, batch: Batch) -> dict[str, Int[Array, " B"]]:
         "rows": scored,
     }
     return {name: counts.astype(jnp.int32) for name, counts in counted.items()}
+
+
+def beyond(hit: Array, batch: Batch, first: Int[Array, ""]) -> dict[str, Int[Array, " B"]]:
+    """For each row, how many of the scored tokens from index `first` on are right, and how many there are."""
+    far = batch.score & (jnp.arange(batch.score.shape[1], dtype=jnp.int32)[None, :] >= first)
+    return {
+        "beyond": (hit & far).sum(axis=1, dtype=jnp.int32),
+        "beyond_scored": far.sum(axis=1, dtype=jnp.int32),
+    }
+
+
+def by_place(hit: Array, batch: Batch, width: Int[Array, ""]) -> dict[str, Int[Array, 32]]:
+    """How many scored tokens are right, and how many there are, in each bin of `width` places, over all rows.
+
+    A place is the index of a token in its text; further ones than `PLACES` bins hold must be padding.
+    """
+    at = jnp.arange(batch.score.shape[1], dtype=jnp.int32) // width
+    bins = jnp.zeros(PLACES, jnp.int32)
+    return {
+        "right": bins.at[at].add(hit.sum(axis=0, dtype=jnp.int32), mode="drop"),
+        "scored": bins.at[at].add(batch.score.sum(axis=0, dtype=jnp.int32), mode="drop"),
+    }
+
+
+def width(tokens: int) -> int:
+    """The places of a bin where texts have so many tokens."""
+    return -(-tokens // PLACES)
+
+
+def first_beyond(task: Task, n: int, length: int) -> int:
+    """The first place of size n that no text of a size up to `length` has; all places count where n is such a size."""
+    return task.tokens(length) if n > length else 0
 
 
 def score(sums: dict[str, Int[Array, ""]], metric: str) -> float:

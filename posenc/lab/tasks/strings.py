@@ -41,6 +41,7 @@ class ReverseString(Task, name="reverse_string"):
     ability = ("alignment",)
     suites = ("chomsky",)
     alphabet = classes = 2
+    cue = range(2)
     sizes = SIZES
 
     def tokens(self, n):
@@ -66,6 +67,7 @@ class DuplicateString(Task, name="duplicate_string"):
     ability = ("alignment",)
     suites = ("chomsky",)
     alphabet = classes = 2
+    cue = range(2)
     sizes = SIZES
 
     def tokens(self, n):
@@ -95,6 +97,7 @@ class OddsFirst(Task, name="odds_first"):
     suites = ("chomsky",)
     samples = ({"order": "as_described"},)
     alphabet = classes = 2
+    cue = range(2)
     sizes = SIZES
 
     order: Literal["as_released", "as_described"] = "as_released"
@@ -128,6 +131,7 @@ class BucketSort(Task, name="bucket_sort"):
     ability = ("counting",)
     suites = ("chomsky",)
     alphabet = classes = 5
+    cue = range(5)
     sizes = SIZES
 
     def tokens(self, n):

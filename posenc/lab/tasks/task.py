@@ -162,8 +162,8 @@ class Task(ABC):
     choices: Any = property(lambda task: task.alphabet if task.layout.writes else task.classes)
     """int: from how many tokens a uniform guess of one answer token is drawn."""
     cue: Any = None
-    """range: the tokens whose most frequent one in a row is a guess of the answer without order; None if that makes no
-    sense."""
+    """range: the tokens of which answers are made, so that the row's most frequent one is a guess without order; None
+    where answers are others."""
 
     def __init_subclass__(cls, name: str | None, **kwargs: Any):
         super().__init_subclass__(**kwargs)

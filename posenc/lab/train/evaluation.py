@@ -20,7 +20,17 @@ from posenc.core.compose import layers
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.tasks import Batch, Task
 from posenc.lab.tasks.examples import fewer
-from posenc.lab.tasks.measure import by_row, evaluation_key, hits, positions_key, validation_key
+from posenc.lab.tasks.measure import (
+    beyond,
+    by_place,
+    by_row,
+    evaluation_key,
+    first_beyond,
+    hits,
+    positions_key,
+    validation_key,
+    width,
+)
 from posenc.lab.tasks.padding import lengthened, rounded
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.shapes import endless, known_classes
@@ -69,43 +79,67 @@ def counting(resolved: Any, rows: int, length: int) -> Counting:
     return Counting(each, resolved.run.evaluation == "as_trained")
 
 
-def counts(
-    how: Counting,
-    model: PyTree,
-    seed: UInt32[Array, ""],
-    n: Int[Array, ""],
-    choosing: Bool[Array, ""],
-    given: ScoredExamples,
-    classes: Int[Array, ""],
-) -> dict[str, Int[Array, " rows"]]:
-    """What `posenc.lab.tasks.measure` counts in each example. Of the model's classes the task has the first `classes`.
+class Counts(NamedTuple):
+    """What `posenc.lab.tasks.measure` counts."""
+
+    rows: dict[str, Any]
+    """In each example, or over all."""
+    places: dict[str, Any]
+    """In each bin of places, or in those of each part of the examples."""
+
+
+class Asked(NamedTuple):
+    """What is evaluated: numbers, so that tasks and sizes share a program."""
+
+    n: Any
+    """The size."""
+    choosing: Any
+    """Whether it is to choose a learning rate."""
+    classes: Any
+    """The classes of the task: the first ones of the model."""
+    beyond: Any
+    """The first place that is further out than any trained on."""
+    width: Any
+    """The places of a bin."""
+
+    @classmethod
+    def of(cls, resolved: Any, n: int, choosing: bool) -> Asked:
+        """What is asked of the models of a run at size n."""
+        task = resolved.task
+        places = first_beyond(task, n, resolved.run.length), width(task.tokens(n))
+        return cls(jnp.int32(n), jnp.bool_(choosing), jnp.int32(task.classes), *map(jnp.int32, places))
+
+
+def counts(how: Counting, model: PyTree, seed: UInt32[Array, ""], asked: Asked, given: ScoredExamples) -> Counts:
+    """What is counted in each example, and by place in each part of them.
 
     Random positions are drawn anew for each trial, size and part of the examples.
     """
 
     def some(part: tuple) -> dict[str, Array]:
         number, given = part
-        own = jax.random.fold_in(positions_key(seed, "evaluation", n), 2 * number + choosing)
+        own = jax.random.fold_in(positions_key(seed, "evaluation", asked.n), 2 * number + asked.choosing)
         logits = model(given.inputs, own, train=how.as_trained)
-        logits = jnp.where(known_classes(logits, classes), logits, -jnp.inf)
-        return by_row(hits(logits, given), given)
+        hit = hits(jnp.where(known_classes(logits, asked.classes), logits, -jnp.inf), given)
+        rows = by_row(hit, given) | beyond(hit, given, asked.beyond)
+        return Counts(rows, by_place(hit, given, asked.width))
 
     rows = given.targets.shape[0]
     cut = jax.tree.map(lambda a: a.reshape(-1, how.each, *a.shape[1:]), given)
     counted = jax.lax.map(some, (jnp.arange(rows // how.each, dtype=jnp.int32), cut))
-    return jax.tree.map(jnp.ravel, counted)
+    return counted._replace(rows=jax.tree.map(jnp.ravel, counted.rows))
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def _counts(how: Counting, *args: Any) -> dict[str, Int[Array, " rows"]]:
-    return counts(how, *args)
+    return counts(how, *args).rows
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def sums(how: Counting, over: Arrangement, *args: Any) -> dict[str, Int[Array, " lanes"]]:
+def sums(how: Counting, over: Arrangement, *args: Any) -> Counts:
     """The sums of `counts` in each lane."""
-    one = lambda *args: jax.tree.map(lambda a: a.sum(dtype=a.dtype), counts(how, *args))  # noqa: E731
-    return lanes(one, over, 4)(*args)
+    one = lambda *args: jax.tree.map(lambda a: a.sum(axis=0, dtype=a.dtype), counts(how, *args))  # noqa: E731
+    return lanes(one, over, 2)(*args)
 
 
 def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: bool = False) -> Batch:
@@ -130,8 +164,8 @@ def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, .
 
 def examined(resolved: Any, model: PyTree, seed: Array, n: int, batch: Batch) -> dict[str, Int[np.ndarray, " rows"]]:
     """What is counted in each of these examples of size n, which are not those that choose a learning rate."""
-    how = counting(resolved, *batch.tokens.shape)
-    return jax.device_get(_counts(how, model, seed, *_of(resolved, resolved.step.coordinates, n, False, batch)))
+    how, asked = counting(resolved, *batch.tokens.shape), Asked.of(resolved, n, False)
+    return jax.device_get(_counts(how, model, seed, asked, _given(resolved, resolved.step.coordinates, batch)))
 
 
 def evaluate(
@@ -142,21 +176,21 @@ def evaluate(
     seeds: UInt32[Array, " lanes"],
     sizes: Sequence[int],
     chosen: Sequence[bool],
-) -> dict[str, Int[np.ndarray, "lanes sizes"]]:
-    """The sums of `posenc.lab.tasks.measure` of each lane at each size, and whether it is for choosing a rate."""
+) -> Counts:
+    """The sums over all examples, `[lanes, sizes, …]`, where each size has whether it is for choosing a rate."""
     found, names = [], resolved.step.coordinates
     for n, choosing in zip(sizes, chosen, strict=True):
         batch = examples_at(resolved.task, rows, sizes, n, choosing)
         how = counting(resolved, *batch.tokens.shape)
-        found.append(sums(how, over, models, seeds, *_of(resolved, names, n, choosing, batch)))
-    return {name: np.stack(jax.device_get([one[name] for one in found]), 1) for name in found[0]}
+        asked = Asked.of(resolved, n, choosing)
+        found.append(sums(how, over, models, seeds, asked, _given(resolved, names, batch)))
+    return jax.tree.map(lambda *sizes: np.stack(sizes, 1), *jax.device_get(found))
 
 
-def _of(resolved: Any, names: tuple[str, ...], n: int, choosing: bool, batch: Batch) -> tuple[Any, ...]:
-    """The last arguments of `counts`."""
+def _given(resolved: Any, names: tuple[str, ...], batch: Batch) -> ScoredExamples:
+    """The examples as the models of a run take them; of the coordinates these."""
     given = ScoredExamples(inputs(batch).reading(names), batch.targets, batch.score)
-    given = lengthened(given, functools.partial(_padded, resolved))
-    return jnp.int32(n), jnp.bool_(choosing), given, jnp.int32(resolved.task.classes)
+    return lengthened(given, functools.partial(_padded, resolved))
 
 
 def _padded(resolved: Any, tokens: int) -> int:

@@ -4,6 +4,7 @@ EXAMPLES     (text, prompt, answer), token ids
 LAWS         text: (size, law, bound): `law(bound)` is the exact distribution of prompts at that size, `bound` the
              number that an inclusive end would make one larger
 FLOORS       name: f(task, size) -> (prior, position); None where it is not known; left out where both are uniform
+BAGS         name: f(task, size) -> the floor `bag`; None where it is not known; of every task with a `cue`
 FLOOR_SIZES  name: the sizes at which floors are compared, unless the usual ones
 VARIED       names or texts of tasks whose text varies in length at one size; others are as long as `tokens` says
 BROKEN       (text, size, module of posenc.tasks, name in it, what to put there): the oracle must see it
@@ -28,3 +29,4 @@ def _dicts(name):
 EXAMPLES, VARIED = _lists("EXAMPLES"), _lists("VARIED")
 BROKEN, PLANTED = _lists("BROKEN"), _lists("PLANTED")
 LAWS, FLOORS, FLOOR_SIZES = _dicts("LAWS"), _dicts("FLOORS"), _dicts("FLOOR_SIZES")
+BAGS = _dicts("BAGS")

@@ -43,8 +43,8 @@ LAWS = {
     "dyck(full=True, kinds=2, depth=3)": (8, dyck, 3),
 }
 
-FLOORS = {
-    "dyck": lambda t, n: (most_frequent(t.kinds, n // 2), 1 / t.kinds),
+BAGS = {
+    "dyck": lambda t, n: most_frequent(t.kinds, n // 2),
 }
 
 BROKEN = [

@@ -42,8 +42,8 @@ LAWS = {
     "mqar(symbols=6, pairs=2, power=1.0, random_non_queries=True)": (8, random_fillers, 6),
 }
 
-FLOORS = {
-    "mqar": lambda t, n: (1 / t.pairs, 1 / t.classes),  # each value stands in the text once
+BAGS = {
+    "mqar": lambda t, n: 1 / t.pairs,  # each value stands in the text once
 }
 
 FLOOR_SIZES = {"mqar": [16]}

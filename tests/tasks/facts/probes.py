@@ -105,10 +105,10 @@ LAWS = {
     "fill_blank(hide=0.25)": (5, fill_blank, 3),
 }
 
-FLOORS = {
-    "token_at_index": lambda t, n: (most_frequent(t.symbols, n), 1 / t.symbols),
-    "token_k_back": lambda t, n: (None, 1 / t.symbols),
-    "pointer_back": lambda t, n: (most_frequent(t.symbols, n), 1 / t.symbols),
+BAGS = {
+    "token_at_index": lambda t, n: most_frequent(t.symbols, n),
+    "token_k_back": lambda t, n: None,
+    "pointer_back": lambda t, n: most_frequent(t.symbols, n),
 }
 
 

@@ -40,7 +40,10 @@ LAWS = {
 
 FLOORS = {
     "selective_copy": lambda t, n: (0.0, 0.0),
-    "induction": lambda t, n: (most_frequent(t.symbols, n - 2), 1 / t.symbols),
+}
+
+BAGS = {
+    "induction": lambda t, n: most_frequent(t.symbols, n - 2),
 }
 
 BROKEN = [("induction", 20, "selective", "pick", lambda x, place: draw.pick(x, place - 1))]

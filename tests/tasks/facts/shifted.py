@@ -17,8 +17,8 @@ LAWS = {
     "shifted(task='token_k_back(symbols=3)', size=4)": (2, shifted, 2),
 }
 
-FLOORS = {
-    "shifted": lambda t, n: (None, 1 / t.choices),
+BAGS = {
+    "shifted": lambda t, n: None,
 }
 
 BROKEN = [("shifted(task='copy(symbols=5)', size=6)", 4, "shifted", "_renamed", lambda tokens, alphabet: tokens)]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import binom
 
 from posenc.lab.tasks import automata, draw
-from tests.tasks.law import even, strings, words
+from tests.tasks.law import even, most_frequent, strings, words
 
 
 def modular_arithmetic(signs):
@@ -77,6 +77,13 @@ FLOORS = {
     "even_pairs": lambda t, n: (1.0, 1.0) if n == 1 else (0.5, 0.5),
     "modular_arithmetic": lambda t, n: (arithmetic(n), arithmetic(n)) if n < 6 else None,
     "cycle_navigation": lambda t, n: (walk(n), walk(n)) if n < 9 else (0.2, 0.2),
+}
+
+BAGS = {
+    "reverse_string": lambda t, n: most_frequent(2, n),
+    "duplicate_string": lambda t, n: most_frequent(2, n),
+    "odds_first": lambda t, n: most_frequent(2, n),
+    "bucket_sort": lambda t, n: most_frequent(5, n),
 }
 
 FLOOR_SIZES = {"bucket_sort": [1, 2, 40], "modular_arithmetic": [1, 3, 5], "cycle_navigation": [1, 2, 40]}

@@ -1,0 +1,48 @@
+"""The task of a record: what it is called, the scores of guesses at it, and its scored places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jaxtyping import Int
+from numpy import ndarray
+
+from posenc.lab.store.schema import TaskRecord
+from posenc.lab.tasks import Layout, spec
+from posenc.lab.tasks.floors import Table
+from posenc.lab.tasks.measure import width
+from posenc.lab.train.training import ResolvedRun
+
+
+def described(
+    resolved: ResolvedRun, sizes: Sequence[int], floors: Mapping[str, Table], scored: Int[ndarray, "sizes 32"] | None
+) -> TaskRecord:
+    """The task of a run with its floors by metric, where so many tokens are scored in each bin of places; None where no
+    model was evaluated.
+
+    Results of a task of per-token answers are read by the places beyond training, if every size has some.
+    """
+    task, run = resolved.task, resolved.run
+    ordered = {metric: {n: table[n] for n in sizes if n in table} for metric, table in floors.items()}
+    each = {} if scored is None else binned(resolved, sizes, scored)
+    bins = {n: {"width": width(task.tokens(n)), "scored": counts} for n, counts in each.items()}
+    far = task.layout is Layout.TOKENS and task.metric == "token" and len(ordered.get("beyond", ())) == len(sizes)
+    return TaskRecord(
+        label=spec(task),
+        metric=task.metric,
+        trained=(run.shortest, run.length),
+        floors=ordered[task.metric],
+        floors_last=ordered.get("last"),
+        floors_beyond=ordered.get("beyond"),
+        places=bins or None,
+        first_beyond=task.tokens(run.length),
+        read_by="beyond" if far else None,
+    )
+
+
+def binned(resolved: ResolvedRun, sizes: Sequence[int], counts: Int[ndarray, "sizes 32"]) -> dict[int, list[int]]:
+    """Size to the counts of those bins that its texts reach; empty for a task of one answer token."""
+    if resolved.task.layout is Layout.CLASSIFY:
+        return {}
+    tokens = {n: resolved.task.tokens(n) for n in sizes}
+    return {n: counts[i, : -(-tokens[n] // width(tokens[n]))].tolist() for i, n in enumerate(sizes)}

@@ -1,0 +1,106 @@
+"""Hits by place: what a sweep counts in each bin of places, and beyond the places that were trained."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from posenc.lab.results.results import floors, load
+from posenc.lab.spec.experiment import Experiment
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.store import records
+from posenc.lab.sweep.sweep import sweep
+from posenc.lab.tasks import parse
+from posenc.lab.tasks.floors import floors_by_metric
+from posenc.lab.tasks.measure import first_beyond
+from tests.lab.test_sweep import Watch
+
+RUN = Run(
+    task="token_k_back",
+    scheme="learned",
+    model="decoder",
+    width=16,
+    depth=1,
+    heads=2,
+    hidden=16,
+    batch=8,
+    length=8,
+    longest=80,
+)
+SIZES = (4, 8, 16, 80)
+PLAN = Plan(steps=300, seeds=(0,), sizes=SIZES, rows=64, lr=(1e-2,))
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    runs = (RUN, dataclasses.replace(RUN, task="even_pairs", model="encoder"))
+    sweep(Experiment("places", runs, PLAN), folder := tmp_path_factory.mktemp("run"), watch=Watch())
+    return load(folder)
+
+
+def of(found, task):
+    (record,) = (r for r in found.records if r.task.label == task)
+    return record, record.trials[0]
+
+
+def test_bins_sum_to_what_is_counted(found):
+    record, trial = of(found, "token_k_back")
+    for n in SIZES:
+        width, scored, right = record.task.places[n]["width"], record.task.places[n]["scored"], trial.places[n]["right"]
+        counts = trial.evaluations[n]
+        assert (sum(right), sum(scored)) == (counts["correct"], counts["scored"])
+        assert len(right) == len(scored) == -(-n // width) <= 32
+        if width == 1 and n > 8:
+            assert (sum(right[8:]), sum(scored[8:])) == (counts["beyond"], counts["beyond_scored"])
+
+
+def test_learned_positions_stop_at_the_length_trained_on(found):
+    """What the mean over places hides: within, they are right; beyond, they guess."""
+    record, trial = of(found, "token_k_back")
+    share = np.divide(trial.places[16]["right"], np.maximum(record.task.places[16]["scored"], 1))
+    assert share[1:8].min() > 0.9 and share[8:].max() < 0.5
+    rows = {row.size: row for row in found.read().rows() if row.task == "token_k_back"}
+    assert rows[16].metric == "beyond" and rows[8].value == records.share(trial.evaluations[8], "token") > 0.9
+    assert rows[16].value == pytest.approx(np.mean(share[8:]), abs=1e-6)
+    mean = {row.size: row.value for row in found.read("accuracy").rows() if row.task == "token_k_back"}
+    assert mean[8] == rows[8].value and mean[16] > rows[16].value + 0.2
+
+
+def test_floors_of_what_is_read_are_those_of_its_places(found):
+    record, _ = of(found, "token_k_back")
+    task = parse("token_k_back")
+    assert record.task.first_beyond == first_beyond(task, 16, 8) == 8
+    counted = floors_by_metric(task, SIZES, 8)
+    for metric, table in (("beyond", counted["beyond"]), ("last", counted["last"]), ("accuracy", counted["token"])):
+        (by,) = (r.task for r in found.read(metric).records if r.task.label == "token_k_back")
+        assert floors(by) == table
+
+
+def test_a_task_of_one_answer_has_no_places_and_is_read_by_its_metric(found):
+    record, trial = of(found, "even_pairs")
+    assert record.task.places is trial.places is record.task.read_by is None
+    assert {row.metric for row in found.read().rows() if row.task == "even_pairs"} == {"accuracy"}
+    beyond = {row.size: row.value for row in found.read("beyond").rows() if row.task == "even_pairs"}
+    assert beyond == {row.size: row.value for row in found.rows() if row.task == "even_pairs"}
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (lambda r: r["trials"][0]["places"]["16"]["right"].__setitem__(9, 10**6), "counts at size 16 1000000 right of"),
+        (lambda r: r["trials"][0]["places"]["16"]["right"].pop(), "has places at size 16 that its task has not"),
+        (lambda r: r["task"]["places"]["16"].update(width=0), "places at size 16 are"),
+        (lambda r: r["task"].update(read_by="first"), "it is read by 'first'"),
+        (lambda r: r["task"].update(first_beyond=-1), "first place beyond training is -1"),
+        (lambda r: r["task"]["floors_beyond"]["16"].update(bag=1.5), "'bag' at size 16 is 1.5"),
+        (lambda r: r["trials"][0]["evaluations"]["16"].update(beyond=10**6), "1000000 beyond of"),
+    ],
+)
+def test_places_that_cannot_be_are_refused(found, change, said):
+    record, _ = of(found, "token_k_back")
+    content = records.parsed(records.sealed(record))
+    change(content)
+    body = {k: v for k, v in content.items() if k not in ("sha256",)}
+    content["sha256"] = records._sum(body)
+    with pytest.raises(ValueError, match=said):
+        records.unsealed(content)
