@@ -1,4 +1,4 @@
-"""Commands that read results: `table` and `export`, and what names results. None of it needs jax."""
+"""Commands that read results: `table` and `export`, and what names results. Only `export --recount` needs jax."""
 
 from __future__ import annotations
 
@@ -58,6 +58,8 @@ class Export:
     """The share of answer tokens, whole answers or last answer tokens that are right. Default: the task's own."""
     bundle: File = None
     """Write the records of a run to one file, which every reading command accepts instead of the run."""
+    recount: Flag = False
+    """With --bundle: count the floors of its tasks again, as this version does."""
 
     def __call__(self) -> int:
         from posenc.lab.figures.files import HEAD, harmless, listed
@@ -67,8 +69,12 @@ class Export:
         if self.bundle is not None:
             if self.metric is not None:
                 raise ValueError("--bundle writes the records with all their counts, so leave --metric out.")
+            if self.recount:
+                return self._recount(Path(self.bundle))
             say(str(store.bundle(store.find(self.run), Path(self.bundle))))
             return 0
+        if self.recount:
+            raise ValueError("--recount writes a bundle with new floors, so give --bundle FILE too.")
         results = results_of(self.run, self.metric)
         if self.json or self.format == "json":
             say_json(listed(results))
@@ -79,6 +85,16 @@ class Export:
                 {k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in listed(results)
             )
         report(results.problems)
+        return 0
+
+    def _recount(self, path: Path) -> int:
+        from posenc.lab.store import records
+        from posenc.lab.sweep.recount import recounted
+
+        results = _loaded(self.run)
+        if results.problems:
+            raise ValueError(f"{self.run!r} has records that cannot be used: {results.problems[0]}")
+        say(str(records.write_bundle(path, results.name, recounted(results).records, results.unfinished)))
         return 0
 
 
