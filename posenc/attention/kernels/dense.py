@@ -84,6 +84,7 @@ def softmax(s: Float[Array, "Q K"], seen: Bool[Array, "Q K"]) -> Float[Array, "Q
     """Weights of the seen keys; a row that sees nothing is zero, with zero gradient, and never NaN.
 
     The derivative is written out, P ∘ (dS - rowsum(P ∘ dS)): from the steps of `_weights` it would take twice as long.
+    Where P is zero it does not read dS, which may be anything there.
     """
     return _weights(s, seen)
 
@@ -99,5 +100,6 @@ def _weights(s: Float[Array, "Q K"], seen: Bool[Array, "Q K"]) -> Float[Array, "
 @softmax.defjvp
 def _softmax(of: tuple[Array, Array], by: tuple[Array, Any]) -> tuple[Array, Array]:
     (s, seen), (ds, _) = of, by
-    p, ds = _weights(s, seen), jnp.where(seen, ds, 0.0)
+    p = _weights(s, seen)
+    ds = jnp.where(p > 0, ds, 0.0)
     return p, p * (ds - (p * ds).sum(-1, keepdims=True))
