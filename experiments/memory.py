@@ -37,6 +37,11 @@ published = [
     ),
 ]
 
+titles = {"token_k_back" if k == 1 else f"token_k_back(k={k})": f"Token {k} back" for k in BACK}
+names = {"nope": "attention, no positions", "rope": "attention, RoPE"}
+names |= {"nope (model=rnn)": "plain RNN"}
+counted = "tokens"
+metric = "accuracy"  # of all tokens, each of which was trained at these sizes
 plan = Plan(steps=600, seeds=(0, 1, 2, 3), lr=(3e-3,), sizes=(28, 32, 48, 64))
 
 
@@ -61,5 +66,6 @@ def figure(results):
         if cell.n:
             points.setdefault(cell.scheme, {})[far[cell.task]] = list(cell.means(cell.inside).values())
             floors[far[cell.task]] = mean_floors(tasks[cell.task], cell.inside)
-    about = "Each number of places is a task of its own; a point is one run's mean over the sizes trained on."
-    return across(results, Panel(points, "places back", "accuracy at sizes trained on", about=about, floors=floors))
+    about = "each number of places is a task of its own; the mean over the sizes trained on"
+    up, title = "accuracy at sizes trained on", "Tokens to hold at once"
+    return across(results, Panel(points, "places back", up, title, about, floors))

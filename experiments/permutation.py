@@ -55,6 +55,9 @@ published = [
     Order("token_k_back", "nope (model=decoder)", "nope (model=encoder)", HAVIV, over="trained"),
 ]
 
+titles = {"before": "Which of two marks came first", "token_k_back": "Token one place back"}
+counted = "tokens"
+metric = "accuracy"
 plan = Plan(steps=600, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(*SIZES, 24, 32))
 
 
@@ -62,3 +65,31 @@ def runs():
     base = Run(width=64, depth=2, heads=4, hidden=128, batch=32, length=16, shortest=4)
     both = grid(base, model=["encoder", "decoder"], task=[BACK], scheme=SCHEMES)
     return [*grid(base, task=["before"], scheme=SCHEMES), *both]
+
+
+def figure(results):
+    """Rows of schemes, columns of models and sizes: each run a dot, at one size."""
+    from posenc.lab.figures.panel_captions import told
+    from posenc.lab.figures.panels import Drawing
+    from posenc.lab.figures.rows import Dots, rows
+    from posenc.lab.results.results import floors
+    from posenc.lab.results.statistics import cells
+
+    def column(title, along, task, model, size, shown):
+        told, end = {c.scheme: c for c in cells(shown) if c.task == task}, f" (model={model})"
+        found = {s: told[f"{s}{end}"].values[size] for s in SCHEMES if f"{s}{end}" in told}
+        return Dots(title, along, found, floors(shown.tasks()[task]).get(size, {}))
+
+    last, all_tokens, last_token = results.by("last"), "accuracy (tokens)", "accuracy (last token)"
+    columns = [
+        column("Which of two came first:\nencoder, 16 tokens", "accuracy", "before", "encoder", 16, results),
+        column("Token one place back:\nencoder, 16 tokens", all_tokens, "token_k_back", "encoder", 16, results),
+        column("Token one place back:\ndecoder, 16 tokens", last_token, "token_k_back", "decoder", 16, last),
+        column("Token one place back:\ndecoder, 32 tokens", last_token, "token_k_back", "decoder", 32, last),
+    ]
+    said = (
+        "Which of two marks came first (before), and the token one place back (token_k_back), at 16 tokens, the longest"
+        " trained on, and at 32: accuracy, accuracy (tokens) of all tokens, and accuracy (last token) (along) for each"
+        " scheme; n = 6 runs."
+    )
+    return Drawing(rows(SCHEMES, columns, most=4), told(results, said, {}))

@@ -40,6 +40,9 @@ published = [
     Order(COPY, "nope (model=lstm)", "nope (model=convolution)", MAMBA, over="trained"),
 ]
 
+titles = {MQAR: "Values by their keys", COPY: "Symbols among blanks"}
+names = {"nope": "attention, no positions"}
+counted = "tokens"
 plan = Plan(steps=1500, seeds=(0, 1, 2), lr=(3e-3,), sizes=(64, 96, 128))
 
 

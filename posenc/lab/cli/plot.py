@@ -11,7 +11,7 @@ from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Metric
 from posenc.lab.cli.output import say
-from posenc.lab.cli.read import experiment_of, not_empty, report, results_of
+from posenc.lab.cli.read import experiment_of, not_empty, report, stored
 from posenc.lab.figures.style import need_matplotlib
 from posenc.lab.spec import committed, settings
 
@@ -23,6 +23,10 @@ FIGURES = {
     "length": "posenc.lab.figures.figures:length",
     "heatmap": "posenc.lab.figures.figures:heat",
     "error": "posenc.lab.figures.errors:error_curve",
+    "place": "posenc.lab.figures.by_place:place_curve",
+    "curves": "posenc.lab.figures.curves:curves",
+    "steps": "posenc.lab.figures.curves:steps",
+    "seeds": "posenc.lab.figures.seeds:solved_seeds",
 }
 """Figure to the function that draws it: results to a `Drawing`. Loaded when needed, so that help starts at once."""
 Venue = Literal["neurips", "icml", "iclr", "acl"]
@@ -40,10 +44,13 @@ class Plot:
     run: First
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
     figure: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
-    """length: accuracy against size; heatmap: task by scheme; error: error rate on a log axis. Default: length, and
-    heatmap if sizes beyond the training range were measured."""
+    """length: accuracy against size; heatmap: task by scheme; error: error rate on a log axis; place: accuracy by place
+    in the text; curves: loss along training; steps: steps until it is small; seeds: how many solve each size. Default:
+    length, and heatmap if sizes beyond the training range were measured."""
     metric: Metric = None
-    """The share of answer tokens, whole answers or last answer tokens that are right. Default: the task's own."""
+    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right.
+    Default: the task's own, and of answers at every token those beyond training, or the last where records lack them.
+    """
     venue: Annotated[Venue | None, arg(metavar="{neurips,icml,iclr,acl}", help_behavior_hint="")] = None
     """Draw in the size and the fonts of a paper of this venue; files are then called NAME.VENUE-WIDTH."""
     width: Annotated[Width | None, arg(metavar="{column,text}", help_behavior_hint="")] = None
@@ -76,7 +83,7 @@ class Plot:
         if path is not None:
             draw_experiment(path, committed.figures_of(path) if self.out is None else Path(self.out), size)
         else:
-            results = results_of(self.run, self.metric)
+            results = stored(self.run).shown(self.metric)
             folder = (results.folder or Path(self.run).parent) if self.out is None else Path(self.out)
             draw(results, wanted or _applicable(results), folder, size)
         return 0
@@ -91,18 +98,12 @@ def draw(results: Results, wanted: tuple[str, ...], folder: Path, size: Size = N
 
 def draw_experiment(path: Path, folder: Path, size: Size = None) -> None:
     """Draw an experiment's own figure from its committed record; without a caption, its axes make one."""
-    from posenc.lab.figures import figures
-    from posenc.lab.figures.panel_captions import foreign
-    from posenc.lab.figures.panels import Drawing
+    from posenc.lab.figures.own import drawing
     from posenc.lab.spec.experiment_file import from_file
 
-    results, experiment = results_of(str(path)), from_file(path, yes=True)
+    results, experiment = stored(str(path)), from_file(path, yes=True)
     report(results.problems)
-    if experiment.figure is None:
-        drawn = figures.length(results)
-    else:
-        made = experiment.figure(results)
-        drawn = made if isinstance(made, Drawing) else Drawing(made, foreign(made, results))
+    drawn, results = drawing(experiment, results)
     _save(drawn, folder, experiment.name, results, size)
 
 

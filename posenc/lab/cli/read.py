@@ -91,7 +91,7 @@ class Export:
         from posenc.lab.store import records
         from posenc.lab.sweep.recount import recounted
 
-        results = _loaded(self.run)
+        results = stored(self.run)
         if results.problems:
             raise ValueError(f"{self.run!r} has records that cannot be used: {results.problems[0]}")
         say(str(records.write_bundle(path, results.name, recounted(results).records, results.unfinished)))
@@ -108,11 +108,11 @@ def experiment_of(text: str) -> Path | None:
 def results_of(text: str, metric: str | None = None) -> Results:
     """The results that a text names: a run, a folder, a bundle, or an experiment with a committed record; by a metric,
     or by each task's own."""
-    results = _loaded(text)
-    return results.read(metric)
+    return stored(text).read(metric)
 
 
-def _loaded(text: str) -> Results:
+def stored(text: str) -> Results:
+    """The same, each task by its own metric."""
     from posenc.lab.results.results import load
 
     path = experiment_of(text)

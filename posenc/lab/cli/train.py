@@ -136,7 +136,8 @@ class QuickStart:
 
     def __call__(self) -> int:
         from posenc.lab.cli.plot import draw
-        from posenc.lab.cli.read import results_of
+        from posenc.lab.cli.read import stored
+        from posenc.lab.figures.own import worded
         from posenc.lab.figures.style import need_matplotlib
 
         need_matplotlib()
@@ -144,7 +145,7 @@ class QuickStart:
         code = carry_out(dataclasses.replace(requested, name=self.name), TrainOptions(name=self.name))
         if code == 0:
             folder = disk.root() / self.name
-            draw(results_of(str(folder)), ("length",), folder)
+            draw(worded(requested, stored(str(folder))), ("length",), folder)
         return code
 
 

@@ -1,4 +1,7 @@
-"""Captions computed from the numbers of a figure or table, so that they stay true when the data change."""
+"""Sentences of captions and notes, computed from the numbers, so that they stay true when the data change.
+
+A caption has at most five lines; the numbers of every run are in the CSV beside the figure.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ import math
 from collections.abc import Iterable, Sequence
 
 from posenc.lab.figures.style import plain
-from posenc.lab.results.results import Results, best_floor, floors
-from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, Summary, TableCell, cells, summary
+from posenc.lab.results.results import Results, best_floor
+from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, summary
 from posenc.lab.store.folder import FAILURES
 from posenc.lab.store.schema import TaskRecord
 
 SOLVED = 0.95
 ERRORS = 3
 """Two schemes differ only if their gap is larger than this many standard errors of the test set."""
+LINES = 5
+"""The most lines of a caption."""
 FLOORS = {
     "uniform": "a uniform guess",
     "prior": "the best constant",
@@ -26,30 +31,6 @@ METRICS = {
 }
 """What an axis calls each metric; figures show the share right, also if the metric is an error."""
 SHARED = "All runs of a task share one test set per size, so spreads leave out its sampling error"
-
-
-def caption(results: Results, figure: str = "length") -> str:
-    """The results for each task and training range, then the marks, the failures, and how rates were chosen.
-
-    `figure` is "length" for a length curve, "heatmap" for a heat map.
-    """
-    if figure not in ("length", "heatmap"):
-        raise ValueError(f"There is no caption for {figure!r}; use 'length' or 'heatmap'.")
-    found = cells(results)
-    tasks = results.tasks()
-    drawn = [c for c in found if c.n]
-    parts = [
-        _task(tasks[task], [c for c in drawn if (c.task, c.trained) == (task, trained)], figure)
-        for task, trained in sorted({(c.task, c.trained) for c in drawn})
-    ]
-    about = [
-        *_models(results, found),
-        _marks(found, figure),
-        *forced(found),
-        counts(found, results.unreadable),
-        *rates(found),
-    ]
-    return "\n".join([*parts, *about])
 
 
 def metric_named(metric: str) -> str:
@@ -120,10 +101,10 @@ def _above_floor(task: TaskRecord, cell: TableCell, size: int) -> bool:
     floor = best_floor(task, [size])
     if floor is None:
         return True  # an unknown floor proves nothing
-    return summary(cell.values[size]).median > floor[1] + _error(cell.examples[size], floor[1])
+    return summary(cell.values[size]).median > floor[1] + error(cell.examples[size], floor[1])
 
 
-def _models(results: Results, found: tuple[TableCell, ...]) -> list[str]:
+def models(results: Results, found: tuple[TableCell, ...]) -> list[str]:
     """The models trained; and why ALiBi's symmetric penalty fails in a bidirectional one, if it was trained there."""
     parts = ("model", "depth", "width", "heads")
     runs = [record.run for record in results.records if all(part in record.run for part in parts)]
@@ -138,98 +119,12 @@ def _models(results: Results, found: tuple[TableCell, ...]) -> list[str]:
     return lines
 
 
-def _task(task: TaskRecord, found: list[TableCell], figure: str) -> str:
-    """The results of one task with one training range."""
-    runs = numbers(c.n for c in found)
-    text = [
-        f"{plain(task.label)}: {metric_named(task.metric)}{' against size' * (figure == 'length')}, "
-        f"trained on {sizes(*found[0].trained)}, n = {runs}: {_solved(found)}"
-    ]
-    if any(c.beyond for c in found):
-        text.append(_above(task, [c for c in found if c.beyond]))
-    known = floors(task)
-    if known:
-        size = max(known)
-        at = [f"{known[size][k]:.2f} by {words}" for k, words in FLOORS.items() if k in known[size]]
-        text.append(f"Floors at size {size}: {', '.join(at)}.")
-    return " ".join(text)
-
-
-def _solved(found: list[TableCell]) -> str:
-    measured = [c for c in found if c.inside]
-    solved = [c.scheme for c in measured if all(summary(c.values[n]).median >= SOLVED for n in c.inside)]
-    rest = [c.scheme for c in measured if c.scheme not in solved]
-    if not measured:
-        return "no size within the training range was measured."
-    who = f"{listed(solved)} {'solves' if len(solved) == 1 else 'solve'}" if solved else "no scheme solves"
-    if solved and len(rest) < len(solved) and len(measured) > 1:
-        who = f"all schemes but {listed(rest)} solve" if rest else "all schemes solve"
-    return f"{who} the training range (median accuracy of at least {SOLVED})."
-
-
-def _above(task: TaskRecord, found: list[TableCell]) -> str:
-    """Which schemes lie above which others in the mean over longer sizes; equal claims share a sentence."""
-    beyond = {c.scheme: summary(c.means(c.beyond).values()) for c in found}
-    examples = {c.scheme: sum(c.examples[n] for n in c.beyond) for c in found}
-    measured = {c.scheme: c.beyond for c in found}
-    floor = best_floor(task, sorted({n for c in found for n in c.beyond}))
-    base = floor[1] if floor else None
-
-    def above(one: str, other: str) -> bool:
-        same = measured[one] == measured[other]  # means over different sizes cannot be compared
-        return same and _apart(beyond[one], beyond[other], base, min(examples[one], examples[other]))
-
-    beyond = {scheme: s for scheme, s in beyond.items() if s.n}
-    order = sorted(beyond, key=lambda s: (-beyond[s].median, s))
-    claims: dict[str, list[str]] = {}
-    for k, scheme in enumerate(order):
-        below = [other for other in order if above(scheme, other)]
-        if below:
-            short = len(below) > 1 and below == order[k + 1 :]
-            words = ("all others" if k == 0 else "all after it in this order") if short else listed(below)
-            claims.setdefault(words, []).append(scheme)
-    medians = ", ".join(f"{plain(s)} {beyond[s].median:.2f}" for s in order)
-    head = f"Over the sizes beyond it, mean accuracy (median of runs) is {medians}"
-    if not order:
-        return "No run has a result at all sizes beyond it."
-    if len(order) == 1:
-        return f"{head}."
-    if all(s.n < 2 for s in beyond.values()):
-        return f"{head}; single runs do not show which scheme is better."
-    if not claims:
-        return f"{head}; spreads overlap, or gaps are within the error of the test set: no scheme is clearly better."
-    apart = [f"{listed(who)} {'above' if len(who) == 1 else 'each above'} {words}" for words, who in claims.items()]
-    return f"{head}. Clearly better: {'; '.join(apart)}."
-
-
-def _apart(a: Summary, b: Summary, floor: float | None, examples: int) -> bool:
-    """Whether the runs of `a` lie above those of `b` by more than the sampling error of the test set.
-
-    All runs share their test examples, so spreads over runs leave that error out. Two schemes at the floor learned
-    nothing, so neither is called better.
-    """
-    if min(a.n, b.n) < 2 or not examples or b.high >= a.low:
-        return False
-    if a.median - b.median <= _error(examples, a.median, b.median):
-        return False
-    return floor is None or any(abs(s.median - floor) > _error(examples, floor) for s in (a, b))
-
-
-def _error(examples: int, *shares: float) -> float:
+def error(examples: int, *shares: float) -> float:
     """Three standard errors of a share over a number of examples, or of the difference between two shares.
 
     Examples are whole rows: tokens of one row are not independent.
     """
     return ERRORS * math.sqrt(sum(p * (1 - p) for p in shares) / examples)
-
-
-def _marks(found: tuple[TableCell, ...], figure: str) -> str:
-    shared = f"{SHARED}; a difference counts only if it is larger than {ERRORS} standard errors of it."
-    if figure == "heatmap":
-        marks = f"Each cell is the median over n runs of this mean; spreads in the text are {brackets(found)}"
-        return f"{marks}; the last column is the best of the task's floors. {shared}"
-    marks = f"Points are single runs, lines their medians, bands {brackets(found)}; dotted lines are the floors"
-    return f"{marks}. {shared}"
 
 
 def rates(found: tuple[TableCell, ...]) -> list[str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures import style
+from posenc.lab.figures.floor_lines import settle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,6 +65,12 @@ def fit(figure: Figure, venue: str, width: str) -> None:
     for text in figure.findobj(Text):
         text.set_fontfamily(family)
         text.set_fontsize(max(LEAST, text.get_fontsize() * scale))
+    if figure.subfigs:  # of rows, which keep their height
+        figure.set_size_inches(made.width, figure.get_figheight() * scale)
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            _thin(axes)
+        return
     panels = [axes for axes in figure.axes if axes.get_subplotspec() is not None]
     rows, columns, height = _arranged(panels, made.width, figure.get_figheight() / before)
     legend = _legend(figure, made)
@@ -73,6 +80,7 @@ def fit(figure: Figure, venue: str, width: str) -> None:
     figure.draw_without_rendering()
     for axes in panels:
         _thin(axes)
+    settle(figure)
 
 
 def _arranged(panels: list[Axes], width: float, shape: float) -> tuple[int, int, float]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from posenc.lab.models import kinds
 from posenc.lab.results.quadrature import Rule, average
+from posenc.lab.results.words import Words
 from posenc.lab.spec.run import Run
 from posenc.lab.store import disk, records
 from posenc.lab.store import folder as store
@@ -105,6 +106,8 @@ class Results:
     """How many records the problems leave out."""
     varied: tuple[str, ...] | None = None
     """The settings in labels; found in the records unless given, as by `only`, which keeps labels as they were."""
+    words: Words = Words()
+    """What figures call tasks, lines and sizes."""
 
     def rows(self) -> list[Row]:
         """One row per trial and size, in a fixed order."""
@@ -135,6 +138,15 @@ class Results:
         older = {r.task.label for r in self.records if r.task.read_by is None}
         ours = (r if r.task.label in older else _by(r, r.task.read_by) for r in self.records)
         return replace(self, records=tuple(ours))
+
+    def shown(self, metric: str | None = None) -> Results:
+        """These results by the metric that figures show: that requested, or as `read` does, but older records of
+        per-token answers by their last token, since the mean over tokens hides where a model stops."""
+        if metric is not None:
+            return self.by(metric)
+        labels = dict.fromkeys(record.task.label for record in self.records)
+        telling = {label: _telling([r for r in self.records if r.task.label == label]) for label in labels}
+        return replace(self, records=tuple(_by(record, telling[record.task.label]) for record in self.records))
 
     def by(self, metric: str) -> Results:
         """The same results by another metric, where the records counted it, with its floors, where they were counted.
@@ -268,6 +280,15 @@ def best_floor(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> 
 def uniform(task: TaskRecord, size: int) -> float:
     """What a guess among all answers gets right at this size: the value of a run that learned nothing."""
     return floors(task).get(size, {}).get("uniform", 0.0)
+
+
+def _telling(found: Sequence[GroupRecord]) -> str:
+    """The metric of one task's records that tells most of how far a model comes."""
+    own, read_by = found[0].task.metric, {record.task.read_by for record in found}
+    if len(read_by) == 1 and None not in read_by:
+        return read_by.pop()
+    counts = [counted for record in found for trial in record.trials for counted in trial.evaluations.values()]
+    return "last" if own in ("token", "error") and counts and all("last" in each for each in counts) else own
 
 
 def _by(record: GroupRecord, metric: str) -> GroupRecord:

@@ -1,0 +1,73 @@
+"""What figures call tasks, lines and sizes: the words of an experiment, and else what differs among the labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from posenc.lab.models.kinds import MODELS
+
+NETWORKS = {"rnn": "RNN", "lstm": "LSTM", "gru": "GRU"}
+"""Models without attention that are abbreviations."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """An experiment file gives them as `titles`, `names` and `counted`."""
+
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Task to a title in words: "Token three places back"."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Label, or scheme in a label, to the name of its line: "position coupling"."""
+    counted: str | Mapping[str, str] = "size"
+    """What a size counts, of all tasks or by task: "tokens", "digits"."""
+
+    def title(self, task: str) -> str:
+        """The title of a task; its text where the experiment gives none."""
+        return self.titles.get(task, task)
+
+    def unit(self, task: str) -> str:
+        """What the sizes of a task count."""
+        return self.counted if isinstance(self.counted, str) else self.counted.get(task, "size")
+
+    def lines(self, labels: Iterable[str]) -> dict[str, str]:
+        """Label to the name of its line: what differs among them. Labels that would share a name keep their own."""
+        parts = {label: _parts(label) for label in labels}
+        nets = {label for label, (_, settings) in parts.items() if not _attends(settings)}
+        made = {label: self._line(label, parts, nets) for label in parts}
+        shared = list(made.values())
+        return {label: name if shared.count(name) == 1 else label for label, name in made.items()}
+
+    def _line(self, label: str, parts: Mapping[str, tuple[str, dict[str, str]]], nets: set[str]) -> str:
+        if label in self.names:
+            return self.names[label]
+        scheme, settings = parts[label]
+        own = label in nets
+        peers = [p for other, p in parts.items() if (other in nets) == own]
+        if own:
+            model = settings["model"]
+            head, peers = NETWORKS.get(model, model), [p for p in peers if p[1]["model"] == model]
+        else:
+            head = self.names.get(scheme, scheme)
+        apart = {
+            k: v for k, v in settings.items() if len({p[1].get(k) for p in peers}) > 1 and not (own and k == "model")
+        }
+        if not apart:
+            return head
+        told = ", ".join(v if k == "attention" else f"{k} {v}" for k, v in apart.items())
+        return told if not own and len({p[0] for p in peers}) == 1 else f"{head}, {told}"
+
+
+def _parts(label: str) -> tuple[str, dict[str, str]]:
+    """The scheme of a label, and the settings that follow it in brackets."""
+    found = re.fullmatch(r"(.*?) \((\w[\w ]*=.*)\)", label, re.DOTALL)
+    if found is None:
+        return label, {}
+    pairs = (text.partition("=") for text in re.split(r", (?=\w[\w ]*=(?![^(]*\)))", found[2]))
+    return found[1], {key: value for key, _, value in pairs}
+
+
+def _attends(settings: Mapping[str, str]) -> bool:
+    model = settings.get("model", "encoder").partition("(")[0]
+    return model not in MODELS.names() or "attention" in MODELS.find(model).reads
