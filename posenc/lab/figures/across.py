@@ -45,7 +45,7 @@ def panels(
     import matplotlib
     from matplotlib.figure import Figure
 
-    families = {c.scheme: c.family for c in cells(results)}
+    families = {c.scheme: results.words.family(c.scheme, c.family) for c in cells(results)}
     labels = dict.fromkeys(s for panel in shown for s in panel.points)
     if not labels:
         raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")

@@ -6,11 +6,14 @@ A caption has at most five lines; the numbers of every run are in the CSV beside
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from posenc.lab.figures.style import plain
+from posenc.lab.models.kinds import MODELS
 from posenc.lab.results.results import Results, best_floor
 from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, summary
+from posenc.lab.results.words import NETWORKS
 from posenc.lab.store.folder import FAILURES
 from posenc.lab.store.schema import TaskRecord
 
@@ -108,8 +111,8 @@ def models(results: Results, found: tuple[TableCell, ...]) -> list[str]:
     """The models trained; and why ALiBi's symmetric penalty fails in a bidirectional one, if it was trained there."""
     parts = ("model", "depth", "width", "heads")
     runs = [record.run for record in results.records if all(part in record.run for part in parts)]
-    named = dict.fromkeys(tuple(run[part] for part in parts) for run in runs)
-    shown = [f"{plain(m)} of {d} layers, width {w}, {h} heads" for m, d, w, h in named]
+    named = dict.fromkeys(_model(run) for run in runs)
+    shown = [f"{plain(m)} of {d} layer{'s' * (d != 1)}, width {w}{heads}" for m, d, w, heads in named]
     lines = [f"Model{'s' * (len(shown) > 1)}: {'; '.join(shown)}."] if shown else []
     if {run["model"] for run in runs} == {"encoder"} and any(c.scheme == "alibi" for c in found):
         lines.append(
@@ -117,6 +120,13 @@ def models(results: Results, found: tuple[TableCell, ...]) -> list[str]:
             "cannot tell left from right by it."
         )
     return lines
+
+
+def _model(run: Mapping[str, Any]) -> tuple[str, int, int, str]:
+    """The model of a run without its settings, its depth, its width, and its heads, if it attends."""
+    name = str(run["model"]).partition("(")[0]
+    attends = name not in MODELS.names() or "attention" in MODELS.find(name).reads
+    return NETWORKS.get(name, name), run["depth"], run["width"], f", {run['heads']} heads" * attends
 
 
 def error(examples: int, *shares: float) -> float:

@@ -38,7 +38,7 @@ def error_curve(results: Results) -> Drawing:
 
     found, tasks = shown(results), results.tasks()
     keys = sorted({(c.task, c.trained) for c in found})
-    looks = style.looks((c.scheme, c.family) for c in found)
+    looks = style.looks((c.scheme, results.words.family(c.scheme, c.family)) for c in found)
     names = results.words.lines(c.scheme for c in found)
     drawn, counted = [], []
     with matplotlib.rc_context(style.RC):

@@ -139,13 +139,15 @@ class Results:
         ours = (r if r.task.label in older else _by(r, r.task.read_by) for r in self.records)
         return replace(self, records=tuple(ours))
 
-    def shown(self, metric: str | None = None) -> Results:
-        """These results by the metric that figures show: that requested, or as `read` does, but older records of
-        per-token answers by their last token, since the mean over tokens hides where a model stops."""
-        if metric is not None:
+    def shown(self, metric: str | Mapping[str, str] | None = None) -> Results:
+        """These results by the metric that figures show: that requested, for all tasks or by task, or as `read` does,
+        but older records of per-token answers by their last token, since the mean over tokens hides where a model
+        stops."""
+        if isinstance(metric, str):
             return self.by(metric)
         labels = dict.fromkeys(record.task.label for record in self.records)
         telling = {label: _telling([r for r in self.records if r.task.label == label]) for label in labels}
+        telling |= metric or {}
         return replace(self, records=tuple(_by(record, telling[record.task.label]) for record in self.records))
 
     def by(self, metric: str) -> Results:

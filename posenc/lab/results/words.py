@@ -39,6 +39,10 @@ class Words:
         shared = list(made.values())
         return {label: name if shared.count(name) == 1 else label for label, name in made.items()}
 
+    def family(self, label: str, family: str) -> str:
+        """The family of a scheme, or for a model without attention none of them."""
+        return family if _attends(_parts(label)[1]) else "network"
+
     def _line(self, label: str, parts: Mapping[str, tuple[str, dict[str, str]]], nets: set[str]) -> str:
         if label in self.names:
             return self.names[label]

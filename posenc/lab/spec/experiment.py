@@ -50,8 +50,8 @@ class Experiment:
     """Draws the experiment's own figure from its results."""
     words: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False, repr=False)
     """Its `titles`, `names` and what sizes are `counted` in, where it gives them: `posenc.lab.results.words`."""
-    metric: str | None = dataclasses.field(default=None, compare=False, repr=False)
-    """What its figure shows, where that is not what results are read by."""
+    metric: str | Mapping[str, str] | None = dataclasses.field(default=None, compare=False, repr=False)
+    """What its figure shows, of all tasks or by task, where that is not what results are read by."""
     published: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False)
     """What others reported, of `posenc.lab.results.published`."""
     preset: str | None = dataclasses.field(default=None, compare=False)
