@@ -59,7 +59,7 @@ def panels(
     with matplotlib.rc_context(style.RC):
         rows, columns = shape(len(drawn), most)
         wide, tall = (1.95, 1.8) if many else (3.1, 2.6)
-        width = wide * columns + 0.9
+        width = wide * columns + (1.7 if columns == 1 else 0.9)
         below = 0 if many else 0.22 * style.lines(list(names.values()), width) + 0.1
         figure = Figure(figsize=(width, tall * rows + below), layout="constrained")
         for k, (axes, panel) in enumerate(zip(places(figure, len(drawn), most), drawn, strict=True)):
@@ -84,6 +84,8 @@ def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:
     along(axes, panel.places, panel.along, panel.log)
     if panel.falling:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda loss, _: f"{loss:g}")
+        axes.yaxis.set_minor_formatter(lambda loss, _: "")
     else:
         shares(axes)
     axes.set_ylabel(panel.up)

@@ -33,14 +33,13 @@ def place_curve(results: Results) -> Drawing:
             for x, share in _shares(task, size, trial.places[size]["right"]):
                 drawn.setdefault(key, {}).setdefault(label, {}).setdefault(x, []).append(share)
     words, floor = results.words, {label: guess(task) for label, task in results.tasks().items()}
-    shown = [
-        Panel(
-            points, "place in the text", "accuracy at this place", f"{words.title(key[0])}, of {longest[key]}", key[0],
-            {x: {"uniform": floor[key[0]]} for of in points.values() for x in of} if floor[key[0]] else {},
-            (0, first[key] - 1) if first[key] else None, log=False,
-        )
-        for key, points in sorted(drawn.items())
-    ]  # fmt: skip
+    shown = []
+    for key, points in sorted(drawn.items()):
+        task, guessed = key[0], floor[key[0]]
+        known = {x: {"uniform": guessed} for of in points.values() for x in of} if guessed else {}
+        inside = (0, first[key] - 1) if first[key] else None
+        title, up = f"{words.title(task)}, of {longest[key]}", "accuracy at this place"
+        shown.append(Panel(points, "place in the text", up, title, words.code(task), known, inside, log=False))
     left = sorted({record.task.label for record in results.records} - {task for task, _ in longest})
     said = f"No hits by place are known of {listed(left)}." if left else ""
     return panels(results, shown, said=said)

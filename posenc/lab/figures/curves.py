@@ -32,7 +32,7 @@ def curves(results: Results) -> Drawing:
     _refuse(results, drawn)
     words = results.words
     shown = [
-        Panel(points, "steps of training", "loss", words.title(task), task, log=False, falling=True)
+        Panel(points, "steps of training", "loss", words.title(task), words.code(task), log=False, falling=True)
         for (task, _), points in sorted(drawn.items())
     ]
     return panels(results, shown, said=SAID)
@@ -55,7 +55,7 @@ def steps(results: Results) -> Drawing:
         Dots(words.title(task), "steps", {names[k]: v for k, v in of.items()}, {}, (0, most[task, trained]), "never")
         for (task, trained), of in sorted(found.items())
     ]
-    tasks = "; ".join(f"{words.title(task)} ({task})" for task, _ in sorted(found))
+    tasks = "; ".join(words.coded(task) for task, _ in sorted(found))
     about = (
         f"Steps until the loss of a training batch is at most {SHARE:g} of that of a guess among all answers: {tasks}."
         " Dots are runs, bars their medians; runs that never come there stand at the end."

@@ -88,8 +88,8 @@ def _rates(results: Results, found: list[TableCell], totals: Mapping[int, int], 
     points = {c.scheme: {n: [1 - v for v in c.values[n]] for n in at if n in c.values} for c in found}
     task, metric = found[0].task, metric_named(found[0].metric)
     up = metric.replace("accuracy", "error rate")
-    title, here = results.words.title(task), {n: known[n] for n in at if n in known}
-    return Panel(points, results.words.unit(task), up, title, task, here, found[0].trained)
+    title, code, here = results.words.title(task), results.words.code(task), {n: known[n] for n in at if n in known}
+    return Panel(points, results.words.unit(task), up, title, code, here, found[0].trained)
 
 
 def _panel(axes: Axes, panel: Panel, totals: Mapping[int, int], looks: Mapping[str, style.Look]) -> None:

@@ -44,8 +44,7 @@ def size_panel(results: Results, task: TaskRecord, found: list[TableCell], large
     points = {c.scheme: {n: c.values[n] for n in kept if n in c.values} for c in found}
     known = {n: at for n, at in floors(task).items() if n in kept}
     words, up = results.words, metric_named(task.metric)
-    title = words.title(task.label)
-    code = "" if title == task.label else task.label
+    title, code = words.title(task.label), words.code(task.label)
     return Panel(points, words.unit(task.label), up, title, code, known, found[0].trained)
 
 
@@ -53,7 +52,7 @@ def heat(results: Results) -> Drawing:
     """Task by scheme: accuracy beyond the training range, with its caption."""
     found = shown(results)
     runs = sorted({summary(c.means(c.beyond).values()).n for c in found if c.beyond})
-    tasks = [f"{results.words.title(t)} ({t})" for t in results.tasks() if results.words.title(t) != t]
+    tasks = [f"{results.words.coded(task)}." for task in results.tasks()]
     names = results.words.lines(c.scheme for c in found)
     drawn = heat_map(results)
     said = (

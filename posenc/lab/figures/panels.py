@@ -108,6 +108,7 @@ def line(
             axes.plot(*zip(*known, strict=True), color=look.colour, alpha=0.4, linewidth=0.6, label="_run", **how)
     styled = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": name, **how}
     size = {"linewidth": look.weight, "markersize": 2 + 1.2 * look.weight, "markeredgewidth": 0}
+    size |= {"markevery": max(1, len(at) // TICKS)}
     axes.plot(at, [place(s.median) for s in sums], **styled, **size)
 
 

@@ -94,13 +94,13 @@ def rows(names: Sequence[str], columns: Sequence[Dots | Grid], most: int = COLUM
 
 def _above(column: Dots | Grid) -> int:
     """The lines of text between a column and its title."""
-    return len(_grouped(column.floors)) if isinstance(column, Dots) else 1.6 * bool(column.trained)
+    return len(_grouped(column.floors)) if isinstance(column, Dots) else 2.4 * bool(column.trained)
 
 
 def _dots(axes: Axes, names: Sequence[str], column: Dots) -> None:
     """Each run a dot, the median a bar, from six runs on with the interval; floors are vertical lines."""
     low, high = column.ends
-    end = high + 0.12 * (high - low)
+    end = high + 0.3 * (high - low)
     place = lambda value: end if np.isinf(value) else value  # noqa: E731
     for row, name in enumerate(names):
         axes.axhline(row, color=style.BAND, linewidth=0.8, zorder=0)

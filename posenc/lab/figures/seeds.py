@@ -24,7 +24,7 @@ def solved_seeds(results: Results) -> Drawing:
         shares = {row: {size: k / n[row][size] for size, k in of.items()} for row, of in counted.items()}
         texts = {row: {size: f"{k}/{n[row][size]}" for size, k in of.items()} for row, of in counted.items()}
         parts.append(Grid(words.title(task), words.unit(task), shares, texts, trained))
-        said.append(f"{words.title(task)} ({task}) by {metric_named(group[0].metric)}")
+        said.append(f"{words.coded(task)} by {metric_named(group[0].metric)}")
     about = f"Seeds of which at least {SOLVED} is right, k of n, at each size: {'; '.join(said)}."
     order = [
         names[label] for label in dict.fromkeys(c.scheme for c in sorted(found, key=lambda c: (c.family, c.scheme)))

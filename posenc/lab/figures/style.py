@@ -33,7 +33,7 @@ HUES = {
 """Families with a fixed hue; others take the hues that a figure does not use."""
 MARKERS = "osD^vPX*<>"
 DASHES = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1)))
-WIDEST, THINNEST = 2.0, 1.1
+WIDEST, THINNEST = 2.3, 1.0
 RC: dict[str, Any] = {
     "font.size": 8.5,
     "axes.titlesize": 9.5,

@@ -27,6 +27,14 @@ class Words:
         """The title of a task; its text where the experiment gives none."""
         return self.titles.get(task, task)
 
+    def code(self, task: str) -> str:
+        """The text of a task that has a title."""
+        return task if task in self.titles else ""
+
+    def coded(self, task: str) -> str:
+        """The title of a task, with its text in brackets."""
+        return f"{self.titles[task]} ({task})" if task in self.titles else task
+
     def unit(self, task: str) -> str:
         """What the sizes of a task count."""
         return self.counted if isinstance(self.counted, str) else self.counted.get(task, "size")
