@@ -80,7 +80,7 @@ def looks(schemes: Iterable[tuple[str, str]]) -> dict[str, Look]:
     """Scheme to its look, for pairs of scheme and family; a family's shortest name comes first, in full line."""
     known = dict(schemes)
     order = sorted(known, key=lambda s: (known[s], len(s), s))
-    hues = _hues({*known.values()})
+    hues = family_hues({*known.values()})
     if len(known) <= len(HUES):
         return _each_a_hue({scheme: hues[known[scheme]] for scheme in order})
     counts: dict[str, int] = {}
@@ -142,7 +142,8 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in str(text))
 
 
-def _hues(families: set[str]) -> dict[str, str]:
+def family_hues(families: set[str]) -> dict[str, str]:
+    """Family to its hue."""
     used = {HUES[f] for f in families if f in HUES}
     free = [h for h in HUES.values() if h not in used and h != HUES["none"]] or list(HUES.values())[1:]
     strangers = sorted(f for f in families if f not in HUES)
