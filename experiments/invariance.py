@@ -67,7 +67,7 @@ def figure(results):
             parts.append(
                 Dots(
                     f"Moved by {max(SHIFTS)}:\n{state}",
-                    "change of outputs",
+                    "change",
                     {s: of[max(SHIFTS)] for s, of in found.items()},
                 )
             )

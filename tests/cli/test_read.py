@@ -206,7 +206,7 @@ def test_errors_are_drawn_when_asked_for(posenc, runs, left, tmp_path):
     assert posenc("plot", "mine", "-o", "figures").code == 0
     assert not [name for name in left() if "error" in name]
     assert posenc("plot", "mine", "--figure", "error", "-o", "figures").code == 0
-    assert "error rate (up, on a log axis)" in (tmp_path / "figures" / "error.caption.txt").read_text()
+    assert "error rate (last token) (up, on a log axis)" in (tmp_path / "figures" / "error.caption.txt").read_text()
 
 
 def test_figures_that_do_not_apply_are_left_out_unless_asked_for(posenc, left):

@@ -78,7 +78,7 @@ def draw(found: Sequence[Diagonal]) -> Figure:
     down = -(-len(found) // across)
     with matplotlib.rc_context(style.RC):
         figure = Figure(figsize=(1.55 * across + 0.5, 1.95 * down + 0.2), layout="constrained")
-        grid = figure.subplots(down, across, squeeze=False).flat
+        grid = list(figure.subplots(down, across, squeeze=False).flat)
         for axes, one in zip(grid, found, strict=False):
             axes.imshow(one.weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
             axes.set_title(f"{style.plain(one.scheme)}\n", size=8.5)
@@ -95,7 +95,7 @@ def draw(found: Sequence[Diagonal]) -> Figure:
                 edge = {"color": style.SOFT, "linewidth": 0.6, "linestyle": (0, (3, 2))}
                 axes.axvline(one.length - 0.5, **edge)
                 axes.axhline(one.length - 0.5, **edge)
-        for axes in list(grid)[len(found) :]:
+        for axes in grid[len(found) :]:
             axes.remove()
         figure.axes[0].set_ylabel("query")
     return figure

@@ -19,6 +19,7 @@ from posenc.lab.figures.floor_lines import settle
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 VENUES = ("neurips", "icml", "iclr", "acl")
 WIDTHS = ("column", "text")
@@ -29,6 +30,8 @@ PANEL = 1.75
 """The smallest width of a panel in inches that still has room for its axis."""
 TALL = 0.72
 """The height of a panel, as a share of its width."""
+ROW = 2.0
+"""The smallest height of a row of panels in inches, with its titles and labels."""
 LEAST = 5.0
 """The smallest font size in points."""
 
@@ -64,7 +67,7 @@ def fit(figure: Figure, venue: str, width: str) -> None:
     family, scale = _serif(), made.font / style.RC["font.size"]
     for text in figure.findobj(Text):
         text.set_fontfamily(family)
-        text.set_fontsize(max(LEAST, text.get_fontsize() * scale))
+        text.set_fontsize(max(LEAST, min(text.get_fontsize() * scale, made.font)))
     if figure.subfigs:  # of rows, which keep their height
         figure.set_size_inches(made.width, figure.get_figheight() * scale)
         figure.draw_without_rendering()
@@ -94,14 +97,15 @@ def _arranged(panels: list[Axes], width: float, shape: float) -> tuple[int, int,
     columns = min(old, max(1, int(width / PANEL)))
     if columns == old or not simple or len(panels) == 1:
         rows = max((spec.rowspan.stop for spec in specs), default=1)
-        return rows, old, (width / old * TALL if len(panels) > 1 else width * min(shape, TALL))
+        return rows, old, (max(width / old * TALL, ROW) if len(panels) > 1 else width * min(shape, TALL))
     rows = math.ceil(len(panels) / columns)
     grid = GridSpec(rows, columns, figure=panels[0].figure)
     for n, axes in enumerate(panels):
         axes.set_subplotspec(grid[divmod(n, columns)])
         if n % columns == 0:
             axes.tick_params(labelleft=True)
-    return rows, columns, width / columns * TALL
+            axes.set_ylabel(next((p.get_ylabel() for p in panels[n::-1] if p.get_ylabel()), ""))
+    return rows, columns, max(width / columns * TALL, ROW)
 
 
 def _legend(figure: Figure, made: Page) -> float:
@@ -109,11 +113,14 @@ def _legend(figure: Figure, made: Page) -> float:
     if not figure.legends:
         return 0.0
     legend = figure.legends[0]
-    names = [text.get_text() for text in legend.get_texts()]
-    points = legend.get_texts()[0].get_fontsize()
-    wide = (4.3 + 0.55 * max(map(len, names))) * points / 72  # a line and gaps, then letters
-    lines = math.ceil(len(names) / max(1, int(made.width / wide)))
-    legend.set_ncols(math.ceil(len(names) / lines))
+    names, points = legend.get_texts(), legend.get_texts()[0].get_fontsize()
+    for columns in range(len(names), 0, -1):
+        legend.set_ncols(columns)
+        figure.draw_without_rendering()
+        if legend.get_window_extent().width <= made.width * figure.dpi or columns == 1:
+            lines = math.ceil(len(names) / columns)
+            legend.set_ncols(math.ceil(len(names) / lines))
+            break
     return lines * 1.6 * points / 72 + 0.1
 
 
@@ -130,19 +137,21 @@ def _rewrap(axes: Axes, width: float) -> None:
 
 
 def _thin(axes: Axes) -> None:
-    """Drop every second tick along x until no two labels touch."""
-    while len(ticks := axes.get_xticks()) > 2 and _touch(axes):
-        labels = [label.get_text() for label in axes.get_xticklabels()]
-        axes.set_xticks(ticks[::2], labels[::2])
-        axes.figure.draw_without_rendering()
-
-
-def _touch(axes: Axes) -> bool:
-    boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
-    boxes = [box for box in boxes if axes.bbox.x0 - 1 <= (box.x0 + box.x1) / 2 <= axes.bbox.x1 + 1]
-    boxes.sort(key=lambda box: box.x0)
+    """Drop ticks along x whose labels would touch the one before."""
     upright = not any(label.get_rotation() for label in axes.get_xticklabels())
-    return upright and any(a.x1 + 2 > b.x0 for a, b in zip(boxes, boxes[1:], strict=False))
+    labels = sorted(axes.get_xticklabels(), key=lambda label: label.get_position()[0])
+    inside = [label for label in labels if label.get_text() and _within(axes, label)]
+    kept: list[Text] = []
+    for label in inside:
+        if not kept or kept[-1].get_window_extent().x1 + 2 < label.get_window_extent().x0:
+            kept.append(label)
+    if upright and len(kept) < len(inside):
+        axes.set_xticks([label.get_position()[0] for label in kept], [label.get_text() for label in kept])
+
+
+def _within(axes: Axes, label: Text) -> bool:
+    box = label.get_window_extent()
+    return bool(axes.bbox.x0 - 1 <= (box.x0 + box.x1) / 2 <= axes.bbox.x1 + 1)
 
 
 def _serif() -> Any:

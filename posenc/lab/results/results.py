@@ -145,6 +145,8 @@ class Results:
         stops."""
         if isinstance(metric, str):
             return self.by(metric)
+        for name in (metric or {}).values():
+            _check_metric(name)
         labels = dict.fromkeys(record.task.label for record in self.records)
         telling = {label: _telling([r for r in self.records if r.task.label == label]) for label in labels}
         telling |= metric or {}
@@ -158,8 +160,7 @@ class Results:
         A diverged run enters as that guess, or as 0 where it is not known. Raises `ValueError` for a metric that a
         record cannot give.
         """
-        if metric not in METRICS:
-            raise ValueError(f"No metric is called {echoed(metric)}; take one of {', '.join(METRICS)}.")
+        _check_metric(metric)
         return replace(self, records=tuple(_by(record, metric) for record in self.records))
 
     def choices(self, name: str) -> list[Any]:
@@ -282,6 +283,11 @@ def best_floor(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> 
 def uniform(task: TaskRecord, size: int) -> float:
     """What a guess among all answers gets right at this size: the value of a run that learned nothing."""
     return floors(task).get(size, {}).get("uniform", 0.0)
+
+
+def _check_metric(name: str) -> None:
+    if name not in METRICS:
+        raise ValueError(f"No metric is called {echoed(name)}; take one of {', '.join(METRICS)}.")
 
 
 def _telling(found: Sequence[GroupRecord]) -> str:

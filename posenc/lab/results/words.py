@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from posenc.lab.models.kinds import MODELS
+from posenc.language.echo import echoed
 
 NETWORKS = {"rnn": "RNN", "lstm": "LSTM", "gru": "GRU"}
 """Models without attention that are abbreviations."""
@@ -22,6 +23,14 @@ class Words:
     """Label, or scheme in a label, to the name of its line: "position coupling"."""
     counted: str | Mapping[str, str] = "size"
     """What a size counts, of all tasks or by task: "tokens", "digits"."""
+
+    def __post_init__(self):
+        kinds = {"titles": (Mapping,), "names": (Mapping,), "counted": (str, Mapping)}
+        for name, allowed in kinds.items():
+            given = getattr(self, name)
+            if not isinstance(given, allowed) or isinstance(given, Mapping) and {*map(type, given.values())} - {str}:
+                what = "texts by task or scheme" if name != "counted" else "a text, or texts by task"
+                raise TypeError(f"{name} of an experiment is {echoed(given)}; give {what}.")
 
     def title(self, task: str) -> str:
         """The title of a task; its text where the experiment gives none."""
@@ -58,8 +67,10 @@ class Words:
         own = label in nets
         peers = [p for other, p in parts.items() if (other in nets) == own]
         if own:
-            model = settings["model"]
-            head, peers = NETWORKS.get(model, model), [p for p in peers if p[1]["model"] == model]
+            model, kind = settings["model"], settings["model"].partition("(")[0]
+            several = len({p[1]["model"] for p in peers if p[1]["model"].partition("(")[0] == kind}) > 1
+            head = model if several else NETWORKS.get(kind, kind)
+            peers = [p for p in peers if p[1]["model"] == model]
         else:
             head = self.names.get(scheme, scheme)
         apart = {
@@ -76,8 +87,13 @@ def _parts(label: str) -> tuple[str, dict[str, str]]:
     found = re.fullmatch(r"(.*?) \((\w[\w ]*=.*)\)", label, re.DOTALL)
     if found is None:
         return label, {}
-    pairs = (text.partition("=") for text in re.split(r", (?=\w[\w ]*=(?![^(]*\)))", found[2]))
-    return found[1], {key: value for key, _, value in pairs}
+    texts: list[str] = []
+    for text in found[2].split(", "):
+        if texts and texts[-1].count("(") > texts[-1].count(")"):  # a comma within a value
+            texts[-1] += f", {text}"
+        else:
+            texts.append(text)
+    return found[1], {key: value for key, _, value in (text.partition("=") for text in texts)}
 
 
 def _attends(settings: Mapping[str, str]) -> bool:
