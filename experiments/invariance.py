@@ -79,7 +79,7 @@ def figure(results):
         f"{TASK}: {up} behind {far} fillers, of which at most 8 were trained; change of outputs, the mean total"
         f" variation between what a model says of a text and of the same text {max(SHIFTS)} places further along; and"
         f" the influence of the token so many places back (along), the change of the last output when it is another,"
-        f" the median of models from 0 (white) to 1 (dark blue), from records/{MEASURED.name}; n = 4 runs."
+        f" the median of models from 0 (white) to 1 (dark blue), from records/{MEASURED.name}"
     )
     return Drawing(rows([s for s in SCHEMES if s in shown], parts, most=5), told(results, said, {}))
 

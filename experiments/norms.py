@@ -31,7 +31,6 @@ names = {
     for k, w in (("pre", "before"), ("post", "after"))
 }
 counted = "tokens"
-metric = "accuracy"
 plan = Plan(steps=600, seeds=(0, 1, 2, 3), lr=(3e-4, 1e-3, 3e-3, 1e-2), sizes=(8, 16, 24, 32), warmup=0.0)
 
 
@@ -56,6 +55,6 @@ def figure(results):
     at = mean_floors(results.tasks()["token_k_back(k=3)"], sorted({n for values in runs.values() for n in values}))
     floors = {rate: at for of in points.values() for rate in of}
     about = "the mean over the sizes trained on, at each rate"
-    up = "accuracy at sizes trained on"
+    up = "accuracy (last token)"
     panel = Panel(points, "learning rate", up, titles["token_k_back(k=3)"], about, floors, log=True)
     return across(results, panel, every_rate=True)

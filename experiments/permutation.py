@@ -90,6 +90,6 @@ def figure(results):
     said = (
         "Which of two marks came first (before), and the token one place back (token_k_back), at 16 tokens, the longest"
         " trained on, and at 32: accuracy, accuracy (tokens) of all tokens, and accuracy (last token) (along) for each"
-        " scheme; n = 6 runs."
+        " scheme"
     )
     return Drawing(rows(SCHEMES, columns, most=4), told(results, said, {}))

@@ -225,7 +225,7 @@ def test_the_caption_has_at_most_five_lines_and_says_what_is_drawn_and_what_went
     assert drawn == "accuracy (tokens) (up) against size (along, on a log axis): copy; sort; n = 3 runs."
     assert marks == (
         "Thick lines are medians of runs, thin lines single runs; dotted lines are floors: guess (a uniform guess),"
-        " constant (the best constant), position (position alone)."
+        " constant (the answer most frequent over all rows), position (position alone)."
     )
     assert said == (
         "The sizes trained on are solved (median of at least 0.95) by all. With fewer than 6 runs no scheme is called"

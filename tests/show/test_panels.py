@@ -34,7 +34,7 @@ def test_a_caption_says_all_that_is_drawn():
     assert drawn == "accuracy where trained (up) against places back (along): near (A point is one run.); n = 3 runs."
     assert marks == (
         "Thick lines are medians of runs, thin lines single runs; dotted lines are floors: guess (a uniform guess),"
-        " constant (the best constant), position (position alone)."
+        " constant (the answer most frequent over all rows), position (position alone)."
     )
     assert trials == "Trials: 6 done, 0 diverged, 0 failed."
     assert rest == (

@@ -78,7 +78,7 @@ def draw(shown: list[SchemePanel]) -> Figure:
             _fill(axes, panel, hues[panel.family])
         key = [Patch(color=hues[family], label=family) for family in dict.fromkeys(panel.family for panel in shown)]
         figure.legend(handles=key, loc="outside lower center", ncols=len(key), fontsize=6.5, handlelength=1)
-        figure.suptitle(f"{ABOUT}\n", size=9)
+        figure.suptitle(f"{ABOUT}\n\n", size=9)
         figure.text(0.5, 0.992, f"\n\n{NOTES}", ha="center", va="top", size=6, color=style.SOFT)
     return figure
 

@@ -24,8 +24,8 @@ LINES = 5
 """The most lines of a caption."""
 FLOORS = {
     "uniform": "a uniform guess",
-    "prior": "the best constant",
-    "bag": "the row's most frequent token",
+    "prior": "the answer most frequent over all rows",
+    "bag": "the token most frequent in the row",
     "position": "position alone",
 }
 METRICS = {

@@ -35,12 +35,14 @@ def caption(
     return "\n".join([*lines, *ending(results, every_rate=every_rate)])
 
 
-def told(results: Results, said: str, names: Mapping[str, str], *, dots: bool = True) -> str:
-    """The caption of a figure of rows: what is said of it, the marks, then as of every figure."""
-    marks = "Dots are runs, bars their medians, from six runs on with the exact 95% interval of the median." * dots
-    dotted = f"; dotted lines are floors: {', '.join(f'{SHORT[k]} ({words})' for k, words in FLOORS.items())}." * dots
-    line = f"{marks[:-1]}{dotted} {coded(results, names)}".strip()
-    return "\n".join([said, *[line] * bool(line), *ending(results)])
+def told(results: Results, said: str, names: Mapping[str, str]) -> str:
+    """The caption of a figure of rows: what is said of it and the number of runs, the marks, then as of every figure."""
+    n = [c.n for c in cells(results) if c.n]
+    marks = "Dots are runs, bars their medians"
+    marks += ", with the exact 95% interval of the median" * (max(n, default=0) >= LEAST)
+    dotted = f"; dotted lines are floors: {', '.join(f'{SHORT[k]} ({words})' for k, words in FLOORS.items())}."
+    line = f"{marks}{dotted} {coded(results, names)}".strip()
+    return "\n".join([f"{said}; n = {numbers(n)} runs.", line, *ending(results)])
 
 
 def foreign(figure: Figure, results: Results) -> str:

@@ -31,6 +31,8 @@ HUES = {
     "context": "#882255",
 }
 """Families with a fixed hue; others take the hues that a figure does not use."""
+FURTHER = ("#999933", "#44AA99", "#DDCC77")
+"""Hues for families where those are used up (Tol, 2021)."""
 MARKERS = "osD^vPX*<>"
 DASHES = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1)))
 WIDEST, THINNEST = 2.3, 1.0
@@ -146,6 +148,6 @@ def plain(text: str) -> str:
 def family_hues(families: set[str]) -> dict[str, str]:
     """Family to its hue."""
     used = {HUES[f] for f in families if f in HUES}
-    free = [h for h in HUES.values() if h not in used and h != HUES["none"]] or list(HUES.values())[1:]
+    free = [h for h in HUES.values() if h not in used and h != HUES["none"]] or [*FURTHER]
     strangers = sorted(f for f in families if f not in HUES)
     return {f: HUES[f] for f in families if f in HUES} | {f: free[k % len(free)] for k, f in enumerate(strangers)}
