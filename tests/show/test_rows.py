@@ -121,6 +121,6 @@ def test_places_are_those_of_the_longest_texts_with_the_guess_and_what_was_train
     drawing = place_curve(made.results("new", (placed(), made.rope(task="sort"))))
     (axes,) = drawing.figure.axes
     np.testing.assert_allclose(lines(axes)["rope"].get_xydata(), [(5.5, 1.0), (9.5, 0.5), (13.5, 0.1)])
-    assert set(lines(axes)["_uniform"].get_ydata()) == {0.1} and axes.get_title("left") == "copy, of 16"
+    assert set(lines(axes)["_uniform"].get_ydata()) == {0.1} and axes.get_title("left") == "copy, size 16"
     assert [t.get_text() for t in axes.texts if "trained" in t.get_text()] == ["trained on 0–7"]
     assert "No hits by place are known of sort." in drawing.caption and axes.get_xscale() == "linear"

@@ -38,7 +38,7 @@ def place_curve(results: Results) -> Drawing:
         task, guessed = key[0], floor[key[0]]
         known = {x: {"uniform": guessed} for of in points.values() for x in of} if guessed else {}
         inside = (0, first[key] - 1) if first[key] else None
-        title, up = f"{words.title(task)}, of {longest[key]}", "accuracy at this place"
+        title, up = f"{words.title(task)}, size {longest[key]}", "accuracy at this place"
         shown.append(Panel(points, "place in the text", up, title, words.code(task), known, inside, log=False))
     left = sorted({record.task.label for record in results.records} - {task for task, _ in longest})
     said = f"No hits by place are known of {listed(left)}." if left else ""
