@@ -76,8 +76,8 @@ def figure(results):
     from posenc.lab.results.statistics import cells
 
     def column(title, along, task, model, size, shown):
-        told, end = {c.scheme: c for c in cells(shown) if c.task == task}, f" (model={model})"
-        found = {s: told[f"{s}{end}"].values[size] for s in SCHEMES if f"{s}{end}" in told}
+        ours, end = {c.scheme: c for c in cells(shown) if c.task == task}, f" (model={model})"
+        found = {s: ours[f"{s}{end}"].values[size] for s in SCHEMES if f"{s}{end}" in ours}
         return Dots(title, along, found, floors(shown.tasks()[task]).get(size, {}))
 
     last, all_tokens, last_token = results.by("last"), "accuracy (tokens)", "accuracy (last token)"

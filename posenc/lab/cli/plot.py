@@ -120,6 +120,10 @@ def _save(drawn: Drawing, folder: Path, name: str, results: Results, size: Size)
 
 def _applicable(results: Results) -> tuple[str, ...]:
     """The figures drawn by default: those for which these results have numbers."""
+    from posenc.lab.figures.across import fit_in
     from posenc.lab.figures.figures import extrapolates
+    from posenc.lab.results.statistics import cells
 
-    return ("length", "heatmap") if extrapolates(results) else ("length",)
+    beyond = extrapolates(results)
+    length = ("length",) if fit_in(cells(results)) or not beyond else ()
+    return (*length, "heatmap") if beyond else length

@@ -15,7 +15,7 @@ from posenc.lab.figures.floor_lines import floor_lines, settle
 from posenc.lab.figures.panel_captions import caption
 from posenc.lab.figures.panels import TRAINED, Drawing, Panel, along, bracket, line, places, shape, shares
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import cells
+from posenc.lab.results.statistics import TableCell, cells, summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +79,7 @@ def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:
         if panel.highlighted in (None, scheme):
             line(axes, panel.points[scheme], looks[scheme], scheme, clip_on=False)
         else:
-            medians = {x: [sorted(values)[len(values) // 2]] for x, values in panel.points[scheme].items()}
+            medians = {x: [summary(values).median] for x, values in panel.points[scheme].items()}
             line(axes, medians, grey, f"_{scheme}", zorder=1)
     along(axes, panel.places, panel.along, panel.log)
     if panel.falling:
@@ -95,6 +95,12 @@ def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:
     if panel.trained:
         bracket(axes, *panel.trained)
     axes.set_title(style.title(panel.title), pad=18 if any(t.get_label() == TRAINED for t in axes.texts) else 6)
+
+
+def fit_in(found: Sequence[TableCell]) -> bool:
+    """Whether a panel for each task, or for each line of each task where there are many, is few enough."""
+    tasks = {(c.task, c.trained): sum((d.task, d.trained) == (c.task, c.trained) for d in found) for c in found}
+    return max(tasks.values(), default=0) <= MOST or sum(tasks.values()) <= PANELS
 
 
 def multiples(shown: Sequence[Panel], names: Mapping[str, str]) -> list[Panel]:

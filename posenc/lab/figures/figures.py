@@ -52,7 +52,7 @@ def heat(results: Results) -> Drawing:
     """Task by scheme: accuracy beyond the training range, with its caption."""
     found = shown(results)
     runs = sorted({summary(c.means(c.beyond).values()).n for c in found if c.beyond})
-    tasks = [f"{results.words.coded(task)}." for task in results.tasks()]
+    tasks = [f"{results.words.coded(task)}." for task in results.tasks() if results.words.code(task)]
     names = results.words.lines(c.scheme for c in found)
     drawn = heat_map(results)
     said = (

@@ -53,7 +53,7 @@ def apart(wanted: list[float], gap: float, least: float) -> list[float]:
         groups.append([max(height, least), 1, height])
         while len(groups) > 1 and groups[-2][0] + gap * groups[-2][1] > groups[-1][0]:
             _, n, total = groups.pop()
-            first, m, before = groups.pop()
+            _, m, before = groups.pop()
             middle = (before + total) / (m + n)
             groups.append([max(middle - gap * (m + n - 1) / 2, least), m + n, before + total])
     return [low + gap * k for low, n, _ in groups for k in range(int(n))]

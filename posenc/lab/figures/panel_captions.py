@@ -91,7 +91,7 @@ def coded(results: Results, names: Mapping[str, str]) -> str:
 def ending(results: Results, *, every_rate: bool = False) -> list[str]:
     """The models and trials, and how rates were chosen; then how tokens are counted, and the shared test set."""
     found = cells(results)
-    how = "Every learning rate tried is drawn; none was chosen." if every_rate else "".join(rates(found))
+    how = "Every learning rate tried is drawn; none was chosen." if every_rate else " ".join(rates(found))
     return [
         " ".join([*models(results, found), counts(found, results.unreadable)]),
         " ".join(filter(None, [how, *forced(found), f"{SHARED}."])),
