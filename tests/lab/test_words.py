@@ -33,6 +33,9 @@ def test_networks_of_several_depths_say_them():
 
 def test_of_one_scheme_the_settings_are_the_name():
     assert names("sinusoidal (attention=average)", "sinusoidal (attention=dot)") == ["average", "dot"]
+    assert names("rope (model=encoder)", "rope (model=decoder)", "alibi (model=encoder)") == [
+        *("rope, encoder", "rope, decoder", "alibi, encoder"),
+    ]
     assert names("rope (depth=2, norm=pre)", "rope (depth=2, norm=post)") == ["norm pre", "norm post"]
 
 

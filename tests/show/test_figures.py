@@ -120,6 +120,14 @@ def test_no_two_schemes_look_alike_even_when_hues_run_out():
     assert style.looks(reversed(pairs)) == looks
 
 
+def test_small_multiples_of_another_task_begin_a_row_that_names_it():
+    every = [made.rope(label=f"s{k}", family="rotary", task=task) for task in ("copy", "sort") for k in range(9)]
+    axes = figures.length(made.results("many", tuple(every))).figure.axes
+    columns = [one.get_subplotspec().colspan.start for one in axes]
+    titles = [one.get_title("left") for one in axes]
+    assert len(axes) == 18 and columns[9] == 0 and titles[0] == "copy:\ns0" and titles[9] == "sort:\ns0"
+
+
 def test_a_heat_map_holds_each_median_over_longer_sizes_with_n():
     axes = figures.heat_map(results()).axes[0]
     said = [t.get_text() for t in axes.texts]

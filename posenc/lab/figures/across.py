@@ -52,7 +52,7 @@ def panels(
     names, looks = results.words.lines(labels), style.looks((s, families.get(s, "none")) for s in labels)
     told = caption(results, shown, names, every_rate=every_rate, claimed=claimed, said=said)
     many = max(len(panel.points) for panel in shown) > MOST
-    drawn = multiples(shown, names) if many else list(shown)
+    drawn = multiples(shown, names) if many else [*shown]
     if len(drawn) > PANELS:
         raise ValueError(f"Lines and tasks would make {len(drawn)} panels, more than {PANELS}; use --figure heatmap.")
     most = MULTIPLES if many else 3
@@ -62,10 +62,15 @@ def panels(
         width = wide * columns + (1.7 if columns == 1 else 0.9)
         below = 0 if many else 0.22 * style.lines(list(names.values()), width) + 0.1
         figure = Figure(figsize=(width, tall * rows + below), layout="constrained")
+        before = None
         for k, (axes, panel) in enumerate(zip(places(figure, len(drawn), most), drawn, strict=True)):
+            if panel is None:
+                axes.remove()
+                continue
             draw(axes, panel, looks)
-            if k % columns and panel.up == drawn[k - 1].up:
+            if k % columns and before is not None and panel.up == before.up:
                 axes.set_ylabel("")
+            before = panel
         if not many:
             style.legend(figure, looks, names)
         settle(figure)
@@ -74,7 +79,7 @@ def panels(
 
 def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:
     """One panel, with its axes, its floors and the sizes trained on."""
-    grey = style.Look(style.FAINT, "", "-")
+    grey = style.Look(style.FAINT, "", "-", 0.8)
     for scheme in sorted(panel.points, key=list(looks).index):
         if panel.highlighted in (None, scheme):
             line(axes, panel.points[scheme], looks[scheme], scheme, clip_on=False)
@@ -94,7 +99,9 @@ def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:
         floor_lines(axes, panel.floors)
     if panel.trained:
         bracket(axes, *panel.trained)
-    axes.set_title(style.title(panel.title), pad=18 if any(t.get_label() == TRAINED for t in axes.texts) else 6)
+    size = {"size": 8} if panel.highlighted else {}
+    above = 18 if any(text.get_label() == TRAINED for text in axes.texts) else 6
+    axes.set_title(style.title(panel.title, 25 if panel.highlighted else 36), pad=above, **size)
 
 
 def fit_in(found: Sequence[TableCell]) -> bool:
@@ -103,11 +110,12 @@ def fit_in(found: Sequence[TableCell]) -> bool:
     return max(tasks.values(), default=0) <= MOST or sum(tasks.values()) <= PANELS
 
 
-def multiples(shown: Sequence[Panel], names: Mapping[str, str]) -> list[Panel]:
-    """A panel for each line of each panel, the others in grey."""
-    made = []
+def multiples(shown: Sequence[Panel], names: Mapping[str, str]) -> list[Panel | None]:
+    """A panel for each line of each panel, the others in grey; None fills the rest of a row."""
+    made: list[Panel | None] = []
     for panel in shown:
         for k, scheme in enumerate(sorted(panel.points, key=lambda s: names[s])):
-            title = f"{panel.title}: {names[scheme]}" if k == 0 and len(shown) > 1 else names[scheme]
+            title = f"{panel.title}:\n{names[scheme]}" if k == 0 and len(shown) > 1 else names[scheme]
             made.append(replace(panel, highlighted=scheme, title=title))
+        made += [None] * (-len(made) % MULTIPLES) * (panel is not shown[-1])
     return made

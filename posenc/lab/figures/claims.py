@@ -15,6 +15,8 @@ from posenc.lab.results.control import holm
 from posenc.lab.results.results import Results, best_floor
 from posenc.lab.results.statistics import LEAST, LEVEL, TableCell, cells, summary
 
+NAMED = 6
+"""The most lines that are named; of more, their number is given."""
 Groups = Mapping[tuple[str, tuple[int, int]], list[TableCell]]
 
 
@@ -24,7 +26,8 @@ def solved(results: Results, names: Mapping[str, str]) -> str:
     for (task, _), found in _groups(results).items():
         measured = [c for c in found if c.inside]
         solving = [c.scheme for c in measured if all(summary(c.values[n]).median >= SOLVED for n in c.inside)]
-        who = listed([names.get(s, s) for s in solving]) if solving else "none"
+        named = len(solving) <= NAMED
+        who = listed([names.get(s, s) for s in solving] or ["none"]) if named else f"{len(solving)} of {len(measured)}"
         who = "all" if solving and len(solving) == len(measured) else who
         if measured:
             said.setdefault(who, []).append(results.words.title(task))

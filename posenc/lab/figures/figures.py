@@ -102,7 +102,7 @@ def heat_map(results: Results) -> Figure:
         axes.set_yticks(np.arange(len(rows) - 1) + 0.5, minor=True)
         axes.grid(which="minor", color="white", linewidth=1.5)
         axes.tick_params(which="both", length=0)
-        figure.colorbar(image, ax=axes, label="accuracy beyond the training range", ticks=[0, 0.5, 1], pad=0.02)
+        figure.colorbar(image, ax=axes, label="accuracy beyond\nthe training range", ticks=[0, 0.5, 1], pad=0.02)
     return figure
 
 

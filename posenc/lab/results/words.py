@@ -12,6 +12,9 @@ from posenc.language.echo import echoed
 NETWORKS = {"rnn": "RNN", "lstm": "LSTM", "gru": "GRU"}
 """Models without attention that are abbreviations."""
 
+WORDS = ("attention", "model")
+"""Settings whose values are words that say what they are."""
+
 
 @dataclass(frozen=True)
 class Words:
@@ -78,7 +81,7 @@ class Words:
         }
         if not apart:
             return head
-        told = ", ".join(v if k == "attention" else f"{k} {v}" for k, v in apart.items())
+        told = ", ".join(v if k in WORDS else f"{k} {v}" for k, v in apart.items())
         return told if not own and len({p[0] for p in peers}) == 1 else f"{head}, {told}"
 
 
