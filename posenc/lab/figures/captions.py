@@ -20,8 +20,6 @@ from posenc.lab.store.schema import TaskRecord
 SOLVED = 0.95
 ERRORS = 3
 """Two schemes differ only if their gap is larger than this many standard errors of the test set."""
-LINES = 5
-"""The most lines of a caption."""
 FLOORS = {
     "uniform": "a uniform guess",
     "prior": "the answer most frequent over all rows",
@@ -151,11 +149,6 @@ def forced(found: tuple[TableCell, ...]) -> list[str]:
     if all(c.metric != "token" for c in found):
         return []
     return ["Token accuracy is teacher-forced: each token is predicted from the true tokens before it."]
-
-
-def sizes(low: int, high: int) -> str:
-    """The sizes trained on, in words."""
-    return f"sizes {low} to {high}" if low < high else f"size {high}"
 
 
 def numbers(counted: Iterable[int]) -> str:

@@ -65,13 +65,12 @@ def steps(results: Results) -> Drawing:
 
 
 def at_chosen_rates(results: Results) -> Iterator[tuple[TaskRecord, str, TrialRecord]]:
-    """The reported trials at the chosen learning rates, with their tasks and labels."""
-    reported = {row.trial for row in results.rows()}
+    """The trials at the chosen learning rates, with their tasks and labels."""
     rates = {(c.task, c.scheme): c.rate for c in cells(results)}
     for record in results.records:
         for trial in record.trials:
             label = results.label(record, trial)
-            if trial.id in reported and rates.get((record.task.label, label)) == trial.knobs.lr:
+            if rates.get((record.task.label, label)) == trial.knobs.lr:
                 yield record.task, label, trial
 
 
