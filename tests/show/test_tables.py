@@ -126,7 +126,10 @@ def test_learning_rates_that_were_chosen_are_explained():
         made.trial("rope", "copy", s, {16: a, 32: 0.5}, lr=lr) for s in (0, 1) for lr, a in ((1e-3, 1), (1e-2, 0.5))
     ]
     text = tables.table(made.results("a", (made.record("rope", "rotary", "copy", trials, sizes=(16, 32)),)))
-    assert "chosen on validation examples of the sizes trained on. The other counts" in text
+    assert (
+        "chosen on validation examples of the sizes trained on, by the reported seeds themselves. The other counts"
+        in text
+    )
     assert " 2     4         0       0  0.001" in text
     old = made.older(made.record("rope", "rotary", "copy", trials, sizes=(16, 32)))
     assert "n counts runs at lr, chosen on the test examples of the sizes trained on." in tables.table(

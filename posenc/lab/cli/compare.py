@@ -46,6 +46,9 @@ class Compare:
                 "--metric needs two schemes: with one, scores are counted from floors, which are known by the task's"
                 " own metric alone; name a second scheme, or leave --metric out."
             )
+        from posenc.lab.figures.captions import rates
+        from posenc.lab.results.statistics import cells
+
         results = results_of(self.run, self.metric)
         if self.second is None:
             from posenc.lab.results.control import against
@@ -54,16 +57,17 @@ class Compare:
             if self.json:
                 say_json({"control": self.first, "schemes": [dataclasses.asdict(one) for one in beside]})
             else:
-                say(_ranked(beside))
+                say("\n".join([_ranked(beside), *rates(cells(results))]))
         else:
             from posenc.lab.results.statistics import compare
 
             found = compare(results, self.first, self.second, self.size)
+            shown = tuple(cell for cell in cells(results) if cell.scheme in (self.first, self.second))
             if self.json:
                 rows = [dataclasses.asdict(one) for one in found]
                 say_json({"first": self.first, "second": self.second, "tasks": rows})
             else:
-                say(_paired(found))
+                say("\n".join([_paired(found), *rates(shown)]))
         report(results.problems)
         return 0
 

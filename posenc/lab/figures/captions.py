@@ -10,6 +10,7 @@ from posenc.lab.results.results import Results, best_floor, floors
 from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
 from posenc.lab.store.schema import TaskRecord
+from posenc.language.echo import counted
 
 SOLVED = 0.95
 ERRORS = 3
@@ -92,11 +93,28 @@ def counts(found: tuple[TableCell, ...], unreadable: int = 0) -> str:
 def chosen(found: tuple[TableCell, ...]) -> list[str]:
     """On which examples learning rates were chosen, if several were tried; older records have no validation."""
     several = [c for c in found if len(c.rates) > 1]
-    how = ["chosen on validation examples of the sizes trained on"] if any(c.validated for c in several) else []
+    tuned = numbers(len(c.tuning) for c in several if c.tuning)
+    other = f"{tuned} other seed{'s' * (tuned != '1')}"
+    examples = "chosen on validation examples of the sizes trained on, by"
+    how = [f"{examples} {other}"] if any(c.tuning for c in several) else []
+    if any(c.validated and not c.tuning for c in several):
+        how.append(f"{'elsewhere ' * bool(how)}{examples} the reported seeds themselves")
     if not all(c.validated for c in several):
         where = "for schemes with older records, which hold none, " if how else ""
         how.append(f"{where}chosen on the test examples of the sizes trained on")
     return how
+
+
+def unstable(found: tuple[TableCell, ...]) -> list[str]:
+    """The schemes whose tuning trials all diverged, at every rate, and what is reported of them."""
+    names: dict[str, list[str]] = {}
+    for cell in found:
+        if cell.unstable:
+            names.setdefault(cell.task, []).append(cell.scheme)
+    many = sum(map(len, names.values()))
+    where = "; ".join(f"{listed(schemes)} on {plain(task)}" for task, schemes in names.items())
+    which = f"{counted(many, 'scheme')} diverged in all tuning trials at every rate and {'are' if many > 1 else 'is'}"
+    return [f"{which} reported at the smallest: {where}."] if names else []
 
 
 def unlearned(results: Results, found: tuple[TableCell, ...]) -> list[str]:
@@ -238,7 +256,8 @@ def rates(found: tuple[TableCell, ...]) -> list[str]:
     if all(len(c.rates) < 2 for c in found):
         return []
     every = ", ".join(f"{r:g}" for r in tried)
-    return [f"Of the learning rates {every}, each scheme's was, per task, {'; '.join(chosen(found))}."]
+    how = f"Of the learning rates {every}, each scheme's was, per task, {'; '.join(chosen(found))}."
+    return [how, *unstable(found)]
 
 
 def forced(found: tuple[TableCell, ...]) -> list[str]:

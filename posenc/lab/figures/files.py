@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "pdf", "png")
 HEAD = tuple("accuracy" if name == "value" else name for name in COLUMNS)
 """Names of columns in files: a value is the share right for every metric, also if the metric is an error."""
+EVERY = (*HEAD, "tuning")
+"""The columns of all numbers: also whether a trial only chose a learning rate and is not reported."""
 _TEXT = ("task", "scheme", "family", "trial", "outcome", "metric")
 
 
@@ -67,8 +69,10 @@ def data(results: Results) -> str:
 
 
 def listed(results: Results) -> list[dict[str, Any]]:
-    """One dict per trial and size, under the column names of files."""
-    return list(map(_named, results.rows()))
+    """One dict per trial and size, under the column names of `EVERY`; those that chose a rate are among them."""
+    reported = ((row, False) for row in results.rows())
+    tuning = ((row, True) for row in results.tuning_rows())
+    return [_named(row) | {"tuning": tunes} for row, tunes in (*reported, *tuning)]
 
 
 def _named(row: Row) -> dict[str, Any]:

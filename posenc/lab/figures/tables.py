@@ -11,7 +11,7 @@ import io
 import json
 from collections.abc import Callable, Collection, Sequence
 
-from posenc.lab.figures.captions import brackets, chosen, counts, unlearned
+from posenc.lab.figures.captions import brackets, chosen, counts, unlearned, unstable
 from posenc.lab.figures.files import harmless
 from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results
@@ -45,7 +45,9 @@ def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
     shown = [k if len(metrics) == 1 else f"{k} ({', '.join(sorted(v))})" for k, v in sorted(metrics.items())]
     lines = [f"Median of runs; {'; '.join(shown) or 'no result yet'}. Brackets: {brackets(found)}. * sizes trained on."]
     if how := chosen(found):
-        lines.append(f"n counts runs at lr, {'; '.join(how)}. The other counts are over all rates tried.")
+        tried = "all rates tried and all seeds" if any(c.tuning for c in found) else "all rates tried"
+        lines.append(f"n counts runs at lr, {'; '.join(how)}. The other counts are over {tried}.")
+        lines += unstable(found)
     commits = results.provenance().get("commit", [])
     mixed = [f"These records are from {len(commits)} commits: {', '.join(map(plain, commits))}."]
     ended = counts(found, results.unreadable)
