@@ -348,9 +348,7 @@ def save(requested: Experiment, path: Path) -> None:
 
 def _print_rehearsal(found: dict[str, Any], folder: Path) -> int:
     """Print what a sweep would do, as `rehearse` found it."""
-    stages = f" ({found['tuning']} to choose learning rates)" if found["tuning"] else ""
-    count = f"{counted(found['trials'], 'trial')}{stages} in {counted(found['programs'], 'program')}"
-    count += f", {found['done']} done"
+    count = f"{counted(found['trials'], 'trial')} in {counted(found['programs'], 'program')}, {found['done']} done"
     todo = f"{found['operations']:.1e} floating-point operations"
     timed = f"by matrix products timed just now on {found['device']}"
     say(f"{count}, {todo}, about {lasting(found['seconds'])} {timed}; results would go to {folder}.")
