@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
     from posenc.lab.figures.panels import Drawing
     from posenc.lab.results.results import Results
 
-FIGURES = ("length", "heatmap", "error")
+FIGURES = {
+    "length": "posenc.lab.figures.figures:length",
+    "heatmap": "posenc.lab.figures.figures:heat",
+    "error": "posenc.lab.figures.errors:error_curve",
+}
+"""Figure to the function that draws it: results to a `Drawing`. Loaded when needed, so that help starts at once."""
 Venue = Literal["neurips", "icml", "iclr", "acl"]
 Width = Literal["column", "text"]
 Size = tuple[Venue, Width] | None
@@ -78,17 +84,9 @@ class Plot:
 
 def draw(results: Results, wanted: tuple[str, ...], folder: Path, size: Size = None) -> None:
     """Draw figures of results into a folder, and print where they are."""
-    from posenc.lab.figures import errors, figures
-    from posenc.lab.figures.panels import Drawing
-
     report(results.problems)
-    makers = {
-        "length": lambda: Drawing(figures.length_curve(results), figures.caption(results)),
-        "heatmap": lambda: Drawing(figures.heat_map(results), figures.caption(results, "heatmap")),
-        "error": lambda: errors.error_curve(results),
-    }
     for name in wanted:
-        _save(makers[name](), folder, name, results, size)
+        _save(pkgutil.resolve_name(FIGURES[name])(results), folder, name, results, size)
 
 
 def draw_experiment(path: Path, folder: Path, size: Size = None) -> None:
@@ -101,7 +99,7 @@ def draw_experiment(path: Path, folder: Path, size: Size = None) -> None:
     results, experiment = results_of(str(path)), from_file(path, yes=True)
     report(results.problems)
     if experiment.figure is None:
-        drawn = Drawing(figures.length_curve(results), figures.caption(results))
+        drawn = figures.length(results)
     else:
         made = experiment.figure(results)
         drawn = made if isinstance(made, Drawing) else Drawing(made, foreign(made, results))

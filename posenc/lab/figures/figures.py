@@ -14,7 +14,7 @@ from posenc.lab.figures.captions import caption as caption
 from posenc.lab.figures.captions import metric_named
 from posenc.lab.figures.files import save as save
 from posenc.lab.figures.floor_lines import FLOORS, Name, floor_lines, settle
-from posenc.lab.figures.panels import line, places, shape, sizes_trained
+from posenc.lab.figures.panels import Drawing, line, places, shape, sizes_trained
 from posenc.lab.results.results import Results, best_floor, floors
 from posenc.lab.results.statistics import Summary, TableCell, cells, summary
 from posenc.lab.store.schema import TaskRecord
@@ -22,6 +22,16 @@ from posenc.lab.store.schema import TaskRecord
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+def length(results: Results) -> Drawing:
+    """Accuracy against size, with its caption."""
+    return Drawing(length_curve(results), caption(results))
+
+
+def heat(results: Results) -> Drawing:
+    """Task by scheme, with its caption."""
+    return Drawing(heat_map(results), caption(results, "heatmap"))
 
 
 def length_curve(results: Results) -> Figure:
