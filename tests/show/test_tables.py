@@ -137,7 +137,7 @@ def test_learning_rates_that_were_chosen_are_explained():
     )
     own = [{**t, "id": t["id"][::-1]} for t in trials]
     both = made.results("a", (old, made.record("alibi", "linear", "copy", own, sizes=(16, 32))))
-    assert "of the sizes trained on; for schemes with older records, which hold none, chosen on" in tables.table(both)
+    assert "reported seeds themselves; for schemes with older records, which hold none, chosen on" in tables.table(both)
 
 
 def test_stars_are_those_of_each_training_range():

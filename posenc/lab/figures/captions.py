@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from posenc.lab.figures.style import plain
+from posenc.lab.results.losses import FALLING, falling
 from posenc.lab.results.results import Results, best_floor, floors
 from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
@@ -13,6 +14,8 @@ from posenc.lab.store.schema import TaskRecord
 from posenc.language.echo import counted
 
 SOLVED = 0.95
+NAMED = 5
+"""Schemes whose loss was still falling that are named; of more, their number is given."""
 ERRORS = 3
 """Two schemes differ only if their gap is larger than this many standard errors of the test set."""
 FLOORS = {
@@ -115,6 +118,21 @@ def unstable(found: tuple[TableCell, ...]) -> list[str]:
     where = "; ".join(f"{listed(schemes)} on {plain(task)}" for task, schemes in names.items())
     which = f"{counted(many, 'scheme')} diverged in all tuning trials at every rate and {'are' if many > 1 else 'is'}"
     return [f"{which} reported at the smallest: {where}."] if names else []
+
+
+def still_falling(results: Results) -> list[str]:
+    """The schemes whose loss was still falling when training ended, the fastest first, in a sentence."""
+    found = falling(results)
+    if not found:
+        return []
+    by_fall = sorted(found, key=lambda key: (-found[key], key))
+    several = len({task for task, _ in found}) > 1 or len({c.task for c in cells(results)}) > 1
+    shown = [
+        f"{plain(scheme)}{f' on {plain(task)}' * several} {found[task, scheme]:.0%}" for task, scheme in by_fall[:NAMED]
+    ]
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    how = f"the loss fell by more than {FALLING:.0%} over the last tenth of the steps"
+    return [f"Still falling when training ended ({how}): {', '.join(shown)}{more}."]
 
 
 def unlearned(results: Results, found: tuple[TableCell, ...]) -> list[str]:

@@ -11,7 +11,7 @@ import io
 import json
 from collections.abc import Callable, Collection, Sequence
 
-from posenc.lab.figures.captions import brackets, chosen, counts, unlearned, unstable
+from posenc.lab.figures.captions import brackets, chosen, counts, still_falling, unlearned, unstable
 from posenc.lab.figures.files import harmless
 from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results
@@ -51,7 +51,8 @@ def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
     commits = results.provenance().get("commit", [])
     mixed = [f"These records are from {len(commits)} commits: {', '.join(map(plain, commits))}."]
     ended = counts(found, results.unreadable)
-    return [*lines, ended, *(mixed if len(commits) > 1 else []), *unlearned(results, found)]
+    mixed = mixed if len(commits) > 1 else []
+    return [*lines, ended, *mixed, *still_falling(results), *unlearned(results, found)]
 
 
 def _blocks(found: tuple[TableCell, ...]) -> list[tuple[list[str], list[list[str]], list[int]]]:
