@@ -20,6 +20,8 @@ from posenc.lab.results.results import Results, best_floor
 from posenc.lab.results.statistics import LEAST, LEVEL, cells
 from posenc.language.echo import echoed
 
+NONE = "nope"
+"""The scheme without encoding, which is the control unless another is named."""
 DRAWS = 2000
 """Samples of a bootstrap."""
 TASKS = 5
@@ -54,24 +56,50 @@ def against(results: Results, control: str) -> tuple[Against, ...]:
     Only tasks that every scheme ran count, so that ranks are among the same schemes everywhere. Raises `ValueError`
     where there is none, or no such scheme.
     """
+    has = scores(results)
+    if control not in has:
+        raise ValueError(f"{echoed(control)} is not in these results; they hold {', '.join(has) or 'none'}.")
+    every = shared(results)
+    tasks = tuple(every[control])
+    places = dict(zip(every, ranks(means(every)), strict=True))
+    others = [scheme for scheme in every if scheme != control]
+    tested = dict(zip(others, _tested(places, others, control, len(tasks)), strict=True))
+    made = [_beside(scheme, every, control, places[scheme], tested.get(scheme), tasks) for scheme in every]
+    return tuple(sorted(made, key=lambda one: (one.scheme != control, one.rank, one.scheme)))
+
+
+def control_of(results: Results, given: str | None) -> str:
+    """The control: the one given, or no encoding where that ran. Raises `ValueError` where neither is so."""
+    if given is not None:
+        return given
+    every = [scheme for scheme in scores(results) if scheme.partition(" (")[0] == NONE]
+    if len(every) != 1:
+        raise ValueError(
+            f"A control is needed, a scheme with which the others are compared; give --control, one of "
+            f"{', '.join(scores(results)) or 'none'}."
+        )
+    return every[0]
+
+
+def shared(results: Results) -> dict[str, Runs]:
+    """Scheme to its scores on the tasks that every scheme ran. Raises `ValueError` where there is none, or one scheme
+    alone."""
     every = scores(results)
-    if control not in every:
-        raise ValueError(f"{echoed(control)} is not in these results; they hold {', '.join(every) or 'none'}.")
     if len(every) < 2:
-        raise ValueError(f"{echoed(control)} is the only scheme in these results; give a run with others.")
-    shared = sorted(set.intersection(*(set(runs) for runs in every.values())))
-    if not shared:
+        only = f"{echoed(next(iter(every)))} is the only scheme" if every else "No scheme was measured beyond training"
+        raise ValueError(f"{only} in these results; give a run with others.")
+    tasks = sorted(set.intersection(*(set(runs) for runs in every.values())))
+    if not tasks:
         raise ValueError(
             "No task was measured beyond the sizes trained on under every scheme of these results; choose two schemes,"
             " or train what is missing."
         )
-    every = {scheme: {task: runs[task] for task in shared} for scheme, runs in every.items()}
-    means = np.array([[runs[task].mean() for task in shared] for runs in every.values()])
-    places = dict(zip(every, ranks(means), strict=True))
-    others = [scheme for scheme in every if scheme != control]
-    tested = dict(zip(others, _tested(places, others, control, len(shared)), strict=True))
-    made = [_beside(scheme, every, control, places[scheme], tested.get(scheme), tuple(shared)) for scheme in every]
-    return tuple(sorted(made, key=lambda one: (one.scheme != control, one.rank, one.scheme)))
+    return {scheme: {task: runs[task] for task in tasks} for scheme, runs in every.items()}
+
+
+def means(every: Mapping[str, Runs]) -> Float[np.ndarray, "schemes tasks"]:
+    """The mean score of each scheme on each task."""
+    return np.array([[scores.mean() for scores in runs.values()] for runs in every.values()])
 
 
 def scores(results: Results) -> dict[str, dict[str, Float[np.ndarray, " n"]]]:
@@ -112,10 +140,11 @@ def holm(p: Sequence[float]) -> list[float]:
     return corrected
 
 
-def bootstrap(statistic: Callable[..., Any], *groups: Runs, seed: int = 0) -> tuple[float, float] | None:
+def bootstrap(statistic: Callable[..., Any], *groups: Runs, seed: int = 0) -> tuple[Any, Any] | None:
     """The 95 % interval of a statistic of many samples at once, or None below six runs of a task.
 
-    `statistic` takes, for each group, the drawn scores `[draws, n]` of each task, and returns `[draws]`.
+    `statistic` takes, for each group, the drawn scores `[draws, n]` of each task, and returns `[draws]`, or `[draws,
+    m]` for m intervals.
     """
     if min(len(scores) for runs in groups for scores in runs.values()) < LEAST:
         return None
@@ -125,8 +154,8 @@ def bootstrap(statistic: Callable[..., Any], *groups: Runs, seed: int = 0) -> tu
         return scores[rng.integers(0, len(scores), (DRAWS, len(scores)))]
 
     found = statistic(*([drawn(scores) for scores in runs.values()] for runs in groups))
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
 
 def _beside(
