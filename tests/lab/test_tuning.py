@@ -60,7 +60,8 @@ def test_a_choice_that_cannot_be_is_one_sentence(change, why):
 
 
 def test_a_text_says_them_as_it_says_seeds():
-    assert [settings.value("tuning", text) for text in ("3", "0,5", "0:2", "0")] == [(0, 1, 2), (0, 5), (0, 1), ()]
+    found = {text: settings.value("tuning", text) for text in ("3", "0,5", "0:2", "0", "")}
+    assert found == {"3": (0, 1, 2), "0,5": (0, 5), "0:2": (0, 1), "0": (), "": ()}
     asked = from_words(["scheme=rope,nope"], ["tuning=0:2", "lr=1e-3,1e-2", "task=copy"], seeds="2:5", name="a")
     assert (asked.plan.tuning, asked.plan.seeds, asked.trials) == ((0, 1), (2, 3, 4), 14)
     assert from_toml(to_toml(asked)) == asked

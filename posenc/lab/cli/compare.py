@@ -86,7 +86,22 @@ def _paired(found: tuple[Comparison, ...]) -> str:
         )
     few = [one.task for one in found if one.interval is None]
     where = "" if len(few) == len(found) else f" on {', '.join(few)}"
-    return "\n".join([*lines, *([f"Fewer than 6 seeds{where}: no interval and no test; run more."] if few else [])])
+    lines += [f"Fewer than 6 seeds{where}: no interval and no test; run more."] if few else []
+    return "\n".join([*lines, *_least(found)])
+
+
+def _least(found: tuple[Comparison, ...]) -> list[str]:
+    """The smallest p that so few pairs can have, where several tasks need a smaller one."""
+    from posenc.lab.results.statistics import ALPHA, ENOUGH, least_p
+
+    ns = sorted({one.n for one in found if one.wilcoxon is not None and one.n < ENOUGH})
+    if not ns:
+        return []
+    least, tests = least_p(ns[0]), sum(one.wilcoxon is not None for one in found)
+    line = f"Wilcoxon's p is {least:.2g} at least with {ns[0]} seeds"
+    if least * tests > ALPHA:
+        line += f", which cannot reach {ALPHA:g} after correction for {tests} tasks"
+    return [f"{line}; use {ENOUGH} seeds, with which it is {least_p(ENOUGH):.1g}."]
 
 
 def _ranked(beside: tuple[Against, ...]) -> str:
@@ -112,7 +127,8 @@ def _ranked(beside: tuple[Against, ...]) -> str:
     if any(one.middle_interval is None for one in beside):
         lines.append("Brackets need 6 seeds of every task; run more.")
     else:
-        lines.append("Brackets: the 95% interval of a bootstrap over runs, by task.")
+        what = "of the interquartile mean and of the mean probability over tasks"
+        lines.append(f"Brackets: 95% percentile bootstrap over runs, stratified by task, {what}.")
     return "\n".join(lines)
 
 

@@ -60,7 +60,8 @@ def _column(
     for n, one in enumerate(rows):
         look = looks[one.scheme]
         if one.scheme == control:
-            axes.text(0.5, n, "control", ha="center", va="center", size=7.5, color=style.SOFT, backgroundcolor="white")
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+            axes.text(0.5, n, "control", ha="center", va="center", size=7.5, color=style.SOFT, bbox=box, zorder=1)
             continue
         if (interval := ends(one)) is not None:
             axes.plot(interval, [n, n], color=look.colour, linewidth=2.2, alpha=0.45, solid_capstyle="butt")

@@ -20,6 +20,11 @@ from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
 
 LEAST = 6
 LEVEL = 0.95
+ALPHA = 0.05
+ENOUGH = 10
+"""Pairs from which on Wilcoxon's test can show a difference also after correction for a few dozen tests."""
+HOLDS = 0.9
+"""The least median accuracy at a size up to which a scheme holds."""
 RANGE = "range"
 INTERVAL = "exact 95% interval of the median"
 
@@ -77,6 +82,16 @@ class TableCell:
     def inside(self) -> tuple[int, ...]:
         """The sizes within the training range."""
         return tuple(size for size in self.values if self.trained[0] <= size <= self.trained[1])
+
+    @property
+    def holds_to(self) -> int | None:
+        """The largest size up to which the median is at least 90 % at every size measured; None where there is none."""
+        held = None
+        for size in sorted(self.values):
+            if not self.values[size] or float(np.median(self.values[size])) < HOLDS:
+                break
+            held = size
+        return held
 
     def means(self, sizes: Iterable[int]) -> dict[int, float]:
         """Seed to the mean over some sizes; a seed that lacks one of them is left out."""
@@ -168,6 +183,11 @@ def compare(results: Results, first: str, second: str, size: int | None = None) 
             f"{first!r} and {second!r} share no seed of a task at {where}; run both with the same --seeds and --sizes."
         )
     return tuple(made)
+
+
+def least_p(n: int) -> float:
+    """The smallest two-sided p that Wilcoxon's signed-rank test can have with so many pairs."""
+    return min(1.0, 2.0 ** (1 - n))
 
 
 def _rank(n: int) -> int | None:

@@ -136,7 +136,7 @@ def value(name: str, given: Any) -> Any:
     hint = fields(owner(name))[name]
     kinds = typing.get_args(hint) if typing.get_origin(hint) in (Union, types.UnionType) else (hint,)
     if name in ("seeds", "tuning") and isinstance(given, str | int) and not isinstance(given, bool):
-        return () if name == "tuning" and str(given).strip() == "0" else seeds(str(given), name)
+        return () if name == "tuning" and str(given).strip() in ("", "0") else seeds(str(given), name)
     if isinstance(given, list):
         return tuple(given)
     if not isinstance(given, str):
