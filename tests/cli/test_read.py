@@ -365,7 +365,7 @@ def test_figures_over_all_tasks_are_drawn_with_their_control(posenc, runs):
         said = posenc("plot", "mine", *words)
         assert said.code == 0, said.err
     caption = (runs / "improvement.caption.txt").read_text()
-    assert "beside alibi, the control" in caption and "percentile bootstrap" in caption
+    assert "beside alibi, the control, over 2 tasks, at least 3 runs of each" in caption and "No bars" in caption
     assert "share of runs with a score above each value" in (runs / "profile.caption.txt").read_text()
     assert "1 the best" in (runs / "ranks.caption.txt").read_text()
 

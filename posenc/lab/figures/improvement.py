@@ -71,7 +71,7 @@ def _column(
 def _about(rows: Sequence[Against], control: str) -> list[str]:
     tasks, n = rows[0].tasks, min(one.n for one in rows)
     runs = f"{len(tasks)} tasks" if len(tasks) > 1 else style.plain(tasks[0])
-    head = f"Each scheme beside {style.plain(control)}, the control, over {runs}, n = {n} runs of each, best rank first"
+    head = f"Each scheme beside {style.plain(control)}, the control, over {runs}, at least {n} runs of each, best rank first"
     if all(one.middle_interval for one in rows):
         bars = "Bars: 95% percentile bootstrap over runs, stratified by task: left of the interquartile mean, right of"
         bars += " the mean probability over tasks."

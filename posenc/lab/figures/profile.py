@@ -57,7 +57,8 @@ def _panel(axes: Axes, found: Sequence[Profile], looks: dict[str, style.Look]) -
 
 def _about(found: Sequence[Profile], panels: int) -> list[str]:
     tasks, n = found[0].tasks, min(one.n for one in found)
-    runs = f"{len(tasks)} tasks, n = {n} runs of each at least" if len(tasks) > 1 else f"{tasks[0]}, n = {n} runs"
+    named = f"{len(tasks)} tasks" if len(tasks) > 1 else style.plain(tasks[0])
+    runs = f"{named}, at least {n} runs of each"
     head = f"Performance profiles over {runs}: the share of runs with a score above each value, the mean over tasks"
     head += f"; {panels} panels, by interquartile mean" if panels > 1 else ""
     middles = ", ".join(f"{style.plain(one.scheme)} {one.middle:.2f}" for one in found[:MOST])
