@@ -35,7 +35,7 @@ def test_a_profile_counts_the_runs_above_each_score(found):
 def test_each_task_counts_alike_however_many_runs_it_has():
     few, many = (
         suite({"rope": lambda t, s: 1.0, "nope": lambda t, s: 1.0}, range(6), TASKS[:1]),
-        suite({"rope": lambda t, s: 0.2, "nope": lambda t, s: 0.2}, range(12), TASKS[1:2]),
+        suite({"rope": lambda t, s: 0.3, "nope": lambda t, s: 0.3}, range(12), TASKS[1:2]),
     )
     both = made.results("both", [made.written(record) for one in (few, many) for record in one.records])
     assert {round(float(one.above[50]), 9) for one in profiles.profiles(both)} == {0.5}
@@ -75,6 +75,21 @@ def test_a_run_at_the_highest_floor_is_not_above_it():
     (best, floor) = profiles.profiles(flat)
     assert (best.above[:-1] == 1).all() and best.above[-1] == 0, "none is above 1"
     assert (floor.above == 0).all() and floor.scheme == "rope"
+
+
+def test_a_task_at_its_floor_or_not_run_by_all_leaves_the_means_and_is_named():
+    """On `sort` both guess; a third scheme ran nothing but `copy` and `sort`."""
+    curves = {"rope": lambda t, s: 0.9, "nope": lambda t, s: 0.5}
+    whole, guesses = suite(curves, tasks=TASKS[:2]), suite(dict.fromkeys(curves, lambda t, s: 0.2), tasks=["sort"])
+    alone = suite({"t5": lambda t, s: 0.2}, tasks=["copy", "sort"])
+    every = [made.written(record) for one in (whole, guesses) for record in one.records]
+    both = made.results("both", every)
+    assert control.left_out(both) == {"sort": "no scheme is above its highest floor"}
+    assert {one.tasks for one in profiles.profiles(both)} == {("copy", "parity")}
+    more = made.results("more", [*every, *map(made.written, alone.records)])
+    assert control.left_out(more)["parity"] == "1 scheme did not run it" and set(control.shared(more)["t5"]) == {"copy"}
+    with pytest.raises(ValueError, match="No scheme is above the highest floor.*on any of sort"):
+        control.shared(guesses)
 
 
 # coverage: what an interval holds, of runs drawn from what is known

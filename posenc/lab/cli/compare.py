@@ -51,13 +51,15 @@ class Compare:
 
         results = results_of(self.run, self.metric)
         if self.second is None:
+            from posenc.lab.figures.profile import over
             from posenc.lab.results.control import against
 
             beside = against(results, self.first)
             if self.json:
                 say_json({"control": self.first, "schemes": [dataclasses.asdict(one) for one in beside]})
             else:
-                say("\n".join([_ranked(beside), *rates(cells(results))]))
+                out = over(results, beside[0].tasks[:1])  # the tasks themselves stand in the first line
+                say("\n".join([_ranked(beside), *out, *rates(cells(results))]))
         else:
             from posenc.lab.results.statistics import compare
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from posenc.lab.figures import style
 from posenc.lab.figures.captions import counts, listed, rates
 from posenc.lab.figures.panels import Drawing
-from posenc.lab.figures.profile import SCORES
+from posenc.lab.figures.profile import SCORES, over
 from posenc.lab.results.control import TASKS, Against, against, control_of
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEAST, LEVEL, cells
@@ -44,7 +44,7 @@ def improvement(results: Results, control: str | None = None) -> Drawing:
         for axes in (left, right):
             axes.tick_params(length=2.5)
             axes.tick_params(axis="y", length=0)
-    about = _about(rows, control)
+    about = [*_about(rows, control), *over(results, rows[0].tasks)]
     return Drawing(figure, "\n".join([*about, counts(every, results.unreadable), *rates(every)]))
 
 
@@ -71,14 +71,13 @@ def _column(
 def _about(rows: Sequence[Against], control: str) -> list[str]:
     tasks, n = rows[0].tasks, min(one.n for one in rows)
     runs = f"{len(tasks)} tasks" if len(tasks) > 1 else style.plain(tasks[0])
-    head = f"Each scheme beside {style.plain(control)}, the control, over {runs}, at least {n} runs of each, best rank first"
+    head = f"Each scheme beside {style.plain(control)}, the control, over {runs}, at least {n} runs of each"
     if all(one.middle_interval for one in rows):
         bars = "Bars: 95% percentile bootstrap over runs, stratified by task: left of the interquartile mean, right of"
         bars += " the mean probability over tasks."
     else:
         bars = f"No bars, since they need {LEAST} runs of each task."
-    named = [f"Tasks: {listed(tasks)}."] if len(tasks) > 1 else []
-    return [f"{head}. {SCORES}.", f"{bars} {tested(rows, control)}", *named]
+    return [f"{head}. {SCORES}.", f"{bars} {tested(rows, control)}"]
 
 
 def tested(rows: Sequence[Against], control: str) -> str:

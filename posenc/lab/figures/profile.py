@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from posenc.lab.figures import style
 from posenc.lab.figures.captions import counts, listed, rates
 from posenc.lab.figures.panels import Drawing, places, shape
+from posenc.lab.results.control import left_out
 from posenc.lab.results.profiles import TAUS, Profile, profiles
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEAST, cells
@@ -39,7 +40,15 @@ def profile(results: Results) -> Drawing:
             _panel(axes, piece, looks)
         figure.supylabel("share of runs above it", fontsize=8.5, color=style.INK)
         style.legend(figure, looks)
-    return Drawing(figure, "\n".join([*_about(found, len(pieces)), counts(every, results.unreadable), *rates(every)]))
+    about = [*_about(found, len(pieces)), *over(results, found[0].tasks)]
+    return Drawing(figure, "\n".join([*about, counts(every, results.unreadable), *rates(every)]))
+
+
+def over(results: Results, tasks: Sequence[str]) -> list[str]:
+    """The tasks behind a number of many, and those that are left out, each with the reason."""
+    out = [f"{style.plain(task)} ({why})" for task, why in left_out(results).items()]
+    named = [f"Tasks: {listed(tasks)}."] if len(tasks) > 1 else []
+    return [" ".join([*named, *([f"Left out: {', '.join(out)}."] if out else [])])] if named or out else []
 
 
 def _panel(axes: Axes, found: Sequence[Profile], looks: dict[str, style.Look]) -> None:
@@ -67,5 +76,4 @@ def _about(found: Sequence[Profile], panels: int) -> list[str]:
         bands = "Bands: 95% at each score, by a percentile bootstrap over runs, stratified by task, of the mean share."
     else:
         bands = f"No bands, since they need {LEAST} runs of each task."
-    tasks_named = [f"Tasks: {listed(tasks)}."] if len(tasks) > 1 else []
-    return [f"{head}. {SCORES}.", f"Interquartile means: {middles}{more}. {bands}", *tasks_named]
+    return [f"{head}. {SCORES}.", f"Interquartile means: {middles}{more}. {bands}"]

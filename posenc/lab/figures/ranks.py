@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from posenc.lab.figures import style
-from posenc.lab.figures.captions import counts, listed, rates
+from posenc.lab.figures.captions import counts, rates
 from posenc.lab.figures.improvement import tested
 from posenc.lab.figures.panels import Drawing, spaced
-from posenc.lab.figures.profile import SCORES
+from posenc.lab.figures.profile import SCORES, over
 from posenc.lab.results.control import TASKS, against
 from posenc.lab.results.ranking import Ranking, ranking, spans
 from posenc.lab.results.results import Results
@@ -45,7 +45,8 @@ def _diagram(results: Results) -> Drawing:
         many = len(found.schemes)
         axes.set(ylim=(0.3 - depth - half, 2.6), xlim=(0.4 - 0.35 * many, 0.6 + 1.35 * many))
         axes.axis("off")
-    return Drawing(figure, "\n".join([*_about(found), counts(every, results.unreadable), *rates(every)]))
+    about = [*_about(found), *over(results, found.tasks)]
+    return Drawing(figure, "\n".join([*about, counts(every, results.unreadable), *rates(every)]))
 
 
 def _axis(axes: Axes, found: Ranking) -> None:
@@ -85,7 +86,7 @@ def _about(found: Ranking) -> list[str]:
         if found.alike is not None:
             test += f" Friedman's test that all rank alike, corrected by Iman and Davenport, has p = {found.alike:.2g}"
             test += "." if found.alike < 1 - LEVEL else ": nothing shows that any two differ."
-    return [head, test, f"Tasks: {listed(found.tasks)}."]
+    return [head, test]
 
 
 def _beside(results: Results, control: str) -> Drawing:
@@ -114,7 +115,7 @@ def _beside(results: Results, control: str) -> Drawing:
         axes.tick_params(axis="y", length=0)
     tasks = rows[0].tasks
     head = f"Mean ranks over {len(tasks)} tasks among {len(rows)} schemes, 1 the best. {SCORES}."
-    about = [head, f"{tested(rows, control)} Those that do not are grey.", f"Tasks: {listed(tasks)}."]
+    about = [head, f"{tested(rows, control)} Those that do not are grey.", *over(results, tasks)]
     return Drawing(figure, "\n".join([*about, counts(every, results.unreadable), *rates(every)]))
 
 

@@ -18,7 +18,8 @@ from jaxtyping import Float
 
 from posenc.lab.results.results import Results, best_floor
 from posenc.lab.results.statistics import LEAST, LEVEL, cells
-from posenc.language.echo import echoed
+from posenc.lab.store.schema import TaskRecord
+from posenc.language.echo import counted, echoed
 
 NONE = "nope"
 """The scheme without encoding, which is the control unless another is named."""
@@ -53,8 +54,8 @@ class Against:
 def against(results: Results, control: str) -> tuple[Against, ...]:
     """Every other scheme beside the control, the best rank first, after the control itself.
 
-    Only tasks that every scheme ran count, so that ranks are among the same schemes everywhere. Raises `ValueError`
-    where there is none, or no such scheme.
+    Only tasks that every scheme ran count, so that ranks are among the same schemes everywhere, and on which some
+    scheme is above its floor. Raises `ValueError` where there is none, or no such scheme.
     """
     has = scores(results)
     if control not in has:
@@ -94,7 +95,28 @@ def shared(results: Results) -> dict[str, Runs]:
             "No task was measured beyond the sizes trained on under every scheme of these results; choose two schemes,"
             " or train what is missing."
         )
-    return {scheme: {task: runs[task] for task in tasks} for scheme, runs in every.items()}
+    out = left_out(results)
+    if not (clear := [task for task in tasks if task not in out]):
+        raise ValueError(
+            f"No scheme is above the highest floor beyond the sizes trained on, on any of {', '.join(tasks)}, so"
+            " nothing can be compared; train longer, or at a smaller size."
+        )
+    return {scheme: {task: runs[task] for task in clear} for scheme, runs in every.items()}
+
+
+def left_out(results: Results) -> dict[str, str]:
+    """The tasks that say nothing of all schemes together, each with the reason: some did not run it, or none is above
+    its highest floor by more than three standard errors of the test set, so that ranks there are chance."""
+    every, found = scores(results), {}
+    for task, (floor, examples) in _floors(results).items():
+        runs = [of[task] for of in every.values() if task in of]
+        if floor >= 1:
+            found[task] = "its highest floor is 1"
+        elif lacking := len(every) - len(runs):
+            found[task] = f"{counted(lacking, 'scheme')} did not run it"
+        elif max(np.median(of) for of in runs) * (1 - floor) <= 3 * math.sqrt(floor * (1 - floor) / examples):
+            found[task] = "no scheme is above its highest floor"
+    return found
 
 
 def means(every: Mapping[str, Runs]) -> Float[np.ndarray, "schemes tasks"]:
@@ -107,11 +129,26 @@ def scores(results: Results) -> dict[str, dict[str, Float[np.ndarray, " n"]]]:
     tasks, found = results.tasks(), {}
     for cell in cells(results):
         if cell.beyond and (runs := list(cell.means(cell.beyond).values())):
-            named = best_floor(tasks[cell.task], cell.beyond)
-            floor = named[1] if named else 0.0
+            floor = _floor(tasks[cell.task], cell.beyond)
             if floor < 1:
                 found.setdefault(cell.scheme, {})[cell.task] = (np.array(runs) - floor) / (1 - floor)
     return found
+
+
+def _floors(results: Results) -> dict[str, tuple[float, int]]:
+    """Task to its highest floor beyond the sizes trained on, and the number of test examples there."""
+    tasks, found = results.tasks(), {}
+    for cell in cells(results):
+        if cell.beyond and cell.means(cell.beyond):
+            examples = max(1, sum(cell.examples[size] for size in cell.beyond))
+            found.setdefault(cell.task, (_floor(tasks[cell.task], cell.beyond), examples))
+    return found
+
+
+def _floor(task: TaskRecord, sizes: Sequence[int]) -> float:
+    """The highest floor, on average over some sizes; 0 where none is known."""
+    named = best_floor(task, sizes)
+    return named[1] if named else 0.0
 
 
 def interquartile_mean(runs: Runs) -> float:

@@ -2,8 +2,8 @@
 
 Below six runs there is no 95 % interval worth its name (a bootstrap over three covers 73 %), so the range is given and
 called the range. From six on it is the interval between two order statistics, which holds the median with at least
-95 % whatever the distribution: the exact one for which six is the least n. A percentile bootstrap of six runs covers
-about 87 %. Nothing here imports jax; SciPy is imported where it is needed.
+95 % whatever the distribution: the exact one for which six is the least n. A percentile bootstrap of the mean of six
+runs covers about 87 %. Nothing here imports jax; SciPy is imported where it is needed.
 """
 
 from __future__ import annotations
