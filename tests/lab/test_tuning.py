@@ -275,6 +275,20 @@ def test_a_worker_that_only_sees_the_folder_plans_the_second_stage(tmp_path, who
     assert table(load(folder), "csv") == table(load(whole[0]), "csv")
 
 
+def test_a_cluster_trains_both_stages(tmp_path, whole, monkeypatch):
+    from posenc.lab.sweep.ray import sweep as rays
+    from posenc.lab.sweep.ray.settings import Ray
+    from tests.lab.inline import Inline
+
+    monkeypatch.setattr(rays, "connected", lambda how: contextlib.nullcontext(Inline()))
+    folder = tmp_path / "cluster"
+    planned(tiny(), folder)
+    options = {"keep": False, "lanes": None, "save_every": 1e9, "imports": ()}
+    assert rays.on_cluster(folder, Ray(), **options, watch=Watch()) == 0
+    check_both_stages(folder)
+    assert table(load(folder), "csv") == table(load(whole[0]), "csv")
+
+
 def test_a_tuning_trial_that_fails_holds_its_run_back(tmp_path, monkeypatch):
     from posenc.lab.sweep import trainer
 

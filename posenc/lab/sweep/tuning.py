@@ -7,7 +7,7 @@ trial of their run has a result, by whoever comes first: the sweep, or any worke
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,16 @@ def rates(folder: Path) -> Mapping[str, float]:
     if not (folder / "plan.jsonl").exists() or not any(line.tuning for line in store.read_plan(folder)):
         return {}
     return decided(load(folder))
+
+
+def stages(folder: Path) -> Iterator[tuple[list[PlannedTrial], list[PlannedTrial]]]:
+    """The whole plan and what is new in it, stage after stage: once one is done, `extend` plans the next."""
+    every, tried = store.read_plan(folder), set()
+    while new := [line for line in every if line.id not in tried]:
+        yield every, new
+        tried |= {line.id for line in new}
+        extend(folder)
+        every = store.read_plan(folder)
 
 
 def extend(folder: Path) -> bool:

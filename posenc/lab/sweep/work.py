@@ -33,14 +33,13 @@ def work(
     damaged ones lost. Reported trials are planned when the learning rate of their run is chosen. Raises `ValueError`
     at a run that another version planned.
     """
-    how, resolved, tried = arrangement(lanes), _Resolved(), set()
+    how, resolved = arrangement(lanes), _Resolved()
 
     def train(groups: Groups) -> int:
         return carry_out(folder, groups, resolved, how, keep=keep, save_every=save_every, watch=watch)
 
-    every = lines = store.read_plan(folder)
-    store.ready(folder)
-    while True:
+    for every, lines in tuning.stages(folder):
+        store.ready(folder)
         done = named(folder, every)
         groups = waiting(folder, lines, done, keep)
         many = sum(map(len, groups.values()))
@@ -53,12 +52,8 @@ def work(
             watch.note(f"{records} are damaged, as `posenc status` says; running again.")
             if (code := train(again)) not in (DONE, FAILED):
                 return code
-        tried |= {line.id for line in lines}
-        tuning.extend(folder)
-        every = store.read_plan(folder)
-        if not (lines := [line for line in every if line.id not in tried]):
-            pack(folder, watch)
-            return outcome(folder)
+    pack(folder, watch)
+    return outcome(folder)
 
 
 def turned(groups: Mapping[str, list[PlannedTrial]]) -> dict[str, list[PlannedTrial]]:

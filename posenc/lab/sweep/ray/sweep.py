@@ -32,11 +32,10 @@ def on_cluster(
 
     Raises `ValueError` where the cluster or a node refuses.
     """
-    every = lines = store.read_plan(folder)
-    store.ready(folder)
     place = places.place_of(how.checkpoints, folder)
-    orders, tried = Orders(keep, lanes, save_every, how.cpus, how.gpus, tuple(imports), place), set()
-    while True:
+    orders = Orders(keep, lanes, save_every, how.cpus, how.gpus, tuple(imports), place)
+    for every, lines in tuning.stages(folder):
+        store.ready(folder)
         groups = waiting(folder, lines, store.survey(folder).outcomes, keep)
         many = sum(map(len, groups.values()))
         watch.begin(len(every) + store.undecided(every), len(every) - many, None)
@@ -46,12 +45,8 @@ def on_cluster(
             return PREEMPTED
         if code not in (DONE, FAILED):
             return code
-        tried |= {line.id for line in lines}
-        tuning.extend(folder)
-        every = store.read_plan(folder)
-        if not (lines := [line for line in every if line.id not in tried]):
-            pack(folder, watch)
-            return outcome(folder)
+    pack(folder, watch)
+    return outcome(folder)
 
 
 def _driven(folder: Path, groups: Groups, how: Ray, orders: Orders, watch: Progress) -> int:
