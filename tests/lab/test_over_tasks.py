@@ -239,3 +239,25 @@ def test_compare_says_when_no_difference_can_be_shown():
     assert "cannot reach 0.05 after correction for 3 tasks" in said(6, 3)
     assert "at least with" not in said(10, 3)
     assert "Fewer than 6 seeds: no interval and no test" in said(5, 1) and "at least with" not in said(5, 1)
+
+
+def test_names_that_leave_no_room_in_a_column_are_refused_in_a_sentence():
+    from posenc.lab.figures import ranks, venues
+
+    long = {f"sinusoidal @ random_sorted(limit={n})": drawn(n) for n in range(100, 108)}
+    with pytest.raises(ValueError, match="no room for this figure in the 3.0 inches of a column; use --width text"):
+        venues.fit(ranks.ranks(suite(long)).figure, "acl", "column")
+    venues.fit(ranks.ranks(suite(long)).figure, "acl", "text")
+
+
+def test_a_critical_difference_diagram_joins_what_does_not_differ():
+    """A thick bar for each group, from the mean rank of its first to that of its last."""
+    from posenc.lab.figures.ranks import ranks
+
+    drawing, one = ranks(suite(MANY)), ranking.ranking(suite(MANY))
+    (axes,) = drawing.figure.axes
+    bars = [sorted(line.get_xdata()) for line in axes.lines if line.get_linewidth() > 2]
+    expected = [[one.ranks[a] - 0.04, one.ranks[b] + 0.04] for a, b in one.groups]
+    assert [pytest.approx(ends) for ends in expected] == bars
+    said = {text.get_text() for text in axes.texts}
+    assert all(any(scheme in text for text in said) for scheme in MANY) and "critical difference" in " ".join(said)

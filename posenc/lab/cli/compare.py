@@ -55,11 +55,12 @@ class Compare:
             from posenc.lab.results.control import against
 
             beside = against(results, self.first)
+            notes = [*over(results, beside[0].tasks[:1]), *rates(cells(results))]  # the first line has the tasks
             if self.json:
-                say_json({"control": self.first, "schemes": [dataclasses.asdict(one) for one in beside]})
+                rows = [dataclasses.asdict(one) for one in beside]
+                say_json({"control": self.first, "schemes": rows, "notes": notes})
             else:
-                out = over(results, beside[0].tasks[:1])  # the tasks themselves stand in the first line
-                say("\n".join([_ranked(beside), *out, *rates(cells(results))]))
+                say("\n".join([_ranked(beside), *notes]))
         else:
             from posenc.lab.results.statistics import compare
 
@@ -67,7 +68,7 @@ class Compare:
             shown = tuple(cell for cell in cells(results) if cell.scheme in (self.first, self.second))
             if self.json:
                 rows = [dataclasses.asdict(one) for one in found]
-                say_json({"first": self.first, "second": self.second, "tasks": rows})
+                say_json({"first": self.first, "second": self.second, "tasks": rows, "notes": rates(shown)})
             else:
                 say("\n".join([_paired(found), *rates(shown)]))
         report(results.problems)

@@ -40,7 +40,7 @@ def improvement(results: Results, control: str | None = None) -> Drawing:
         right.axvline(0.5, color=style.SOFT, linewidth=0.8, linestyle=":", zorder=0)
         left.set(xlabel="interquartile mean of scores", ylim=(len(rows) - 0.5, -0.5))
         left.set_yticks(range(len(rows)), [style.plain(one.scheme) for one in rows])
-        right.set(xlabel="probability of a better run than the control", xlim=(-0.02, 1.02))
+        right.set(xlabel="probability of a better run", xlim=(-0.02, 1.02))
         for axes in (left, right):
             axes.tick_params(length=2.5)
             axes.tick_params(axis="y", length=0)

@@ -36,9 +36,9 @@ def profile(results: Results) -> Drawing:
         rows, columns = shape(len(pieces))
         wide = 3.3 * columns + 0.9
         figure = Figure(figsize=(wide, 2.6 * rows + 0.22 * style.lines(looks, wide)), layout="constrained")
-        for axes, piece in zip(places(figure, len(pieces), sharey=True), pieces, strict=True):
+        for n, (axes, piece) in enumerate(zip(places(figure, len(pieces), sharey=True), pieces, strict=True)):
             _panel(axes, piece, looks)
-        figure.supylabel("share of runs above it", fontsize=8.5, color=style.INK)
+            axes.set_ylabel("share of runs above it" if n % columns == 0 else "")
         style.legend(figure, looks)
     about = [*_about(found, len(pieces)), *over(results, found[0].tasks)]
     return Drawing(figure, "\n".join([*about, counts(every, results.unreadable), *rates(every)]))

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+SPARSE = 12
+"""The most places on the axis of a diagram that are all labelled."""
+
+
 def ranks(results: Results, control: str | None = None) -> Drawing:
     """The diagram of all pairs; with a control a row for each scheme, however many there are."""
     style.need_matplotlib()
@@ -53,8 +57,10 @@ def _axis(axes: Axes, found: Ranking) -> None:
     many = len(found.schemes)
     axes.plot([1, many], [0, 0], color=style.INK, linewidth=0.9)
     for place in range(1, many + 1):
-        axes.plot([place, place], [0, 0.28], color=style.INK, linewidth=0.9)
-        axes.text(place, 0.42, str(place), ha="center", va="bottom", size=8)
+        named = place % 2 == 1 or many <= SPARSE
+        axes.plot([place, place], [0, 0.28 if named else 0.16], color=style.INK, linewidth=0.9)
+        if named:
+            axes.text(place, 0.42, str(place), ha="center", va="bottom", size=8)
     if found.critical is not None:
         end = min(1 + found.critical, many)
         axes.plot([1, end], [1.75, 1.75], color=style.SOFT, linewidth=1.6)

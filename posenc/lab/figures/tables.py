@@ -191,6 +191,7 @@ def _json(found: tuple[TableCell, ...], notes: list[str]) -> str:
     for cell in found:
         about = dict(zip(HEAD, [cell.task, cell.scheme, *_counts(cell), cell.rate, cell.holds_to], strict=True))
         about |= {"family": cell.family, "metric": cell.metric, "trained": list(cell.trained), "outcomes": cell.counts}
+        about |= {"rates": list(cell.rates), "tuning": list(cell.tuning)}
         sums = {n: summary(v) for n, v in cell.values.items()}
         about["sizes"] = {
             str(n): {"n": s.n, "median": s.median, "mean": s.mean, "low": s.low, "high": s.high, "spread": s.kind}

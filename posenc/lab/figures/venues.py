@@ -28,6 +28,8 @@ PANEL = 1.75
 """The smallest width of a panel in inches that still has room for its axis."""
 TALL = 0.72
 """The height of a panel, as a share of its width."""
+NARROW = 0.7
+"""The least width in inches that names may leave a panel."""
 LEAST = 5.0
 """The smallest font size in points."""
 
@@ -66,11 +68,16 @@ def fit(figure: Figure, venue: str, width: str) -> None:
         text.set_fontsize(max(LEAST, text.get_fontsize() * scale))
     panels = [axes for axes in figure.axes if axes.get_subplotspec() is not None]
     rows, columns, height = _arranged(panels, made.width, figure.get_figheight() / before)
+    names = max(len(axes.get_yticks()) for axes in panels) if panels else 0
+    height = max(height, 0.6 + 1.35 * names * made.font / 72)  # names along y need a line each
     legend = _legend(figure, made)
     figure.set_size_inches(made.width, rows * height + legend)
     for axes in panels:
         _rewrap(axes, made.width / columns)
     figure.draw_without_rendering()
+    if any(axes.get_window_extent().width < NARROW * figure.dpi for axes in panels):
+        wider = "use --width text" if made.width < page(venue, "text").width else "choose fewer schemes"
+        raise ValueError(f"Names leave no room for this figure in the {made.width:.1f} inches of a {width}; {wider}.")
     for axes in panels:
         _thin(axes)
 

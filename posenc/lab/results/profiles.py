@@ -1,4 +1,4 @@
-"""Performance profiles: the share of a scheme's runs with a score above τ, at every τ (Agarwal et al., 2021, 4.3).
+"""Performance profiles: the share of a scheme's runs with a score above τ, at every τ (Agarwal et al., 2021).
 
 A profile shows all runs at once, where a mean hides whether all are fair or half of them perfect. Scores are those of
 `control`: 0 at the highest floor, 1 where all is right. Each task counts alike, however many runs it has. Without jax.
@@ -42,7 +42,7 @@ def profiles(results: Results) -> tuple[Profile, ...]:
 
 def above(drawn: Sequence[Float[np.ndarray, "draws n"]]) -> Float[np.ndarray, "draws taus"]:
     """The share of scores above each of `TAUS`, the mean over tasks, of many draws of the runs of each task."""
-    each = [1 - _counted(np.sort(scores, 1)) / scores.shape[1] for scores in drawn]
+    each = [1 - _at_most(scores) / scores.shape[1] for scores in drawn]
     return np.mean(each, axis=0)
 
 
@@ -52,9 +52,9 @@ def _profile(scheme: str, runs: Runs) -> Profile:
     return Profile(scheme, tuple(runs), n, whole, bootstrap(above, runs), interquartile_mean(runs))
 
 
-def _counted(ordered: Float[np.ndarray, "draws n"]) -> Float[np.ndarray, "draws taus"]:
-    """How many of each draw are at most each of `TAUS`."""
-    found = np.zeros((len(ordered), len(TAUS)))
-    for scores in ordered.T:
+def _at_most(drawn: Float[np.ndarray, "draws n"]) -> Float[np.ndarray, "draws taus"]:
+    """How many of each draw are at most each of `TAUS`, run by run, since all at once would need much memory."""
+    found = np.zeros((len(drawn), len(TAUS)))
+    for scores in drawn.T:
         found += scores[:, None] <= TAUS
     return found
