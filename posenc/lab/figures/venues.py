@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import textwrap
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -74,12 +75,22 @@ def fit(figure: Figure, venue: str, width: str) -> None:
     figure.set_size_inches(made.width, rows * height + legend)
     for axes in panels:
         _rewrap(axes, made.width / columns)
-    figure.draw_without_rendering()
-    if any(axes.get_window_extent().width < NARROW * figure.dpi for axes in panels):
+    if not _has_room(figure, panels):
         wider = "use --width text" if made.width < page(venue, "text").width else "choose fewer schemes"
         raise ValueError(f"Names leave no room for this figure in the {made.width:.1f} inches of a {width}; {wider}.")
     for axes in panels:
         _thin(axes)
+
+
+def _has_room(figure: Figure, panels: list[Axes]) -> bool:
+    """Lay a figure out; whether names leave its panels some width."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "constrained_layout not applied")
+        try:
+            figure.draw_without_rendering()
+        except UserWarning:
+            return False
+    return all(axes.get_window_extent().width >= NARROW * figure.dpi for axes in panels)
 
 
 def _arranged(panels: list[Axes], width: float, shape: float) -> tuple[int, int, float]:
