@@ -22,7 +22,7 @@ from posenc.lab.store.schema import TUNING, PlannedTrial, TrialRecord, read
 from posenc.lab.sweep.sweep import planned, rehearse, sweep
 from posenc.lab.sweep.work import work
 from tests.lab import made
-from tests.lab.test_sweep import Watch
+from tests.lab.test_sweep import Watch, break_rope
 from tests.planting import Fault, plant  # noqa: F401
 
 RATES, TUNING_SEEDS, SEEDS = (1e-3, 1e-2), (0, 1), (2, 3, 4)
@@ -290,16 +290,7 @@ def test_a_cluster_trains_both_stages(tmp_path, whole, monkeypatch):
 
 
 def test_a_tuning_trial_that_fails_holds_its_run_back(tmp_path, monkeypatch):
-    from posenc.lab.sweep import trainer
-
-    real = trainer.program
-
-    def break_rope(cell, *rest):
-        if cell.run.scheme == "rope":
-            raise RuntimeError("planted")
-        return real(cell, *rest)
-
-    monkeypatch.setattr(trainer, "program", break_rope)
+    break_rope(monkeypatch)
     folder, watch = tmp_path / "x", Watch()
     assert sweep(tiny(), folder, watch=watch) == 1
     notes = [said[1] for said in watch.heard if said[0] == "note"]
