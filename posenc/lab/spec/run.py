@@ -209,7 +209,7 @@ class Plan:
     def _check_tuning(self) -> None:
         tuning = self.tuning
         if len(set(tuning)) < len(tuning) or not all(0 <= s < 2**32 for s in tuning):
-            raise ValueError(f"tuning is {tuning}; each seed stands there once and is from 0 to 4294967295.")
+            raise ValueError(f"tuning is {tuning}; give each seed once, from 0 to 4294967295.")
         if both := sorted({*tuning} & {*self.seeds}):
             free = max(tuning) + 1
             raise ValueError(

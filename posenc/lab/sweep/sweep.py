@@ -94,31 +94,31 @@ def planned(experiment: Experiment, folder: Path, group_size: int | None = None)
 
 def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
     """What a sweep would do: its trials, those done, the programs to compile, and estimates of the rest's cost."""
-    runs, asked = plan.resolved_runs(experiment), experiment.plan
+    runs, requested = plan.resolved_runs(experiment), experiment.plan
     finished = store.survey(folder).outcomes if (folder / "plan.jsonl").exists() else {}
-    rates = tuning.rates(folder) if asked.tuning else {}
+    rates = tuning.rates(folder) if requested.tuning else {}
     first, second = [], []
     for resolved in runs:
-        every = plan.wanted(resolved, asked, rates)
+        every = plan.wanted(resolved, requested, rates)
         left = [knobs for id, knobs in every.items() if id not in finished]
-        tuned = sum(knobs.seed in asked.tuning for knobs in left)
+        tuned = sum(knobs.seed in requested.tuning for knobs in left)
         first.append((resolved, tuned))
-        second.append((resolved, len(left) - tuned + asked.trials - len(every)))
+        second.append((resolved, len(left) - tuned + requested.trials - len(every)))
     stages = [[(resolved, n) for resolved, n in stage if n] for stage in (first, second)]
-    needed = [programs((resolved for resolved, _ in stage), asked) for stage in stages]
+    needed = [programs((resolved for resolved, _ in stage), requested) for stage in stages]
     how, todo = arrangement(), [*stages[0], *stages[1]]
-    if how.padded(len(asked.lr) * len(asked.tuning)) == how.padded(len(asked.seeds)):
+    if how.padded(len(requested.lr) * len(requested.tuning)) == how.padded(len(requested.seeds)):
         needed = [needed[0] | needed[1]]  # both stages have as many lanes
     compiled = [one for each in needed for one in each]
-    trials, left = len(runs) * asked.trials, sum(n for _, n in todo)
+    trials, left = len(runs) * requested.trials, sum(n for _, n in todo)
     return {
         "trials": trials,
-        "tuning": len(runs) * len(asked.lr) * len(asked.tuning),
+        "tuning": len(runs) * len(requested.lr) * len(requested.tuning),
         "done": trials - left,
         "groups": len(todo),
         "programs": len(compiled),
-        "operations": operations(todo, asked),
-        "seconds": round(seconds(todo, asked, compiled)),
+        "operations": operations(todo, requested),
+        "seconds": round(seconds(todo, requested, compiled)),
         "device": device.named(),
         "lanes": str(how),
     }
