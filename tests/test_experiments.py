@@ -18,6 +18,7 @@ from posenc.lab.cli import main
 from posenc.lab.cli.watch import watching
 from posenc.lab.figures.own import drawing
 from posenc.lab.results.published import ALL, Order, Published
+from posenc.lab.results.rates import decided
 from posenc.lab.results.results import FLOORS, Results, load, mean_floors
 from posenc.lab.results.results import floors as floors_of
 from posenc.lab.results.statistics import cells
@@ -35,7 +36,7 @@ EXPERIMENTS = sorted(p for p in FOLDER.glob("*.py") if p.name[0] != "_")
 RECORDED = sorted((FOLDER / "records").glob("*.json"))
 EACH = pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
 
-SMALL = ("steps=2", "seeds=1", "lr=1e-3", "rows=2", "batch=2", "width=16", "buckets=1")
+SMALL = ("steps=2", "seeds=1", "lr=1e-3", "tuning=0", "rows=2", "batch=2", "width=16", "buckets=1")
 SMALLEST = {
     "addition": ("length=2", "shortest=1", "sizes=2,3"),
     "averaging": ("length=8", "sizes=8,9"),
@@ -197,10 +198,9 @@ def test_a_record_holds_every_trial_of_its_experiment(path):
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
 def test_what_came_later_leaves_the_names_of_recorded_trials_as_they_were(path):
     """The same command on a committed record has nothing left to train."""
-    experiment, recorded = from_file(FOLDER / f"{path.stem}.py", yes=True), load(path).trials()
-    cells = [resolve(run) for run in experiment.runs]
-    names = [plan.identity(c, k, experiment.plan.steps) for c in cells for k in experiment.plan.knobs()]
-    assert sorted(names) == recorded
+    experiment, recorded = from_file(FOLDER / f"{path.stem}.py", yes=True), load(path)
+    cells, rates = [resolve(run) for run in experiment.runs], decided(recorded)
+    assert sorted(id for c in cells for id in plan.wanted(c, experiment.plan, rates)) == recorded.trials()
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)

@@ -30,7 +30,15 @@ def sums(curve: dict[int, float], rows=100) -> dict[str, dict]:
 
 
 def trial(
-    label: str, task: str, seed: int, curve: dict[int, float], lr=1e-3, outcome="done", rows=100, validation=None
+    label: str,
+    task: str,
+    seed: int,
+    curve: dict[int, float],
+    lr=1e-3,
+    outcome="done",
+    rows=100,
+    validation=None,
+    **more,
 ) -> dict:
     """One trial with these accuracies; on validation examples the same at sizes trained on, unless given."""
     if validation is None:
@@ -40,7 +48,8 @@ def trial(
         **{"id": trial_id(label, task, seed, lr), "knobs": knobs, "steps": 10, "outcome": outcome},
         **{"diverged_at": 3 if outcome == "diverged" else None, "evaluations": sums(curve, rows)},
         "validation": sums(validation, rows),
-        "curve": {"step": [5, 10], "loss": [1.0, 0.5]},
+        "curve": {"step": [5, 10], "loss": [0.5, 0.5]},
+        **more,
     }
 
 

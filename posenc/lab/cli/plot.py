@@ -27,8 +27,13 @@ FIGURES = {
     "curves": "posenc.lab.figures.curves:curves",
     "steps": "posenc.lab.figures.curves:steps",
     "seeds": "posenc.lab.figures.seeds:solved_seeds",
+    "profile": "posenc.lab.figures.profile:profile",
+    "improvement": "posenc.lab.figures.improvement:improvement",
+    "ranks": "posenc.lab.figures.ranks:ranks",
 }
 """Figure to the function that draws it: results to a `Drawing`. Loaded when needed, so that help starts at once."""
+CONTROLLED = ("improvement", "ranks")
+"""The figures that set schemes beside one control."""
 Venue = Literal["neurips", "icml", "iclr", "acl"]
 Width = Literal["column", "text"]
 Size = tuple[Venue, Width] | None
@@ -45,8 +50,12 @@ class Plot:
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
     figure: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
     """length: accuracy against size; heatmap: task by scheme; error: error rate on a log axis; place: accuracy by place
-    in the text; curves: loss along training; steps: steps until it is small; seeds: how many solve each size. Default:
-    length, and heatmap if sizes beyond the training range were measured."""
+    in the text; curves: loss along training; steps: steps until it is small; seeds: how many solve each size; over all
+    tasks at once, profile: how many runs reach each score, improvement: each scheme beside the control, ranks: mean
+    ranks and which of them differ. Default: length, and heatmap if sizes beyond the training range were measured."""
+    control: Annotated[str | None, arg(metavar="SCHEME", help_behavior_hint="")] = None
+    """The scheme with which improvement and ranks compare the others. Default: nope for improvement; all pairs for
+    ranks."""
     metric: Metric = None
     """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right.
     Default: the task's own, and of answers at every token those beyond training, or the last where records lack them.
@@ -65,6 +74,8 @@ class Plot:
             if name not in FIGURES:
                 raise settings.unknown("figure", name, FIGURES)
         not_empty(self.out, "--out", "a folder")
+        if self.control is not None and not {*CONTROLLED} & {*(wanted or ())}:
+            raise ValueError(f"--control is for --figure {' or '.join(CONTROLLED)}; add one of them, or leave it out.")
         if self.width is not None and self.venue is None:
             raise ValueError("--width needs --venue, which decides how wide a column is; give both, or neither.")
         size = None if self.venue is None else (self.venue, self.width or "column")
@@ -85,15 +96,19 @@ class Plot:
         else:
             results = stored(self.run).shown(self.metric)
             folder = (results.folder or Path(self.run).parent) if self.out is None else Path(self.out)
-            draw(results, wanted or _applicable(results), folder, size)
+            draw(results, wanted or _applicable(results), folder, size, self.control)
         return 0
 
 
-def draw(results: Results, wanted: tuple[str, ...], folder: Path, size: Size = None) -> None:
+def draw(
+    results: Results, wanted: tuple[str, ...], folder: Path, size: Size = None, control: str | None = None
+) -> None:
     """Draw figures of results into a folder, and print where they are."""
     report(results.problems)
     for name in wanted:
-        _save(pkgutil.resolve_name(FIGURES[name])(results), folder, name, results, size)
+        maker = pkgutil.resolve_name(FIGURES[name])
+        drawn = maker(results, control) if name in CONTROLLED else maker(results)
+        _save(drawn, folder, name, results, size)
 
 
 def draw_experiment(path: Path, folder: Path, size: Size = None) -> None:

@@ -62,7 +62,7 @@ class Export:
     """With --bundle: count the floors of its tasks again, as this version does."""
 
     def __call__(self) -> int:
-        from posenc.lab.figures.files import HEAD, harmless, listed
+        from posenc.lab.figures.files import EVERY, harmless, listed
         from posenc.lab.store import folder as store
 
         not_empty(self.bundle, "--bundle", "a file")
@@ -79,7 +79,7 @@ class Export:
         if self.json or self.format == "json":
             say_json(listed(results))
         else:
-            writer = csv.DictWriter(sys.stdout, HEAD, lineterminator="\n")
+            writer = csv.DictWriter(sys.stdout, EVERY, lineterminator="\n")
             writer.writeheader()
             writer.writerows(
                 {k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in listed(results)
@@ -94,7 +94,9 @@ class Export:
         results = stored(self.run)
         if results.problems:
             raise ValueError(f"{self.run!r} has records that cannot be used: {results.problems[0]}")
-        say(str(records.write_bundle(path, results.name, recounted(results).records, results.unfinished)))
+        found = recounted(results)
+        every = (*found.records, *found.tuning)
+        say(str(records.write_bundle(path, results.name, every, results.unfinished)))
         return 0
 
 

@@ -11,13 +11,17 @@ from typing import Any
 
 from posenc.lab.figures.style import plain
 from posenc.lab.models.kinds import MODELS
+from posenc.lab.results.losses import FALLING, falling
 from posenc.lab.results.results import Results, best_floor
-from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, summary
+from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, cells, summary
 from posenc.lab.results.words import NETWORKS
 from posenc.lab.store.folder import FAILURES
 from posenc.lab.store.schema import TaskRecord
+from posenc.language.echo import counted
 
 SOLVED = 0.95
+NAMED = 5
+"""Schemes whose loss was still falling that are named; of more, their number is given."""
 ERRORS = 3
 """Two schemes differ only if their gap is larger than this many standard errors of the test set."""
 FLOORS = {
@@ -74,11 +78,43 @@ def counts(found: tuple[TableCell, ...], unreadable: int = 0) -> str:
 def chosen(found: tuple[TableCell, ...]) -> list[str]:
     """On which examples learning rates were chosen, if several were tried; older records have no validation."""
     several = [c for c in found if len(c.rates) > 1]
-    how = ["chosen on validation examples of the sizes trained on"] if any(c.validated for c in several) else []
+    tuned = numbers(len(c.tuning) for c in several if c.tuning)
+    other = f"{tuned} other seed{'s' * (tuned != '1')}"
+    examples = "chosen on validation examples of the sizes trained on, by"
+    how = [f"{examples} {other}"] if any(c.tuning for c in several) else []
+    if any(c.validated and not c.tuning for c in several):
+        how.append(f"{'elsewhere ' * bool(how)}{examples} the reported seeds themselves")
     if not all(c.validated for c in several):
         where = "for schemes with older records, which hold none, " if how else ""
         how.append(f"{where}chosen on the test examples of the sizes trained on")
     return how
+
+
+def unstable(found: tuple[TableCell, ...]) -> list[str]:
+    """The schemes whose tuning trials all diverged, at every rate, and what is reported of them."""
+    names: dict[str, list[str]] = {}
+    for cell in found:
+        if cell.unstable:
+            names.setdefault(cell.task, []).append(cell.scheme)
+    many = sum(map(len, names.values()))
+    where = "; ".join(f"{listed(schemes)} on {plain(task)}" for task, schemes in names.items())
+    which = f"{counted(many, 'scheme')} diverged in all tuning trials at every rate and {'are' if many > 1 else 'is'}"
+    return [f"{which} reported at the smallest: {where}."] if names else []
+
+
+def still_falling(results: Results) -> list[str]:
+    """The schemes whose loss was still falling when training ended, the fastest first, in a sentence."""
+    found = falling(results)
+    if not found:
+        return []
+    by_fall = sorted(found, key=lambda key: (-found[key], key))
+    several = len({task for task, _ in found}) > 1 or len({c.task for c in cells(results)}) > 1
+    shown = [
+        f"{plain(scheme)}{f' on {plain(task)}' * several} {found[task, scheme]:.0%}" for task, scheme in by_fall[:NAMED]
+    ]
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    how = f"the loss fell by more than {FALLING:.0%} over the last tenth of the steps"
+    return [f"Still falling when training ended ({how}): {', '.join(shown)}{more}."]
 
 
 def unlearned(results: Results, found: tuple[TableCell, ...]) -> list[str]:
@@ -141,7 +177,8 @@ def rates(found: tuple[TableCell, ...]) -> list[str]:
     if all(len(c.rates) < 2 for c in found):
         return []
     every = ", ".join(f"{r:g}" for r in tried)
-    return [f"Of the learning rates {every}, each scheme's was, per task, {'; '.join(chosen(found))}."]
+    how = f"Of the learning rates {every}, each scheme's was, per task, {'; '.join(chosen(found))}."
+    return [how, *unstable(found)]
 
 
 def forced(found: tuple[TableCell, ...]) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import textwrap
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ TALL = 0.72
 """The height of a panel, as a share of its width."""
 ROW = 2.0
 """The smallest height of a row of panels in inches, with its titles and labels."""
+NARROW = 0.7
+"""The least width in inches that names may leave a panel."""
 LEAST = 5.0
 """The smallest font size in points."""
 
@@ -76,14 +79,29 @@ def fit(figure: Figure, venue: str, width: str) -> None:
         return
     panels = [axes for axes in figure.axes if axes.get_subplotspec() is not None]
     rows, columns, height = _arranged(panels, made.width, figure.get_figheight() / before)
+    names = max(len(axes.get_yticks()) for axes in panels) if panels else 0
+    height = max(height, 0.6 + 1.35 * names * made.font / 72)  # names along y need a line each
     legend = _legend(figure, made)
     figure.set_size_inches(made.width, rows * height + legend)
     for axes in panels:
         _rewrap(axes, made.width / columns)
-    figure.draw_without_rendering()
+    if not _has_room(figure, panels):
+        wider = "use --width text" if made.width < page(venue, "text").width else "choose fewer schemes"
+        raise ValueError(f"Names leave no room for this figure in the {made.width:.1f} inches of a {width}; {wider}.")
     for axes in panels:
         _thin(axes)
     settle(figure)
+
+
+def _has_room(figure: Figure, panels: list[Axes]) -> bool:
+    """Lay a figure out; whether names leave its panels some width."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "constrained_layout not applied")
+        try:
+            figure.draw_without_rendering()
+        except UserWarning:
+            return False
+    return all(axes.get_window_extent().width >= NARROW * figure.dpi for axes in panels)
 
 
 def _arranged(panels: list[Axes], width: float, shape: float) -> tuple[int, int, float]:

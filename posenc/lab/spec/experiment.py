@@ -77,7 +77,7 @@ class Experiment:
     @property
     def trials(self) -> int:
         """How many models are trained."""
-        return len(self.runs) * len(self.plan.seeds) * len(self.plan.lr)
+        return len(self.runs) * self.plan.trials
 
     def only(self, texts: Sequence[str]) -> Experiment:
         """The runs that have these settings: `only(["scheme=rope,alibi"])`. Raises `NothingMatches`."""
@@ -206,7 +206,7 @@ def from_texts(
     suites = named(tasks)
     usual = Usual(*starting(preset), preset, suites)
     planned = usual.planned(plan, crossed.get("task", [run.get("task", usual.run.task)]))
-    check_many(math.prod(map(len, crossed.values())) * len(planned.seeds) * len(planned.lr), yes)
+    check_many(math.prod(map(len, crossed.values())) * planned.trials, yes)
     runs = _crossed(usual, run, crossed)
     about = {"preset": preset, "suites": tuple(suite.name for suite in suites)}
     return Experiment(name or suggested(runs), runs, planned, source, **about)
