@@ -61,6 +61,7 @@ def results():
     records = [made.rope(), made.rope(label="alibi", family="linear", drop=0.3), made.rope(task="sort")]
     records[0]["trials"][0]["curve"] = {"step": [5, 10], "loss": [1.0, 0.1]}
     records[0]["trials"][1]["curve"] = {"step": [5, 10], "loss": [0.2, 0.1]}
+    records[0]["trials"][2]["curve"] = {"step": [5, 10], "loss": [1.0, 0.5]}
     return made.results("made", tuple(records))
 
 
