@@ -24,7 +24,13 @@ def trial_id(*facts) -> str:
 def sums(curve: dict[int, float], rows=100) -> dict[str, dict]:
     """What was counted for these accuracies at these sizes, to a thousandth."""
     return {
-        str(n): {"correct": round(1000 * a), "total": 1000, "exact": round(rows * a), "rows": rows, "last": 0}
+        str(n): {
+            "correct": round(1000 * a),
+            "total": 1000,
+            "exact": round(rows * a),
+            "rows": rows,
+            "last": round(rows * a),
+        }
         for n, a in curve.items()
     }
 
