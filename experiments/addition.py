@@ -44,7 +44,7 @@ published = [
 ]
 
 titles = {ONE: "Sums", ALL_REVERSED: "Sums, all reversed", HINTED: "Sums with markers"}
-names = {COUPLED: "position coupling", DIGITS: "Abacus", RANDOM: "FIRE + random positions"}
+names = {COUPLED: "position coupling", DIGITS: "Abacus", RANDOM: "fire + random positions"}
 counted = "digits"
 plan = Plan(steps=6000, seeds=(0, 1, 2), lr=(3e-3,), sizes=(5, 6, 10, 12, 15, 20, 30, 50, 66), rows=128)
 

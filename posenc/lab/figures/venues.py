@@ -127,19 +127,23 @@ def _arranged(panels: list[Axes], width: float, shape: float) -> tuple[int, int,
 
 
 def _legend(figure: Figure, made: Page) -> float:
-    """Put a legend below all panels in as many columns as fit; returns its height in inches."""
+    """Make the legend anew, below all panels in as many columns as fit; returns its height in inches."""
+    import matplotlib
+
     if not figure.legends:
         return 0.0
-    legend = figure.legends[0]
-    names, points = legend.get_texts(), legend.get_texts()[0].get_fontsize()
+    old = figure.legends[0]
+    names, font = [text.get_text() for text in old.get_texts()], old.get_texts()[0].get_fontproperties()
+    handles, points = old.legend_handles, font.get_size_in_points()
     for columns in range(len(names), 0, -1):
-        legend.set_ncols(columns)
+        figure.legends[0].remove()
+        even = math.ceil(len(names) / math.ceil(len(names) / columns))
+        with matplotlib.rc_context(style.RC):
+            new = figure.legend(handles, names, loc="outside lower center", ncols=even, prop=font)
         figure.draw_without_rendering()
-        if legend.get_window_extent().width <= made.width * figure.dpi or columns == 1:
-            lines = math.ceil(len(names) / columns)
-            legend.set_ncols(math.ceil(len(names) / lines))
+        if new.get_window_extent().width <= made.width * figure.dpi:
             break
-    return lines * 1.6 * points / 72 + 0.1
+    return math.ceil(len(names) / even) * 1.6 * points / 72 + 0.1
 
 
 def _rewrap(axes: Axes, width: float) -> None:
