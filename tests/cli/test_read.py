@@ -175,7 +175,7 @@ def test_an_export_has_one_row_per_trial_and_size(posenc, runs):
     assert len(rows) == 18 * 4 and {row["scheme"] for row in rows} == {"rope", "alibi"}
     assert len(json.loads(posenc("export", "mine", "--format", "json").out)) == len(rows)
     assert {row["tuning"] for row in rows} == {"False"}
-    assert {(float(row["final_loss"]), round(float(row["final_slope"]), 9)) for row in rows} == {(0.5, 0)}
+    assert {(float(row["final_loss"]), round(float(row["final_slope"]), 9)) for row in rows} == {(0.75, -0.1)}
 
 
 def test_an_export_calls_the_share_right_accuracy_whatever_the_metric(posenc):
@@ -362,7 +362,7 @@ def test_a_device_that_is_not_there_is_named(tmp_path):
 
 def test_figures_over_all_tasks_are_drawn_with_their_control(posenc, runs):
     for words in (["--figure", "profile,improvement,ranks", "--control", "alibi"], ["--figure", "ranks"]):
-        said = posenc("plot", "mine", *words)
+        said = posenc("plot", "mine", "--metric", "accuracy", *words)
         assert said.code == 0, said.err
     caption = (runs / "improvement.caption.txt").read_text()
     assert "beside alibi, the control, over 2 tasks, at least 3 runs of each" in caption and "No bars" in caption

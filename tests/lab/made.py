@@ -54,7 +54,7 @@ def trial(
         **{"id": trial_id(label, task, seed, lr), "knobs": knobs, "steps": 10, "outcome": outcome},
         **{"diverged_at": 3 if outcome == "diverged" else None, "evaluations": sums(curve, rows)},
         "validation": sums(validation, rows),
-        "curve": {"step": [5, 10], "loss": [0.5, 0.5]},
+        "curve": {"step": [5, 10], "loss": [1.0, 0.5]},
         **more,
     }
 

@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from posenc.lab.figures import figures, files
+from posenc.lab.figures import captions, files
 from posenc.lab.figures.tables import table
 from posenc.lab.results import control, rates, statistics
 from posenc.lab.results.results import load
@@ -164,8 +164,8 @@ def test_tables_captions_and_files_say_how_the_rate_was_chosen():
     text = table(results)
     assert "n counts runs at lr, chosen on validation examples of the sizes trained on, by 2 other seeds." in text
     assert "The other counts are over all rates tried and all seeds." in text
-    said = figures.length(results).caption
-    assert "Of the learning rates 0.001, 0.01, each scheme's was, per task, chosen on validation" in said
+    (line,) = captions.rates(statistics.cells(results))
+    assert line.startswith("Of the learning rates 0.001, 0.01, each scheme's was, per task, chosen on validation")
     every = files.listed(results)
     assert {row["seed"] for row in every if row["tuning"]} == {*TUNING_SEEDS}
     assert {row["seed"] for row in every if not row["tuning"]} == {*SEEDS}
