@@ -55,7 +55,7 @@ published = [
     Order("token_k_back", "nope (model=decoder)", "nope (model=encoder)", HAVIV, over="trained"),
 ]
 
-titles = {"before": "Which of two marks came first", "token_k_back": "Token one place back"}
+titles = {"before": "Which mark came first", "token_k_back": "Token one place back"}
 counted = "tokens"
 metric = "accuracy"
 plan = Plan(steps=600, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(*SIZES, 24, 32))
@@ -75,21 +75,26 @@ def figure(results):
     from posenc.lab.results.results import floors
     from posenc.lab.results.statistics import cells
 
-    def column(title, along, task, model, size, shown):
-        ours, end = {c.scheme: c for c in cells(shown) if c.task == task}, f" (model={model})"
-        found = {s: ours[f"{s}{end}"].values[size] for s in SCHEMES if f"{s}{end}" in ours}
-        return Dots(title, along, found, floors(shown.tasks()[task]).get(size, {}))
+    every, last = cells(results), results.by("last")
+    models = {results.label(r, trial): r.run["model"] for r in results.records for trial in r.trials}
+    longest, far = max(n for c in every for n in c.inside), max(n for c in every for n in c.values)
 
-    last, all_tokens, last_token = results.by("last"), "accuracy (tokens)", "accuracy (last token)"
+    def column(task, model, size, along, shown):
+        ours = {c.scheme: c for c in cells(shown) if (c.task, models[c.scheme]) == (task, model)}
+        found = {s: ours.get(f"{s} (model={model})", ours.get(s)) for s in SCHEMES}
+        runs = {s: c.values[size] for s, c in found.items() if c is not None and size in c.values}
+        known = floors(shown.tasks()[task]).get(size, {}) if runs else {}
+        return Dots(f"{titles[task]}:\n{model}, {size} tokens", along, runs, known)
+
     columns = [
-        column("Which of two came first:\nencoder, 16 tokens", "accuracy", "before", "encoder", 16, results),
-        column("Token one place back:\nencoder, 16 tokens", all_tokens, "token_k_back", "encoder", 16, results),
-        column("Token one place back:\ndecoder, 16 tokens", last_token, "token_k_back", "decoder", 16, last),
-        column("Token one place back:\ndecoder, 32 tokens", last_token, "token_k_back", "decoder", 32, last),
+        column("before", "encoder", longest, "accuracy", results),
+        column("token_k_back", "encoder", longest, "accuracy (tokens)", results),
+        column("token_k_back", "decoder", longest, "accuracy (last token)", last),
+        column("token_k_back", "decoder", far, "accuracy (last token)", last),
     ]
     said = (
-        "Which of two marks came first (before), and the token one place back (token_k_back), at 16 tokens, the longest"
-        " trained on, and at 32: accuracy, accuracy (tokens) of all tokens, and accuracy (last token) (along) for each"
-        " scheme"
+        f"Which of two marks came first (before), and the token one place back (token_k_back), at {longest} tokens, the"
+        f" longest trained on, and at {far}: accuracy, accuracy (tokens) of all tokens, and accuracy (last token)"
+        " (along) for each scheme"
     )
-    return Drawing(rows(SCHEMES, columns, most=4), told(results, said, {}))
+    return Drawing(rows(SCHEMES, [c for c in columns if c.runs], most=4), told(results, said, {}))
