@@ -43,6 +43,9 @@ published = [
     Order(HINTED, RANDOM, "rope", ZHOU),
 ]
 
+titles = {ONE: "Sums", ALL_REVERSED: "Sums, all reversed", HINTED: "Sums with markers"}
+names = {COUPLED: "position coupling", DIGITS: "Abacus", RANDOM: "fire + random positions"}
+counted = "digits"
 plan = Plan(steps=6000, seeds=(0, 1, 2), lr=(3e-3,), sizes=(5, 6, 10, 12, 15, 20, 30, 50, 66), rows=128)
 
 
@@ -57,3 +60,10 @@ def runs():
         *grid(deep, task=[ALL_REVERSED], scheme=[DIGITS]),
         *grid(short, task=[HINTED], scheme=[RANDOM, "fire", "rope"]),
     ]
+
+
+def figure(results):
+    """Sizes to 20, beyond which all fail."""
+    from posenc.lab.figures.figures import length
+
+    return length(results, largest=20)

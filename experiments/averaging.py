@@ -51,6 +51,9 @@ published = [
     ),
 ]
 
+titles = {COUNT: "How often a symbol occurs", BACK: "Token three places back", RECALL: "Value beside a key"}
+names = {"sinusoidal (attention=scaled_dot)": "divided products", "sinusoidal (attention=dot)": "products"}
+counted = {COUNT: "tokens", BACK: "tokens", RECALL: "pairs"}
 plan = Plan(steps=1000, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,))
 
 

@@ -45,6 +45,8 @@ published = [
     *(Order(REVERSE, "nope", s, RELEASED, over=NEAR, weights="trapezoid") for s in SCHEMES[2:]),
 ]
 
+titles = {COPY: "Copy", REVERSE: "Reverse", "addition_kazemnejad(shortest=1)": "Add"}
+counted = {COPY: "symbols", REVERSE: "symbols", "addition_kazemnejad(shortest=1)": "digits"}
 plan = Plan(steps=1500, seeds=(0, 1, 2), lr=(3e-3,))
 
 
@@ -53,3 +55,10 @@ def runs():
     numbers = dataclasses.replace(base, length=4, shortest=1)
     texts = grid(base, task=[COPY, REVERSE], scheme=SCHEMES)
     return [*texts, *grid(numbers, task=["addition_kazemnejad(shortest=1)"], scheme=SCHEMES)]
+
+
+def figure(results):
+    """Sizes to 20, beyond which no answer is right."""
+    from posenc.lab.figures.figures import length
+
+    return length(results, largest=20)

@@ -29,6 +29,8 @@ published = [
     Order(TASK, "cope", other, COPE, over=over) for other in ("learned", "shaw") for over in ("trained", "beyond")
 ]
 
+titles = {TASK: "Value of a counted variable"}
+counted = "statements"
 plan = Plan(steps=2400, seeds=(0, 1, 2), lr=(1e-3,), sizes=(4, 8, 16, 24, 32, 48))
 
 

@@ -22,6 +22,8 @@ from posenc.lab.spec.run import Plan, Run
 SCHEMES = ["nope", "sinusoidal", "learned", "t5", "alibi", "rope"]
 PROBES = {"token_k_back(k=3)": 4, "index_of_token(indices=8)": 8}
 
+titles = {"token_k_back(k=3)": "Token three places back", "index_of_token(indices=8)": "Index of the marked token"}
+counted = "tokens"
 plan = Plan(steps=300, seeds=(0, 1, 2, 3), lr=(3e-3,), sizes=(8, 16, 20, 24, 32, 48, 64))
 
 

@@ -35,6 +35,8 @@ published = [
     *(Order("flip_flop", "cope (model=decoder)", f"{s} (model=decoder)", COPE) for s in ("learned", "rope")),
 ]
 
+titles = {"flip_flop": "The bit last written"}
+counted = "tokens"
 plan = Plan(steps=1000, seeds=(0, 1, 2, 3), lr=(1e-3,), sizes=(64, 96, 128, 256), rows=1024)
 
 

@@ -37,6 +37,8 @@ published = [
     for absolute in ("sinusoidal", "learned")
 ]
 
+titles = {TASK: "Token three places back, behind fillers"}
+counted = "fillers"
 plan = Plan(steps=600, seeds=(0, 1, 2, 3), lr=(3e-3,), sizes=(1, 4, 8, 12, 16, 32, 64, 128))
 
 
@@ -46,25 +48,40 @@ def runs():
 
 
 def figure(results):
-    """Accuracy against offset, then what was measured: change under translation, and influence by distance."""
-    from posenc.lab.figures.across import panels
-    from posenc.lab.figures.panels import Panel
+    """Rows of schemes: accuracy behind fillers, then what was measured: change under translation, and influence."""
+    from statistics import median
+
+    from posenc.lab.figures.panel_captions import told
+    from posenc.lab.figures.panels import Drawing
+    from posenc.lab.figures.rows import Dots, Grid, rows
     from posenc.lab.results.results import floors
     from posenc.lab.results.statistics import cells
 
-    shown = {c.scheme: {n: list(v) for n, v in c.values.items()} for c in cells(results) if c.n}
-    known = {n: at for task in results.tasks().values() for n, at in floors(task).items()}
-    parts = [Panel(shown, "fillers", "accuracy", "trained, behind fillers", "A point is one run.", known)]
-    between = "A point is one model: the mean total variation between what it says of a text and of the same text"
-    for what, along, up, how in (
-        ("moved", "places moved", "change of outputs", "moved"),
-        ("influence", "places back", "change by another token", "with another token there, at the end of both"),
-    ):
-        for state in ("untrained", "trained"):
-            if found := _read(what, state):
-                about = f"{between} {how}, from records/{MEASURED.name}."
-                parts.append(Panel(found, along, up, f"{what}, {state}", about))
-    return panels(results, parts)
+    shown = {c.scheme: c.values for c in cells(results) if c.n}
+    far = max(n for of in shown.values() for n in of)
+    (task,) = results.tasks().values()
+    up, here = "accuracy (last token)", floors(task).get(far, {})
+    parts = [Dots(f"Behind {far} fillers", up, {s: of[far] for s, of in shown.items()}, here)]
+    for state in ("untrained", "trained"):
+        if found := _read("moved", state):
+            parts.append(
+                Dots(
+                    f"Moved by {max(SHIFTS)}:\n{state}",
+                    "change",
+                    {s: of[max(SHIFTS)] for s, of in found.items()},
+                )
+            )
+    for state in ("untrained", "trained"):
+        if found := _read("influence", state):
+            shares = {s: {x: median(values) for x, values in of.items()} for s, of in found.items()}
+            parts.append(Grid(f"Influence of a token:\n{state}", "places back", shares))
+    said = (
+        f"{TASK}: {up} behind {far} fillers, of which at most 8 were trained; change of outputs, the mean total"
+        f" variation between what a model says of a text and of the same text {max(SHIFTS)} places further along; and"
+        f" the influence of the token so many places back (along), the change of the last output when it is another,"
+        f" the median of models from 0 (white) to 1 (dark blue), from records/{MEASURED.name}"
+    )
+    return Drawing(rows([s for s in SCHEMES if s in shown], parts, most=5), told(results, said, {}))
 
 
 def meter():

@@ -37,6 +37,10 @@ published = [
     ),
 ]
 
+titles = {"token_k_back" if k == 1 else f"token_k_back(k={k})": f"Token {k} back" for k in BACK}
+names = {"nope": "attention, no positions", "rope": "attention, rope"}
+names |= {"nope (model=rnn)": "plain RNN"}
+counted = "tokens"
 plan = Plan(steps=600, seeds=(0, 1, 2, 3), lr=(3e-3,), sizes=(28, 32, 48, 64))
 
 
@@ -47,10 +51,10 @@ def runs():
 
 
 def figure(results):
-    """Accuracy at the sizes trained on against how far back the token stands."""
+    """Accuracy at the last of 32 tokens, the longest trained on, against how far back the token stands."""
     from posenc.lab.figures.across import across
     from posenc.lab.figures.panels import Panel
-    from posenc.lab.results.results import mean_floors
+    from posenc.lab.results.results import floors as floors_of
     from posenc.lab.results.statistics import cells
 
     far = {("token_k_back" if k == 1 else f"token_k_back(k={k})"): k for k in BACK}
@@ -59,7 +63,9 @@ def figure(results):
     floors: dict[float, dict[str, float]] = {}
     for cell in cells(results):
         if cell.n:
-            points.setdefault(cell.scheme, {})[far[cell.task]] = list(cell.means(cell.inside).values())
-            floors[far[cell.task]] = mean_floors(tasks[cell.task], cell.inside)
-    about = "Each number of places is a task of its own; a point is one run's mean over the sizes trained on."
-    return across(results, Panel(points, "places back", "accuracy at sizes trained on", about=about, floors=floors))
+            last = max(cell.inside)
+            points.setdefault(cell.scheme, {})[far[cell.task]] = list(cell.values[last])
+            floors[far[cell.task]] = floors_of(tasks[cell.task])[last]
+    about = "each number of places is a task of its own; the last of 32 tokens, the longest trained on"
+    up, title = "accuracy (last token)", "Tokens to hold at once"
+    return across(results, Panel(points, "places back", up, title, about, floors))

@@ -24,6 +24,13 @@ published = [
     for n in (2, 8)
 ]
 
+titles = {"token_k_back(k=3)": "Token three places back"}
+names = {
+    f"rope (depth={n}, norm={k})": f"{n} layers, norm {w}"
+    for n in (2, 8)
+    for k, w in (("pre", "before"), ("post", "after"))
+}
+counted = "tokens"
 plan = Plan(steps=600, seeds=(0, 1, 2, 3), lr=(3e-4, 1e-3, 3e-3, 1e-2), sizes=(8, 16, 24, 32), warmup=0.0)
 
 
@@ -47,6 +54,7 @@ def figure(results):
         points.setdefault(scheme, {}).setdefault(rate, []).append(sum(values.values()) / len(values))
     at = mean_floors(results.tasks()["token_k_back(k=3)"], sorted({n for values in runs.values() for n in values}))
     floors = {rate: at for of in points.values() for rate in of}
-    about = "A point is one run's mean over the sizes trained on, at its rate."
-    panel = Panel(points, "learning rate", "accuracy at sizes trained on", about=about, floors=floors)
-    return across(results, panel, log=True, every_rate=True)
+    about = "the mean over the sizes trained on, at each rate"
+    up = "accuracy (last token)"
+    panel = Panel(points, "learning rate", up, titles["token_k_back(k=3)"], about, floors, log=True)
+    return across(results, panel, every_rate=True)

@@ -55,6 +55,9 @@ published = [
     Order("token_k_back", "nope (model=decoder)", "nope (model=encoder)", HAVIV, over="trained"),
 ]
 
+titles = {"before": "Which mark came first", "token_k_back": "Token one place back"}
+counted = "tokens"
+metric = "accuracy"
 plan = Plan(steps=600, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(*SIZES, 24, 32))
 
 
@@ -62,3 +65,36 @@ def runs():
     base = Run(width=64, depth=2, heads=4, hidden=128, batch=32, length=16, shortest=4)
     both = grid(base, model=["encoder", "decoder"], task=[BACK], scheme=SCHEMES)
     return [*grid(base, task=["before"], scheme=SCHEMES), *both]
+
+
+def figure(results):
+    """Rows of schemes, columns of models and sizes: each run a dot, at one size."""
+    from posenc.lab.figures.panel_captions import told
+    from posenc.lab.figures.panels import Drawing
+    from posenc.lab.figures.rows import Dots, rows
+    from posenc.lab.results.results import floors
+    from posenc.lab.results.statistics import cells
+
+    every, last = cells(results), results.by("last")
+    models = {results.label(r, trial): r.run["model"] for r in results.records for trial in r.trials}
+    longest, far = max(n for c in every for n in c.inside), max(n for c in every for n in c.values)
+
+    def column(task, model, size, along, shown):
+        ours = {c.scheme: c for c in cells(shown) if (c.task, models[c.scheme]) == (task, model)}
+        found = {s: ours.get(f"{s} (model={model})", ours.get(s)) for s in SCHEMES}
+        runs = {s: c.values[size] for s, c in found.items() if c is not None and size in c.values}
+        known = floors(shown.tasks()[task]).get(size, {}) if runs else {}
+        return Dots(f"{titles[task]}:\n{model}, {size} tokens", along, runs, known)
+
+    columns = [
+        column("before", "encoder", longest, "accuracy", results),
+        column("token_k_back", "encoder", longest, "accuracy (tokens)", results),
+        column("token_k_back", "decoder", longest, "accuracy (last token)", last),
+        column("token_k_back", "decoder", far, "accuracy (last token)", last),
+    ]
+    said = (
+        f"Which of two marks came first (before), and the token one place back (token_k_back), at {longest} tokens, the"
+        f" longest trained on, and at {far}: accuracy, accuracy (tokens) of all tokens, and accuracy (last token)"
+        " (along) for each scheme"
+    )
+    return Drawing(rows(SCHEMES, [c for c in columns if c.runs], most=4), told(results, said, {}))

@@ -40,6 +40,10 @@ published = [
     Order(COPY, "nope (model=lstm)", "nope (model=convolution)", MAMBA, over="trained"),
 ]
 
+titles = {MQAR: "Values by their keys", COPY: "Symbols among blanks"}
+names = {"nope": "attention, no positions"}
+counted = "tokens"
+metric = {MQAR: "accuracy"}  # of all its keys, none of which is later than another by rule
 plan = Plan(steps=1500, seeds=(0, 1, 2), lr=(3e-3,), sizes=(64, 96, 128))
 
 

@@ -84,6 +84,8 @@ published = [
     for scheme, percent in zip(SCHEMES, row, strict=True)
 ]
 
+titles = {task: task.replace("_", " ").capitalize() for task in TABLE}
+counted = "symbols"
 plan = dataclasses.replace(PRESETS["ruoss"].plan, steps=20_000, seeds=(0, 1, 2), lr=(3e-4,))
 
 

@@ -56,6 +56,7 @@ published = [
     *(Order(task, drawn, plain, "Table 1", weights="trapezoid") for task in TASKS for drawn, plain in PAIRS),
 ]
 
+titles, counted = {task: whole.titles[task] for task in TASKS}, whole.counted
 plan = Plan(steps=3000, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 18, 24, 32, 48, 64, 100, 150, 200))
 
 

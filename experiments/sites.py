@@ -34,6 +34,14 @@ published = [
     Order("index_of_token(indices=8)", "sinusoidal", "rope", "ours: only the input carries an index"),
 ]
 
+titles = {
+    BACK: "Token three places back",
+    "pointer_back(reach=4)": "Token that a pointer shows",
+    "index_of_token(indices=8)": "Index of the marked token",
+}
+names = {VALUES: "values alone", "vo_rope": "values too", "rope": "queries and keys", "sandwich(dim=16)": "score"}
+names |= {"sinusoidal": "input", "nope": "nowhere"}
+counted = "tokens"
 plan = Plan(steps=800, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 20, 24, 32))
 
 

@@ -32,7 +32,7 @@ BAD = {
     [
         (
             ["explain", "attention", "--len", "8"],
-            "--len is an option for SCHEME, and 'attention' ignores it; leave it out.",
+            "--len is an option for SCHEME or patterns, and 'attention' ignores it; leave it out.",
         ),
         (["explain", "rope", "--seed", "0"], "--seed is an option for attention, and 'rope' ignores it; leave it out."),
         (
@@ -41,7 +41,7 @@ BAD = {
         ),
         (
             ["explain", "--len", "8"],
-            "`posenc explain` needs SCHEME or attention or all. `posenc explain --help` shows how.",
+            "`posenc explain` needs SCHEME or attention or patterns or all. `posenc explain --help` shows how.",
         ),
         (["explain", "all"], "`posenc explain all` draws a figure; name its file with --png FILE."),
         (["explain", "rope", "--causal", "--trained", "x"], "--causal has no effect with --trained"),
@@ -57,6 +57,7 @@ def test_each_form_has_its_own_help_and_the_command_shows_all(posenc):
     assert [line.split("[")[0].strip() for line in whole.splitlines() if line.startswith("usage:")] == [
         "usage: posenc explain",
         "usage: posenc explain attention",
+        "usage: posenc explain patterns",
         "usage: posenc explain all",
     ]
     assert "--blank" in posenc("explain", "attention", "--help").out

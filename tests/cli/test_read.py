@@ -154,11 +154,12 @@ def test_a_list_names_everything_that_is_registered(posenc):
 
 def test_a_comparison_is_paired_and_says_how_many(posenc, runs):
     said = posenc("compare", "mine", "rope", "alibi")
-    head, copy, index, note = said.out.splitlines()
+    head, copy, index, note, least = said.out.splitlines()
     assert said.code == 0 and head == "rope against alibi, paired by seed, over the sizes beyond the training range"
     assert copy.startswith("copy: P(rope > alibi) = 1.00 [") and "95% Wilson, n = 6 seeds" in copy
     assert index.startswith("index: P(rope > alibi) = 1.00, n = 3 seeds") and "Wilcoxon" not in index
     assert note == "Fewer than 6 seeds on index: no interval and no test; run more."
+    assert least == "Wilcoxon's p is 0.031 at least with 6 seeds; use 10 seeds, with which it is 0.002."
     other = posenc("compare", "mine", "rope", "t5")
     assert other.code == 2 and "alibi, rope" in other.err
 
@@ -173,6 +174,8 @@ def test_an_export_has_one_row_per_trial_and_size(posenc, runs):
     rows = list(csv.DictReader(io.StringIO(posenc("export", "mine").out)))
     assert len(rows) == 18 * 4 and {row["scheme"] for row in rows} == {"rope", "alibi"}
     assert len(json.loads(posenc("export", "mine", "--format", "json").out)) == len(rows)
+    assert {row["tuning"] for row in rows} == {"False"}
+    assert {(float(row["final_loss"]), round(float(row["final_slope"]), 9)) for row in rows} == {(0.75, -0.1)}
 
 
 def test_an_export_calls_the_share_right_accuracy_whatever_the_metric(posenc):
@@ -206,7 +209,7 @@ def test_errors_are_drawn_when_asked_for(posenc, runs, left, tmp_path):
     assert posenc("plot", "mine", "-o", "figures").code == 0
     assert not [name for name in left() if "error" in name]
     assert posenc("plot", "mine", "--figure", "error", "-o", "figures").code == 0
-    assert "error rate (up, on a log axis)" in (tmp_path / "figures" / "error.caption.txt").read_text()
+    assert "error rate (last token) (up, on a log axis)" in (tmp_path / "figures" / "error.caption.txt").read_text()
 
 
 def test_figures_that_do_not_apply_are_left_out_unless_asked_for(posenc, left):
@@ -355,3 +358,28 @@ def test_a_device_that_is_not_there_is_named(tmp_path):
     if done.returncode == 0:
         pytest.skip("a GPU is here")
     assert done.returncode == 2 and "JAX_PLATFORMS=cuda" in done.stderr.splitlines()[-1]
+
+
+def test_figures_over_all_tasks_are_drawn_with_their_control(posenc, runs):
+    for words in (["--figure", "profile,improvement,ranks", "--control", "alibi"], ["--figure", "ranks"]):
+        said = posenc("plot", "mine", "--metric", "accuracy", *words)
+        assert said.code == 0, said.err
+    caption = (runs / "improvement.caption.txt").read_text()
+    assert "beside alibi, the control, over 2 tasks, at least 3 runs of each" in caption and "No bars" in caption
+    assert "share of runs with a score above each value" in (runs / "profile.caption.txt").read_text()
+    assert "1 the best" in (runs / "ranks.caption.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--figure", "improvement"], "A control is needed.*--control, one of alibi, rope"),
+        (["--figure", "ranks", "--control", "t5"], "'t5' is not in these results"),
+        (["--figure", "length", "--control", "rope"], "--control is for --figure improvement or ranks"),
+    ],
+)
+def test_a_control_that_is_missing_or_unknown_is_one_sentence(posenc, runs, words, why):
+    import re
+
+    said = posenc("plot", "mine", *words)
+    assert said.code == 2 and len(said.err.splitlines()) == 1 and re.search(why, said.err), said.err

@@ -24,13 +24,27 @@ def trial_id(*facts) -> str:
 def sums(curve: dict[int, float], rows=100) -> dict[str, dict]:
     """What was counted for these accuracies at these sizes, to a thousandth."""
     return {
-        str(n): {"correct": round(1000 * a), "total": 1000, "exact": round(rows * a), "rows": rows, "last": 0}
+        str(n): {
+            "correct": round(1000 * a),
+            "total": 1000,
+            "exact": round(rows * a),
+            "rows": rows,
+            "last": round(rows * a),
+        }
         for n, a in curve.items()
     }
 
 
 def trial(
-    label: str, task: str, seed: int, curve: dict[int, float], lr=1e-3, outcome="done", rows=100, validation=None
+    label: str,
+    task: str,
+    seed: int,
+    curve: dict[int, float],
+    lr=1e-3,
+    outcome="done",
+    rows=100,
+    validation=None,
+    **more,
 ) -> dict:
     """One trial with these accuracies; on validation examples the same at sizes trained on, unless given."""
     if validation is None:
@@ -41,6 +55,7 @@ def trial(
         **{"diverged_at": 3 if outcome == "diverged" else None, "evaluations": sums(curve, rows)},
         "validation": sums(validation, rows),
         "curve": {"step": [5, 10], "loss": [1.0, 0.5]},
+        **more,
     }
 
 

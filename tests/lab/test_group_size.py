@@ -66,4 +66,4 @@ def test_trials_are_equal_however_their_groups_are_cut(tmp_path):
 
 
 def test_no_trials_make_no_group():
-    assert plan._groups([], 2) == {} and plan._groups([], None) == {}
+    assert plan.grouped([], 2) == {} and plan.grouped([], None) == {}

@@ -96,15 +96,20 @@ def test_a_signal_ends_after_the_segment_and_the_rest_resumes_to_the_same_table(
     assert trials(folder) == trials(whole)
 
 
-def test_a_group_that_fails_is_told_and_the_others_finish(tmp_path, monkeypatch):
+def break_rope(monkeypatch):
+    """Have every group of rope fail."""
     real = trainer.program
 
-    def break_rope(cell, *rest):
+    def broken(cell, *rest):
         if cell.run.scheme == "rope":
             raise RuntimeError("planted")
         return real(cell, *rest)
 
-    monkeypatch.setattr(trainer, "program", break_rope)
+    monkeypatch.setattr(trainer, "program", broken)
+
+
+def test_a_group_that_fails_is_told_and_the_others_finish(tmp_path, monkeypatch):
+    break_rope(monkeypatch)
     watch = Watch()
     assert sweep(experiment(), tmp_path / "x", watch=watch) == 1
     counts = store.status(tmp_path / "x").counts

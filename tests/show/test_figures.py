@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from posenc.lab.figures import figures, files, style
+from posenc.lab.figures import claims, figures, files, style
+from posenc.lab.figures.floor_lines import apart
 from posenc.lab.results import statistics
 from posenc.lab.results.results import Results
 from tests.lab import made
@@ -27,7 +28,7 @@ def results(n=3):
 
 @pytest.fixture(scope="module")
 def drawn():
-    return figures.length_curve(results())
+    return figures.length(results()).figure
 
 
 def lines(axes):
@@ -44,40 +45,67 @@ def test_there_is_a_panel_per_task_and_a_line_per_scheme_through_the_medians(dra
     assert lines(first)["alibi"].get_ydata()[0] == 1.0, "the median of 0.1, 1 and 1"
 
 
-def test_every_run_is_a_point(drawn):
-    points = np.concatenate(
-        [np.asarray(c.get_offsets()) for c in drawn.axes[1].collections if len(c.get_offsets()) > 1]
-    )
+def test_up_to_five_runs_are_a_thin_line_each_and_more_are_a_band(drawn):
     cell = next(c for c in statistics.cells(results()) if c.task == "sort")
-    assert sorted(map(tuple, points.tolist())) == sorted((n, v) for n in cell.values for v in cell.values[n])
-
-
-def test_the_band_is_the_range(drawn):
-    band = next(
-        c for c in drawn.axes[1].collections if type(c).__name__ in ("PolyCollection", "FillBetweenPolyCollection")
-    )
+    runs = [line for line in drawn.axes[1].get_lines() if line.get_label() == "_run"]
+    found = sorted(tuple(zip(*run.get_data(), strict=True)) for run in runs)
+    assert found == sorted(tuple((n, cell.values[n][k]) for n in made.SIZES) for k in range(3))
+    assert not bands(drawn.axes[1]) and max(run.get_linewidth() for run in runs) < 1
+    six = figures.length(results(6)).figure.axes[1]
+    (band,) = bands(six)
     at_32 = [y for x, y in band.get_paths()[0].vertices if x == 32]
-    assert (min(at_32), max(at_32)) == pytest.approx((0.68, 0.70))
+    assert (min(at_32), max(at_32)) == pytest.approx((0.65, 0.70)), "of six, the range holds the median with 97 %"
+    assert not [line for line in six.get_lines() if line.get_label() == "_run"]
 
 
-def test_the_training_range_and_the_three_floors_are_marked(drawn):
+def bands(axes):
+    return [c for c in axes.collections if type(c).__name__ in ("PolyCollection", "FillBetweenPolyCollection")]
+
+
+def test_the_sizes_trained_on_are_a_bracket_above_and_floors_are_named_in_the_margin(drawn):
     axes = drawn.axes[0]
-    said = [t.get_text() for t in axes.texts]
-    assert any("trained on 4–16" in t for t in said)
-    assert sorted(word for t in said for word in t.split(", ") if not word.startswith("trained")) == [
-        *("constant", "guess", "position only"),
-    ]
+    drawn.draw_without_rendering()
+    inside = axes.bbox
+    said = {t.get_text(): t for t in axes.texts}
+    assert set(said) == {"trained on 4–16", "guess", "constant", "position"}
+    assert said.pop("trained on 4–16").get_window_extent().y0 > inside.y1
+    assert all(text.get_window_extent().x0 > inside.x1 for text in said.values())
+    (bracket,) = (line for line in axes.get_lines() if line.get_label() == "_trained")
+    assert list(bracket.get_xdata()) == [pytest.approx(axes.get_xlim()[0]), 16] and bracket.get_markevery() == [1]
     heights = {float(line.get_ydata()[0]) for line in axes.get_lines() if len(set(line.get_ydata())) == 1}
     assert set(made.FLOORS.values()) <= heights
-    assert any(line.get_xdata() == [16, 16] for line in axes.get_lines() if len(line.get_xdata()) == 2)
 
 
-def test_families_share_a_hue_and_variants_differ_in_marker_and_dash():
-    looks = style.looks([("rope", "rotary"), ("rope(base=1.0)", "rotary"), ("xpos", "rotary"), ("alibi", "linear")])
-    rotary = [looks[s] for s in ("rope", "rope(base=1.0)", "xpos")]
+def test_names_of_floors_that_would_touch_move_apart_as_little_as_possible():
+    assert apart([10.0, 50.0], 8.0, 0.0) == [10.0, 50.0]
+    assert apart([20.0, 20.0, 21.0], 8.0, 0.0) == pytest.approx([37 / 3, 61 / 3, 85 / 3])
+    assert apart([1.0, 2.0], 8.0, 0.0) == [0.0, 8.0], "none leaves the panel"
+    assert apart([10.0, 11.0, 19.0], 8.0, 0.0) == pytest.approx([5.333, 13.333, 21.333], abs=1e-3)
+
+
+def test_up_to_eight_lines_have_a_hue_each_and_the_first_of_a_family_has_its_hue():
+    pairs = [("rope", "rotary"), ("rope(base=1.0)", "rotary"), ("xpos", "rotary"), ("alibi", "linear")]
+    looks = style.looks([*pairs, *((f"x{k}", "table") for k in range(4))])
+    assert len({k.colour for k in looks.values()}) == len({k.marker for k in looks.values()}) == 8
+    assert looks["rope"].colour == style.HUES["rotary"] and looks["alibi"].colour == style.HUES["linear"]
+
+
+def test_of_more_than_eight_families_share_a_hue_and_variants_differ_in_marker_and_dash():
+    looks = style.looks([("rope", "rotary"), ("alibi", "linear"), *((f"rope(base={k}.0)", "rotary") for k in range(7))])
+    rotary = [look for name, look in looks.items() if name != "alibi"]
     assert len({k.colour for k in rotary}) == 1 and looks["alibi"].colour != rotary[0].colour
-    assert len({k.marker for k in rotary}) == len({str(k.dash) for k in rotary}) == 3
+    assert len({k.marker for k in rotary}) == 8 and len({(k.marker, str(k.dash)) for k in rotary}) == 8
     assert looks["rope"].dash == "-", "the shortest name of a family is its full line"
+
+
+def test_more_than_eight_lines_are_small_multiples_with_the_others_in_grey():
+    found = made.results("many", tuple(made.rope(label=f"s{k}", family="rotary") for k in range(9)))
+    figure = figures.length(found).figure
+    assert [a.get_title("left") for a in figure.axes] == [f"s{k}" for k in range(9)] and not figure.legends
+    for k, axes in enumerate(figure.axes):
+        assert set(lines(axes)) == {f"s{k}"}
+        grey = [line for line in axes.get_lines() if line.get_label().startswith("_s")]
+        assert len(grey) == 8 and {line.get_color() for line in grey} == {style.FAINT}
 
 
 def test_variants_of_one_family_alone_have_a_hue_each():
@@ -92,12 +120,20 @@ def test_no_two_schemes_look_alike_even_when_hues_run_out():
     assert style.looks(reversed(pairs)) == looks
 
 
+def test_small_multiples_of_another_task_begin_a_row_that_names_it():
+    every = [made.rope(label=f"s{k}", family="rotary", task=task) for task in ("copy", "sort") for k in range(9)]
+    axes = figures.length(made.results("many", tuple(every))).figure.axes
+    columns = [one.get_subplotspec().colspan.start for one in axes]
+    titles = [one.get_title("left") for one in axes]
+    assert len(axes) == 18 and columns[9] == 0 and titles[0] == "copy:\ns0" and titles[9] == "sort:\ns0"
+
+
 def test_a_heat_map_holds_each_median_over_longer_sizes_with_n():
     axes = figures.heat_map(results()).axes[0]
     said = [t.get_text() for t in axes.texts]
     assert said.count("no\nresult") == 2 and sum("n=3" in t for t in said) == 4
     assert [t.get_text() for t in axes.get_xticklabels()][-1] == "best floor"
-    assert said.count("0.20\nposition only") == 2 and list(axes.images[0].get_array()[:, -1]) == [0.2, 0.2]
+    assert said.count("0.20\nposition") == 2 and list(axes.images[0].get_array()[:, -1]) == [0.2, 0.2]
     cell = next(c for c in statistics.cells(results()) if (c.task, c.scheme) == ("sort", "rope"))
     median = statistics.summary(cell.means(cell.beyond).values()).median
     column = [t.get_text() for t in axes.get_xticklabels()].index("rope")
@@ -107,23 +143,25 @@ def test_a_heat_map_holds_each_median_over_longer_sizes_with_n():
 
 def test_nothing_finished_is_an_error_that_says_so():
     with pytest.raises(ValueError, match="'empty' has no finished trial"):
-        figures.length_curve(made.results("empty", ()))
+        figures.length(made.results("empty", ()))
 
 
 def test_a_task_evaluated_inside_its_training_range_only_is_drawn():
     record = made.record("rope", "rotary", "copy", [made.trial("rope", "copy", 0, {8: 1.0})], sizes=(8,))
     found = made.results("a", (record,))
-    assert len(figures.length_curve(found).axes) == 1
+    assert len(figures.length(found).figure.axes) == 1
     with pytest.raises(ValueError, match="no size beyond the training range"):
         figures.heat_map(found)
-    assert "Over the sizes beyond it" not in figures.caption(found)
+    assert "Over the sizes beyond it" not in figures.length(found).caption
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
     found = results()
-    return {p.name: p.read_bytes() for p in figures.save(figures.length_curve(found), folder, "length", found, "Seen.")}
+    return {
+        p.name: p.read_bytes() for p in figures.save(figures.length(found).figure, folder, "length", found, "Seen.")
+    }
 
 
 def test_the_same_results_give_the_same_bytes_in_another_process(saved, tmp_path):
@@ -131,7 +169,7 @@ def test_the_same_results_give_the_same_bytes_in_another_process(saved, tmp_path
         "import sys; from pathlib import Path\n"
         "from posenc.lab.figures import figures; from tests.show.test_figures import results\n"
         "r = results(); r = type(r)(r.name, r.records[::-1])\n"
-        "figures.save(figures.length_curve(r), Path(sys.argv[1]), 'length', r, 'Seen.')\n"
+        "figures.save(figures.length(r).figure, Path(sys.argv[1]), 'length', r, 'Seen.')\n"
         "assert 'jax' not in sys.modules and 'matplotlib.pyplot' not in sys.modules"
     )
     env = {"PYTHONPATH": ":".join(map(str, sys.path)), "SOURCE_DATE_EPOCH": "0", "PYTHONHASHSEED": "7"}
@@ -180,7 +218,7 @@ def test_markup_in_names_is_escaped_and_control_characters_are_shown(tmp_path):
     record = made.rope((0,))
     record["label"], record["task"]["label"] = "<script>alert(1)</script>", "x\x1b[31m$y_z^$"
     found = made.results("<b>", (record,))
-    figures.save(figures.length_curve(found), tmp_path, "a", found, figures.caption(found))
+    figures.save(figures.length(found).figure, tmp_path, "a", found, figures.length(found).caption)
     svg = (tmp_path / "a.svg").read_text()
     assert "<script" not in svg and "\x1b" not in svg + (tmp_path / "a.caption.txt").read_text()
 
@@ -190,92 +228,98 @@ def test_a_figure_name_cannot_leave_its_folder(drawn, tmp_path):
         figures.save(drawn, tmp_path, "../x", results(), "")
 
 
-def test_the_caption_says_who_solves_who_stands_apart_and_what_went_wrong():
-    said = figures.caption(results())
-    assert (
-        "copy: accuracy (tokens) against size, trained on sizes 4 to 16, n = 3: all schemes solve the training range"
-        in said
+def test_the_caption_has_at_most_five_lines_and_says_what_is_drawn_and_what_went_wrong():
+    drawn, marks, said, models, rest = figures.length(results()).caption.splitlines()
+    assert drawn == "accuracy (tokens) (up) against size (along, on a log axis): copy; sort; n = 3 runs."
+    assert marks == (
+        "Thick lines are medians of runs, thin lines single runs; dotted lines are floors: guess (a uniform guess),"
+        " constant (the answer most frequent over all rows), position (position alone)."
     )
-    assert "rope above rope(base=500000.0)" in said, said
-    assert "alibi above" not in said, "its diverged run brings its range down to the floor"
-    assert "Floors at size 32: 0.10 by a uniform guess, 0.15 by the best constant, 0.20 by position alone." in said
-    assert "bands the range over runs (fewer than 6, so no interval)" in said
-    assert "Trials: 11 done, 1 diverged (each counted as a uniform guess), 0 failed." in said
+    assert said == (
+        "The sizes trained on are solved (median of at least 0.95) by all. With fewer than 6 runs no scheme is called"
+        " better than another."
+    )
+    assert models == "Trials: 11 done, 1 diverged (each counted as a uniform guess), 0 failed."
+    assert "All runs of a task share one test set per size" in rest
 
 
 def test_the_caption_says_which_token_accuracy_it_shows():
-    assert "Token accuracy is teacher-forced:" in figures.caption(results())
+    assert "Token accuracy is teacher-forced:" in figures.length(results()).caption
     exact = {**made.rope(), "task": {**made.rope()["task"], "metric": "exact"}}
-    assert "teacher-forced" not in figures.caption(made.results("a", (exact,)))
+    assert "teacher-forced" not in figures.length(made.results("a", (exact,))).caption
 
 
 def test_the_caption_names_the_interval_when_there_are_six_runs():
-    assert "bands the exact 95% interval of the median;" in figures.caption(results(6))
+    assert "bands the exact 95% interval of the median;" in figures.length(results(6)).caption
 
 
 def test_a_heat_map_has_marks_of_its_own():
-    said = figures.caption(results(), "heatmap")
-    assert "Each cell is the median over n runs" in said and "dotted" not in said
-    with pytest.raises(ValueError, match="There is no caption for 'pie'"):
-        figures.caption(results(), "pie")
+    said = figures.heat(results()).caption
+    assert "each cell is the median over n runs" in said and "n = 3" in said and "dotted" not in said
 
 
-def test_the_caption_calls_overlap_overlap():
-    found = made.results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.11)))
-    assert "no scheme is clearly better." in figures.caption(found)
-
-
-def compared(a, b, n=3, rows=100):
+def compared(a, b, n=6, rows=100):
     """The caption's sentence on two schemes with these accuracies beyond the training range."""
     records = []
     for label, share in (("a", a), ("b", b)):
-        trials = [made.trial(label, "copy", s, {16: 1.0, 24: share, 32: share}, rows=rows) for s in range(n)]
+        curves = [{16: 1.0, 24: share + s / 1000, 32: share} for s in range(n)]
+        trials = [made.trial(label, "copy", s, curve, rows=rows) for s, curve in enumerate(curves)]
         records.append(made.record(label, label, "copy", trials, sizes=(16, 24, 32)))
-    return figures.caption(made.results("a", tuple(records))).partition("Floors")[0]
+    return figures.length(made.results("a", tuple(records))).caption
+
+
+BEST = "Clearly best beyond them (rank-sum tests with Holm's correction): a above 1 of 1 (copy)."
+
+
+def test_the_caption_calls_a_scheme_better_from_six_runs_on():
+    assert BEST in compared(0.7, 0.4)
+    for n in (1, 2, 5):
+        assert "With fewer than 6 runs no scheme is called better" in compared(0.7, 0.4, n=n)
+
+
+def test_the_caption_calls_overlap_no_difference():
+    said = compared(0.7, 0.7)
+    assert "Holm's correction): none (copy)." in said and "above" not in said
+
+
+def test_holms_correction_is_for_all_pairs_of_the_task():
+    """Of two schemes with six runs wholly apart p is .002; of twelve there are 66 pairs, and it is .14."""
+    records = []
+    for k in range(12):
+        curves = [{16: 1.0, 24: 0.9 - k / 20 + s / 1000, 32: 0.9 - k / 20} for s in range(6)]
+        trials = [made.trial(f"s{k}", "copy", s, curve, rows=10_000) for s, curve in enumerate(curves)]
+        records.append(made.record(f"s{k}", "f", "copy", trials, sizes=(16, 24, 32)))
+    every = tuple(made.typed(record) for record in records)
+    few, many = (claims.better(Results("a", every[:n]), {}) for n in (4, 12))
+    assert "s0 above 3 of 3" in few and "none (copy)" in many
 
 
 def test_the_caption_states_no_gap_that_the_choice_of_test_examples_explains():
-    assert "a above b" in compared(0.7, 0.4)
-    assert "above" not in compared(0.7, 0.6), "3 standard errors of 200 rows are 0.14"
-    assert "a above b" in compared(0.7, 0.6, rows=1000)
+    assert BEST in compared(0.7, 0.4)
+    assert BEST not in compared(0.7, 0.6), "3 standard errors of 200 rows are 0.14"
+    assert BEST in compared(0.7, 0.6, rows=1000)
 
 
 def test_the_caption_ranks_no_means_over_other_sizes():
-    near = made.record("a", "a", "copy", [made.trial("a", "copy", s, {16: 1.0, 24: 0.9}) for s in (0, 1)], (16, 24))
-    far = made.record("b", "b", "copy", [made.trial("b", "copy", s, {16: 1.0, 32: 0.3}) for s in (0, 1)], (16, 32))
-    assert "above" not in figures.caption(made.results("a", (near, far)))
+    near = made.record("a", "a", "copy", [made.trial("a", "copy", s, {16: 1.0, 24: 0.9}) for s in range(6)], (16, 24))
+    far = made.record("b", "b", "copy", [made.trial("b", "copy", s, {16: 1.0, 32: 0.3}) for s in range(6)], (16, 32))
+    assert "above" not in figures.length(made.results("a", (near, far))).caption
 
 
 def test_the_caption_ranks_nothing_at_the_floor():
     """The best floor is 0.2; 3 standard errors of 20000 rows are 0.0085 there, and 0.0120 of a difference."""
-    assert "above" not in compared(0.207, 0.193, rows=10000), "both are at the floor"
-    assert "a above b" in compared(0.217, 0.203, rows=10000), "one is not"
+    assert BEST not in compared(0.205, 0.185, rows=10000), "the best is at the floor"
+    assert BEST in compared(0.217, 0.203, rows=10000), "it is not"
 
 
-def test_the_caption_ranks_no_single_runs():
-    said = compared(0.9, 0.1, n=1)
-    assert "above" not in said and "single runs do not show which scheme is better" in said
-
-
-@pytest.mark.parametrize("figure", ["length", "heatmap"])
-def test_the_caption_says_that_runs_share_one_test_set(figure):
-    assert "All runs of a task share one test set per size" in figures.caption(results(), figure)
-
-
-def test_the_committed_first_look_ranks_no_chance():
-    """Of its schemes without absolute positions, none tells the index: 0.11 to 0.14 at a floor of 0.12."""
-    from pathlib import Path
-
-    from posenc.lab.results.results import load
-
-    said = figures.caption(load(Path(__file__).parents[2] / "experiments" / "records" / "first_look.json"))
-    line = next(line for line in said.splitlines() if line.startswith("index_of_token"))
-    assert "above rope" not in line and "nope, t5" not in line.partition("Clearly better")[2].partition("above nope")[0]
+@pytest.mark.parametrize("draw", [figures.length, figures.heat])
+def test_the_caption_says_that_runs_share_one_test_set(draw):
+    assert "All runs of a task share one test set per size" in draw(results()).caption
 
 
 def test_each_training_range_has_a_panel_a_row_and_a_sentence():
     found = made.results("a", (*made.ranged((4, 16)), *made.ranged((4, 24), label="alibi", family="linear")))
-    panels = figures.length_curve(found).axes
+    panels = figures.length(found).figure.axes
     assert [a.get_title("left") for a in panels] == ["copy", "copy"]
     assert [set(lines(a)) for a in panels] == [{"rope"}, {"alibi"}]
     assert [t.get_text() for a in panels for t in a.texts if "trained" in t.get_text()] == [
@@ -283,15 +327,9 @@ def test_each_training_range_has_a_panel_a_row_and_a_sentence():
     ]
     axes = figures.heat_map(found).axes[0]
     assert [t.get_text() for t in axes.get_yticklabels()] == ["copy\ntrained on 4–16", "copy\ntrained on 4–24"]
-    first, second = figures.caption(found).splitlines()[:2]
-    assert (
-        "copy: accuracy (tokens) against size, trained on sizes 4 to 16" in first
-        and "mean accuracy (median of runs) is rope 0.50" in first
-    )
-    assert "copy: accuracy (tokens) against size, trained on sizes 4 to 24" in second and "is alibi 0.50" in second
 
 
-@pytest.mark.parametrize("draw", [figures.length_curve, figures.heat_map])
+@pytest.mark.parametrize("draw", [figures.length, figures.heat_map])
 def test_without_matplotlib_a_figure_says_what_to_install(draw, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ValueError, match=r"^Figures need matplotlib; pip install 'posenc\[plot\]'\.$"):
@@ -303,30 +341,42 @@ def test_the_caption_names_the_model_and_why_symmetric_alibi_fails_in_an_encoder
     records = [made.rope(), made.rope(label="alibi", family="linear", drop=0.3)]
     for record in records:
         record["run"] = {**record["run"], **run}
-    text = figures.caption(made.results("a", tuple(records)))
+    text = figures.length(made.results("a", tuple(records))).caption
     assert "Model: encoder of 2 layers, width 64, 4 heads." in text and "cannot tell left from right by it." in text
-    assert "left from right" not in figures.caption(made.results("a", tuple(records[:1])))
+    assert "left from right" not in figures.length(made.results("a", tuple(records[:1]))).caption
     records[0]["run"] = {**records[0]["run"], "model": "decoder"}
     records[1]["run"] = {**records[1]["run"], "model": "decoder"}
-    text = figures.caption(made.results("a", tuple(records)))
+    text = figures.length(made.results("a", tuple(records))).caption
     assert "Model: decoder of 2 layers, width 64, 4 heads." in text and "left from right" not in text
 
 
-def test_an_axis_names_its_metric():
+def test_an_axis_names_its_metric_once_where_all_share_it():
     token, exact = made.rope(), made.rope(task="other")
     exact["task"] = {**exact["task"], "metric": "exact"}
-    assert figures.length_curve(made.results("a", (token,))).get_supylabel() == "accuracy (tokens)"
-    both = figures.length_curve(made.results("a", (token, exact)))
+    one, other = figures.length(made.results("a", (token, made.rope(task="second")))).figure.axes
+    assert (one.get_ylabel(), other.get_ylabel()) == ("accuracy (tokens)", "")
+    both = figures.length(made.results("a", (token, exact))).figure
     assert [axes.get_ylabel() for axes in both.axes] == ["accuracy (tokens)", "accuracy (whole answers)"]
-    assert both.get_supylabel() == ""
+
+
+def test_a_figure_takes_the_metric_that_it_shows():
+    drawing = figures.length(made.results("a", (made.rope(task="sort"),)), metric="exact")
+    assert drawing.figure.axes[0].get_ylabel() == "accuracy (whole answers)"
+    with pytest.raises(ValueError, match="did not count 'beyond'"):
+        figures.length(made.results("a", (made.rope(),)), metric="beyond")
+
+
+def test_sizes_above_the_largest_are_left_out_of_the_picture():
+    axes = figures.length(results(), largest=24).figure.axes[0]
+    assert list(lines(axes)["rope"].get_xdata()) == [8, 16, 24]
 
 
 def test_the_caption_counts_records_that_cannot_be_read():
     found = Results("a", (made.typed(made.rope()),), (), ("records/x.json is left out: it is empty.",), None, 1)
-    assert "0 failed; 1 record could not be read." in figures.caption(found)
+    assert "0 failed; 1 record could not be read." in figures.length(found).caption
 
 
 def test_the_caption_says_what_is_missing():
     lost = [{**line, "outcome": o} for o in ("failed", "pending") for line in made.plan(made.rope((8,)), "g")]
-    said = figures.caption(made.results("a", (made.rope(),), tuple(lost)))
+    said = figures.length(made.results("a", (made.rope(),), tuple(lost))).caption
     assert "3 done, 0 diverged, 1 failed (left out), 1 not finished." in said

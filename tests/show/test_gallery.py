@@ -50,9 +50,11 @@ def test_a_page_has_a_panel_for_each_and_says_where_nothing_shows():
         gallery.SchemePanel("four", "temperature", induced.View("size", np.ones((1, 4))), False),
     ]
     figure = gallery.draw(panels)
-    titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
     assert titles == ["one", "two*", "three", "four"]
     assert [len(axes.images) for axes in figure.axes[:4]] == [1, 1, 0, 0]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["rotary", "table", "none", "temperature"]
+    assert "* parameters moved" in figure.texts[-1].get_text() and len(figure.axes[3].get_yticks()) == 2
     assert "nothing in" in figure.axes[2].texts[0].get_text() and len(figure.axes[3].lines) == 1
 
 
@@ -63,6 +65,13 @@ def test_a_page_without_a_file_is_refused(capsys):
 def test_the_committed_page_names_every_scheme():
     text = PAGE.read_text(encoding="utf-8")
     assert all(f">{name}<" in text or f">{name}*<" in text for name in posenc.names())
+
+
+@pytest.mark.parametrize("name", gallery.AS)
+def test_what_few_tokens_do_not_show_is_shown_by_other_settings(name):
+    panel = gallery._panel(name)
+    assert panel.view.shows_position and name in gallery.AS[name]
+    assert panel.moved == (name in gallery.SCALED)
 
 
 @pytest.mark.nightly

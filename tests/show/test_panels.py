@@ -8,15 +8,14 @@ import pytest
 
 from posenc.lab.figures import panel_captions
 from posenc.lab.figures.across import across, panels
-from posenc.lab.figures.figures import length_curve
-from posenc.lab.figures.panels import Panel, ranged, spaced
+from posenc.lab.figures.figures import length
+from posenc.lab.figures.panels import TRAINED, Panel, doubling, ranged, spaced
 from posenc.lab.results.results import mean_floors
 from posenc.lab.store.schema import TaskRecord
 from tests.lab import made
 
 POINTS = {"rope": {1: [1.0, 0.9, 0.8], 2: [0.5, 0.4, 0.6]}, "alibi": {1: [0.9, 0.9, 0.9], 2: [0.3, 0.3, 0.3]}}
 KNOWN = {1: made.FLOORS, 2: {**made.FLOORS, "prior": 0.25}}
-MIDDLE, HIGH = ({n: share for n in made.SIZES} for share in (0.5, 0.9))
 SHOWN = Panel(POINTS, "places back", "accuracy where trained", "near", "A point is one run.", KNOWN)
 
 
@@ -31,55 +30,55 @@ def of(drawing):
 
 
 def test_a_caption_says_all_that_is_drawn():
-    first, marks, *rest = across(results(), SHOWN).caption.splitlines()
-    assert first == (
-        "near: accuracy where trained (up) against places back (along), n = 3 runs. A point is one run. "
-        "Medians at 1: 0.90 alibi and rope. Medians at 2: 0.50 rope; 0.30 alibi. "
-        "Floors: 0.10 by a uniform guess, 0.15 to 0.25 by the best constant, 0.20 by position alone."
-    )
+    drawn, marks, trials, rest = across(results(), SHOWN).caption.splitlines()
+    assert drawn == "accuracy where trained (up) against places back (along): near (A point is one run.); n = 3 runs."
     assert marks == (
-        "Points are single runs, lines their medians, bands the range over runs (fewer than 6, so no interval); "
-        "dotted lines are the floors."
+        "Thick lines are medians of runs, thin lines single runs; dotted lines are floors: guess (a uniform guess),"
+        " constant (the answer most frequent over all rows), position (position alone)."
     )
-    assert rest == [
-        "Tasks: copy, trained on sizes 4 to 16.",
-        "All runs of a task share one test set per size, so spreads leave out its sampling error.",
-        "Token accuracy is teacher-forced: each token is predicted from the true tokens before it.",
-        "Trials: 6 done, 0 diverged, 0 failed.",
-    ]
+    assert trials == "Trials: 6 done, 0 diverged, 0 failed."
+    assert rest == (
+        "Token accuracy is teacher-forced: each token is predicted from the true tokens before it."
+        " All runs of a task share one test set per size, so spreads leave out its sampling error."
+    )
 
 
 def test_what_is_drawn_is_what_the_caption_says():
     drawn = of(across(results(), SHOWN))
-    assert {"rope", "alibi", "_uniform", "_prior", "_position"} == set(drawn)
+    assert {"rope", "alibi", "_uniform", "_prior", "_position", "_run"} == set(drawn)
     np.testing.assert_allclose(drawn["rope"].get_ydata(), [0.9, 0.5])
     np.testing.assert_allclose(drawn["_prior"].get_xydata(), [(1, 0.15), (2, 0.25)])
-    (axes,) = across(results(), SHOWN, log=True).figure.axes
+    log = across(results(), replace(SHOWN, log=True))
+    (axes,) = log.figure.axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("places back", "accuracy where trained")
-    assert axes.get_xscale() == "log" and "(along, on a log axis)" in across(results(), SHOWN, log=True).caption
+    assert axes.get_xscale() == "log" and "(along, on a log axis)" in log.caption
 
 
 def test_what_is_no_accuracy_has_no_floors_and_says_so():
     other = dataclasses.replace(SHOWN, up="change", floors=None)
     drawing = across(results(), other)
-    assert set(of(drawing)) == {"rope", "alibi"}
-    assert "Not an accuracy, so without floors." in drawing.caption and "dotted" not in drawing.caption
+    assert set(of(drawing)) == {"rope", "alibi", "_run"}
+    assert "dotted" not in drawing.caption and "floors" not in drawing.caption
     unknown = across(results(), dataclasses.replace(SHOWN, floors={})).caption
-    assert "Floors: unknown." in unknown
+    assert "floors are unknown" in unknown
 
 
-def test_every_panel_has_a_sentence_of_its_own():
+def test_every_panel_has_its_axes_in_the_caption():
     drawing = panels(results(), [SHOWN, Panel(POINTS, "size", "change", "far")])
-    first, second = drawing.caption.splitlines()[:2]
-    assert first.startswith("near: accuracy where trained (up)") and second.startswith("far: change (up) against size")
+    first = drawing.caption.splitlines()[0]
+    assert first == (
+        "near (A point is one run.): accuracy where trained (up) against places back (along);"
+        " far: change (up) against size (along); n = 3 runs."
+    )
+    assert len(drawing.caption.splitlines()) <= 5
 
 
 def test_the_interval_is_named_from_six_runs_on():
     six = {"rope": {1: [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]}}
     said = across(results(), dataclasses.replace(SHOWN, points=six)).caption
-    assert "n = 6 runs" in said and "bands the exact 95% interval of the median;" in said
+    assert "n = 6 runs" in said and "bands the exact 95% interval of the median;" in said and "thin" not in said
     both = across(results(), dataclasses.replace(SHOWN, points=POINTS | six)).caption
-    assert "n = 3 to 6 runs" in both and "the range over runs where n < 6" in both
+    assert "n = 3 to 6 runs" in both and "thin lines single runs where n < 6, bands the exact" in both
 
 
 def rates():
@@ -107,7 +106,7 @@ def test_a_figure_that_anyone_drew_is_told_by_its_axes():
     axes.set(xlabel="depth", ylabel="loss", title="deeper")
     said = panel_captions.foreign(figure, results()).splitlines()
     assert said[:2] == ["deeper: loss (up) against depth (along).", "n = 3 runs of each scheme."]
-    assert said[-1] == "Trials: 6 done, 0 diverged, 0 failed." and not any("Points are" in line for line in said)
+    assert said[2] == "Trials: 6 done, 0 diverged, 0 failed." and not any("lines" in line for line in said)
 
 
 def test_floors_are_means_over_those_sizes_at_which_all_are_known():
@@ -120,28 +119,37 @@ def test_floors_are_means_over_those_sizes_at_which_all_are_known():
     assert mean_floors(replace(task, metric="error"), (8,)) == pytest.approx({"uniform": 0.9, "prior": 0.7})
 
 
-def test_the_name_of_a_floor_goes_below_where_a_line_would_cross_it():
-    low = {"rope": {1: [0.5], 2: [0.5], 3: [0.5]}}
-    at = {x: {"uniform": 0.4} for x in (1, 2, 3)}
-    for height, side in ((0.9, "bottom"), (0.43, "top")):
-        points = {"rope": {x: [height] for x in low["rope"]}}
-        (axes,) = across(results(), Panel(points, "x", "accuracy", floors=at)).figure.axes
-        (text,) = (t for t in axes.texts if t.get_text() == "guess")
-        assert text.get_va() == side, height
+def test_sizes_that_double_stand_on_a_log_axis_and_others_do_not():
+    assert doubling([8, 16, 20, 32]) and doubling([1, 2, 4])
+    assert not doubling([64, 96, 128]) and not doubling([0, 3, 6]) and not doubling([5, 10, 30])
+    (axes,) = length(made.results("made", (made.rope(),))).figure.axes
+    assert axes.get_xscale() == "log" and [t.get_text() for t in axes.get_xticklabels()] == ["8", "16", "24", "32"]
 
 
-def test_the_sizes_trained_on_are_named_beside_a_line_and_within_the_panel():
-    records = [made.record("rope", "rotary", "copy", [made.trial("rope", "copy", 0, c)]) for c in (MIDDLE, HIGH)]
-    heights = []
-    for rec in records:
-        (axes,) = length_curve(made.results("made", (rec,))).axes
-        (text,) = (t for t in axes.texts if t.get_text() == "trained on 4–16")
-        heights.append(text.get_position()[1])
-    assert heights == [0.35, 0.5]
+def test_the_bracket_is_closed_where_training_ended_within_the_axis():
+    """Sizes 4 to 16 were trained, of which 8 is the smallest measured; then 8 is also the largest."""
+    (axes,) = length(made.results("made", (made.rope(),))).figure.axes
+    (bracket,) = (line for line in axes.get_lines() if line.get_label() == TRAINED)
+    assert bracket.get_markevery() == [1] and bracket.get_xdata()[1] == 16
     short = made.record("rope", "rotary", "copy", [made.trial("rope", "copy", 0, {8: 1.0})], sizes=(8,))
-    (axes,) = length_curve(made.results("made", (short,))).axes
-    (text,) = (t for t in axes.texts if t.get_text() == "trained on 4–16")
-    assert axes.get_xlim()[0] < text.get_position()[0] < axes.get_xlim()[1]
+    (axes,) = length(made.results("made", (short,))).figure.axes
+    (bracket,) = (line for line in axes.get_lines() if line.get_label() == TRAINED)
+    assert list(bracket.get_xdata()) == list(axes.get_xlim()) and bracket.get_markevery() == []
+
+
+def test_lines_that_coincide_are_all_seen():
+    """The first is the widest, and is drawn first."""
+    points = {name: {1: [1.0], 2: [1.0]} for name in ("rope", "alibi")}
+    (axes,) = across(results(), replace(SHOWN, points=points)).figure.axes
+    widths = [line.get_linewidth() for line in axes.get_lines() if line.get_label() in points]
+    assert len(widths) == 2 and widths[0] > 1.5 * widths[1]
+
+
+def test_a_run_that_lacks_a_place_is_drawn_at_the_others():
+    points = {"rope": {1: [1.0, 0.5], 2: [1.0], 4: [0.9, 0.4]}}
+    (axes,) = across(results(), replace(SHOWN, points=points)).figure.axes
+    runs = [list(line.get_xdata()) for line in axes.get_lines() if line.get_label() == "_run"]
+    assert runs == [[1, 2, 4], [1, 4]]
 
 
 def test_one_size_is_no_range_and_ticks_do_not_touch():

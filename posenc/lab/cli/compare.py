@@ -46,24 +46,31 @@ class Compare:
                 "--metric needs two schemes: with one, scores are counted from floors, which are known by the task's"
                 " own metric alone; name a second scheme, or leave --metric out."
             )
+        from posenc.lab.figures.captions import rates
+        from posenc.lab.results.statistics import cells
+
         results = results_of(self.run, self.metric)
         if self.second is None:
+            from posenc.lab.figures.profile import over
             from posenc.lab.results.control import against
 
             beside = against(results, self.first)
+            notes = [*over(results, beside[0].tasks[:1]), *rates(cells(results))]  # the first line has the tasks
             if self.json:
-                say_json({"control": self.first, "schemes": [dataclasses.asdict(one) for one in beside]})
+                rows = [dataclasses.asdict(one) for one in beside]
+                say_json({"control": self.first, "schemes": rows, "notes": notes})
             else:
-                say(_ranked(beside))
+                say("\n".join([_ranked(beside), *notes]))
         else:
             from posenc.lab.results.statistics import compare
 
             found = compare(results, self.first, self.second, self.size)
+            shown = tuple(cell for cell in cells(results) if cell.scheme in (self.first, self.second))
             if self.json:
                 rows = [dataclasses.asdict(one) for one in found]
-                say_json({"first": self.first, "second": self.second, "tasks": rows})
+                say_json({"first": self.first, "second": self.second, "tasks": rows, "notes": rates(shown)})
             else:
-                say(_paired(found))
+                say("\n".join([_paired(found), *rates(shown)]))
         report(results.problems)
         return 0
 
@@ -82,7 +89,22 @@ def _paired(found: tuple[Comparison, ...]) -> str:
         )
     few = [one.task for one in found if one.interval is None]
     where = "" if len(few) == len(found) else f" on {', '.join(few)}"
-    return "\n".join([*lines, *([f"Fewer than 6 seeds{where}: no interval and no test; run more."] if few else [])])
+    lines += [f"Fewer than 6 seeds{where}: no interval and no test; run more."] if few else []
+    return "\n".join([*lines, *_least(found)])
+
+
+def _least(found: tuple[Comparison, ...]) -> list[str]:
+    """The smallest p that so few pairs can have, where several tasks need a smaller one."""
+    from posenc.lab.results.statistics import ALPHA, ENOUGH, least_p
+
+    ns = sorted({one.n for one in found if one.wilcoxon is not None and one.n < ENOUGH})
+    if not ns:
+        return []
+    least, tests = least_p(ns[0]), sum(one.wilcoxon is not None for one in found)
+    line = f"Wilcoxon's p is {least:.2g} at least with {ns[0]} seeds"
+    if least * tests > ALPHA:
+        line += f", which cannot reach {ALPHA:g} after correction for {tests} tasks"
+    return [f"{line}; use {ENOUGH} seeds, with which it is {least_p(ENOUGH):.1g}."]
 
 
 def _ranked(beside: tuple[Against, ...]) -> str:
@@ -108,7 +130,8 @@ def _ranked(beside: tuple[Against, ...]) -> str:
     if any(one.middle_interval is None for one in beside):
         lines.append("Brackets need 6 seeds of every task; run more.")
     else:
-        lines.append("Brackets: the 95% interval of a bootstrap over runs, by task.")
+        what = "of the interquartile mean and of the mean probability over tasks"
+        lines.append(f"Brackets: 95% percentile bootstrap over runs, stratified by task, {what}.")
     return "\n".join(lines)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from tyro.conf import Positional, arg
 
 from posenc.lab.cli.modules import load_named
-from posenc.lab.cli.options import CommandForm, File, Flag, Forms, Text
+from posenc.lab.cli.options import CommandForm, File, First, Flag, Forms, Text
 from posenc.lab.cli.output import figure_path, output_path, say, say_json
 from posenc.lab.store import disk
 
@@ -80,6 +80,30 @@ class ExplainAll:
 
 
 @dataclass(frozen=True)
+class ExplainPatterns:
+    """What trained heads look at: for each scheme of a kept run the head with the most weight on the token that is the
+    answer, so many places back."""
+
+    run: First
+    """A run that trained token_k_back and kept its parameters (`posenc sweep FILE --keep`)."""
+    len: int = 16
+    """Number of tokens."""
+    png: Png = None
+    """The file to draw: .png, .svg or .pdf."""
+
+    def __call__(self) -> int:
+        target = None if self.png is None else figure_path(self.png)
+        from posenc.lab.explain import diagonals
+
+        found = diagonals.diagonals(self.run, self.len)
+        lines = [f"{one.scheme}: layer {one.layer}, head {one.head}, {one.share:.2f}" for one in found]
+        say("\n".join([diagonals.about(found), *lines]))
+        if target is not None:
+            _drawn(diagonals.draw(found), target, diagonals.about(found))
+        return 0
+
+
+@dataclass(frozen=True)
 class ExplainAttention:
     """Attention computed by hand, from embeddings to output, with the small numbers that introductions use.
 
@@ -130,12 +154,13 @@ class ExplainAttention:
         return 0
 
 
-_ATTENTION, _ALL = (
-    CommandForm(ExplainAttention, "attention", literal=True),
-    CommandForm(ExplainAll, "all", literal=True),
-)
+_LITERAL = {
+    "attention": CommandForm(ExplainAttention, "attention", literal=True),
+    "patterns": CommandForm(ExplainPatterns, "patterns", literal=True),
+    "all": CommandForm(ExplainAll, "all", literal=True),
+}
 _SCHEME = CommandForm(ExplainScheme, "SCHEME")
-EXPLAIN = Forms((_SCHEME, _ATTENTION, _ALL), lambda text: {"attention": _ATTENTION, "all": _ALL}.get(text, _SCHEME))
+EXPLAIN = Forms((_SCHEME, *_LITERAL.values()), lambda text: _LITERAL.get(text, _SCHEME))
 
 
 def _drawn(figure: Any, path: Any, about: str, quiet: bool = False) -> None:

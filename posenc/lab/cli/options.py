@@ -119,7 +119,7 @@ def training() -> list[tuple[str, Any, Any]]:
         helps, hints = docs(cls), settings.fields(cls)
         for f in dataclasses.fields(cls):
             usual = f.default if isinstance(f.default, str) or f.default is None else _plain(f.default)
-            hint = "" if usual is None else f"(default: {usual})"
+            hint = "" if usual in (None, "") else f"(default: {usual})"
             arg = tyro.conf.arg(metavar=_metavar(hints[f.name]), help=helps.get(f.name), help_behavior_hint=hint)
             made.append((f.name, Annotated[str | None, arg], dataclasses.field(default=None)))
     return made

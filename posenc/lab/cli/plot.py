@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,7 +11,7 @@ from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Metric
 from posenc.lab.cli.output import say
-from posenc.lab.cli.read import experiment_of, not_empty, report, results_of
+from posenc.lab.cli.read import experiment_of, not_empty, report, stored
 from posenc.lab.figures.style import need_matplotlib
 from posenc.lab.spec import committed, settings
 
@@ -18,7 +19,21 @@ if TYPE_CHECKING:
     from posenc.lab.figures.panels import Drawing
     from posenc.lab.results.results import Results
 
-FIGURES = ("length", "heatmap", "error")
+FIGURES = {
+    "length": "posenc.lab.figures.figures:length",
+    "heatmap": "posenc.lab.figures.figures:heat",
+    "error": "posenc.lab.figures.errors:error_curve",
+    "place": "posenc.lab.figures.by_place:place_curve",
+    "curves": "posenc.lab.figures.curves:curves",
+    "steps": "posenc.lab.figures.curves:steps",
+    "seeds": "posenc.lab.figures.seeds:solved_seeds",
+    "profile": "posenc.lab.figures.profile:profile",
+    "improvement": "posenc.lab.figures.improvement:improvement",
+    "ranks": "posenc.lab.figures.ranks:ranks",
+}
+"""Figure to the function that draws it: results to a `Drawing`. Loaded when needed, so that help starts at once."""
+CONTROLLED = ("improvement", "ranks")
+"""The figures that set schemes beside one control."""
 Venue = Literal["neurips", "icml", "iclr", "acl"]
 Width = Literal["column", "text"]
 Size = tuple[Venue, Width] | None
@@ -34,10 +49,17 @@ class Plot:
     run: First
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
     figure: Annotated[str | None, arg(metavar="NAME,...", help_behavior_hint="")] = None
-    """length: accuracy against size; heatmap: task by scheme; error: error rate on a log axis. Default: length, and
-    heatmap if sizes beyond the training range were measured."""
+    """length: accuracy against size; heatmap: task by scheme; error: error rate on a log axis; place: accuracy by place
+    in the text; curves: loss along training; steps: steps until it is small; seeds: how many solve each size; over all
+    tasks at once, profile: how many runs reach each score, improvement: each scheme beside the control, ranks: mean
+    ranks and which of them differ. Default: length, and heatmap if sizes beyond the training range were measured."""
+    control: Annotated[str | None, arg(metavar="SCHEME", help_behavior_hint="")] = None
+    """The scheme with which improvement and ranks compare the others. Default: nope for improvement; all pairs for
+    ranks."""
     metric: Metric = None
-    """The share of answer tokens, whole answers or last answer tokens that are right. Default: the task's own."""
+    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right.
+    Default: the task's own, and of answers at every token those beyond training, or the last where records lack them.
+    """
     venue: Annotated[Venue | None, arg(metavar="{neurips,icml,iclr,acl}", help_behavior_hint="")] = None
     """Draw in the size and the fonts of a paper of this venue; files are then called NAME.VENUE-WIDTH."""
     width: Annotated[Width | None, arg(metavar="{column,text}", help_behavior_hint="")] = None
@@ -52,6 +74,8 @@ class Plot:
             if name not in FIGURES:
                 raise settings.unknown("figure", name, FIGURES)
         not_empty(self.out, "--out", "a folder")
+        if self.control is not None and not {*CONTROLLED} & {*(wanted or ())}:
+            raise ValueError(f"--control is for --figure {' or '.join(CONTROLLED)}; add one of them, or leave it out.")
         if self.width is not None and self.venue is None:
             raise ValueError("--width needs --venue, which decides how wide a column is; give both, or neither.")
         size = None if self.venue is None else (self.venue, self.width or "column")
@@ -70,41 +94,31 @@ class Plot:
         if path is not None:
             draw_experiment(path, committed.figures_of(path) if self.out is None else Path(self.out), size)
         else:
-            results = results_of(self.run, self.metric)
+            results = stored(self.run).shown(self.metric)
             folder = (results.folder or Path(self.run).parent) if self.out is None else Path(self.out)
-            draw(results, wanted or _applicable(results), folder, size)
+            draw(results, wanted or _applicable(results), folder, size, self.control)
         return 0
 
 
-def draw(results: Results, wanted: tuple[str, ...], folder: Path, size: Size = None) -> None:
+def draw(
+    results: Results, wanted: tuple[str, ...], folder: Path, size: Size = None, control: str | None = None
+) -> None:
     """Draw figures of results into a folder, and print where they are."""
-    from posenc.lab.figures import errors, figures
-    from posenc.lab.figures.panels import Drawing
-
     report(results.problems)
-    makers = {
-        "length": lambda: Drawing(figures.length_curve(results), figures.caption(results)),
-        "heatmap": lambda: Drawing(figures.heat_map(results), figures.caption(results, "heatmap")),
-        "error": lambda: errors.error_curve(results),
-    }
     for name in wanted:
-        _save(makers[name](), folder, name, results, size)
+        maker = pkgutil.resolve_name(FIGURES[name])
+        drawn = maker(results, control) if name in CONTROLLED else maker(results)
+        _save(drawn, folder, name, results, size)
 
 
 def draw_experiment(path: Path, folder: Path, size: Size = None) -> None:
     """Draw an experiment's own figure from its committed record; without a caption, its axes make one."""
-    from posenc.lab.figures import figures
-    from posenc.lab.figures.panel_captions import foreign
-    from posenc.lab.figures.panels import Drawing
+    from posenc.lab.figures.own import drawing
     from posenc.lab.spec.experiment_file import from_file
 
-    results, experiment = results_of(str(path)), from_file(path, yes=True)
+    results, experiment = stored(str(path)), from_file(path, yes=True)
     report(results.problems)
-    if experiment.figure is None:
-        drawn = Drawing(figures.length_curve(results), figures.caption(results))
-    else:
-        made = experiment.figure(results)
-        drawn = made if isinstance(made, Drawing) else Drawing(made, foreign(made, results))
+    drawn, results = drawing(experiment, results)
     _save(drawn, folder, experiment.name, results, size)
 
 
@@ -121,6 +135,10 @@ def _save(drawn: Drawing, folder: Path, name: str, results: Results, size: Size)
 
 def _applicable(results: Results) -> tuple[str, ...]:
     """The figures drawn by default: those for which these results have numbers."""
+    from posenc.lab.figures.across import fit_in
     from posenc.lab.figures.figures import extrapolates
+    from posenc.lab.results.statistics import cells
 
-    return ("length", "heatmap") if extrapolates(results) else ("length",)
+    beyond = extrapolates(results)
+    length = ("length",) if fit_in(cells(results)) or not beyond else ()
+    return (*length, "heatmap") if beyond else length

@@ -62,7 +62,7 @@ class Export:
     """With --bundle: count the floors of its tasks again, as this version does."""
 
     def __call__(self) -> int:
-        from posenc.lab.figures.files import HEAD, harmless, listed
+        from posenc.lab.figures.files import EVERY, harmless, listed
         from posenc.lab.store import folder as store
 
         not_empty(self.bundle, "--bundle", "a file")
@@ -79,7 +79,7 @@ class Export:
         if self.json or self.format == "json":
             say_json(listed(results))
         else:
-            writer = csv.DictWriter(sys.stdout, HEAD, lineterminator="\n")
+            writer = csv.DictWriter(sys.stdout, EVERY, lineterminator="\n")
             writer.writeheader()
             writer.writerows(
                 {k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in listed(results)
@@ -91,10 +91,12 @@ class Export:
         from posenc.lab.store import records
         from posenc.lab.sweep.recount import recounted
 
-        results = _loaded(self.run)
+        results = stored(self.run)
         if results.problems:
             raise ValueError(f"{self.run!r} has records that cannot be used: {results.problems[0]}")
-        say(str(records.write_bundle(path, results.name, recounted(results).records, results.unfinished)))
+        found = recounted(results)
+        every = (*found.records, *found.tuning)
+        say(str(records.write_bundle(path, results.name, every, results.unfinished)))
         return 0
 
 
@@ -108,11 +110,11 @@ def experiment_of(text: str) -> Path | None:
 def results_of(text: str, metric: str | None = None) -> Results:
     """The results that a text names: a run, a folder, a bundle, or an experiment with a committed record; by a metric,
     or by each task's own."""
-    results = _loaded(text)
-    return results.read(metric)
+    return stored(text).read(metric)
 
 
-def _loaded(text: str) -> Results:
+def stored(text: str) -> Results:
+    """The same, each task by its own metric."""
     from posenc.lab.results.results import load
 
     path = experiment_of(text)

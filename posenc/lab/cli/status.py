@@ -14,6 +14,7 @@ from posenc.lab.cli.options import First, Flag
 from posenc.lab.cli.output import lasting, say, say_json, say_rows, terminal
 from posenc.lab.cli.read import report
 from posenc.lab.store.records import plain
+from posenc.language.echo import counted
 
 if TYPE_CHECKING:
     from posenc.lab.store.folder import GroupStatus, RunStatus
@@ -55,14 +56,15 @@ class Status:
                 sys.stdout.write(CLEARED if terminal(sys.stdout) else "")
                 self._text(found, [row for row in found.rows if row.running or row.error and not row.finished])
                 sys.stdout.flush()
-            if all(row.finished for row in found.rows):
+            if found.finished:
                 return 0
             time.sleep(max(PAUSE, 4 * (time.monotonic() - began)))
 
     def _json(self, found: RunStatus) -> dict[str, Any]:
         rows = [vars(row) | {"running": row.running and asdict(row.running)} for row in found.rows]
         parts = {"counts": found.counts, "groups": rows, "outcomes": found.outcomes}
-        return {"run": self.run, **parts, "problems": found.problems, "compiling": round(found.compiling, 3)}
+        more = {"undecided": found.undecided, "compiling": round(found.compiling, 3)}
+        return {"run": self.run, **parts, "problems": found.problems, **more}
 
     def _text(self, found: RunStatus, rows: tuple[GroupStatus, ...] | list[GroupStatus]) -> None:
         shown = {o: n for o, n in found.counts.items() if n or o in ("done", "failed", "pending")}
@@ -70,7 +72,7 @@ class Status:
         cells = [
             (
                 r.task,
-                r.scheme,
+                f"{r.scheme} (tuning)" if r.tuning else r.scheme,
                 ", ".join(f"{o} {n}" for o, n in r.counts.items()),
                 r.running and at_work(r.running) or r.error,
             )
@@ -78,6 +80,8 @@ class Status:
         ]
         if cells or not self.watch:
             say_rows(("task", "scheme", "trials", ""), cells)
+        if found.undecided:
+            say(f"{counted(found.undecided, 'more trial')} will be planned once the learning rates are chosen.")
         if found.compiling and not self.watch:
             say(f"Compiling took {found.compiling:.1f} s.")
         report(found.problems)

@@ -136,7 +136,8 @@ class QuickStart:
 
     def __call__(self) -> int:
         from posenc.lab.cli.plot import draw
-        from posenc.lab.cli.read import results_of
+        from posenc.lab.cli.read import stored
+        from posenc.lab.figures.own import worded
         from posenc.lab.figures.style import need_matplotlib
 
         need_matplotlib()
@@ -144,7 +145,7 @@ class QuickStart:
         code = carry_out(dataclasses.replace(requested, name=self.name), TrainOptions(name=self.name))
         if code == 0:
             folder = disk.root() / self.name
-            draw(results_of(str(folder)), ("length",), folder)
+            draw(worded(requested, stored(str(folder))), ("length",), folder)
         return code
 
 
@@ -176,12 +177,29 @@ def print_suites(requested: Experiment, stream: TextIO) -> None:
     plan = {
         "steps": requested.plan.steps,
         "lr": ",".join(map(str, requested.plan.lr)),
+        **({"tuning": len(requested.plan.tuning)} if requested.plan.tuning else {}),
         "seeds": len(requested.plan.seeds),
     }
     shared = ", ".join(f"{n}={v}" for n, v in {**plan, **{n: ",".join(values) for n, values in has.items()}}.items())
     lines = [f"{' and '.join(settings.SUITE + name for name in requested.suites)}: {shared}"]
     lines += [f"  {how}: {', '.join(tasks)}" for how, tasks in together.items()]
     print("\n".join(map(clean, lines)), file=stream)
+
+
+def print_tuning(plan: Plan, stream: TextIO) -> None:
+    """Print how learning rates will be chosen, where seeds of their own do it; and if too few are reported."""
+    if not plan.tuning:
+        return
+    from posenc.lab.results.statistics import LEAST
+
+    tried = len(plan.lr) * len(plan.tuning)
+    line = (
+        f"Of each run, {counted(tried, 'trial')} choose the learning rate ({len(plan.lr)} rates, "
+        f"{counted(len(plan.tuning), 'seed')}); {counted(len(plan.seeds), 'other seed')} then train at it, and only "
+        f"{'those are' if len(plan.seeds) > 1 else 'that is'} reported."
+    )
+    few = f" Intervals and tests need {LEAST} reported seeds; give more by seeds=…."
+    print(clean(line + few * (len(plan.seeds) < LEAST)), file=stream)
 
 
 def check_names(requested: Experiment) -> None:
@@ -216,6 +234,7 @@ def carry_out(requested: Experiment, how: TrainOptions, engine: Engine | None = 
         start()
         check_names(requested)
         print_suites(requested, sys.stdout if how.dry_run else sys.stderr)
+        print_tuning(requested.plan, sys.stdout if how.dry_run else sys.stderr)
         from posenc.lab.sweep.sweep import rehearse, sweep
 
         if how.dry_run:
@@ -244,6 +263,7 @@ def delegate(requested: Experiment, how: TrainOptions, engine: Engine, every: fl
         start()
         check_names(requested)
         print_suites(requested, sys.stdout if how.dry_run else sys.stderr)
+        print_tuning(requested.plan, sys.stdout if how.dry_run else sys.stderr)
         from posenc.lab.sweep.sweep import planned, rehearse
 
         if how.dry_run:
@@ -308,7 +328,7 @@ def tabulate(folder: Path) -> None:
     from posenc.lab.figures.tables import table
     from posenc.lab.results.results import load
 
-    if (folder / "plan.jsonl").exists() and (results := load(folder)).records:
+    if (folder / "plan.jsonl").exists() and ((results := load(folder)).records or results.tuning):
         say(table(results, "text"))
         say(f"Results: {folder}; `posenc plot {folder}` draws them.")
 

@@ -33,8 +33,11 @@ class Watch:
         self.started = self.spoken = time.monotonic()
 
     def begin(self, trials: int, done: int, programs: int | None) -> None:
-        """A sweep starts; `done` of its trials finished earlier, and the others need so many `programs`."""
+        """A sweep or its next stage starts; `done` of its trials finished earlier, and the others need so many
+        `programs`."""
         self.total, self.before, self.started = trials, done, time.monotonic()
+        self.finished_trials = self.by_others = 0
+        self.spent = 0.0
         been = f", {done} of them done earlier" if done else ""
         left = "" if programs is None else f"; {counted(programs, 'program')} to compile"
         self.note(f"{counted(trials, 'trial')}{been}{left}")

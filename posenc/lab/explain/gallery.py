@@ -20,7 +20,21 @@ LENGTH, COLUMNS, MOVED = 25, 8, 0.5
 the parameters of schemes that have no effect before training."""
 
 
+AS = {
+    "rerope": "rerope(window=5)",
+    "self_extend": "self_extend(group=4, window=6)",
+    "llama4": "llama4(strength=0.5, floor=3)",
+    "dape": "alibi + dape",
+}
+"""The text that shows a scheme whose own settings show nothing in so few tokens."""
+SCALED = frozenset({"dape"})
+"""Of these the ones whose parameters have to be moved too."""
 ABOUT = f"What each scheme does to {LENGTH} tokens: queries down, keys along, light where low"
+NOTES = (
+    "* parameters moved at random, since the first ones have no effect. A curve is the size of a query's scores by its"
+    " position, relative to no scheme.\nBelow a panel: the settings shown, where the usual ones show nothing in"
+    f" {LENGTH} tokens."
+)
 
 
 class SchemePanel(NamedTuple):
@@ -40,40 +54,50 @@ def panels() -> list[SchemePanel]:
 
 
 def _panel(name: str) -> SchemePanel:
-    for moved in (0.0, MOVED):
-        if found := induced.views(name, LENGTH, causal=True, moved=moved):
+    for moved in (MOVED,) if name in SCALED else (0.0, MOVED):
+        if found := induced.views(AS.get(name, name), LENGTH, causal=True, moved=moved):
             matrices = [view for view in found if len(view.matrix) > 1]
             return SchemePanel(name, SCHEMES.find(name).family, (matrices or found)[0], bool(moved))
     return SchemePanel(name, SCHEMES.find(name).family, None, False)
 
 
 def draw(shown: list[SchemePanel]) -> Figure:
-    """All panels on one page, each with its name and colour scale; a star where parameters were moved."""
+    """All panels on one page, each with its name in the hue of its family; a star where parameters were moved."""
     style.need_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
     rows = math.ceil(len(shown) / COLUMNS)
     with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(COLUMNS * 1.15, rows * 1.35 + 0.5), layout="constrained")
+        figure = Figure(figsize=(COLUMNS * 1.15, rows * 1.4 + 0.9), layout="constrained")
         for axes in (grid := figure.subplots(rows, COLUMNS, squeeze=False)).flat:
             axes.set_axis_off()
-        looks = style.looks((panel.name, panel.family) for panel in shown)
+        hues = style.family_hues({panel.family for panel in shown})
         for axes, panel in zip(grid.flat, shown, strict=False):
-            _fill(axes, panel, looks[panel.name].colour)
-        figure.suptitle(ABOUT, size=9)
+            _fill(axes, panel, hues[panel.family])
+        key = [Patch(color=hues[family], label=family) for family in dict.fromkeys(panel.family for panel in shown)]
+        figure.legend(handles=key, loc="outside lower center", ncols=len(key), fontsize=6.5, handlelength=1)
+        figure.suptitle(f"{ABOUT}\n\n", size=9)
+        figure.text(0.5, 0.992, f"\n\n{NOTES}", ha="center", va="top", size=6, color=style.SOFT)
     return figure
 
 
 def _fill(axes, panel: SchemePanel, colour: str) -> None:
-    axes.set_title(panel.name + "*" * panel.moved, size=6, color=colour, pad=2)
+    axes.set_title(panel.name + "*" * panel.moved, size=6, color=colour, pad=2, loc="center")
     if panel.view is None:
         axes.text(0.5, 0.5, "nothing in\nthe scores", ha="center", va="center", size=6, transform=axes.transAxes)
         return
     matrix = panel.view.matrix
+    axes.set_axis_on()
     if len(matrix) > 1:
         axes.imshow(matrix, cmap="Blues")
+        axes.set(xticks=[], yticks=[])
     else:
         axes.plot(np.arange(matrix.shape[1]), matrix[0], linewidth=0.8)
-    axes.set_axis_on()
-    axes.set(xticks=[], yticks=[])
+        ends = [float(np.nanmin(matrix)), float(np.nanmax(matrix))]
+        axes.set_yticks(ends, [f"{end:.2g}" for end in ends], size=5)
+        axes.set_xticks([0, matrix.shape[1] - 1], ["0", f"{matrix.shape[1] - 1}"], size=5)
+        axes.tick_params(length=1.5, pad=1)
+    if panel.name in AS:
+        axes.set_xlabel(AS[panel.name].partition("(")[2].rstrip(")") or AS[panel.name], size=5, labelpad=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from posenc.lab.models.layers import attention_arguments
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
+from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep import plan, sources
 from posenc.lab.tasks.measure import evaluation_key
 from posenc.lab.train.kept import restored
@@ -37,18 +39,23 @@ def trained(run: str, text: str, size: int) -> list[View]:
         has = ", ".join(dict.fromkeys(line.label for line in lines)) or "none; train with --keep"
         raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
     line = next((line for line in labelled if sources.unchanged(line.run)), labelled[0])
+    _, found = of_trial(run, folder, line, size)
+    return [
+        View(f"layer {layer + 1}, head {head + 1}: mean weight on {line.task}", a)
+        for layer, heads in enumerate(found)
+        for head, a in enumerate(heads)
+    ]
+
+
+def of_trial(run: str, folder: Path, line: PlannedTrial, size: int) -> tuple[ResolvedRun, list[np.ndarray]]:
+    """The run of a kept trial, and the weights of its model on test sequences of a size, as `patterns` gives them."""
     resolved = stages(plan.planned_run(line.run), line.steps)[-1][0]
     if not resolved.shape.model.goes_on:
         raise ValueError(
             f"{run!r} trained {resolved.run.model!r}; attention patterns need the model 'encoder' or 'decoder'."
         )
     batch = resolved.task.sample(evaluation_key(resolved.task, size), size, batch=ROWS, n_max=size)
-    found = patterns(restored(resolved, folder, line.id), resolved, batch)
-    return [
-        View(f"layer {layer + 1}, head {head + 1}: mean weight on {line.task}", a)
-        for layer, heads in enumerate(found)
-        for head, a in enumerate(heads)
-    ]
+    return resolved, patterns(restored(resolved, folder, line.id), resolved, batch)
 
 
 def patterns(model: Transformer, resolved: ResolvedRun, batch: Any) -> list[np.ndarray]:

@@ -1,57 +1,121 @@
-"""A figure of results against something other than size: a distance, a learning rate, a position. No jax.
+"""Panels of lines through runs, against size or something else: a distance, a learning rate, a position. No jax.
 
-If an axis is an accuracy, the three floors are drawn, for the sizes and tasks of its points.
+If an axis is an accuracy, its floors are drawn, for the sizes and tasks of its points. More than eight lines make small
+multiples: a panel for each, with the others in grey.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures import style
 from posenc.lab.figures.floor_lines import floor_lines, settle
 from posenc.lab.figures.panel_captions import caption
-from posenc.lab.figures.panels import Drawing, Panel, line, places, shape
+from posenc.lab.figures.panels import TRAINED, Drawing, Panel, along, bracket, line, places, shape, shares
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import cells
+from posenc.lab.results.statistics import TableCell, cells, summary
 
-TICKS = 7
-"""The largest number of places on an axis that are all labelled; labels of more would touch."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST = len(style.HUES)
+"""The most lines in a panel."""
+MULTIPLES = 4
+"""Small multiples in a row."""
+PANELS = 60
+"""The most panels of a figure."""
 
 
-def across(results: Results, panel: Panel, *, log: bool = False, every_rate: bool = False) -> Drawing:
-    """One panel: a line through medians, a band over the spread, a point for each run, for each scheme."""
-    return panels(results, [panel], log=log, every_rate=every_rate)
+def across(results: Results, panel: Panel, **how: Any) -> Drawing:
+    """One panel: a line through medians for each scheme, with every run or the spread."""
+    return panels(results, [panel], **how)
 
 
-def panels(results: Results, shown: Sequence[Panel], *, log: bool = False, every_rate: bool = False) -> Drawing:
-    """Several panels beside each other, with their caption; `log` makes the x axis logarithmic.
+def panels(
+    results: Results, shown: Sequence[Panel], *, every_rate: bool = False, claimed: bool = False, said: str = ""
+) -> Drawing:
+    """Several panels beside each other, with their caption, of which `said` is a part.
 
-    With `every_rate` the points are runs at every learning rate tried, otherwise at the chosen one.
+    With `every_rate` the points are runs at every learning rate tried, otherwise at the chosen one. With `claimed` the
+    caption says what the results show, which only holds of panels that show all of them.
     """
     style.need_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
 
-    families = {c.scheme: c.family for c in cells(results)}
-    looks = style.looks((s, families.get(s, "none")) for panel in shown for s in panel.points)
-    if not looks:
+    families = {c.scheme: results.words.family(c.scheme, c.family) for c in cells(results)}
+    labels = dict.fromkeys(s for panel in shown for s in panel.points)
+    if not labels:
         raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")
+    names, looks = results.words.lines(labels), style.looks((s, families.get(s, "none")) for s in labels)
+    told = caption(results, shown, names, every_rate=every_rate, claimed=claimed, said=said)
+    many = max(len(panel.points) for panel in shown) > MOST
+    drawn = multiples(shown, names) if many else [*shown]
+    if len(drawn) > PANELS:
+        raise ValueError(f"Lines and tasks would make {len(drawn)} panels, more than {PANELS}; use --figure heatmap.")
+    most = MULTIPLES if many else 3
     with matplotlib.rc_context(style.RC):
-        rows, columns = shape(len(shown))
-        wide = 3.3 * columns + 0.9
-        figure = Figure(figsize=(wide, 2.7 * rows + 0.22 * style.lines(looks, wide)), layout="constrained")
-        named = []
-        for axes, panel in zip(places(figure, len(shown)), shown, strict=True):
-            points, at = panel.points, sorted({x for of in panel.points.values() for x in of})
-            for scheme in sorted(points, key=list(looks).index):
-                line(axes, points[scheme], looks[scheme], scheme)
-            axes.set(xlabel=panel.along, ylabel=panel.up, ylim=(-0.02, 1.02), xscale="log" if log else "linear")
-            if panel.floors:
-                named += floor_lines(axes, panel.floors, min(panel.floors))
-            axes.set_title(style.title(panel.title), pad=9)
-            if len(at) <= TICKS:
-                axes.set_xticks(at, [f"{x:g}" for x in at])
-                axes.set_xticks([], minor=True)
-        style.legend(figure, looks)
-        settle(figure, named)
-    return Drawing(figure, caption(results, shown, log=log, every_rate=every_rate))
+        rows, columns = shape(len(drawn), most)
+        wide, tall = (1.95, 1.8) if many else (3.1, 2.6)
+        width = wide * columns + (1.7 if columns == 1 else 0.9)
+        below = 0 if many else 0.22 * style.lines(list(names.values()), width) + 0.1
+        figure = Figure(figsize=(width, tall * rows + below), layout="constrained")
+        before = None
+        for k, (axes, panel) in enumerate(zip(places(figure, len(drawn), most), drawn, strict=True)):
+            if panel is None:
+                axes.remove()
+                continue
+            draw(axes, panel, looks)
+            if k % columns and before is not None and panel.up == before.up:
+                axes.set_ylabel("")
+            before = panel
+        if not many:
+            style.legend(figure, looks, names)
+        settle(figure)
+    return Drawing(figure, told)
+
+
+def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:
+    """One panel, with its axes, its floors and the sizes trained on."""
+    grey = style.Look(style.FAINT, "", "-", 0.8)
+    for scheme in sorted(panel.points, key=list(looks).index):
+        if panel.highlighted in (None, scheme):
+            line(axes, panel.points[scheme], looks[scheme], scheme, clip_on=False)
+        else:
+            medians = {x: [summary(values).median] for x, values in panel.points[scheme].items()}
+            line(axes, medians, grey, f"_{scheme}", zorder=1)
+    along(axes, panel.places, panel.along, panel.log)
+    if panel.falling:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda loss, _: f"{loss:g}")
+        axes.yaxis.set_minor_formatter(lambda loss, _: "")
+    else:
+        shares(axes)
+    axes.set_ylabel(panel.up)
+    axes.tick_params(length=2.5)
+    if panel.floors:
+        floor_lines(axes, panel.floors)
+    if panel.trained:
+        bracket(axes, *panel.trained)
+    size = {"size": 8} if panel.highlighted else {}
+    above = 18 if any(text.get_label() == TRAINED for text in axes.texts) else 6
+    axes.set_title(style.title(panel.title, 25 if panel.highlighted else 36), pad=above, **size)
+
+
+def fit_in(found: Sequence[TableCell]) -> bool:
+    """Whether a panel for each task, or for each line of each task where there are many, is few enough."""
+    tasks = {(c.task, c.trained): sum((d.task, d.trained) == (c.task, c.trained) for d in found) for c in found}
+    return max(tasks.values(), default=0) <= MOST or sum(tasks.values()) <= PANELS
+
+
+def multiples(shown: Sequence[Panel], names: Mapping[str, str]) -> list[Panel | None]:
+    """A panel for each line of each panel, the others in grey; None fills the rest of a row."""
+    made: list[Panel | None] = []
+    for panel in shown:
+        for k, scheme in enumerate(sorted(panel.points, key=lambda s: names[s])):
+            title = f"{panel.title}:\n{names[scheme]}" if k == 0 and len(shown) > 1 else names[scheme]
+            made.append(replace(panel, highlighted=scheme, title=title))
+        made += [None] * (-len(made) % MULTIPLES) * (panel is not shown[-1])
+    return made

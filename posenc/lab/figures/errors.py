@@ -10,19 +10,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from posenc.lab.figures import style
-from posenc.lab.figures.captions import numbers, sizes, spreads
+from posenc.lab.figures.captions import metric_named, spreads
 from posenc.lab.figures.figures import shown
-from posenc.lab.figures.floor_lines import Name, floor_lines, settle
-from posenc.lab.figures.panel_captions import axes_named, ending, floors_named
-from posenc.lab.figures.panels import Drawing, line, places, shape, sizes_trained, spaced
+from posenc.lab.figures.floor_lines import NAME, OUT, floor_lines, settle
+from posenc.lab.figures.panel_captions import axes_named, coded, ending, floors_named, runs_named
+from posenc.lab.figures.panels import Drawing, Panel, along, bracket, line, places, shape, spaced
 from posenc.lab.results.results import Results, floors
-from posenc.lab.results.statistics import TableCell
+from posenc.lab.results.statistics import LEAST, TableCell
 from posenc.lab.store import records
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-UP, ALONG = "error rate", "size"
+    from posenc.lab.figures.panels import Floors
+
 TEXT = 0.13
 """The share of the axis that a count takes."""
 BELOW = 4
@@ -36,31 +37,29 @@ def error_curve(results: Results) -> Drawing:
     from matplotlib.figure import Figure
 
     found, tasks = shown(results), results.tasks()
-    names = sorted({(c.task, c.trained) for c in found})
-    looks = style.looks((c.scheme, c.family) for c in found)
-    captions, named = [], []
+    keys = sorted({(c.task, c.trained) for c in found})
+    looks = style.looks((c.scheme, results.words.family(c.scheme, c.family)) for c in found)
+    names = results.words.lines(c.scheme for c in found)
+    drawn, counted = [], []
     with matplotlib.rc_context(style.RC):
-        rows, columns = shape(len(names))
-        wide = 3.4 * columns + (2.4 if columns == 1 else 0.4)
-        figure = Figure(figsize=(wide, 3.0 * rows + 0.22 * style.lines(looks, wide) + 0.2), layout="constrained")
-        for axes, name in zip(places(figure, len(names)), names, strict=True):
-            group = sorted((c for c in found if (c.task, c.trained) == name), key=lambda c: list(looks).index(c.scheme))
-            totals, known = scored(results, name[0]), _turned(floors(tasks[name[0]]))
+        rows, columns = shape(len(keys))
+        wide = 3.2 * columns + 1.6
+        below = 0.22 * style.lines(list(names.values()), wide)
+        figure = Figure(figsize=(wide, 2.9 * rows + below + 0.2), layout="constrained")
+        for axes, key in zip(places(figure, len(keys)), keys, strict=True):
+            group = sorted((c for c in found if (c.task, c.trained) == key), key=lambda c: list(looks).index(c.scheme))
+            totals, known = scored(results, key[0]), _turned(floors(tasks[key[0]]))
             if not any(totals.values()):
                 raise ValueError(
-                    f"Every trial of {name[0]!r} diverged, so there is no error rate to draw; use --figure length."
+                    f"Every trial of {key[0]!r} diverged, so there is no error rate to draw; use --figure length."
                 )
-            named += _panel(axes, group, totals, known, looks)
-            captions.append(_caption(group, totals, known))
-        style.legend(figure, looks)
-        settle(figure, named)
-    spread = spreads(values for cell in found for values in cell.values.values())
-    marks = (
-        f"Points are single runs, lines their medians, bands {spread}; dotted lines are the floors. The dashed line is "
-        "one error in all scored answers; runs without an error stand below it, at 0, with the number of scored "
-        "answers."
-    )
-    return Drawing(figure, "\n".join([*captions, marks, *ending(results)]))
+            panel = _rates(results, group, totals, known)
+            _panel(axes, panel, totals, looks)
+            drawn.append(panel)
+            counted.append(_counted(group, totals, names))
+        style.legend(figure, looks, names)
+        settle(figure)
+    return Drawing(figure, _caption(results, drawn, counted, names))
 
 
 def scored(results: Results, task: str) -> dict[int, int]:
@@ -83,49 +82,60 @@ def _turned(known: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, flo
     return {n: {name: 1 - share for name, share in at.items()} for n, at in known.items()}
 
 
-def _panel(
-    axes: Axes,
-    found: list[TableCell],
-    totals: Mapping[int, int],
-    known: Mapping[int, Mapping[str, float]],
-    looks: Mapping[str, style.Look],
-) -> list[Name]:
-    along = [n for n in sorted({n for cell in found for n in cell.values}) if totals.get(n)]
-    least = 1 / max(totals[n] for n in along)
+def _rates(results: Results, found: list[TableCell], totals: Mapping[int, int], known: Floors) -> Panel:
+    """The error rates of one task, at the sizes of which any answer was scored."""
+    at = [n for n in sorted({n for cell in found for n in cell.values}) if totals.get(n)]
+    points = {c.scheme: {n: [1 - v for v in c.values[n]] for n in at if n in c.values} for c in found}
+    task, metric = found[0].task, metric_named(found[0].metric)
+    up = metric.replace("accuracy", "error rate")
+    title, code, here = results.words.title(task), results.words.code(task), {n: known[n] for n in at if n in known}
+    return Panel(points, results.words.unit(task), up, title, code, here, found[0].trained)
+
+
+def _panel(axes: Axes, panel: Panel, totals: Mapping[int, int], looks: Mapping[str, style.Look]) -> None:
+    at = panel.places
+    least = 1 / max(totals[n] for n in at)
     none = least / BELOW
-    low, high = found[0].trained
-    left, right = sizes_trained(axes, along, low, high)
+    along(axes, at, panel.along)
     decades = [10.0**-k for k in range(12) if 10.0**-k >= least]
-    axes.set(yscale="log", ylim=(none / 2.5, 1.2), ylabel=UP)
+    axes.set(yscale="log", ylim=(none / 2.5, 1.2), ylabel=panel.up)
     axes.set_yticks([none, *decades], ["0", *(f"{rate:g}" for rate in decades)])
     axes.set_yticks([], minor=True)
-    axes.plot(along, [1 / totals[n] for n in along], color=style.SOFT, linestyle=(0, (4, 3)), linewidth=0.7, zorder=1.5)
-    place = {"xytext": (0, 2), "textcoords": "offset points", "ha": "right", "va": "bottom"}
-    axes.annotate("one error", (along[-1], 1 / totals[along[-1]]), **place, size=6.5, color=style.SOFT)
-    for cell in found:
-        errors = {n: [1 - v for v in cell.values[n]] for n in along if n in cell.values}
-        line(axes, errors, looks[cell.scheme], cell.scheme, lambda rate: max(rate, none), clip_on=False)
-    without = [n for n in along if any(v == 1 for cell in found for v in cell.values.get(n, ()))]
-    for n in spaced(without, TEXT * (right - left)):
-        end = {"xytext": (0, -4), "ha": "right"} if n == along[-1] else {"xytext": (2.5, -4), "ha": "left"}
-        look = {**end, "textcoords": "offset points", "va": "top", "size": 6.5, "color": style.INK, "zorder": 4}
-        axes.annotate(f"0 of {totals[n]:,}", (n, none), **look)
-    axes.set_title(style.title(found[0].task), pad=9)
+    axes.plot(at, [1 / totals[n] for n in at], color=style.SOFT, linestyle=(0, (4, 3)), linewidth=0.7, zorder=1.5)
+    margin = {"xycoords": ("axes fraction", "data"), "xytext": (OUT, 0), "textcoords": "offset points", "va": "center"}
+    look = {"size": 6.5, "color": style.SOFT, "annotation_clip": False, "label": NAME}
+    axes.annotate("one error", (1, 1 / totals[at[-1]]), **margin, **look)
+    for scheme in sorted(panel.points, key=list(looks).index):
+        line(axes, panel.points[scheme], looks[scheme], scheme, lambda rate: max(rate, none), clip_on=False)
+    without = [n for n in at if any(0 in of.get(n, ()) for of in panel.points.values())]
+    for n in spaced(without, TEXT * (at[-1] - at[0])):
+        end = {"xytext": (0, -4), "ha": "right"} if n == at[-1] else {"xytext": (2.5, -4), "ha": "left"}
+        below = {**end, "textcoords": "offset points", "va": "top", "size": 6.5, "color": style.INK, "zorder": 4}
+        axes.annotate(f"0 of {totals[n]:,}", (n, none), **below)
+    axes.set_title(style.title(panel.title), pad=18)
     axes.tick_params(length=2.5)
-    here = {n: known[n] for n in along if n in known}
-    return floor_lines(axes, here, next((n for n in along if n >= high), along[0]))
+    floor_lines(axes, panel.floors or {})
+    bracket(axes, *(panel.trained or (at[0], at[-1])))
 
 
-def _caption(found: list[TableCell], totals: Mapping[int, int], known: Mapping[int, Mapping[str, float]]) -> str:
-    """The axes of a panel, and the errors of each scheme at the largest size trained on and at the largest of all."""
-    cell = found[0]
-    head = (
-        f"{axes_named(cell.task, UP, ALONG).replace('(up)', '(up, on a log axis)')}, trained on {sizes(*cell.trained)}"
-    )
-    parts = [f"{head}, n = {numbers(c.n for c in found)} runs."]
+def _counted(found: list[TableCell], totals: Mapping[int, int], names: Mapping[str, str]) -> str:
+    """The errors of each scheme at the largest size trained on."""
     inside, every = [n for c in found for n in c.inside], [n for c in found for n in c.values]
-    for n in dict.fromkeys((max(inside, default=min(every)), max(every))):
-        here = sorted((c for c in found if n in c.values), key=lambda c: (wrong(c, totals, n), c.scheme))
-        counted = ["{} {:,} of {:,}".format(style.plain(c.scheme), *wrong(c, totals, n)) for c in here]
-        parts.append(f"Errors of all runs together at size {n}: {', '.join(counted)}.")
-    return " ".join([*parts, f"{floors_named(known)[:-1]}, as error rates."])
+    n = max(inside, default=min(every))
+    here = sorted((c for c in found if n in c.values), key=lambda c: (wrong(c, totals, n), c.scheme))
+    counted = ["{} {:,} of {:,}".format(style.plain(names[c.scheme]), *wrong(c, totals, n)) for c in here]
+    return f"Errors of all runs together at {n}: {', '.join(counted)}."
+
+
+def _caption(results: Results, drawn: list[Panel], counted: list[str], names: Mapping[str, str]) -> str:
+    every = [values for panel in drawn for of in panel.points.values() for values in of.values()]
+    each = [axes_named(p.title, p.up, p.along, "", p.about).replace("(up)", "(up, on a log axis)") for p in drawn]
+    runs = runs_named(of for panel in drawn for of in panel.points.values())
+    few = max(map(len, every)) < LEAST
+    spread = "thin lines single runs" if few else f"bands {spreads(every)}"
+    marks = (
+        f"Thick lines are medians of runs, {spread}{floors_named(drawn)}, as error rates. The dashed line is one error"
+        " in all scored answers; what has none stands below it, at 0."
+    )
+    coding = coded(results, names)
+    return "\n".join([f"{'; '.join(each)}; {runs}.", f"{marks} {coding}".strip(), " ".join(counted), *ending(results)])

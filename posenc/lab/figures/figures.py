@@ -1,8 +1,8 @@
-"""Figures of stored results: every seed is a point, the median a line, the spread a band that the caption explains.
+"""Figures of stored results: every run is drawn, the median thick, the spread named by the caption.
 
-Every panel of a length curve marks the sizes trained on and draws the three floors of its task: the accuracy of a
-uniform guess, of the best constant, and of the best function of position alone. A heat map prints the best floor in a
-separate column. No jax; matplotlib is imported by the functions that draw.
+Every panel of a length curve marks the sizes trained on and draws the floors of its task: the accuracy of a uniform
+guess, of the best constant, of the row's most frequent token, and of the best function of position alone. A heat map
+prints the best floor in a separate column. No jax; matplotlib is imported by the functions that draw.
 """
 
 from __future__ import annotations
@@ -10,44 +10,56 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from posenc.lab.figures import style
-from posenc.lab.figures.captions import caption as caption
+from posenc.lab.figures.across import panels
 from posenc.lab.figures.captions import metric_named
 from posenc.lab.figures.files import save as save
-from posenc.lab.figures.floor_lines import FLOORS, Name, floor_lines, settle
-from posenc.lab.figures.panels import line, places, shape, sizes_trained
+from posenc.lab.figures.floor_lines import FLOORS
+from posenc.lab.figures.panel_captions import coded, ending
+from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.results.results import Results, best_floor, floors
 from posenc.lab.results.statistics import Summary, TableCell, cells, summary
 from posenc.lab.store.schema import TaskRecord
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-def length_curve(results: Results) -> Figure:
-    """Accuracy against size, one panel per task and training range, one line per scheme."""
-    style.need_matplotlib()
-    import matplotlib
-    from matplotlib.figure import Figure
+def length(results: Results, metric: str | None = None, largest: int | None = None) -> Drawing:
+    """Accuracy against size, one panel per task and training range, one line per scheme.
 
+    By a metric, if one is given; sizes above `largest` are left out.
+    """
+    results = results if metric is None else results.by(metric)
+    found, tasks = shown(results), results.tasks()
+    drawn = [
+        size_panel(results, tasks[task], [c for c in found if (c.task, c.trained) == (task, trained)], largest)
+        for task, trained in sorted({(c.task, c.trained) for c in found}, key=lambda key: _order(results, key))
+    ]
+    return panels(results, drawn, claimed=True)
+
+
+def size_panel(results: Results, task: TaskRecord, found: list[TableCell], largest: int | None = None) -> Panel:
+    """Accuracy against size for some schemes on one task."""
+    kept = [n for n in sorted({n for c in found for n in c.values}) if largest is None or n <= largest]
+    points = {c.scheme: {n: c.values[n] for n in kept if n in c.values} for c in found}
+    known = {n: at for n, at in floors(task).items() if n in kept}
+    words, up = results.words, metric_named(task.metric)
+    title, code = words.title(task.label), words.code(task.label)
+    return Panel(points, words.unit(task.label), up, title, code, known, found[0].trained)
+
+
+def heat(results: Results) -> Drawing:
+    """Task by scheme: accuracy beyond the training range, with its caption."""
     found = shown(results)
-    tasks = results.tasks()
-    names = sorted({(c.task, c.trained) for c in found})
-    looks = style.looks((c.scheme, c.family) for c in found)
-    rows, columns = shape(len(names))
-    with matplotlib.rc_context(style.RC):
-        wide = 3.1 * columns + (1.7 if columns == 1 else 0.4)
-        figure = Figure(figsize=(wide, 2.5 * rows + 0.22 * style.lines(looks, wide) + 0.2), layout="constrained")
-        named, up = [], {metric_named(tasks[task].metric) for task, _ in names}
-        for axes, (task, trained) in zip(places(figure, len(names), sharey=True), names, strict=True):
-            named += _panel(axes, [c for c in found if (c.task, c.trained) == (task, trained)], tasks[task], looks)
-            if len(up) > 1:
-                axes.set_ylabel(metric_named(tasks[task].metric))
-        if len(up) == 1:
-            figure.supylabel(*up, fontsize=8.5, color=style.INK)
-        style.legend(figure, looks)
-        settle(figure, named)
-    return figure
+    runs = sorted({summary(c.means(c.beyond).values()).n for c in found if c.beyond})
+    tasks = [f"{results.words.coded(task)}." for task in results.tasks() if results.words.code(task)]
+    names = results.words.lines(c.scheme for c in found)
+    drawn = heat_map(results)
+    said = (
+        "Accuracy over the sizes beyond the training range: each cell is the median over n runs of their mean, n ="
+        f" {'–'.join(map(str, runs[:: max(len(runs) - 1, 1)]))}; the last column is the best of the task's floors."
+    )
+    return Drawing(drawn, "\n".join([" ".join([said, *tasks, coded(results, names)]).strip(), *ending(results)]))
 
 
 def heat_map(results: Results) -> Figure:
@@ -83,14 +95,14 @@ def heat_map(results: Results) -> Figure:
             axes.text(
                 column, row, text, ha="center", va="center", color="white" if value > 0.6 else style.INK, size=7.5
             )
-        names = [*(style.plain(s) for s in schemes), "best floor"]
+        names = [*map(style.plain, results.words.lines(schemes).values()), "best floor"]
         axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-        axes.set_yticks(range(len(rows)), [_row_name(row, rows) for row in rows])
+        axes.set_yticks(range(len(rows)), [_row_name(results, row, rows) for row in rows])
         axes.set_xticks(np.arange(len(schemes)) + 0.5, minor=True)
         axes.set_yticks(np.arange(len(rows) - 1) + 0.5, minor=True)
         axes.grid(which="minor", color="white", linewidth=1.5)
         axes.tick_params(which="both", length=0)
-        figure.colorbar(image, ax=axes, label="accuracy beyond the training range", ticks=[0, 0.5, 1], pad=0.02)
+        figure.colorbar(image, ax=axes, label="accuracy beyond\nthe training range", ticks=[0, 0.5, 1], pad=0.02)
     return figure
 
 
@@ -122,23 +134,14 @@ def _cell_text(found: Summary | None) -> str:
     return f"{found.median:.2f}\nn={found.n}" if found.n else "no longer\nsize"
 
 
-def _row_name(row: tuple[str, tuple[int, int]], rows: list[tuple[str, tuple[int, int]]]) -> str:
+def _row_name(results: Results, row: tuple[str, tuple[int, int]], rows: list[tuple[str, tuple[int, int]]]) -> str:
     """The task, and its training range if the task has several."""
     task, (low, high) = row
     several = sum(other == task for other, _ in rows) > 1
-    return style.plain(task) + (f"\ntrained on {low}–{high}" if several else "")
+    return style.title(results.words.title(task)) + (f"\ntrained on {low}–{high}" if several else "")
 
 
-def _panel(axes: Axes, found: list[TableCell], task: TaskRecord, looks: dict[str, style.Look]) -> list[Name]:
-    sizes = sorted({size for cell in found for size in cell.values})
-    low, high = found[0].trained
-    sizes_trained(axes, sizes, low, high)
-    axes.set(ylim=(-0.02, 1.02), yticks=[0, 0.25, 0.5, 0.75, 1])
-    axes.set_yticklabels(["0", ".25", ".5", ".75", "1"])
-    for cell in sorted(found, key=lambda c: list(looks).index(c.scheme)):
-        line(axes, cell.values, looks[cell.scheme], cell.scheme, clip_on=False)
-    axes.set_title(style.title(task.label), pad=9)
-    axes.tick_params(length=2.5)
-    known = {n: at for n, at in floors(task).items() if n in sizes}
-    ends = next((n for n in sizes if n >= high), sizes[0])  # of training, where scores are high
-    return floor_lines(axes, known, ends)
+def _order(results: Results, key: tuple[str, tuple[int, int]]) -> tuple:
+    """Tasks in the order in which the experiment gives their titles, then by their texts."""
+    given = list(results.words.titles)
+    return (given.index(key[0]) if key[0] in given else len(given), key)

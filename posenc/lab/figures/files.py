@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures import style
+from posenc.lab.results.losses import endings
 from posenc.lab.results.results import COLUMNS, Results, Row
 from posenc.lab.results.statistics import cells
 from posenc.lab.store import disk
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "pdf", "png")
 HEAD = tuple("accuracy" if name == "value" else name for name in COLUMNS)
 """Names of columns in files: a value is the share right for every metric, also if the metric is an error."""
+EVERY = (*HEAD, "tuning", "final_loss", "final_slope")
+"""The columns of all numbers: also whether a trial only chose a learning rate and is not reported, its mean loss over
+the last tenth of training, and how much that changed there."""
 _TEXT = ("task", "scheme", "family", "trial", "outcome", "metric")
 
 
@@ -67,8 +71,11 @@ def data(results: Results) -> str:
 
 
 def listed(results: Results) -> list[dict[str, Any]]:
-    """One dict per trial and size, under the column names of files."""
-    return list(map(_named, results.rows()))
+    """One dict per trial and size, under the column names of `EVERY`; those that chose a rate are among them."""
+    ends = {id: {"final_loss": end.loss, "final_slope": end.slope} for id, end in endings(results).items()}
+    none = {"final_loss": None, "final_slope": None}
+    every = [*((row, False) for row in results.rows()), *((row, True) for row in results.tuning_rows())]
+    return [_named(row) | {"tuning": tunes} | ends.get(row.trial, none) for row, tunes in every]
 
 
 def _named(row: Row) -> dict[str, Any]:

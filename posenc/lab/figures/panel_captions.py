@@ -1,26 +1,48 @@
-"""Captions of figures that experiments draw themselves, computed from the numbers in them."""
+"""Captions of figures of panels, computed from the numbers in them, in at most five lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from posenc.lab.figures.captions import FLOORS, SHARED, counts, forced, listed, numbers, rates, sizes, spreads
-from posenc.lab.figures.panels import Floors, Panel, Points
+from posenc.lab.figures import claims
+from posenc.lab.figures.captions import FLOORS, SHARED, counts, forced, models, numbers, rates, spreads
+from posenc.lab.figures.floor_lines import FLOORS as SHORT
+from posenc.lab.figures.panels import Panel, doubling
 from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import cells, summary
+from posenc.lab.results.statistics import LEAST, cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def caption(results: Results, shown: Sequence[Panel], *, log: bool = False, every_rate: bool = False) -> str:
-    """Each panel, then the marks, the tasks trained, the trials by outcome and how rates were chosen."""
-    drawn = any(panel.floors for panel in shown)
-    spread = spreads(values for panel in shown for of in panel.points.values() for values in of.values())
-    marks = f"Points are single runs, lines their medians, bands {spread}{'; dotted lines are the floors' * drawn}."
-    return "\n".join([*(_panel(panel, log) for panel in shown), marks, *ending(results, every_rate=every_rate)])
+def caption(
+    results: Results,
+    shown: Sequence[Panel],
+    names: Mapping[str, str],
+    *,
+    every_rate: bool = False,
+    claimed: bool = False,
+    said: str = "",
+) -> str:
+    """What is drawn, the marks and floors, what is `said` of it and with `claimed` what it shows, the models and
+    trials, the rates and the test set."""
+    lines = [_panels(shown), f"{marks(shown)} {coded(results, names)}".strip()]
+    if claimed:
+        said = f"{said} {claims.solved(results, names)} {claims.better(results, names)}".strip()
+    lines += [said] * bool(said)
+    return "\n".join([*lines, *ending(results, every_rate=every_rate)])
+
+
+def told(results: Results, said: str, names: Mapping[str, str]) -> str:
+    """The caption of a figure of rows: what is said of it, the number of runs, the marks, then as of every figure."""
+    n = [c.n for c in cells(results) if c.n]
+    marks = "Dots are runs, bars their medians"
+    marks += ", with the exact 95% interval of the median" * (max(n, default=0) >= LEAST)
+    dotted = f"; dotted lines are floors: {', '.join(f'{SHORT[k]} ({words})' for k, words in FLOORS.items())}."
+    line = f"{marks}{dotted} {coded(results, names)}".strip()
+    return "\n".join([f"{said}; n = {numbers(n)} runs.", line, *ending(results)])
 
 
 def foreign(figure: Figure, results: Results) -> str:
@@ -28,47 +50,52 @@ def foreign(figure: Figure, results: Results) -> str:
     titled = [(next(filter(None, map(axes.get_title, ("left", "center", "right"))), ""), axes) for axes in figure.axes]
     named = [axes_named(title, axes.get_ylabel(), axes.get_xlabel()) for title, axes in titled if axes.get_xlabel()]
     runs = numbers(c.n for c in cells(results) if c.n)
-    return "\n".join([*(f"{one}." for one in named), f"n = {runs} runs of each scheme.", *ending(results)])
+    return "\n".join([" ".join(f"{one}." for one in named), f"n = {runs} runs of each scheme.", *ending(results)])
 
 
-def axes_named(title: str, up: str, along: str, log: str = "") -> str:
-    """The title of a panel, its vertical and its horizontal axis."""
-    return f"{plain(title)}{': ' if title else ''}{plain(up)} (up) against {plain(along)} (along{log})"
+def axes_named(title: str, up: str, along: str, log: str = "", about: str = "") -> str:
+    """The title of a panel and what it is, its vertical and its horizontal axis."""
+    head = f"{plain(title)}{f' ({plain(about)})' if about else ''}".strip()
+    return f"{head}{': ' if head else ''}{plain(up)} (up) against {plain(along)} (along{log})"
 
 
-def medians(points: Points) -> str:
-    """The medians at both ends of a panel, highest first; schemes with the same median share a number."""
-    along = sorted({x for of in points.values() for x in of})
-    ends = []
-    for x in dict.fromkeys((along[0], along[-1])):
-        alike: dict[str, list[str]] = {}
-        for scheme, of in points.items():
-            if x in of:
-                alike.setdefault(f"{summary(of[x]).median:.2f}", []).append(scheme)
-        groups = [f"{value} {listed(sorted(alike[value]))}" for value in sorted(alike, key=float, reverse=True)]
-        ends.append(f"Medians at {x:g}: {'; '.join(groups)}.")
-    return " ".join(ends)
+def marks(shown: Sequence[Panel]) -> str:
+    """What lines, bands and dots are."""
+    every = [values for panel in shown for of in panel.points.values() for values in of.values()]
+    few, many = (any(test(len(values)) for values in every) for test in (lambda n: n < LEAST, lambda n: n >= LEAST))
+    said = "Thick lines are medians of runs"
+    if few and any(len(values) > 1 for values in every):
+        said += ", thin lines single runs" + f" where n < {LEAST}" * many
+    if many:
+        said += f", bands {spreads(v for v in every if len(v) >= LEAST)}"
+    return f"{said}{floors_named(shown)}."
 
 
-def floors_named(known: Floors) -> str:
-    """Each floor, with its smallest and its largest value along x."""
-    named = []
-    for name, words in FLOORS.items():
-        found = sorted({f"{at[name]:.2f}" for at in known.values() if name in at}, key=float)
-        if found:
-            named.append(f"{' to '.join(dict.fromkeys((found[0], found[-1])))} by {words}")
-    return f"Floors: {', '.join(named)}." if named else "Floors: unknown."
+def floors_named(shown: Sequence[Panel]) -> str:
+    """What the dotted lines are, as the end of a sentence."""
+    drawn = {name for panel in shown for at in (panel.floors or {}).values() for name in at}
+    each = [f"{SHORT[name]} ({words})" for name, words in FLOORS.items() if name in drawn]
+    if each:
+        return f"; dotted lines are floors: {', '.join(each)}"
+    return "; floors are unknown" if any(panel.floors is not None for panel in shown) else ""
+
+
+def coded(results: Results, names: Mapping[str, str]) -> str:
+    """The texts of the lines that an experiment calls by other words."""
+    words = results.words.names
+    given = {names[label]: label for label in names if label in words}
+    given |= {words[key]: key for label in names for key in words if label.startswith(f"{key} (")}
+    return f"Lines: {'; '.join(f'{plain(a)} is {plain(b)}' for a, b in given.items())}." if given else ""
 
 
 def ending(results: Results, *, every_rate: bool = False) -> list[str]:
-    """The tasks trained, the shared test set, the trials by outcome, and how rates were chosen."""
+    """The models and trials, and how rates were chosen; then how tokens are counted, and the shared test set."""
     found = cells(results)
-    ranges: dict[tuple[int, int], list[str]] = {}
-    for task, trained in sorted({(c.task, c.trained) for c in found}):
-        ranges.setdefault(trained, []).append(task)
-    tasks = [f"{listed(names)}, trained on {sizes(*trained)}" for trained, names in ranges.items()]
-    how = ["Every learning rate tried is drawn; none was chosen."] if every_rate else rates(found)
-    return [f"Tasks: {'; '.join(tasks)}.", f"{SHARED}.", *forced(found), counts(found, results.unreadable), *how]
+    how = "Every learning rate tried is drawn; none was chosen." if every_rate else " ".join(rates(found))
+    return [
+        " ".join([*models(results, found), counts(found, results.unreadable)]),
+        " ".join(filter(None, [how, *forced(found), f"{SHARED}."])),
+    ]
 
 
 def runs_named(every: Iterable[Mapping[Any, Sequence[float]]]) -> str:
@@ -76,8 +103,27 @@ def runs_named(every: Iterable[Mapping[Any, Sequence[float]]]) -> str:
     return f"n = {numbers(len(values) for of in every for values in of.values())} runs"
 
 
-def _panel(panel: Panel, log: bool) -> str:
-    head = axes_named(panel.title, panel.up, panel.along, ", on a log axis" if log else "")
-    floors = "Not an accuracy, so without floors." if panel.floors is None else floors_named(panel.floors)
-    parts = [f"{head}, {runs_named(panel.points.values())}.", panel.about, medians(panel.points), floors]
-    return " ".join(filter(None, parts))
+def _panels(shown: Sequence[Panel]) -> str:
+    """The axes, the title of each panel with what it is, and the number of runs; axes that all panels share once."""
+    runs = runs_named(of for panel in shown for of in panel.points.values())
+    logs = {panel.along: ", on a log axis" if _log(panel) else "" for panel in shown}
+    axes = {(panel.up, panel.along) for panel in shown}
+    if len(axes) > 1:
+        each = [axes_named(p.title, p.up, p.along, logs[p.along], p.about) for p in _once(shown)]
+        return f"{'; '.join(each)}; {runs}."
+    ((up, along),) = axes
+    titled = [f"{plain(panel.title)}{_about(panel)}" for panel in _once(shown) if panel.title or panel.about]
+    return f"{axes_named('', up, along, logs[along])}{': ' if titled else ''}{'; '.join(titled).strip()}; {runs}."
+
+
+def _log(panel: Panel) -> bool:
+    return doubling(panel.places) if panel.log is None else panel.log
+
+
+def _once(shown: Sequence[Panel]) -> list[Panel]:
+    """One panel of each title."""
+    return list({panel.title: panel for panel in shown}.values())
+
+
+def _about(panel: Panel) -> str:
+    return f" ({plain(panel.about)})" if panel.about else ""

@@ -1,14 +1,20 @@
-"""Shared parts of figures of results: panels in rows, lines through medians with spreads and runs, sizes along x."""
+"""Shared parts of figures of results: panels in rows, lines through medians with every run, sizes along x.
+
+Nothing lies on data: the sizes trained on are a bracket above the axis, and names of floors stand in the right margin.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from posenc.lab.figures import style
 from posenc.lab.figures.style import Look
-from posenc.lab.results.statistics import summary
+from posenc.lab.results.statistics import LEAST, summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,11 +22,15 @@ if TYPE_CHECKING:
 
 COLUMNS = 3
 TRAINED = "_trained"
-"""The label of the text that names the sizes trained on, by which `settle` finds it to move it off a line."""
+"""The label of the bracket over the sizes trained on, and of its text."""
+TICKS = 12
+"""The most places along x that are labelled each by itself."""
+GAP = 0.09
+"""The least distance of two labels along x, as a share of the axis."""
 
 
 Points = Mapping[str, Mapping[Any, Sequence[float]]]
-"""Scheme to place along x to one value for each run."""
+"""Label of a line to place along x to one value for each run, in the order of runs."""
 Floors = Mapping[Any, Mapping[str, float]]
 """Place along x to the floors that are known there, by name."""
 
@@ -34,9 +44,22 @@ class Panel:
     up: str
     title: str = ""
     about: str = ""
-    """The meaning of one point, in a sentence."""
+    """The meaning of one point, in a sentence; of a task, its text."""
     floors: Floors | None = None
     """None if `up` is not an accuracy; empty if it is one whose floors are unknown."""
+    trained: tuple[int, int] | None = None
+    """The sizes trained on, where they stand along x."""
+    log: bool | None = None
+    """Whether x is on a log axis; None if only where it doubles."""
+    falling: bool = False
+    """Whether `up` is a loss, on a log axis, and not a share from 0 to 1."""
+    highlighted: str | None = None
+    """The only line that is drawn in its colour, if it is one of many; the others are grey."""
+
+    @property
+    def places(self) -> list[Any]:
+        """The places along x."""
+        return sorted({x for of in self.points.values() for x in of})
 
 
 @dataclass(frozen=True)
@@ -47,15 +70,15 @@ class Drawing:
     caption: str
 
 
-def shape(panels: int) -> tuple[int, int]:
+def shape(panels: int, most: int = COLUMNS) -> tuple[int, int]:
     """Rows and columns for a number of panels."""
-    columns = min(COLUMNS, panels)
+    columns = min(most, panels)
     return -(-panels // columns), columns
 
 
-def places(figure: Figure, panels: int, **how: Any) -> list[Axes]:
+def places(figure: Figure, panels: int, most: int = COLUMNS, **how: Any) -> list[Axes]:
     """Axes for a number of panels; the rest of the last row stays empty."""
-    every = list(figure.subplots(*shape(panels), squeeze=False, **how).flat)
+    every = list(figure.subplots(*shape(panels, most), squeeze=False, **how).flat)
     for axes in every[panels:]:
         axes.remove()
     return every[:panels]
@@ -69,33 +92,67 @@ def line(
     place: Callable[[float], float] = float,
     **how: Any,
 ) -> None:
-    """One value for each run at each place along x: a line through the medians, a band over the spread, points.
+    """One value for each run at each place along x: a line through the medians, over a thin line for each of up to five
+    runs, or a band over the spread of more.
 
     `place` maps a value to its height, since a log axis cannot show zero.
     """
     at = sorted(found)
     sums = [summary(found[x]) for x in at]
-    every = [(x, place(value)) for x in at for value in found[x]]
-    low, high = ([place(end) for end in ends] for ends in ([s.low for s in sums], [s.high for s in sums]))
-    axes.fill_between(at, low, high, color=look.colour, alpha=0.13, linewidth=0)
-    axes.scatter(*zip(*every, strict=True), s=5, color=look.colour, marker=look.marker, alpha=0.35, linewidths=0)
+    if max(s.n for s in sums) >= LEAST:
+        low, high = ([place(end) for end in ends] for ends in ([s.low for s in sums], [s.high for s in sums]))
+        axes.fill_between(at, low, high, color=look.colour, alpha=0.18, linewidth=0)
+    else:
+        for run in itertools.zip_longest(*(found[x] for x in at)):
+            known = [(x, place(value)) for x, value in zip(at, run, strict=True) if value is not None]
+            axes.plot(*zip(*known, strict=True), color=look.colour, alpha=0.4, linewidth=0.6, label="_run", **how)
     styled = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": name, **how}
-    axes.plot(at, [place(s.median) for s in sums], **styled, linewidth=1.4, markersize=3.6, markeredgewidth=0)
+    size = {"linewidth": look.weight, "markersize": 2 + 1.2 * look.weight, "markeredgewidth": 0}
+    size |= {"markevery": max(1, len(at) // TICKS)}
+    axes.plot(at, [place(s.median) for s in sums], **styled, **size)
 
 
-def sizes_trained(axes: Axes, sizes: Sequence[int], low: int, high: int) -> tuple[float, float]:
-    """Mark the sizes trained on, and set and return the ends of the x axis."""
-    span = max(sizes[-1] - min(sizes[0], high), 1)
-    left, right = max(min(sizes[0], high - 0.14 * span), 0) - 0.03 * span, sizes[-1] + 0.03 * span
-    axes.axvspan(left, high, color=style.BAND, linewidth=0, zorder=0)
-    axes.axvline(high, color=style.SOFT, linewidth=0.8, zorder=1)
-    end = min(high, right)
-    tilt = 90 if end - left < 0.3 * (right - left) else 0
-    how = {"rotation": tilt, "ha": "center", "va": "center", "size": 7, "color": style.SOFT, "label": TRAINED}
-    axes.text((left + end) / 2, 0.5, f"trained on {ranged(low, high)}", transform=axes.get_xaxis_transform(), **how)
-    axes.set(xlim=(left, right), xlabel="size")
-    axes.set_xticks(spaced(sizes, 0.09 * span))
-    return left, right
+def along(axes: Axes, at: Sequence[float], name: str, log: bool | None = None) -> None:
+    """The x axis, with a label at each place that has room; logarithmic if `log`, and unless told where it doubles."""
+    if log or log is None and doubling(at):
+        axes.set_xscale("log", base=2 if doubling(at) else 10)
+    steps = np.log(at) if axes.get_xscale() == "log" else np.asarray(at, float)
+    margin = 0.03 * max(steps[-1] - steps[0], 0.1)
+    ends = steps[0] - margin, steps[-1] + margin
+    axes.set(xlim=np.exp(ends) if axes.get_xscale() == "log" else ends, xlabel=name)
+    if len(at) <= TICKS:
+        kept = spaced(list(steps), GAP * (ends[1] - ends[0]))
+        axes.set_xticks([x for x, step in zip(at, steps, strict=True) if step in kept])
+        axes.set_xticks([], minor=True)
+        axes.set_xticklabels([f"{x:g}" for x in axes.get_xticks()])
+
+
+def doubling(at: Sequence[float]) -> bool:
+    """Whether places along x grow by doubling: one of them, twice it and four times it are among them."""
+    return any(x > 0 and 2 * x in at and 4 * x in at for x in at) and min(at) > 0
+
+
+def shares(axes: Axes) -> None:
+    """The y axis of shares from 0 to 1."""
+    axes.set(ylim=(-0.02, 1.02), yticks=[0, 0.25, 0.5, 0.75, 1])
+    axes.set_yticklabels(["0", ".25", ".5", ".75", "1"])
+
+
+def bracket(axes: Axes, low: float, high: float, said: str = "trained on {}") -> None:
+    """The sizes trained on, as a bracket above the axis; an end beyond the axis stays open. Call it after `along`."""
+    from matplotlib.transforms import ScaledTranslation
+
+    left, right = axes.get_xlim()
+    ends = max(low, left), min(high, right)
+    closed = [k for k, (end, at) in enumerate(zip((low, high), ends, strict=True)) if end == at]
+    above = axes.get_xaxis_transform() + ScaledTranslation(0, 5 / 72, axes.figure.dpi_scale_trans)
+    look = {"color": style.SOFT, "linewidth": 0.8, "marker": "|", "markersize": 5, "markevery": closed}
+    axes.plot(ends, (1, 1), transform=above, clip_on=False, label=TRAINED, **look)
+    wide = (axes.transData.transform((ends[1], 0)) - axes.transData.transform((left, 0)))[0] / axes.bbox.width
+    side = {"ha": "left", "x": ends[0]} if wide < 0.85 else {"ha": "right", "x": ends[1]}
+    text = said.format(ranged(int(low), int(high)))
+    axes.text(side["x"], 1, text, transform=above + ScaledTranslation(0, 4 / 72, axes.figure.dpi_scale_trans),
+              ha=side["ha"], va="bottom", size=6.5, color=style.SOFT, label=TRAINED)  # fmt: skip
 
 
 def ranged(low: int, high: int, between: str = "–") -> str:
@@ -103,9 +160,9 @@ def ranged(low: int, high: int, between: str = "–") -> str:
     return f"{low}{between}{high}" if low < high else str(high)
 
 
-def spaced(places: Sequence[int], gap: float) -> list[int]:
+def spaced(places: Sequence[float], gap: float) -> list[float]:
     """The places along x that are at least `gap` apart, so that their texts do not touch."""
-    kept: list[int] = []
+    kept: list[float] = []
     for place in places:
         if not kept or place - kept[-1] >= gap:
             kept.append(place)

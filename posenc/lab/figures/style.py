@@ -1,6 +1,7 @@
-"""The look of results, the same in all figures: hue by family, marker and dash by variant, never colour alone.
+"""The look of results, the same in all figures: a hue for each of up to eight lines, and never colour alone.
 
-If all schemes are of one family, such as one scheme in several models, hues distinguish the variants.
+The first scheme of a family has the hue of its family, the others have hues that the figure does not use, and each has
+a marker. Of more than eight lines those of a family share its hue, and differ in marker and dash.
 
 The hues are Okabe and Ito's (2008), which all common kinds of colour blindness can distinguish; Tol's wine (2021)
 replaces their yellow, which is too light for paper.
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INK, SOFT, BAND = "#222222", "#767676", "#efefec"
+INK, SOFT, FAINT, BAND = "#222222", "#767676", "#d6d6d2", "#efefec"
 HUES = {
     "none": "#000000",
     "absolute": "#0072B2",
@@ -30,8 +31,11 @@ HUES = {
     "context": "#882255",
 }
 """Families with a fixed hue; others take the hues that a figure does not use."""
+FURTHER = ("#999933", "#44AA99", "#DDCC77")
+"""Hues for families where those are used up (Tol, 2021)."""
 MARKERS = "osD^vPX*<>"
 DASHES = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1)))
+WIDEST, THINNEST = 2.3, 1.0
 RC: dict[str, Any] = {
     "font.size": 8.5,
     "axes.titlesize": 9.5,
@@ -52,7 +56,8 @@ RC: dict[str, Any] = {
     "ytick.labelsize": 8,
     "legend.frameon": False,
     "legend.fontsize": 8.5,
-    "legend.handlelength": 2.8,
+    "legend.handlelength": 2.2,
+    "legend.columnspacing": 1.4,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
     "savefig.dpi": 200,
@@ -70,36 +75,49 @@ class Look:
     colour: str
     marker: str
     dash: Any
+    weight: float = 1.4
+    """The width of the line: of lines that coincide the first is the widest, so that all are seen."""
 
 
 def looks(schemes: Iterable[tuple[str, str]]) -> dict[str, Look]:
     """Scheme to its look, for pairs of scheme and family; a family's shortest name comes first, in full line."""
     known = dict(schemes)
-    families = set(known.values())
-    hues = _hues(families)
-    apart = [*hues.values(), *(h for h in HUES.values() if h not in hues.values())] if len(families) == 1 else []
+    order = sorted(known, key=lambda s: (known[s], len(s), s))
+    hues = family_hues({*known.values()})
+    if len(known) <= len(HUES):
+        return _each_a_hue({scheme: hues[known[scheme]] for scheme in order})
     counts: dict[str, int] = {}
     chosen = {}
-    for scheme in sorted(known, key=lambda s: (known[s], len(s), s)):
+    for scheme in order:
         colour = hues[known[scheme]]
         k = counts.get(colour, 0)
         counts[colour] = k + 1
-        if apart:
-            colour = apart[k % len(apart)]
         chosen[scheme] = Look(colour, MARKERS[k % len(MARKERS)], DASHES[k % len(DASHES)])
     return chosen
 
 
-def legend(figure: Figure, shown: Mapping[str, Look]) -> None:
-    """A legend below all panels, in as few lines as its width allows."""
+def _each_a_hue(wanted: Mapping[str, str]) -> dict[str, Look]:
+    """Scheme to a hue of its own: the one wanted if it is the first to want it, else one that nobody wants."""
+    free = [hue for hue in [*HUES.values()][::-1] if hue not in wanted.values()]
+    chosen: dict[str, Look] = {}
+    for k, (scheme, hue) in enumerate(wanted.items()):
+        taken = {look.colour for look in chosen.values()}
+        weight = WIDEST - (WIDEST - THINNEST) * k / max(len(wanted) - 1, 1)
+        chosen[scheme] = Look(free.pop(0) if hue in taken else hue, MARKERS[k], DASHES[0], weight)
+    return chosen
+
+
+def legend(figure: Figure, shown: Mapping[str, Look], names: Mapping[str, str] | None = None) -> None:
+    """A legend below all panels, in as few lines as its width allows; `names` is what lines are called."""
     from matplotlib.lines import Line2D
 
     def line(k: Look) -> Line2D:
         how = {"color": k.colour, "marker": k.marker, "linestyle": k.dash}
-        return Line2D([], [], **how, linewidth=1.4, markersize=4, markeredgewidth=0)
+        return Line2D([], [], **how, linewidth=k.weight, markersize=2.4 + 1.2 * k.weight, markeredgewidth=0)
 
-    across = math.ceil(len(shown) / lines(shown, figure.get_figwidth()))
-    figure.legend(list(map(line, shown.values())), list(map(plain, shown)), loc="outside lower center", ncols=across)
+    called = [plain((names or {}).get(scheme, scheme)) for scheme in shown]
+    across = math.ceil(len(shown) / lines(called, figure.get_figwidth()))
+    figure.legend(list(map(line, shown.values())), called, loc="outside lower center", ncols=across)
 
 
 def lines(names: Collection[str], wide: float) -> int:
@@ -108,9 +126,12 @@ def lines(names: Collection[str], wide: float) -> int:
     return math.ceil(len(names) / max(1, int(wide / widest)))
 
 
-def title(text: str) -> str:
-    """The name of a panel, in lines that fit above it."""
-    return textwrap.fill(plain(text), 36, break_long_words=False, break_on_hyphens=False)
+def title(text: str, letters: int = 36) -> str:
+    """The name of a panel, in lines that fit above it; it may break lines itself."""
+    lines = (
+        textwrap.wrap(plain(line), letters, break_long_words=False, break_on_hyphens=False) for line in text.split("\n")
+    )
+    return "\n".join("\n".join(line) for line in lines)
 
 
 def need_matplotlib() -> None:
@@ -124,8 +145,9 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in str(text))
 
 
-def _hues(families: set[str]) -> dict[str, str]:
+def family_hues(families: set[str]) -> dict[str, str]:
+    """Family to its hue."""
     used = {HUES[f] for f in families if f in HUES}
-    free = [h for h in HUES.values() if h not in used and h != HUES["none"]] or list(HUES.values())[1:]
+    free = [h for h in HUES.values() if h not in used and h != HUES["none"]] or [*FURTHER]
     strangers = sorted(f for f in families if f not in HUES)
     return {f: HUES[f] for f in families if f in HUES} | {f: free[k % len(free)] for k, f in enumerate(strangers)}

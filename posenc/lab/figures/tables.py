@@ -11,14 +11,14 @@ import io
 import json
 from collections.abc import Callable, Collection, Sequence
 
-from posenc.lab.figures.captions import brackets, chosen, counts, unlearned
+from posenc.lab.figures.captions import brackets, chosen, counts, still_falling, unlearned, unstable
 from posenc.lab.figures.files import harmless
 from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import Summary, TableCell, cells, summary
+from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
 
-HEAD = ("task", "scheme", "n", "done", "diverged", "failed", "lr")
+HEAD = ("task", "scheme", "n", "done", "diverged", "failed", "lr", "90% to")
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {c: f"\\{c}" for c in "&%$#_{}"}
 
@@ -44,12 +44,16 @@ def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
             metrics.setdefault(named.get(cell.metric, cell.metric), set()).add(plain(cell.task))
     shown = [k if len(metrics) == 1 else f"{k} ({', '.join(sorted(v))})" for k, v in sorted(metrics.items())]
     lines = [f"Median of runs; {'; '.join(shown) or 'no result yet'}. Brackets: {brackets(found)}. * sizes trained on."]
+    lines[0] += f" {HEAD[-1]}: the largest size up to which every median is at least {HOLDS:g}."
     if how := chosen(found):
-        lines.append(f"n counts runs at lr, {'; '.join(how)}. The other counts are over all rates tried.")
+        tried = "all rates tried and all seeds" if any(c.tuning for c in found) else "all rates tried"
+        lines.append(f"n counts runs at lr, {'; '.join(how)}. The other counts are over {tried}.")
+        lines += unstable(found)
     commits = results.provenance().get("commit", [])
     mixed = [f"These records are from {len(commits)} commits: {', '.join(map(plain, commits))}."]
     ended = counts(found, results.unreadable)
-    return [*lines, ended, *(mixed if len(commits) > 1 else []), *unlearned(results, found)]
+    mixed = mixed if len(commits) > 1 else []
+    return [*lines, ended, *mixed, *still_falling(results), *unlearned(results, found)]
 
 
 def _blocks(found: tuple[TableCell, ...]) -> list[tuple[list[str], list[list[str]], list[int]]]:
@@ -70,7 +74,9 @@ def _blocks(found: tuple[TableCell, ...]) -> list[tuple[list[str], list[list[str
 def _row(cell: TableCell, sizes: Sequence[int]) -> list[str]:
     sums = [summary(cell.values.get(n, ())) for n in sizes]
     rate = "–" if cell.rate is None else f"{cell.rate:g}"
-    return [plain(cell.task), plain(cell.scheme), *map(str, _counts(cell)), rate, *(_shown(s, cell.n) for s in sums)]
+    holds = "–" if cell.holds_to is None else str(cell.holds_to)
+    head = [plain(cell.task), plain(cell.scheme), *map(str, _counts(cell)), rate, holds]
+    return [*head, *(_shown(s, cell.n) for s in sums)]
 
 
 def _counts(cell: TableCell) -> list[int]:
@@ -173,7 +179,8 @@ def _csv(found: tuple[TableCell, ...], notes: list[str]) -> str:
         kinds = sorted({s.kind for s in sums if s.n})
         numbers = [v for s in sums for v in ((s.median, s.low, s.high) if s.n else ("", "", ""))]
         rate = "" if cell.rate is None else cell.rate
-        head = [harmless(cell.task), harmless(cell.scheme), *_counts(cell), rate, "; ".join(kinds)]
+        holds = "" if cell.holds_to is None else cell.holds_to
+        head = [harmless(cell.task), harmless(cell.scheme), *_counts(cell), rate, holds, "; ".join(kinds)]
         writer.writerow([*head, *numbers])
     return buffer.getvalue()
 
@@ -182,8 +189,9 @@ def _json(found: tuple[TableCell, ...], notes: list[str]) -> str:
     """One object per row, the values of all runs with it."""
     rows = []
     for cell in found:
-        about = dict(zip(HEAD, [cell.task, cell.scheme, *_counts(cell), cell.rate], strict=True))
+        about = dict(zip(HEAD, [cell.task, cell.scheme, *_counts(cell), cell.rate, cell.holds_to], strict=True))
         about |= {"family": cell.family, "metric": cell.metric, "trained": list(cell.trained), "outcomes": cell.counts}
+        about |= {"rates": list(cell.rates), "tuning": list(cell.tuning)}
         sums = {n: summary(v) for n, v in cell.values.items()}
         about["sizes"] = {
             str(n): {"n": s.n, "median": s.median, "mean": s.mean, "low": s.low, "high": s.high, "spread": s.kind}

@@ -10,14 +10,17 @@ from __future__ import annotations
 import importlib.util
 import math
 import textwrap
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures import style
+from posenc.lab.figures.floor_lines import settle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 VENUES = ("neurips", "icml", "iclr", "acl")
 WIDTHS = ("column", "text")
@@ -28,6 +31,10 @@ PANEL = 1.75
 """The smallest width of a panel in inches that still has room for its axis."""
 TALL = 0.72
 """The height of a panel, as a share of its width."""
+ROW = 2.0
+"""The smallest height of a row of panels in inches, with its titles and labels."""
+NARROW = 0.7
+"""The least width in inches that names may leave a panel."""
 LEAST = 5.0
 """The smallest font size in points."""
 
@@ -63,16 +70,38 @@ def fit(figure: Figure, venue: str, width: str) -> None:
     family, scale = _serif(), made.font / style.RC["font.size"]
     for text in figure.findobj(Text):
         text.set_fontfamily(family)
-        text.set_fontsize(max(LEAST, text.get_fontsize() * scale))
+        text.set_fontsize(max(LEAST, min(text.get_fontsize() * scale, made.font)))
+    if figure.subfigs:  # of rows, which keep their height
+        figure.set_size_inches(made.width, figure.get_figheight() * scale)
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            _thin(axes)
+        return
     panels = [axes for axes in figure.axes if axes.get_subplotspec() is not None]
     rows, columns, height = _arranged(panels, made.width, figure.get_figheight() / before)
+    names = max(len(axes.get_yticks()) for axes in panels) if panels else 0
+    height = max(height, 0.6 + 1.35 * names * made.font / 72)  # names along y need a line each
     legend = _legend(figure, made)
     figure.set_size_inches(made.width, rows * height + legend)
     for axes in panels:
         _rewrap(axes, made.width / columns)
-    figure.draw_without_rendering()
+    if not _has_room(figure, panels):
+        wider = "use --width text" if made.width < page(venue, "text").width else "choose fewer schemes"
+        raise ValueError(f"Names leave no room for this figure in the {made.width:.1f} inches of a {width}; {wider}.")
     for axes in panels:
         _thin(axes)
+    settle(figure)
+
+
+def _has_room(figure: Figure, panels: list[Axes]) -> bool:
+    """Lay a figure out; whether names leave its panels some width."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "constrained_layout not applied")
+        try:
+            figure.draw_without_rendering()
+        except UserWarning:
+            return False
+    return all(axes.get_window_extent().width >= NARROW * figure.dpi for axes in panels)
 
 
 def _arranged(panels: list[Axes], width: float, shape: float) -> tuple[int, int, float]:
@@ -86,27 +115,35 @@ def _arranged(panels: list[Axes], width: float, shape: float) -> tuple[int, int,
     columns = min(old, max(1, int(width / PANEL)))
     if columns == old or not simple or len(panels) == 1:
         rows = max((spec.rowspan.stop for spec in specs), default=1)
-        return rows, old, (width / old * TALL if len(panels) > 1 else width * min(shape, TALL))
+        return rows, old, (max(width / old * TALL, ROW) if len(panels) > 1 else width * min(shape, TALL))
     rows = math.ceil(len(panels) / columns)
     grid = GridSpec(rows, columns, figure=panels[0].figure)
     for n, axes in enumerate(panels):
         axes.set_subplotspec(grid[divmod(n, columns)])
         if n % columns == 0:
             axes.tick_params(labelleft=True)
-    return rows, columns, width / columns * TALL
+            axes.set_ylabel(next((p.get_ylabel() for p in panels[n::-1] if p.get_ylabel()), ""))
+    return rows, columns, max(width / columns * TALL, ROW)
 
 
 def _legend(figure: Figure, made: Page) -> float:
-    """Put a legend below all panels in as many columns as fit; returns its height in inches."""
+    """Make the legend anew, below all panels in as many columns as fit; returns its height in inches."""
+    import matplotlib
+
     if not figure.legends:
         return 0.0
-    legend = figure.legends[0]
-    names = [text.get_text() for text in legend.get_texts()]
-    points = legend.get_texts()[0].get_fontsize()
-    wide = (4.3 + 0.55 * max(map(len, names))) * points / 72  # a line and gaps, then letters
-    lines = math.ceil(len(names) / max(1, int(made.width / wide)))
-    legend.set_ncols(math.ceil(len(names) / lines))
-    return lines * 1.6 * points / 72 + 0.1
+    old = figure.legends[0]
+    names, font = [text.get_text() for text in old.get_texts()], old.get_texts()[0].get_fontproperties()
+    handles, points = old.legend_handles, font.get_size_in_points()
+    for columns in range(len(names), 0, -1):
+        figure.legends[0].remove()
+        even = math.ceil(len(names) / math.ceil(len(names) / columns))
+        with matplotlib.rc_context(style.RC):
+            new = figure.legend(handles, names, loc="outside lower center", ncols=even, prop=font)
+        figure.draw_without_rendering()
+        if new.get_window_extent().width <= made.width * figure.dpi:
+            break
+    return math.ceil(len(names) / even) * 1.6 * points / 72 + 0.1
 
 
 def _rewrap(axes: Axes, width: float) -> None:
@@ -122,19 +159,21 @@ def _rewrap(axes: Axes, width: float) -> None:
 
 
 def _thin(axes: Axes) -> None:
-    """Drop every second tick along x until no two labels touch."""
-    while len(ticks := axes.get_xticks()) > 2 and _touch(axes):
-        labels = [label.get_text() for label in axes.get_xticklabels()]
-        axes.set_xticks(ticks[::2], labels[::2])
-        axes.figure.draw_without_rendering()
-
-
-def _touch(axes: Axes) -> bool:
-    boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
-    boxes = [box for box in boxes if axes.bbox.x0 - 1 <= (box.x0 + box.x1) / 2 <= axes.bbox.x1 + 1]
-    boxes.sort(key=lambda box: box.x0)
+    """Drop ticks along x whose labels would touch the one before."""
     upright = not any(label.get_rotation() for label in axes.get_xticklabels())
-    return upright and any(a.x1 + 2 > b.x0 for a, b in zip(boxes, boxes[1:], strict=False))
+    labels = sorted(axes.get_xticklabels(), key=lambda label: label.get_position()[0])
+    inside = [label for label in labels if label.get_text() and _within(axes, label)]
+    kept: list[Text] = []
+    for label in inside:
+        if not kept or kept[-1].get_window_extent().x1 + 2 < label.get_window_extent().x0:
+            kept.append(label)
+    if upright and len(kept) < len(inside):
+        axes.set_xticks([label.get_position()[0] for label in kept], [label.get_text() for label in kept])
+
+
+def _within(axes: Axes, label: Text) -> bool:
+    box = label.get_window_extent()
+    return bool(axes.bbox.x0 - 1 <= (box.x0 + box.x1) / 2 <= axes.bbox.x1 + 1)
 
 
 def _serif() -> Any:

@@ -18,8 +18,11 @@ from jaxtyping import Float
 
 from posenc.lab.results.results import Results, best_floor
 from posenc.lab.results.statistics import LEAST, LEVEL, cells
-from posenc.language.echo import echoed
+from posenc.lab.store.schema import TaskRecord
+from posenc.language.echo import counted, echoed
 
+NONE = "nope"
+"""The scheme without encoding, which is the control unless another is named."""
 DRAWS = 2000
 """Samples of a bootstrap."""
 TASKS = 5
@@ -51,27 +54,74 @@ class Against:
 def against(results: Results, control: str) -> tuple[Against, ...]:
     """Every other scheme beside the control, the best rank first, after the control itself.
 
-    Only tasks that every scheme ran count, so that ranks are among the same schemes everywhere. Raises `ValueError`
-    where there is none, or no such scheme.
+    Only tasks that every scheme ran count, so that ranks are among the same schemes everywhere, and on which some
+    scheme is above its floor. Raises `ValueError` where there is none, or no such scheme.
     """
+    has = scores(results)
+    if control not in has:
+        raise ValueError(f"{echoed(control)} is not in these results; they hold {', '.join(has) or 'none'}.")
+    every = shared(results)
+    tasks = tuple(every[control])
+    places = dict(zip(every, ranks(means(every)), strict=True))
+    others = [scheme for scheme in every if scheme != control]
+    tested = dict(zip(others, _tested(places, others, control, len(tasks)), strict=True))
+    made = [_beside(scheme, every, control, places[scheme], tested.get(scheme), tasks) for scheme in every]
+    return tuple(sorted(made, key=lambda one: (one.scheme != control, one.rank, one.scheme)))
+
+
+def control_of(results: Results, given: str | None) -> str:
+    """The control: the one given, or no encoding where that ran. Raises `ValueError` where neither is so."""
+    if given is not None:
+        return given
+    every = [scheme for scheme in scores(results) if scheme.partition(" (")[0] == NONE]
+    if len(every) != 1:
+        raise ValueError(
+            f"A control is needed, a scheme with which the others are compared; give --control, one of "
+            f"{', '.join(scores(results)) or 'none'}."
+        )
+    return every[0]
+
+
+def shared(results: Results) -> dict[str, Runs]:
+    """Scheme to its scores on the tasks that every scheme ran. Raises `ValueError` where there is none, or one scheme
+    alone."""
     every = scores(results)
-    if control not in every:
-        raise ValueError(f"{echoed(control)} is not in these results; they hold {', '.join(every) or 'none'}.")
     if len(every) < 2:
-        raise ValueError(f"{echoed(control)} is the only scheme in these results; give a run with others.")
-    shared = sorted(set.intersection(*(set(runs) for runs in every.values())))
-    if not shared:
+        only = f"{echoed(next(iter(every)))} is the only scheme" if every else "No scheme was measured beyond training"
+        raise ValueError(f"{only} in these results; give a run with others.")
+    tasks = sorted(set.intersection(*(set(runs) for runs in every.values())))
+    if not tasks:
         raise ValueError(
             "No task was measured beyond the sizes trained on under every scheme of these results; choose two schemes,"
             " or train what is missing."
         )
-    every = {scheme: {task: runs[task] for task in shared} for scheme, runs in every.items()}
-    means = np.array([[runs[task].mean() for task in shared] for runs in every.values()])
-    places = dict(zip(every, ranks(means), strict=True))
-    others = [scheme for scheme in every if scheme != control]
-    tested = dict(zip(others, _tested(places, others, control, len(shared)), strict=True))
-    made = [_beside(scheme, every, control, places[scheme], tested.get(scheme), tuple(shared)) for scheme in every]
-    return tuple(sorted(made, key=lambda one: (one.scheme != control, one.rank, one.scheme)))
+    out = left_out(results)
+    if not (clear := [task for task in tasks if task not in out]):
+        raise ValueError(
+            f"No scheme is above the highest floor beyond the sizes trained on, on any of {', '.join(tasks)}, so"
+            " nothing can be compared; train longer, or at a smaller size."
+        )
+    return {scheme: {task: runs[task] for task in clear} for scheme, runs in every.items()}
+
+
+def left_out(results: Results) -> dict[str, str]:
+    """The tasks that say nothing of all schemes together, each with the reason: some did not run it, or none is above
+    its highest floor by more than three standard errors of the test set, so that ranks there are chance."""
+    every, found = scores(results), {}
+    for task, (floor, examples) in _floors(results).items():
+        runs = [of[task] for of in every.values() if task in of]
+        if floor >= 1:
+            found[task] = "its highest floor is 1"
+        elif lacking := len(every) - len(runs):
+            found[task] = f"{counted(lacking, 'scheme')} did not run it"
+        elif max(np.median(of) for of in runs) * (1 - floor) <= 3 * math.sqrt(floor * (1 - floor) / examples):
+            found[task] = "no scheme is above its highest floor"
+    return found
+
+
+def means(every: Mapping[str, Runs]) -> Float[np.ndarray, "schemes tasks"]:
+    """The mean score of each scheme on each task."""
+    return np.array([[scores.mean() for scores in runs.values()] for runs in every.values()])
 
 
 def scores(results: Results) -> dict[str, dict[str, Float[np.ndarray, " n"]]]:
@@ -79,11 +129,26 @@ def scores(results: Results) -> dict[str, dict[str, Float[np.ndarray, " n"]]]:
     tasks, found = results.tasks(), {}
     for cell in cells(results):
         if cell.beyond and (runs := list(cell.means(cell.beyond).values())):
-            named = best_floor(tasks[cell.task], cell.beyond)
-            floor = named[1] if named else 0.0
+            floor = _floor(tasks[cell.task], cell.beyond)
             if floor < 1:
                 found.setdefault(cell.scheme, {})[cell.task] = (np.array(runs) - floor) / (1 - floor)
     return found
+
+
+def _floors(results: Results) -> dict[str, tuple[float, int]]:
+    """Task to its highest floor beyond the sizes trained on, and the number of test examples there."""
+    tasks, found = results.tasks(), {}
+    for cell in cells(results):
+        if cell.beyond and cell.means(cell.beyond):
+            examples = max(1, sum(cell.examples[size] for size in cell.beyond))
+            found.setdefault(cell.task, (_floor(tasks[cell.task], cell.beyond), examples))
+    return found
+
+
+def _floor(task: TaskRecord, sizes: Sequence[int]) -> float:
+    """The highest floor, on average over some sizes; 0 where none is known."""
+    named = best_floor(task, sizes)
+    return named[1] if named else 0.0
 
 
 def interquartile_mean(runs: Runs) -> float:
@@ -112,10 +177,11 @@ def holm(p: Sequence[float]) -> list[float]:
     return corrected
 
 
-def bootstrap(statistic: Callable[..., Any], *groups: Runs, seed: int = 0) -> tuple[float, float] | None:
+def bootstrap(statistic: Callable[..., Any], *groups: Runs, seed: int = 0) -> tuple[Any, Any] | None:
     """The 95 % interval of a statistic of many samples at once, or None below six runs of a task.
 
-    `statistic` takes, for each group, the drawn scores `[draws, n]` of each task, and returns `[draws]`.
+    `statistic` takes, for each group, the drawn scores `[draws, n]` of each task, and returns `[draws]`, or `[draws,
+    m]` for m intervals.
     """
     if min(len(scores) for runs in groups for scores in runs.values()) < LEAST:
         return None
@@ -125,8 +191,8 @@ def bootstrap(statistic: Callable[..., Any], *groups: Runs, seed: int = 0) -> tu
         return scores[rng.integers(0, len(scores), (DRAWS, len(scores)))]
 
     found = statistic(*([drawn(scores) for scores in runs.values()] for runs in groups))
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
 
 def _beside(

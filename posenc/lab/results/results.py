@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from posenc.lab.models import kinds
 from posenc.lab.results.quadrature import Rule, average
+from posenc.lab.results.words import Words
 from posenc.lab.spec.run import Run
 from posenc.lab.store import disk, records
 from posenc.lab.store import folder as store
@@ -98,6 +99,7 @@ class Results:
 
     name: str
     records: tuple[GroupRecord, ...]
+    """Without the trials that chose a learning rate and are not reported: those are moved to `tuning`."""
     unfinished: tuple[UnfinishedTrial, ...] = ()
     problems: tuple[str, ...] = ()
     folder: Path | None = None
@@ -105,27 +107,38 @@ class Results:
     """How many records the problems leave out."""
     varied: tuple[str, ...] | None = None
     """The settings in labels; found in the records unless given, as by `only`, which keeps labels as they were."""
+    words: Words = Words()
+    """What figures call tasks, lines and sizes."""
+    tuning: tuple[GroupRecord, ...] = ()
+    """The trials that chose learning rates, always by the metric of their task."""
+
+    def __post_init__(self):
+        if any(trial.tuning for record in self.records for trial in record.trials):
+            object.__setattr__(self, "tuning", (*self.tuning, *_kept(self.records, lambda _, trial: trial.tuning)))
+            object.__setattr__(self, "records", _kept(self.records, lambda _, trial: not trial.tuning))
 
     def rows(self) -> list[Row]:
-        """One row per trial and size, in a fixed order."""
-        rows = [row for record in self.records for trial in record.trials for row in self._rows(record, trial)]
-        return sorted(rows, key=lambda r: (r.task, r.scheme, r.lr, r.seed, r.size, r.trial))
+        """One row per reported trial and size, in a fixed order."""
+        return self._ordered(self.records)
+
+    def tuning_rows(self) -> list[Row]:
+        """The same of the trials that chose a learning rate, which are not reported."""
+        return self._ordered(self.tuning)
 
     def only(self, **where: str | int | float | tuple | list | set) -> Results:
         """The results of some tasks, schemes or seeds: `results.only(scheme=("rope", "alibi"), task="copy")`.
 
-        A scheme is chosen by its label in tables, or by its text alone: "rope" is also every "rope (width=32)".
+        A scheme is chosen by its label in tables, or by its text alone: "rope" is also every "rope (width=32)". The
+        seeds that chose a learning rate stay, whichever seeds are reported.
         """
         unknown = sorted(set(where) - set(CHOICES))
         if unknown:
             raise ValueError(f"Results cannot be chosen by {unknown[0]!r}; take {', '.join(CHOICES)}.")
         wanted = {k: set(v) if isinstance(v, tuple | list | set) else {v} for k, v in where.items()}
-        kept = [
-            replace(r, trials=tuple(t for t in r.trials if _meets(wanted, self._facts(r, t)))) for r in self.records
-        ]
-        rest = [u for u in self.unfinished if _meets(wanted, self._facts(u, u))]
-        records = tuple(r for r in kept if r.trials)
-        return replace(self, records=records, unfinished=tuple(rest), varied=self._varying)
+        meets = lambda record, trial: _meets(wanted, self._facts(record, trial))  # noqa: E731
+        rest = tuple(u for u in self.unfinished if meets(u, u))
+        records, tuning = _kept(self.records, meets), _kept(self.tuning, meets)
+        return replace(self, records=records, unfinished=rest, varied=self._varying, tuning=tuning)
 
     def read(self, metric: str | None = None) -> Results:
         """These results by a metric: that requested, or for each task that by which its results are read unless told
@@ -136,6 +149,19 @@ class Results:
         ours = (r if r.task.label in older else _by(r, r.task.read_by) for r in self.records)
         return replace(self, records=tuple(ours))
 
+    def shown(self, metric: str | Mapping[str, str] | None = None) -> Results:
+        """These results by the metric that figures show: that requested, for all tasks or by task, or as `read` does,
+        but older records of per-token answers by their last token, since the mean over tokens hides where a model
+        stops."""
+        if isinstance(metric, str):
+            return self.by(metric)
+        for name in (metric or {}).values():
+            _check_metric(name)
+        labels = dict.fromkeys(record.task.label for record in self.records)
+        telling = {label: _telling([r for r in self.records if r.task.label == label]) for label in labels}
+        telling |= metric or {}
+        return replace(self, records=tuple(_by(record, telling[record.task.label]) for record in self.records))
+
     def by(self, metric: str) -> Results:
         """The same results by another metric, where the records counted it, with its floors, where they were counted.
         Older records hold floors of their own metric alone; of the others the guess among all answers is known, which
@@ -144,18 +170,20 @@ class Results:
         A diverged run enters as that guess, or as 0 where it is not known. Raises `ValueError` for a metric that a
         record cannot give.
         """
-        if metric not in METRICS:
-            raise ValueError(f"No metric is called {echoed(metric)}; take one of {', '.join(METRICS)}.")
+        _check_metric(metric)
         return replace(self, records=tuple(_by(record, metric) for record in self.records))
 
     def choices(self, name: str) -> list[Any]:
         """The values of a column by which results can be chosen, of unfinished trials too."""
-        return sorted(dict.fromkeys(value for r, t in self._trials() for value in self._facts(r, t)[name]))
+        every = (value for r, t in self._trials() for value in self._facts(r, t).get(name, ()))
+        return sorted(dict.fromkeys(every))
 
     def tasks(self) -> dict[str, TaskRecord]:
         """Task label to task, in order of label, with the floors and the range of training sizes of all its records."""
         tasks: dict[str, TaskRecord] = {}
-        for task in sorted((record.task for record in self.records), key=lambda task: task.label):
+        reported = {record.task.label for record in self.records}
+        alone = [record for record in self.tuning if record.task.label not in reported]
+        for task in sorted((record.task for record in (*self.records, *alone)), key=lambda task: task.label):
             before = tasks.get(task.label, task)
             ends = (*before.trained, *task.trained)
             floors = {**task.floors, **before.floors}
@@ -165,7 +193,7 @@ class Results:
     def validated(self) -> dict[str, float]:
         """Trial to its mean on validation examples; diverged trials and those of older records have none."""
         found = {}
-        for record in self.records:
+        for record in self._every:
             for trial in record.trials:
                 each = (trial.validation or {}).values() if trial.outcome == "done" else ()
                 shares = [records.share(counts, record.task.metric) for counts in each]
@@ -175,7 +203,7 @@ class Results:
 
     def trials(self) -> list[str]:
         """The ids of all trials with a result."""
-        return sorted(trial.id for record in self.records for trial in record.trials)
+        return sorted(trial.id for record in self._every for trial in record.trials)
 
     def params(self, trial: str) -> Any:
         """The trained parameters of a trial, where they were kept; this reads through Orbax and imports jax."""
@@ -188,7 +216,7 @@ class Results:
     def provenance(self) -> dict[str, list[str]]:
         """What the numbers come from: each of commit, libraries and devices, with all values that occur."""
         keys = ("posenc", "commit", "python", "jax", "flax", "device")
-        every = {k: sorted({str(r.provenance[k]) for r in self.records if r.provenance.get(k)}) for k in keys}
+        every = {k: sorted({str(r.provenance[k]) for r in self._every if r.provenance.get(k)}) for k in keys}
         return {k: v for k, v in every.items() if v}
 
     def label(self, record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> str:
@@ -196,6 +224,14 @@ class Results:
         facts = _settings(record, trial)
         varied = [f"{k}={facts[k]}" for k in self._varying if k in facts]
         return f"{record.label} ({', '.join(varied)})" if varied else record.label
+
+    @property
+    def _every(self) -> tuple[GroupRecord, ...]:
+        return (*self.records, *self.tuning)
+
+    def _ordered(self, records: Sequence[GroupRecord]) -> list[Row]:
+        rows = [row for record in records for trial in record.trials for row in self._rows(record, trial)]
+        return sorted(rows, key=lambda r: (r.task, r.scheme, r.lr, r.seed, r.size, r.trial))
 
     def _rows(self, record: GroupRecord, trial: TrialRecord) -> Iterator[Row]:
         task, (low, high), diverged = record.task, record.task.trained, trial.outcome == "diverged"
@@ -212,12 +248,13 @@ class Results:
 
     def _trials(self) -> list[tuple[GroupRecord, TrialRecord] | tuple[UnfinishedTrial, UnfinishedTrial]]:
         """All trials, each with what it shares with others of its group."""
-        return [(r, t) for r in self.records for t in r.trials] + [(u, u) for u in self.unfinished]
+        return [(r, t) for r in self._every for t in r.trials] + [(u, u) for u in self.unfinished]
 
     def _facts(self, record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> dict[str, tuple]:
-        """What a trial can be chosen by; its scheme by its text and by its label."""
+        """What a trial can be chosen by; its scheme by its text and by its label. The seed of a trial that only chose a
+        rate is not one of them."""
         schemes = tuple(dict.fromkeys((record.label, self.label(record, trial))))
-        knobs = {"seed": (trial.knobs.seed,), "lr": (trial.knobs.lr,)}
+        knobs = {"lr": (trial.knobs.lr,)} | ({} if trial.tuning else {"seed": (trial.knobs.seed,)})
         return {"task": (_task(record),), "scheme": schemes, "family": (record.family,), **knobs}
 
     @cached_property
@@ -268,6 +305,20 @@ def best_floor(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> 
 def uniform(task: TaskRecord, size: int) -> float:
     """What a guess among all answers gets right at this size: the value of a run that learned nothing."""
     return floors(task).get(size, {}).get("uniform", 0.0)
+
+
+def _check_metric(name: str) -> None:
+    if name not in METRICS:
+        raise ValueError(f"No metric is called {echoed(name)}; take one of {', '.join(METRICS)}.")
+
+
+def _telling(found: Sequence[GroupRecord]) -> str:
+    """The metric of one task's records that tells most of how far a model comes."""
+    own, read_by = found[0].task.metric, {record.task.read_by for record in found}
+    if len(read_by) == 1 and None not in read_by:
+        return read_by.pop()
+    counts = [counted for record in found for trial in record.trials for counted in trial.evaluations.values()]
+    return "last" if own in ("token", "error") and counts and all("last" in each for each in counts) else own
 
 
 def _by(record: GroupRecord, metric: str) -> GroupRecord:
@@ -331,5 +382,11 @@ def _sizes(record: GroupRecord) -> list[int]:
     return sorted({*record.task.floors, *(n for trial in record.trials for n in trial.evaluations)})
 
 
+def _kept(records: Sequence[GroupRecord], keep: Callable[[GroupRecord, TrialRecord], bool]) -> tuple[GroupRecord, ...]:
+    """The records with some of their trials, those without any left out."""
+    some = (replace(record, trials=tuple(t for t in record.trials if keep(record, t))) for record in records)
+    return tuple(record for record in some if record.trials)
+
+
 def _meets(wanted: dict[str, set], facts: dict[str, tuple]) -> bool:
-    return all(values & set(facts[key]) for key, values in wanted.items())
+    return all(values & set(facts[key]) for key, values in wanted.items() if key in facts)

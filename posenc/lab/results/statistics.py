@@ -2,23 +2,29 @@
 
 Below six runs there is no 95 % interval worth its name (a bootstrap over three covers 73 %), so the range is given and
 called the range. From six on it is the interval between two order statistics, which holds the median with at least
-95 % whatever the distribution: the exact one for which six is the least n. A percentile bootstrap of six runs covers
-about 87 %. Nothing here imports jax; SciPy is imported where it is needed.
+95 % whatever the distribution: the exact one for which six is the least n. A percentile bootstrap of the mean of six
+runs covers about 87 %. Nothing here imports jax; SciPy is imported where it is needed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from posenc.lab.results.rates import Tuned, choose_rate, scores, tuned
 from posenc.lab.results.results import Results, Row
 from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
 
 LEAST = 6
 LEVEL = 0.95
+ALPHA = 0.05
+ENOUGH = 10
+"""Pairs from which on Wilcoxon's test can show a difference also after correction for a few dozen tests."""
+HOLDS = 0.9
+"""The least median accuracy at a size up to which a scheme holds."""
 RANGE = "range"
 INTERVAL = "exact 95% interval of the median"
 
@@ -52,11 +58,15 @@ class TableCell:
     """Size to one value per seed, in the order of `seeds`; a diverged run enters as the uniform guess."""
     seeds: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Trials per outcome, over all learning rates tried."""
+    """Trials per outcome, over all learning rates tried, tuning ones among them."""
     examples: Mapping[int, int] = field(default_factory=dict)
     """Size to the number of test examples, which all runs share."""
     validated: bool = True
     """Whether validation examples chose the rate; older records hold none, and their test examples did."""
+    tuning: tuple[int, ...] = ()
+    """The seeds that chose the rate and are not reported; empty where the reported ones chose it."""
+    unstable: bool = False
+    """Whether all of those diverged, at every rate; the smallest is then reported."""
 
     @property
     def n(self) -> int:
@@ -72,6 +82,16 @@ class TableCell:
     def inside(self) -> tuple[int, ...]:
         """The sizes within the training range."""
         return tuple(size for size in self.values if self.trained[0] <= size <= self.trained[1])
+
+    @property
+    def holds_to(self) -> int | None:
+        """The largest size up to which the median is at least 90 % at every size measured; None where there is none."""
+        held = None
+        for size in sorted(self.values):
+            if not self.values[size] or float(np.median(self.values[size])) < HOLDS:
+                break
+            held = size
+        return held
 
     def means(self, sizes: Iterable[int]) -> dict[int, float]:
         """Seed to the mean over some sizes; a seed that lacks one of them is left out."""
@@ -117,25 +137,6 @@ def summary(values: Iterable[float]) -> Summary:
     return Summary(n, float(np.median(x)), float(np.clip(x.mean(), x[0], x[-1])), float(low), float(high), kind)
 
 
-def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
-    """The learning rate whose runs are best on average on validation examples; ties go to the smaller.
-
-    `scores` gives, per rate, one value for each run: its mean over sizes within the training range.
-    """
-    if not scores:
-        raise ValueError("No learning rate was given to choose from; at least one is needed.")
-    if len(scores) == 1:
-        return next(iter(scores))
-    missing = [rate for rate, values in scores.items() if not len(values)]
-    if missing:
-        raise ValueError(
-            f"Nothing was measured within the training range at the learning rate {missing[0]:g}, and these older "
-            "records hold no validation examples, so none can be chosen; train again under a new --name."
-        )
-    means = {rate: round(float(np.mean(values)), 12) for rate, values in scores.items()}
-    return min(means, key=lambda rate: (-means[rate], rate))
-
-
 def cells(results: Results) -> tuple[TableCell, ...]:
     """Every scheme on every task, by task and scheme: what tables and figures show."""
     rows: dict[tuple[str, str], list[Row]] = {}
@@ -144,8 +145,14 @@ def cells(results: Results) -> tuple[TableCell, ...]:
     lost: dict[tuple[str, str], list[UnfinishedTrial]] = {}
     for trial in results.unfinished:
         lost.setdefault((trial.task, results.label(trial, trial)), []).append(trial)
-    tasks, validated = results.tasks(), results.validated()
-    return tuple(_cell(key, rows.get(key, []), lost.get(key, []), tasks, validated) for key in sorted({*rows, *lost}))
+    tuning: dict[tuple[str, str], list[Row]] = {}
+    for row in results.tuning_rows():
+        tuning.setdefault((row.task, row.scheme), []).append(row)
+    tasks, validated, chosen = results.tasks(), results.validated(), tuned(results)
+    return tuple(
+        _cell(key, rows.get(key, []), tuning.get(key, []), lost.get(key, []), tasks, validated, chosen.get(key))
+        for key in sorted({*rows, *tuning, *lost})
+    )
 
 
 def compare(results: Results, first: str, second: str, size: int | None = None) -> tuple[Comparison, ...]:
@@ -178,6 +185,11 @@ def compare(results: Results, first: str, second: str, size: int | None = None) 
     return tuple(made)
 
 
+def least_p(n: int) -> float:
+    """The smallest two-sided p that Wilcoxon's signed-rank test can have with so many pairs."""
+    return min(1.0, 2.0 ** (1 - n))
+
+
 def _rank(n: int) -> int | None:
     """The largest k for which [x_k, x_(n-1-k)], counted from 0, holds the median with 95 %; None below six runs."""
     best, below = None, 0
@@ -192,26 +204,31 @@ def _rank(n: int) -> int | None:
 def _cell(
     key: tuple[str, str],
     rows: list[Row],
+    tuning: list[Row],
     lost: list[UnfinishedTrial],
     tasks: Mapping[str, TaskRecord],
     validated: Mapping[str, float],
+    choice: Tuned | None,
 ) -> TableCell:
     task, scheme = key
     counts: dict[str, int] = {}
-    for outcome in [r.outcome for r in {r.trial: r for r in rows}.values()] + [u.outcome for u in lost]:
+    every = [*rows, *tuning]
+    for outcome in [r.outcome for r in {r.trial: r for r in every}.values()] + [u.outcome for u in lost]:
         counts[outcome] = counts.get(outcome, 0) + 1
     metric = tasks[task].metric if task in tasks else ""
-    family = (rows or lost)[0].family
-    rates = tuple(sorted({r.lr for r in rows} | {u.knobs.lr for u in lost}))
-    rate = choose_rate(_scores(rows, validated)) if rows else None
+    family = (every or lost)[0].family
+    rates = tuple(sorted({r.lr for r in every} | {u.knobs.lr for u in lost}))
+    rate = choice.rate if choice else choose_rate(scores(rows, validated)) if rows else None
     chosen = [r for r in rows if r.lr == rate]
     sizes = sorted({r.size for r in chosen})
     values = {s: tuple(r.value for r in chosen if r.size == s) for s in sizes}
     seeds = {s: tuple(r.seed for r in chosen if r.size == s) for s in sizes}
     examples = {s: max(r.rows for r in chosen if r.size == s) for s in sizes}
     known = all(r.trial in validated for r in rows if r.outcome != "diverged")
-    trained = _trained(rows, lost)
-    return TableCell(task, scheme, family, metric, trained, rate, rates, values, seeds, counts, examples, known)
+    trained = _trained(every, lost)
+    about = {"tuning": choice.seeds, "unstable": choice.diverged} if choice else {}
+    measured = (values, seeds, counts, examples, known)
+    return TableCell(task, scheme, family, metric, trained, rate, rates, *measured, **about)
 
 
 def _trained(rows: list[Row], lost: list[UnfinishedTrial]) -> tuple[int, int]:
@@ -220,26 +237,6 @@ def _trained(rows: list[Row], lost: list[UnfinishedTrial]) -> tuple[int, int]:
         return rows[0].trained_from, rows[0].trained_to
     low, high = (lost[0].run.get(name) for name in ("shortest", "length"))
     return (low, high) if isinstance(low, int) and isinstance(high, int) else (0, 0)
-
-
-def _scores(rows: list[Row], validated: Mapping[str, float]) -> dict[float, list[float]]:
-    """Per rate, the mean of each run on validation examples; of older records, on the sizes trained on.
-
-    A diverged run has neither, and scores what a uniform guess does.
-    """
-    runs: dict[tuple[float, str], list[Row]] = {}
-    for row in rows:
-        runs.setdefault((row.lr, row.trial), []).append(row)
-    scores: dict[float, list[float]] = {row.lr: [] for row in rows}
-    for (rate, trial), of_run in runs.items():
-        inside = [row.value for row in of_run if row.trained]
-        if of_run[0].outcome == "diverged":
-            scores[rate].append(float(np.mean(inside or [row.value for row in of_run])))
-        elif trial in validated:
-            scores[rate].append(validated[trial])
-        elif inside:
-            scores[rate].append(float(np.mean(inside)))
-    return scores
 
 
 def _pairs(a: TableCell, b: TableCell, size: int | None) -> list[tuple[int, float, float]]:

@@ -48,6 +48,10 @@ class Experiment:
     header: Header = Header()
     figure: Callable[[Any], Any] | None = dataclasses.field(default=None, compare=False, repr=False)
     """Draws the experiment's own figure from its results."""
+    words: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False, repr=False)
+    """Its `titles`, `names` and what sizes are `counted` in, where it gives them: `posenc.lab.results.words`."""
+    metric: str | Mapping[str, str] | None = dataclasses.field(default=None, compare=False, repr=False)
+    """What its figure shows, of all tasks or by task, where that is not what results are read by."""
     published: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False)
     """What others reported, of `posenc.lab.results.published`."""
     preset: str | None = dataclasses.field(default=None, compare=False)
@@ -73,7 +77,7 @@ class Experiment:
     @property
     def trials(self) -> int:
         """How many models are trained."""
-        return len(self.runs) * len(self.plan.seeds) * len(self.plan.lr)
+        return len(self.runs) * self.plan.trials
 
     def only(self, texts: Sequence[str]) -> Experiment:
         """The runs that have these settings: `only(["scheme=rope,alibi"])`. Raises `NothingMatches`."""
@@ -202,7 +206,7 @@ def from_texts(
     suites = named(tasks)
     usual = Usual(*starting(preset), preset, suites)
     planned = usual.planned(plan, crossed.get("task", [run.get("task", usual.run.task)]))
-    check_many(math.prod(map(len, crossed.values())) * len(planned.seeds) * len(planned.lr), yes)
+    check_many(math.prod(map(len, crossed.values())) * planned.trials, yes)
     runs = _crossed(usual, run, crossed)
     about = {"preset": preset, "suites": tuple(suite.name for suite in suites)}
     return Experiment(name or suggested(runs), runs, planned, source, **about)

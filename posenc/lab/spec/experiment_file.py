@@ -1,7 +1,8 @@
 """Experiments from files, and what the head of a file says.
 
-An experiment file is a claim, in Python: a docstring, `runs()`, and where wanted `plan`, `figure(results)`, and what
-was `published`.
+An experiment file is a claim, in Python: a docstring, `runs()`, and where wanted `plan`, what was `published`, and
+`figure(results)`, which draws results by `metric`; figures call tasks by its `titles`, lines by its `names`, and sizes
+by what is `counted`.
 
     \"\"\"ALiBi keeps its accuracy beyond the lengths trained on.
 
@@ -30,6 +31,7 @@ from posenc.lab.spec.experiment import Experiment, Header, check_many
 from posenc.lab.spec.run import Plan
 from posenc.language.modules import foreign
 
+_WORDS = ("titles", "names", "counted")
 _PARTS = ("source", "setting", "cost", "command", "variation", "result")
 
 
@@ -58,6 +60,8 @@ def from_file(path: str | Path, yes: bool = False) -> Experiment:
             path.name,
             header(module.__doc__ or ""),
             getattr(module, "figure", None),
+            {name: getattr(module, name) for name in _WORDS if hasattr(module, name)},
+            getattr(module, "metric", None),
             tuple(getattr(module, "published", ())),
         )
     check_many(made.trials, yes)

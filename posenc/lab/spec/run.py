@@ -157,7 +157,11 @@ class Plan:
     seeds: tuple[int, ...] = (0, 1, 2)
     """One trial each; `--seeds 5` on the command line means 0 to 4."""
     lr: tuple[float, ...] = (1e-3,)
-    """Learning rates, each tried with every seed; the best is chosen on the sizes trained on."""
+    """Learning rates; the best for each run is chosen on validation examples of the sizes trained on. Each is tried
+    with every seed of `tuning`, or without those with every seed."""
+    tuning: tuple[int, ...] = ()
+    """Seeds that choose among the learning rates and are not reported, `0:3` or `0,1,2`; `seeds` then train at the
+    chosen rate alone. Without them the reported seeds choose it too."""
     sizes: tuple[int, ...] | Literal["all"] | None = None
     """Sizes evaluated, "all" from the first beyond training to the largest that the task is evaluated at; unless given,
     0.5, 1, 1.25, 1.5, 2, 3 and 4 times the largest trained on, where they exist."""
@@ -185,6 +189,7 @@ class Plan:
             raise ValueError(f"seeds are {self.seeds}; at least one is needed, each once, from 0 to 4294967295.")
         if not self.lr or len(set(self.lr)) < len(self.lr) or not all(math.isfinite(r) and r >= 0 for r in self.lr):
             raise ValueError(f"lr is {self.lr}; at least one rate is needed, each once, finite and not negative.")
+        self._check_tuning()
         if isinstance(self.sizes, tuple):
             object.__setattr__(self, "sizes", tuple(sorted(set(self.sizes))))
             if not self.sizes or not 1 <= self.sizes[0] <= self.sizes[-1] <= MOST:
@@ -201,6 +206,28 @@ class Plan:
                 f"A segment of {self.segment} steps does not divide {self.steps}; leave it out or change it."
             )
 
+    def _check_tuning(self) -> None:
+        tuning = self.tuning
+        if len(set(tuning)) < len(tuning) or not all(0 <= s < 2**32 for s in tuning):
+            raise ValueError(f"tuning is {tuning}; give each seed once, from 0 to 4294967295.")
+        if both := sorted({*tuning} & {*self.seeds}):
+            free = max(tuning) + 1
+            raise ValueError(
+                f"The seed {both[0]} is in tuning and in seeds; those that choose a rate are not reported, so give "
+                f"others, such as seeds={free}:{free + len(self.seeds)}."
+            )
+        if tuning and len(self.lr) == 1:
+            raise ValueError(
+                f"tuning chooses among learning rates, and lr is {self.lr[0]:g} alone; give several, such as "
+                "lr=3e-4,1e-3,3e-3, or leave tuning out."
+            )
+
+    @property
+    def trials(self) -> int:
+        """How many models are trained of each run."""
+        tried = len(self.lr) * len(self.tuning or self.seeds)
+        return tried + len(self.seeds) * bool(self.tuning)
+
     @property
     def stride(self) -> int:
         """The length of a segment: the largest divisor of `steps` up to 100, unless given."""
@@ -211,9 +238,13 @@ class Plan:
         return tuple(sorted({math.ceil(length * f) for f in (0.5, 1, 1.25, 1.5, 2, 3, 4)}))
 
     def knobs(self) -> tuple[Knobs, ...]:
-        """One set per trial: every seed at every rate."""
+        """One set for each trial that is known before anything trains: at every rate each seed, or each that tunes."""
+        return tuple(knobs for lr in self.lr for knobs in self.at(lr, self.tuning or self.seeds))
+
+    def at(self, lr: float, seeds: tuple[int, ...]) -> tuple[Knobs, ...]:
+        """One set for each of these seeds, at one rate."""
         rest = {"weight_decay": self.weight_decay, "warmup": self.warmup, "clip": self.clip}
-        return tuple(Knobs(seed=seed, lr=lr, **rest) for lr in self.lr for seed in self.seeds)
+        return tuple(Knobs(seed=seed, lr=lr, **rest) for seed in seeds)
 
 
 def _rounded(value: float) -> float:

@@ -135,8 +135,8 @@ def value(name: str, given: Any) -> Any:
     """A setting in its own type: texts are read, everything else is left for `Run` and `Plan` to check."""
     hint = fields(owner(name))[name]
     kinds = typing.get_args(hint) if typing.get_origin(hint) in (Union, types.UnionType) else (hint,)
-    if name == "seeds" and isinstance(given, str | int) and not isinstance(given, bool):
-        return seeds(str(given))
+    if name in ("seeds", "tuning") and isinstance(given, str | int) and not isinstance(given, bool):
+        return () if name == "tuning" and str(given).strip() in ("", "0") else seeds(str(given), name)
     if isinstance(given, list):
         return tuple(given)
     if not isinstance(given, str):
@@ -172,7 +172,7 @@ def _span(name: str, text: str, kind: type) -> Iterable[Any]:
     return range(low, high)
 
 
-def seeds(text: str) -> tuple[int, ...]:
+def seeds(text: str, name: str = "seeds") -> tuple[int, ...]:
     """The seeds that a text asks for: "5" is 0 to 4, "3,5,7" those three, "2:5" is 2, 3, 4.
 
     >>> seeds("3")
@@ -180,7 +180,9 @@ def seeds(text: str) -> tuple[int, ...]:
     """
     text = text.strip()
     if text.removeprefix("-").isdecimal():
-        if not 0 < (count := _read("seeds", text, int)) <= MANY:
-            raise ValueError(f"seeds is {cut(text)}; it is how many, from 1 to {MANY}, or a list such as 3,5,7 or 0:5.")
+        if not 0 < (count := _read(name, text, int)) <= MANY:
+            raise ValueError(
+                f"{name} is {cut(text)}; it is how many, from 1 to {MANY}, or a list such as 3,5,7 or 0:5."
+            )
         return tuple(range(count))
-    return _read("seeds", text, tuple[int, ...])
+    return _read(name, text, tuple[int, ...])

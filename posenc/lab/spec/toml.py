@@ -80,7 +80,7 @@ def from_toml(text: str, name: str = "sweep", yes: bool = False) -> Experiment:
     tasks = next((axis["task"] for axis in axes if "task" in axis), [base.get("task", usual.run.task)])
     plan = usual.planned(_values(whole.get("plan", {}), Plan), tasks)
     points = [[dict(zip(axis, p, strict=True)) for p in zip(*axis.values(), strict=True)] for axis in axes]
-    check_many(math.prod(map(len, points)) * len(plan.seeds) * len(plan.lr), yes)
+    check_many(math.prod(map(len, points)) * plan.trials, yes)
     every = [{k: v for part in p for k, v in part.items()} for p in itertools.product(*points)]
     runs = _without(whole.get("exclude", []), [usual.filled({**base, **point}) for point in every])
     about = {"preset": preset, "suites": tuple(suite.name for suite in usual.suites)}

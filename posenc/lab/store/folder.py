@@ -26,7 +26,9 @@ from posenc.lab.store.disk import find as find
 from posenc.lab.store.disk import ready as ready
 from posenc.lab.store.disk import root as root
 from posenc.lab.store.plans import PLANNING
+from posenc.lab.store.plans import by_run as by_run
 from posenc.lab.store.plans import read_plan as read_plan
+from posenc.lab.store.plans import undecided as undecided
 from posenc.lab.store.plans import write_plan as write_plan
 from posenc.lab.store.reading import Recorded as Recorded
 from posenc.lab.store.reading import read_records as read_records
@@ -66,6 +68,8 @@ class GroupStatus:
     """Who holds the group and when it last showed that it lives, or empty."""
     running: Running | None
     """How far the worker is that holds the group."""
+    tuning: bool = False
+    """Whether its trials choose a learning rate and are not reported."""
 
     @property
     def finished(self) -> bool:
@@ -83,6 +87,13 @@ class RunStatus:
     problems: tuple[str, ...]
     compiling: float
     """Seconds that compiling took, of all groups recorded here; older records do not say."""
+    undecided: int = 0
+    """Reported trials that are planned once the learning rate of their run is chosen."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether every trial has a result, and none waits to be planned."""
+        return not self.undecided and all(row.finished for row in self.rows)
 
 
 def write_error(folder: Path, group: str, outcome: str, text: str) -> Path:
@@ -144,11 +155,13 @@ def status(folder: Path) -> RunStatus:
         counts = {o: each[o] for o in OUTCOMES if each[o]}
         first = lines[0]
         about = working.get(group)
-        rows.append(GroupStatus(group, first.task, first.label, len(lines), counts, "".join(error), worker, about))
+        head = (group, first.task, first.label, len(lines))
+        rows.append(GroupStatus(*head, counts, "".join(error), worker, about, first.tuning))
     total, problems = Counter(outcomes.values()), stored.problems
     if beside := recorded.keys() - outcomes.keys():
         problems += (f"The plan lacks {counted(len(beside), 'recorded trial')}; restore plan.jsonl.",)
-    return RunStatus({o: total[o] for o in OUTCOMES}, tuple(rows), outcomes, problems, stored.compiling)
+    each = {o: total[o] for o in OUTCOMES}
+    return RunStatus(each, tuple(rows), outcomes, problems, stored.compiling, undecided(plan))
 
 
 def finished(folder: Path) -> set[str]:

@@ -101,6 +101,29 @@ def read_plan(folder: Path) -> list[PlannedTrial]:
     return lines
 
 
+def by_run(lines: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
+    """The planned trials of each run, which differ in seed, learning rate and role alone."""
+    lines, texts, found = list(lines), {}, {}
+    for line in lines:
+        if (text := texts.get(id(line.run))) is None:
+            text = texts[id(line.run)] = canonical(line.run)
+        knobs = line.knobs
+        key = (text, line.steps, knobs.weight_decay, knobs.warmup, knobs.clip)
+        found.setdefault(key, []).append(line)
+    return list(found.values())
+
+
+def undecided(lines: Sequence[PlannedTrial]) -> int:
+    """How many reported trials wait to be planned, until the learning rate of their run is chosen."""
+    if not any(line.tuning for line in lines):
+        return 0
+    waiting = 0
+    for of_run in by_run(lines):
+        reported = {seed for line in of_run for seed in line.reports or ()}
+        waiting += len(reported - {line.knobs.seed for line in of_run if not line.tuning})
+    return waiting
+
+
 def _runs(path: Path) -> dict[str, PlannedTrial]:
     """What trials share, by its SHA-256, as planned trials with knobs that stand for any."""
     found = {}
@@ -163,7 +186,13 @@ def _planning(folder: Path, patience: float = 10.0):
 
 
 def _same(new: PlannedTrial, old: PlannedTrial) -> None:
-    """A trial keeps its line: other sizes, rows or segments are another question, which needs another folder."""
+    """A trial keeps its line: other sizes, rows, segments or roles are another question, which needs another folder."""
+    if new.tuning != old.tuning:
+        roles = {True: "choose a learning rate (tuning)", False: "be reported (seeds)"}
+        raise ValueError(
+            f"Trial {new.id[:12]} ({new.label} on {new.task}, seed {new.knobs.seed}) is planned here to "
+            f"{roles[old.tuning]}, not to {roles[new.tuning]}; use a new --name."
+        )
     pairs = [("sizes", [*old.sizes], [*new.sizes]), ("rows", old.rows, new.rows)]
     if None not in (old.segment, new.segment):  # older plans hold none
         pairs.append(("segment", old.segment, new.segment))

@@ -75,6 +75,8 @@ def check_line(line: PlannedTrial) -> None:
         raise ValueError(f"its rows are {echoed(line.rows)}; they are a whole number of at least 1")
     if wrong := [n for n in line.sizes if not (_whole(n) and 0 <= n < STEPS)]:
         raise ValueError(f"its sizes hold {echoed(wrong[0])}; they are whole numbers of at least 0")
+    if wrong := [n for n in line.reports or () if not (_whole(n) and 0 <= n < 2**32)]:
+        raise ValueError(f"its reported seeds hold {echoed(wrong[0])}; they are whole numbers from 0 to {2**32 - 1}")
     _check_run(line.run)
 
 

@@ -22,6 +22,8 @@ Counts = Mapping[str, int]
 """What was counted at one size, by name: "correct", "total", "exact", "rows", ..."""
 _JSON = {str: str, int: int, float: int | float, tuple: list, Mapping: dict}
 """How JSON holds a type."""
+TUNING = "tuning"
+"""The role of a trial that helps to choose the learning rate of others and is not reported."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,19 @@ class TrialRecord(Part):
     places: Mapping[int, Mapping[str, Any]] | None = None
     """Size to "right", how many tokens are right in each bin of places; older records, and tasks of one answer, have
     none."""
+    role: str | None = None
+    """"tuning" for a trial that helped to choose a learning rate; a trial that is reported has none."""
 
     def __post_init__(self):
         if self.outcome not in ("done", "diverged"):
             raise ValueError(f"the outcome {echoed(self.outcome)} has no record; only 'done' and 'diverged' do")
+        if self.role not in (None, TUNING):
+            raise ValueError(f"a trial has the role {echoed(self.role)}; only {TUNING!r} is known")
+
+    @property
+    def tuning(self) -> bool:
+        """Whether it helped to choose a learning rate, and is not reported."""
+        return self.role == TUNING
 
 
 @dataclass(frozen=True)
@@ -138,6 +149,13 @@ class PlannedTrial(Part):
     task: str
     segment: int | None = field(default=None, kw_only=True)
     """Steps between two looks at the host, which are the points of the loss curve; older plans have none."""
+    reports: tuple[int, ...] | None = field(default=None, kw_only=True)
+    """The seeds that train at the rate which this trial helps to choose; a trial that is reported itself has none."""
+
+    @property
+    def tuning(self) -> bool:
+        """Whether it helps to choose a learning rate, and is not reported."""
+        return self.reports is not None
 
     def __post_init__(self):
         if self.segment is not None and (self.segment < 1 or self.steps % self.segment):

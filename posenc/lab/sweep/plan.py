@@ -146,15 +146,29 @@ def _inputs_drawn(task: Task, n: int) -> dict[str, Any]:
     return coordinate_inputs(inputs(batch))
 
 
+def wanted(resolved: ResolvedRun, plan: Plan, rates: Mapping[str, float]) -> dict[str, Knobs]:
+    """Trial to its knobs, of one run: all that can be planned by now. `rates` has, for trials that tune, the learning
+    rate that was chosen."""
+    found = {identity(resolved, knobs, plan.steps): knobs for knobs in plan.knobs()}
+    if not plan.tuning or not found.keys() <= rates.keys():
+        return found
+    reported = plan.at(rates[next(iter(found))], plan.seeds)
+    return found | {identity(resolved, knobs, plan.steps): knobs for knobs in reported}
+
+
 def lines(
-    experiment: Experiment, runs: list[ResolvedRun], known: set[str], most: int | None = None
+    experiment: Experiment,
+    runs: list[ResolvedRun],
+    known: set[str],
+    most: int | None = None,
+    rates: Mapping[str, float] | None = None,
 ) -> list[PlannedTrial]:
     """The trials of an experiment, as the plan keeps them; those not yet `known` of one run form one group, or several
-    of at most so many trials."""
+    of at most so many trials. `rates` is that of `wanted`."""
     planned, plan = [], experiment.plan
     for resolved in runs:
-        every = {identity(resolved, knobs, plan.steps): knobs for knobs in plan.knobs()}
-        group = _groups([trial for trial in every if trial not in known], most)
+        every = wanted(resolved, plan, rates or {})
+        group = grouped([trial for trial in every if trial not in known], most)
         shared = {
             "run": written(resolved),
             "steps": plan.steps,
@@ -166,14 +180,14 @@ def lines(
             "task": task_spec(resolved.task),
         }
         none = folder.digest([])  # of a trial that is known, whose line stays as it is
-        planned += [
-            PlannedTrial(id=id, group=group.get(id, none), knobs=KnobRecord(**knobs._asdict()), **shared)
-            for id, knobs in every.items()
-        ]
+        for id, knobs in every.items():
+            reports = plan.seeds if knobs.seed in plan.tuning else None
+            about = {"id": id, "group": group.get(id, none), "knobs": KnobRecord(**knobs._asdict()), "reports": reports}
+            planned.append(PlannedTrial(**about, **shared))
     return planned
 
 
-def _groups(trials: Sequence[str], most: int | None) -> dict[str, str]:
+def grouped(trials: Sequence[str], most: int | None) -> dict[str, str]:
     """Trial to its group. Groups differ by at most one trial in size, so that workers end together."""
     parts = 1 if most is None else -(-len(trials) // most)
     cuts = [n * len(trials) // max(parts, 1) for n in range(parts + 1)]

@@ -14,7 +14,7 @@ def recounted(results: Results) -> Results:
     that is not installed here."""
     known: dict[tuple, dict[str, Table]] = {}
     records = []
-    for record in results.records:
+    for record in (*results.records, *results.tuning):
         old = record.task
         key = (old.label, tuple(old.floors), old.trained[1])
         if key not in known:
@@ -22,4 +22,4 @@ def recounted(results: Results) -> Results:
         new = known[key]
         task = replace(old, floors=new[old.metric], floors_last=new.get("last"), floors_beyond=new.get("beyond"))
         records.append(replace(record, task=task))
-    return replace(results, records=tuple(records))
+    return replace(results, records=tuple(records), tuning=())

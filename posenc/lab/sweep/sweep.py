@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.toml import to_toml
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import plan
+from posenc.lab.store.reading import Survey
+from posenc.lab.sweep import plan, tuning
 from posenc.lab.sweep.estimate import operations, programs, seconds
-from posenc.lab.sweep.loop import carry_out, waiting
+from posenc.lab.sweep.loop import Groups, carry_out, waiting
 from posenc.lab.sweep.order import together
 from posenc.lab.sweep.packing import pack
 from posenc.lab.sweep.progress import Progress
@@ -19,6 +21,7 @@ from posenc.lab.sweep.team import DONE, FAILED
 from posenc.lab.train import device
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
+from posenc.language.echo import counted
 
 
 def sweep(
@@ -39,23 +42,48 @@ def sweep(
     how = arrangement(lanes)
     runs = plan.resolved_runs(experiment)
     store.ready(folder)
-    wanted = _planned(experiment, runs, folder, group_size)
-    lines, stored = [line for line in store.read_plan(folder) if line.id in wanted], store.survey(folder)
-    groups = waiting(folder, lines, stored.outcomes, keep)
+    code, tried = DONE, set()
+    wanted, undecided = _planned(experiment, runs, folder, group_size)
+    while True:
+        lines, stored = [line for line in store.read_plan(folder) if line.id in wanted], store.survey(folder)
+        groups = waiting(folder, [line for line in lines if line.id not in tried], stored.outcomes, keep)
+        _begin(groups, wanted, undecided, stored, experiment, watch)
+        groups = together(groups, {g: wanted[lines[0].id] for g, lines in groups.items()}, experiment.plan.steps)
+        runs_of = lambda line, wanted=wanted: wanted[line.id]  # noqa: E731
+        code = max(code, carry_out(folder, groups, runs_of, how, keep=keep, save_every=save_every, watch=watch))
+        if code not in (DONE, FAILED):
+            return code
+        tried |= wanted.keys()
+        if not undecided:
+            break
+        wanted, undecided = _planned(experiment, runs, folder, group_size)
+        if tried >= wanted.keys():
+            watch.note(
+                f"Not trained, since tuning trials of the same run failed: {counted(undecided, 'trial')} to be "
+                "reported. The same command tries again."
+            )
+            break
+    pack(folder, watch)
+    return code
+
+
+def _begin(
+    groups: Groups,
+    wanted: Mapping[str, ResolvedRun],
+    undecided: int,
+    stored: Survey,
+    experiment: Experiment,
+    watch: Progress,
+) -> None:
+    """Tell of a stage what is done and left, and what is wrong with the files."""
     left = [line for lines in groups.values() for line in lines]
     for problem in stored.problems:
         watch.note(problem)
     if old := {plan.segment(line) for line in left if line.segment is None}:
         steps = " and ".join(map(str, sorted(old)))
         watch.note(f"An older posenc planned trials here without the length of segments; it is the default, {steps}.")
-    of = {group: wanted[lines[0].id] for group, lines in groups.items()}
-    groups = together(groups, of, experiment.plan.steps)
-    watch.begin(len(wanted), len(wanted) - len(left), len(programs(of.values(), experiment.plan)))
-    runs_of = lambda line: wanted[line.id]  # noqa: E731
-    code = carry_out(folder, groups, runs_of, how, keep=keep, save_every=save_every, watch=watch)
-    if code in (DONE, FAILED):
-        pack(folder, watch)
-    return code
+    needed = programs((wanted[lines[0].id] for lines in groups.values()), experiment.plan)
+    watch.begin(len(wanted) + undecided, len(wanted) - len(left), len(needed))
 
 
 def planned(experiment: Experiment, folder: Path, group_size: int | None = None) -> None:
@@ -66,28 +94,44 @@ def planned(experiment: Experiment, folder: Path, group_size: int | None = None)
 
 def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
     """What a sweep would do: its trials, those done, the programs to compile, and estimates of the rest's cost."""
-    runs, knobs, steps = plan.resolved_runs(experiment), experiment.plan.knobs(), experiment.plan.steps
+    runs, requested = plan.resolved_runs(experiment), experiment.plan
     finished = store.survey(folder).outcomes if (folder / "plan.jsonl").exists() else {}
-    left = [sum(plan.identity(c, k, steps) not in finished for k in knobs) for c in runs]
-    todo = [(resolved, n) for resolved, n in zip(runs, left, strict=True) if n]
-    needed = programs((resolved for resolved, _ in todo), experiment.plan)
+    rates = tuning.rates(folder) if requested.tuning else {}
+    first, second = [], []
+    for resolved in runs:
+        every = plan.wanted(resolved, requested, rates)
+        left = [knobs for id, knobs in every.items() if id not in finished]
+        tuned = sum(knobs.seed in requested.tuning for knobs in left)
+        first.append((resolved, tuned))
+        second.append((resolved, len(left) - tuned + requested.trials - len(every)))
+    stages = [[(resolved, n) for resolved, n in stage if n] for stage in (first, second)]
+    needed = [programs((resolved for resolved, _ in stage), requested) for stage in stages]
+    how, todo = arrangement(), [*stages[0], *stages[1]]
+    if how.padded(len(requested.lr) * len(requested.tuning)) == how.padded(len(requested.seeds)):
+        needed = [needed[0] | needed[1]]  # both stages have as many lanes
+    compiled = [one for each in needed for one in each]
+    trials, left = len(runs) * requested.trials, sum(n for _, n in todo)
     return {
-        "trials": len(runs) * len(knobs),
-        "done": len(runs) * len(knobs) - sum(left),
+        "trials": trials,
+        "tuning": len(runs) * len(requested.lr) * len(requested.tuning),
+        "done": trials - left,
         "groups": len(todo),
-        "programs": len(needed),
-        "operations": operations(todo, experiment.plan),
-        "seconds": round(seconds(todo, experiment.plan, needed)),
+        "programs": len(compiled),
+        "operations": operations(todo, requested),
+        "seconds": round(seconds(todo, requested, compiled)),
         "device": device.named(),
-        "lanes": str(arrangement()),
+        "lanes": str(how),
     }
 
 
 def _planned(
     experiment: Experiment, runs: list[ResolvedRun], folder: Path, group_size: int | None
-) -> dict[str, ResolvedRun]:
-    """Write what is new into the plan; returns every trial of the experiment with its run."""
+) -> tuple[dict[str, ResolvedRun], int]:
+    """Write what is new into the plan. Returns every trial of the experiment that is planned by now with its run, and
+    how many are planned later, when the learning rate of their run is chosen."""
     known = {line.id for line in store.read_plan(folder)} if (folder / "plan.jsonl").exists() else set()
-    wanted = {plan.identity(c, k, experiment.plan.steps): c for c in runs for k in experiment.plan.knobs()}
-    store.write_plan(folder, plan.lines(experiment, runs, known, group_size), to_toml(experiment))
-    return wanted
+    rates = tuning.rates(folder) if experiment.plan.tuning else {}
+    each = [(resolved, plan.wanted(resolved, experiment.plan, rates)) for resolved in runs]
+    store.write_plan(folder, plan.lines(experiment, runs, known, group_size, rates), to_toml(experiment))
+    later = sum(experiment.plan.trials - len(every) for _, every in each)
+    return {id: resolved for resolved, every in each for id in every}, later

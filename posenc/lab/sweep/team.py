@@ -129,7 +129,7 @@ def together(command: Sequence[str], where: Iterable[Place], folder: Path, say: 
 
 def outcome(folder: Path) -> int:
     """The exit code of a run folder whose workers have ended: done where every trial has a result."""
-    return DONE if all(row.finished for row in store.status(folder).rows) else FAILED
+    return DONE if store.status(folder).finished else FAILED
 
 
 def command(words: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ from jaxtyping import PyTree
 from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import checkpoints, disk
-from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TrialRecord, written
+from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, TrialRecord, written
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.described import binned, described
 from posenc.lab.sweep.progress import Progress
@@ -242,11 +242,11 @@ def _trial(
     evaluations: dict[int, Counts] = dict(zip(reported, found, strict=False))
     validation: dict[int, Counts] = dict(zip(trained, found[len(reported) :], strict=True))
     curve = {"step": [(i + 1) * stride for i in range(len(losses))], "loss": [each[n] for each in losses]}
-    head = (line.id, line.knobs, line.steps)
+    head, role = (line.id, line.knobs, line.steps), TUNING if line.tuning else None
     if diverged >= 0:
-        return TrialRecord(*head, "diverged", diverged, {}, {}, curve)
+        return TrialRecord(*head, "diverged", diverged, {}, {}, curve, role=role)
     right = {size: {"right": bins} for size, bins in places.items()}
-    return TrialRecord(*head, "done", None, evaluations, validation, curve, right or None)
+    return TrialRecord(*head, "done", None, evaluations, validation, curve, right or None, role)
 
 
 def _columns(sums: dict, n: int) -> Any:

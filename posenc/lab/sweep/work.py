@@ -9,8 +9,8 @@ from pathlib import Path
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
-from posenc.lab.sweep import plan
-from posenc.lab.sweep.loop import carry_out, named, waiting
+from posenc.lab.sweep import plan, tuning
+from posenc.lab.sweep.loop import Groups, carry_out, named, waiting
 from posenc.lab.sweep.packing import pack
 from posenc.lab.sweep.progress import Progress
 from posenc.lab.sweep.team import DONE, FAILED, outcome
@@ -30,25 +30,30 @@ def work(
     """Train what is left of the plan; returns the exit code: failed where any trial of the plan failed.
 
     It starts by the names of records alone. Once nothing is left by these, it reads the records, and trains what
-    damaged ones lost. Raises `ValueError` at a run that another version planned.
+    damaged ones lost. Reported trials are planned when the learning rate of their run is chosen. Raises `ValueError`
+    at a run that another version planned.
     """
-    how, lines = arrangement(lanes), store.read_plan(folder)
-    store.ready(folder)
-    resolved, done = _Resolved(), named(folder, lines)
-    groups = waiting(folder, lines, done, keep)
-    many = sum(map(len, groups.values()))
-    watch.begin(len(lines), len(lines) - many, None)
-    code = carry_out(folder, turned(groups), resolved, how, keep=keep, save_every=save_every, watch=watch)
-    if code not in (DONE, FAILED):
-        return code
-    lost = done - store.survey(folder).outcomes.keys()
-    if again := waiting(folder, [line for line in lines if line.id in lost], (), False):
-        watch.note(f"Records of {counted(len(again), 'group')} are damaged, as `posenc status` says; running again.")
-        code = carry_out(folder, again, resolved, how, keep=keep, save_every=save_every, watch=watch)
-    if code in (DONE, FAILED):
-        pack(folder, watch)
-        return outcome(folder)
-    return code
+    how, resolved = arrangement(lanes), _Resolved()
+
+    def train(groups: Groups) -> int:
+        return carry_out(folder, groups, resolved, how, keep=keep, save_every=save_every, watch=watch)
+
+    for every, lines in tuning.stages(folder):
+        store.ready(folder)
+        done = named(folder, every)
+        groups = waiting(folder, lines, done, keep)
+        many = sum(map(len, groups.values()))
+        watch.begin(len(every) + store.undecided(every), len(every) - many, None)
+        if (code := train(turned(groups))) not in (DONE, FAILED):
+            return code
+        lost = done - store.survey(folder).outcomes.keys()
+        if again := waiting(folder, [line for line in lines if line.id in lost], (), False):
+            records = f"Records of {counted(len(again), 'group')}"
+            watch.note(f"{records} are damaged, as `posenc status` says; running again.")
+            if (code := train(again)) not in (DONE, FAILED):
+                return code
+    pack(folder, watch)
+    return outcome(folder)
 
 
 def turned(groups: Mapping[str, list[PlannedTrial]]) -> dict[str, list[PlannedTrial]]:

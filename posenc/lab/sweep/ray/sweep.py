@@ -7,7 +7,8 @@ from pathlib import Path
 
 from posenc.lab.store import folder as store
 from posenc.lab.store import places
-from posenc.lab.sweep.loop import waiting
+from posenc.lab.sweep import tuning
+from posenc.lab.sweep.loop import Groups, waiting
 from posenc.lab.sweep.packing import pack
 from posenc.lab.sweep.progress import Progress
 from posenc.lab.sweep.ray.cluster import connected
@@ -31,21 +32,23 @@ def on_cluster(
 
     Raises `ValueError` where the cluster or a node refuses.
     """
-    lines = store.read_plan(folder)
-    store.ready(folder)
-    groups = waiting(folder, lines, store.survey(folder).outcomes, keep)
-    many = sum(map(len, groups.values()))
-    watch.begin(len(lines), len(lines) - many, None)
-    if not groups:
-        return outcome(folder)
     place = places.place_of(how.checkpoints, folder)
     orders = Orders(keep, lanes, save_every, how.cpus, how.gpus, tuple(imports), place)
-    try:
-        with connected(how) as cluster, Signals() as signals:
-            code = drive(folder, groups, cluster, orders, watch, signals)
-    except Stopped:
-        return PREEMPTED
-    if code not in (DONE, FAILED):
-        return code
+    for every, lines in tuning.stages(folder):
+        store.ready(folder)
+        groups = waiting(folder, lines, store.survey(folder).outcomes, keep)
+        many = sum(map(len, groups.values()))
+        watch.begin(len(every) + store.undecided(every), len(every) - many, None)
+        try:
+            code = _driven(folder, groups, how, orders, watch) if groups else DONE
+        except Stopped:
+            return PREEMPTED
+        if code not in (DONE, FAILED):
+            return code
     pack(folder, watch)
     return outcome(folder)
+
+
+def _driven(folder: Path, groups: Groups, how: Ray, orders: Orders, watch: Progress) -> int:
+    with connected(how) as cluster, Signals() as signals:
+        return drive(folder, groups, cluster, orders, watch, signals)

@@ -1,0 +1,111 @@
+"""What happened along training: the loss, and the steps until it is small. No jax.
+
+Records hold the loss of training batches and no accuracy along the way, so steps are counted until the loss is below a
+share of what a guess among all answers has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from posenc.lab.figures.across import panels
+from posenc.lab.figures.panel_captions import coded, ending
+from posenc.lab.figures.panels import Drawing, Panel
+from posenc.lab.figures.rows import Dots, rows
+from posenc.lab.results.results import Results
+from posenc.lab.results.statistics import cells
+from posenc.lab.store.schema import TaskRecord, TrialRecord
+
+SHARE = 0.1
+"""A loss is small below this share of that of a guess."""
+SAID = "Records hold the loss of training batches, and no accuracy along training."
+
+
+def curves(results: Results) -> Drawing:
+    """The loss along training, one panel per task and training range."""
+    drawn: dict[tuple, dict[str, dict[int, list[float]]]] = {}
+    for task, label, trial in at_chosen_rates(results):
+        for step, loss in _curve(trial):
+            at = drawn.setdefault((task.label, task.trained), {}).setdefault(label, {})
+            at.setdefault(step, []).append(loss)
+    _refuse(results, drawn)
+    words = results.words
+    shown = [
+        Panel(points, "steps of training", "loss", words.title(task), words.code(task), log=False, falling=True)
+        for (task, _), points in sorted(drawn.items())
+    ]
+    return panels(results, shown, said=SAID)
+
+
+def steps(results: Results) -> Drawing:
+    """The steps until the loss of each run is small, a row for each scheme, a column for each task."""
+    found: dict[tuple, dict[str, list[float]]] = {}
+    most: dict[tuple, int] = {}
+    for task, label, trial in at_chosen_rates(results):
+        if curve := _curve(trial):
+            below = [step for step, loss in curve if loss <= _small(task)]
+            key = (task.label, task.trained)
+            found.setdefault(key, {}).setdefault(label, []).append(min(below, default=math.inf))
+            most[key] = max(most.get(key, 0), curve[-1][0])
+    _refuse(results, found)
+    words, names = results.words, results.words.lines(label for of in found.values() for label in of)
+    order = {c.scheme: None for c in sorted(cells(results), key=lambda c: (c.family, c.scheme)) if c.scheme in names}
+    columns = [
+        Dots(words.title(task), "steps", {names[k]: v for k, v in of.items()}, {}, (0, most[task, trained]), "never")
+        for (task, trained), of in sorted(found.items())
+    ]
+    tasks = "; ".join(words.coded(task) for task, _ in sorted(found))
+    about = (
+        f"Steps until the loss of a training batch is at most {SHARE:g} of that of a guess among all answers: {tasks}."
+        " Dots are runs, bars their medians; runs that never come there stand at the end."
+    )
+    text = "\n".join([about, f"{SAID} {coded(results, names)}".strip(), *ending(results)])
+    return Drawing(rows([names[label] for label in order], columns), text)
+
+
+def at_chosen_rates(results: Results) -> Iterator[tuple[TaskRecord, str, TrialRecord]]:
+    """The trials at the chosen learning rates, with their tasks and labels."""
+    rates = {(c.task, c.scheme): c.rate for c in cells(results)}
+    for record in results.records:
+        for trial in record.trials:
+            label = results.label(record, trial)
+            if rates.get((record.task.label, label)) == trial.knobs.lr:
+                yield record.task, label, trial
+
+
+def _curve(trial: TrialRecord) -> list[tuple[int, float]]:
+    """Steps and the losses there; a loss that is not finite ends it."""
+    kept = []
+    for step, loss in zip((trial.curve or {}).get("step", ()), (trial.curve or {}).get("loss", ()), strict=True):
+        if loss is None or not math.isfinite(loss) or loss <= 0:
+            break
+        kept.append((step, loss))
+    return kept
+
+
+def guess(task: TaskRecord) -> float | None:
+    """The share that a guess among all answers gets right at one token; None where older records do not know it."""
+    floors, metric = (task.floors_last, "last") if task.floors_last else (task.floors, task.metric)
+    shares = [at["uniform"] for at in floors.values() if at.get("uniform") is not None]
+    if not shares or metric == "exact":
+        return None
+    return 1 - min(shares) if metric == "error" else max(shares)
+
+
+def _small(task: TaskRecord) -> float:
+    """The loss, in nats, below which it is small."""
+    share = guess(task)
+    if not share:
+        raise ValueError(
+            f"The records of {task.label!r} hold no guess at one token, so no loss is known to be small; use --figure"
+            " curves."
+        )
+    return -SHARE * math.log(share)
+
+
+def _refuse(results: Results, found: object) -> None:
+    if not found:
+        raise ValueError(
+            f"The records of {results.name!r} hold no loss along training; train again under a new --name."
+        )

@@ -1,0 +1,129 @@
+"""Mean ranks over tasks: a critical-difference diagram of all pairs (Demšar, 2006), or all beside one control."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from posenc.lab.figures import style
+from posenc.lab.figures.captions import counts, rates
+from posenc.lab.figures.improvement import tested
+from posenc.lab.figures.panels import Drawing, spaced
+from posenc.lab.figures.profile import SCORES, over
+from posenc.lab.results.control import TASKS, against
+from posenc.lab.results.ranking import Ranking, ranking, spans
+from posenc.lab.results.results import Results
+from posenc.lab.results.statistics import LEVEL, cells
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+SPARSE = 12
+"""The most places on the axis of a diagram that are all labelled."""
+
+
+def ranks(results: Results, control: str | None = None) -> Drawing:
+    """The diagram of all pairs; with a control a row for each scheme, however many there are."""
+    style.need_matplotlib()
+    return _diagram(results) if control is None else _beside(results, control)
+
+
+def _diagram(results: Results) -> Drawing:
+    """Schemes along an axis of mean ranks; a bar joins those that do not differ."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    found, every = ranking(results), cells(results)
+    groups, half = spans(found.groups), (len(found.schemes) + 1) // 2
+    lines = 1 + max((line for *_, line in groups), default=-1)
+    with matplotlib.rc_context(style.RC):
+        figure = Figure(figsize=(6.9, 0.75 + 0.16 * lines + 0.21 * half), layout="constrained")
+        axes = figure.subplots()
+        _axis(axes, found)
+        for first, last, line in groups:
+            ends = found.ranks[first] - 0.04, found.ranks[last] + 0.04
+            axes.plot(ends, [-0.5 - 0.75 * line] * 2, color=style.INK, linewidth=2.6, solid_capstyle="butt")
+        depth = 0.75 * lines + 0.6
+        _names(axes, found, half, depth)
+        many = len(found.schemes)
+        axes.set(ylim=(0.3 - depth - half, 2.6), xlim=(0.4 - 0.35 * many, 0.6 + 1.35 * many))
+        axes.axis("off")
+    about = [*_about(found), *over(results, found.tasks)]
+    return Drawing(figure, "\n".join([*about, counts(every, results.unreadable), *rates(every)]))
+
+
+def _axis(axes: Axes, found: Ranking) -> None:
+    many = len(found.schemes)
+    axes.plot([1, many], [0, 0], color=style.INK, linewidth=0.9)
+    for place in range(1, many + 1):
+        named = place % 2 == 1 or many <= SPARSE
+        axes.plot([place, place], [0, 0.28 if named else 0.16], color=style.INK, linewidth=0.9)
+        if named:
+            axes.text(place, 0.42, str(place), ha="center", va="bottom", size=8)
+    if found.critical is not None:
+        end = min(1 + found.critical, many)
+        axes.plot([1, end], [1.75, 1.75], color=style.SOFT, linewidth=1.6)
+        about = f"critical difference {found.critical:.2f}"
+        axes.text(1, 1.95, about, ha="left", va="bottom", size=8, color=style.SOFT)
+
+
+def _names(axes: Axes, found: Ranking, half: int, depth: float) -> None:
+    """The better half to the left, the other to the right, each with a line to its place."""
+    many = len(found.schemes)
+    for n, (scheme, rank) in enumerate(zip(found.schemes, found.ranks, strict=True)):
+        left = n < half
+        height, side = -depth - (n if left else many - 1 - n), 0.7 if left else many + 0.3
+        axes.plot([rank, rank, side], [0, height, height], color=style.SOFT, linewidth=0.8, zorder=0)
+        text = f"{style.plain(scheme)}  {rank:.2f}" if left else f"{rank:.2f}  {style.plain(scheme)}"
+        where = {"ha": "right" if left else "left", "va": "center", "size": 8.5}
+        axes.text(side - 0.08 if left else side + 0.08, height, text, **where)
+
+
+def _about(found: Ranking) -> list[str]:
+    head = f"Mean ranks over {len(found.tasks)} tasks, 1 the best. {SCORES}."
+    if found.critical is None:
+        test = f"Fewer than {TASKS} tasks: nothing is tested."
+    else:
+        test = (
+            f"A bar joins schemes that do not differ: their mean ranks are closer than Nemenyi's critical difference "
+            f"at 5%, {found.critical:.2f}."
+        )
+        if found.alike is not None:
+            test += f" Friedman's test that all rank alike, corrected by Iman and Davenport, has p = {found.alike:.2g}"
+            test += "." if found.alike < 1 - LEVEL else ": nothing shows that any two differ."
+    return [head, test]
+
+
+def _beside(results: Results, control: str) -> Drawing:
+    """A row for each scheme; those that rank like the control are grey."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    rows = sorted(against(results, control), key=lambda one: (one.rank, one.scheme))
+    every = cells(results)
+    families = {cell.scheme: cell.family for cell in every}
+    looks = style.looks((one.scheme, families[one.scheme]) for one in rows)
+    place = next(one.rank for one in rows if one.scheme == control)
+    with matplotlib.rc_context(style.RC):
+        figure = Figure(figsize=(4.6, 0.9 + 0.2 * len(rows)), layout="constrained")
+        axes = figure.subplots()
+        axes.axvline(place, color=style.SOFT, linewidth=0.8, linestyle=":", zorder=0)
+        for n, one in enumerate(rows):
+            look, apart = looks[one.scheme], one.p is not None and one.p < 1 - LEVEL
+            colour = style.INK if one.scheme == control else look.colour if apart else "#b5b5b5"
+            axes.plot([place, one.rank], [n, n], color=colour, linewidth=1.2, alpha=0.6)
+            axes.plot([one.rank], [n], look.marker, color=colour, markersize=5, markeredgewidth=0)
+        axes.set(xlabel="mean rank over tasks", ylim=(len(rows) - 0.5, -0.5), xlim=(0.8, len(rows) + 0.2))
+        axes.set_xticks(spaced(range(1, len(rows) + 1), len(rows) / 12))
+        axes.set_yticks(range(len(rows)), _rows(rows, control))
+        axes.tick_params(length=2.5)
+        axes.tick_params(axis="y", length=0)
+    tasks = rows[0].tasks
+    head = f"Mean ranks over {len(tasks)} tasks among {len(rows)} schemes, 1 the best. {SCORES}."
+    about = [head, f"{tested(rows, control)} Those that do not are grey.", *over(results, tasks)]
+    return Drawing(figure, "\n".join([*about, counts(every, results.unreadable), *rates(every)]))
+
+
+def _rows(rows: Sequence, control: str) -> list[str]:
+    return [style.plain(one.scheme) + " (control)" * (one.scheme == control) for one in rows]

@@ -1,0 +1,159 @@
+"""Figures with a row for each scheme, which all their columns share: dots for runs, or a grid of shares. No jax.
+
+Where lines would be too many to tell apart, rows are read by their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posenc.lab.figures import style
+from posenc.lab.figures.floor_lines import FLOORS
+from posenc.lab.figures.panels import COLUMNS, bracket, shape
+from posenc.lab.results.statistics import LEAST, summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DOTS, CELL, ROW = 1.75, 0.14, 0.22
+"""Inches: the width of a column of dots, and of a cell of a grid, and the height of a row."""
+NEAR = 0.05
+"""Floors closer than this share a name."""
+
+
+@dataclass(frozen=True)
+class Dots:
+    """A column of dots: row to the values of its runs."""
+
+    title: str
+    along: str
+    runs: Mapping[str, Sequence[float]]
+    floors: Mapping[str, float] = field(default_factory=dict)
+    ends: tuple[float, float] = (0.0, 1.0)
+    never: str = ""
+    """What infinity is called, where runs have it; it stands at the right end."""
+
+    @property
+    def width(self) -> float:
+        """In inches."""
+        return DOTS
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A column of cells: row to place along x to a share, which colour shows."""
+
+    title: str
+    along: str
+    shares: Mapping[str, Mapping[Any, float]]
+    texts: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+    trained: tuple[int, int] | None = None
+
+    @property
+    def places(self) -> list[Any]:
+        """The places along x."""
+        return sorted({x for of in self.shares.values() for x in of})
+
+    @property
+    def width(self) -> float:
+        """In inches."""
+        return (0.36 if self.texts else CELL) * len(self.places) + 0.2
+
+
+def rows(names: Sequence[str], columns: Sequence[Dots | Grid], most: int = COLUMNS) -> Figure:
+    """The figure of some columns, up to `most` beside each other, with the rows of these names from the top down."""
+    style.need_matplotlib()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    down, across = shape(len(columns), most)
+    lines = [columns[k : k + across] for k in range(0, len(columns), across)]
+    wide = max(sum(c.width for c in line) for line in lines)
+    with matplotlib.rc_context(style.RC):
+        left = 0.075 * max(map(len, names)) + 0.4
+        figure = Figure(figsize=(wide + left, down * (ROW * len(names) + 0.95)), layout="constrained")
+        for part, line in zip(np.atleast_1d(figure.subfigures(down, 1)), lines, strict=True):
+            ratios = [c.width for c in line]
+            each = np.atleast_1d(part.subplots(1, len(line), sharey=True, gridspec_kw={"width_ratios": ratios}))
+            for axes, column in zip(each, line, strict=True):
+                (_dots if isinstance(column, Dots) else _grid)(axes, names, column)
+                axes.set_title(
+                    style.title(column.title, int(column.width / 0.072)), size=8, pad=4 + 8 * max(map(_above, line))
+                )
+                axes.set(xlabel=column.along, ylim=(len(names) - 0.4, -0.6))
+                axes.set_yticks(range(len(names)), [style.plain(name) for name in names])
+                axes.tick_params(axis="y", length=0, labelleft=axes is each[0])
+                axes.spines["left"].set_visible(False)
+    return figure
+
+
+def _above(column: Dots | Grid) -> int:
+    """The lines of text between a column and its title."""
+    return len(_grouped(column.floors)) if isinstance(column, Dots) else 2.4 * bool(column.trained)
+
+
+def _dots(axes: Axes, names: Sequence[str], column: Dots) -> None:
+    """Each run a dot, the median a bar, from six runs on with the interval; floors are vertical lines."""
+    low, high = column.ends
+    end = high + 0.3 * (high - low)
+    place = lambda value: end if np.isinf(value) else value  # noqa: E731
+    for row, name in enumerate(names):
+        axes.axhline(row, color=style.BAND, linewidth=0.8, zorder=0)
+        found = list(column.runs.get(name, ()))
+        if not found:
+            continue
+        dots = {"color": style.HUES["absolute"], "alpha": 0.45, "markersize": 3.6, "markeredgewidth": 0}
+        axes.plot([*map(place, found)], [row] * len(found), "o", **dots, clip_on=False, label="_run")
+        if len(found) >= LEAST and np.isfinite(found).all():
+            s = summary(found)
+            axes.plot([s.low, s.high], [row, row], color=style.HUES["absolute"], linewidth=1.4, alpha=0.5)
+        middle = float(np.median([*map(place, found)]))
+        axes.plot([middle, middle], [row - 0.32, row + 0.32], color=style.INK, linewidth=1.4, label=name, clip_on=False)
+    margin = 0.03 * (high - low)
+    axes.set_xlim(low - margin, (end if column.never else high) + margin)
+    if (low, high) == (0, 1):
+        axes.set_xticks([0, 0.5, 1], ["0", ".5", "1"])
+    elif column.never:
+        axes.set_xticks([low, high, end], [f"{low:g}", f"{high:g}", column.never])
+    for k, (heights, words) in enumerate(_grouped(column.floors)):
+        for height, name in heights:
+            axes.axvline(height, color=style.SOFT, linestyle=(0, (1, 1.6)), linewidth=0.9, zorder=1, label=f"_{name}")
+        at = {"xy": (heights[0][0], 1), "xycoords": ("data", "axes fraction"), "xytext": (0, 2 + 8 * k)}
+        share = (heights[0][0] - low) / (high - low)
+        side = "left" if share < 0.35 else "right" if share > 0.65 else "center"
+        axes.annotate(", ".join(words), **at, textcoords="offset points", ha=side, va="bottom", size=6.5,
+                      color=style.SOFT, annotation_clip=False)  # fmt: skip
+
+
+def _grouped(floors: Mapping[str, float]) -> list[tuple[list[tuple[float, str]], list[str]]]:
+    """Floors in order, those that are close together under one name."""
+    groups: list[tuple[list[tuple[float, str]], list[str]]] = []
+    for height, name in sorted((height, name) for name, height in floors.items()):
+        if not groups or height - groups[-1][0][0][0] > NEAR:
+            groups.append(([], []))
+        groups[-1][0].append((height, name))
+        groups[-1][1].append(FLOORS[name])
+    return groups
+
+
+def _grid(axes: Axes, names: Sequence[str], column: Grid) -> None:
+    """Each share a cell, the darker the higher, with its text if it has one."""
+    at = column.places
+    grid = np.array([[column.shares.get(name, {}).get(x, np.nan) for x in at] for name in names])
+    axes.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    for (row, k), value in np.ndenumerate(grid):
+        if text := column.texts.get(names[row], {}).get(at[k]):
+            axes.text(k, row, text, ha="center", va="center", size=6.5, color="white" if value > 0.6 else style.INK)
+    every = max(1, -(-len(at) // 8)) if not column.texts else 1
+    axes.set_xticks(range(0, len(at), every), [f"{x:g}" for x in at[::every]])
+    axes.tick_params(axis="x", length=0)
+    axes.spines["bottom"].set_visible(False)
+    if column.trained:
+        inside = [k for k, x in enumerate(at) if column.trained[0] <= x <= column.trained[1]]
+        if inside:
+            bracket(axes, inside[0] - 0.4, inside[-1] + 0.4, f"trained on {column.trained[0]}–{column.trained[1]}")

@@ -1,0 +1,33 @@
+"""How many seeds solved a task, k of n, at each size. No jax."""
+
+from __future__ import annotations
+
+from posenc.lab.figures.captions import SOLVED, metric_named
+from posenc.lab.figures.figures import shown
+from posenc.lab.figures.panel_captions import coded, ending
+from posenc.lab.figures.panels import Drawing
+from posenc.lab.figures.rows import Grid, rows
+from posenc.lab.results.results import Results
+
+COLUMNS = 2
+
+
+def solved_seeds(results: Results) -> Drawing:
+    """A row for each scheme, a column for each size, one part for each task and training range."""
+    found, words = shown(results), results.words
+    names = words.lines(c.scheme for c in found)
+    parts, said = [], []
+    for task, trained in sorted({(c.task, c.trained) for c in found}):
+        group = [c for c in found if (c.task, c.trained) == (task, trained)]
+        counted = {names[c.scheme]: {n: sum(v >= SOLVED for v in of) for n, of in c.values.items()} for c in group}
+        n = {names[c.scheme]: {size: len(of) for size, of in c.values.items()} for c in group}
+        shares = {row: {size: k / n[row][size] for size, k in of.items()} for row, of in counted.items()}
+        texts = {row: {size: f"{k}/{n[row][size]}" for size, k in of.items()} for row, of in counted.items()}
+        parts.append(Grid(words.title(task), words.unit(task), shares, texts, trained))
+        said.append(f"{words.coded(task)} by {metric_named(group[0].metric)}")
+    about = f"Seeds of which at least {SOLVED} is right, k of n, at each size: {'; '.join(said)}."
+    order = [
+        names[label] for label in dict.fromkeys(c.scheme for c in sorted(found, key=lambda c: (c.family, c.scheme)))
+    ]
+    text = "\n".join([f"{about} {coded(results, names)}".strip(), *ending(results)])
+    return Drawing(rows(order, parts, COLUMNS), text)

@@ -1,0 +1,331 @@
+"""Seeds that choose a learning rate are not the seeds reported, whatever reads, stores or goes on with them."""
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import signal
+
+import pytest
+
+from posenc.lab.figures import captions, files
+from posenc.lab.figures.tables import table
+from posenc.lab.results import control, rates, statistics
+from posenc.lab.results.results import load
+from posenc.lab.spec import settings
+from posenc.lab.spec.experiment import Experiment, from_words, grid
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.spec.toml import from_toml, to_toml
+from posenc.lab.store import folder as store
+from posenc.lab.store.schema import TUNING, PlannedTrial, TrialRecord, read
+from posenc.lab.sweep.sweep import planned, rehearse, sweep
+from posenc.lab.sweep.work import work
+from tests.lab import made
+from tests.lab.test_sweep import Watch, break_rope
+from tests.planting import Fault, plant  # noqa: F401
+
+RATES, TUNING_SEEDS, SEEDS = (1e-3, 1e-2), (0, 1), (2, 3, 4)
+TINY = Run(task="even_pairs", width=8, depth=1, heads=2, hidden=8, batch=4, length=4)
+PLAN = Plan(steps=2, lr=RATES, tuning=TUNING_SEEDS, seeds=SEEDS, sizes=(4, 8), rows=8, segment=1)
+
+
+def tiny(**change):
+    return Experiment("tiny", grid(TINY, scheme=["rope", "nope"]), dataclasses.replace(PLAN, **change))
+
+
+# what is planned
+
+
+def test_nine_trials_choose_and_six_are_reported():
+    plan = Plan(lr=(3e-4, 1e-3, 3e-3), tuning=(0, 1, 2), seeds=tuple(range(3, 9)))
+    assert plan.trials == 15 and len(plan.knobs()) == 9
+    assert {k.seed for k in plan.knobs()} == {0, 1, 2} and {k.seed for k in plan.at(1e-3, plan.seeds)} == {*range(3, 9)}
+    assert Plan(lr=(3e-4, 1e-3), seeds=(0, 1)).trials == 4, "without, every seed at every rate, as before"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"tuning": (0, 1), "seeds": (1, 2)}, "The seed 1 is in tuning and in seeds.*such as seeds=2:4"),
+        ({"tuning": (0,), "seeds": (1,), "lr": (1e-3,)}, "lr is 0.001 alone; give several.*or leave tuning out"),
+        ({"tuning": (0, 0), "seeds": (1,)}, "tuning is \\(0, 0\\); give each seed once"),
+        ({"tuning": (-1,), "seeds": (1,)}, "from 0 to 4294967295"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_one_sentence(change, why):
+    with pytest.raises(ValueError, match=why) as refused:
+        Plan(**{"lr": RATES} | change)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_text_says_them_as_it_says_seeds():
+    found = {text: settings.value("tuning", text) for text in ("3", "0,5", "0:2", "0", "")}
+    assert found == {"3": (0, 1, 2), "0,5": (0, 5), "0:2": (0, 1), "0": (), "": ()}
+    asked = from_words(["scheme=rope,nope"], ["tuning=0:2", "lr=1e-3,1e-2", "task=copy"], seeds="2:5", name="a")
+    assert (asked.plan.tuning, asked.plan.seeds, asked.trials) == ((0, 1), (2, 3, 4), 14)
+    assert from_toml(to_toml(asked)) == asked
+
+
+# what is read
+
+
+def tuned(**schemes):
+    """Records of schemes whose tuning seeds are right at 1e-2 on validation and at 1e-3 on test examples, or as given:
+    rate to validation, None for one that diverged. The reported seeds were trained at 1e-2."""
+    recs = []
+    for scheme, validation in (schemes or {"rope": {1e-3: 0.2, 1e-2: 0.8}}).items():
+        found = []
+        for lr, right in validation.items():
+            test = {n: 1.0 if lr == 1e-3 else 0.1 for n in made.SIZES}
+            about = {"lr": lr, "role": TUNING}
+            for seed in TUNING_SEEDS:
+                if right is None:
+                    found.append(made.trial(scheme, "copy", seed, {}, outcome="diverged", validation={}, **about))
+                else:
+                    found.append(made.trial(scheme, "copy", seed, test, validation={16: right}, **about))
+        found += [made.trial(scheme, "copy", s, dict.fromkeys(made.SIZES, 0.5 + s / 100), lr=1e-2) for s in SEEDS]
+        recs.append(made.record(scheme, "rotary", "copy", found))
+    return recs
+
+
+def check_reported(results):
+    """Only the reported seeds, at the rate that the others chose on validation examples."""
+    (cell,) = statistics.cells(results)
+    assert cell.rate == 1e-2, "test examples chose"
+    assert {seed for seeds in cell.seeds.values() for seed in seeds} == {*SEEDS}
+    assert cell.values[32] == (0.52, 0.53, 0.54) and (cell.n, cell.tuning) == (3, TUNING_SEEDS)
+    assert {row.seed for row in results.rows()} == {*SEEDS}
+
+
+def test_the_tuning_seeds_choose_and_the_others_are_reported():
+    results = made.results("a", tuned())
+    check_reported(results)
+    (cell,) = statistics.cells(results)
+    assert (cell.rates, cell.counts) == (RATES, {"done": 7})
+    assert {row.seed for row in results.tuning_rows()} == {*TUNING_SEEDS}
+    assert len(results.trials()) == 7, "all are named as the source"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("posenc.lab.results.results:Results.__post_init__", "if any(", "if not any(", "", ""),
+        Fault("posenc.lab.results.rates:scores", "validated[trial]", "float(np.mean(inside))", "", ""),
+        Fault("posenc.lab.results.rates:_tuned", "choose_rate(", "(lambda s: min(s))(", "", ""),
+        Fault("posenc.lab.results.statistics:_cell", "choice.rate if choice", "None if choice", "", ""),
+    ],
+    ids=["a tuning seed is reported", "test examples choose", "the smallest rate", "no choice"],
+)
+def test_a_planted_fault_is_seen(fault, plant):  # noqa: F811
+    plant(fault)
+    with pytest.raises((AssertionError, KeyError)):
+        check_reported(made.results("a", tuned()))
+
+
+def test_no_metric_that_is_requested_changes_the_choice():
+    """By whole answers, the other rate would have been chosen."""
+    results = made.results("a", tuned())
+    for metric in (None, "exact", "accuracy"):
+        assert {c.rate for c in statistics.cells(results.read(metric))} == {1e-2}
+    assert statistics.cells(results.read("exact"))[0].n == 3
+
+
+def test_results_of_some_seeds_keep_those_that_chose():
+    results = made.results("a", tuned())
+    assert results.choices("seed") == [*SEEDS] and results.choices("lr") == [*RATES]
+    (cell,) = statistics.cells(results.only(seed=3))
+    assert (cell.rate, cell.n, cell.tuning) == (1e-2, 1, TUNING_SEEDS)
+    assert statistics.cells(results.only(task="sort")) == ()
+
+
+def test_a_rate_at_which_all_diverge_is_chosen_only_where_there_is_no_other():
+    """A uniform guess, as which a diverged run counts, is better than what the other rate learned."""
+    (cell,) = statistics.cells(made.results("a", tuned(rope={1e-3: None, 1e-2: 0.05})))
+    assert (cell.rate, cell.unstable) == (1e-2, False)
+    found = made.results("a", tuned(rope={1e-3: None, 1e-2: None}))
+    (cell,) = statistics.cells(found)
+    assert (cell.rate, cell.unstable, cell.n) == (1e-3, True, 0)
+    said = "1 scheme diverged in all tuning trials at every rate and is reported at the smallest: rope on copy."
+    assert said in table(found)
+
+
+def test_until_all_have_a_result_nothing_is_decided():
+    record = tuned()[0]
+    lost = {**made.plan(record, "g")[0], "outcome": "failed", "reports": [*SEEDS]}
+    record = {**record, "trials": record["trials"][1:]}
+    assert rates.decided(made.results("a", [record], [lost])) == {}
+    whole = made.results("a", tuned())
+    assert set(rates.decided(whole).values()) == {1e-2} and len(rates.decided(whole)) == 4
+
+
+def test_tables_captions_and_files_say_how_the_rate_was_chosen():
+    results = made.results("a", tuned())
+    text = table(results)
+    assert "n counts runs at lr, chosen on validation examples of the sizes trained on, by 2 other seeds." in text
+    assert "The other counts are over all rates tried and all seeds." in text
+    (line,) = captions.rates(statistics.cells(results))
+    assert line.startswith("Of the learning rates 0.001, 0.01, each scheme's was, per task, chosen on validation")
+    every = files.listed(results)
+    assert {row["seed"] for row in every if row["tuning"]} == {*TUNING_SEEDS}
+    assert {row["seed"] for row in every if not row["tuning"]} == {*SEEDS}
+    assert "\n" in files.data(results) and ",0.001," not in files.data(results), "figures draw reported seeds alone"
+
+
+def test_a_comparison_pairs_reported_seeds():
+    results = made.results("a", tuned(rope={1e-3: 0.2, 1e-2: 0.8}, alibi={1e-3: 0.2, 1e-2: 0.8}))
+    (one,) = statistics.compare(results, "rope", "alibi")
+    assert [seed for seed, *_ in one.pairs] == [*SEEDS]
+    assert all(one.n == 3 for one in control.against(results, "rope"))
+
+
+def test_seeds_that_chose_and_are_reported_are_said():
+    both = [made.trial("rope", "copy", s, {16: 0.5, 32: 0.5}, lr=lr) for s in SEEDS for lr in RATES]
+    text = table(made.results("a", [made.record("rope", "rotary", "copy", both)]))
+    assert "by the reported seeds themselves" in text
+
+
+def test_a_role_that_there_is_not_is_refused():
+    with pytest.raises(ValueError, match="the role 'choosing'; only 'tuning' is known"):
+        read(TrialRecord, made.trial("rope", "copy", 0, {16: 1.0}, role="choosing"))
+    line = made.plan(tuned()[0], "g")[0]
+    assert read(PlannedTrial, {**line, "reports": [2]}).tuning and not read(PlannedTrial, line).tuning
+
+
+# what is trained
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder, watch = tmp_path_factory.mktemp("runs") / "whole", Watch()
+    assert sweep(tiny(), folder, watch=watch) == 0
+    return folder, watch
+
+
+def roles(folder):
+    return {
+        (record.label, trial.knobs.seed, trial.knobs.lr, trial.tuning)
+        for record in store.read_records(folder).records
+        for trial in record.trials
+    }
+
+
+def check_both_stages(folder):
+    """Every tuning seed at every rate, and every reported seed at the rate that `cells` chooses."""
+    found, cells = roles(folder), statistics.cells(load(folder))
+    assert {c.scheme: (c.n, c.tuning) for c in cells} == {s: (3, TUNING_SEEDS) for s in ("rope", "nope")}
+    tuning = {(c.scheme, s, lr, True) for c in cells for s in TUNING_SEEDS for lr in RATES}
+    assert found == tuning | {(c.scheme, s, c.rate, False) for c in cells for s in SEEDS}
+    assert store.status(folder).finished
+
+
+def test_one_command_trains_both_stages(whole):
+    folder, watch = whole
+    check_both_stages(folder)
+    begun = [said[1:3] for said in watch.heard if said[0] == "begin"]
+    assert begun == [(14, 0), (14, 8)], "both stages are counted from the start"
+
+
+def test_the_same_command_again_trains_nothing(whole):
+    folder, _ = whole
+    again = Watch()
+    assert sweep(tiny(), folder, watch=again) == 0 and again.labels() == []
+    found = rehearse(tiny(), folder)
+    assert (found["trials"], found["tuning"], found["done"]) == (14, 8, 14)
+
+
+def test_more_seeds_train_at_the_chosen_rate(whole, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(whole[0], tmp_path / "more")
+    assert sweep(tiny(seeds=(*SEEDS, 5)), folder, watch=Watch()) == 0
+    new = roles(folder) - roles(whole[0])
+    assert new == {(c.scheme, 5, c.rate, False) for c in statistics.cells(load(folder))}
+
+
+def test_a_rehearsal_counts_both_stages(tmp_path, whole):
+    found = rehearse(tiny(), tmp_path / "x")
+    assert (found["trials"], found["tuning"], found["done"]) == (14, 8, 0)
+    one = rehearse(tiny(tuning=(), lr=(1e-3,), seeds=(0,)), tmp_path / "x")
+    assert found["operations"] == pytest.approx(7 * one["operations"])
+
+
+def test_a_signal_between_the_stages_costs_nothing(tmp_path, whole):
+    folder, sent = tmp_path / "cut", []
+
+    def stop(label, steps, total, loss):
+        if not sent and store.undecided(store.read_plan(folder)) == 0:
+            sent.append(os.kill(os.getpid(), signal.SIGTERM))
+
+    assert sweep(tiny(), folder, watch=Watch(stop)) == 75 and sent
+    assert sweep(tiny(), folder, watch=Watch()) == 0
+    check_both_stages(folder)
+    assert table(load(folder), "csv") == table(load(whole[0]), "csv")
+
+
+def test_a_worker_that_only_sees_the_folder_plans_the_second_stage(tmp_path, whole):
+    folder = tmp_path / "planned"
+    planned(tiny(), folder, group_size=2)
+    assert store.undecided(store.read_plan(folder)) == 6 == store.status(folder).undecided
+    assert work(folder, watch=Watch()) == 0
+    check_both_stages(folder)
+    sizes = {row.trials for row in store.status(folder).rows if not row.tuning}
+    assert max(sizes) <= 2, "new groups are no larger than the tuning ones"
+    assert table(load(folder), "csv") == table(load(whole[0]), "csv")
+
+
+def test_a_cluster_trains_both_stages(tmp_path, whole, monkeypatch):
+    from posenc.lab.sweep.ray import sweep as rays
+    from posenc.lab.sweep.ray.settings import Ray
+    from tests.lab.inline import Inline
+
+    monkeypatch.setattr(rays, "connected", lambda how: contextlib.nullcontext(Inline()))
+    folder = tmp_path / "cluster"
+    planned(tiny(), folder)
+    options = {"keep": False, "lanes": None, "save_every": 1e9, "imports": ()}
+    assert rays.on_cluster(folder, Ray(), **options, watch=Watch()) == 0
+    check_both_stages(folder)
+    assert table(load(folder), "csv") == table(load(whole[0]), "csv")
+
+
+def test_a_tuning_trial_that_fails_holds_its_run_back(tmp_path, monkeypatch):
+    break_rope(monkeypatch)
+    folder, watch = tmp_path / "x", Watch()
+    assert sweep(tiny(), folder, watch=watch) == 1
+    notes = [said[1] for said in watch.heard if said[0] == "note"]
+    assert any("tuning trials of the same run failed: 3 trials to be reported." in note for note in notes)
+    assert {label for label, *_, tuning in roles(folder) if not tuning} == {"nope"}
+    assert not store.status(folder).finished
+    monkeypatch.undo()
+    assert sweep(tiny(), folder, watch=Watch()) == 0
+    check_both_stages(folder)
+
+
+def test_a_trial_keeps_its_role(whole, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(whole[0], tmp_path / "roles")
+    with pytest.raises(ValueError, match="seed 0\\) is planned here to choose a learning rate .tuning., not to be"):
+        sweep(tiny(tuning=(), seeds=(0,)), folder, watch=Watch())
+    with pytest.raises(ValueError, match="is planned here to be reported .seeds., not to choose"):
+        sweep(tiny(tuning=(*TUNING_SEEDS, 2), seeds=(3, 4)), folder, watch=Watch())
+
+
+def test_a_bundle_keeps_roles_and_reads_alike(whole, tmp_path):
+    path = store.bundle(whole[0], tmp_path / "b.json", "whole")
+    assert table(load(path), "csv") == table(load(whole[0]), "csv")
+    kept = [t for r in json.loads(path.read_text())["records"] for t in r["trials"]]
+    assert {t["knobs"]["seed"]: t.get("role") for t in kept} == {0: TUNING, 1: TUNING, 2: None, 3: None, 4: None}
+
+
+def test_the_command_line_says_what_it_will_do(tmp_path, monkeypatch):
+    from posenc.lab.cli import main
+
+    monkeypatch.setenv("POSENC_RUNS", str(tmp_path))
+    words = "sweep --grid scheme=rope task=even_pairs --set lr=1e-3,1e-2 tuning=0,1 seeds=2,3 steps=1 width=8 --name a"
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert main([*words.split(), "--dry-run"]) == 0
+    assert "Of each run, 4 trials choose the learning rate (2 rates, 2 seeds); 2 other seeds" in printed.getvalue()
+    assert "\n6 trials in" in printed.getvalue()
+    assert "Intervals and tests need 6 reported seeds" in printed.getvalue()
