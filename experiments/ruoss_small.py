@@ -49,11 +49,11 @@ PAIRS = list(zip(SCHEMES[6:11], SCHEMES[1:6], strict=True))
 """Each scheme with random positions, and the plain one."""
 published = [
     *(
-        dataclasses.replace(claim, scheme=small(claim.scheme), floor=None)
+        dataclasses.replace(claim, scheme=small(claim.scheme), floor=None, bag=None)
         for claim in whole.published
         if claim.task in TASKS
     ),
-    *(Order(task, drawn, plain, "Table 1", weights="trapezoid") for task in TASKS for drawn, plain in PAIRS),
+    *(Order(task, drawn, plain, whole.RUOSS, weights="trapezoid") for task in TASKS for drawn, plain in PAIRS),
 ]
 
 plan = Plan(steps=3000, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 18, 24, 32, 48, 64, 100, 150, 200))
