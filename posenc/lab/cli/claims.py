@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from posenc.lab.results.at_floor import FloorRow
 from posenc.lab.results.published import ALL, Order, Published
@@ -63,8 +63,13 @@ def ranked(ranks: Iterable[RankCorrelation]) -> str:
     return f"Rank correlation (Spearman) with what was published: {'; '.join(map(_ranked, ranks))}."
 
 
-def floor_row(row: FloorRow) -> list[str]:
-    """The published numbers of a task that are floors, as the texts of a row."""
+def floor_rows(rows: Sequence[FloorRow]) -> list[list[str]]:
+    """The published numbers that are floors, a row for each task that has any, and how many there are in all."""
+    total = f"{sum(len(row.cells) for row in rows)} of {sum(row.of for row in rows)}"
+    return [*(_floor_row(row) for row in rows if row.cells or row.bags), ["all", "", "", "", total, ""]]
+
+
+def _floor_row(row: FloorRow) -> list[str]:
     cells = [f"{scheme} {value:.3f}{' = bag' if scheme in row.bags else ''}" for scheme, value in row.cells]
     bag = "–" if row.bag is None else f"{row.bag:.4f}"
     return [row.source, row.task, f"{row.floor:.4f}", bag, f"{len(row.cells)} of {row.of}", ", ".join(cells)]

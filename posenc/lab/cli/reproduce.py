@@ -19,7 +19,7 @@ from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import clean, say, say_json, say_rows
 from posenc.lab.results.answer import answer
 from posenc.lab.results.at_floor import FloorRow, at_floor
-from posenc.lab.results.measured import Measured
+from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ORIGINS, Order
 from posenc.lab.results.ranks import RankCorrelation, rank_correlations
 from posenc.lab.results.results import Results, load
@@ -30,7 +30,7 @@ from posenc.lab.spec.experiment_file import from_file
 
 
 @dataclass(frozen=True)
-class Report:
+class Reproduced:
     """One experiment, and what became of its claims."""
 
     experiment: Experiment
@@ -98,12 +98,12 @@ def _read(every: dict[str, Path], chosen: dict[str, None]) -> list[tuple[Experim
     return found
 
 
-def _report(experiment: Experiment, results: Results | None) -> Report:
-    ranks = () if results is None else rank_correlations(experiment.published, Measured(results))
-    return Report(experiment, results, findings(experiment.published, results), ranks)
+def _report(experiment: Experiment, results: Results | None) -> Reproduced:
+    ranks = () if results is None else rank_correlations(experiment.published, Evidence(results))
+    return Reproduced(experiment, results, findings(experiment.published, results), ranks)
 
 
-def _block(report: Report, named: bool) -> None:
+def _block(report: Reproduced, named: bool) -> None:
     """Print the claims of one experiment; the answer in words where it was named."""
     experiment, head, found = report.experiment, report.experiment.header, report.found
     lines = [f"{experiment.name}: {head.claim}", f"Source: {head.source}"]
@@ -133,11 +133,11 @@ def _floors(rows: tuple[FloorRow, ...], json: bool) -> None:
     if json:
         say_json({"floors": [dataclasses.asdict(row) for row in rows]})
         return
-    say_rows(claims.FLOOR_COLUMNS, [claims.floor_row(row) for row in rows])
+    say_rows(claims.FLOOR_COLUMNS, claims.floor_rows(rows))
     say(claims.FLOOR_RULES)
 
 
-def _whole(report: Report) -> dict[str, Any]:
+def _whole(report: Reproduced) -> dict[str, Any]:
     """One experiment as JSON."""
     rows = []
     for one in report.found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from posenc.lab.results.measured import Measured
+from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, ORIGINS
 from posenc.lab.results.results import Results
 from posenc.lab.results.verdicts import AGREES, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction, counted
@@ -38,7 +38,7 @@ def answer(found: Sequence[Reproduction], results: Results | None) -> str:
         return ""
     if results is None:
         return "Whether the claim holds here is not known: it was not run."
-    return " ".join(filter(None, (_whether(found), _what_decides(found, Measured(results)))))
+    return " ".join(filter(None, (_whether(found), _what_decides(found, Evidence(results)))))
 
 
 def _whether(found: Sequence[Reproduction]) -> str:
@@ -59,7 +59,7 @@ def _holds(given: Mapping[str, int], subject: str) -> str:
     if agree < decided:
         return f"{subject} holds here in part"
     if 2 * decided < every:
-        return f"these runs decide little of {subject}, and that little holds here"
+        return "these runs decide little of it, and that little holds here"
     return f"{subject} holds here" + (" as far as these runs decide it" if decided < every else "")
 
 
@@ -68,26 +68,26 @@ def _counts(given: Mapping[str, int]) -> str:
     return " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
 
 
-def _what_decides(found: Sequence[Reproduction], measured: Measured) -> str:
+def _what_decides(found: Sequence[Reproduction], evidence: Evidence) -> str:
     """Which runs are missing: seeds, then what each other reason asks for, then learning rates."""
     rest = [one for one in found if one.verdict not in (AGREES, DIFFERS)]
     seeds = sorted(Counter(one.needs for one in rest if one.needs).items())
     wanted = [(f"at least {needs} seeds in place of {_had(rest, needs)}", n) for needs, n in seeds]
-    wanted += Counter(_remedy(one, measured) for one in rest if not one.needs).items()
+    wanted += Counter(_remedy(one, evidence) for one in rest if not one.needs).items()
     parts = [f"{what} ({_many(n, 'claim')})" for what, n in wanted]
     said = [f"the rest would take {'; '.join(parts)}"] if wanted else []
-    if len(measured.rates_tried) == 1 and any(one.cause in ("apart", "floor") for one in found):
-        said.append(f"all runs had one learning rate, {measured.rates_tried[0]:g}, and others may change what differs")
+    if len(evidence.rates_tried) == 1 and any(one.cause in ("apart", "floor") for one in found):
+        said.append(f"all runs had one learning rate, {evidence.rates_tried[0]:g}, and others may change what differs")
     whole = "; ".join(said)
     return f"{whole[0].upper()}{whole[1:]}." if said else ""
 
 
-def _remedy(one: Reproduction, measured: Measured) -> str:
+def _remedy(one: Reproduction, evidence: Evidence) -> str:
     """What would decide a claim for which more seeds are not known to be enough."""
     if one.cause != "floor":
         return REMEDIES.get(one.cause, "more seeds")
-    tasks = measured.tasks if one.published.task == ALL else [one.published.task]
-    return f"more than {max(map(measured.steps, tasks)):,} steps, or another learning rate, on {', '.join(tasks)}"
+    tasks = evidence.tasks if one.published.task == ALL else [one.published.task]
+    return f"more than {max(map(evidence.steps, tasks)):,} steps, or another learning rate, on {', '.join(tasks)}"
 
 
 def _had(rest: Sequence[Reproduction], needs: int) -> str:

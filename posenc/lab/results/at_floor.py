@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from posenc.lab.results.measured import Measured
+from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, EPSILON, Measure, Order, Published
 from posenc.lab.results.results import Results
 
@@ -37,23 +37,23 @@ class FloorRow:
 
 
 def at_floor(experiments: Sequence[tuple[Sequence[Published | Order], Results | None]]) -> tuple[FloorRow, ...]:
-    """A row for each task of each publication that has a number at a floor or at the bag.
+    """A row for each task of each publication whose floor is known, also of those without a number at it.
 
     Where several experiments hold numbers of one publication and task, that with most of them counts.
     """
     rows: dict[tuple[str, str], FloorRow] = {}
     for claims, results in experiments:
-        measured = None if results is None else Measured(results)
+        evidence = None if results is None else Evidence(results)
         columns: dict[tuple[str, Measure], list[Published]] = {}
         for claim in claims:
             if _is_number(claim):
                 columns.setdefault((claim.source, claim.measure), []).append(claim)
         for (source, measure), column in columns.items():
-            row = _row(source, measure, column, measured)
+            row = _row(source, measure, column, evidence)
             before = rows.get((source, measure.task))
             if row is not None and (before is None or row.of > before.of):
                 rows[source, measure.task] = row
-    return tuple(row for row in rows.values() if row.cells or row.bags)
+    return tuple(rows.values())
 
 
 def _is_number(claim: Published | Order) -> bool:
@@ -61,8 +61,8 @@ def _is_number(claim: Published | Order) -> bool:
     return number and claim.task != ALL and claim.scale == "share"
 
 
-def _row(source: str, measure: Measure, column: Sequence[Published], measured: Measured | None) -> FloorRow | None:
-    known = measured.floors(measure) if measured else {}
+def _row(source: str, measure: Measure, column: Sequence[Published], evidence: Evidence | None) -> FloorRow | None:
+    known = evidence.floors(measure) if evidence else {}
     highest = column[0].floor if column[0].floor is not None else max(known.values(), default=None)
     bag = column[0].bag if column[0].bag is not None else known.get("bag")
     if highest is None:

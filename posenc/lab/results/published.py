@@ -80,7 +80,7 @@ class Published:
             raise ValueError(f"Error rates within a factor of {self.factor} was given; a factor is at least 1.")
         if self.scale == "log" and (self.of == "best" or self.relation != "is" or self.task == ALL):
             raise ValueError(
-                "An error rate is a number of a task, and neither a bound nor the best of runs; leave one."
+                "A claim with scale='log' is a number of one task; leave its bound, its best or its scale."
             )
 
     @property

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from posenc.lab.results.measured import Measured
+from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, Measure, Order, Published
 from posenc.lab.results.statistics import LEVEL
 
@@ -62,7 +62,7 @@ class _Cell:
         return _Cell(self.scheme, max(self.theirs - below, 0.0), np.maximum(self.runs - at, 0.0))
 
 
-def rank_correlations(claims: Iterable[Published | Order], measured: Measured) -> tuple[RankCorrelation, ...]:
+def rank_correlations(claims: Iterable[Published | Order], evidence: Evidence) -> tuple[RankCorrelation, ...]:
     """One for each published column of which we ran anything, and one for the whole table of several columns.
 
     Equal numbers share the mean of their ranks. Bounds and our own predictions do not count.
@@ -70,8 +70,8 @@ def rank_correlations(claims: Iterable[Published | Order], measured: Measured) -
     columns: dict[Measure, list[_Cell]] = {}
     for claim in claims:
         number = isinstance(claim, Published) and claim.relation == "is" and claim.origin == "published"
-        if number and (runs := _runs(claim, measured)):
-            columns.setdefault(claim.measure, []).append(_cell(claim, runs, measured))
+        if number and (runs := _runs(claim, evidence)):
+            columns.setdefault(claim.measure, []).append(_cell(claim, runs, evidence))
     found = [_correlated(measure.task, measure, cells) for measure, cells in columns.items()]
     of_tasks = [cells for measure, cells in columns.items() if measure.task != ALL]
     if len(of_tasks) > 1:
@@ -90,15 +90,15 @@ def spearman(
     return np.where(spread > 0, (a * b).sum(-1) / np.where(spread > 0, spread, 1.0), np.nan)
 
 
-def reciprocal_ranks(claim: Published, measured: Measured) -> dict[int, float]:
+def reciprocal_ranks(claim: Published, evidence: Evidence) -> dict[int, float]:
     """Seed to the mean, over tasks, of one over the scheme's rank among all schemes; equals share the mean rank.
 
     A task on which no scheme is clear of the floor ranks noise, so that it is left out.
     """
-    measures = live(claim, measured)
+    measures = live(claim, evidence)
     of: dict[int, list[float]] = {}
     for measure in measures:
-        every = {scheme: measured.chosen(measure, scheme) for scheme in measured.schemes(measure.task)}
+        every = {scheme: evidence.chosen(measure, scheme) for scheme in evidence.schemes(measure.task)}
         for seed in set.intersection(*map(set, every.values())) if claim.scheme in every else ():
             values = [found[seed] for found in every.values()]
             ours = every[claim.scheme][seed]
@@ -107,20 +107,20 @@ def reciprocal_ranks(claim: Published, measured: Measured) -> dict[int, float]:
     return {seed: float(np.mean(ranks)) for seed, ranks in sorted(of.items()) if len(ranks) == len(measures)}
 
 
-def live(claim: Published, measured: Measured) -> list[Measure]:
+def live(claim: Published, evidence: Evidence) -> list[Measure]:
     """The tasks, as a claim over all tasks measures them, on which some scheme is clear of the floor."""
-    every = [claim.measure._replace(task=task) for task in measured.tasks]
-    return [measure for measure in every if measured.clear(measure)]
+    every = [claim.measure._replace(task=task) for task in evidence.tasks]
+    return [measure for measure in every if evidence.clear(measure)]
 
 
-def _runs(claim: Published, measured: Measured) -> tuple[float, ...]:
+def _runs(claim: Published, evidence: Evidence) -> tuple[float, ...]:
     if claim.task == ALL:
-        return tuple(reciprocal_ranks(claim, measured).values())
-    return tuple(measured.chosen(claim.measure, claim.scheme).values())
+        return tuple(reciprocal_ranks(claim, evidence).values())
+    return tuple(evidence.chosen(claim.measure, claim.scheme).values())
 
 
-def _cell(claim: Published, runs: tuple[float, ...], measured: Measured) -> _Cell:
-    named = None if claim.task == ALL else measured.floor(claim.measure)
+def _cell(claim: Published, runs: tuple[float, ...], evidence: Evidence) -> _Cell:
+    named = None if claim.task == ALL else evidence.floor(claim.measure)
     ours = named[1] if named else 0.0
     return _Cell(claim.scheme, claim.share, np.array(runs), (ours if claim.floor is None else claim.floor, ours))
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from posenc.lab.results.measured import Measured
+from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, EPSILON, ORIGINS, Order, Published
 from posenc.lab.results.ranks import live, reciprocal_ranks
 from posenc.lab.results.results import Results
@@ -77,8 +77,8 @@ class Reproduction:
 
 def findings(published: Sequence[Published | Order], results: Results | None) -> tuple[Reproduction, ...]:
     """A verdict on each claim, from results, or from none."""
-    measured = None if results is None else Measured(results)
-    return tuple(_finding(claim, measured) for claim in published)
+    evidence = None if results is None else Evidence(results)
+    return tuple(_finding(claim, evidence) for claim in published)
 
 
 def counted(found: Iterable[Reproduction]) -> dict[str, dict[str, int]]:
@@ -100,43 +100,43 @@ def unseen(examples: int) -> float:
     return 1 - (1 - LEVEL) ** (1 / examples) if examples else 1.0
 
 
-def _finding(claim: Published | Order, measured: Measured | None) -> Reproduction:
+def _finding(claim: Published | Order, evidence: Evidence | None) -> Reproduction:
     start = Reproduction(claim, summary(()), getattr(claim, "floor", None), NOT_RUN)
-    if measured is None:
+    if evidence is None:
         return _because(start, NOT_RUN, "missing", "there is no record")
-    if claim.task != ALL and measured.uncounted(claim.measure):
+    if claim.task != ALL and evidence.uncounted(claim.measure):
         said = f"the record did not count {claim.measure.metric!r}; train again under a new --name"
         return _because(start, NOT_RUN, "uncounted", said)
     if isinstance(claim, Order):
-        found = _rates(claim, measured) if claim.about == "rate" else _order(claim, measured)
+        found = _rates(claim, evidence) if claim.about == "rate" else _order(claim, evidence)
     else:
-        found = _of_all_tasks(claim, measured) if claim.task == ALL else _of_task(claim, measured)
+        found = _of_all_tasks(claim, evidence) if claim.task == ALL else _of_task(claim, evidence)
     if found.verdict == NOT_RUN:
         return _because(found, NOT_RUN, "missing", "the record holds no such run")
     return found
 
 
-def _of_all_tasks(claim: Published, measured: Measured) -> Reproduction:
+def _of_all_tasks(claim: Published, evidence: Evidence) -> Reproduction:
     """The verdict on a mean reciprocal rank."""
-    found = _number(claim, summary(reciprocal_ranks(claim, measured).values()), None)
-    if live(claim, measured) or not measured.tasks:
+    found = _number(claim, summary(reciprocal_ranks(claim, evidence).values()), None)
+    if live(claim, evidence) or not evidence.tasks:
         return found
     return _because(found, UNINFORMATIVE, "floor", "no task has a scheme clear of its floor")
 
 
-def _of_task(claim: Published, measured: Measured) -> Reproduction:
+def _of_task(claim: Published, evidence: Evidence) -> Reproduction:
     """The verdict on a number of one task, if it can be told from a guess."""
-    runs, every = measured.chosen(claim.measure, claim.scheme), measured.runs(claim.measure, claim.scheme)
-    ours = _floor(measured, claim)
+    runs, every = evidence.chosen(claim.measure, claim.scheme), evidence.runs(claim.measure, claim.scheme)
+    ours = _floor(evidence, claim)
     floor = ours if claim.floor is None else claim.floor
     if claim.scale == "log":
-        bound = unseen(measured.examples(claim.measure, claim.scheme))
+        bound = unseen(evidence.examples(claim.measure, claim.scheme))
         found = _error_rate(claim, summary(1 - share for share in runs.values()), floor, bound)
     elif claim.of == "best" and runs:
         found = _best(claim, summary(runs.values()), floor, max(every.values()), len(every))
     else:
         found = _number(claim, summary(runs.values()), floor)
-    if not runs or not claim.reached_by(floor or 0.0) or measured.clear(claim.measure, claim.tolerance):
+    if not runs or not claim.reached_by(floor or 0.0) or evidence.clear(claim.measure, claim.tolerance):
         return found
     guess = "zero" if floor is None else f"the floor, {floor:.2f}"
     return _because(found, UNINFORMATIVE, "floor", f"the claim is at {guess}, and none of our schemes is clear of it")
@@ -187,23 +187,23 @@ def _error_rate(claim: Published, ours: Summary, floor: float | None, bound: flo
     return made
 
 
-def _order(claim: Order, measured: Measured) -> Reproduction:
+def _order(claim: Order, evidence: Evidence) -> Reproduction:
     """First less second, paired by seed, since runs of one seed share their data."""
-    first, second = (measured.chosen(claim.measure, scheme) for scheme in (claim.first, claim.second))
+    first, second = (evidence.chosen(claim.measure, scheme) for scheme in (claim.first, claim.second))
     gaps = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
     values = (*first.values(), *second.values())
-    learned = any(measured.above(claim.measure, value, claim.tolerance) for value in values)
-    return _decided(claim, gaps, claim.tolerance, learned, _floor(measured, claim))
+    learned = any(evidence.above(claim.measure, value, claim.tolerance) for value in values)
+    return _decided(claim, gaps, claim.tolerance, learned, _floor(evidence, claim))
 
 
-def _rates(claim: Order, measured: Measured) -> Reproduction:
+def _rates(claim: Order, evidence: Evidence) -> Reproduction:
     """Largest stable rate of the first against that of the second, paired by seed, in steps between the rates tried."""
     schemes = claim.first, claim.second
-    first, second = (measured.stable(claim.measure, scheme) for scheme in schemes)
-    tried, others = (measured.tried(claim.measure, scheme) for scheme in schemes)
+    first, second = (evidence.stable(claim.measure, scheme) for scheme in schemes)
+    tried, others = (evidence.tried(claim.measure, scheme) for scheme in schemes)
     steps = sorted({0.0, *tried, *others})
     gaps = [steps.index(first[seed]) - steps.index(second[seed]) for seed in sorted(first.keys() & second.keys())]
-    found = _decided(claim, gaps, 0.0, any((*first.values(), *second.values())), _floor(measured, claim))
+    found = _decided(claim, gaps, 0.0, any((*first.values(), *second.values())), _floor(evidence, claim))
     if not gaps:
         return found
     if len(tried) < 2 or tried != others:
@@ -241,9 +241,9 @@ def _because(found: Reproduction, verdict: str, cause: Cause, reason: str, needs
     return replace(found, verdict=verdict, cause=cause, reason=reason, needs=needs)
 
 
-def _floor(measured: Measured, claim: Published | Order) -> float | None:
+def _floor(evidence: Evidence, claim: Published | Order) -> float | None:
     """The highest floor at our sizes."""
-    named = measured.floor(claim.measure)
+    named = evidence.floor(claim.measure)
     return named[1] if named else None
 
 

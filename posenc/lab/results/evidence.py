@@ -22,7 +22,7 @@ Values = Mapping[tuple[float, int], float]
 """Learning rate and seed to the value of a run."""
 
 
-class Measured:
+class Evidence:
     """Results as claims are held against them."""
 
     def __init__(self, results: Results):
