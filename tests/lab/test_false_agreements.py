@@ -248,7 +248,8 @@ def test_the_last_token_has_floors_of_its_own_where_they_were_counted():
 
 
 def said(claims, found):
-    return answer(findings(claims, found), found)
+    evidence = None if found is None else Evidence(found)
+    return answer(findings(claims, evidence), evidence)
 
 
 def test_the_answer_says_whether_it_holds_in_how_far_and_what_is_missing():

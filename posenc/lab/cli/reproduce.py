@@ -35,6 +35,7 @@ class Reproduced:
 
     experiment: Experiment
     results: Results | None
+    evidence: Evidence | None
     found: tuple[Reproduction, ...]
     ranks: tuple[RankCorrelation, ...]
 
@@ -99,8 +100,9 @@ def _read(every: dict[str, Path], chosen: dict[str, None]) -> list[tuple[Experim
 
 
 def _report(experiment: Experiment, results: Results | None) -> Reproduced:
-    ranks = () if results is None else rank_correlations(experiment.published, Evidence(results))
-    return Reproduced(experiment, results, findings(experiment.published, results), ranks)
+    evidence = None if results is None else Evidence(results)
+    ranks = () if evidence is None else rank_correlations(experiment.published, evidence)
+    return Reproduced(experiment, results, evidence, findings(experiment.published, evidence), ranks)
 
 
 def _block(report: Reproduced, named: bool) -> None:
@@ -117,7 +119,7 @@ def _block(report: Reproduced, named: bool) -> None:
         columns = (*claims.COLUMNS, "reason", "source") if named else claims.COLUMNS
         say_rows(columns, [[row[c] for c in columns] for row in map(claims.row, found)])
     _say_filled([claims.ranked(report.ranks)] * bool(report.ranks))
-    _say_filled([answer(found, report.results)] * named)
+    _say_filled([answer(found, report.evidence)] if named else [])
     say("")
 
 
@@ -151,4 +153,4 @@ def _whole(report: Reproduced) -> dict[str, Any]:
     about = {"name": report.experiment.name, **dataclasses.asdict(report.experiment.header)}
     about |= {"recorded": run, "commit": code, "rows": rows}
     ranks = [dataclasses.asdict(one) for one in report.ranks]
-    return {**about, "rank_correlations": ranks, "answer": answer(report.found, report.results)}
+    return {**about, "rank_correlations": ranks, "answer": answer(report.found, report.evidence)}

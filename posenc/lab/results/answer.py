@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, ORIGINS
-from posenc.lab.results.results import Results
 from posenc.lab.results.verdicts import AGREES, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction, counted
 
 SAYS = {
@@ -29,16 +28,16 @@ REMEDIES = {
 """What would decide a claim, by the kind of its reason; for other reasons more seeds."""
 
 
-def answer(found: Sequence[Reproduction], results: Results | None) -> str:
+def answer(found: Sequence[Reproduction], evidence: Evidence | None) -> str:
     """Whether the claims hold here, in how far, and what would decide the rest; empty where nothing is claimed.
 
     Published claims decide whether it holds, and our own only where nothing was published.
     """
     if not found:
         return ""
-    if results is None:
+    if evidence is None:
         return "Whether the claim holds here is not known: it was not run."
-    return " ".join(filter(None, (_whether(found), _what_decides(found, Evidence(results)))))
+    return " ".join(filter(None, (_whether(found), _what_decides(found, evidence))))
 
 
 def _whether(found: Sequence[Reproduction]) -> str:

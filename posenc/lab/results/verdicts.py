@@ -75,9 +75,9 @@ class Reproduction:
         return claim.reached_by(self.floor)
 
 
-def findings(published: Sequence[Published | Order], results: Results | None) -> tuple[Reproduction, ...]:
+def findings(published: Sequence[Published | Order], results: Results | Evidence | None) -> tuple[Reproduction, ...]:
     """A verdict on each claim, from results, or from none."""
-    evidence = None if results is None else Evidence(results)
+    evidence = Evidence(results) if isinstance(results, Results) else results
     return tuple(_finding(claim, evidence) for claim in published)
 
 
