@@ -189,12 +189,12 @@ def test_our_own_prediction_is_not_counted_as_published():
 
 
 def by_rate(**schemes):
-    """Scheme to learning rate to the value of six seeds; None diverges."""
+    """Scheme to learning rate to the value of each of six seeds, or of all; None diverges."""
     records = []
     for scheme, rates in schemes.items():
         trials = []
         for lr, value in rates.items():
-            for seed in range(6):
+            for seed, value in enumerate(value if isinstance(value, tuple) else (value,) * 6):
                 curve = {} if value is None else {8: value, 16: value, 24: value, 32: value}
                 outcome = "diverged" if value is None else "done"
                 trials.append(
@@ -217,6 +217,14 @@ def test_choosing_the_best_rate_does_not_delete_an_order_of_rates():
     assert one(dataclasses.replace(RATE, first="post", second="pre"), found).verdict == DIFFERS
 
 
+def test_the_largest_stable_rate_is_of_each_seed_and_the_least_of_them_is_shown():
+    """One seed of six fails at 1e-2: it is equal, the others are one step ahead, so the order is not decided."""
+    found = by_rate(pre={1e-3: 1.0, 1e-2: (1.0,) * 5 + (None,)}, post={1e-3: 1.0, 1e-2: None})
+    rates = one(RATE, found)
+    assert (rates.ours.low, rates.ours.median, rates.ours.high) == (0, 1, 1)
+    assert (rates.verdict, rates.cause, rates.rates) == (OPEN, "undecided", (1e-3, 1e-3))
+
+
 def test_an_order_of_rates_needs_rates_at_which_one_fails():
     top = by_rate(pre={1e-3: 1.0, 1e-2: 1.0}, post={1e-3: 1.0, 1e-2: 1.0})
     assert one(RATE, top).reason == "all runs of both learn at the largest rate tried"
@@ -235,6 +243,15 @@ def test_a_metric_that_a_record_did_not_count_is_not_taken_for_zero():
         asked = one(claim, found)
         assert asked.verdict == NOT_RUN and "did not count 'beyond'; train again" in asked.reason
     assert Evidence(found).uncounted(Published("copy", "rope", 0.0, "x").measure) is False
+
+
+def test_nor_is_it_where_only_other_schemes_counted_it():
+    rope, alibi = record("rope", (0.9,) * 6), record("alibi", (0.3,) * 6)
+    for trial in alibi["trials"]:
+        for counts in trial["evaluations"].values():
+            del counts["last"]
+    found = one(Published("copy", "alibi", 0.0, "x", metric="last"), made.results("x", [rope, alibi]))
+    assert (found.verdict, found.reason) == (NOT_RUN, "the record holds no such run")
 
 
 def test_the_last_token_has_floors_of_its_own_where_they_were_counted():

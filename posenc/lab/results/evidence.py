@@ -89,13 +89,13 @@ class Evidence:
         return tuple(sorted({trial.knobs.lr for _, trial in self._trials.get((measure.task, scheme), ())}))
 
     def stable(self, measure: Measure, scheme: str) -> dict[int, float]:
-        """Seed to the largest learning rate at which its run neither diverged nor stayed at the floor; 0 for none."""
-        every = self._trials.get((measure.task, scheme), ())
-        gone = {(trial.knobs.lr, trial.knobs.seed) for _, trial in every if trial.outcome == "diverged"}
+        """Seed to the largest learning rate at which its run neither diverged nor stayed at the floor; 0 for none.
+
+        A diverged run enters as a guess, which is not above the floor.
+        """
         found: dict[int, float] = {}
         for (rate, seed), value in sorted(self.runs(measure, scheme).items()):
-            learned = (rate, seed) not in gone and self.above(measure, value)
-            found[seed] = rate if learned else found.get(seed, 0.0)
+            found[seed] = rate if self.above(measure, value) else found.get(seed, 0.0)
         return found
 
     def examples(self, measure: Measure, scheme: str) -> int:
