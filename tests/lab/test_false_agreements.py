@@ -171,6 +171,12 @@ def test_error_rates_that_span_orders_of_magnitude_are_open():
     assert rate((0.0, 0.01, 0.02), 0.01, rows=1000, n=None).verdict == OPEN
 
 
+def test_the_bound_of_no_error_does_not_widen_a_rate_that_was_measured():
+    """0.001 was measured; 100 examples without an error would leave 0.03."""
+    assert rate(0.001, 0.04, rows=100).verdict == DIFFERS
+    assert rate((0.0, 0.001, 0.001), 0.001, rows=100, n=None).verdict == AGREES
+
+
 def test_an_error_rate_at_a_guess_needs_a_control():
     """A guess is wrong in 0.8 of the cases."""
     assert rate(0.79, 0.8).verdict == UNINFORMATIVE and rate(0.79, 0.8).explained
@@ -193,8 +199,8 @@ def by_rate(**schemes):
     records = []
     for scheme, rates in schemes.items():
         trials = []
-        for lr, value in rates.items():
-            for seed, value in enumerate(value if isinstance(value, tuple) else (value,) * 6):
+        for lr, values in rates.items():
+            for seed, value in enumerate(values if isinstance(values, tuple) else (values,) * 6):
                 curve = {} if value is None else {8: value, 16: value, 24: value, 32: value}
                 outcome = "diverged" if value is None else "done"
                 trials.append(

@@ -5,7 +5,8 @@
     differs        a number: it does not; an order: the whole interval lies below minus the tolerance
     open           our runs do not decide it: an order of fewer than six pairs, or whose interval holds neither; a
                    number that our band meets only because it is wide
-    uninformative  a claim that a guess reaches, where none of our schemes is clear of that guess
+    uninformative  a claim that a guess reaches, where none of our schemes is clear of that guess; an order of two
+                   schemes of which no run is above a guess
     not run        no committed record holds it
 
 A band is that of `statistics.summary`: the range below six runs, the exact 95 % interval of the median from six on, at
@@ -173,7 +174,8 @@ def _error_rate(claim: Published, ours: Summary, floor: float | None, bound: flo
     if claim.value == 0:
         said = f"our runs have error rates of up to {ours.high:.2g}, where no error was reported"
         return _because(made, DIFFERS, "apart", said) if ours.low > 0 else _because(made, OPEN, "wide", said)
-    least, most = max(ours.low, bound), max(ours.high, bound)
+    most = ours.high or bound
+    least = ours.low or min(bound, most)
     if ours.low > claim.value * claim.factor + EPSILON or most < claim.value / claim.factor - EPSILON:
         rate = f"of {ours.median:.2g}" if ours.median else f"below {bound:.2g}"
         said = f"our error rate {rate} is not within a factor of {claim.factor:g} of {claim.value:.2g}"

@@ -49,7 +49,7 @@ class Experiment:
     figure: Callable[[Any], Any] | None = dataclasses.field(default=None, compare=False, repr=False)
     """Draws the experiment's own figure from its results."""
     published: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False)
-    """What others reported, of `posenc.lab.results.published`."""
+    """What others reported, and what we predict, of `posenc.lab.results.published`."""
     preset: str | None = dataclasses.field(default=None, compare=False)
     """The published setting that it started from, where it says so."""
     suites: tuple[str, ...] = dataclasses.field(default=(), compare=False)
