@@ -75,7 +75,7 @@ def test_the_page_shows_the_same(posenc, carried):
     assert "rope over alibi" in said.out and "their text" in said.out and "Setting: smaller." in said.out
     assert "Published claims: 4; 1 agrees, 1 differs, 1 open, 0 uninformative, 1 not run." in said.out
     assert "(predictions and arithmetic): 1; 0 agrees, 0 differs, 0 open, 0 uninformative, 1 not run." in said.out
-    assert "Published values at a floor (†): 0." in said.out
+    assert "Published values at a floor (†): 0, of which 0 agree." in said.out
     assert "agrees: the interval, widened by the tolerance" in said.out.replace("\n", " ")
 
 

@@ -23,7 +23,7 @@ from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ORIGINS, Order
 from posenc.lab.results.ranks import RankCorrelation, rank_correlations
 from posenc.lab.results.results import Results, load
-from posenc.lab.results.verdicts import TEST, Reproduction, counted, findings
+from posenc.lab.results.verdicts import AGREES, TEST, Reproduction, counted, findings
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
@@ -68,10 +68,11 @@ class Reproduce:
             return 0
         for report in reports:
             _block(report, bool(self.name))
-        at_floor_ = sum(f.explained and f.published.origin == "published" for r in reports for f in r.found)
         for origin in ORIGINS:
             say(claims.total(origin, counts[origin]))
-        say(f"Published values at a floor (†): {at_floor_}.\n{claims.RULES}")
+        marked = [f.verdict for r in reports for f in r.found if f.explained and f.published.origin == "published"]
+        agree = marked.count(AGREES)
+        say(f"Published values at a floor (†): {len(marked)}, of which {agree} agree.\n{claims.RULES}")
         return 0
 
 
