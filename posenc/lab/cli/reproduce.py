@@ -149,9 +149,8 @@ def _whole(report: Reproduced) -> dict[str, Any]:
         rows.append({"kind": kind, **dataclasses.asdict(one.published), "ours": ours if one.ours.n else None})
         rows[-1] |= {"floor": one.floor, "explained": one.explained, "verdict": one.verdict, "reason": one.reason}
         rows[-1] |= {"needs": one.needs, "p": one.p, "rates": one.rates, "unseen": one.unseen}
-    run = report.results is not None
-    code = report.results.provenance().get("commit", []) if run else []
+    code = report.results.provenance().get("commit", []) if report.results else []
     about = {"name": report.experiment.name, **dataclasses.asdict(report.experiment.header)}
-    about |= {"recorded": run, "commit": code, "rows": rows}
+    about |= {"recorded": report.results is not None, "commit": code, "rows": rows}
     ranks = [dataclasses.asdict(one) for one in report.ranks]
     return {**about, "rank_correlations": ranks, "answer": answer(report.found, report.evidence)}

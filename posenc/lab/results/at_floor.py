@@ -45,9 +45,8 @@ def at_floor(experiments: Sequence[tuple[Sequence[Published | Order], Results | 
     for claims, results in experiments:
         evidence = None if results is None else Evidence(results)
         columns: dict[tuple[str, Measure], list[Published]] = {}
-        for claim in claims:
-            if _is_number(claim):
-                columns.setdefault((claim.source, claim.measure), []).append(claim)
+        for claim in _numbers(claims):
+            columns.setdefault((claim.source, claim.measure), []).append(claim)
         for (source, measure), column in columns.items():
             row = _row(source, measure, column, evidence)
             before = rows.get((source, measure.task))
@@ -56,9 +55,10 @@ def at_floor(experiments: Sequence[tuple[Sequence[Published | Order], Results | 
     return tuple(rows.values())
 
 
-def _is_number(claim: Published | Order) -> bool:
-    number = isinstance(claim, Published) and claim.origin == "published" and claim.relation == "is"
-    return number and claim.task != ALL and claim.scale == "share"
+def _numbers(claims: Sequence[Published | Order]) -> list[Published]:
+    """The published shares right of a task; bounds, error rates and our own claims are left out."""
+    numbers = [claim for claim in claims if isinstance(claim, Published) and claim.relation == "is"]
+    return [n for n in numbers if n.origin == "published" and n.task != ALL and n.scale == "share"]
 
 
 def _row(source: str, measure: Measure, column: Sequence[Published], evidence: Evidence | None) -> FloorRow | None:

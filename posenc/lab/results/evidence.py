@@ -124,13 +124,18 @@ class Evidence:
     def _task(self, measure: Measure) -> TaskRecord | None:
         """The task with its floors by the metric of a measure."""
         every = [found[0][0].task for (task, _), found in self._trials.items() if task == measure.task]
-        if not every or _same(measure.metric, every[0].metric):
-            return every[0] if every else None
-        return replace(every[0], metric=measure.metric, floors=floors_by(every[0], measure.metric))
+        if not every:
+            return None
+        task, metric = every[0], measure.metric or every[0].metric
+        return task if _same(metric, task) else replace(task, metric=metric, floors=floors_by(task, metric))
 
 
-def _same(metric: str | None, own: str) -> bool:
-    return metric is None or records.ratio(metric) == records.ratio(own)
+def _same(metric: str, task: TaskRecord) -> bool:
+    return records.ratio(metric) == records.ratio(task.metric)
+
+
+def _floors(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
+    return floors(task) if _same(metric, task) else floors_by(task, metric)
 
 
 def _sizes(task: TaskRecord, measure: Measure) -> list[int]:
@@ -142,10 +147,10 @@ def _sizes(task: TaskRecord, measure: Measure) -> list[int]:
 
 def _values(task: TaskRecord, trial: TrialRecord, sizes: list[int], metric: str | None) -> list[float]:
     """The share right at each size; nothing where one of them was not measured or not counted."""
-    if trial.outcome == "diverged":
-        known = floors(task) if _same(metric, task.metric) else floors_by(task, metric)
-        return [known.get(n, {}).get("uniform", 0.0) for n in sizes]
     by = metric or task.metric
+    if trial.outcome == "diverged":
+        known = _floors(task, by)
+        return [known.get(n, {}).get("uniform", 0.0) for n in sizes]
     counted = [trial.evaluations.get(n, {}) for n in sizes]
     if not all(records.ratio(by)[0] in counts for counts in counted):
         return []

@@ -69,8 +69,9 @@ def rank_correlations(claims: Iterable[Published | Order], evidence: Evidence) -
     """
     columns: dict[Measure, list[_Cell]] = {}
     for claim in claims:
-        number = isinstance(claim, Published) and claim.relation == "is" and claim.origin == "published"
-        if number and (runs := _runs(claim, evidence)):
+        if isinstance(claim, Order) or claim.relation != "is" or claim.origin != "published":
+            continue
+        if runs := _runs(claim, evidence):
             columns.setdefault(claim.measure, []).append(_cell(claim, runs, evidence))
     found = [_correlated(measure.task, measure, cells) for measure, cells in columns.items()]
     of_tasks = [cells for measure, cells in columns.items() if measure.task != ALL]
