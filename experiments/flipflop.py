@@ -27,12 +27,15 @@ SCHEMES = ["nope", "sinusoidal", "learned", "rope", "alibi", "cope"]
 
 LIU, COPE = "Liu et al. (2023), §4", "Golovneva et al. (2024), §5.1, from memory"
 published = [
-    Published("flip_flop", "nope (model=lstm)", 1.0, LIU, tolerance=0.001, over="trained"),
+    Published("flip_flop", "nope (model=lstm)", 0.0, LIU, over="trained", scale="log"),
     *(
-        Published("flip_flop", f"{scheme} (model=decoder)", 1 - error, COPE, over="trained")
+        Published("flip_flop", f"{scheme} (model=decoder)", error, COPE, over="trained", scale="log")
         for scheme, error in (("learned", 0.068), ("rope", 0.018), ("cope", 0.0))
     ),
-    *(Order("flip_flop", "cope (model=decoder)", f"{s} (model=decoder)", COPE) for s in ("learned", "rope")),
+    *(
+        Order("flip_flop", "cope (model=decoder)", f"{s} (model=decoder)", COPE, metric="last")
+        for s in ("learned", "rope")
+    ),
 ]
 
 titles = {"flip_flop": "The bit last written"}

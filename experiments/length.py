@@ -37,14 +37,15 @@ TABLE = {  # percent
     "bucket_sort": {"nope": 23.7, "sinusoidal": 30.1, "learned": 25.9, "rope": 30.6, WAVES: 100, TURNS: 99.6},
     "reverse_string": {**{"nope": 52.8, "sinusoidal": 50.6, "learned": 50.7, "rope": 51.9, WAVES: 75.6, TURNS: 69.9}},
 }
+RUOSS = "Ruoss et al. (2023), Table 1"
 published = [
     *(
-        Published(task, scheme, percent / 100, "Table 1", tolerance=0.05, of="best", runs=30, weights="trapezoid")
+        Published(task, scheme, percent / 100, RUOSS, tolerance=0.05, of="best", runs=30, weights="trapezoid")
         for task, row in TABLE.items()
         for scheme, percent in row.items()
     ),
     *(
-        Order(task, drawn, plain, "Table 1", weights="trapezoid")
+        Order(task, drawn, plain, RUOSS, weights="trapezoid")
         for task in TASKS
         for drawn, plain in ((WAVES, "sinusoidal"), (TURNS, "rope"))
     ),

@@ -20,7 +20,10 @@ from posenc.lab.spec.run import Plan, Run
 
 XIONG = "Xiong et al. (2020), §4: without warm-up, pre-norm trains and post-norm fails"
 published = [
-    Order("token_k_back(k=3)", f"rope (depth={n}, norm=pre)", f"rope (depth={n}, norm=post)", XIONG, over="trained")
+    Order(
+        *("token_k_back(k=3)", f"rope (depth={n}, norm=pre)", f"rope (depth={n}, norm=post)", XIONG),
+        **{"over": "trained", "about": "rate"},
+    )
     for n in (2, 8)
 ]
 

@@ -35,12 +35,15 @@ def either(n):
     return ((n - 2) * (1 + 1 / 16) / 2 + 1) / (n - 1)
 
 
-SET = "arithmetic: of a set with both marks, each order is as likely"
-NEIGHBOURS = "arithmetic: of two neighbours, each is as likely the left"
+SET = "of a set with both marks, each order is as likely"
+NEIGHBOURS = "of two neighbours, each is as likely the left"
 HAVIV = "Haviv et al. (2022), §4: a causal mask tells positions"
 published = [
-    Published("before", "nope (model=encoder)", 0.5, SET, over="trained"),
-    *(Order("before", f"{s} (model=encoder)", "nope (model=encoder)", SET, over="trained") for s in SCHEMES[1:]),
+    Published("before", "nope (model=encoder)", 0.5, SET, over="trained", origin="ours"),
+    *(
+        Order("before", f"{s} (model=encoder)", "nope (model=encoder)", SET, over="trained", origin="ours")
+        for s in SCHEMES[1:]
+    ),
     *(
         Published(
             "token_k_back",
@@ -49,10 +52,11 @@ published = [
             NEIGHBOURS,
             tolerance=0.03,
             over="trained",
+            origin="ours",
         )
         for s in SYMMETRIC
     ),
-    Order("token_k_back", "nope (model=decoder)", "nope (model=encoder)", HAVIV, over="trained"),
+    Order("token_k_back", "nope (model=decoder)", "nope (model=encoder)", HAVIV, metric="last", over="trained"),
 ]
 
 titles = {"before": "Which mark came first", "token_k_back": "Token one place back"}

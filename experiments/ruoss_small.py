@@ -49,11 +49,11 @@ PAIRS = list(zip(SCHEMES[6:11], SCHEMES[1:6], strict=True))
 """Each scheme with random positions, and the plain one."""
 published = [
     *(
-        dataclasses.replace(claim, scheme=small(claim.scheme), floor=None)
+        dataclasses.replace(claim, scheme=small(claim.scheme), floor=None, bag=None)
         for claim in whole.published
         if claim.task in TASKS
     ),
-    *(Order(task, drawn, plain, "Table 1", weights="trapezoid") for task in TASKS for drawn, plain in PAIRS),
+    *(Order(task, drawn, plain, whole.RUOSS, weights="trapezoid") for task in TASKS for drawn, plain in PAIRS),
 ]
 
 titles, counted = {task: whole.titles[task] for task in TASKS}, whole.counted

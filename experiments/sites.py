@@ -27,11 +27,13 @@ VALUES = "vo_rope(queries_and_keys=False)"
 SITES = ["nope", "sinusoidal", "rope", "sandwich(dim=16)", VALUES, "vo_rope"]
 BACK = "token_k_back(k=3)"
 
-OURS = "ours: finding a token by its distance needs distances in the scores"
+DISTANCES = "finding a token by its distance needs distances in the scores"
+COSINES = "a sum of the same cosines separates neighbours less"
+INDEX = "only the input carries an index"
 published = [
-    *(Order(BACK, "rope", other, OURS) for other in ("nope", "sinusoidal", VALUES)),
-    Order(BACK, "rope", "sandwich(dim=16)", "ours: a sum of the same cosines separates neighbours less"),
-    Order("index_of_token(indices=8)", "sinusoidal", "rope", "ours: only the input carries an index"),
+    *(Order(BACK, "rope", other, DISTANCES, metric="last", origin="ours") for other in ("nope", "sinusoidal", VALUES)),
+    Order(BACK, "rope", "sandwich(dim=16)", COSINES, metric="last", origin="ours"),
+    Order("index_of_token(indices=8)", "sinusoidal", "rope", INDEX, origin="ours"),
 ]
 
 titles = {

@@ -10,6 +10,7 @@ import importlib.util
 import os
 import re
 import typing
+from collections import Counter
 from pathlib import Path
 
 import jax
@@ -19,11 +20,14 @@ import posenc
 from posenc.catalog import summary
 from posenc.core import scheme
 from posenc.lab import cli, tasks
-from posenc.lab.cli import listing
+from posenc.lab.cli import claims, listing
 from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
-from posenc.lab.results.published import counted, findings
+from posenc.lab.results.at_floor import at_floor
+from posenc.lab.results.bag import most_frequent
+from posenc.lab.results.published import ORIGINS
 from posenc.lab.results.results import load
+from posenc.lab.results.verdicts import counted, findings
 from posenc.lab.spec import run
 from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import from_file
@@ -40,6 +44,7 @@ PAGES = {
 }
 TEXT = {name: path.read_text(encoding="utf-8") for name, path in PAGES.items()}
 WHOLE = "\n".join(TEXT.values())
+EXPERIMENTS = ROOT / "experiments"
 ALIASES = ("tasks", "models")
 """Modules in the library's namespace that stand for packages of the laboratory."""
 
@@ -91,13 +96,39 @@ def models():
 
 
 def experiments():
-    yield "experiment", "claim", "cost", "verdicts"
-    for path in sorted((ROOT / "experiments").glob("*.py")):
+    yield "experiment", "claim", "cost", "published claims", "our own claims"
+    total = {origin: Counter() for origin in ORIGINS}
+    for path in sorted(EXPERIMENTS.glob("*.py")):
         made, record = from_file(path, yes=True), record_of(path)
         counts = counted(findings(made.published, load(record) if record.is_file() else None))
-        verdicts = [f"{n} {verdict}" for verdict, n in counts.items() if n]
-        shown = ", ".join(verdicts) or "nothing published to compare with"
-        yield f"`{path.stem}`", made.header.claim, made.header.cost.rstrip("."), shown
+        for origin, given in counts.items():
+            total[origin].update(given)
+        yield f"`{path.stem}`", made.header.claim, made.header.cost.rstrip("."), *map(given_verdicts, counts.values())
+    yield "all", "", "", *map(given_verdicts, total.values())
+
+
+def given_verdicts(counts):
+    return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "none"
+
+
+def published():
+    """Every published number that is a floor, as `posenc reproduce --floors` has them."""
+    every = [(from_file(path, yes=True).published, record_of(path)) for path in sorted(EXPERIMENTS.glob("*.py"))]
+    rows = at_floor([(said, load(record) if record.is_file() else None) for said, record in every])
+    yield from (claims.FLOOR_COLUMNS, *claims.floor_rows(rows))
+
+
+def bags():
+    yield "random strings of", "the most frequent symbol, mean over sizes 41 to 500"
+    for symbols in (2, 5):
+        yield f"{symbols} symbols", f"{most_frequent(symbols, range(41, 501)):.4f}"
+
+
+def cues():
+    yield "task", "tokens that may be answers"
+    for name in tasks.names():
+        if (cue := tasks.parse(name).cue) is not None:
+            yield f"`{name}`", f"{cue.start} to {cue.stop - 1}"
 
 
 def last():
@@ -118,6 +149,9 @@ TABLES = {
     "coordinates": ("docs/tasks.md", coordinates),
     "models": ("docs/models.md", models),
     "experiments": ("docs/experiments.md", experiments),
+    "published": ("docs/published-floors.md", published),
+    "bags": ("docs/published-floors.md", bags),
+    "cues": ("docs/published-floors.md", cues),
     "last": ("README.md", last),
     "read": ("docs/huggingface.md", huggingface.read),
     "refused": ("docs/huggingface.md", huggingface.refused),

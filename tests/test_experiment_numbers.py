@@ -5,9 +5,9 @@ from statistics import median
 
 import pytest
 
-from posenc.lab.results.published import findings
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
+from posenc.lab.results.verdicts import findings
 from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.store import records

@@ -51,6 +51,7 @@ SMALLEST = {
     "permutation": ("length=8", "sizes=8,9"),
     "recall": ("length=64", "shortest=64", "sizes=64,66"),
     "ruoss": ("length=4", "longest=2048", "sizes=4,5"),
+    "ruoss_small": ("length=4", "sizes=4,5"),
     "sites": ("length=9", "sizes=9,10"),
     "state": ("length=3", "sizes=3,4"),
 }

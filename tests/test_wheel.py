@@ -114,7 +114,7 @@ def test_experiments_come_with_the_wheel(drawing, tmp_path):
     names = {path.stem for path in (ROOT / "experiments").glob("*.py")}
     assert {line.split()[0] for line in listed.stdout.splitlines()[1:] if line[:1].isalpha()} == names, listed.stderr
     claims = run(drawing, "-m", "posenc", "reproduce", cwd=tmp_path)
-    assert int(re.search(r"Claims, in all: (\d+)", claims.stdout)[1]) > 100, claims.stderr
+    assert int(re.search(r"Published claims: (\d+)", claims.stdout)[1]) > 100, claims.stderr
     assert "rope" in run(drawing, "-m", "posenc", "table", "length", cwd=tmp_path).stdout
     drawn = run(drawing, "-m", "posenc", "plot", "length", cwd=tmp_path)
     assert drawn.returncode == 0, drawn.stderr

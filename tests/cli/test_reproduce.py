@@ -1,4 +1,4 @@
-"""`posenc reproduce`: every experiment file, what was published beside what is recorded, and a verdict; without jax."""
+"""`posenc reproduce`: every experiment file, its claims beside what is recorded, and a verdict; without jax."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import posenc as package
-from posenc.lab.results.published import VERDICTS
+from posenc.lab.results.verdicts import VERDICTS
 from posenc.lab.store import folder as store
 from tests.lab import made
 
@@ -29,6 +29,7 @@ published = [
     Published("copy", "alibi", 0.9, "their table"),
     Published("copy", "t5", 0.9, "their table"),
     Order("copy", "rope", "alibi", "their text"),
+    Order("copy", "rope", "nope", "because it turns", origin="ours"),
 ]
 def runs():
     return grid(Run(), scheme=["rope", "alibi"])
@@ -55,14 +56,16 @@ def rows(said):
 
 def test_each_claim_has_a_value_of_ours_an_n_and_a_verdict(posenc, carried):
     """Rope is 0.8 - s/100 at size 24 and 0.7 - s/100 at 32: in the mean 0.75, 0.74, 0.73."""
-    first, second, third, order = rows(posenc("reproduce", "carried", "--json"))
-    assert (first["value"], first["verdict"], first["ours"]["n"]) == (0.74, "agrees", 3)
+    first, second, third, order, ours = rows(posenc("reproduce", "carried", "--json"))
+    assert (first["value"], first["verdict"], first["ours"]["n"], first["origin"]) == (0.74, "agrees", 3, "published")
+    assert first["reason"] == "" and second["reason"] == "our runs are 0.36 below 0.90"
     assert (first["ours"]["low"], first["ours"]["median"], first["ours"]["high"]) == pytest.approx((0.73, 0.74, 0.75))
     assert second["verdict"] == "differs" and second["ours"]["median"] == pytest.approx(0.54)
     assert third["verdict"] == "not run" and third["ours"] is None
     assert first["ours"]["best"] is first["ours"]["best_of"] is None, "nobody spoke of a best"
-    assert (order["kind"], order["verdict"]) == ("order", "agrees")
-    assert order["ours"]["median"] == pytest.approx(0.2)
+    assert (order["kind"], order["verdict"], order["needs"], order["p"]) == ("order", "open", 6, None)
+    assert order["ours"]["median"] == pytest.approx(0.2) and order["reason"].startswith("n too small: 3 pairs")
+    assert (ours["origin"], ours["verdict"], ours["source"]) == ("ours", "not run", "because it turns")
 
 
 def test_the_page_shows_the_same(posenc, carried):
@@ -70,8 +73,53 @@ def test_the_page_shows_the_same(posenc, carried):
     assert said.code == 0 and said.err == ""
     assert "0.740 [0.730–0.750]" in said.out and "0.740 (median of 3) ±0.02" in said.out
     assert "rope over alibi" in said.out and "their text" in said.out and "Setting: smaller." in said.out
-    assert "Claims, in all: 4; 2 agrees, 1 differs, 0 open, 1 not run. Published values at a floor (†): 0." in said.out
+    assert "Published claims: 4; 1 agrees, 1 differs, 1 open, 0 uninformative, 1 not run." in said.out
+    assert "(predictions and arithmetic): 1; 0 agrees, 0 differs, 0 open, 0 uninformative, 1 not run." in said.out
+    assert "Published values at a floor (†): 0, of which 0 agree." in said.out
     assert "agrees: the interval, widened by the tolerance" in said.out.replace("\n", " ")
+
+
+def test_the_page_of_one_experiment_ends_with_an_answer_in_words_and_that_of_all_does_not(posenc, carried):
+    flowing = " ".join(posenc("reproduce", "carried").out.split())
+    answer = "The claim holds here in part: of 4 published claims 1 agrees, 1 differs, 1 is open and 1 was not run;"
+    assert answer in flowing and "would take at least 6 seeds in place of 3 (1 claim)" in flowing
+    assert "all runs had one learning rate, 0.001" in flowing
+    assert "in place of 3" not in posenc("reproduce").out
+    (only,) = json.loads(posenc("reproduce", "carried", "--json").out)["experiments"]
+    assert " ".join(only["answer"].split()) in flowing
+
+
+def test_rank_correlations_stand_below_the_table_and_in_json(posenc, carried):
+    """Two published numbers of which we ran anything are too few; four are correlated."""
+    assert "copy – (2 schemes; 4 are needed)" in " ".join(posenc("reproduce", "carried").out.split())
+    labels = ("rope", "alibi", "fire", "nope")
+    drops = dict(zip(labels, (0.1, 0.2, 0.3, 0.4), strict=True))
+    filled = made.filled("four", [made.rope(label=label, drop=drop) for label, drop in drops.items()])
+    store.bundle(filled, carried / "records" / "carried.json")
+    old = 'Published("copy", "t5", 0.9, "their table")'
+    new = 'Published("copy", "nope", 0.1, "their table"), Published("copy", "fire", 0.2, "their table")'
+    (carried / "carried.py").write_text(FILE.replace(old, new))
+    assert "copy 0.80 (95% bootstrap 0.80 to 0.80" in " ".join(posenc("reproduce", "carried").out.split())
+    (column,) = json.loads(posenc("reproduce", "carried", "--json").out)["experiments"][0]["rank_correlations"]
+    assert column["value"] == pytest.approx(0.8) and (column["schemes"], column["runs"]) == (4, 3)
+
+
+def test_floors_lists_the_published_numbers_that_a_guess_gets(posenc, carried):
+    """The best floor of the made-up task is 0.2."""
+    old, new = 'Published("copy", "alibi", 0.9, "their table")', 'Published("copy", "alibi", 0.21, "their table")'
+    assert posenc("reproduce", "carried", "--floors").out.splitlines()[1].split() == ["all", "0", "of", "3"]
+    (carried / "carried.py").write_text(FILE.replace(old, new))
+    page = posenc("reproduce", "carried", "--floors").out.splitlines()
+    assert page[1].split() == ["their", "table", "copy", "0.2000", "–", "1", "of", "3", "alibi", "0.210"]
+    (row,) = json.loads(posenc("reproduce", "carried", "--floors", "--json").out)["floors"]
+    assert (row["task"], row["cells"], row["of"]) == ("copy", [["alibi", 0.21]], 3)
+
+
+def test_a_published_claim_without_a_source_is_refused_in_one_sentence(posenc, carried):
+    (carried / "carried.py").write_text(FILE.replace('"their text"', '""'))
+    said = posenc("reproduce", "carried")
+    assert "The claim of 'rope' above 'alibi' on 'copy' has no source; give the publication as source." in said.err
+    assert len(said.err.strip().splitlines()) == 1 and "Traceback" not in said.err
 
 
 def test_a_best_of_several_runs_stands_beside_our_median_range_and_best(posenc, carried):
@@ -80,6 +128,7 @@ def test_a_best_of_several_runs_stands_beside_our_median_range_and_best(posenc, 
     (carried / "carried.py").write_text(FILE.replace(old, new.format('Published("copy", "rope", 0.76, "their best"')))
     row = rows(posenc("reproduce", "carried", "--json"))[1]
     assert (row["of"], row["runs"], row["weights"], row["verdict"]) == ("best", 30, "trapezoid", "agrees")
+    assert row["origin"] == "published"
     ours = row["ours"]
     assert (ours["low"], ours["median"], ours["high"], ours["best"]) == pytest.approx((0.73, 0.74, 0.75, 0.75))
     assert (ours["n"], ours["best_of"], ours["kind"]) == (3, 3, "range")
@@ -90,7 +139,7 @@ def test_a_best_of_several_runs_stands_beside_our_median_range_and_best(posenc, 
 
 def test_an_experiment_without_a_record_is_one_line_unless_it_is_named(posenc, carried):
     whole, named = posenc("reproduce"), posenc("reproduce", "pending")
-    assert "not run: 4 claims; posenc sweep experiments/pending.py. Cost: a minute." in whole.out
+    assert "not run: 5 claims; posenc sweep experiments/pending.py. Cost: a minute." in whole.out
     assert named.out.count("not run") >= 5 and "their table" in named.out
 
 
@@ -104,7 +153,12 @@ def test_every_experiment_of_the_checkout_is_there(posenc):
             assert row["verdict"] in VERDICTS and row["source"]
             assert (row["ours"] is None) == (row["verdict"] == "not run")
             assert one["recorded"] or row["verdict"] == "not run"
-    assert sum(found["verdicts"].values()) == sum(len(one["rows"]) for one in found["experiments"]) > 200
+            assert bool(row["reason"]) == (row["verdict"] != "agrees")
+    assert "sign test" in found["test"]
+    rows = [row for one in found["experiments"] for row in one["rows"]]
+    for origin, counts in found["verdicts"].items():
+        assert sum(counts.values()) == sum(row["origin"] == origin for row in rows) > 20
+    assert {row["origin"] for row in rows} == set(found["verdicts"]) and len(rows) > 200
 
 
 def test_a_file_is_named_by_its_path_too(posenc, carried):

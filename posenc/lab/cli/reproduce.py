@@ -1,4 +1,7 @@
-"""`posenc reproduce`: published values beside those of our committed records, with n, interval and verdict."""
+"""`posenc reproduce`: each claim beside our committed records, with n, interval, verdict and its reason.
+
+Ranks, the answer in words, and two totals, of what was published and of what is ours, follow.
+"""
 
 from __future__ import annotations
 
@@ -11,59 +14,65 @@ from typing import Any
 
 from tyro.conf import Positional
 
+from posenc.lab.cli import claims
 from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import clean, say, say_json, say_rows
-from posenc.lab.results.published import ALL, Order, Published, Reproduction, counted, findings
+from posenc.lab.results.answer import answer
+from posenc.lab.results.at_floor import FloorRow, at_floor
+from posenc.lab.results.evidence import Evidence
+from posenc.lab.results.published import ORIGINS, Order
+from posenc.lab.results.ranks import RankCorrelation, rank_correlations
 from posenc.lab.results.results import Results, load
+from posenc.lab.results.verdicts import AGREES, TEST, Reproduction, counted, findings
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
 
-COLUMNS = ("task", "scheme", "measure", "published", "ours", "n", "floor", "verdict")
-RULES = """\
-Brackets: the range of our runs if there are fewer than six, else the exact 95% interval of the median; for an order,
-that of the paired differences. agrees: the interval, widened by the tolerance (±), meets the published value, or all
-differences of an order are above the tolerance. differs: it does not meet it, or all differences are below minus the
-tolerance. open: an order between these two cases. not run: there is no record. A published best of several runs is
-compared with the best of all our runs at every learning rate; median, brackets and n are those of the chosen rate.
-trapezoid: the published mean is over every size of a range, so the evaluated sizes are weighted by the trapezoid rule,
-for floors too; otherwise all sizes have equal weight. A verdict is about our setting: if that is smaller than the
-published one, "differs" means that the number does not carry over. † marks a published value that a token-blind
-baseline (floor) reaches, or misses by at most 0.02."""
+
+@dataclass(frozen=True)
+class Reproduced:
+    """One experiment, and what became of its claims."""
+
+    experiment: Experiment
+    results: Results | None
+    evidence: Evidence | None
+    found: tuple[Reproduction, ...]
+    ranks: tuple[RankCorrelation, ...]
 
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Every claim of the experiment files: the published value beside ours, with n, interval and verdict.
+    """Every claim of the experiment files: the published value beside ours, with n, interval, verdict and its reason.
 
     Results come from the committed records; nothing is trained. An experiment without a record takes one line, unless
-    you name it.
+    you name it. What was published and what we predict ourselves are counted apart.
     """
 
     name: Positional[tuple[str, ...]] = ()
     """Experiments, such as length or experiments/length.py. Default: all."""
+    floors: Flag = False
+    """Which published numbers are floors: those that a guess gets which ignores the tokens, or their order."""
     json: Flag = False
-    """Print one JSON object: its experiments, each with a row for every published value."""
+    """Print one JSON object: its experiments, each with a row for every claim."""
 
     def __call__(self) -> int:
         every = committed.files()
         chosen = {_stem(name, every): None for name in self.name} or dict.fromkeys(every)
-        reports = [
-            (experiment, results, findings(experiment.published, results))
-            for experiment, results in _read(every, chosen)
-        ]
-        if self.json:
-            counts = counted(f for *_, found in reports for f in found)
-            say_json({"experiments": [_whole(*one) for one in reports], "verdicts": counts})
+        reports = [_report(experiment, results) for experiment, results in _read(every, chosen)]
+        if self.floors:
+            _floors(at_floor([(r.experiment.published, r.results) for r in reports]), self.json)
             return 0
-        for experiment, results, found in reports:
-            _block(experiment, results, found, bool(self.name))
-        counts = counted(f for *_, found in reports for f in found)
-        verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-        at_floor = sum(f.explained for *_, found in reports for f in found)
-        say(
-            f"Claims, in all: {sum(counts.values())}; {verdicts}. Published values at a floor (†): {at_floor}.\n{RULES}"
-        )
+        counts = counted(f for report in reports for f in report.found)
+        if self.json:
+            say_json({"experiments": [_whole(report) for report in reports], "verdicts": counts, "test": TEST})
+            return 0
+        for report in reports:
+            _block(report, bool(self.name))
+        for origin in ORIGINS:
+            say(claims.total(origin, counts[origin]))
+        marked = [f.verdict for r in reports for f in r.found if f.explained and f.published.origin == "published"]
+        agree = marked.count(AGREES)
+        say(f"Published values at a floor (†): {len(marked)}, of which {agree} agree.\n{claims.RULES}")
         return 0
 
 
@@ -91,68 +100,57 @@ def _read(every: dict[str, Path], chosen: dict[str, None]) -> list[tuple[Experim
     return found
 
 
-def _block(experiment: Experiment, results: Results | None, found: tuple[Reproduction, ...], whole: bool) -> None:
-    """Print the claims of one experiment."""
-    head = experiment.header
+def _report(experiment: Experiment, results: Results | None) -> Reproduced:
+    evidence = None if results is None else Evidence(results)
+    ranks = () if evidence is None else rank_correlations(experiment.published, evidence)
+    return Reproduced(experiment, results, evidence, findings(experiment.published, evidence), ranks)
+
+
+def _block(report: Reproduced, named: bool) -> None:
+    """Print the claims of one experiment; the answer in words where it was named."""
+    experiment, head, found = report.experiment, report.experiment.header, report.found
     lines = [f"{experiment.name}: {head.claim}", f"Source: {head.source}"]
     lines += [f"Setting: {head.setting}"] * bool(head.setting)
-    if results is None:
+    if report.results is None:
         lines.append(f"not run: {len(found)} claims; posenc sweep experiments/{experiment.source}. Cost: {head.cost}")
     elif not found:
         lines.append("It is compared with no published value.")
-    say("\n".join(textwrap.fill(line, 118, subsequent_indent="  ", break_on_hyphens=False) for line in lines))
-    if found and (results is not None or whole):
-        columns = (*COLUMNS, "source") if whole else COLUMNS
-        say_rows(columns, [[row[c] for c in columns] for row in map(_shown, found)])
+    _say_filled(lines)
+    if found and (report.results is not None or named):
+        columns = (*claims.COLUMNS, "reason", "source") if named else claims.COLUMNS
+        say_rows(columns, [[row[c] for c in columns] for row in map(claims.row, found)])
+    _say_filled([claims.ranked(report.ranks)] * bool(report.ranks))
+    _say_filled([answer(found, report.evidence)] if named else [])
     say("")
 
 
-def _shown(found: Reproduction) -> dict[str, str]:
-    """A finding as the texts of a row."""
-    claim, ours = found.published, found.ours
-    row = {
-        "task": claim.task,
-        "scheme": _scheme(claim),
-        "measure": _measure(claim),
-        "n": str(ours.n) if ours.n else "–",
-    }
-    row |= {"verdict": found.verdict, "source": claim.source}
-    row["floor"] = "–" if found.floor is None else f"{found.floor:.2f}"
-    if isinstance(claim, Order):
-        row["published"] = "above"
-        row["ours"] = f"{ours.median:+.3f} [{ours.low:+.3f}, {ours.high:+.3f}] ±{claim.tolerance:g}" if ours.n else "–"
-        return row
-    sign = {"is": "", "at least": "≥ ", "at most": "≤ "}[claim.relation]
-    of = f"{claim.of} of {claim.runs}" if claim.runs else claim.of
-    row["published"] = f"{sign}{claim.value:.3f} ({of}) ±{claim.tolerance:g}{' †' if found.explained else ''}"
-    best = "" if found.best is None else f", best of {found.best_of}: {found.best:.3f}"
-    row["ours"] = f"{ours.median:.3f} [{ours.low:.3f}–{ours.high:.3f}]{best}" if ours.n else "–"
-    return row
+def _say_filled(lines: list[str]) -> None:
+    """Print sentences, each from a line of its own, broken at the width of a page."""
+    filled = (textwrap.fill(line, 118, subsequent_indent="  ", break_on_hyphens=False) for line in lines if line)
+    if text := "\n".join(filled):
+        say(text)
 
 
-def _scheme(claim: Published | Order) -> str:
-    return f"{claim.first} over {claim.second}" if isinstance(claim, Order) else claim.scheme
+def _floors(rows: tuple[FloorRow, ...], json: bool) -> None:
+    """Print which published numbers are floors."""
+    if json:
+        say_json({"floors": [dataclasses.asdict(row) for row in rows]})
+        return
+    say_rows(claims.FLOOR_COLUMNS, claims.floor_rows(rows))
+    say(claims.FLOOR_RULES)
 
 
-def _measure(claim: Published | Order) -> str:
-    what = (
-        "reciprocal rank"
-        if claim.task == ALL
-        else {None: "accuracy", "exact": "whole answers"}.get(claim.metric, claim.metric)
-    )
-    where = claim.over if isinstance(claim.over, str) else f"size {', '.join(map(str, claim.over))}"
-    return f"{what}, {where}" + (f", {claim.weights}" if claim.weights != "equal" else "")
-
-
-def _whole(experiment: Experiment, results: Results | None, found: tuple[Reproduction, ...]) -> dict[str, Any]:
+def _whole(report: Reproduced) -> dict[str, Any]:
     """One experiment as JSON."""
-    about = dataclasses.asdict(experiment.header)
     rows = []
-    for one in found:
+    for one in report.found:
         ours = {**dataclasses.asdict(one.ours), "best": one.best, "best_of": one.best_of}
         kind = "order" if isinstance(one.published, Order) else "number"
         rows.append({"kind": kind, **dataclasses.asdict(one.published), "ours": ours if one.ours.n else None})
-        rows[-1] |= {"floor": one.floor, "explained": one.explained, "verdict": one.verdict}
-    run = results is not None
-    code = results.provenance().get("commit", []) if run else []
-    return {"name": experiment.name, **about, "recorded": run, "commit": code, "rows": rows}
+        rows[-1] |= {"floor": one.floor, "explained": one.explained, "verdict": one.verdict, "reason": one.reason}
+        rows[-1] |= {"needs": one.needs, "p": one.p, "rates": one.rates, "unseen": one.unseen}
+    code = report.results.provenance().get("commit", []) if report.results else []
+    about = {"name": report.experiment.name, **dataclasses.asdict(report.experiment.header)}
+    about |= {"recorded": report.results is not None, "commit": code, "rows": rows}
+    ranks = [dataclasses.asdict(one) for one in report.ranks]
+    return {**about, "rank_correlations": ranks, "answer": answer(report.found, report.evidence)}

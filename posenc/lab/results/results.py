@@ -321,6 +321,19 @@ def _telling(found: Sequence[GroupRecord]) -> str:
     return "last" if own in ("token", "error") and counts and all("last" in each for each in counts) else own
 
 
+def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
+    """Size to the floors under another metric than the task's, as the share right, as far as they are known."""
+    own = floors(task)
+    if task.metric == "accuracy" and metric in ("last", "beyond"):
+        return own  # there is one answer token
+    counted = {"last": task.floors_last, "beyond": task.floors_beyond}.get(metric)
+    if counted is not None:
+        return floors(replace(task, metric=metric, floors=counted))
+    guess = {n: {"uniform": f["uniform"]} for n, f in own.items() if "uniform" in f}
+    tokens = metric in ("last", "beyond") and task.metric in ("token", "error")
+    return guess if tokens else {n: {} for n in task.floors}
+
+
 def _by(record: GroupRecord, metric: str) -> GroupRecord:
     own, (part, whole) = record.task.metric, records.ratio(metric)
     for trial in record.trials:
@@ -337,20 +350,7 @@ def _by(record: GroupRecord, metric: str) -> GroupRecord:
                 )
     if records.ratio(own) == records.ratio(metric):
         return record
-    return replace(record, task=replace(record.task, metric=metric, floors=_floors_by(record.task, metric)))
-
-
-def _floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
-    """The floors under another metric than the task's, as far as they are known."""
-    own = floors(task)
-    if task.metric == "accuracy" and metric in ("last", "beyond"):
-        return own  # there is one answer token
-    counted = {"last": task.floors_last, "beyond": task.floors_beyond}.get(metric)
-    if counted is not None:
-        return floors(replace(task, metric=metric, floors=counted))
-    guess = {n: {"uniform": f["uniform"]} for n, f in own.items() if "uniform" in f}
-    tokens = metric in ("last", "beyond") and task.metric in ("token", "error")
-    return guess if tokens else {n: {} for n in task.floors}
+    return replace(record, task=replace(record.task, metric=metric, floors=floors_by(record.task, metric)))
 
 
 def _settings(record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> dict[str, Any]:

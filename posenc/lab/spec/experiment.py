@@ -53,7 +53,7 @@ class Experiment:
     metric: str | Mapping[str, str] | None = dataclasses.field(default=None, compare=False, repr=False)
     """What its figure shows, of all tasks or by task, where that is not what results are read by."""
     published: tuple[Any, ...] = dataclasses.field(default=(), compare=False, repr=False)
-    """What others reported, of `posenc.lab.results.published`."""
+    """What others reported, and what we predict, of `posenc.lab.results.published`."""
     preset: str | None = dataclasses.field(default=None, compare=False)
     """The published setting that it started from, where it says so."""
     suites: tuple[str, ...] = dataclasses.field(default=(), compare=False)

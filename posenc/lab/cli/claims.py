@@ -1,0 +1,124 @@
+"""Claims, rank correlations and floors as the texts of a table, for `posenc reproduce` and the pages in docs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from posenc.lab.results.at_floor import FloorRow
+from posenc.lab.results.published import ALL, Order, Published
+from posenc.lab.results.ranks import FEWEST, RankCorrelation
+from posenc.lab.results.statistics import LEAST
+from posenc.lab.results.verdicts import Reproduction
+
+COLUMNS = ("task", "scheme", "measure", "from", "claim", "our runs", "n", "p", "floor", "verdict")
+CALLED = {"published": "Published claims", "ours": "Claims of our own (predictions and arithmetic)"}
+RULES = """\
+Brackets: the range of our runs if there are fewer than six, else the exact 95% interval of the median; for an order,
+that of the paired differences. agrees: the interval, widened by the tolerance (±), meets the claim, or all differences
+of an order are above the tolerance. differs: it does not meet it, or all differences are below minus the tolerance.
+open: not decided; an order needs six pairs of runs, and an interval that meets a number may be twice the tolerance plus
+0.05 wide. uninformative: a guess (floor) reaches the claim, and none of our schemes is clear of that guess; or no run
+of an order is above it. not run: there is no such run. p: of an order, the exact two-sided sign test, not corrected for
+how many orders there are. Error rates are compared by their logarithm, within a factor (×). A published best of several
+runs is compared with the best of all our runs at every learning rate; median, brackets and n are those of the chosen
+rate. An order of rates compares, for each seed, the largest learning rate at which the run neither diverged nor stayed
+at the floor. A mean reciprocal rank leaves out tasks on which no scheme is clear of its floor. trapezoid: the published
+mean is over every size of a range, so the evaluated sizes are weighted by the trapezoid rule, for floors too; otherwise
+all sizes have equal weight. A verdict is about our setting: if that is smaller than the published one, "differs" means
+that the number does not carry over. † marks a published value that a floor reaches, within the tolerance of the
+claim."""
+FLOOR_COLUMNS = ("source", "task", "floor", "bag", "at the floor", "which")
+FLOOR_RULES = """\
+floor: the highest of all floors, at the sizes of the publication where they are known, else at ours. bag: what the
+row's most frequent token gets right. At the floor: published numbers at most one point above the highest floor.
+= bag: the number is that of the bag to the decimals printed, which is what a model without positions can reach."""
+
+
+def total(origin: str, counts: Mapping[str, int]) -> str:
+    """How often each verdict was given to claims of one origin."""
+    return f"{CALLED[origin]}: {sum(counts.values())}; {', '.join(f'{n} {verdict}' for verdict, n in counts.items())}."
+
+
+def row(found: Reproduction) -> dict[str, str]:
+    """A finding as the texts of a row."""
+    claim = found.published
+    return {
+        "task": claim.task,
+        "scheme": f"{claim.first} over {claim.second}" if isinstance(claim, Order) else claim.scheme,
+        "measure": _measure(claim),
+        "from": claim.origin,
+        "claim": _order(claim) if isinstance(claim, Order) else _number(claim, found.explained),
+        "our runs": _ours(found) if found.ours.n else "–",
+        "n": str(found.ours.n) if found.ours.n else "–",
+        "p": "–" if found.p is None else f"{found.p:.3f}",
+        "floor": "–" if found.floor is None else f"{found.floor:.2f}",
+        "verdict": found.verdict,
+        "reason": found.reason,
+        "source": claim.source,
+    }
+
+
+def ranked(ranks: Iterable[RankCorrelation]) -> str:
+    """The rank correlations of one experiment as a sentence."""
+    return f"Rank correlation (Spearman) with what was published: {'; '.join(map(_ranked, ranks))}."
+
+
+def floor_rows(rows: Sequence[FloorRow]) -> list[list[str]]:
+    """The published numbers that are floors, a row for each task that has any, and how many there are in all."""
+    total = f"{sum(len(row.cells) for row in rows)} of {sum(row.of for row in rows)}"
+    return [*(_floor_row(row) for row in rows if row.cells or row.bags), ["all", "", "", "", total, ""]]
+
+
+def _floor_row(row: FloorRow) -> list[str]:
+    cells = [f"{scheme} {value:.3f}{' = bag' if scheme in row.bags else ''}" for scheme, value in row.cells]
+    bag = "–" if row.bag is None else f"{row.bag:.4f}"
+    return [row.source, row.task, f"{row.floor:.4f}", bag, f"{len(row.cells)} of {row.of}", ", ".join(cells)]
+
+
+def _ranked(one: RankCorrelation) -> str:
+    sizes = f"{one.schemes} scheme{'s' * (one.schemes != 1)}" if one.cells == one.schemes else f"{one.cells} numbers"
+    if one.value is None:
+        why = f"{FEWEST} are needed" if one.schemes < FEWEST else "all are equal"
+        return f"{one.column} – ({sizes}; {why})"
+    few = ", too narrow below six runs" if one.runs < LEAST else ""
+    interval = f"95% bootstrap {one.low:.2f} to {one.high:.2f}{few}"
+    return f"{one.column} {one.value:.2f} ({interval}; {sizes}, n = {one.runs})"
+
+
+def _number(claim: Published, explained: bool) -> str:
+    sign = {"is": "", "at least": "≥ ", "at most": "≤ "}[claim.relation]
+    of = f"{claim.of} of {claim.runs}" if claim.runs else claim.of
+    mark = " †" if explained else ""
+    if claim.scale == "log":
+        return f"error {claim.value:.3g} ({of}) ×{claim.factor:g}{mark}"
+    return f"{sign}{claim.value:.3f} ({of}) ±{claim.tolerance:g}{mark}"
+
+
+def _order(claim: Order) -> str:
+    return "larger rate" if claim.about == "rate" else "above"
+
+
+def _ours(found: Reproduction) -> str:
+    claim, ours = found.published, found.ours
+    if isinstance(claim, Order) and found.rates is not None:
+        rates = " against ".join("none" if rate == 0 else f"{rate:g}" for rate in found.rates)
+        return f"{rates}; {ours.median:+g} [{ours.low:+g}, {ours.high:+g}] rates"
+    if isinstance(claim, Order):
+        return f"{ours.median:+.3f} [{ours.low:+.3f}, {ours.high:+.3f}] ±{claim.tolerance:g}"
+    if claim.scale == "log":
+        bound = f", 0 means ≤ {found.unseen:.2g}" if found.unseen is not None and ours.low == 0 else ""
+        return f"error {ours.median:.3g} [{ours.low:.3g}–{ours.high:.3g}]{bound}"
+    best = "" if found.best is None else f", best of {found.best_of}: {found.best:.3f}"
+    return f"{ours.median:.3f} [{ours.low:.3f}–{ours.high:.3f}]{best}"
+
+
+def _measure(claim: Published | Order) -> str:
+    if claim.task == ALL:
+        what = "reciprocal rank"
+    else:
+        own = "error rate" if isinstance(claim, Published) and claim.scale == "log" else "accuracy"
+        what = {None: own, "exact": "whole answers", "last": "last token"}.get(claim.metric, claim.metric)
+    if isinstance(claim, Order) and claim.about == "rate":
+        what = f"largest stable rate by {what}"
+    where = claim.over if isinstance(claim.over, str) else f"size {', '.join(map(str, claim.over))}"
+    return f"{what}, {where}" + (f", {claim.weights}" if claim.weights != "equal" else "")

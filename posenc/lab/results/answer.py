@@ -1,0 +1,99 @@
+"""The answer in words: whether the claims of an experiment hold here, how far, and which runs would decide the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from posenc.lab.results.evidence import Evidence
+from posenc.lab.results.published import ALL, ORIGINS
+from posenc.lab.results.verdicts import AGREES, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction, counted
+
+SAYS = {
+    AGREES: ("agrees", "agree"),
+    DIFFERS: ("differs", "differ"),
+    OPEN: ("is open", "are open"),
+    UNINFORMATIVE: ("is uninformative", "are uninformative"),
+    NOT_RUN: ("was not run", "were not run"),
+}
+"""A verdict as a verb, of one claim and of several."""
+CALLED = {"published": "published claim", "ours": "claim of our own"}
+REMEDIES = {
+    "few": "more learning rates",
+    "equal": "harder or longer examples, since both schemes are equal on these",
+    "unresolved": "more test examples",
+    "uncounted": "a record that counts the metric",
+    "missing": "runs that the record lacks",
+}
+"""What would decide a claim, by the kind of its reason; for other reasons more seeds."""
+
+
+def answer(found: Sequence[Reproduction], evidence: Evidence | None) -> str:
+    """Whether the claims hold here, in how far, and what would decide the rest; empty where nothing is claimed.
+
+    Published claims decide whether it holds, and our own only where nothing was published.
+    """
+    if not found:
+        return ""
+    if evidence is None:
+        return "Whether the claim holds here is not known: it was not run."
+    return " ".join(filter(None, (_whether(found), _what_decides(found, evidence))))
+
+
+def _whether(found: Sequence[Reproduction]) -> str:
+    counts = {origin: given for origin, given in counted(found).items() if sum(given.values())}
+    first = next(origin for origin in ORIGINS if origin in counts)
+    subject = "the claim" if first == "published" else "our own claim"
+    said = [f"of {_many(sum(given.values()), CALLED[origin])} {_counts(given)}" for origin, given in counts.items()]
+    whole = f"{_holds(counts[first], subject)}: {'; '.join(said)}."
+    return whole[0].upper() + whole[1:]
+
+
+def _holds(given: Mapping[str, int], subject: str) -> str:
+    agree, decided, every = given[AGREES], given[AGREES] + given[DIFFERS], sum(given.values())
+    if not decided:
+        return f"these runs do not decide {subject}"
+    if not agree:
+        return f"{subject} does not hold here"
+    if agree < decided:
+        return f"{subject} holds here in part"
+    if 2 * decided < every:
+        return "these runs decide little of it, and that little holds here"
+    return f"{subject} holds here" + (" as far as these runs decide it" if decided < every else "")
+
+
+def _counts(given: Mapping[str, int]) -> str:
+    said = [f"{n} {SAYS[verdict][n > 1]}" for verdict, n in given.items() if n]
+    return " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+
+
+def _what_decides(found: Sequence[Reproduction], evidence: Evidence) -> str:
+    """Which runs are missing: seeds, then what each other reason asks for, then learning rates."""
+    rest = [one for one in found if one.verdict not in (AGREES, DIFFERS)]
+    seeds = sorted(Counter(one.needs for one in rest if one.needs).items())
+    wanted = [(f"at least {needs} seeds in place of {_had(rest, needs)}", n) for needs, n in seeds]
+    wanted += Counter(_remedy(one, evidence) for one in rest if not one.needs).items()
+    parts = [f"{what} ({_many(n, 'claim')})" for what, n in wanted]
+    said = [f"the rest would take {'; '.join(parts)}"] if wanted else []
+    if len(evidence.rates_tried) == 1 and any(one.cause in ("apart", "floor") for one in found):
+        said.append(f"all runs had one learning rate, {evidence.rates_tried[0]:g}, and others may change what differs")
+    whole = "; ".join(said)
+    return f"{whole[0].upper()}{whole[1:]}." if said else ""
+
+
+def _remedy(one: Reproduction, evidence: Evidence) -> str:
+    """What would decide a claim for which more seeds are not known to be enough."""
+    if one.cause != "floor":
+        return REMEDIES.get(one.cause, "more seeds")
+    tasks = evidence.tasks if one.published.task == ALL else [one.published.task]
+    return f"more than {max(map(evidence.steps, tasks)):,} steps, or another learning rate, on {', '.join(tasks)}"
+
+
+def _had(rest: Sequence[Reproduction], needs: int) -> str:
+    """How many seeds there are, of the claims that need so many."""
+    return " or ".join(map(str, sorted({one.ours.n for one in rest if one.needs == needs})))
+
+
+def _many(n: int, what: str) -> str:
+    """A count of claims: 1 claim, 2 claims of our own."""
+    return f"{n} {what if n == 1 else what.replace('claim', 'claims')}"

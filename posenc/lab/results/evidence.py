@@ -1,0 +1,158 @@
+"""What our runs hold of a claim: the value of each run, the floors at its sizes, and which schemes are clear of them.
+
+A measure that a record did not count has no value, and is never taken for zero. No jax.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from posenc.lab.results.published import EPSILON, Measure
+from posenc.lab.results.quadrature import average
+from posenc.lab.results.results import Results, best_floor, floors, floors_by, mean_floors
+from posenc.lab.results.statistics import cells, summary
+from posenc.lab.store import records
+from posenc.lab.store.schema import GroupRecord, TaskRecord, TrialRecord
+
+NEAR = 0.02
+"""A run that is no further above a floor than this is at the floor, where no claim has a tolerance of its own."""
+Values = Mapping[tuple[float, int], float]
+"""Learning rate and seed to the value of a run."""
+
+
+class Evidence:
+    """Results as claims are held against them."""
+
+    def __init__(self, results: Results):
+        self.rates = {(cell.task, cell.scheme): cell.rate for cell in cells(results)}
+        self._trials: dict[tuple[str, str], list[tuple[GroupRecord, TrialRecord]]] = {}
+        for record in results.records:
+            for trial in record.trials:
+                key = record.task.label, results.label(record, trial)
+                self._trials.setdefault(key, []).append((record, trial))
+        self._values: dict[tuple[Measure, str], Values] = {}
+
+    @property
+    def tasks(self) -> list[str]:
+        """The labels of all tasks with a result."""
+        return sorted({task for task, _ in self._trials})
+
+    def schemes(self, task: str) -> list[str]:
+        """The schemes with a result on a task, by label."""
+        return sorted(scheme for one, scheme in self._trials if one == task)
+
+    def runs(self, measure: Measure, scheme: str) -> Values:
+        """The value of each run at every learning rate.
+
+        A diverged run enters as a uniform guess, or as 0 where that is not known. A run that lacks one of the sizes, or
+        did not count the metric, is left out.
+        """
+        key = measure, scheme
+        if key not in self._values:
+            found = {}
+            for record, trial in self._trials.get((measure.task, scheme), ()):
+                sizes = _sizes(record.task, measure)
+                if values := _values(record.task, trial, sizes, measure.metric):
+                    found[trial.knobs.lr, trial.knobs.seed] = average(values, sizes, measure.weights)
+            self._values[key] = found
+        return self._values[key]
+
+    def chosen(self, measure: Measure, scheme: str) -> dict[int, float]:
+        """Seed to the value of each run at the rate that validation chose."""
+        rate = self.rates.get((measure.task, scheme))
+        return {seed: value for (lr, seed), value in self.runs(measure, scheme).items() if lr == rate}
+
+    def floor(self, measure: Measure) -> tuple[str, float] | None:
+        """The highest floor that is known by this metric, on average over the sizes; its name and its share."""
+        task = self._task(measure)
+        return None if task is None else best_floor(task, _sizes(task, measure), measure.weights)
+
+    def floors(self, measure: Measure) -> dict[str, float]:
+        """Every floor that is known by this metric, on average over the sizes."""
+        task = self._task(measure)
+        return {} if task is None else mean_floors(task, _sizes(task, measure), measure.weights)
+
+    def above(self, measure: Measure, value: float, tolerance: float = NEAR) -> bool:
+        """Whether a share is above the highest floor by more than a tolerance. Without a known floor that is 0."""
+        named = self.floor(measure)
+        return value > (named[1] if named else 0.0) + tolerance + EPSILON
+
+    def clear(self, measure: Measure, tolerance: float = NEAR) -> list[str]:
+        """The schemes whose whole band is above the highest floor: the positive controls."""
+        bands = {scheme: summary(self.chosen(measure, scheme).values()) for scheme in self.schemes(measure.task)}
+        return [scheme for scheme, band in bands.items() if band.n and self.above(measure, band.low, tolerance)]
+
+    def tried(self, measure: Measure, scheme: str) -> tuple[float, ...]:
+        """The learning rates at which a scheme was trained on a task."""
+        return tuple(sorted({trial.knobs.lr for _, trial in self._trials.get((measure.task, scheme), ())}))
+
+    def stable(self, measure: Measure, scheme: str) -> dict[int, float]:
+        """Seed to the largest learning rate at which its run neither diverged nor stayed at the floor; 0 for none.
+
+        A diverged run enters as a guess, which is not above the floor.
+        """
+        found: dict[int, float] = {}
+        for (rate, seed), value in sorted(self.runs(measure, scheme).items()):
+            found[seed] = rate if self.above(measure, value) else found.get(seed, 0.0)
+        return found
+
+    def examples(self, measure: Measure, scheme: str) -> int:
+        """How many test examples there are of a size, at least."""
+        every = self._trials.get((measure.task, scheme), ())
+        sizes = [(trial.evaluations, n) for record, trial in every for n in _sizes(record.task, measure)]
+        return min((counted[n].get("rows", 0) for counted, n in sizes if n in counted), default=0)
+
+    @property
+    def rates_tried(self) -> list[float]:
+        """The learning rates of all runs."""
+        return sorted({trial.knobs.lr for found in self._trials.values() for _, trial in found})
+
+    def steps(self, task: str) -> int:
+        """For how many steps a task was trained, at most."""
+        every = [trial for (one, _), found in self._trials.items() if one == task for _, trial in found]
+        return max((trial.steps for trial in every), default=0)
+
+    def uncounted(self, measure: Measure) -> bool:
+        """Whether a task was evaluated, and none of its runs counted this metric."""
+        every = [pair for (task, _), found in self._trials.items() if task == measure.task for pair in found]
+        part = records.ratio(measure.metric or every[0][0].task.metric)[0] if every else ""
+        counts = [counts for _, trial in every for counts in trial.evaluations.values()]
+        return bool(counts) and not any(part in one for one in counts)
+
+    def _task(self, measure: Measure) -> TaskRecord | None:
+        """The task with its floors by the metric of a measure."""
+        every = [found[0][0].task for (task, _), found in self._trials.items() if task == measure.task]
+        if not every:
+            return None
+        task, metric = every[0], measure.metric or every[0].metric
+        return task if _same(metric, task) else replace(task, metric=metric, floors=floors_by(task, metric))
+
+
+def _same(metric: str, task: TaskRecord) -> bool:
+    return records.ratio(metric) == records.ratio(task.metric)
+
+
+def _floors(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
+    return floors(task) if _same(metric, task) else floors_by(task, metric)
+
+
+def _sizes(task: TaskRecord, measure: Measure) -> list[int]:
+    (low, high), over = task.trained, measure.over
+    if isinstance(over, tuple):
+        return sorted(set(over))
+    return [n for n in sorted(task.floors) if (n > high if over == "beyond" else low <= n <= high)]
+
+
+def _values(task: TaskRecord, trial: TrialRecord, sizes: list[int], metric: str | None) -> list[float]:
+    """The share right at each size; nothing where one of them was not measured or not counted."""
+    by = metric or task.metric
+    if trial.outcome == "diverged":
+        known = _floors(task, by)
+        return [known.get(n, {}).get("uniform", 0.0) for n in sizes]
+    counted = [trial.evaluations.get(n, {}) for n in sizes]
+    if not all(records.ratio(by)[0] in counts for counts in counted):
+        return []
+    values = [records.share(counts, by) for counts in counted]
+    return values if all(map(math.isfinite, values)) else []

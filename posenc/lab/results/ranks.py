@@ -1,0 +1,153 @@
+"""Ranks among schemes: free of the scale of a setting, so that a small one can be held against a large one. No jax.
+
+The mean reciprocal rank of a scheme over tasks, as papers report it, and Spearman's rank correlation of what was
+published with what we found: with each published column, which is one task by several schemes, and with the whole table
+as the excess over the highest floor on either side, since tasks differ in how much a guess gets; what is below a floor
+has an excess of 0, since it shows no learning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from posenc.lab.results.evidence import Evidence
+from posenc.lab.results.published import ALL, Measure, Order, Published
+from posenc.lab.results.statistics import LEVEL
+
+DRAWS = 2000
+"""Samples of a bootstrap."""
+FEWEST = 4
+"""Schemes from which on ranks are correlated: three have six orders."""
+WHOLE = "whole table"
+"""In the place of a column: all of them together."""
+
+
+@dataclass(frozen=True)
+class RankCorrelation:
+    """Spearman's rank correlation of published numbers with the medians of our runs."""
+
+    column: str
+    """The task, or `WHOLE`."""
+    measure: Measure | None
+    """What is measured in the column; None of the whole table."""
+    schemes: int
+    cells: int
+    """How many numbers are compared: of a column, as many as schemes."""
+    runs: int
+    """Our runs of a cell, at least."""
+    value: float | None
+    """None for fewer than `FEWEST` schemes, or where all are equal."""
+    low: float | None
+    """The 95 % interval of a bootstrap over our runs; below six runs it covers less than that."""
+    high: float | None
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A published share beside those of our runs, and the highest floor at the sizes of each."""
+
+    scheme: str
+    theirs: float
+    runs: Float[np.ndarray, " n"]
+    floors: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def excess(self) -> _Cell:
+        """What is above the floor, on either side."""
+        below, at = self.floors
+        return _Cell(self.scheme, max(self.theirs - below, 0.0), np.maximum(self.runs - at, 0.0))
+
+
+def rank_correlations(claims: Iterable[Published | Order], evidence: Evidence) -> tuple[RankCorrelation, ...]:
+    """One for each published column of which we ran anything, and one for the whole table of several columns.
+
+    Equal numbers share the mean of their ranks. Bounds and our own predictions do not count.
+    """
+    columns: dict[Measure, list[_Cell]] = {}
+    for claim in claims:
+        if isinstance(claim, Order) or claim.relation != "is" or claim.origin != "published":
+            continue
+        if runs := _runs(claim, evidence):
+            columns.setdefault(claim.measure, []).append(_cell(claim, runs, evidence))
+    found = [_correlated(measure.task, measure, cells) for measure, cells in columns.items()]
+    of_tasks = [cells for measure, cells in columns.items() if measure.task != ALL]
+    if len(of_tasks) > 1:
+        found.append(_correlated(WHOLE, None, [cell.excess for cells in of_tasks for cell in cells]))
+    return tuple(found)
+
+
+def spearman(
+    first: Float[np.ndarray, "*draws n"], second: Float[np.ndarray, "*draws n"]
+) -> Float[np.ndarray, "*draws"]:
+    """Spearman's rank correlation along the last axis, ties at the mean of their ranks; NaN where all are equal.
+
+    Without SciPy, whose statistics take most of a second to import.
+    """
+    a, b = map(_centred_ranks, (first, second))
+    spread = np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+    return np.where(spread > 0, (a * b).sum(-1) / np.where(spread > 0, spread, 1.0), np.nan)
+
+
+def _centred_ranks(values: Float[np.ndarray, "*draws n"]) -> Float[np.ndarray, "*draws n"]:
+    """Ranks less their mean: half of how many values are below, less those above."""
+    each, others = values[..., :, None], values[..., None, :]
+    return ((others < each).sum(-1) - (others > each).sum(-1)) / 2
+
+
+def reciprocal_ranks(claim: Published, evidence: Evidence) -> dict[int, float]:
+    """Seed to the mean, over tasks, of one over the scheme's rank among all schemes; equals share the mean rank.
+
+    A task on which no scheme is clear of the floor ranks noise, so that it is left out.
+    """
+    measures = live(claim, evidence)
+    of: dict[int, list[float]] = {}
+    for measure in measures:
+        every = {scheme: evidence.chosen(measure, scheme) for scheme in evidence.schemes(measure.task)}
+        for seed in set.intersection(*map(set, every.values())) if claim.scheme in every else ():
+            values = [found[seed] for found in every.values()]
+            ours = every[claim.scheme][seed]
+            rank = 1 + sum(v > ours for v in values) + (sum(v == ours for v in values) - 1) / 2
+            of.setdefault(seed, []).append(1 / rank)
+    return {seed: float(np.mean(ranks)) for seed, ranks in sorted(of.items()) if len(ranks) == len(measures)}
+
+
+def live(claim: Published, evidence: Evidence) -> list[Measure]:
+    """The tasks, as a claim over all tasks measures them, on which some scheme is clear of the floor."""
+    every = [claim.measure._replace(task=task) for task in evidence.tasks]
+    return [measure for measure in every if evidence.clear(measure)]
+
+
+def _runs(claim: Published, evidence: Evidence) -> tuple[float, ...]:
+    if claim.task == ALL:
+        return tuple(reciprocal_ranks(claim, evidence).values())
+    return tuple(evidence.chosen(claim.measure, claim.scheme).values())
+
+
+def _cell(claim: Published, runs: tuple[float, ...], evidence: Evidence) -> _Cell:
+    named = None if claim.task == ALL else evidence.floor(claim.measure)
+    ours = named[1] if named else 0.0
+    return _Cell(claim.scheme, claim.share, np.array(runs), (ours if claim.floor is None else claim.floor, ours))
+
+
+def _correlated(column: str, measure: Measure | None, cells: Sequence[_Cell]) -> RankCorrelation:
+    """The correlation of medians; draws in which all of ours are equal count as none."""
+    schemes, least = len({cell.scheme for cell in cells}), min(len(cell.runs) for cell in cells)
+    about = (column, measure, schemes, len(cells), least)
+    theirs = np.array([cell.theirs for cell in cells])
+    value = float(spearman(theirs, np.array([np.median(cell.runs) for cell in cells])))
+    if schemes < FEWEST or not np.isfinite(value):
+        return RankCorrelation(*about, None, None, None)
+    rng = np.random.default_rng(0)
+    drawn = np.stack([_drawn(rng, cell.runs) for cell in cells], -1)
+    found = np.nan_to_num(spearman(np.broadcast_to(theirs, drawn.shape), drawn))
+    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return RankCorrelation(*about, value, float(low), float(high))
+
+
+def _drawn(rng: np.random.Generator, runs: Float[np.ndarray, " n"]) -> Float[np.ndarray, " draws"]:
+    """Medians of runs that are drawn anew."""
+    return np.median(runs[rng.integers(0, len(runs), (DRAWS, len(runs)))], -1)
