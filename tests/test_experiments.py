@@ -41,6 +41,7 @@ SMALLEST = {
     "averaging": ("length=8", "sizes=8,9"),
     "copying": ("heads=2", "length=4", "shortest=4", "sizes=4,5"),
     "counting": ("length=4", "sizes=4,5"),
+    "deletang": ("length=4", "sizes=4,5"),
     "first_look": ("length=8", "shortest=8", "sizes=8,9"),
     "flipflop": ("length=8", "sizes=8,10"),
     "invariance": ("length=2", "sizes=1,4"),
@@ -48,8 +49,10 @@ SMALLEST = {
     "memory": ("length=25", "shortest=25", "sizes=25,26"),
     "norms": ("length=5", "sizes=5,6"),
     "permutation": ("length=8", "sizes=8,9"),
+    "rasp": ("length=4", "shortest=4", "sizes=4,5"),
     "recall": ("length=64", "shortest=64", "sizes=64,66"),
     "ruoss": ("length=4", "longest=2048", "sizes=4,5"),
+    "sensitivity": ("length=8", "shortest=8", "sizes=8,9"),
     "sites": ("length=9", "sizes=9,10"),
     "state": ("length=3", "sizes=3,4"),
 }

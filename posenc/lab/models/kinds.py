@@ -137,8 +137,8 @@ class RNNModel(Model, name="rnn"):
 
     bidirectional: bool = False
     start: Literal["orthogonal", "normal"] = later("orthogonal")
-    """How its recurrent weights start: as a rotation or reflection, which keeps a state's length, or as N(0, 1 / width),
-    which does not."""
+    """How its recurrent weights start: as a rotation or reflection, which keeps the length of a state, or as
+    N(0, 1 / width), which does not."""
 
     builder = "recurrent.Recurrent"
 
