@@ -10,7 +10,7 @@ in Table 1 of Ruoss et al. (2023), whose setting is the same (from memory).
 Setting: encoders of 2 layers and 4 heads for 5 and 8, norms before for after, one recurrent layer of width 64, lengths
 to 16 for 40, evaluated at seven from 18 to 200 for every one from 41 to 500, whose mean is by the trapezoid rule here,
 3,000 steps of 32 at one rate for 1 million of 128 at three. Theirs is the best of 10 seeds and three rates.
-Cost: about 45 minutes on 2 cores, estimated; cycle navigation and parity alone, by --only, half of that.
+Cost: about 50 minutes on 2 cores, estimated; cycle navigation and parity alone, by --only, 27.
 Command: posenc sweep experiments/deletang.py
 Variation: posenc sweep experiments/deletang.py --only task=parity_check,cycle_navigation --set steps=20000 --name long
 Result: not run.

@@ -9,7 +9,7 @@ Source: Zhou et al. (2023), What Algorithms can Transformers Learn? A Study in L
 are ours too: an LSTM for parity, position coupling for copying.
 Setting: decoders of 2 layers and width 64 for 6 and 512, lengths to 12 for 40, evaluated to 30 for 100, 2,500 steps of
 32 at one rate for 50,000 of 128, positions with random shifts for texts packed behind one another (theirs from memory).
-Cost: about 45 minutes on 2 cores, estimated; the two copies alone, by --only, 20.
+Cost: about 43 minutes on 2 cores, estimated; the two copies alone, by --only, 23.
 Command: posenc sweep experiments/rasp.py
 Variation: posenc sweep experiments/rasp.py --set steps=10000 length=20 longest=110 sizes=20,22,24,30,40 --name longer
 Result: not run.

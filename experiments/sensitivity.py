@@ -8,7 +8,7 @@ Source: Su et al. (2021), Press et al. (2022), Raffel et al. (2020) and Ruoss et
 question and its predictions are ours.
 Setting: encoders of two layers and width 64; 16 buckets for 32, half of them for later keys. The papers use these
 constants at 512 to 2,048 tokens.
-Cost: about 34 minutes on 2 cores, estimated; token_k_back alone, by --only, a third of that.
+Cost: about 30 minutes on 2 cores, estimated; token_k_back alone, by --only, 10.
 Command: posenc sweep experiments/sensitivity.py
 Variation: posenc sweep experiments/sensitivity.py --set length=32 sizes=16,32,48,64,128 --name doubled
 Result: not run.
@@ -76,5 +76,7 @@ def figure(results):
         sizes = next(cell.beyond for (name, _), cell in found.items() if name == label)
         floors = {x: mean_floors(task, sizes) for of in points.values() for x in of}
         about = "A point is one run's mean over the sizes beyond those trained on."
-        parts.append(Panel(points, "constant, of the published one", "accuracy beyond", label, about, floors))
+        parts.append(
+            Panel(points, "constant, as a multiple of the published one", "accuracy beyond", label, about, floors)
+        )
     return panels(results, parts, log=True)

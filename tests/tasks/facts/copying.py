@@ -73,5 +73,6 @@ PLANTED = [
     ("copy", "posenc.lab.tasks.layout:prompted", "i <= sep, strata", "i <= sep + 1, strata", "leak"),
     ("copy(variant='random_twice')", COPY + "_text", "j - middle - 1", "j - middle", "oracle"),
     ("copy(variant='repeat_twice')", COPY + "_answer", "2 * n}", "2 * n + 1}", "oracle"),
+    ("copy(distinct=True, symbols=5)", COPY + "_text", "if self.distinct", "if not self.distinct", "law"),
     ("copy(variant='substitute', symbols=5)", COPY + "_text", "(a + 1 + ", "(a + ", "law"),  # by itself, at times
 ]
