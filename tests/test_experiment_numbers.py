@@ -369,7 +369,7 @@ def of_recall(at):
     yield from (at(keys, rope, 128, metric="token"), at(keys, rope, 128))
     yield from (max(at(keys, network, 64, metric="token") for network in (gru, lstm)), "0.125")
     yield from (at.loss(keys, network)[0] for network in (gru, lstm))
-    yield from (at.fall(keys, network) for network in (gru, lstm))
+    yield from {at.fall(keys, network) for network in (gru, lstm)}
     yield from (at(blanks, network, 128, metric="exact") for network in (gru, lstm))
     yield from (at(blanks, scheme, size, metric="exact") for size in (64, 128) for scheme in (rope, learned))
     yield from (at(blanks, nope, 64, metric="exact"), at.fall(blanks, nope))
