@@ -9,11 +9,15 @@ Setting: the task is ours, models are two layers of width 64; the order of those
 Cost: about 30 minutes on one core.
 Command: posenc sweep experiments/memory.py
 Variation: posenc sweep experiments/memory.py --set width=128 --name wider
-Result: attention with rope finds every token to 24 places back, 1.00, and two convolutions none beyond six. But the
-plain recurrent network remembers longest, 1.00 at 16 places and 0.88 at 24, where an LSTM has 0.34 and 0.29 and a GRU
-0.32 and 0.06. Our explanation: the task needs a delay line, which orthogonal weights nearly are at the start, while
-gates drop a part of the state at each step. Gates are for keeping a few things among many, which this task does not
-need. Attention without an encoding finds the token one place back, 0.95, and 0.54 of those two back.
+Result: medians of four seeds, at the last of 32 tokens, the longest trained on. Attention with rope finds every token
+to 24 places back, 1.00, and two convolutions none beyond six. But the plain recurrent network remembers longest, 1.00
+at 16 places, where an LSTM has 0.21 and a GRU 0.24. At 24 places it has 0.89 at the last of 28 tokens and 0.32 at the
+last of 32, so its state fills up as the text grows; the mean over all tokens of both lengths is 0.88 and hides that. An
+LSTM has 0.11 there and a GRU 0.06, a guess. Our explanation: the task needs a delay line, which orthogonal weights
+nearly are at the start, while gates drop a part of the state at each step. Gates are for keeping a few things among
+many, which this task does not need. Steps may decide as much: over the last hundred the loss of the plain network at 24
+places still fell by 21 %, and at 8 places those of GRU and LSTM, which have 0.74 and 0.56, by 10 % and 7 %. Attention
+without an encoding finds the token one place back in 0.83 and two back in 0.32.
 """
 
 from posenc.lab.results.published import Order, Published

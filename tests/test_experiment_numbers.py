@@ -98,9 +98,21 @@ def test_what_is_learned_in_part_loses_less_behind_fillers_than_what_is_learned_
             assert inside[whole] > 0.99 and inside[part] - beyond[part] < inside[whole] - beyond[whole]
 
 
+def test_the_last_token_shows_where_the_index_stops():
+    """Behind as many fillers as were trained and behind four more; then the mean over all tokens; then two losses."""
+    at, result = Recorded("invariance"), header("invariance").result
+    (task,) = at.results.tasks()
+    both = ("learned", "sinusoidal")
+    values = [at(task, scheme, size) for size in (8, 12) for scheme in both]
+    means = {f"{at(task, scheme, 12, metric='token'):.2f}" for scheme in both}
+    assert quoted(result)[-3:] == [f"{value:.2f}" for value in values[2:]] + [*means]
+    assert re.findall(r"have (1\.00) and (1\.00)", result) == [tuple(f"{value:.2f}" for value in values[:2])]
+    assert re.findall(r"(\d+) %", result) == [at.fall(task, scheme) for scheme in ("alibi", "kerple")]
+
+
 def test_every_number_of_the_results_of_invariance_is_looked_at():
-    """The bound, three that move and two that are learned in part, each of which a test above reads."""
-    assert len(quoted(header("invariance").result)) == 6
+    """The bound, three that move, two learned in part and three of the index, each of which a test above reads."""
+    assert len(quoted(header("invariance").result)) == 9
 
 
 def test_the_numbers_of_length_are_those_that_its_claims_are_held_against():
@@ -112,6 +124,10 @@ def test_the_numbers_of_length_are_those_that_its_claims_are_held_against():
     sort, turn = "bucket_sort", "reverse_string"
     values = [row[sort, s].ours.median for s in (turns, waves, "rope", "sinusoidal")] + [row[sort, waves].floor]
     values += [row[turn, waves].ours.median, row[turn, turns].ours.median, row[turn, waves].floor]
+    at = Recorded("length")
+    rest = at.schemes(turn) - {waves, turns}
+    values += [at(turn, turns, 64), at(turn, waves, 64), max(at.medians(turn, rest, 64))]
+    assert all(at.loss(turn, scheme)[1] < 0 for scheme in (waves, turns)), "they no longer fall"
     assert quoted(made.header.result) == [f"{value:.2f}" for value in values]
     beat = {s for (task, s), f in row.items() if task == sort and f.ours.low > f.floor}
     assert beat == {waves, turns}, "only those two beat it"
@@ -153,10 +169,11 @@ class Recorded:
 
     def __init__(self, name):
         self.results = load(FOLDER / "records" / f"{name}.json")
-        self.shares = {}
+        self.shares, self.curves = {}, {}
         for record in self.results.records:
             for trial in record.trials:
                 where = record.task.label, self.results.label(record, trial)
+                self.curves.setdefault((*where, trial.knobs.lr), []).append(trial.curve["loss"])
                 for size, found in trial.evaluations.items():
                     for metric in ("last", "token", "exact"):
                         key = *where, size, metric
@@ -164,6 +181,22 @@ class Recorded:
 
     def __call__(self, task, scheme, size, of=median, metric="last"):
         return of(self.shares[task, scheme, size, metric])
+
+    def loss(self, task, scheme, rate=None):
+        """Of each seed, the mean over the last tenth of the steps, and by which share it is below the tenth before."""
+        (curves,) = (v for (t, s, lr), v in self.curves.items() if (t, s) == (task, scheme) and rate in (None, lr))
+        tenth = max(1, round(len(curves[0]) / 10))
+        ends = [(sum(c[-tenth:]) / tenth, sum(c[-2 * tenth : -tenth]) / tenth) for c in curves]
+        return median(last for last, _ in ends), median(1 - last / before for last, before in ends)
+
+    def fall(self, task, scheme):
+        """That share in percent, as a text quotes it: how fast the loss still fell when training ended."""
+        return f"{100 * self.loss(task, scheme)[1]:.0f}"
+
+    def mean(self, task, scheme, sizes="inside"):
+        """The median over seeds of means over the sizes trained on, as tables have them, or beyond."""
+        (cell,) = (c for c in cells(self.results) if (c.task, c.scheme) == (task, scheme))
+        return median(cell.means(getattr(cell, sizes)).values())
 
     def schemes(self, task, suffix=""):
         return {scheme for one, scheme, *_ in self.shares if one == task and scheme.endswith(suffix)}
@@ -174,24 +207,23 @@ class Recorded:
 
 def of_first_look(at):
     back, index = "token_k_back(k=3)", "index_of_token(indices=8)"
-    yield from (
-        at(back, "learned", 16),
-        at(back, "learned", 20),
-        at(back, "sinusoidal", 16),
-        at(back, "sinusoidal", 20),
-    )
+    yield from (at(back, "learned", 64, metric="token"), at(back, "learned", 64))
+    yield from (at(back, scheme, size) for scheme in ("learned", "sinusoidal") for size in (16, 20))
+    yield at.fall(back, "sinusoidal")
     yield from (at(back, "t5", 20), at(back, "t5", 64), at(back, "rope", 20), at(back, "rope", 64))
     yield from (at(back, "nope", 16), at(back, "alibi", 16), at(index, "sinusoidal", 64), at(index, "learned", 64))
     others = at.medians(index, at.schemes(index) - {"sinusoidal", "learned"}, 64)
     assert max(others) < 0.15
-    yield from (0.15, at(index, "rope", 16), at(index, "rope", 20))
+    yield from (0.15, at(index, "rope", 16), at(index, "rope", 20), at.fall(index, "rope"))
 
 
 def of_sites(at):
     back, pointer, index = "token_k_back(k=3)", "pointer_back(reach=4)", "index_of_token(indices=8)"
     values, sandwich = "vo_rope(queries_and_keys=False)", "sandwich(dim=16)"
     yield from (at(back, "rope", 32), at(back, "vo_rope", 32), at(back, values, 16), at(back, values, 32))
+    yield at(back, values, 32, metric="token")
     yield from (at(back, "sinusoidal", 16), at(back, "sinusoidal", 20), at(back, sandwich, 16))
+    assert at.loss(back, sandwich)[1] < 0.01
     yield from (at(pointer, "rope", 16), at(pointer, "vo_rope", 16))
     yield max(at.medians(pointer, at.schemes(pointer) - {"rope", "vo_rope"}, 16))
     yield from (at(pointer, "rope", 32), at(index, "sinusoidal", 32), at(index, "nope", 32), at(index, "rope", 32))
@@ -206,9 +238,11 @@ def of_state(at):
     )
     one, two, four = (f"rope (depth={n}, model=decoder)" for n in (1, 2, 4))
     yield from (at(a5, lstm, 8), at(a5, lstm, 8, min), at(a5, lstm, 8, max), at(a5, lstm, 32))
+    yield at.fall(a5, lstm)
     yield from (at(a5, one, 8), at(a5, two, 8), at(a5, four, 8), at(a5, four, 4), at(a5, four, 4, max))
     yield from (at(a5, two, 4), at(a5, two, 2), at(z60, one, 8), at(z60, two, 8), at(z60, one, 16), at(z60, two, 16))
-    yield from (at(z60, lstm, 16), at(a5, rnn, 4), at(z60, rnn, 4), at(a5, "path (depth=2, model=decoder)", 4))
+    yield from (at(z60, lstm, 16), at(a5, rnn, 4), at(z60, rnn, 4), at.fall(a5, rnn), at.fall(z60, rnn))
+    yield from (at(a5, "path (depth=2, model=decoder)", 4), at(a5, four, 8, metric="token"))
 
 
 def of_flipflop(at):
@@ -220,8 +254,9 @@ def of_flipflop(at):
     assert max(sizes) == 256
     yield min(at(task, lstm, size, min, metric) for size in sizes for metric in ("last", "token"))
     yield from (at(task, alibi, 64), at(task, rope, 64), at(task, learned, 64, min), at(task, waves, 64, min))
-    yield from (at(task, alibi, 256), at(task, rope, 128), at(task, rope, 256))
-    yield from (at(task, learned, 128), at(task, waves, 128), at(task, cope, 64))
+    yield from (at(task, alibi, 256), at(task, rope, 128), at(task, rope, 256), at(task, rope, 256, metric="token"))
+    yield from (at(task, learned, 128), at(task, waves, 128), at(task, cope, 64), at(task, "nope (model=decoder)", 64))
+    yield at.fall(task, cope)
 
 
 def of_permutation(at):
@@ -233,7 +268,7 @@ def of_permutation(at):
     yield from (min(blind), max(blind), executed(FOLDER / "permutation.py").either(16), min(sure), max(sure))
     yield min(at.medians(back, at.schemes(back, decoder) - {f"nope{decoder}"}, 16))
     yield from (at(back, f"nope{decoder}", size) for size in (8, 16, 32))
-    yield at(back, f"nope{decoder}", 16, metric="token")
+    yield from (at(back, f"nope{decoder}", 16, metric="token"), at.fall(back, f"nope{decoder}"))
 
 
 def of_averaging(at):
@@ -244,10 +279,10 @@ def of_averaging(at):
     )
     for task, size in ((back, 16), (recall, 8)):
         yield from (at(task, kind, size) for kind in (additive, dot, divided))
-    yield from (at(back, average, 16), at(recall, average, 8))
+    yield from (at(back, average, 16), at(recall, average, 8), at(back, average, 16, metric="token"))
     yield from (at(count, kind, 16) for kind in (average, additive, divided, dot))
     assert at(count, dot, 16, max) < 0.5 and sorted(at.shares[recall, dot, 8, "last"])[1] > 0.95
-    yield at(recall, dot, 8, min)
+    yield from (at(recall, dot, 8, min), at.fall(count, dot))
     yield max(at.medians(back, at.schemes(back), 20))
 
 
@@ -259,7 +294,10 @@ def of_addition(at):
     )
     yield from (at(plain, coupled, size, metric="exact") for size in (12, 15))
     yield from (at("addition(format='abacus')", abacus, size, metric="exact") for size in (10, 12, 15))
-    yield from (at(marked, fire, 10, metric="exact") for fire in ("fire @ random_sorted(limit=512)", "fire"))
+    drawn = "fire @ random_sorted(limit=512)"
+    yield from (at(marked, fire, 10, metric="exact") for fire in (drawn, "fire"))
+    yield from (at.fall("addition(format='abacus')", abacus), at.fall(marked, drawn))
+    yield from (at.fall(plain, scheme) for scheme in ("nope", "rope"))
 
 
 def of_copying(at):
@@ -267,6 +305,8 @@ def of_copying(at):
     yield min(value for task in copies for value in at.medians(task, at.schemes(task), 10, "exact"))
     sums = at.medians(adds, at.schemes(adds), 4, "exact")
     yield from (min(sums), max(sums))
+    falls = sorted(int(at.fall(adds, scheme)) for scheme in at.schemes(adds))
+    yield from (f"{falls[0]}", f"{falls[-1]}")
     yield from (at(copies[1], scheme, size, metric="exact") for size in (13, 15) for scheme in ("alibi", "nope"))
     assert max(value for task in copies for value in at.medians(task, at.schemes(task), 20, "exact")) == 0
 
@@ -276,6 +316,8 @@ def of_counting(at):
     every, others = at.schemes(task), at.schemes(task) - {"learned"}
     longest, beyond = at.medians(task, every, 16, "exact"), at.medians(task, others, 24, "exact")
     yield from (min(at.medians(task, every, 4, "exact")), min(longest), max(longest))
+    falls = sorted(int(at.fall(task, scheme)) for scheme in every)
+    yield from (f"{falls[0]}", f"{falls[-1]}")
     yield from (
         at(task, "learned", 24, metric="exact"),
         min(beyond),
@@ -288,13 +330,16 @@ def of_counting(at):
 
 
 def of_memory(at):
-    """At the lengths trained on, as tables have them: the mean over them, for each seed."""
-    inside = {(c.task, c.scheme): median(c.means(c.inside).values()) for c in cells(at.results)}
     task = {k: "token_k_back" if k == 1 else f"token_k_back(k={k})" for k in (1, 2, 4, 8, 16, 24)}
     rope, rnn, lstm, gru = "rope (model=decoder)", *(f"nope (model={name})" for name in ("rnn", "lstm", "gru"))
-    yield min(inside[each, rope] for each in task.values())
-    yield from (inside[task[k], network] for network in (rnn, lstm, gru) for k in (16, 24))
-    yield from (inside[task[k], "nope (model=decoder)"] for k in (1, 2))
+    yield min(at(each, rope, 32) for each in task.values())
+    yield from (at(task[16], network, 32) for network in (rnn, lstm, gru))
+    yield from (at(task[24], rnn, 28), at(task[24], rnn, 32), at.mean(task[24], rnn))
+    yield from (at(task[24], network, 32) for network in (lstm, gru))
+    yield at.fall(task[24], rnn)
+    yield from (at(task[8], network, 32) for network in (gru, lstm))
+    yield from (at.fall(task[8], network) for network in (gru, lstm))
+    yield from (at(task[k], "nope (model=decoder)", 32) for k in (1, 2))
 
 
 def of_norms(at):
@@ -306,24 +351,34 @@ def of_norms(at):
         if at.results.label(record, trial) == "rope (depth=8, norm=post)" and trial.knobs.lr == 0.01
     ]
     assert len(post) == 4 and max(post) < 0.08
+    assert at.loss("token_k_back(k=3)", "rope (depth=8, norm=post)", 0.01)[1] < 0.01
     yield from (median(post), 1 / 16)
-    chosen = {c.scheme: median(c.means(c.inside).values()) for c in cells(at.results)}
-    yield min(chosen[f"rope (depth=8, norm={norm})"] for norm in ("pre", "post"))
+    yield min(
+        records.share(trial.evaluations[16], "last")
+        for record in at.results.records
+        for trial in record.trials
+        if at.results.label(record, trial) != "rope (depth=8, norm=post)" or trial.knobs.lr < 0.01
+    )
+    yield min(at.mean("token_k_back(k=3)", f"rope (depth=8, norm={norm})") for norm in ("pre", "post"))
 
 
 def of_recall(at):
     keys, blanks = "mqar(symbols=64, pairs=8)", "selective_copy(data=4, symbols=8)"
     gru, lstm = "nope (model=gru)", "nope (model=lstm)"
     rope, learned, nope = (f"{scheme} (model=decoder)" for scheme in ("rope", "learned", "nope"))
-    yield at(keys, rope, 128, metric="token")
+    yield from (at(keys, rope, 128, metric="token"), at(keys, rope, 128))
     yield from (max(at(keys, network, 64, metric="token") for network in (gru, lstm)), "0.125")
+    yield from (at.loss(keys, network)[0] for network in (gru, lstm))
+    yield from {at.fall(keys, network) for network in (gru, lstm)}
     yield from (at(blanks, network, 128, metric="exact") for network in (gru, lstm))
     yield from (at(blanks, scheme, size, metric="exact") for size in (64, 128) for scheme in (rope, learned))
-    yield at(blanks, nope, 64, metric="exact")
+    yield from (at(blanks, nope, 64, metric="exact"), at.fall(blanks, nope))
 
 
-BY_LAST = (of_averaging, of_first_look, of_flipflop, of_permutation, of_sites, of_state)
-OTHERS = (of_addition, of_copying, of_counting, of_memory, of_norms, of_recall)
+BY_LAST = (of_averaging, of_first_look, of_flipflop, of_memory, of_permutation, of_sites, of_state)
+OTHERS = (of_addition, of_copying, of_counting, of_norms, of_recall)
+QUOTED = re.compile(r"\b\d\.\d+|\b\d+(?= to \d+ %)|\b\d+(?= %)")
+"""A number with decimals, or one in percent."""
 
 
 @pytest.mark.parametrize("numbers", BY_LAST + OTHERS, ids=lambda numbers: numbers.__name__.removeprefix("of_"))
@@ -332,7 +387,7 @@ def test_every_number_of_a_result_is_read_from_the_record(numbers):
     name = numbers.__name__.removeprefix("of_")
     text = header(name).result
     found = [value if isinstance(value, str) else f"{value:.2f}" for value in numbers(Recorded(name))]
-    assert re.findall(r"\b[01]\.\d+", text) == found
+    assert QUOTED.findall(text) == found
     assert numbers in OTHERS or "last" in text
 
 

@@ -190,6 +190,16 @@ def test_recurrent_weights_start_as_rotations_and_the_forget_gate_open():
     assert recurrent_weights("lstm", forget=0.0)["dense_h"]["bias"].max() == 0
 
 
+def test_a_plain_network_can_start_without_a_rotation_and_its_usual_name_stays():
+    """The same draw gives both: the rotation is made of the very numbers that are used as they are."""
+    turned, plain = (recurrent_weights("rnn", start=start) for start in ("orthogonal", "normal"))
+    u, v = (weights["dense_h"]["kernel"].reshape(8, 8) for weights in (turned, plain))
+    np.testing.assert_array_equal(turned["dense_i"]["kernel"], plain["dense_i"]["kernel"])
+    assert 0.5 < v.var() * 8 < 2 and np.ptp(np.linalg.svd(v)[1]) > 0.5 > np.ptp(np.linalg.svd(u)[1])
+    assert kinds.full(kinds.parse("rnn(start='orthogonal')")) == "rnn(bidirectional=False)"
+    assert kinds.spec(kinds.parse("rnn(start='normal')")) == "rnn(start='normal')"
+
+
 @pytest.mark.parametrize("text", by_day([t for t in TEXTS if not needs_source(t)], ("decoder", "lstm", "averaging")))
 def test_a_run_is_one_program_and_its_lanes_are_trials(text):
     kind = kinds.parse(text)

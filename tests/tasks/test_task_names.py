@@ -37,6 +37,7 @@ def test_settings_take_the_type_of_their_field():
         ("token_k_back(k=2.5)", "takes a whole number"),
         ("token_k_back(1, 2, 3)", "given 3 settings"),
         ("copy(variant='thrice')", "'repeat_twice'"),
+        ("copy(variant='repeat', distinct=True)", "distinct=True is for variant='random' without hints"),
         ("odds_first(order='odd')", "'as_released' or 'as_described'"),
         ("flip_flop(p=1.5)", "must be a probability, not 1.5"),
         ("fill_blank(hide=0.0)", "must be a probability above 0"),
@@ -110,6 +111,7 @@ def test_a_length_that_cannot_be_trained_on_is_refused():
         ("flip_flop", 65, "at least 4, in steps of 2"),
         ("mqar", 65, "at least 16, in steps of 2"),
         ("copy(hints=4)", 5, "1 to 4"),
+        ("copy(distinct=True, symbols=10)", 11, "1 to 10"),
         ("shifted(task='dyck', size=8)", -1, "at least 0"),
     ],
 )

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, ClassVar, Literal, dataclass_transform
 
 from posenc.language import grammar
-from posenc.language.registry import Registry, call, convert, identity
+from posenc.language.registry import Registry, call, convert, identity, later
 
 MODELS = Registry("model", "posenc.lab.models.kinds")
 Attention = Literal["scaled_dot", "dot", "additive", "average"]
@@ -136,6 +136,9 @@ class RNNModel(Model, name="rnn"):
     """A recurrent network without gates, one state for each token (Elman, 1990)."""
 
     bidirectional: bool = False
+    start: Literal["orthogonal", "normal"] = later("orthogonal")
+    """How its recurrent weights start: as a rotation or reflection, which keeps the length of a state, or as
+    N(0, 1 / width), which does not."""
 
     builder = "recurrent.Recurrent"
 

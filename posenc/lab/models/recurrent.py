@@ -6,7 +6,7 @@
 
 Each gate has its own rows of W, U and b; gru's n has no bias inside r ⊙ U h. States start at zero, and padding does not
 change them. Initially W is N(0, 1 / inputs) and U is orthogonal for each gate, where Flax draws one orthogonal matrix
-for all gates. States are float32 at least.
+for all gates; the U of a plain network can start as N(0, 1 / width) instead. States are float32 at least.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def cell(model: Any, inputs: int, width: int, rngs: Any) -> Any:
     """A Flax cell with weights from `rngs.params.normal`."""
     scaled = lambda key, shape, dtype: rngs.params.normal(shape) * shape[0] ** -0.5  # noqa: E731
     rotation = lambda key, shape, dtype: orthogonal(rngs.params.normal, *shape)  # noqa: E731
-    made = CELLS[model.name](inputs, width, dtype=None, kernel_init=scaled, recurrent_kernel_init=rotation, rngs=rngs)
+    states = scaled if getattr(model, "start", "orthogonal") == "normal" else rotation
+    made = CELLS[model.name](inputs, width, dtype=None, kernel_init=scaled, recurrent_kernel_init=states, rngs=rngs)
     for dense in (made.dense_i, made.dense_h):
         dense.kernel = Weight(dense.kernel.get_value())
     if isinstance(model, kinds.LSTMModel):

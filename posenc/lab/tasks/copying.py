@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc.lab.tasks.coupling import copied
-from posenc.lab.tasks.draw import INT, between, gather, integers
+from posenc.lab.tasks.draw import FLOAT, INT, between, distinct, gather, integers
 from posenc.lab.tasks.layout import prompted
 from posenc.lab.tasks.task import Layout, Sizes, Task
 from posenc.language.registry import later
@@ -38,6 +38,9 @@ class Copy(Task, name="copy"):
     `hints` puts a marker before every symbol of x, in prompt and answer alike: H_s x₁ H_{s+1} x₂ …, where the markers
     are the tokens from `symbols` on, `hints` of them, and s is random, so that short strings train all of them (index
     hints; Zhou et al., 2023, §5; from memory of the paper, which released no code). Only "random" has them.
+
+    With `distinct` no symbol of x occurs twice, so n is at most `symbols`, and the symbol before tells where to go on
+    (copy with unique tokens; Zhou et al., 2023, §4). Only "random" without hints has it.
     """
 
     layout = Layout.LM
@@ -47,11 +50,13 @@ class Copy(Task, name="copy"):
     samples = (
         *({"variant": v} for v in ("random_twice", "repeat", "repeat_twice", "substitute")),
         {"hints": 44, "symbols": 10},
+        {"distinct": True, "symbols": 40},
     )
 
     variant: Literal["random", "random_twice", "repeat", "repeat_twice", "substitute"] = "random"
     symbols: int = 100
     hints: int = later(0)
+    distinct: bool = later(False)
 
     alphabet = property(lambda task: task.symbols + task.hints + (task.variant in ("random_twice", "substitute")))
     choices = property(lambda task: task.symbols + task.hints)
@@ -62,6 +67,11 @@ class Copy(Task, name="copy"):
             raise ValueError(
                 f"hints must be 0, or 4 or more with variant='random', not {self.hints} with {self.variant!r}."
             )
+        if self.distinct and (self.variant != "random" or self.hints):
+            raise ValueError(
+                "distinct=True is for variant='random' without hints; "
+                f"leave it out with variant={self.variant!r} and hints={self.hints}."
+            )
 
     @property
     def vocabulary(self):
@@ -70,10 +80,12 @@ class Copy(Task, name="copy"):
 
     @property
     def sizes(self):
-        if not self.hints:
+        if not (self.hints or self.distinct):
             return SIZES
-        beyond = tuple(n for n in SIZES.evaluation if n <= self.hints)
-        return Sizes(1, (4, min(SIZES.train[1], self.hints)), beyond, self.hints)
+        most = self.hints or self.symbols
+        low, high = SIZES.train
+        beyond = tuple(n for n in SIZES.evaluation if n <= most)
+        return Sizes(1, (min(low, most), min(high, most)), beyond, most)
 
     def tokens(self, n):
         return self._prompt(n) + self._answer(n) + 3
@@ -96,7 +108,10 @@ class Copy(Task, name="copy"):
             text = jnp.stack([markers, x], -1).reshape(n.shape[0], -1)
             return text, text
         if self.variant in ("random", "random_twice"):
-            x = integers(key, n.shape[0], n_max, self.symbols)
+            if self.distinct:
+                x = distinct(key, jnp.zeros((n.shape[0], self.symbols), FLOAT), n_max)
+            else:
+                x = integers(key, n.shape[0], n_max, self.symbols)
             if self.variant == "random":
                 return x, x
             j, middle = jnp.arange(2 * n_max + 1, dtype=INT)[None, :], n[:, None]

@@ -16,6 +16,10 @@ def hinted(hints):
     return even((bos, 2 + s, x[0], 3 + s, x[1], 4 + s, x[2], sep) for s in range(hints - 2) for x in words(2, 3))
 
 
+def unlike(symbols):
+    return even((symbols + 2, *x, symbols + 1) for x in permutations(range(symbols), 3))
+
+
 def substitute(symbols):
     to, sep, bos = symbols, symbols + 2, symbols + 3
     return even((bos, a, b, to, a, a, sep) for a, b in permutations(range(symbols), 2))
@@ -34,6 +38,7 @@ def copied(task, n):
 EXAMPLES = [
     ("copy", [102, 7, 7, 42, 101], [7, 7, 42, 103]),
     ("copy(hints=4, symbols=10)", [16, 11, 7, 12, 2, 15], [11, 7, 12, 2, 17]),
+    ("copy(distinct=True)", [102, 7, 9, 42, 101], [7, 9, 42, 103]),
     ("copy(variant='random_twice')", [103, 7, 42, 102], [7, 42, 100, 7, 42, 104]),
     ("copy(variant='repeat')", [102, 9, 9, 9, 101], [9, 9, 9, 103]),
     ("copy(variant='repeat_twice')", [102, 9, 9, 101], [9, 9, 9, 9, 103]),
@@ -47,6 +52,7 @@ LAWS = {
     "copy(symbols=5)": (3, copy, 5),
     "copy(variant='substitute', symbols=5)": (2, substitute, 5),
     "copy(hints=5, symbols=2)": (3, hinted, 5),
+    "copy(distinct=True, symbols=5)": (3, unlike, 5),
     "reverse(symbols=5)": (3, copy, 5),
 }
 
@@ -67,5 +73,6 @@ PLANTED = [
     ("copy", "posenc.lab.tasks.layout:prompted", "i <= sep, strata", "i <= sep + 1, strata", "leak"),
     ("copy(variant='random_twice')", COPY + "_text", "j - middle - 1", "j - middle", "oracle"),
     ("copy(variant='repeat_twice')", COPY + "_answer", "2 * n}", "2 * n + 1}", "oracle"),
+    ("copy(distinct=True, symbols=5)", COPY + "_text", "if self.distinct", "if not self.distinct", "law"),
     ("copy(variant='substitute', symbols=5)", COPY + "_text", "(a + 1 + ", "(a + ", "law"),  # by itself, at times
 ]

@@ -1,0 +1,51 @@
+"""What a short RASP-L program solves goes on beyond the lengths trained on; what needs an index or a parity stops.
+
+Five tasks of one decoder. Three have a short program without arithmetic on positions: counting up, naming the most
+frequent symbol, and copying a string whose symbols all differ, where the last one written tells where to go on. Two
+have none: copying a string of two symbols, which repeat, and its parity.
+
+Source: Zhou et al. (2023), What Algorithms can Transformers Learn? A Study in Length Generalization, arXiv 2310.16028,
+§4. Which tasks are on which side is theirs; the bounds are ours, since their numbers stand in curves. The two controls
+are ours too: an LSTM for parity, position coupling for copying.
+Setting: decoders of 2 layers and width 64 for 6 and 512, lengths to 12 for 40, evaluated to 30 for 100, 2,500 steps of
+32 at one rate for 50,000 of 128, positions with random shifts for texts packed behind one another (theirs from memory).
+Cost: about 43 minutes on 2 cores, estimated; the two copies alone, by --only, 23.
+Command: posenc sweep experiments/rasp.py
+Variation: posenc sweep experiments/rasp.py --set steps=10000 length=20 longest=110 sizes=20,22,24,30,40 --name longer
+Result: not run.
+"""
+
+from posenc.lab.results.published import Published
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
+
+UP, MODE, UNIQUE = "count_up(symbols=64)", "mode(symbols=8)", "copy(symbols=32, distinct=True)"
+REPEATED, PARITY = "copy(symbols=2)", "parity_lm"
+SHIFTED = "learned @ offset(limit=40, evaluate='zero')"
+SCHEMES = ["nope", "rope", SHIFTED]
+COUPLED = "learned @ given(shift=40, each='example')"
+
+NEAR = (14, 16, 18)
+"""To one and a half times the longest trained on."""
+ZHOU = "Zhou et al. (2023), §4; the bound is ours"
+
+AT_LEAST = {UP: 0.9, MODE: 0.9, UNIQUE: 0.9}
+AT_MOST = {REPEATED: 0.1, PARITY: 0.6}
+published = [
+    Published(
+        task, f"{SHIFTED} (model=decoder)", share, ZHOU, metric="exact", tolerance=0.05, relation=relation, over=NEAR
+    )
+    for relation, of in (("at least", AT_LEAST), ("at most", AT_MOST))
+    for task, share in of.items()
+]
+
+plan = Plan(steps=2500, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(6, 12, 14, 16, 18, 24, 30))
+
+
+def runs():
+    base = Run(model="decoder", depth=2, batch=32, length=12, shortest=2, longest=80, lengths="example", buckets=1)
+    return [
+        *grid(base, task=[UP, MODE, UNIQUE, REPEATED, PARITY], scheme=SCHEMES),
+        *grid(base, task=[REPEATED], scheme=[COUPLED]),
+        *grid(base, task=[PARITY], scheme=["nope"], model=["lstm"]),
+    ]

@@ -1,0 +1,82 @@
+"""The constants of a scheme belong to a length: those of large models are not the best for 16 tokens.
+
+RoPE's base, ALiBi's slopes, the reach of T5's buckets and the limit of random positions, each from the published value
+to one that fits rows of 16 tokens. With heads of 16 features and RoPE's base of 10,000 half of the pairs turn by less
+than 9 degrees over 16 tokens, and T5's buckets for 16 to 128 tokens are never trained.
+
+Source: Su et al. (2021), Press et al. (2022), Raffel et al. (2020) and Ruoss et al. (2023) for the constants; the
+question and its predictions are ours.
+Setting: encoders of two layers and width 64; 16 buckets for 32, half of them for later keys. The papers use these
+constants at 512 to 2,048 tokens.
+Cost: about 30 minutes on 2 cores, estimated; token_k_back alone, by --only, 10.
+Command: posenc sweep experiments/sensitivity.py
+Variation: posenc sweep experiments/sensitivity.py --set length=32 sizes=16,32,48,64,128 --name doubled
+Result: not run.
+"""
+
+from posenc.lab.results.published import Order
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
+
+BACK, SORT = "token_k_back(k=3)", "bucket_sort"
+CONSTANTS = {  # scheme to its constant as a multiple of the published one
+    "RoPE's base": {f"rope(base={base})": base / 1e4 for base in (10.0, 100.0, 1000.0)}
+    | {"rope": 1.0, "rope(base=100000.0)": 10.0},
+    "ALiBi's slopes": {"alibi(form='half')": 1.0}
+    | {f"alibi(form='half', factor={factor})": factor for factor in (4.0, 16.0, 64.0)},
+    "T5's reach": {f"t5(buckets=16, reach={reach})": reach / 128 for reach in (16, 32, 64)} | {"t5(buckets=16)": 1.0},
+    "limit of random positions": {
+        f"rope @ random_sorted(limit={limit})": limit / 2048 for limit in (128, 256, 512, 1024)
+    }
+    | {"rope @ random_sorted": 1.0},
+}
+SCHEMES = [scheme for multiples in CONSTANTS.values() for scheme in multiples]
+
+OURS = "ours: {}"
+published = [
+    Order(BACK, "rope(base=100.0)", "rope", OURS.format("a pair that hardly turns tells no distance")),
+    Order(
+        BACK,
+        "t5(buckets=16, reach=16)",
+        "t5(buckets=16)",
+        OURS.format("buckets beyond the trained distances are never trained"),
+    ),
+    Order(BACK, "alibi(form='half', factor=16.0)", "alibi(form='half')", OURS.format("a slope of 1/256 is flat here")),
+    Order(
+        SORT,
+        "rope @ random_sorted(limit=128)",
+        "rope @ random_sorted",
+        OURS.format("fewer numbers, each drawn more often"),
+    ),
+]
+
+plan = Plan(steps=1000, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 24, 32, 64))
+
+
+def runs():
+    base = Run(length=16, shortest=4, width=64, depth=2, heads=4, hidden=128, batch=32, buckets=1)
+    return grid(base, task=[BACK, SORT], scheme=SCHEMES)
+
+
+def figure(results):
+    """Accuracy beyond the sizes trained on against each constant, as a multiple of the published one."""
+    from posenc.lab.figures.across import panels
+    from posenc.lab.figures.panels import Panel
+    from posenc.lab.results.results import mean_floors
+    from posenc.lab.results.statistics import cells
+
+    found = {(cell.task, cell.scheme): cell for cell in cells(results) if cell.n}
+    parts = []
+    for label, task in results.tasks().items():
+        points = {
+            name: {x: list(cell.means(cell.beyond).values()) for s, x in of.items() if (cell := found.get((label, s)))}
+            for name, of in CONSTANTS.items()
+        }
+        points = {name: of for name, of in points.items() if of}
+        sizes = next(cell.beyond for (name, _), cell in found.items() if name == label)
+        floors = {x: mean_floors(task, sizes) for of in points.values() for x in of}
+        about = "A point is one run's mean over the sizes beyond those trained on."
+        parts.append(
+            Panel(points, "constant, as a multiple of the published one", "accuracy beyond", label, about, floors)
+        )
+    return panels(results, parts, log=True)
