@@ -224,6 +224,6 @@ def suggested(runs: Sequence[Run]) -> str:
 def _key(name: str, value: Any) -> Any:
     """A setting in a form in which equal schemes are equal texts, however they are spaced."""
     if name == "then" and value is not None:
-        share, scheme = Run(then=value).goes_on
-        return f"{share!r} {_key('scheme', scheme)}"
+        further = Run(then=value).goes_on
+        return str(further._replace(scheme=_key("scheme", further.scheme)))
     return grammar.write(grammar.read(value)) if isinstance(value, str) else value
