@@ -136,14 +136,14 @@ def test_the_length_is_part_of_the_identity_in_one_form():
     stored = store.plain(plan.written(cell))
     assert stored["then"].startswith("0.5 pi(") and stored["then"].endswith("), length=16")
     assert plan.written(plan.planned_run(stored)) == plan.written(cell)
-    assert plan.written(resolve(dataclasses.replace(RUN, then="0.9 nope")))["then"] == "0.9 nope()"
+    assert plan.written(resolve(dataclasses.replace(RUN, then="0.9 nope")))["then"] == "0.9 nope"
 
 
 def test_it_is_given_by_set_grid_only_and_toml():
-    for words in (([], [f"then={THEN}", "scheme=rope"]), ([f"then={THEN}"], ["scheme=rope"])):
+    for words in (([], [f"then={THEN}", "length=8"]), ([f"then={THEN}"], ["length=8"])):
         (run,) = from_words(*words).runs
         assert run.then == THEN
-    made = from_words([f"then=0.9 nope,{THEN},None"], ["scheme=rope"])
+    made = from_words([f"then=0.9 nope,{THEN},None"], ["length=8"])
     assert [run.then for run in made.runs] == ["0.9 nope", THEN, None]
     assert [run.then for run in made.only([f"then={THEN}"]).runs] == [THEN]
     assert [run.then for run in made.only(["then=0.50 pi(factor=2.0),length=16,0.9 nope"]).runs] == ["0.9 nope", THEN]
@@ -176,7 +176,7 @@ def test_a_text_that_is_none_is_refused_in_a_sentence(then, says):
 def test_lengths_that_tables_or_tasks_do_not_have_are_refused_before_training(tmp_path):
     with pytest.raises(ValueError, match="longest is 12; tables must hold length, which is 16"):
         dataclasses.replace(RUN, longest=12)
-    odd = dataclasses.replace(RUN, task="mqar(symbols=16, pairs=2)", then="0.5 pi, length=17")
+    odd = dataclasses.replace(RUN, task="mqar(symbols=16, pairs=2)", shortest=8, then="0.5 pi, length=17")
     with pytest.raises(ValueError, match="17"):
         trained(tmp_path / "odd", odd)
 
@@ -192,10 +192,9 @@ def test_the_estimate_counts_the_longer_steps():
 
 
 def test_runs_that_go_on_from_one_beginning_train_it_once_and_are_as_alone(both, tmp_path, monkeypatch):
-    """The third run has another beginning, of as many steps at other sizes."""
-    yarn, other = (
-        dataclasses.replace(RUN, then="0.5 yarn(factor=2.0), length=16", **how) for how in ({}, {"length": 6})
-    )
+    """The third run has another beginning, of as many steps by the same program on another task."""
+    yarn = dataclasses.replace(RUN, then="0.5 yarn(factor=2.0), length=16")
+    other = dataclasses.replace(yarn, task="token_k_back(k=2, symbols=4)")
     stages_run, real = [], trainer.program
 
     def program(stage, *args):
@@ -205,9 +204,10 @@ def test_runs_that_go_on_from_one_beginning_train_it_once_and_are_as_alone(both,
     monkeypatch.setattr(trainer, "program", program)
     assert trained(tmp_path / "three", RUN, yarn, other) == 0
     assert sorted(stages_run) == ["pi(factor=2.0)", "rope", "rope", "yarn(factor=2.0)", "yarn(factor=2.0)"]
-    for run in (yarn, other):
-        assert trained(tmp_path / run.then.split()[1][:3] / str(run.length), run) == 0
-    alone = {**trials(tmp_path / "yar" / "8"), **trials(tmp_path / "yar" / "6"), **trials(both)}
+    alone = trials(both)
+    for n, run in enumerate((yarn, other)):
+        assert trained(tmp_path / str(n), run) == 0
+        alone |= trials(tmp_path / str(n))
     found = trials(tmp_path / "three")
     assert len(found) == 6 and found == {id: alone[id] for id in found}
 
