@@ -19,6 +19,7 @@ Variation: posenc sweep experiments/extension.py --only scheme=rope(base=10.0) t
 Result: not run.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from posenc.lab.results.published import Order
@@ -27,35 +28,131 @@ from posenc.lab.spec.run import THEN, WITH, Plan, Run
 
 LENGTH, FACTORS = 16, (1, 2, 4, 8, 16)
 SIZES = tuple(f * LENGTH for f in FACTORS)
+BACK, RECALL, NEEDLE = "token_k_back(k=3)", "mqar(symbols=64, pairs=4)", "needle(width=1)"
+TASKS = {BACK: "Token three places back", RECALL: "Recall by key", NEEDLE: "Needle among fillers"}
 ROPE = "rope(base=10.0)"
-TASKS = {"token_k_back(k=3)": "Token three places back", "mqar(symbols=64, pairs=4)": "Recall by key", "needle(width=1)": "Needle"}
-BY_FACTOR = {
-    "pi": "pi(factor={f:.1f}, base=10.0)",
-    "ntk": "ntk(factor={f:.1f}, base=10.0)",
-    "longrope": "longrope(factor={f:.1f}, base=10.0)",
-    "by_parts": "by_parts(factor={f:.1f}, blend=(1.07, 0.94), keep=(1.5, 1.1), base=10.0)",
-    "yarn": "yarn(factor={f:.1f}, beta_fast=1.65, base=10.0)",
-    "llama3": "llama3(factor={f:.1f}, high_freq_factor=1.2, base=10.0)",
-    "self_extend": "self_extend(group={group}, window=8, base=10.0)",
-}
-"""Method to its scheme for a factor."""
-BY_LENGTH = {
+SCHEMES = {
     "rope": ROPE,
+    "pi": "pi(factor={f}.0, base=10.0)",
+    "ntk": "ntk(factor={f}.0, base=10.0)",
     "dynamic_ntk": "dynamic_ntk(base=10.0)",
-    "rerope": "rerope(window=8, base=10.0)",
+    "longrope": "longrope(factor={f}.0, base=10.0)",
     "log_n": f"log_n + {ROPE}",
+    "by_parts": "by_parts(factor={f}.0, blend=(1.07, 0.94), keep=(1.5, 1.1), base=10.0)",
+    "yarn": "yarn(factor={f}.0, beta_fast=1.65, base=10.0)",
+    "llama3": "llama3(factor={f}.0, high_freq_factor=1.2, base=10.0)",
+    "self_extend": "self_extend(group={group}, window=8, base=10.0)",
+    "rerope": "rerope(window=8, base=10.0)",
 }
-"""Method to its scheme for every length."""
-METHODS = {
+"""Method to its scheme for a context `f` times as long; the groups of self_extend just reach so far."""
+PANELS = {
     "all pairs alike": ("rope", "pi", "ntk", "dynamic_ntk", "longrope", "log_n"),
-    "by pair or distance": ("rope", "by_parts", "yarn", "llama3", "self_extend", "rerope"),
+    "by pair or by distance": ("rope", "by_parts", "yarn", "llama3", "self_extend", "rerope"),
 }
-TUNED = 16
-"""The factor of the methods that are trained further, at as many times the length."""
+SHARE, TUNED = 0.95, 16
+"""The share of the steps at 16 tokens, and the factor of what is trained after it."""
 RECORD = Path(__file__).parent / "records" / "extension.json"
 
 
+NTK, YARN = "bloc97 (2023)", "Peng et al. (2024), §3.1"
+WITHOUT = [
+    ("ntk", "rope", NTK),
+    ("ntk", "pi", f"{NTK}; {YARN}"),
+    ("by_parts", "ntk", "Peng et al. (2024), §3.2"),
+    ("dynamic_ntk", "rope", "emozilla (2023)"),
+    ("self_extend", "rope", "Jin et al. (2024), §4"),
+    ("rerope", "rope", "Su (2023)"),
+    ("log_n", "rope", "Chiang and Cholak (2022), §5.3"),
+]
+"""Which method is better than which, without further training."""
+AFTER = [
+    ("pi", "rope", "Chen et al. (2023), §3.2"),
+    ("pi", "ntk", YARN),
+    ("by_parts", "pi", "Peng et al. (2024), §3.2"),
+    ("yarn", "pi", "Peng et al. (2024), table 1"),
+]
+"""The same after it."""
+
+
 def scheme(method, factor):
-    """The text of a method's scheme for a context so many times as long; self_extend's group just reaches it."""
-    text = BY_LENGTH.get(method) or BY_FACTOR[method]
-    return text.format(f=factor, group=2 * factor - 1)
+    """The text of a method's scheme for a context so many times as long, without settings at their default."""
+    text = SCHEMES[method].format(f=factor, group=2 * factor - 1)
+    return text.replace("factor=4.0, ", "") if method != "llama3" else text
+
+
+def label(method, factor, tuned):
+    """What results call a method: evaluated with the parameters of rope, or trained further at its length."""
+    if tuned:
+        return f"{ROPE}{THEN}{scheme(method, TUNED)}, length={TUNED * LENGTH}"
+    return ROPE if method == "rope" else f"{scheme(method, factor)}{WITH}{ROPE}"
+
+
+published = [
+    Order(task, label(first, factor, tuned), label(second, factor, tuned), source, metric, over=(factor * LENGTH,))
+    for task, metric in ((BACK, "beyond"), (RECALL, "beyond"), (NEEDLE, None))
+    for tuned, factor, orders in ((False, FACTORS[-1], WITHOUT), (True, TUNED, AFTER))
+    for first, second, source in orders
+]
+
+plan = Plan(steps=2000, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=SIZES)
+
+
+def runs():
+    base = Run(model="decoder", scheme=ROPE, width=64, depth=2, heads=4, hidden=128, batch=32)
+    base = replace(base, length=LENGTH, longest=SIZES[-1], buckets=4)
+    further = [f"{SHARE} {scheme(method, TUNED)}, length={TUNED * LENGTH}" for method in SCHEMES]
+    return grid(base, task=list(TASKS), then=[None, *further])
+
+
+def figure(results):
+    """Accuracy against the factor of the length: each task without further training and after it, in two groups."""
+    from posenc.lab.figures.across import panels
+    from posenc.lab.figures.panels import Panel
+    from posenc.lab.results.results import floors
+
+    shown = []
+    for tuned, what in ((False, "without further training"), (True, f"after {1 - SHARE:.0%} at {TUNED} times")):
+        some = replace(results, records=tuple(r for r in results.records if bool(r.run.get("then")) == tuned))
+        found = {}
+        for row in some.rows():
+            found.setdefault((row.task, row.scheme, row.size), []).append(row.value)
+        known = {label: floors(task) for label, task in some.tasks().items()}
+        for methods in PANELS.values():
+            for task, title in TASKS.items():
+                points = {method: _points(found, task, method, tuned) for method in methods}
+                at = {f: known.get(task, {}).get(f * LENGTH, {}) for f in FACTORS}
+                about = "A point is one run at a multiple of the length trained on."
+                points = {method: of for method, of in points.items() if of}
+                shown += [Panel(points, "times the length", "accuracy", f"{title}, {what}", about, at)] * bool(points)
+    return panels(results, shown, log=True)
+
+
+def _points(found, task, method, tuned):
+    """Factor to one value for each run; what has the factor 1 is rope."""
+    each = {f: found.get((task, label(method, f, tuned), f * LENGTH)) for f in FACTORS}
+    if not tuned:
+        each[1] = each[1] or found.get((task, ROPE, LENGTH))
+    return {f: values for f, values in each.items() if values}
+
+
+def main(run):
+    """Evaluate the models that a sweep trained under rope alone under the other schemes; write all as one record."""
+    from posenc.lab.results.results import load
+    from posenc.lab.store import folder as store
+    from posenc.lab.store.records import write_bundle
+    from posenc.lab.sweep.evaluate import ask
+
+    results = load(store.find(run))
+    kept, found = results.only(scheme=ROPE), list(results.records)
+    fixed = [method for method, text in SCHEMES.items() if "{" not in text and method != "rope"]
+    found += ask(kept, schemes=[scheme(method, 1) for method in fixed], sizes=SIZES).records
+    for factor in FACTORS[1:]:
+        stretched = [scheme(method, factor) for method in SCHEMES if "{" in SCHEMES[method]]
+        found += ask(kept, schemes=stretched, sizes=(factor * LENGTH,)).records
+    print(write_bundle(RECORD, results.name, tuple(found), results.unfinished))
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(*sys.argv[1:])
