@@ -46,14 +46,14 @@ SCHEMES = {
     "rerope": "rerope(window=8)",
 }
 """Method to its scheme for a context `f` times as long; the groups of self_extend just reach so far."""
-PANELS = {
-    "all pairs alike": ("rope", "pi", "ntk", "dynamic_ntk", "longrope", "log_n"),
-    "by pair or by distance": ("rope", "by_parts", "yarn", "llama3", "self_extend", "rerope"),
-}
+ALIKE = {"rope": "RoPE", "pi": "PI", "ntk": "NTK", "dynamic_ntk": "dynamic NTK"}
+ALIKE |= {"longrope": "LongRoPE", "log_n": "log n"}
+APART = {"rope": "RoPE", "by_parts": "NTK by parts", "yarn": "YaRN", "llama3": "Llama 3"}
+APART |= {"self_extend": "SelfExtend", "rerope": "ReRoPE"}
+"""What treats all pairs and distances alike, and what does not, by the names that figures use: two panels."""
 SHARE, TUNED = 0.95, 8
 """The share of the steps at 16 tokens, and the factor of what is trained after it."""
 RECORD = Path(__file__).parent / "records" / "extension.json"
-
 
 NTK, YARN = "bloc97 (2023)", "Peng et al. (2024), §3.1"
 WITHOUT = [
@@ -115,18 +115,18 @@ def figure(results):
     from posenc.lab.results.results import floors
 
     shown = []
-    for tuned, what in ((False, "without further training"), (True, f"after {1 - SHARE:.0%} at {TUNED} times")):
+    for tuned, what in ((False, "not tuned"), (True, f"tuned at {TUNED} times")):
         some = replace(results, records=tuple(r for r in results.records if bool(r.run.get("then")) == tuned))
         found = {}
         for row in some.rows():
             found.setdefault((row.task, row.scheme, row.size), []).append(row.value)
         known = {label: floors(task) for label, task in some.tasks().items()}
-        for methods in PANELS.values():
+        for methods in (ALIKE, APART):
             for task, title in TASKS.items():
-                points = {method: _points(found, task, method, tuned) for method in methods}
+                points = {name: _points(found, task, method, tuned) for method, name in methods.items()}
                 at = {f: known.get(task, {}).get(f * LENGTH, {}) for f in FACTORS}
                 about = "A point is one run at a multiple of the length trained on."
-                points = {method: of for method, of in points.items() if of}
+                points = {name: of for name, of in points.items() if of}
                 shown += [Panel(points, "times the length", "accuracy", f"{title}, {what}", about, at)] * bool(points)
     return panels(results, shown, log=True)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from posenc.lab.cli.read import chosen
+from posenc.lab.explain.induced import diagram
 from posenc.lab.results.results import load
 from posenc.lab.spec.experiment import Experiment, from_words
 from posenc.lab.spec.run import Knobs, Plan, Run
@@ -122,6 +123,7 @@ def test_a_label_has_the_length_and_is_chosen_by_it(both):
     label = plan.label(RUN)
     assert label == "rope, then pi(factor=2.0), length=16" == plan.shortest("rope(), then pi(2.0),length = 16")
     assert {r.label for r in load(both).records} == {"rope", label}
+    assert diagram(label) == diagram("pi(factor=2.0)") and "── pi" in diagram(label)
     assert {r.scheme for r in chosen(load(both), (f"scheme={label},rope",)).rows()} == {"rope", label}
     assert {r.scheme for r in chosen(load(both), (f"scheme={label}",)).rows()} == {label}
 
