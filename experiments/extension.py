@@ -101,7 +101,7 @@ plan = Plan(steps=800, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=SIZES)
 
 def runs():
     base = Run(model="decoder", scheme="rope", width=64, depth=2, heads=4, hidden=128, batch=32)
-    base = replace(base, length=LENGTH, longest=SIZES[-1], buckets=4)
+    base = replace(base, length=LENGTH, longest=SIZES[-1], buckets=2)
     further = [f"{SHARE} {scheme(method, TUNED)}, length={TUNED * LENGTH}" for method in SCHEMES]
     about = {BACK: (4, "none"), RECALL: (12, "conv(k=2)"), NEEDLE: (4, "none")}
     each = [replace(base, task=task, shortest=shortest, stem=stem) for task, (shortest, stem) in about.items()]
@@ -115,7 +115,8 @@ def figure(results):
     from posenc.lab.results.results import floors
 
     shown = []
-    for tuned, what in ((False, "not tuned"), (True, f"tuned at {TUNED} times")):
+    further = f", after {1 - SHARE:.0%} of the steps at {TUNED} times it"
+    for tuned, what, after in ((False, "not tuned", ""), (True, "tuned", further)):
         some = replace(results, records=tuple(r for r in results.records if bool(r.run.get("then")) == tuned))
         found = {}
         for row in some.rows():
@@ -125,7 +126,7 @@ def figure(results):
             for task, title in TASKS.items():
                 points = {name: _points(found, task, method, tuned) for method, name in methods.items()}
                 at = {f: known.get(task, {}).get(f * LENGTH, {}) for f in FACTORS}
-                about = "A point is one run at a multiple of the length trained on."
+                about = f"A point is one run at a multiple of the length trained on{after}."
                 points = {name: of for name, of in points.items() if of}
                 shown += [Panel(points, "times the length", "accuracy", f"{title}, {what}", about, at)] * bool(points)
     return panels(results, shown, log=True)

@@ -1,6 +1,7 @@
 """Trained models under another scheme: as computed by hand, and refused where it has other parameters."""
 
 import dataclasses
+import re
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ from einops import rearrange
 import posenc
 from posenc.core.scheme import Dims
 from posenc.lab.cli.read import chosen
+from posenc.lab.models.carry import differences, moved
 from posenc.lab.results.results import load
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
@@ -20,6 +22,7 @@ from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.measure import evaluation_key
 from posenc.lab.train import training
+from posenc.lab.train.kept import abstract
 from posenc.naming import bind
 from tests.lab.test_sweep import Watch
 from tests.planting import Fault
@@ -185,6 +188,30 @@ def test_groups_under_another_scheme_are_its_whole(folder):
     found = {(r.scheme, r.group["size"]): r.counts["correct"] for r in rows}
     whole = asked(folder, "rope", "pi")
     assert found == {(label, n): counts[n] for label, counts in whole.items() for n in SIZES}
+
+
+@pytest.mark.parametrize(
+    ("model", "task", "trained", "other", "says"),
+    [
+        ("encoder_decoder", "s2s_copy", "rope", "yarn", ()),
+        ("encoder_decoder", "s2s_copy", "rope", "kerple", "needs .*kerple|needs .*position"),
+        ("lstm", "even_pairs", "sinusoidal", "nope", ()),
+        ("lstm", "even_pairs", "learned", "nope", r"has no tied.*learned"),
+    ],
+)
+def test_models_that_are_no_transformers_are_compared_by_paths(model, task, trained, other, says):
+    heads = {} if model == "lstm" else {"heads": 2, "hidden": 16}
+    cell = training.resolve(Run(task=task, model=model, scheme=trained, width=16, depth=1, length=8, **heads))
+    under = training.under(cell, other)
+    found = differences(abstract(cell), abstract(under))
+    if says == ():
+        whole = jax.tree.map(lambda a: np.random.default_rng(a.size).normal(size=a.shape), abstract(cell))
+        again = moved(whole, abstract(under))
+        assert found == () and jax.tree.structure(again) == jax.tree.structure(abstract(under))
+        assert all(map(np.array_equal, *map(jax.tree.leaves, (jax.tree.map(jnp.float32, whole), again))))
+    else:
+        (text,) = found
+        assert re.match(says, text), text
 
 
 def test_the_run_under_another_scheme_keeps_its_length(folder):
