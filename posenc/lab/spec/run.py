@@ -62,7 +62,7 @@ class Continuation(NamedTuple):
         if (found := _LENGTH.search(text)) is None:
             return cls(scheme=text.strip())
         length = found[1].strip()
-        if not (length.isdecimal() and 1 <= int(length) <= MOST):
+        if not (length.isdecimal() and len(length) < 10 and 1 <= int(length) <= MOST):
             raise ValueError(f"The length in {text!r} is {length!r}; it is a whole number from 1 to {MOST}.")
         return cls(scheme=text[: found.start()].strip(), length=int(length))
 
