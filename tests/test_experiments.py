@@ -24,6 +24,7 @@ from posenc.lab.results.results import floors as floors_of
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.spec.presets import PRESETS
+from posenc.lab.spec.run import WITH
 from posenc.lab.spec.settings import texts
 from posenc.lab.store.schema import UnfinishedTrial
 from posenc.lab.sweep import plan
@@ -36,6 +37,8 @@ EXPERIMENTS = sorted(p for p in FOLDER.glob("*.py") if p.name[0] != "_")
 RECORDED = sorted((FOLDER / "records").glob("*.json"))
 EACH = pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
 
+BY_TASK = {"ruoss_small"}
+"""Run a task at a time, each for itself in the record."""
 SMALL = ("steps=2", "seeds=1", "lr=1e-3", "tuning=0", "rows=2", "batch=2", "width=16", "buckets=1")
 SMALLEST = {
     "addition": ("length=2", "shortest=1", "sizes=2,3"),
@@ -43,6 +46,7 @@ SMALLEST = {
     "copying": ("heads=2", "length=4", "shortest=4", "sizes=4,5"),
     "counting": ("length=4", "sizes=4,5"),
     "deletang": ("length=4", "sizes=4,5"),
+    "extension": ("steps=20", "sizes=16,32"),
     "first_look": ("length=8", "shortest=8", "sizes=8,9"),
     "flipflop": ("length=8", "sizes=8,10"),
     "invariance": ("length=2", "sizes=1,4"),
@@ -87,11 +91,12 @@ def test_what_was_published_is_of_runs_that_are_planned(path):
     lines = [UnfinishedTrial(**vars(line), outcome="pending") for line in plan.lines(made, cells, set())]
     results = Results(made.name, (), unfinished=tuple(lines))
     sizes = {(line.task, results.label(line, line)): set(line.sizes) for line in lines}
-    ranges = {(line.task, results.label(line, line)): (c.run.shortest, c.run.length) for line, c in _with(lines, cells)}
+    ends = ((line, (cell.run.shortest, cell.run.trained_to)) for line, cell in _with(lines, cells))
+    ranges = {(line.task, results.label(line, line)): between for line, between in ends}
     schemes = {scheme for _, scheme in sizes}
     for said in made.published:
         names = (said.first, said.second) if isinstance(said, Order) else (said.scheme,)
-        for name in names:
+        for name in map(_trained_with, names):
             if said.task == ALL:
                 assert name in schemes, name
                 continue
@@ -106,6 +111,13 @@ def test_what_was_published_is_of_runs_that_are_planned(path):
                 assert any(low <= n <= high for n in sizes[key]), said
 
 
+def _trained_with(label):
+    """The label of the run itself, where a result is of its models under another scheme."""
+    under, between, run = label.partition(WITH)
+    assert not between or plan.shortest(under) == under, f"results would call it {plan.shortest(under)}"
+    return run or under
+
+
 def _with(lines, cells):
     """Lines with their cells: each cell has as many lines as there are sets of knobs."""
     each = len(lines) // len(cells)
@@ -114,7 +126,7 @@ def _with(lines, cells):
 
 def trained(path, runs, folder):
     """Two steps of some runs at the smallest sizes."""
-    made = from_file(path, yes=True).changed(texts([*SMALL, *SMALLEST[path.stem]], "--set"))
+    made = from_file(path, yes=True).changed(texts(SMALL, "--set") | texts(SMALLEST[path.stem], "--set"))
     made = replace(made, runs=made.runs[runs])
     with watching() as watch:
         assert sweep(made, folder, watch=watch) == 0
@@ -146,6 +158,25 @@ def test_invariance_is_measured_on_kept_models(tmp_path, monkeypatch):
         assert max(v for values in moved["sinusoidal"].values() for v in values) > 1e-3
         assert all(v > 1e-4 for found in influence.values() for v in found[0]), "its own token tells most"
     assert len(module.figure(load(tmp_path / "runs")).figure.axes) == 5
+
+
+@pytest.mark.nightly  # as dear: a model of two, evaluated under thirty schemes
+def test_extension_evaluates_kept_models_and_writes_one_record(tmp_path, monkeypatch):
+    """Every method at every factor, without further training and after it, in one record that its figure is of."""
+    path = FOLDER / "extension.py"
+    module = executed(path)
+    made = from_file(path).changed(texts(SMALL, "--set") | texts(SMALLEST["extension"], "--set"))
+    made = replace(made, runs=tuple(r for r in made.runs if r.task == module.BACK and (r.then or "pi").find("pi") >= 0))
+    with watching() as watch:
+        assert sweep(made, tmp_path / "runs", keep=True, watch=watch) == 0
+    monkeypatch.setattr(module, "RECORD", tmp_path / "extension.json")
+    module.main(str(tmp_path / "runs"))
+    results = load(tmp_path / "extension.json")
+    assert len(trials_of(results)) == 2 and not results.problems
+    labels = {row.scheme for row in results.rows()}
+    every = {module.label(m, f, False) for m in module.SCHEMES for f in module.FACTORS[1:]}
+    assert every <= labels and module.label("pi", 8, True) in labels
+    assert len(module.figure(results).figure.axes) == 3, "two groups of methods without training, one after it"
 
 
 @pytest.mark.timeout(3600)
@@ -191,20 +222,39 @@ def test_the_floors_of_ruoss_are_those_of_its_tasks():
         assert max(means) == pytest.approx(floor, abs=0.01), name
 
 
+def trials_of(results):
+    """The trials of a record that were trained; the others are models of these under another scheme."""
+    records = (*results.records, *results.tuning)
+    return sorted(id for record in records if "under" not in record.run for id in record.ids)
+
+
+def recorded_part(path):
+    """The experiment and its record. Of one that is run a task at a time, it is that of the tasks its record holds; its
+    Result names the others."""
+    experiment, results = from_file(FOLDER / f"{path.stem}.py", yes=True), load(path)
+    if path.stem not in BY_TASK:
+        return experiment, results
+    held = {label.partition("(")[0] for label in results.tasks()}
+    runs = tuple(run for run in experiment.runs if run.task in held)
+    waiting = re.search(r"Not run yet: ([a-z_, ]+)\.", experiment.header.result)
+    assert (set(waiting[1].split(", ")) if waiting else set()) == {run.task for run in experiment.runs} - held
+    return replace(experiment, runs=runs), results
+
+
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
 def test_a_record_holds_every_trial_of_its_experiment(path):
-    experiment, results = from_file(FOLDER / f"{path.stem}.py", yes=True), load(path)
+    experiment, results = recorded_part(path)
     sizes = set(experiment.plan.sizes or {row.size for row in results.rows()})
     assert results.problems == () and not results.unfinished and {row.size for row in results.rows()} == sizes
-    assert len(results.trials()) == experiment.trials
+    assert len(trials_of(results)) == experiment.trials
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
 def test_what_came_later_leaves_the_names_of_recorded_trials_as_they_were(path):
     """The same command on a committed record has nothing left to train."""
-    experiment, recorded = from_file(FOLDER / f"{path.stem}.py", yes=True), load(path)
+    experiment, recorded = recorded_part(path)
     cells, rates = [resolve(run) for run in experiment.runs], decided(recorded)
-    assert sorted(id for c in cells for id in plan.wanted(c, experiment.plan, rates)) == recorded.trials()
+    assert sorted(id for c in cells for id in plan.wanted(c, experiment.plan, rates)) == trials_of(recorded)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)

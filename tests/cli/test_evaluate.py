@@ -36,9 +36,17 @@ def test_whole_sizes_are_a_table_and_a_bundle(posenc, runs, asked):
     table = posenc("table", "mine").out
     assert said.out == f"{table}Wrote b.json.\n" and posenc("table", "b.json").out == table
     (how,) = asked
-    assert spec(how.pop("task")) == "copy(symbols=3)" and how == {"sizes": (8, 20, 21), "rows": 64}
+    assert spec(how.pop("task")) == "copy(symbols=3)"
+    assert how == {"sizes": (8, 20, 21), "rows": 64, "schemes": None}
     assert json.loads(posenc("evaluate", "mine", "--json").out)["rows"]
-    assert asked[-1] == {"task": None, "sizes": None, "rows": None}
+    assert asked[-1] == {"task": None, "sizes": None, "rows": None, "schemes": None}
+
+
+def test_schemes_are_separated_by_commas_outside_brackets(posenc, runs, asked):
+    text = "rope,yarn(factor=4.0, base=10.0), [rope, nope]"
+    for words in ((), ("--by", "depth")):
+        assert posenc("evaluate", "mine", "--scheme", text, *words).code == 0
+        assert asked[-1]["schemes"] == ["rope", "yarn(factor=4.0, base=10.0)", "[rope, nope]"]
 
 
 def test_only_some_models_are_asked(posenc, runs, monkeypatch):
@@ -68,6 +76,8 @@ def test_groups_are_text_json_table_and_figure(posenc, runs, asked):
         (["--by", "size", "--bundle", "b"], "--bundle holds whole sizes, but --by requests groups; use --csv"),
         (["--by", "size", "--png", "a.gif"], "--png: cannot write 'a.gif'; use a file name with .png, .svg or .pdf"),
         (["--by", "size,"], "--by=size, has an empty value"),
+        (["--scheme", "rope,"], "--scheme=rope, has an empty value"),
+        (["--scheme", "none:Such"], "There is no module 'none'"),
         (["--task", "kopy"], "No task is called 'kopy'. Did you mean 'copy'?"),
         (["--sizes", "a"], "sizes takes a whole number, not 'a'"),
         ([], "18 of 18 trials of 'mine' kept no parameters; give its sweep --keep"),

@@ -147,7 +147,7 @@ def test_a_diverged_trial_is_told_and_not_asked(folder, monkeypatch):
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_any_model_is(folder, how, says, monkeypatch):
-    monkeypatch.setattr(evaluate, "restored", None)
+    monkeypatch.setattr(evaluate, "restored_under", None)
     how = {**how, **({"task": parse(how["task"])} if "task" in how else {})}
     with pytest.raises(ValueError, match=says):
         ask(load(folder), **how)

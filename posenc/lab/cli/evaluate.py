@@ -1,4 +1,4 @@
-"""`posenc evaluate`: trained models at other sizes, on another task, or group by group."""
+"""`posenc evaluate`: trained models at other sizes, on another task, under other schemes, or group by group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from posenc.lab.store import disk
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Evaluate trained models again, without training: other sizes, another task of the same tokens, group by group.
+    """Evaluate trained models again, without training: other sizes, another task, other schemes, group by group.
+
+    posenc evaluate mine --scheme "rope,pi(factor=4.0),yarn(factor=4.0)" --sizes 64
 
     posenc evaluate flipflop --task "flip_flop(p=0.98)" --sizes 512 --rows 4096
 
@@ -29,6 +31,8 @@ class Evaluate:
 
     run: First
     """A run's name, or its folder."""
+    scheme: Annotated[str | None, arg(metavar="SCHEME,...", help_behavior_hint="")] = None
+    """Other schemes with the same parameters, such as yarn(factor=4.0) for models trained with rope."""
     task: Text = None
     """Another task, with the same tokens and layout."""
     sizes: Annotated[str | None, arg(metavar="INT,...|all", help_behavior_hint="")] = None
@@ -56,10 +60,12 @@ class Evaluate:
             raise ValueError("--bundle holds whole sizes, but --by requests groups; use --csv, or leave out --by.")
         target = None if self.png is None else figure_path(self.png)
         results = chosen(results_of(self.run), self.only)
-        load_named([self.task])
+        schemes = None if self.scheme is None else settings.several(self.scheme, "--scheme")
+        load_named([self.task, *(schemes or ())])
         from posenc.lab import tasks
 
         requested: dict[str, Any] = {"rows": self.rows, "task": None if self.task is None else tasks.parse(self.task)}
+        requested["schemes"] = schemes
         requested["sizes"] = None if self.sizes is None else settings.value("sizes", self.sizes)
         return self._whole(results, requested) if self.by is None else self._grouped(results, requested, target)
 

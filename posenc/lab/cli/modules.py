@@ -53,7 +53,7 @@ def load_named(texts: Iterable[str | None]) -> None:
 
 def load_for(experiment: Experiment) -> None:
     """Import the modules whose classes an experiment names."""
-    every = ((run.scheme, run.task, run.stem, run.goes_on[1]) for run in experiment.runs)
+    every = ((run.scheme, run.task, run.stem, run.goes_on.scheme) for run in experiment.runs)
     load_named(dict.fromkeys(text for texts in every for text in texts))
 
 

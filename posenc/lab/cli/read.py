@@ -13,7 +13,6 @@ from posenc.lab.cli.options import File, First, Flag, Metric, Settings
 from posenc.lab.cli.output import clean, say, say_json
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
-from posenc.lab.spec.run import THEN
 from posenc.lab.store import disk
 
 if TYPE_CHECKING:
@@ -140,22 +139,11 @@ def chosen(results: Results, texts: tuple[str, ...]) -> Results:
         if name in where:
             raise ValueError(f"--only {name} is given twice; give it once, as {name}=A,B.")
         has = results.choices(name)
-        where[name] = tuple(_choice(name, value, has) for value in _whole(settings.several(given, name)))
+        where[name] = tuple(_choice(name, value, has) for value in settings.joined(settings.several(given, name)))
     kept = results.only(**where)
     if texts and not kept.records and not kept.unfinished:
         raise NothingMatches(f"Nothing has {' and '.join(texts)}; each of them is there, but not together.")
     return kept
-
-
-def _whole(values: list[str]) -> list[str]:
-    """Values split at commas; a label with a comma, "rope, then nope", is joined again."""
-    found: list[str] = []
-    for value in values:
-        if found and value.startswith(THEN.removeprefix(", ")):
-            found[-1] += f", {value}"
-        else:
-            found.append(value)
-    return found
 
 
 def _choice(name: str, text: str, has: list[Any]) -> Any:

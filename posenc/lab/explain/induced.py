@@ -19,7 +19,7 @@ from posenc.catalog import SITES
 from posenc.coordinates import place
 from posenc.core.compose import Pattern, layers, normal_form, parts
 from posenc.core.scheme import Dims
-from posenc.lab.spec.run import THEN
+from posenc.lab.spec.run import THEN, Continuation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -185,7 +185,7 @@ def diagram(text: str) -> str:
 
     A pattern of layers has one diagram for each distinct layer; of schemes trained in turn, the last is shown.
     """
-    whole = posenc.parse(text.split(THEN)[-1])
+    whole = posenc.parse(Continuation.labelled(text.split(THEN)[-1]).scheme)
     return "\n\n".join(_diagram(s) for s in dict.fromkeys(layer.scheme for layer in layers(whole)))
 
 

@@ -1,7 +1,8 @@
-"""Continued training: parameters trained under one scheme go on under another, in a Transformer of the same sizes."""
+"""Parameters trained under one scheme, in a model of the same sizes under another: to train on, or to evaluate."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -30,64 +31,129 @@ def fresh_parameters(before: Transformer, fresh: Transformer) -> tuple[str, ...]
     Raises `ValueError` if any other parameter would stay at its initial value.
     """
     known = {name for names in _names(before) for every in names for name in every}
-    found: dict[str, dict[str, None]] = {}
-    for kind, n, *rest in (every[0] for names in _names(fresh) for every in names if known.isdisjoint(every)):
+    anew = [every[0] for names in _names(fresh) for every in names if known.isdisjoint(every)]
+    for kind, _, *rest in anew:
         if kind == "weight":
             raise ValueError(
                 f"The model before has other sizes: it has no parameter {'.'.join(map(str, rest))}; continue with the"
                 " same depth, width and model."
             )
-        found.setdefault(rest[0], {})["shared" if kind == "shared" else f"layer {n + 1}"] = None
-    return tuple(f"{part} ({', '.join(where)})" for part, where in found.items())
+    return _grouped(anew)
+
+
+def differences(trained: PyTree, other: PyTree) -> tuple[str, ...]:
+    """In what the parameters of a model under another scheme differ from those trained: "needs t5 (shared) too". Empty
+    where each has one counterpart of its shape and type, in a part of the same class; the settings may differ.
+
+    Models may be abstract. Those that are no Transformers are compared by the paths to their parameters.
+    """
+    theirs, ours = _shapes(trained), _shapes(other)
+    used, anew, reshaped = set(), [], []
+    pairs = zip(_counterparts(trained, other, _class), _names(other, _class), ours, strict=True)
+    for found, names, shape in pairs:
+        for at, every in zip(found, names, strict=True):
+            used.add(at)
+            if at is None:
+                anew.append(every[0])
+            elif theirs[at[0]] != shape:
+                reshaped.append(every[0])
+    steps = ((i, n, every) for i, names in enumerate(_names(trained, _class)) for n, every in enumerate(names))
+    unused = [every[0] for i, n, every in steps if (i, n) not in used]
+    said = (("needs {} too", anew), ("has no {}", unused), ("has {} in another shape", reshaped))
+    return tuple(text.format(", ".join(_grouped(names))) for text, names in said if names)
+
+
+def moved(trained: PyTree, other: PyTree) -> PyTree:
+    """The parameters of a trained model under another scheme, where there are no `differences`. `other` is that model,
+    which may be abstract."""
+    turns, (leaves, tree) = _turns(trained), jax.tree.flatten(other)
+    made = [jnp.stack([turns[i][n] for i, n in at]) for at in _counterparts(trained, other, _class)]
+    return jax.tree.unflatten(tree, [a.reshape(b.shape) for a, b in zip(made, leaves, strict=True)])
 
 
 def _continued(before: Transformer, fresh: Transformer) -> Transformer:
     fresh_parameters(before, fresh)  # raises where sizes differ
-    known: dict[tuple, Array] = {}
-    for names, a in zip(_names(before), _turns(before), strict=True):
-        for every, one in zip(names, a, strict=True):
-            known = dict.fromkeys(every, one) | known  # where several match a name, the first
-    made = []
-    for names, a in zip(_names(fresh), _turns(fresh), strict=True):
-        kept = [next((known[name] for name in every if name in known), a[n]) for n, every in enumerate(names)]
-        made.append(jnp.stack(kept))
-    whole, tree = jax.tree.flatten(fresh)
+    turns, (whole, tree), made = _turns(before), jax.tree.flatten(fresh), []
+    for found, a in zip(_counterparts(before, fresh, spec), _turns(fresh), strict=True):
+        made.append(jnp.stack([a[n] if at is None else turns[at[0]][at[1]] for n, at in enumerate(found)]))
     return jax.tree.unflatten(tree, [a.reshape(b.shape) for a, b in zip(made, whole, strict=True)])
 
 
-def _turns(model: Transformer) -> list[Array]:
+def _counterparts(before: PyTree, fresh: PyTree, called: Callable[[Any], str]) -> list[list[tuple[int, int] | None]]:
+    """For each leaf and scan step of a fresh model, the leaf and scan step before that has one of its names: the first
+    of several."""
+    known: dict[tuple, tuple[int, int]] = {}
+    for i, names in enumerate(_names(before, called)):
+        for n, every in enumerate(names):
+            for name in every:
+                known.setdefault(name, (i, n))
+    find = lambda every: next((known[name] for name in every if name in known), None)  # noqa: E731
+    return [list(map(find, names)) for names in _names(fresh, called)]
+
+
+def _shapes(model: PyTree) -> list[tuple[Any, Any]]:
+    """For each leaf the shape and type of its parameter in one layer."""
+    return [(a.shape[1:] if stacked else a.shape, a.dtype) for stacked, a in _leaves(model)]
+
+
+def _leaves(model: PyTree) -> list[tuple[bool, Any]]:
+    """The leaves, and whether each has a leading axis for the steps of a scan over layers."""
+    every, layers = jax.tree_util.tree_leaves_with_path(model), isinstance(model, Transformer)
+    return [(layers and step_name(path[0]) == "blocks", a) for path, a in every]
+
+
+def _turns(model: PyTree) -> list[Array]:
     """The leaves, all with a leading axis: the steps of the scan, or 1."""
-    found = jax.tree_util.tree_leaves_with_path(model)
-    return [a if step_name(path[0]) == "blocks" else a[None] for path, a in found]
+    return [a if stacked else a[None] for stacked, a in _leaves(model)]
 
 
-def _names(model: Transformer) -> list[list[list[tuple]]]:
+def _grouped(names: Iterable[tuple]) -> tuple[str, ...]:
+    """The parts of schemes that these parameters belong to, each with its layers: "kerple (layer 1, layer 3)"."""
+    found: dict[str, dict[str, None]] = {}
+    for kind, n, *rest in names:
+        if kind == "weight":
+            found[".".join(map(str, rest))] = {}
+        else:
+            found.setdefault(rest[0], {})["shared" if kind == "shared" else f"layer {n + 1}"] = None
+    return tuple(f"{part} ({', '.join(where)})" if where else part for part, where in found.items())
+
+
+def _class(scheme: Any) -> str:
+    """What a part of a scheme is called whatever its settings."""
+    return getattr(scheme, "name", type(scheme).__name__)
+
+
+def _names(model: PyTree, called: Callable[[Any], str] = spec) -> list[list[list[tuple]]]:
     """For each leaf and scan step, names of the parameter that depend neither on the period nor on other schemes.
 
-    A parameter that layers share has several names: one for each layer that uses it, then one for "any".
+    A parameter that layers share has several names: one for each layer that uses it, then one for "any". Models that
+    are no Transformers have one name for each, its path.
     """
-    return [_named(model, [step_name(key) for key in path]) for path, _ in jax.tree_util.tree_leaves_with_path(model)]
+    paths = [[step_name(key) for key in path] for path, _ in jax.tree_util.tree_leaves_with_path(model)]
+    if not isinstance(model, Transformer):
+        return [[[("weight", None, *path)]] for path in paths]
+    return [_named(model, path, called) for path in paths]
 
 
-def _named(model: Transformer, path: list[Any]) -> list[list[tuple]]:
+def _named(model: Transformer, path: list[Any], called: Callable[[Any], str]) -> list[list[tuple]]:
     period, depth = len(model.layers), model.shape.depth
     match path:
         case ["blocks", i, "attention", "position", _, *rest]:
-            return [[("head", n, *_part(model.layers[i], rest))] for n in range(i, depth, period)]
+            return [[("head", n, *_part(model.layers[i], rest, called))] for n in range(i, depth, period)]
         case ["blocks", i, *rest]:
             return [[("weight", n, *rest)] for n in range(i, depth, period)]
         case ["tied", _, text, *rest]:
             users = {"input": model.input} | {n: model.layers[n % period] for n in range(depth)}
             users = {user: s for user, s in users.items() if s is not None and tied_name(s) == text}
-            part = _part(next(iter(users.values())), rest)
+            part = _part(next(iter(users.values())), rest, called)
             return [[("shared", user, *part) for user in (*users, "any")]]
     return [[("weight", None, *path)]]
 
 
-def _part(scheme: Any, path: list[Any]) -> tuple:
+def _part(scheme: Any, path: list[Any], called: Callable[[Any], str]) -> tuple:
     """A plain scheme within a sum, how many equal ones precede it, and the rest of a path to a parameter."""
     n, *rest = path if isinstance(normal_form(scheme).scheme, Chain) else (0, *path)
-    names = [spec(s) for s in parts(scheme)]
+    names = [called(s) for s in parts(scheme)]
     return names[n], names[:n].count(names[n]), *rest
 
 

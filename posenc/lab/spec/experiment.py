@@ -12,7 +12,7 @@ from typing import Any
 
 from posenc.lab.spec import settings as words
 from posenc.lab.spec.presets import PRESETS
-from posenc.lab.spec.run import Plan, Run
+from posenc.lab.spec.run import Continuation, Plan, Run
 from posenc.lab.spec.suites import Usual, named
 from posenc.lab.store.disk import check_name
 from posenc.language import grammar
@@ -228,6 +228,6 @@ def suggested(runs: Sequence[Run]) -> str:
 def _key(name: str, value: Any) -> Any:
     """A setting in a form in which equal schemes are equal texts, however they are spaced."""
     if name == "then" and value is not None:
-        share, scheme = Run(then=value).goes_on
-        return f"{share!r} {_key('scheme', scheme)}"
+        further = Continuation.read(value)
+        return str(further._replace(scheme=_key("scheme", further.scheme)))
     return grammar.write(grammar.read(value)) if isinstance(value, str) else value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import struct
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -19,10 +20,59 @@ from posenc.language.registry import convert, later
 
 THEN = ", then "
 """Stands between two schemes in the label of a run whose second goes on with the parameters of its first."""
+WITH = ", trained with "
+"""Stands between the scheme under which a trained model is evaluated and the label of its run."""
 SUITE = "suite:"
 """Before the name of a suite, where a task is named: `task=suite:probes`."""
 MOST = 2**24
 """The largest number that a size of a run can have; memory ends long before."""
+_LENGTH = re.compile(r",\s*length\s*=\s*([^,()\[\]{}]*)$")
+"""The end of `then` that gives another length: at the top level, since no bracket closes after it."""
+
+
+class Continuation(NamedTuple):
+    """What goes on with the parameters of a run: `Continuation(0.95, "pi(factor=4.0)", 64)`."""
+
+    share: float = 1.0
+    """The share of the steps that come before it; 1 where nothing goes on."""
+    scheme: str = ""
+    length: int | None = None
+    """The largest size that it trains on; that of the run unless given."""
+
+    @classmethod
+    def read(cls, text: str) -> Continuation:
+        """That of a setting `then`. Raises `ValueError`."""
+        share, _, rest = text.partition(" ")
+        found = cls.labelled(rest)
+        try:
+            part = float(share)
+        except ValueError:
+            part = math.nan
+        if not (0 < part < 1 and found.scheme):
+            raise ValueError(
+                f"then is {text!r}; it is a share of the steps and a scheme, such as '0.9 nope', and may end with the"
+                " largest size to train on from there, as in '0.95 pi(factor=4.0), length=64'."
+            )
+        grammar.read(found.scheme)
+        return found._replace(share=part)
+
+    @classmethod
+    def labelled(cls, text: str) -> Continuation:
+        """That of a label, which has no share. Raises `ValueError` for a length that is no size."""
+        if (found := _LENGTH.search(text)) is None:
+            return cls(scheme=text.strip())
+        length = found[1].strip()
+        if not (length.isdecimal() and len(length) < 10 and 1 <= int(length) <= MOST):
+            raise ValueError(f"The length in {text!r} is {length!r}; it is a whole number from 1 to {MOST}.")
+        return cls(scheme=text[: found.start()].strip(), length=int(length))
+
+    def __str__(self) -> str:
+        return f"{self.share!r} {self.label}"
+
+    @property
+    def label(self) -> str:
+        """Its scheme, and its length where that is given."""
+        return self.scheme if self.length is None else f"{self.scheme}, length={self.length}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +103,7 @@ class Run:
     shortest: int | None = None
     """The smallest size trained on; the task's smallest unless given."""
     longest: int | None = None
-    """The largest size that tables of positions hold; 4 times `length` unless given."""
+    """The largest size that tables of positions hold; 4 times `length` unless given, and that of `then` at least."""
     lengths: Literal["step", "example"] = "step"
     """Whether all sequences of a step share one size, or each draws its own."""
     buckets: int | None = None
@@ -65,7 +115,8 @@ class Run:
     stem: str = later("none")
     """What mixes neighbours before the first layer, as a text: "conv(k=4)", "gru", "shift"; "none" for nothing."""
     then: str | None = later(None)
-    """From which share of the steps on another scheme goes on with the same parameters: "0.9 nope" (DroPE)."""
+    """From which share of the steps on another scheme goes on with the same parameters: "0.9 nope" (DroPE). With
+    "0.95 pi(factor=4.0), length=64" it trains on sizes up to 64 from there, and schemes still count from `length`."""
     attention: Attention = later("scaled_dot")
     """How scores are made: q·k by the root of the head's width, q·k alone, a layer for each pair, or all alike."""
     dropout: float = later(0.0)
@@ -97,8 +148,15 @@ class Run:
             raise ValueError(f"{self.heads} heads do not divide a width of {self.width}; choose a multiple.")
         if self.shortest is not None and self.shortest > self.length:
             raise ValueError(f"shortest is {self.shortest}, but length, the largest size trained on, is {self.length}.")
-        if self.longest is not None and self.longest < self.length:
-            raise ValueError(f"longest is {self.longest}; tables must hold length, which is {self.length}, at least.")
+        if self.trained_to < self.length:
+            raise ValueError(
+                f"then is {self.then!r}, but length, the largest size trained on before, is {self.length}; give as much"
+                " or more, or leave its length out."
+            )
+        if self.longest is not None and self.longest < self.trained_to:
+            raise ValueError(
+                f"longest is {self.longest}; tables must hold length, which is {self.trained_to}, at least."
+            )
 
     @property
     def kind(self) -> kinds.Model:
@@ -106,19 +164,14 @@ class Run:
         return kinds.parse(self.model or kinds.USUAL)
 
     @property
-    def goes_on(self) -> tuple[float, str]:
-        """The share of the steps after which another scheme goes on, and that scheme; 1 and "" where there is none."""
-        if self.then is None:
-            return 1.0, ""
-        share, _, scheme = self.then.partition(" ")
-        try:
-            part = float(share)
-        except ValueError:
-            part = math.nan
-        if not (0 < part < 1 and scheme.strip()):
-            raise ValueError(f"then is {self.then!r}; it is a share of the steps and a scheme, such as '0.9 nope'.")
-        grammar.read(scheme)
-        return part, scheme.strip()
+    def goes_on(self) -> Continuation:
+        """The scheme that goes on with the same parameters, from which share of the steps, on which sizes."""
+        return Continuation() if self.then is None else Continuation.read(self.then)
+
+    @property
+    def trained_to(self) -> int:
+        """The largest size trained on, before or after another scheme goes on."""
+        return self.goes_on.length or self.length
 
     def filled(self, smallest: int, model: str = kinds.USUAL) -> Run:
         """The same run with nothing left open, for a task with this smallest legal size and this usual model."""
@@ -133,7 +186,7 @@ class Run:
             model=self.model or model,
             hidden=self.hidden or (4 * self.width if "hidden" in self.kind.reads else None),
             shortest=self.shortest or smallest,
-            longest=self.longest or 4 * self.length,
+            longest=self.longest or max(4 * self.length, self.trained_to),
             buckets=self.buckets or (1 if self.length <= 16 else 4),
         )
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 import types
 import typing
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Union
 
-from posenc.lab.spec.run import SUITE, Plan, Run
+from posenc.lab.spec.run import SUITE, THEN, WITH, Plan, Run
 from posenc.language.echo import cut, echoed
 
 MANY = 100_000
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
+_GOES_ON = re.compile(rf"{THEN.removeprefix(', ')}|{WITH.removeprefix(', ')}|length\s*=")
+"""How the text after a comma within `then`, or within the label of a run, begins."""
 
 
 def split(text: str, separator: str = ",") -> list[str]:
@@ -65,12 +68,27 @@ def texts(words: Iterable[str], option: str) -> dict[str, str]:
 
 
 def several(text: str, name: str) -> list[str]:
-    """The values of one axis, at least one, none of them empty."""
-    values = split(text)
+    """The values of one axis, at least one, none of them empty: `then=0.9 nope,0.9 pi, length=64` has two."""
+    values = joined(split(text)) if name == "then" else split(text)
     if not all(values):
         has = "no value" if len(values) == 1 else "an empty value"
         raise ValueError(f"{name}={cut(text)} has {has}; write one or more, such as {name}=a,b.")
     return values
+
+
+def joined(values: Iterable[str]) -> list[str]:
+    """Values that were split at commas, whole again where a text of schemes in turn has commas of its own.
+
+    >>> joined(["rope", "then pi", "length=64", "yarn", "trained with rope"])
+    ['rope, then pi, length=64', 'yarn, trained with rope']
+    """
+    found: list[str] = []
+    for value in values:
+        if found and _GOES_ON.match(value):
+            found[-1] += f", {value}"
+        else:
+            found.append(value)
+    return found
 
 
 def is_suite(given: Any) -> bool:

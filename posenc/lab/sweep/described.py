@@ -30,12 +30,12 @@ def described(
     return TaskRecord(
         label=spec(task),
         metric=task.metric,
-        trained=(run.shortest, run.length),
+        trained=(run.shortest, run.trained_to),
         floors=ordered[task.metric],
         floors_last=ordered.get("last"),
         floors_beyond=ordered.get("beyond"),
         places=bins or None,
-        first_beyond=task.tokens(run.length),
+        first_beyond=task.tokens(run.trained_to),
         read_by="beyond" if far else None,
     )
 

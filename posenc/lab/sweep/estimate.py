@@ -36,7 +36,21 @@ def seconds(runs: list[tuple[ResolvedRun, int]], plan: Plan, needed: Iterable[tu
 
 def operations(runs: list[tuple[ResolvedRun, int]], plan: Plan) -> float:
     """Floating-point operations of so many trials of each run, whatever the machine."""
-    return sum(trials * (step(c) * plan.steps + evaluation(c, plan)) for c, trials in runs)
+    begun: set[Any] = set()
+    return sum(trials * (steps(c, plan.steps, begun) + evaluation(c, plan)) for c, trials in runs)
+
+
+def steps(resolved: ResolvedRun, total: int, begun: set[Any]) -> float:
+    """Floating-point operations of training one trial, whose later steps may be longer. A beginning that another scheme
+    goes on from is left out where it is among those `begun`, to which those counted are added."""
+    found, begin, whole = 0.0, 0, training.stages(resolved, total)
+    for stage, end in whole:
+        beginning = stage.step, stage.batching, end
+        if end == total or beginning not in begun:
+            found += step(stage) * (end - begin)
+        begun.add(beginning)
+        begin = end
+    return found
 
 
 def step(resolved: ResolvedRun) -> float:

@@ -1,7 +1,11 @@
-"""Trained models asked anew, without training: at other sizes, on another task of the same tokens, group by group.
+"""Trained models asked anew, without training: at other sizes, on another task, under another scheme, group by group.
 
 Models are those whose parameters a sweep kept (`--keep`). Examples are those that a sweep would evaluate on, so that
 what was asked before is answered as it was.
+
+Another scheme has the parameters of the one trained, such as `yarn(factor=4.0)` those of `rope`. Its settings that are
+bound to the trained length are bound to that of the run, whatever sizes are asked. Of several learning rates the one
+that the trained scheme chose on its validation examples stays chosen.
 """
 
 from __future__ import annotations
@@ -14,9 +18,10 @@ from typing import Literal
 import jax
 import numpy as np
 
+from posenc.lab.models.carry import differences
 from posenc.lab.results.results import GroupedRow, Results
 from posenc.lab.results.statistics import cells
-from posenc.lab.spec.run import Knobs, Plan
+from posenc.lab.spec.run import WITH, Knobs, Plan
 from posenc.lab.store import folder, parameters, records
 from posenc.lab.store.schema import GroupRecord, TrialRecord, written
 from posenc.lab.sweep import plan
@@ -25,9 +30,10 @@ from posenc.lab.tasks import Task, spec
 from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import full as full_task
 from posenc.lab.train import evaluation, training
-from posenc.lab.train.kept import restored
+from posenc.lab.train.kept import abstract, restored_under
 from posenc.lab.train.lanes import Arrangement
 from posenc.lab.train.training import ResolvedRun
+from posenc.naming import full as full_scheme
 
 SIZE = "size"
 """By which all examples can be grouped, whatever their task."""
@@ -40,8 +46,11 @@ class Question:
     """One scheme's trials in one program, and what is asked of them."""
 
     record: GroupRecord
+    label: str
+    """What tables call the scheme: also what was trained with, where that is another."""
+    as_trained: ResolvedRun
     resolved: ResolvedRun
-    """As trained, with the task that is asked for."""
+    """With the task and under the scheme that are asked for."""
     sizes: tuple[int, ...]
     rows: int
 
@@ -50,24 +59,39 @@ class Question:
         """The trials that have a trained model."""
         return [trial for trial in self.record.trials if trial.outcome == "done"]
 
+    @property
+    def other(self) -> bool:
+        """Whether the scheme is another than the one trained."""
+        return self.resolved.scheme != self.as_trained.scheme
+
+    @property
+    def named(self) -> GroupRecord:
+        """The record under the scheme that is asked for, which its run calls "under"."""
+        if not self.other:
+            return self.record
+        scheme = self.resolved.scheme
+        run = {**self.record.run, "under": full_scheme(scheme)}
+        return replace(self.record, label=self.label, family=plan.family(scheme), run=run)
+
 
 def ask(
     results: Results,
     *,
+    schemes: Sequence[str] | None = None,
     task: Task | None = None,
     sizes: tuple[int, ...] | Literal["all"] | None = None,
     rows: int | None = None,
 ) -> Results:
-    """The results of the same trained models on another task, at other sizes, or on more examples.
+    """The results of the same trained models under other schemes, on another task, at other sizes, or on more examples.
 
-    What is not given is as it was evaluated. Sizes that the task does not have, a task of other tokens, and trials
-    whose parameters were not kept are refused by `ValueError`.
+    What is not given is as it was evaluated. Schemes of other parameters, sizes that the task does not have, a task of
+    other tokens, and trials whose parameters were not kept are refused by `ValueError`.
     """
     found, known = [], {}
-    for question in _questions(results, task, sizes, rows):
+    for question in _questions(results, schemes, task, sizes, rows):
         resolved, at, trials, scored = question.resolved, question.sizes, [], None
         for trial in question.trained:
-            model = restored(resolved, results.folder, trial.id)
+            model = restored_under(question.as_trained, resolved, results.folder, trial.id)
             model, seeds = jax.tree.map(lambda a: a[None], (model, _knobs(trial).seed))
             sums = evaluation.evaluate(resolved, question.rows, ALONE, model, seeds, at, [False] * len(at))
             counted = {name: total[0].tolist() for name, total in sums.rows.items()}
@@ -79,7 +103,7 @@ def ask(
         if (key := (resolved.task, at, resolved.run.length)) not in known:
             known[key] = floors_by_metric(*key)
         about = replace(described(resolved, at, known[key], scored), label=_label(question))
-        found.append(replace(question.record, task=about, trials=tuple(trials)))
+        found.append(replace(question.named, task=about, trials=tuple(trials)))
     return replace(results, records=tuple(found), unfinished=(), folder=None, tuning=())
 
 
@@ -87,6 +111,7 @@ def groups(
     results: Results,
     by: Sequence[str],
     *,
+    schemes: Sequence[str] | None = None,
     task: Task | None = None,
     sizes: tuple[int, ...] | Literal["all"] | None = None,
     rows: int | None = None,
@@ -97,17 +122,18 @@ def groups(
     depth of a needle. Those of all sizes are pooled where `by` lacks "size". Of several learning rates it is the one
     chosen on validation examples.
     """
-    found, every = [], _questions(results, task, sizes, rows)
+    found, every = [], _questions(results, schemes, task, sizes, rows)
     for question in every:
         _check_groups(question.resolved.task, by)
     rates = {(c.task, c.scheme): c.rate for c in cells(results)}
     for question in every:
         resolved = question.resolved
         for trial in question.trained:
-            scheme, rate = results.label(question.record, trial), trial.knobs.lr
-            if rate != rates[question.record.task.label, scheme]:
+            rate = trial.knobs.lr
+            if rate != rates[question.record.task.label, results.label(question.record, trial)]:
                 continue
-            model, seed = restored(resolved, results.folder, trial.id), _knobs(trial).seed
+            model = restored_under(question.as_trained, resolved, results.folder, trial.id)
+            scheme, seed = results.label(question.named, trial), _knobs(trial).seed
             at: dict[tuple[int, ...], dict[str, int]] = {}
             for n in question.sizes:
                 batch = evaluation.examples_at(resolved.task, question.rows, question.sizes, n)
@@ -118,7 +144,7 @@ def groups(
                 _label(question),
                 scheme,
                 trial.id,
-                question.record.family,
+                question.named.family,
                 resolved.task.metric,
                 trial.knobs.seed,
                 rate,
@@ -130,7 +156,11 @@ def groups(
 
 
 def _questions(
-    results: Results, task: Task | None, sizes: tuple[int, ...] | Literal["all"] | None, rows: int | None
+    results: Results,
+    schemes: Sequence[str] | None,
+    task: Task | None,
+    sizes: tuple[int, ...] | Literal["all"] | None,
+    rows: int | None,
 ) -> list[Question]:
     """What is asked of each record, all of it looked at before the first model is."""
     if results.folder is None:
@@ -152,16 +182,37 @@ def _questions(
         line = lines.get(record.trials[0].id)
         if line is None:
             raise ValueError(f"The plan of {results.name!r} lacks a recorded trial; restore plan.jsonl.")
-        resolved = training.stages(plan.planned_run(line.run), line.steps)[-1][0]
-        other = resolved.task if task is None else task
-        _check_tokens(resolved, other)
-        resolved = resolved._replace(task=other)
-        at = line.sizes if sizes is None else plan.evaluated(resolved, Plan(sizes=sizes))
-        for n in at:
-            other.check_size(n)
-        plan.fits(resolved, max(at))
-        every.append(Question(record, resolved, at, line.rows if rows is None else rows))
+        as_trained = training.stages(plan.planned_run(line.run), line.steps)[-1][0]
+        other = as_trained.task if task is None else task
+        _check_tokens(as_trained, other)
+        for label, resolved in _under(as_trained, record.label, schemes):
+            resolved = resolved._replace(task=other)
+            at = line.sizes if sizes is None else plan.evaluated(resolved, Plan(sizes=sizes))
+            for n in at:
+                other.check_size(n)
+            plan.fits(resolved, max(at))
+            every.append(Question(record, label, as_trained, resolved, at, line.rows if rows is None else rows))
     return every
+
+
+def _under(as_trained: ResolvedRun, label: str, schemes: Sequence[str] | None) -> list[tuple[str, ResolvedRun]]:
+    """The run under each of these schemes, with its label; without schemes, as it was trained."""
+    if schemes is None:
+        return [(label, as_trained)]
+    found: dict[str, ResolvedRun] = {}
+    for text in schemes:
+        other = training.under(as_trained, text)
+        name = label if other.scheme == as_trained.scheme else f"{plan.label(other.run)}{WITH}{label}"
+        if name in found:
+            raise ValueError(f"The scheme {text!r} is given twice; give it once.")
+        if differing := differences(abstract(as_trained), abstract(other)):
+            raise ValueError(
+                f"{text!r} has other parameters than the models trained with {label!r}: it {' and '.join(differing)};"
+                " take a scheme with the same ones, leave these models out by --only, or train on under it, as in"
+                f" then='0.9 {text}'."
+            )
+        found[name] = other
+    return list(found.items())
 
 
 def _knobs(trial: TrialRecord) -> Knobs:
@@ -183,6 +234,8 @@ def _renamed(trial: TrialRecord, question: Question) -> str:
         "sizes": question.sizes,
         "rows": question.rows,
     }
+    if question.other:
+        facts["scheme"] = full_scheme(question.resolved.scheme)
     return hashlib.sha256(records.canonical(facts).encode()).hexdigest()
 
 

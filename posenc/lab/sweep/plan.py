@@ -17,7 +17,7 @@ from posenc.core.compose import Pattern, layers, normal_form
 from posenc.lab.models import attentions, kinds, stems
 from posenc.lab.models.interface import coordinate_inputs, inputs
 from posenc.lab.spec.experiment import Experiment
-from posenc.lab.spec.run import THEN, Knobs, Plan, Run
+from posenc.lab.spec.run import THEN, Continuation, Knobs, Plan, Run
 from posenc.lab.store import folder
 from posenc.lab.store.schema import KnobRecord, PlannedTrial
 from posenc.lab.sweep import sources
@@ -46,7 +46,7 @@ def evaluated(resolved: ResolvedRun, plan: Plan) -> tuple[int, ...]:
     """
     sizes = resolved.task.sizes
     if plan.sizes == "all":
-        first, last = resolved.run.length + 1, max(sizes.evaluation, default=0)
+        first, last = resolved.run.trained_to + 1, max(sizes.evaluation, default=0)
         if every := tuple(n for n in range(first, last + 1) if sizes.has(n)):
             return every
         raise ValueError(
@@ -54,7 +54,7 @@ def evaluated(resolved: ResolvedRun, plan: Plan) -> tuple[int, ...]:
         )
     if plan.sizes is not None:
         return plan.sizes
-    near = dict.fromkeys(sizes.below(n) for n in plan.around(resolved.run.length))
+    near = dict.fromkeys(sizes.below(n) for n in plan.around(resolved.run.trained_to))
     return tuple(n for n in near if sizes.has(n))
 
 
@@ -65,7 +65,7 @@ def rehearsed(run: Run, plan: Plan) -> ResolvedRun:
         sizes = evaluated(resolved, plan)
         for n in sizes:
             resolved.task.check_size(n)
-        longest = max(*sizes, resolved.run.length)
+        longest = max(*sizes, resolved.run.trained_to)
         state = None
         for stage, _ in stages(resolved, plan.steps):
             state = fits(stage, longest, state)
@@ -215,8 +215,9 @@ def written(resolved: ResolvedRun) -> dict[str, Any]:
     if resolved.run.attention in attentions.PARTS:
         parts.append(attentions.PARTS[resolved.run.attention])
     if resolved.run.then is not None:
-        second = stages(resolved, 2**30)[-1][0].scheme
-        run["then"] = f"{resolved.run.goes_on[0]!r} {full(second)}"
+        second, further = stages(resolved, 2**30)[-1][0].scheme, resolved.run.goes_on
+        same = further.length == resolved.run.length
+        run["then"] = str(further._replace(scheme=full(second), length=None if same else further.length))
         parts += _parts(second)
     if resolved.shape.stem is not None:
         run["stem"] = stems.full(resolved.shape.stem)
@@ -228,12 +229,13 @@ def written(resolved: ResolvedRun) -> dict[str, Any]:
 
 def label(run: Run) -> str:
     """What figures and tables call a run's scheme: its shortest text, and that of the one that goes on."""
-    return shortest(THEN.join(text for text in (run.scheme, run.goes_on[1]) if text))
+    return shortest(THEN.join(text for text in (run.scheme, run.goes_on.label) if text))
 
 
 def shortest(text: str) -> str:
     """The label that a text means, however its schemes are spelled."""
-    return THEN.join(spec(parse(one)) for one in text.split(THEN))
+    every = map(Continuation.labelled, text.split(THEN))
+    return THEN.join(one._replace(scheme=spec(parse(one.scheme))).label for one in every)
 
 
 def family(scheme: Any) -> str:

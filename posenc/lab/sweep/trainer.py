@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PyTree
 
 from posenc.lab.models.carry import fresh_parameters
@@ -23,6 +24,7 @@ from posenc.lab.spec.run import Knobs
 from posenc.lab.store import checkpoints, disk
 from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, TrialRecord, written
 from posenc.lab.sweep import plan
+from posenc.lab.sweep.beginnings import Beginnings
 from posenc.lab.sweep.described import binned, described
 from posenc.lab.sweep.progress import Progress
 from posenc.lab.sweep.resuming import Point, Source, newest, program_of, restored
@@ -102,6 +104,7 @@ class Trainer:
         """Seconds between two checkpoints."""
         self._floors: dict[tuple, dict[str, Table]] = {}
         self._about = device.describe() | {"lanes": str(how), "host": socket.gethostname()}
+        self._beginnings = Beginnings()
         self._full = False  # what the user knows already
 
     def train(self, group: Assigned, home: Home | None, finish: Callable[[Trained, Saver | Unsaved], T]) -> T:
@@ -145,6 +148,12 @@ class Trainer:
             if source is not None and n < source.about.stage:
                 begin = end
                 continue
+            first_of = Beginnings.key(stage, end, steps, stride, knobs) if n == 0 < len(whole) - 1 else None
+            if source is None and (known := self._beginnings.get(first_of)) is not None:
+                state, losses, begin = placed(known.state, self.how), list(known.losses), end
+                self.watch.step(label, end, steps, float(np.mean(losses[-1])))
+                self.log("shares", group=shared.group, step=end)
+                continue
             run, before = program(stage, stride, rows, self.how), state
             if source is not None and n == source.about.stage:
                 point = restored(source, saver.ids, self.how, jax.eval_shape(run.init, lane))
@@ -169,8 +178,11 @@ class Trainer:
                 self.watch.step(label, first + stride, steps, float(loss[:, -1].mean()))
                 self._between(Point(n, first + stride, state, losses, dict(clock.seconds)), group, saver)
             begin = end
+            if first_of is not None:
+                self._beginnings.put(first_of, state, losses)
         # evaluated, and kept, is what the last stage left: its program and its state
-        trained = [n for n in sizes if resolved.run.shortest <= n <= resolved.run.length] or [resolved.run.length]
+        last = resolved.run.trained_to
+        trained = [n for n in sizes if resolved.run.shortest <= n <= last] or [last]
         chosen = [False] * len(sizes) + [True] * len(trained)
         sums = run.evaluate(state, lane, [*sizes, *trained], chosen)
         diverged = jax.device_get(state.diverged)
@@ -207,7 +219,7 @@ class Trainer:
 
     def _counted(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> dict[str, Table]:
         """The floors of a task, which are counted once in a sweep."""
-        key = (resolved.task, sizes, resolved.run.length)
+        key = (resolved.task, sizes, resolved.run.trained_to)
         if key not in self._floors:
             self._floors[key] = floors_by_metric(*key)
         return self._floors[key]

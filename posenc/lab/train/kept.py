@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from posenc.lab.models.carry import step_name
+from posenc.lab.models.carry import moved, step_name
 from posenc.lab.models.interface import build
 from posenc.lab.store import parameters
 from posenc.lab.train.training import ResolvedRun
@@ -17,9 +17,14 @@ VALUE = jax.tree_util.GetAttrKey("value")
 """What a path has for a parameter of Flax and the kept dicts have not."""
 
 
+def abstract(resolved: ResolvedRun) -> Any:
+    """The model of a run without values."""
+    return jax.eval_shape(lambda: build(resolved.scheme, resolved.shape, jax.random.key(0)))
+
+
 def restored(resolved: ResolvedRun, folder: Path, trial: str) -> Any:
     """The model of a trial with the parameters that were kept."""
-    model = jax.eval_shape(lambda: build(resolved.scheme, resolved.shape, jax.random.key(0)))
+    model = abstract(resolved)
     kept = parameters.restore(folder, trial)
 
     def at(path: tuple, _: Any) -> Any:
@@ -30,3 +35,9 @@ def restored(resolved: ResolvedRun, folder: Path, trial: str) -> Any:
         return jnp.asarray(found)
 
     return jax.tree_util.tree_map_with_path(at, model)
+
+
+def restored_under(trained: ResolvedRun, other: ResolvedRun, folder: Path, trial: str) -> Any:
+    """The same model under the scheme of another run, which has the same parameters."""
+    model = restored(trained, folder, trial)
+    return model if trained.scheme == other.scheme else moved(model, abstract(other))

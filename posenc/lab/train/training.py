@@ -77,8 +77,12 @@ class ResolvedRun(NamedTuple):
         return step_shape(self.scheme, self.shape, self.run.schedule, self.batching)
 
 
-def resolve(run: Run) -> ResolvedRun:
-    """The task and scheme of a run, bound to its sizes, and the run with nothing left open. Refuses what cannot be."""
+def resolve(run: Run, origin: int | None = None) -> ResolvedRun:
+    """The task and scheme of a run, bound to its sizes, and the run with nothing left open. Refuses what cannot be.
+
+    `origin` is the length in tokens that schemes are bound to as the trained one, where that is not the run's own: what
+    goes on with the parameters of a run counts from the length that they were first trained on.
+    """
     task = parse_task(run.task)
     run = run.filled(task.sizes.upto(run.length, run.shortest).train[0], usual_model(task))
     causal = check_model(run, task)
@@ -88,7 +92,7 @@ def resolve(run: Run) -> ResolvedRun:
         width=run.width,
         heads=run.heads,
         head=run.width // run.heads,
-        trained=task.tokens(run.length),
+        trained=origin or task.tokens(run.length),
         longest=task.tokens(run.longest),
         causal=causal,
     )
@@ -154,13 +158,24 @@ def _models(causal: bool) -> str:
 
 def stages(resolved: ResolvedRun, steps: int) -> list[tuple[ResolvedRun, int]]:
     """What is trained in turn with the same parameters, and where each ends (DroPE without the rest; Gelberg, 2025)."""
-    share, scheme = resolved.run.goes_on
+    share, scheme, length = resolved.run.goes_on
     if not scheme:
         return [(resolved, steps)]
     at = round(share * steps)
     if not 0 < at < steps:
         raise ValueError(f"then is {resolved.run.then!r}, which leaves no step of {steps} on one side; train longer.")
-    return [(resolved, at), (resolve(dataclasses.replace(resolved.run, scheme=scheme, then=None)), steps)]
+    return [(resolved, at), (under(resolved, scheme, length), steps)]
+
+
+def under(resolved: ResolvedRun, scheme: str, length: int | None = None) -> ResolvedRun:
+    """The same run under another scheme, trained on sizes up to `length`, or to its own.
+
+    The scheme is bound to the length that the run was first trained on, from which a factor counts: with `original`
+    left open, `yarn(factor=4.0)` stretches that length, and not the one that it is trained further or evaluated on.
+    """
+    run = resolved.run
+    run = dataclasses.replace(run, scheme=scheme, then=None, length=length or run.length)
+    return resolve(run, origin=resolved.shape.dims.trained)
 
 
 def as_arrays(knobs: Knobs) -> Knobs:
