@@ -360,6 +360,15 @@ def of_norms(at):
         if at.results.label(record, trial) != "rope (depth=8, norm=post)" or trial.knobs.lr < 0.01
     )
     yield min(at.mean("token_k_back(k=3)", f"rope (depth=8, norm={norm})") for norm in ("pre", "post"))
+    for norm in ("pre", "post"):
+        largest = {}
+        for record in at.results.records:
+            for trial in record.trials:
+                learned = records.share(trial.evaluations[16], "token") > 0.5
+                if at.results.label(record, trial) == f"rope (depth=8, norm={norm})" and learned:
+                    largest[trial.knobs.seed] = max(trial.knobs.lr, largest.get(trial.knobs.seed, 0.0))
+        assert len(largest) == 4 and len(set(largest.values())) == 1
+        yield f"{largest[0]:g}"
 
 
 def of_recall(at):
