@@ -11,8 +11,8 @@ Command: posenc sweep experiments/norms.py
 Variation: posenc sweep experiments/norms.py --set warmup=0.1 --name warmed_up
 Result: eight layers with norms after each sum learn nothing at the largest rate, 0.07 where a guess has 0.06, in any of
 four runs, and their loss does not fall; with norms before each branch, or two layers, all rates solve the lengths
-trained on, 1.00 at the last token too. Validation chooses a rate at which both are at 1.00, so the verdict compares the
-largest rate at which each run learns, which is 0.01 before and 0.003 after in all four pairs of runs: too few to decide.
+trained on, 1.00 at the last token too. Validation chooses a rate at which both are at 1.00, so the verdict compares
+the largest rate at which each run learns, 0.01 before and 0.003 after in all four pairs of runs: too few to decide.
 """
 
 from posenc.lab.results.published import Order

@@ -17,8 +17,8 @@ the steps. Attention guesses at 8: 0.02 with one layer, 0.02 with two and 0.02 w
 0.61 at 8 and two 0.94, so the number of elements is not the reason; at 16 they have 0.01 and 0.02, where the LSTM has
 0.97. The paper's plain recurrent network learns A5. Ours does not, 0.02 at 4, and neither Z60, 0.05; its losses hardly
 fell any more, by 0 % and 1 % over the last tenth, so its width or rate is in question and not the group. PaTH is at
-RoPE's level, 0.01 at 4. The first two tokens lift a mean over all of them: by that four layers have 0.42 of the products
-of 8 tokens.
+RoPE's level, 0.01 at 4. The first two tokens lift a mean over all of them: by that four layers have 0.42 of the
+products of 8 tokens.
 """
 
 from posenc.lab.results.published import Order
