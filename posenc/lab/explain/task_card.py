@@ -69,7 +69,7 @@ def card(text: str, size: int | None = None) -> dict[str, Any]:
 
 
 def counted(text: str) -> dict[str, Any]:
-    """The three floors at two sizes, the largest trained on and one far beyond, and the number of rows at each."""
+    """The floors at two sizes, the largest trained on and one far beyond, and the number of rows at each."""
     task = tasks.parse(text)
     known = {task.sizes.train[1], *task.sizes.evaluation}
     short = sorted(n for n in known if task.tokens(n) <= LONGEST) or [task.sizes.smallest]
