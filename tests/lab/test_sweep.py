@@ -185,7 +185,7 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
     lanes, seed = jax.tree.map(lambda a: a[None], model), jnp.full(1, line.knobs.seed, jnp.uint32)
     for examples, sizes, chosen in (("evaluations", line.sizes, False), ("validation", [4], True)):
         sums = evaluate(cell, line.rows, Arrangement("map", 1), lanes, seed, sizes, [chosen] * len(sizes))
-        sums = {name: a[0] for name, a in sums.items()}
+        sums = {name: a[0] for name, a in sums.rows.items()}
         recorded = getattr(trials(whole)[line.id], examples)
         assert recorded == {n: {name: int(a[at]) for name, a in sums.items()} for at, n in enumerate(sizes)}
     assert isinstance(nnx.state(model), nnx.State)
