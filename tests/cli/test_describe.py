@@ -158,7 +158,9 @@ def test_an_experiment_is_described_by_its_header(posenc):
         "source       Golovneva et al. (2024)" in said.out and "posenc table counting; posenc plot counting" in said.out
     )
     found = json.loads(posenc("describe", "counting", "--json").out)
-    assert found["experiment"] == "counting" and found["recorded"] and found["result"].startswith("medians of three seeds")
+    assert (
+        found["experiment"] == "counting" and found["recorded"] and found["result"].startswith("medians of three seeds")
+    )
     assert "Did you mean 'counting'?" in posenc("cite", "countin").err
     assert "is an experiment" in posenc("cite", "counting").err
 

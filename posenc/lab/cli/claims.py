@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from posenc.lab.results.at_floor import FloorRow
 from posenc.lab.results.published import ALL, Order, Published
-from posenc.lab.results.ranks import FEWEST, RankCorrelation
+from posenc.lab.results.rank_agreement import FEWEST, RankCorrelation
 from posenc.lab.results.statistics import LEAST
 from posenc.lab.results.verdicts import Reproduction
 

@@ -21,7 +21,7 @@ from posenc.lab.results.answer import answer
 from posenc.lab.results.at_floor import FloorRow, at_floor
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ORIGINS, Order
-from posenc.lab.results.ranks import RankCorrelation, rank_correlations
+from posenc.lab.results.rank_agreement import RankCorrelation, rank_correlations
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.verdicts import AGREES, TEST, Reproduction, counted, findings
 from posenc.lab.spec import committed, settings

@@ -11,7 +11,7 @@ from posenc.lab.figures.improvement import tested
 from posenc.lab.figures.panels import Drawing, spaced
 from posenc.lab.figures.profile import SCORES, over
 from posenc.lab.results.control import TASKS, against
-from posenc.lab.results.ranking import Ranking, ranking, spans
+from posenc.lab.results.critical_difference import Ranking, ranking, spans
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEVEL, cells
 

@@ -24,7 +24,7 @@ from typing import Literal
 
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, EPSILON, ORIGINS, Order, Published
-from posenc.lab.results.ranks import live, reciprocal_ranks
+from posenc.lab.results.rank_agreement import live, reciprocal_ranks
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEAST, LEVEL, Summary, summary
 

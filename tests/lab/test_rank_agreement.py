@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, Order, Published
-from posenc.lab.results.ranks import WHOLE, rank_correlations, reciprocal_ranks, spearman
+from posenc.lab.results.rank_agreement import WHOLE, rank_correlations, reciprocal_ranks, spearman
 from posenc.lab.results.verdicts import NOT_RUN, UNINFORMATIVE, findings
 from tests.lab import made
 
