@@ -66,7 +66,6 @@ def figure(results):
         sizes = next(cell.beyond for (name, _), cell in found.items() if name == label)
         floors = {x: mean_floors(task, sizes) for of in points.values() for x in of}
         about = "A point is one run's mean over the sizes beyond those trained on."
-        parts.append(
-            Panel(points, "constant, as a multiple of the published one", "accuracy beyond", label, about, floors)
-        )
-    return panels(results, parts, log=True)
+        along = "constant, as a multiple of the published one"
+        parts.append(Panel(points, along, "accuracy beyond", label, about, floors, log=True))
+    return panels(results, parts)

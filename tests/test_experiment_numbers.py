@@ -13,6 +13,7 @@ from posenc.lab.spec.presets import PRESETS
 from posenc.lab.store import records
 from posenc.lab.sweep.estimate import operations
 from posenc.lab.train.training import resolve
+from tests.hits import Recorded
 from tests.test_experiments import FOLDER
 
 H100 = 67e12
@@ -160,49 +161,29 @@ def test_what_a_preset_leaves_out_is_said_where_the_whole_table_is():
     assert (len(sizes), sizes[0], sizes[-1]) == (9, 41, 500) and "nine of the 460 sizes from 41 to 500" in setting
 
 
-class Recorded:
-    """The hits of a committed record by task, scheme, size and metric, one share for each seed.
+def of_extension(at):
+    """At places beyond training: under RoPE, under others without further training, and after it."""
+    back = "token_k_back(k=3)"
 
-    The default is the last token of a row. A mean over tokens stays high beyond the lengths trained on, because a long
-    row also holds tokens at positions that were trained.
-    """
+    def untuned(scheme, size=256):
+        return at(back, f"{scheme}, trained with rope", size, metric="beyond")
 
-    def __init__(self, name):
-        self.results = load(FOLDER / "records" / f"{name}.json")
-        self.shares, self.curves = {}, {}
-        for record in self.results.records:
-            for trial in record.trials:
-                where = record.task.label, self.results.label(record, trial)
-                self.curves.setdefault((*where, trial.knobs.lr), []).append(trial.curve["loss"])
-                for size, found in trial.evaluations.items():
-                    for metric in ("last", "token", "exact"):
-                        key = *where, size, metric
-                        self.shares.setdefault(key, []).append(records.share(found, metric))
+    def tuned(scheme, size):
+        return at(back, f"rope, then {scheme}, length=128", size, metric="beyond")
 
-    def __call__(self, task, scheme, size, of=median, metric="last"):
-        return of(self.shares[task, scheme, size, metric])
-
-    def loss(self, task, scheme, rate=None):
-        """Of each seed, the mean over the last tenth of the steps, and by which share it is below the tenth before."""
-        (curves,) = (v for (t, s, lr), v in self.curves.items() if (t, s) == (task, scheme) and rate in (None, lr))
-        tenth = max(1, round(len(curves[0]) / 10))
-        ends = [(sum(c[-tenth:]) / tenth, sum(c[-2 * tenth : -tenth]) / tenth) for c in curves]
-        return median(last for last, _ in ends), median(1 - last / before for last, before in ends)
-
-    def fall(self, task, scheme):
-        """That share in percent, as a text quotes it: how fast the loss still fell when training ended."""
-        return f"{100 * self.loss(task, scheme)[1]:.0f}"
-
-    def mean(self, task, scheme, sizes="inside"):
-        """The median over seeds of means over the sizes trained on, as tables have them, or beyond."""
-        (cell,) = (c for c in cells(self.results) if (c.task, c.scheme) == (task, scheme))
-        return median(cell.means(getattr(cell, sizes)).values())
-
-    def schemes(self, task, suffix=""):
-        return {scheme for one, scheme, *_ in self.shares if one == task and scheme.endswith(suffix)}
-
-    def medians(self, task, schemes, size, metric="last"):
-        return [self(task, scheme, size, metric=metric) for scheme in sorted(schemes)]
+    yield at(back, "rope", 16, min, "token")
+    yield from (at(back, "rope", 256, metric="beyond"), untuned("ntk(factor=16.0)"), untuned("dynamic_ntk"))
+    yield from (untuned("by_parts(factor=16.0)"), untuned("rerope(window=8)"))
+    yield untuned("self_extend(group=31, window=8)")
+    yield from (untuned("yarn(factor=16.0)"), untuned("llama3(factor=16.0, high_freq_factor=2.0, base=10000.0)"))
+    yield from (untuned("log_n + rope"), untuned("pi(factor=2.0)", 32), untuned("longrope(factor=2.0)", 32))
+    yield "5"
+    poor = {"pi(factor=8.0)", "longrope(factor=8.0)"}
+    every = {s.removeprefix("rope, then ").removesuffix(", length=128") for s in at.schemes(back, ", length=128")}
+    assert len(every) == 11
+    yield min(tuned(scheme, 128) for scheme in every - poor)
+    yield from (tuned(scheme, 128) for scheme in sorted(poor, reverse=True))
+    yield tuned("rope", 256)
 
 
 def of_first_look(at):
@@ -385,7 +366,7 @@ def of_recall(at):
 
 
 BY_LAST = (of_averaging, of_first_look, of_flipflop, of_memory, of_permutation, of_sites, of_state)
-OTHERS = (of_addition, of_copying, of_counting, of_norms, of_recall)
+OTHERS = (of_addition, of_copying, of_counting, of_extension, of_norms, of_recall)
 QUOTED = re.compile(r"\b\d\.\d+|\b\d+(?= to \d+ %)|\b\d+(?= %)")
 """A number with decimals, or one in percent."""
 

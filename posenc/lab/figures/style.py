@@ -86,6 +86,8 @@ def looks(schemes: Iterable[tuple[str, str]]) -> dict[str, Look]:
     hues = family_hues({*known.values()})
     if len(known) <= len(HUES):
         return _each_a_hue({scheme: hues[known[scheme]] for scheme in order})
+    if len(hues) == 1:  # a colour of the family would part no two lines
+        return {scheme: _in_turn(k) for k, scheme in enumerate(order)}
     counts: dict[str, int] = {}
     chosen = {}
     for scheme in order:
@@ -94,6 +96,11 @@ def looks(schemes: Iterable[tuple[str, str]]) -> dict[str, Look]:
         counts[colour] = k + 1
         chosen[scheme] = Look(colour, MARKERS[k % len(MARKERS)], DASHES[k % len(DASHES)])
     return chosen
+
+
+def _in_turn(k: int) -> Look:
+    """The look of the k-th of more lines than there are hues: they come again, with other dashes."""
+    return Look([*HUES.values()][k % len(HUES)], MARKERS[k % len(MARKERS)], DASHES[k // len(HUES) % len(DASHES)])
 
 
 def _each_a_hue(wanted: Mapping[str, str]) -> dict[str, Look]:

@@ -1,0 +1,55 @@
+"""The hits that committed records hold, as tests of quoted numbers read them."""
+
+from pathlib import Path
+from statistics import median
+
+from posenc.lab.results.results import load
+from posenc.lab.results.statistics import cells
+from posenc.lab.store import records
+
+FOLDER = Path(__file__).resolve().parent.parent / "experiments"
+
+
+class Recorded:
+    """The hits of a committed record by task, scheme, size and metric, one share for each seed.
+
+    The default is the last token of a row. A mean over tokens stays high beyond the lengths trained on, because a long
+    row also holds tokens at positions that were trained.
+    """
+
+    def __init__(self, name):
+        self.results = load(FOLDER / "records" / f"{name}.json")
+        self.shares, self.curves = {}, {}
+        for record in self.results.records:
+            for trial in record.trials:
+                where = record.task.label, self.results.label(record, trial)
+                self.curves.setdefault((*where, trial.knobs.lr), []).append(trial.curve["loss"])
+                for size, found in trial.evaluations.items():
+                    for metric in ("last", "token", "exact", *(["beyond"] if found.get("beyond_scored") else [])):
+                        key = *where, size, metric
+                        self.shares.setdefault(key, []).append(records.share(found, metric))
+
+    def __call__(self, task, scheme, size, of=median, metric="last"):
+        return of(self.shares[task, scheme, size, metric])
+
+    def loss(self, task, scheme, rate=None):
+        """Of each seed, the mean over the last tenth of the steps, and by which share it is below the tenth before."""
+        (curves,) = (v for (t, s, lr), v in self.curves.items() if (t, s) == (task, scheme) and rate in (None, lr))
+        tenth = max(1, round(len(curves[0]) / 10))
+        ends = [(sum(c[-tenth:]) / tenth, sum(c[-2 * tenth : -tenth]) / tenth) for c in curves]
+        return median(last for last, _ in ends), median(1 - last / before for last, before in ends)
+
+    def fall(self, task, scheme):
+        """That share in percent, as a text quotes it: how fast the loss still fell when training ended."""
+        return f"{100 * self.loss(task, scheme)[1]:.0f}"
+
+    def mean(self, task, scheme, sizes="inside"):
+        """The median over seeds of means over the sizes trained on, as tables have them, or beyond."""
+        (cell,) = (c for c in cells(self.results) if (c.task, c.scheme) == (task, scheme))
+        return median(cell.means(getattr(cell, sizes)).values())
+
+    def schemes(self, task, suffix=""):
+        return {scheme for one, scheme, *_ in self.shares if one == task and scheme.endswith(suffix)}
+
+    def medians(self, task, schemes, size, metric="last"):
+        return [self(task, scheme, size, metric=metric) for scheme in sorted(schemes)]
