@@ -49,6 +49,26 @@ def test_zero_is_zero_where_nothing_is_learned(relation):
     assert one(claim, results(nope=(0.0,) * 6, rope=(0.9,) * 6)).verdict == AGREES, "rope is a positive control"
 
 
+def test_an_upper_bound_is_met_by_whoever_learns_nothing():
+    """Far above the floor too: the floor is 0.2, and our runs are at it."""
+    claim = Published("copy", "nope", 0.9, "x", relation="at most")
+    assert one(claim, results(nope=(0.2,) * 6)).verdict == UNINFORMATIVE
+    assert one(claim, results(nope=(0.2,) * 6, rope=(0.95,) * 6)).verdict == AGREES
+
+
+def test_an_order_of_two_that_learn_nothing_is_not_decided_by_one_lucky_run():
+    """Five of six runs of each are at the floor, one is above it by chance."""
+    lucky = results(rope=(0.21, 0.2, 0.2, 0.2, 0.2, 0.24), alibi=(0.17,) * 6)
+    assert one(Order("copy", "rope", "alibi", "x"), lucky).verdict == UNINFORMATIVE
+
+
+def test_runs_without_an_error_agree_with_no_rate_far_below_what_they_resolve():
+    """Of 100 examples none to two are wrong; a rate of 1 in 100,000 is beyond what they show."""
+    few = results(rope=(1.0, 0.99, 0.99, 0.99, 0.98, 0.98))
+    found = one(Published("copy", "rope", 1e-5, "x", scale="log"), few)
+    assert found.verdict == OPEN and "too coarse" in found.reason
+
+
 def test_a_floor_is_a_floor():
     """A guess of position gets 0.2. A control counts only if its whole band is clear of it by the tolerance."""
     claim = Published("copy", "nope", 0.21, "x", tolerance=0.05)
@@ -85,7 +105,7 @@ def test_an_unknown_floor_is_taken_for_zero():
         for counts in trial["evaluations"].values():
             counts["exact"] = 0
     found = one(claim, made.results("x", [rec]))
-    assert (found.verdict, found.floor) == (UNINFORMATIVE, None) and "at zero" in found.reason
+    assert (found.verdict, found.floor) == (UNINFORMATIVE, None) and "of zero" in found.reason
 
 
 def test_a_band_so_wide_that_it_meets_anything():

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from posenc.lab.results import control, profiles, ranking
+from posenc.lab.results import control, profiles
+from posenc.lab.results import critical_difference as ranking
 from posenc.lab.results.statistics import ENOUGH, cells, compare, least_p
 from tests.lab import made
 from tests.lab.test_control import CURVES, TASKS, drawn, score, suite

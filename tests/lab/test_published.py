@@ -215,6 +215,11 @@ def test_what_a_guess_without_the_tokens_gets_explains_a_number():
         (lambda: Order("copy", "rope", "alibi", "x", origin="theirs"), "'theirs' is not an origin"),
         (lambda: Order("copy", "rope", "alibi", "x", about="speed"), "'speed' cannot be ordered"),
         (lambda: Order("copy", "rope", "rope", "x"), "above itself"),
+        (lambda: Order("copy", "rope", "alibi", "x", tolerance=-1.0), "a share from 0 to 1"),
+        (lambda: Order("copy", "rope", "alibi", "x", metric="lasst"), "'lasst' is not a metric"),
+        (lambda: Published("copy", "rope", 0.5, "x", over="trainde"), "give 'beyond', 'trained' or a tuple"),
+        (lambda: Published("copy", "rope", 0.5, "x", relation="atmost"), "'atmost' is not a relation"),
+        (lambda: Published("copy", "rope", 0.5, "x", of="bset"), "'bset' is not a statistic"),
         (lambda: Order("copy", "rope", "alibi", "x", weights="simpson"), "give 'equal' or 'trapezoid'"),
     ],
 )

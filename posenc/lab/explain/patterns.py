@@ -28,7 +28,7 @@ ROWS = 32
 def trained(run: str, text: str, size: int) -> list[View]:
     """One view per layer and head, of the first trial of that scheme whose parameters were kept.
 
-    Trials of a file that has changed since come last.
+    Trials of a file that has changed since come last, and those that chose a learning rate after those reported.
     """
     folder = store.find(run)
     kept = set(parameters.kept(folder))
@@ -38,6 +38,7 @@ def trained(run: str, text: str, size: int) -> list[View]:
     if not labelled:
         has = ", ".join(dict.fromkeys(line.label for line in lines)) or "none; train with --keep"
         raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
+    labelled.sort(key=lambda line: bool(line.tuning))
     line = next((line for line in labelled if sources.unchanged(line.run)), labelled[0])
     _, found = of_trial(run, folder, line, size)
     return [

@@ -20,6 +20,12 @@ ALL = "all tasks"
 Origin = Literal["published", "ours"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 Over = Literal["beyond", "trained"] | tuple[int, ...]
+Relation = Literal["is", "at least", "at most"]
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+Statistic = Literal["median", "mean", "best"]
+STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
+MEASURED = ("token", "accuracy", "error", "exact", "last", "beyond")
+"""Metrics that a claim can be about."""
 EPSILON = 1e-9
 """0.52 - 0.5 is more than 0.02 in floating point."""
 
@@ -47,7 +53,7 @@ class Published:
     metric: str | None = None
     """"token", "exact", "last" or "beyond"; the task's own unless given."""
     tolerance: float = 0.02
-    of: Literal["median", "mean", "best"] = "median"
+    of: Statistic = "median"
     """What theirs is of their runs."""
     runs: int | None = None
     """How many runs theirs rests on, where that is known."""
@@ -56,7 +62,7 @@ class Published:
     weights: Rule = "equal"
     """How these sizes enter the average, of ours and of floors: "trapezoid" where theirs is over every size of a range,
     of which ours evaluates a few."""
-    relation: Literal["is", "at least", "at most"] = "is"
+    relation: Relation = "is"
     floor: float | None = None
     """What the best guess gets right at the sizes of theirs; that at ours unless given."""
     bag: float | None = None
@@ -68,8 +74,11 @@ class Published:
     """How far apart two error rates may be."""
 
     def __post_init__(self):
-        quadrature.check(self.weights)
+        check_measure(self.metric, self.over, self.weights)
         check_origin(self.origin, self.source, f"{self.value} for {self.scheme!r} on {self.task!r}")
+        for name, given, known in (("relation", self.relation, RELATIONS), ("statistic", self.of, STATISTICS)):
+            if given not in known:
+                raise ValueError(f"{echoed(given)} is not a {name} of claims; give {' or '.join(map(repr, known))}.")
         if not (0 <= self.value <= 1 and 0 <= self.tolerance <= 1):
             raise ValueError(f"{self.value} with a tolerance of {self.tolerance} was given; shares are from 0 to 1.")
         if self.relation != "is" and self.of == "best":
@@ -94,9 +103,14 @@ class Published:
         return 1 - self.value if self.scale == "log" else self.value
 
     def reached_by(self, floor: float) -> bool:
-        """Whether a guess that gets this share right reaches what was reported, by the claim's own tolerance."""
+        """Whether a guess that gets this share right, or less, meets what was reported by the claim's own tolerance.
+
+        Whoever learns nothing meets an upper bound, from below the floor or from above it.
+        """
         if self.scale == "log":
             return 1 - floor <= self.value * self.factor + EPSILON
+        if self.relation == "at most":
+            return True
         return self.value <= floor + self.tolerance + EPSILON
 
 
@@ -122,7 +136,9 @@ class Order:
     of each scheme would delete such a claim."""
 
     def __post_init__(self):
-        quadrature.check(self.weights)
+        check_measure(self.metric, self.over, self.weights)
+        if not 0 <= self.tolerance <= 1:
+            raise ValueError(f"The tolerance of an order is {self.tolerance}; it is a share from 0 to 1.")
         check_origin(self.origin, self.source, f"{self.first!r} above {self.second!r} on {self.task!r}")
         if self.first == self.second:
             raise ValueError(f"{self.first!r} is said to be above itself; give two schemes.")
@@ -133,6 +149,16 @@ class Order:
     def measure(self) -> Measure:
         """What is measured of a run."""
         return Measure(self.task, self.metric, self.over, self.weights)
+
+
+def check_measure(metric: str | None, over: Over, weights: Rule) -> None:
+    """Raise `ValueError` for a metric, sizes or weights that no claim can have."""
+    quadrature.check(weights)
+    if metric is not None and metric not in MEASURED:
+        raise ValueError(f"{echoed(metric)} is not a metric of claims; give {', '.join(map(repr, MEASURED))}.")
+    sizes = isinstance(over, tuple) and over and all(type(n) is int and n >= 0 for n in over)
+    if not sizes and over not in ("beyond", "trained"):
+        raise ValueError(f"A claim is over {over!r}; give 'beyond', 'trained' or a tuple of sizes.")
 
 
 def check_origin(origin: str, source: str, claim: str) -> None:
