@@ -293,7 +293,7 @@ def test_a_tuning_trial_that_fails_holds_its_run_back(tmp_path, monkeypatch):
     folder, watch = tmp_path / "x", Watch()
     assert sweep(tiny(), folder, watch=watch) == 1
     notes = [said[1] for said in watch.heard if said[0] == "note"]
-    assert any("tuning trials of the same run failed: 3 trials to be reported." in note for note in notes)
+    assert any("tuning trials of the same run have no result: 3 trials to be reported." in note for note in notes)
     assert {label for label, *_, tuning in roles(folder) if not tuning} == {"nope"}
     assert not store.status(folder).finished
     monkeypatch.undo()

@@ -59,9 +59,11 @@ def sweep(
         wanted, undecided = _planned(experiment, runs, folder, group_size)
         if tried >= wanted.keys():
             watch.note(
-                f"Not trained, since tuning trials of the same run failed: {counted(undecided, 'trial')} to be "
-                "reported. The same command tries again."
+                f"Not trained, since tuning trials of the same run have no result: {counted(undecided, 'trial')} to be "
+                "reported. If some failed, the same command tries again; if an earlier command planned other rates or "
+                f"tuning seeds, `posenc work {folder.name}` trains those too."
             )
+            code = max(code, FAILED)
             break
     pack(folder, watch)
     return code
