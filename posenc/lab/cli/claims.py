@@ -17,9 +17,10 @@ Brackets: the range of our runs if there are fewer than six, else the exact 95% 
 that of the paired differences. agrees: the interval, widened by the tolerance (±), meets the claim, or all differences
 of an order are above the tolerance. differs: it does not meet it, or all differences are below minus the tolerance.
 open: not decided; an order needs six pairs of runs, and an interval that meets a number may be twice the tolerance plus
-0.05 wide. uninformative: a guess (floor) reaches the claim, and none of our schemes is clear of that guess; or no run
-of an order is above it. not run: there is no such run. p: of an order, the exact two-sided sign test, not corrected for
-how many orders there are. Error rates are compared by their logarithm, within a factor (×). A published best of several
+0.05 wide. uninformative: a guess (floor) meets the claim, as it meets any upper bound, and none of our schemes is
+clear of that guess; or neither median of an order is above it. not run: there is no such run. p: of an order, the exact
+two-sided sign test, not corrected for how many orders there are. Error rates are compared by their logarithm, within a
+factor (×). A published best of several
 runs is compared with the best of all our runs at every learning rate; median, brackets and n are those of the chosen
 rate. An order of rates compares, for each seed, the largest learning rate at which the run neither diverged nor stayed
 at the floor. A mean reciprocal rank leaves out tasks on which no scheme is clear of its floor. trapezoid: the published

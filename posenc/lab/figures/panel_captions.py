@@ -36,7 +36,7 @@ def caption(
 
 
 def told(results: Results, said: str, names: Mapping[str, str]) -> str:
-    """The caption of a figure of rows: what is said of it, the number of runs, the marks, then as of every figure."""
+    """The caption of a figure of rows: its own sentences, the number of runs, the marks, then those of every figure."""
     n = [c.n for c in cells(results) if c.n]
     marks = "Dots are runs, bars their medians"
     marks += ", with the exact 95% interval of the median" * (max(n, default=0) >= LEAST)

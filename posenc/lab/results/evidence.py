@@ -17,7 +17,7 @@ from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord, TaskRecord, TrialRecord
 
 NEAR = 0.02
-"""A run that is no further above a floor than this is at the floor, where no claim has a tolerance of its own."""
+"""A run at most so far above a floor is at the floor, unless a claim has a tolerance of its own."""
 Values = Mapping[tuple[float, int], float]
 """Learning rate and seed to the value of a run."""
 

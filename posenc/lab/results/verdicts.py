@@ -5,8 +5,8 @@
     differs        a number: it does not; an order: the whole interval lies below minus the tolerance
     open           our runs do not decide it: an order of fewer than six pairs, or whose interval holds neither; a
                    number that our band meets only because it is wide
-    uninformative  a claim that a guess reaches, where none of our schemes is clear of that guess; an order of two
-                   schemes of which no run is above a guess
+    uninformative  a claim that a guess meets, as it meets any upper bound, where none of our schemes is clear of that
+                   guess; an order of two schemes whose medians are both at a guess
     not run        no committed record holds it
 
 A band is that of `statistics.summary`: the range below six runs, the exact 95 % interval of the median from six on, at
@@ -69,7 +69,7 @@ class Reproduction:
 
     @property
     def explained(self) -> bool:
-        """Whether what was published is no more than a guess gets."""
+        """Whether a guess meets what was published."""
         claim = self.published
         if not isinstance(claim, Published) or claim.relation != "is" or self.floor is None:
             return False
@@ -218,14 +218,14 @@ def _rates(claim: Order, evidence: Evidence) -> Reproduction:
 
 
 def _decided(claim: Order, gaps: Sequence[float], tolerance: float, learned: bool, floor: float | None) -> Reproduction:
-    """By the interval of paired differences, if there are enough of them and any run learned something."""
+    """By the interval of paired differences, if there are enough of them and one of the two learned something."""
     ours = summary(gaps)
     made = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN)
     if not ours.n:
         return made
     if not learned:
         guess = "zero" if floor is None else f"the floor, {floor:.2f}"
-        return _because(made, UNINFORMATIVE, "floor", f"no run of either scheme is above {guess}")
+        return _because(made, UNINFORMATIVE, "floor", f"neither scheme is above {guess}")
     if ours.n < LEAST:
         said = f"n too small: {ours.n} pair{'s' * (ours.n > 1)} of runs, and an order needs {LEAST}"
         return _because(made, OPEN, "few", said, LEAST)

@@ -58,7 +58,7 @@ class Continuation(NamedTuple):
 
     @classmethod
     def labelled(cls, text: str) -> Continuation:
-        """That of a label, which has no share. Raises `ValueError` for a length that is no size."""
+        """That of a label, which has no share. Raises `ValueError` for a length that cannot be a size."""
         if (found := _LENGTH.search(text)) is None:
             return cls(scheme=text.strip())
         length = found[1].strip()
