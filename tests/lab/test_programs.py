@@ -7,18 +7,22 @@ import jax.numpy as jnp
 import pytest
 
 from posenc.lab import tasks
+from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
+from posenc.lab.sweep import trainer
 from posenc.lab.sweep.estimate import programs
 from posenc.lab.sweep.order import together
+from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks.examples import ROWS, examples
 from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.measure import evaluation_key
-from posenc.lab.train import evaluation
+from posenc.lab.train import evaluation, training
 from posenc.lab.train.compiling import counted
 from posenc.lab.train.shapes import endless
 from posenc.lab.train.training import resolve
 from posenc.naming import bind, parse
 from tests.lab.steps import given_at
+from tests.lab.test_sweep import PLAN, Watch
 from tests.tasks.task_checks import same_examples
 
 RUN = Run(task="even_pairs", scheme="rope", width=16, depth=1, heads=2, hidden=16, batch=8, length=8, buckets=2)
@@ -74,6 +78,17 @@ def test_programs_of_a_sweep_are_schemes_and_tasks_and_not_their_product():
     assert {k: kinds.count(k) for k in kinds} == {
         "steps": 3, "initial": 3, "sums": 3, "batches": 3, "examples": 3, "sizes": 1
     }  # fmt: skip
+
+
+def test_a_sweep_holds_the_programs_of_one_scheme_at_a_time(tmp_path, monkeypatch):
+    small = dataclasses.replace(RUN, width=8, hidden=8, batch=4, length=4)
+    runs = grid(small, scheme=["nope", "kerple"], task=["even_pairs", "parity_check"])
+    forgotten, forget = [], trainer.forget_programs
+    monkeypatch.setattr(trainer, "forget_programs", lambda: forgotten.append(forget()))
+    forget()
+    assert sweep(Experiment("tiny", runs, PLAN), tmp_path / "one", watch=Watch()) == 0
+    assert len(forgotten) == 1, "once between two schemes, and not between two tasks"
+    assert [f._cache_size() for f in (training.train_segment, training.initial_states, evaluation.sums)] == [1, 1, 1]
 
 
 def test_one_program_makes_the_examples_of_all_sizes_and_of_the_floors():

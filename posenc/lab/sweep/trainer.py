@@ -34,8 +34,8 @@ from posenc.lab.tasks.floors import Table, floors_by_metric
 from posenc.lab.train import device
 from posenc.lab.train.compiling import Compiled, counted
 from posenc.lab.train.lanes import Arrangement, placed, stack
-from posenc.lab.train.shapes import true_model
-from posenc.lab.train.training import ResolvedRun, as_arrays, program, pure, stages
+from posenc.lab.train.shapes import StepShape, true_model
+from posenc.lab.train.training import ResolvedRun, as_arrays, forget_programs, program, pure, stages
 
 T = TypeVar("T")
 
@@ -106,11 +106,16 @@ class Trainer:
         self._about = device.describe() | {"lanes": str(how), "host": socket.gethostname()}
         self._beginnings = Beginnings()
         self._full = False  # what the user knows already
+        self._steps: set[StepShape] = set()  # of the group before
 
     def train(self, group: Assigned, home: Home | None, finish: Callable[[Trained, Saver | Unsaved], T]) -> T:
         """Train a group from its newest checkpoint, or from the start, and keep new ones until `finish`, which stores
         what came of it, returns. Without a home for checkpoints none are kept."""
         shared, ids = group.lines[0], [line.id for line in group.lines]
+        steps = {stage.step for stage, _ in stages(group.resolved, shared.steps)}
+        if self._steps and self._steps.isdisjoint(steps):  # else memory would grow with each scheme of a sweep
+            forget_programs()
+        self._steps = steps
         say = lambda text: self.watch.note(f"{group.label}: {text}.")  # noqa: E731
         saver, source = Unsaved(ids, say), None
         if home is not None:

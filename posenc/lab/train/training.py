@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import gc
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -266,6 +267,13 @@ def program(resolved: ResolvedRun, stride: int, rows: int, how: Arrangement) -> 
         return evaluation.evaluate(resolved, rows, how, state.model, knobs.seed, sizes, chosen)
 
     return Program(start, go, look)
+
+
+def forget_programs() -> None:
+    """Drop what was compiled for scheme, model and shape, which else stays loaded as long as the process."""
+    for compiled in (initial_states, train_segment, evaluation.sums):
+        compiled.clear_cache()
+    gc.collect()  # cycles hold the programs
 
 
 def programs(resolved: ResolvedRun, steps: int, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
