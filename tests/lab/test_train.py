@@ -202,6 +202,19 @@ def test_random_positions_are_drawn_for_each_trial_and_part_of_the_examples(monk
     assert len(seen) == 4 * evaluation.DRAWS and len(set(seen)) == len(seen)
 
 
+def parts_of(**change):
+    """How many of 256 examples of 600 tokens are evaluated at once, under a scheme of two heads."""
+    return evaluation.counting(resolve(dataclasses.replace(RUN, **change)), 256, 600).each
+
+
+def test_what_is_drawn_for_each_part_of_the_examples_keeps_its_parts(monkeypatch):
+    """The parts decide what is drawn, so that those of older records must stay."""
+    drawn = parts_of(scheme="rope @ random_sorted(2048)"), parts_of(evaluation="as_trained")
+    monkeypatch.setattr(evaluation, "SCORES", 2**20)
+    assert drawn == (parts_of(scheme="rope @ random_sorted(2048)"), parts_of(evaluation="as_trained")) == (16, 16)
+    assert parts_of() == 1
+
+
 def test_a_trial_whose_last_step_spoils_it_has_diverged():
     """The loss before an update may be fine and the update not."""
     cell = resolve(RUN)

@@ -35,8 +35,10 @@ from posenc.lab.tasks.padding import lengthened, rounded
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.shapes import endless, known_classes
 
-SCORES = 2**24
-"""Scores of one layer, or logits, evaluated at once: more would not fit a small machine."""
+SCORES = 2**22
+"""Scores of one layer, or logits, evaluated at once: more would be no faster, and take most of a sweep's memory."""
+DRAWN = 2**24
+"""The same where positions or dropout are drawn for each part of the examples: it decides the parts, and so results."""
 DRAWS = 16
 """Draws of random positions over which the sequences of one size are evaluated."""
 SHORT = 128
@@ -72,11 +74,13 @@ def rounds(task: Task, sizes: Sequence[int]) -> tuple[int, ...]:
 
 def counting(resolved: Any, rows: int, length: int) -> Counting:
     """How the models of a resolved run are evaluated on so many examples of so many tokens."""
-    most = max(1, SCORES // (length * max(resolved.run.kind.pairs(resolved.run) * length, resolved.task.classes)))
-    if any(layer.coordinates for layer in layers(resolved.scheme)):
+    positions = any(layer.coordinates for layer in layers(resolved.scheme))
+    as_trained = resolved.run.evaluation == "as_trained"
+    held = length * max(resolved.run.kind.pairs(resolved.run) * length, resolved.task.classes)
+    most = max(1, (DRAWN if positions or as_trained else SCORES) // held)
+    if positions:
         most = min(most, max(1, rows // DRAWS))
-    each = max(d for d in range(1, rows + 1) if rows % d == 0 and d <= most)
-    return Counting(each, resolved.run.evaluation == "as_trained")
+    return Counting(max(d for d in range(1, rows + 1) if rows % d == 0 and d <= most), as_trained)
 
 
 class Counts(NamedTuple):
