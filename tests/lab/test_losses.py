@@ -67,7 +67,9 @@ def drawn(rng, loss, points, noise):
     every = STEPS // points
     found = curve(loss, every, every * points)
     return found | {
-        "loss": [max(float(x * (1 + noise * z)), 1e-3) for x, z in zip(found["loss"], rng.normal(size=points))]
+        "loss": [
+            max(float(x * (1 + noise * z)), 1e-3) for x, z in zip(found["loss"], rng.normal(size=points), strict=True)
+        ]
     }
 
 
