@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from posenc.lab.results.at_floor import FloorRow
 from posenc.lab.results.published import ALL, Order, Published
 from posenc.lab.results.rank_agreement import FEWEST, RankCorrelation
 from posenc.lab.results.statistics import LEAST
 from posenc.lab.results.verdicts import Reproduction
+from posenc.language.echo import counted
 
 COLUMNS = ("task", "scheme", "measure", "from", "claim", "our runs", "n", "p", "floor", "verdict")
 CALLED = {"published": "Published claims", "ours": "Claims of our own (predictions and arithmetic)"}
@@ -59,9 +60,11 @@ def row(found: Reproduction) -> dict[str, str]:
     }
 
 
-def ranked(ranks: Iterable[RankCorrelation]) -> str:
-    """The rank correlations of one experiment as a sentence."""
-    return f"Rank correlation (Spearman) with what was published: {'; '.join(map(_ranked, ranks))}."
+def ranked(ranks: Sequence[RankCorrelation]) -> str:
+    """The rank correlations of one experiment as a sentence; columns of one task are told apart by their source."""
+    names = [one.column for one in ranks]
+    said = [_ranked(one, names.count(one.column) > 1) for one in ranks]
+    return f"Rank correlation (Spearman) with what was published: {'; '.join(said)}."
 
 
 def floor_rows(rows: Sequence[FloorRow]) -> list[list[str]]:
@@ -76,14 +79,17 @@ def _floor_row(row: FloorRow) -> list[str]:
     return [row.source, row.task, f"{row.floor:.4f}", bag, f"{len(row.cells)} of {row.of}", ", ".join(cells)]
 
 
-def _ranked(one: RankCorrelation) -> str:
-    sizes = f"{one.schemes} scheme{'s' * (one.schemes != 1)}" if one.cells == one.schemes else f"{one.cells} numbers"
+def _ranked(one: RankCorrelation, several: bool) -> str:
+    name = f"{one.column} in {one.source}" if several else one.column
+    if not one.cells:
+        return f"{name} – (the runs of {counted(one.schemes, 'scheme')} share no size or no places to be compared at)"
+    sizes = counted(one.schemes, "scheme") if one.cells == one.schemes else f"{one.cells} numbers"
     if one.value is None:
         why = f"{FEWEST} are needed" if one.schemes < FEWEST else "all are equal"
-        return f"{one.column} – ({sizes}; {why})"
+        return f"{name} – ({sizes}; {why})"
     few = ", too narrow below six runs" if one.runs < LEAST else ""
     interval = f"95% bootstrap {one.low:.2f} to {one.high:.2f}{few}"
-    return f"{one.column} {one.value:.2f} ({interval}; {sizes}, n = {one.runs})"
+    return f"{name} {one.value:.2f} ({interval}; {sizes}, n = {one.runs})"
 
 
 def _number(claim: Published, explained: bool) -> str:

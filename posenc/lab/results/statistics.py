@@ -23,6 +23,8 @@ LEVEL = 0.95
 ALPHA = 0.05
 ENOUGH = 10
 """Pairs from which on Wilcoxon's test can show a difference also after correction for a few dozen tests."""
+DRAWS = 2000
+"""Samples of a bootstrap."""
 HOLDS = 0.9
 """The least median accuracy at a size up to which a scheme holds."""
 RANGE = "range"
