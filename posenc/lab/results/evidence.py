@@ -56,14 +56,14 @@ class Evidence:
         """
         if isinstance(measure.over, tuple):
             return measure._replace(over=tuple(sorted(set(measure.over))))
-        ranges = [task.trained for scheme in self.schemes(measure.task) for task in self._tasks(measure.task, scheme)]
-        wanted = self.schemes(measure.task) if schemes is None else schemes
-        measured = [task.floors for scheme in wanted for task in self._tasks(measure.task, scheme)]
+        every = self._tasks(measure.task)
+        compared = every if schemes is None else self._tasks(measure.task, schemes) or every
+        ranges, measured = [task.trained for task in every], [task.floors for task in compared]
         return measure._replace(over=shared(measure.over, ranges, measured))
 
     def unshared(self, measure: Measure, schemes: Iterable[str]) -> str:
         """Why these schemes cannot be compared by a measure, although each has a result; else nothing."""
-        tasks = [task for scheme in schemes for task in self._tasks(measure.task, scheme)]
+        tasks = self._tasks(measure.task, schemes)
         if tasks and not self.settled(measure, schemes).over:
             where = "beyond all sizes trained on" if measure.over == "beyond" else "within all trained ranges"
             return f"no size {where} was evaluated in all runs that are compared"
@@ -149,14 +149,16 @@ class Evidence:
         counts = [counts for _, trial in every for counts in trial.evaluations.values()]
         return bool(counts) and not any(part in one for one in counts)
 
-    def _tasks(self, task: str, scheme: str) -> list[TaskRecord]:
-        """A task as the records of one scheme hold it."""
-        return list({id(record): record.task for record, _ in self._trials.get((task, scheme), ())}.values())
+    def _tasks(self, task: str, schemes: Iterable[str] | None = None) -> list[TaskRecord]:
+        """A task as the records of some schemes hold it, or of all."""
+        wanted = self.schemes(task) if schemes is None else schemes
+        found = [record for scheme in wanted for record, _ in self._trials.get((task, scheme), ())]
+        return list({id(record): record.task for record in found}.values())
 
     def _task(self, measure: Measure, scheme: str | None = None) -> TaskRecord | None:
-        """The task with its floors by the metric of a measure: those of a scheme, or the first of each size."""
-        schemes = self.schemes(measure.task) if scheme is None else [scheme]
-        every = [_by(task, measure.metric) for one in schemes for task in self._tasks(measure.task, one)]
+        """The task with its floors by the metric of a measure: those of a scheme, or else the first of each size."""
+        found = self._tasks(measure.task, None if scheme is None else [scheme]) or self._tasks(measure.task)
+        every = [_by(task, measure.metric) for task in found]
         known = {n: at for task in reversed(every) for n, at in task.floors.items()}
         return replace(every[0], floors=known) if every else None
 

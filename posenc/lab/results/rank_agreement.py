@@ -31,8 +31,8 @@ class RankCorrelation:
 
     column: str
     """The task, or `WHOLE`."""
-    source: str | None
-    """The publication; None of the whole table."""
+    source: str
+    """The publication."""
     measure: Measure | None
     """What is measured in the column; None of the whole table."""
     schemes: int
@@ -74,16 +74,19 @@ def rank_correlations(claims: Iterable[Published | Order], evidence: Evidence) -
             continue
         if claim.task == ALL or claim.scheme in evidence.schemes(claim.task):
             columns.setdefault((claim.source, claim.measure), []).append(claim)
-    found, of_tasks = [], []
+    found: list[RankCorrelation] = []
+    tables: dict[str, list[list[_Cell]]] = {}
     for (source, measure), column in columns.items():
         apart = evidence.unshared(measure, [claim.scheme for claim in column])
         if cells := [] if apart else _cells(column, evidence):
             found.append(_correlated((measure.task, source, measure), cells))
-            of_tasks += [] if measure.task == ALL else [cells]
+            tables.setdefault(source, []).extend([] if measure.task == ALL else [cells])
         elif apart:
             found.append(RankCorrelation(measure.task, source, measure, len(column), 0, 0, None, None, None))
-    if len(of_tasks) > 1:
-        found.append(_correlated((WHOLE, None, None), [cell.excess for cells in of_tasks for cell in cells]))
+    for source, columns_of in tables.items():
+        if len(columns_of) > 1:
+            every = [cell.excess for cells in columns_of for cell in cells]
+            found.append(_correlated((WHOLE, source, None), every))
     return tuple(found)
 
 
@@ -144,7 +147,7 @@ def _cells(column: Sequence[Published], evidence: Evidence) -> list[_Cell]:
     return found
 
 
-def _correlated(about: tuple[str, str | None, Measure | None], cells: Sequence[_Cell]) -> RankCorrelation:
+def _correlated(about: tuple[str, str, Measure | None], cells: Sequence[_Cell]) -> RankCorrelation:
     """The correlation of medians; draws in which all of ours are equal count as none."""
     schemes, least = len({cell.scheme for cell in cells}), min(len(cell.runs) for cell in cells)
     sizes = (schemes, len(cells), least)
