@@ -17,18 +17,19 @@ RULES = """\
 Brackets: the range of our runs if there are fewer than six, else the exact 95% interval of the median; for an order,
 that of the paired differences. agrees: the interval, widened by the tolerance (±), meets the claim, or all differences
 of an order are above the tolerance. differs: it does not meet it, or all differences are below minus the tolerance.
-open: not decided; an order needs six pairs of runs, and an interval that meets a number may be twice the tolerance plus
-0.05 wide. uninformative: a guess (floor) meets the claim, as it meets any upper bound, and none of our schemes is
-clear of that guess; or neither median of an order is above it. not run: there is no such run. p: of an order, the exact
-two-sided sign test, not corrected for how many orders there are. Error rates are compared by their logarithm, within a
-factor (×). A published best of several
-runs is compared with the best of all our runs at every learning rate; median, brackets and n are those of the chosen
-rate. An order of rates compares, for each seed, the largest learning rate at which the run neither diverged nor stayed
-at the floor. A mean reciprocal rank leaves out tasks on which no scheme is clear of its floor. trapezoid: the published
-mean is over every size of a range, so the evaluated sizes are weighted by the trapezoid rule, for floors too; otherwise
-all sizes have equal weight. A verdict is about our setting: if that is smaller than the published one, "differs" means
-that the number does not carry over. † marks a published value that a floor reaches, within the tolerance of the
-claim."""
+open: not decided; an order needs six pairs of runs; an interval that meets a number may be twice the tolerance plus
+0.05 wide; a number needs three runs, unless they are farther from it than so wide an interval reaches. uninformative: a
+guess (floor) meets the claim, as it meets any upper bound, and none of our schemes is clear of that guess in three runs
+or more; or neither median of an order is above it. not run: there is no such run, or those compared share no size
+beyond all that were trained on. p: of an order, the exact two-sided sign test, not corrected for how many orders there
+are. Error rates are compared by their logarithm, within a factor (×). A published best of several runs is compared with
+the best of all our runs at every learning rate; median, brackets and n are those of the chosen rate. An order of rates
+compares, for each seed, the largest learning rate at which the run neither diverged nor stayed at the floor. A mean
+reciprocal rank leaves out tasks on which no scheme is clear of its floor. trapezoid: the published mean is over every
+size of a range, so the evaluated sizes are weighted by the trapezoid rule, for floors too; otherwise all sizes have
+equal weight. What is compared is compared at the same sizes. A verdict is about our setting: if that is smaller than
+the published one, "differs" means that the number does not carry over. † marks a published value that a floor reaches,
+within the tolerance of the claim."""
 FLOOR_COLUMNS = ("source", "task", "floor", "bag", "at the floor", "which")
 FLOOR_RULES = """\
 floor: the highest of all floors, at the sizes of the publication where they are known, else at ours. bag: what the
