@@ -7,7 +7,7 @@ import pytest
 from posenc.lab.results.answer import answer
 from posenc.lab.results.control import against, left_out, scores
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.published import Order, Published
+from posenc.lab.results.published import ALL, Order, Published
 from posenc.lab.results.rank_agreement import rank_correlations
 from posenc.lab.results.sizes import shared
 from posenc.lab.results.statistics import compare
@@ -84,7 +84,12 @@ def test_without_a_shared_size_nothing_is_compared_and_one_sentence_says_why():
         assert it.reason == "no size beyond all sizes trained on was evaluated in all runs that are compared"
     assert "evaluations at sizes and places that the compared runs share" in answer(found, Evidence(results(APART)))
     assert one(Published("copy", LONGER, 0.5, "x"), results(APART)).verdict == AGREES
-    assert one(Published("copy", "nope", 0.5, "x"), results(APART)).reason == "the record holds no such run"
+    for claim in (
+        Published("copy", "nope", 0.5, "x"),
+        Order("copy", "nope", LONGER, "x"),
+        Order(ALL, "rope", LONGER, "x"),
+    ):
+        assert one(claim, results(APART)).reason == "the record holds no such run"
 
 
 def test_by_the_metric_beyond_places_must_be_the_same_too():

@@ -8,7 +8,7 @@ task where it is not. No jax.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from posenc.lab.results.published import EPSILON, Measure
@@ -49,7 +49,7 @@ class Evidence:
         """The schemes with a result on a task, by label."""
         return sorted(scheme for one, scheme in self._trials if one == task)
 
-    def settled(self, measure: Measure, schemes: Iterable[str] | None = None) -> Measure:
+    def settled(self, measure: Measure, schemes: Sequence[str] | None = None) -> Measure:
         """The measure over one set of sizes for all these schemes, or for all of the task: those at which each of them
         was evaluated, and longer than any that the task was trained on in these results, or within all trained ranges.
         There may be none. Sizes that are given stay.
@@ -61,9 +61,10 @@ class Evidence:
         ranges, measured = [task.trained for task in every], [task.floors for task in compared]
         return measure._replace(over=shared(measure.over, ranges, measured))
 
-    def unshared(self, measure: Measure, schemes: Iterable[str]) -> str:
+    def unshared(self, measure: Measure, schemes: Sequence[str]) -> str:
         """Why these schemes cannot be compared by a measure, although each has a result; else nothing."""
-        tasks = self._tasks(measure.task, schemes)
+        each = [self._tasks(measure.task, [scheme]) for scheme in schemes]
+        tasks = [task for of in each for task in of] if all(each) else []
         if tasks and not self.settled(measure, schemes).over:
             where = "beyond all sizes trained on" if measure.over == "beyond" else "within all trained ranges"
             return f"no size {where} was evaluated in all runs that are compared"
@@ -149,7 +150,7 @@ class Evidence:
         counts = [counts for _, trial in every for counts in trial.evaluations.values()]
         return bool(counts) and not any(part in one for one in counts)
 
-    def _tasks(self, task: str, schemes: Iterable[str] | None = None) -> list[TaskRecord]:
+    def _tasks(self, task: str, schemes: Sequence[str] | None = None) -> list[TaskRecord]:
         """A task as the records of some schemes hold it, or of all."""
         wanted = self.schemes(task) if schemes is None else schemes
         found = [record for scheme in wanted for record, _ in self._trials.get((task, scheme), ())]

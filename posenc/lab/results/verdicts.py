@@ -125,7 +125,7 @@ def _finding(claim: Published | Order, evidence: Evidence | None) -> Reproductio
     if claim.task != ALL and evidence.uncounted(claim.measure):
         said = f"the record did not count {claim.measure.metric!r}; train again under a new --name"
         return _because(start, NOT_RUN, "uncounted", said)
-    if claim.task == ALL:
+    if claim.task == ALL and isinstance(claim, Published):
         return _of_all_tasks(claim, evidence)
     schemes = (claim.first, claim.second) if isinstance(claim, Order) else (claim.scheme,)
     if reason := evidence.unshared(claim.measure, schemes):
@@ -179,7 +179,7 @@ def _number(claim: Published, ours: Summary, floor: float | None) -> Reproductio
     low = 0.0 if claim.relation == "at most" else claim.value
     high = 1.0 if claim.relation == "at least" else claim.value
     made, slack = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN), claim.tolerance + EPSILON
-    allowed = 2 * claim.tolerance + WIDE
+    allowed = _allowed(claim)
     gap = max(ours.low - high, low - ours.high) if ours.n else 0.0
     if gap > slack:
         return _few(_because(made, DIFFERS, "apart", _apart(claim, ours.median)), gap > slack + allowed)
@@ -190,13 +190,18 @@ def _number(claim: Published, ours: Summary, floor: float | None) -> Reproductio
     return _few(made)
 
 
+def _allowed(claim: Published) -> float:
+    """How wide a band may be that meets a number."""
+    return 2 * claim.tolerance + WIDE
+
+
 def _best(claim: Published, ours: Summary, floor: float | None, best: float, many: int) -> Reproduction:
     """Against a published best: the best of our runs, which has no band."""
     made = Reproduction(claim, ours, floor, AGREES, best=best, best_of=many)
     gap, slack = abs(best - claim.value), claim.tolerance + EPSILON
     if gap <= slack:
         return _few(made)
-    return _few(_because(made, DIFFERS, "apart", _apart(claim, best)), gap > slack + 2 * claim.tolerance + WIDE)
+    return _few(_because(made, DIFFERS, "apart", _apart(claim, best)), gap > slack + _allowed(claim))
 
 
 def _error_rate(claim: Published, ours: Summary, floor: float | None, bound: float) -> Reproduction:
