@@ -49,7 +49,6 @@ class Ending:
     """How much the loss changed over that tenth, along the fitted line; negative where it fell."""
     fall: float
     """The share of itself by which it fell; negative where it rose."""
-
     error: float = math.inf
     """The standard error of `fall`, from how points scatter; infinite for fewer than three points, which show none."""
 
