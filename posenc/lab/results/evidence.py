@@ -49,23 +49,26 @@ class Evidence:
         """The schemes with a result on a task, by label."""
         return sorted(scheme for one, scheme in self._trials if one == task)
 
-    def settled(self, measure: Measure, schemes: Sequence[str] | None = None) -> Measure:
-        """The measure over one set of sizes for all these schemes, or for all of the task: those at which each of them
-        was evaluated, and longer than any that the task was trained on in these results, or within all trained ranges.
-        There may be none. Sizes that are given stay.
+    def sizes(self, measure: Measure, schemes: Sequence[str] | None = None) -> tuple[int, ...]:
+        """One set of sizes for all these schemes, or for all of the task: those at which each of them was evaluated,
+        longer than any that the task was trained on in these results, or within all trained ranges. There may be none.
+        Sizes that are given stay.
         """
         if isinstance(measure.over, tuple):
-            return measure._replace(over=tuple(sorted(set(measure.over))))
+            return tuple(sorted(set(measure.over)))
         every = self._tasks(measure.task)
         compared = every if schemes is None else self._tasks(measure.task, schemes) or every
-        ranges, measured = [task.trained for task in every], [task.floors for task in compared]
-        return measure._replace(over=shared(measure.over, ranges, measured))
+        return shared(measure.over, [task.trained for task in every], [task.floors for task in compared])
+
+    def settled(self, measure: Measure, schemes: Sequence[str] | None = None) -> Measure:
+        """The measure over these sizes."""
+        return measure._replace(over=self.sizes(measure, schemes))
 
     def unshared(self, measure: Measure, schemes: Sequence[str]) -> str:
         """Why these schemes cannot be compared by a measure, although each has a result; else nothing."""
         each = [self._tasks(measure.task, [scheme]) for scheme in schemes]
         tasks = [task for of in each for task in of] if all(each) else []
-        if tasks and not self.settled(measure, schemes).over:
+        if tasks and not self.sizes(measure, schemes):
             where = "beyond all sizes trained on" if measure.over == "beyond" else "within all trained ranges"
             return f"no size {where} was evaluated in all runs that are compared"
         return other_places(task.first_beyond for task in tasks) if measure.metric == "beyond" else ""
@@ -77,7 +80,7 @@ class Evidence:
         did not count the metric, is left out.
         """
         measure = self.settled(measure)
-        key, sizes = (measure, scheme), list(measure.over)
+        key, sizes = (measure, scheme), self.sizes(measure)
         if key not in self._values:
             found = {}
             for record, trial in self._trials.get((measure.task, scheme), ()):
@@ -94,12 +97,12 @@ class Evidence:
     def floor(self, measure: Measure, scheme: str | None = None) -> tuple[str, float] | None:
         """The highest floor that is known by this metric, on average over the sizes; its name and its share. That of a
         scheme is counted at the places beyond its own training."""
-        task, sizes = self._task(measure, scheme), list(self.settled(measure).over)
+        task, sizes = self._task(measure, scheme), self.sizes(measure)
         return None if task is None else best_floor(task, sizes, measure.weights)
 
     def floors(self, measure: Measure) -> dict[str, float]:
         """Every floor that is known by this metric, on average over the sizes."""
-        task, sizes = self._task(measure), list(self.settled(measure).over)
+        task, sizes = self._task(measure), self.sizes(measure)
         return {} if task is None else mean_floors(task, sizes, measure.weights)
 
     def above(self, measure: Measure, scheme: str, value: float, tolerance: float = NEAR) -> bool:
@@ -129,7 +132,7 @@ class Evidence:
 
     def examples(self, measure: Measure, scheme: str) -> int:
         """How many test examples there are of a size, at least."""
-        every, over = self._trials.get((measure.task, scheme), ()), self.settled(measure).over
+        every, over = self._trials.get((measure.task, scheme), ()), self.sizes(measure)
         sizes = [(trial.evaluations, n) for _, trial in every for n in over]
         return min((counted[n].get("rows", 0) for counted, n in sizes if n in counted), default=0)
 
@@ -171,7 +174,7 @@ def _by(task: TaskRecord, metric: str | None) -> TaskRecord:
     return replace(task, metric=metric, floors=floors_by(task, metric))
 
 
-def _values(task: TaskRecord, trial: TrialRecord, sizes: list[int], metric: str | None) -> list[float]:
+def _values(task: TaskRecord, trial: TrialRecord, sizes: Sequence[int], metric: str | None) -> list[float]:
     """The share right at each size; nothing where one of them was not measured or not counted."""
     by = metric or task.metric
     if trial.outcome == "diverged":

@@ -130,7 +130,7 @@ def _finding(claim: Published | Order, evidence: Evidence | None) -> Reproductio
     schemes = (claim.first, claim.second) if isinstance(claim, Order) else (claim.scheme,)
     if reason := evidence.unshared(claim.measure, schemes):
         return _because(start, NOT_RUN, "unshared", reason)
-    over = evidence.settled(claim.measure, schemes).over
+    over = evidence.sizes(claim.measure, schemes)
     if not over:
         return _because(start, NOT_RUN, "missing", LACKING)
     return replace(_compared(replace(claim, over=over), evidence), published=claim)
