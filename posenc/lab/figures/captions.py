@@ -113,7 +113,7 @@ def still_falling(results: Results) -> list[str]:
         f"{plain(scheme)}{f' on {plain(task)}' * several} {found[task, scheme]:.0%}" for task, scheme in by_fall[:NAMED]
     ]
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    how = f"the loss fell by more than {FALLING:.0%} over the last tenth of the steps"
+    how = f"the loss fell by more than {FALLING:.0%} over the last tenth of the steps, and by more than it scatters"
     return [f"Still falling when training ended ({how}): {', '.join(shown)}{more}."]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from posenc.lab.results.evidence import Evidence
+from posenc.lab.results.evidence import REPEATS, Evidence
 from posenc.lab.results.published import ALL, ORIGINS
 from posenc.lab.results.verdicts import AGREES, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction, counted
 
@@ -24,6 +24,8 @@ REMEDIES = {
     "unresolved": "more test examples",
     "uncounted": "a record that counts the metric",
     "missing": "runs that the record lacks",
+    "unshared": "evaluations at sizes and places that the compared runs share",
+    "control": f"{REPEATS} runs of the scheme that is clear of a guess",
 }
 """What would decide a claim, by the kind of its reason; for other reasons more seeds."""
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from posenc.lab.results.rates import Tuned, choose_rate, scores, tuned
 from posenc.lab.results.results import Results, Row
+from posenc.lab.results.sizes import other_places
 from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
 
 LEAST = 6
@@ -23,6 +24,8 @@ LEVEL = 0.95
 ALPHA = 0.05
 ENOUGH = 10
 """Pairs from which on Wilcoxon's test can show a difference also after correction for a few dozen tests."""
+DRAWS = 2000
+"""Samples of a bootstrap."""
 HOLDS = 0.9
 """The least median accuracy at a size up to which a scheme holds."""
 RANGE = "range"
@@ -173,6 +176,7 @@ def compare(results: Results, first: str, second: str, size: int | None = None) 
         has = ", ".join(map(str, sizes)) or "none"
         raise ValueError(f"Neither {first!r} nor {second!r} was measured at size {size}; their sizes are {has}.")
     where = "the sizes beyond the training range" if size is None else f"size {size}"
+    _check_places(results, first, second)
     made = []
     for task in sorted({task for task, _ in found}):
         a, b = found.get((task, first)), found.get((task, second))
@@ -183,6 +187,20 @@ def compare(results: Results, first: str, second: str, size: int | None = None) 
             f"{first!r} and {second!r} share no seed of a task at {where}; run both with the same --seeds and --sizes."
         )
     return tuple(made)
+
+
+def _check_places(results: Results, *schemes: str) -> None:
+    """Raise `ValueError` where a task's metric counts other places of one scheme than of another."""
+    firsts: dict[str, set[int | None]] = {}
+    for record in results.records:
+        if record.task.metric == "beyond" and any(results.label(record, trial) in schemes for trial in record.trials):
+            firsts.setdefault(record.task.label, set()).add(record.task.first_beyond)
+    for task, places in firsts.items():
+        if apart := other_places(places):
+            raise ValueError(
+                f"{' and '.join(map(repr, schemes))} cannot be compared on {task}: {apart}; read them by another"
+                " metric, such as 'last'."
+            )
 
 
 def least_p(n: int) -> float:

@@ -21,7 +21,7 @@ import numpy as np
 from posenc.lab.models.carry import differences
 from posenc.lab.results.results import GroupedRow, Results
 from posenc.lab.results.statistics import cells
-from posenc.lab.spec.run import WITH, Knobs, Plan
+from posenc.lab.spec.run import ON, WITH, Knobs, Plan
 from posenc.lab.store import folder, parameters, records
 from posenc.lab.store.schema import GroupRecord, TrialRecord, written
 from posenc.lab.sweep import plan
@@ -223,7 +223,7 @@ def _knobs(trial: TrialRecord) -> Knobs:
 def _label(question: Question) -> str:
     """What tables call the task: also what was trained on, where that is another."""
     trained, other = question.record.task.label, spec(question.resolved.task)
-    return trained if trained == other else f"{other}, trained on {trained}"
+    return trained if trained == other else f"{other}{ON}{trained}"
 
 
 def _renamed(trial: TrialRecord, question: Question) -> str:
