@@ -44,29 +44,30 @@ class Status:
 
         folder = store.find(self.run)
         if not self.watch:
-            found = _look(folder)
-            say_json(self._json(found)) if self.json else self._text(found, found.rows)
+            found, undecided = _look(folder)
+            say_json(self._json(found, undecided)) if self.json else self._text(found, undecided, found.rows)
             return 0
         while True:
             began = time.monotonic()
-            found = _look(folder)
+            found, undecided = _look(folder)
             if self.json:
-                print(json.dumps(plain(self._json(found)), default=str), flush=True)
+                print(json.dumps(plain(self._json(found, undecided)), default=str), flush=True)
             else:
                 sys.stdout.write(CLEARED if terminal(sys.stdout) else "")
-                self._text(found, [row for row in found.rows if row.running or row.error and not row.finished])
+                rows = [row for row in found.rows if row.running or row.error and not row.finished]
+                self._text(found, undecided, rows)
                 sys.stdout.flush()
-            if found.finished:
+            if found.recorded and not undecided:
                 return 0
             time.sleep(max(PAUSE, 4 * (time.monotonic() - began)))
 
-    def _json(self, found: RunStatus) -> dict[str, Any]:
+    def _json(self, found: RunStatus, undecided: int) -> dict[str, Any]:
         rows = [vars(row) | {"running": row.running and asdict(row.running)} for row in found.rows]
         parts = {"counts": found.counts, "groups": rows, "outcomes": found.outcomes}
-        more = {"undecided": found.undecided, "compiling": round(found.compiling, 3)}
+        more = {"undecided": undecided, "compiling": round(found.compiling, 3)}
         return {"run": self.run, **parts, "problems": found.problems, **more}
 
-    def _text(self, found: RunStatus, rows: tuple[GroupStatus, ...] | list[GroupStatus]) -> None:
+    def _text(self, found: RunStatus, undecided: int, rows: tuple[GroupStatus, ...] | list[GroupStatus]) -> None:
         shown = {o: n for o, n in found.counts.items() if n or o in ("done", "failed", "pending")}
         say(f"{Path(self.run).name}: {', '.join(f'{o} {n}' for o, n in shown.items())}")
         cells = [
@@ -80,8 +81,8 @@ class Status:
         ]
         if cells or not self.watch:
             say_rows(("task", "scheme", "trials", ""), cells)
-        if found.undecided:
-            say(f"{counted(found.undecided, 'more trial')} will be planned once the learning rates are chosen.")
+        if undecided:
+            say(f"At most {counted(undecided, 'more trial')} will be planned once the learning rates are chosen.")
         if found.compiling and not self.watch:
             say(f"Compiling took {found.compiling:.1f} s.")
         report(found.problems)
@@ -103,12 +104,14 @@ def at_work(row: Running) -> str:
     return ", ".join([*parts, f"beat {lasting(row.beat)} ago"])
 
 
-def _look(folder: Path) -> RunStatus:
-    """The status, without pauses to look for cycles among millions of objects, of which there are none."""
+def _look(folder: Path) -> tuple[RunStatus, int]:
+    """The status, and how many trials wait to be planned, without pauses to look for cycles among millions of objects,
+    of which there are none."""
+    from posenc.lab.results.standing import undecided
     from posenc.lab.store import folder as store
 
     gc.disable()
     try:
-        return store.status(folder)
+        return store.status(folder), undecided(folder)
     finally:
         gc.enable()

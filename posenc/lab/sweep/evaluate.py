@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from posenc.lab.models.carry import differences
+from posenc.lab.results.rates import at_chosen
 from posenc.lab.results.results import GroupedRow, Results
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.run import WITH, Knobs, Plan
@@ -87,7 +88,7 @@ def ask(
     What is not given is as it was evaluated. Schemes of other parameters, sizes that the task does not have, a task of
     other tokens, and trials whose parameters were not kept are refused by `ValueError`.
     """
-    found, known = [], {}
+    found, known, results = [], {}, at_chosen(results)  # the tuning trials, which chose, are not asked
     for question in _questions(results, schemes, task, sizes, rows):
         resolved, at, trials, scored = question.resolved, question.sizes, [], None
         for trial in question.trained:

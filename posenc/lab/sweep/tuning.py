@@ -1,22 +1,26 @@
 """The two stages of a sweep that tunes: some seeds choose a learning rate for each run, and others train at it.
 
 The trials that tune are planned first, and name the seeds to be reported. Those are planned as soon as every tuning
-trial of their run has a result, by whoever comes first: the sweep, or any worker that sees its folder.
+trial of their run has a result, by whoever comes first: the sweep, or any worker that sees its folder. All tuning
+trials of a run that are planned in a folder take part in the choice, whichever command planned them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from posenc.lab.results.rates import decided
 from posenc.lab.results.results import load
-from posenc.lab.spec.run import Knobs
+from posenc.lab.spec.run import Knobs, Plan
 from posenc.lab.store import folder as store
-from posenc.lab.store.schema import PlannedTrial, written
+from posenc.lab.store.schema import KnobRecord, PlannedTrial, written
 from posenc.lab.sweep import plan
+from posenc.lab.train.training import ResolvedRun
+from posenc.language.echo import counted
 
 
 def rates(folder: Path) -> Mapping[str, float]:
@@ -24,6 +28,33 @@ def rates(folder: Path) -> Mapping[str, float]:
     if not (folder / "plan.jsonl").exists() or not any(line.tuning for line in store.read_plan(folder)):
         return {}
     return decided(load(folder))
+
+
+def planned(folder: Path, runs: Sequence[ResolvedRun], requested: Plan) -> list[list[PlannedTrial]]:
+    """What is planned of each run in a folder, by whichever command."""
+    if not (folder / "plan.jsonl").exists():
+        return [[] for _ in runs]
+    found = {
+        _key(lines[0].run, lines[0].steps, lines[0].knobs): lines for lines in store.by_run(store.read_plan(folder))
+    }
+    return [found.get(_key(plan.written(resolved), requested.steps, requested), []) for resolved in runs]
+
+
+def earlier(of_run: Iterable[PlannedTrial], requested: Plan) -> list[PlannedTrial]:
+    """The tuning trials of a run that are not requested now: they take part in the choice, and so are trained too."""
+    if not requested.tuning:
+        return []
+    asked = {(seed, rate) for seed in requested.tuning for rate in requested.lr}
+    return [line for line in of_run if line.tuning and (line.knobs.seed, line.knobs.lr) not in asked]
+
+
+def takes_part(lines: Sequence[PlannedTrial]) -> str:
+    """A sentence on tuning trials that are not requested now; empty where there are none."""
+    if not lines:
+        return ""
+    rates = ", ".join(f"{rate:g}" for rate in sorted({line.knobs.lr for line in lines}))
+    which = f"{counted(len(lines), 'tuning trial')} that earlier commands planned here (lr {rates})"
+    return f"The choice of learning rates is also among {which}; use a new --name to choose without."
 
 
 def stages(folder: Path) -> Iterator[tuple[list[PlannedTrial], list[PlannedTrial]]]:
@@ -56,10 +87,14 @@ def _reported(tuning: Sequence[PlannedTrial], rate: float, known: set[str]) -> l
     """The reported trials of a run that are not planned yet, at this rate."""
     first, resolved = tuning[0], plan.planned_run(tuning[0].run)
     found = {}
-    for seed in sorted({seed for line in tuning for seed in line.reports or ()}):
+    for seed in sorted(store.reported(tuning)):
         knobs = replace(first.knobs, seed=seed, lr=rate)
         id = plan.identity(resolved, Knobs(**written(knobs)), first.steps)
         if id not in known:
             found[id] = knobs
     group = plan.grouped(list(found), max(Counter(line.group for line in tuning).values()))
     return [replace(first, id=id, group=group[id], knobs=knobs, reports=None) for id, knobs in found.items()]
+
+
+def _key(run: Mapping[str, Any], steps: int, knobs: KnobRecord | Plan) -> tuple:
+    return store.canonical(run), steps, knobs.weight_decay, knobs.warmup, knobs.clip

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
+from posenc.lab.results.standing import undecided
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
@@ -43,7 +44,7 @@ def work(
         done = named(folder, every)
         groups = waiting(folder, lines, done, keep)
         many = sum(map(len, groups.values()))
-        watch.begin(len(every) + store.undecided(every), len(every) - many, None)
+        watch.begin(len(every) + undecided(folder), len(every) - many, None)
         if (code := train(turned(groups))) not in (DONE, FAILED):
             return code
         lost = done - store.survey(folder).outcomes.keys()

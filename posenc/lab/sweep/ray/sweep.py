@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from posenc.lab.results.standing import undecided
 from posenc.lab.store import folder as store
 from posenc.lab.store import places
 from posenc.lab.sweep import tuning
@@ -38,7 +39,7 @@ def on_cluster(
         store.ready(folder)
         groups = waiting(folder, lines, store.survey(folder).outcomes, keep)
         many = sum(map(len, groups.values()))
-        watch.begin(len(every) + store.undecided(every), len(every) - many, None)
+        watch.begin(len(every) + undecided(folder), len(every) - many, None)
         try:
             code = _driven(folder, groups, how, orders, watch) if groups else DONE
         except Stopped:
