@@ -89,11 +89,6 @@ class RunStatus:
     compiling: float
     """Seconds that compiling took, of all groups recorded here; older records do not say."""
 
-    @property
-    def recorded(self) -> bool:
-        """Whether every planned trial has a result; of a sweep that tunes, more may wait to be planned."""
-        return all(row.finished for row in self.rows)
-
 
 def write_error(folder: Path, group: str, outcome: str, text: str) -> Path:
     """Keep why a group has no record: its outcome in the first line, then the traceback, without private paths."""

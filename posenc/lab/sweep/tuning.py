@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from posenc.lab.results.rates import decided
 from posenc.lab.results.results import load
+from posenc.lab.results.standing import standing
 from posenc.lab.spec.run import Knobs, Plan
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import KnobRecord, PlannedTrial, written
@@ -57,14 +58,29 @@ def takes_part(lines: Sequence[PlannedTrial]) -> str:
     return f"The choice of learning rates is also among {which}; use a new --name to choose without."
 
 
-def stages(folder: Path) -> Iterator[tuple[list[PlannedTrial], list[PlannedTrial]]]:
-    """The whole plan and what is new in it, stage after stage: once one is done, `extend` plans the next."""
-    every, tried = store.read_plan(folder), set()
-    while new := [line for line in every if line.id not in tried]:
-        yield every, new
+class Stage(NamedTuple):
+    """What those who see the folder alone are to do."""
+
+    every: list[PlannedTrial]
+    """The plan, without reported trials whose rate is not the chosen one."""
+    new: list[PlannedTrial]
+    """What no stage before had."""
+    total: int
+    """How many trials there will be, at most, once all rates are chosen."""
+
+
+def stages(folder: Path) -> Iterator[Stage]:
+    """Stage after stage: once one is done, `extend` plans the next."""
+    tried: set[str] = set()
+    while True:
+        now = standing(folder)
+        every = [line for line in store.read_plan(folder) if line.id not in now.idle]
+        new = [line for line in every if line.id not in tried]
+        if not new:
+            return
+        yield Stage(every, new, len(every) + now.undecided)
         tried |= {line.id for line in new}
         extend(folder)
-        every = store.read_plan(folder)
 
 
 def extend(folder: Path) -> bool:
