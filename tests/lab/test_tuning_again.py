@@ -216,7 +216,7 @@ def test_a_rate_that_is_no_longer_asked_for_takes_part_in_the_choice_and_this_is
 
 def check_earlier_tuning(folder):
     """An earlier command was stopped before anything trained; the later asks for another rate in its place."""
-    sweeping.planned(asked(lr=(LOW, HIGH)), folder)
+    assert sweeping.planned(asked(lr=(LOW, HIGH)), folder) == ""
     found = sweeping.rehearse(asked(lr=(LOW, MIDDLE)), folder)
     assert (found["trials"], found["tuning"], found["done"]) == (8, 6, 0)
     assert sweep(folder, lr=(LOW, MIDDLE))[0] == 0
@@ -226,6 +226,12 @@ def check_earlier_tuning(folder):
 
 def test_tuning_trials_that_an_earlier_command_left_are_trained(folder):
     check_earlier_tuning(folder)
+
+
+def test_workers_train_them_too_and_who_plans_for_workers_is_told(folder):
+    sweeping.planned(asked(lr=(LOW, HIGH)), folder)
+    assert "2 tuning trials that earlier commands planned" in sweeping.planned(asked(lr=(LOW, MIDDLE)), folder)
+    assert workers(folder) == 0 and reported(folder) == at(HIGH, 2, 3) and finished(folder)
 
 
 @pytest.mark.parametrize(

@@ -268,8 +268,8 @@ def delegate(requested: Experiment, how: TrainOptions, engine: Engine, every: fl
 
         if how.dry_run:
             _print_rehearsal(rehearse(requested, folder), folder)
-        else:
-            planned(requested, folder, group_size)
+        elif others := planned(requested, folder, group_size):
+            print(clean(others), file=sys.stderr)
     training = Training(how.keep, how.lanes, every)
     if how.dry_run:
         say(engine.preview(folder, training))

@@ -47,7 +47,7 @@ def sweep(
     store.ready(folder)
     code, tried = DONE, set()
     wanted, undecided = _planned(experiment, runs, folder, group_size)
-    if others := tuning.takes_part([line for line, _ in _earlier(experiment.plan, runs, folder)]):
+    if others := _others(experiment.plan, runs, folder):
         watch.note(others)
     while True:
         lines, stored = [line for line in store.read_plan(folder) if line.id in wanted], store.survey(folder)
@@ -92,10 +92,13 @@ def _begin(
     watch.begin(len(wanted) + undecided, len(wanted) - len(left), len(needed))
 
 
-def planned(experiment: Experiment, folder: Path, group_size: int | None = None) -> None:
-    """Write the plan of an experiment for workers to carry out. Refuses impossible runs."""
+def planned(experiment: Experiment, folder: Path, group_size: int | None = None) -> str:
+    """Write the plan of an experiment for workers to carry out. Refuses impossible runs. Returns a sentence on tuning
+    trials of earlier commands, where there are any."""
     store.ready(folder)
-    _planned(experiment, plan.resolved_runs(experiment), folder, group_size)
+    runs = plan.resolved_runs(experiment)
+    _planned(experiment, runs, folder, group_size)
+    return _others(experiment.plan, runs, folder)
 
 
 def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
@@ -170,6 +173,10 @@ def _planned(
     later = sum(experiment.plan.trials - len(every) for _, every in each)
     others = {line.id: resolved for line, resolved in _earlier(experiment.plan, runs, folder)}
     return others | {id: resolved for resolved, every in each for id in every}, later
+
+
+def _others(requested: Plan, runs: Sequence[ResolvedRun], folder: Path) -> str:
+    return tuning.takes_part([line for line, _ in _earlier(requested, runs, folder)])
 
 
 def _earlier(requested: Plan, runs: Sequence[ResolvedRun], folder: Path) -> list[tuple[PlannedTrial, ResolvedRun]]:
