@@ -10,6 +10,7 @@ import json
 import pytest
 
 from posenc.lab.cli import main
+from posenc.lab.explain import patterns
 from posenc.lab.figures.captions import rates as caption
 from posenc.lab.figures.tables import table
 from posenc.lab.results import rates, statistics
@@ -253,13 +254,15 @@ def test_a_tuning_trial_of_an_earlier_command_that_fails_says_what_to_do(folder,
     recorder.failing = {LOW, HIGH}
     code, notes = sweep(folder, lr=(LOW, MIDDLE))
     assert code == 1 and "2 trials to be reported. The same command tries those that failed again" in notes
+    assert workers(folder) == 1 and cluster(folder) == 1 and reported(folder) == set()
     assert standing(folder).undecided == 2 and not finished(folder)
 
 
 # rates of a later command
 
 
-def test_a_rate_that_is_added_and_chosen_is_reported_alone_and_the_other_is_said_to_be_left_out(folder):
+def test_a_rate_that_is_added_and_chosen_is_reported_alone_and_the_other_is_said_to_be_left_out(folder, monkeypatch):
+    shown = []
     assert sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3))[0] == 0
     assert (cell(folder).rate, cell(folder).left_out) == (MIDDLE, {})
     found = sweeping.rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)
@@ -271,6 +274,9 @@ def test_a_rate_that_is_added_and_chosen_is_reported_alone_and_the_other_is_said
     assert f"{said}: rope (2 trials at 0.003) on even_pairs." in table(load(folder))
     assert any(line.startswith(said) for line in caption((one,)))
     assert {row.lr for row in rates.at_chosen(load(folder)).rows()} == {HIGH}, "and so are models that are asked anew"
+    monkeypatch.setattr(patterns.parameters, "kept", lambda folder: store.survey(folder).outcomes)
+    monkeypatch.setattr(patterns, "of_trial", lambda run, folder, line, size: (line, shown.append(line.knobs) or []))
+    assert patterns.trained(str(folder), "rope", 4) == [] and [(k.seed, k.lr) for k in shown] == [(2, HIGH)]
     assert finished(folder) and sweeping.rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)["done"] == 8
 
 

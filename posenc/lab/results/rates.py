@@ -57,10 +57,10 @@ def tuned(results: Results) -> dict[tuple[str, str], Tuned]:
     cells: dict[tuple[str, str], list[Row]] = {}
     for row in results.tuning_rows():
         cells.setdefault((row.task, row.scheme), []).append(row)
-    reported: dict[tuple[str, str], set[float]] = {}
-    for row in results.rows():
-        reported.setdefault((row.task, row.scheme), set()).add(row.lr)
     waiting = {(trial.task, results.label(trial, trial)) for trial in results.unfinished if trial.tuning}
+    reported: dict[tuple[str, str], set[float]] = {}
+    for row in results.rows() if waiting else ():
+        reported.setdefault((row.task, row.scheme), set()).add(row.lr)
     validated = results.validated()
     return {
         cell: _tuned(rows, validated, cell not in waiting, reported.get(cell, set())) for cell, rows in cells.items()

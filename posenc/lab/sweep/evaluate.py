@@ -88,7 +88,7 @@ def ask(
     What is not given is as it was evaluated. Schemes of other parameters, sizes that the task does not have, a task of
     other tokens, and trials whose parameters were not kept are refused by `ValueError`.
     """
-    found, known, results = [], {}, at_chosen(results)  # the tuning trials, which chose, are not asked
+    found, known = [], {}
     for question in _questions(results, schemes, task, sizes, rows):
         resolved, at, trials, scored = question.resolved, question.sizes, [], None
         for trial in question.trained:
@@ -164,6 +164,7 @@ def _questions(
     rows: int | None,
 ) -> list[Question]:
     """What is asked of each record, all of it looked at before the first model is."""
+    results = at_chosen(results)
     if results.folder is None:
         raise ValueError(f"The bundle {results.name!r} holds no parameters; name the folder of a run with --keep.")
     done = [t.id for record in results.records for t in record.trials if t.outcome == "done"]

@@ -181,6 +181,5 @@ def _others(requested: Plan, runs: Sequence[ResolvedRun], folder: Path) -> str:
 
 def _earlier(requested: Plan, runs: Sequence[ResolvedRun], folder: Path) -> list[tuple[PlannedTrial, ResolvedRun]]:
     """The tuning trials of these runs that are planned but not requested now, which the choice waits for too."""
-    known = tuning.planned(folder, runs, requested) if requested.tuning else [[] for _ in runs]
-    each = zip(known, runs, strict=True)
+    each = zip(tuning.planned(folder, runs, requested), runs, strict=True)
     return [(line, resolved) for of_run, resolved in each for line in tuning.earlier(of_run, requested)]

@@ -32,8 +32,8 @@ def rates(folder: Path) -> Mapping[str, float]:
 
 
 def planned(folder: Path, runs: Sequence[ResolvedRun], requested: Plan) -> list[list[PlannedTrial]]:
-    """What is planned of each run in a folder, by whichever command."""
-    if not (folder / "plan.jsonl").exists():
+    """What is planned of each run in a folder, by whichever command; nothing where none of its seeds are to tune."""
+    if not requested.tuning or not (folder / "plan.jsonl").exists():
         return [[] for _ in runs]
     found = {
         _key(lines[0].run, lines[0].steps, lines[0].knobs): lines for lines in store.by_run(store.read_plan(folder))
@@ -43,8 +43,6 @@ def planned(folder: Path, runs: Sequence[ResolvedRun], requested: Plan) -> list[
 
 def earlier(of_run: Iterable[PlannedTrial], requested: Plan) -> list[PlannedTrial]:
     """The tuning trials of a run that are not requested now: they take part in the choice, and so are trained too."""
-    if not requested.tuning:
-        return []
     asked = {(seed, rate) for seed in requested.tuning for rate in requested.lr}
     return [line for line in of_run if line.tuning and (line.knobs.seed, line.knobs.lr) not in asked]
 
