@@ -1,203 +1,30 @@
-"""A sweep that tunes and is asked for more seeds or rates. No trial is lost, mixed with others or misreported.
+"""A sweep that tunes and is asked for other rates: the choice is among all tuned, and rates are never mixed."""
 
-Training is left out: what would train is recorded at once, with accuracies that the test gives for each rate.
-"""
-
-import contextlib
-import io
 import json
 
 import pytest
 
-from posenc.lab.cli import main
 from posenc.lab.explain import patterns
 from posenc.lab.figures.captions import rates as caption
 from posenc.lab.figures.tables import table
-from posenc.lab.results import rates, statistics
+from posenc.lab.results import rates
 from posenc.lab.results.results import load
 from posenc.lab.results.standing import finished, standing
 from posenc.lab.store import folder as store
-from posenc.lab.store import records
-from posenc.lab.store.schema import GroupRecord, read
 from posenc.lab.sweep import sweep as sweeping
 from posenc.lab.sweep import tuning
-from posenc.lab.sweep import work as working
-from posenc.lab.sweep.ray import sweep as rays
-from posenc.lab.sweep.ray.settings import Ray
-from tests.lab import made
-from tests.lab.test_sweep import Watch
-from tests.lab.test_tuning import tiny
+from tests.lab.retuned import HIGH, LOW, MIDDLE, asked, at, cell, cluster, recording, reported, said, sweep, workers
 from tests.planting import Fault, plant  # noqa: F401
-
-LOW, MIDDLE, HIGH = 1e-3, 3e-3, 1e-2
-BEST = {LOW: 0.2, MIDDLE: 0.5, HIGH: 0.8}
-"""Accuracy on validation examples at each rate."""
-
-
-class Recorder:
-    """Records groups in the place of training them, all but those at rates that are to fail."""
-
-    def __init__(self):
-        self.right, self.failing = dict(BEST), set()
-
-    def __call__(self, folder, groups, *_, **__):
-        code = 0
-        for group, lines in groups.items():
-            if {line.knobs.lr for line in lines} & self.failing:
-                store.write_error(folder, group, "failed", "planted")
-                code = 1
-            else:
-                store.write_record(folder, self.record(lines))
-        return code
-
-    def record(self, lines):
-        first, found = lines[0], []
-        for line in lines:
-            knobs = json.loads(records.canonical(vars(line.knobs) | {"other": {}}))
-            knobs.pop("other")
-            share = self.right[line.knobs.lr]
-            one = made.trial(line.label, line.task, line.knobs.seed, {8: share}, validation={4: share})
-            role = {"role": "tuning"} if line.tuning else {}
-            found.append(one | {"id": line.id, "knobs": knobs, "steps": line.steps} | role)
-        about = made.record(first.label, first.family, first.task, found, sizes=(4, 8), trained=(2, 4))
-        return read(GroupRecord, records.plain(about | {"run": first.run}))
 
 
 @pytest.fixture(autouse=True)
-def recorder(monkeypatch):
-    found = Recorder()
-    for module in (sweeping, working):
-        monkeypatch.setattr(module, "carry_out", found)
-    monkeypatch.setattr(rays, "_driven", lambda folder, groups, *_: found(folder, groups))
-    return found
+def recorder(monkeypatch, tmp_path):
+    return recording(monkeypatch, tmp_path)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("POSENC_RUNS", str(tmp_path))
+def folder(tmp_path):
     return tmp_path / "a"
-
-
-def asked(lr=(LOW, HIGH), seeds=(2, 3), **change):
-    """An experiment of one run."""
-    return tiny(lr=lr, seeds=seeds, **change).only(["scheme=rope"])
-
-
-def sweep(folder, **change):
-    """The exit code of a sweep, and what it noted."""
-    watch = Watch()
-    code = sweeping.sweep(asked(**change), folder, watch=watch)
-    return code, " ".join(said[1] for said in watch.heard if said[0] == "note")
-
-
-def workers(folder):
-    return working.work(folder, watch=Watch())
-
-
-def cluster(folder):
-    options = {"keep": False, "lanes": None, "save_every": 1e9, "imports": ()}
-    return rays.on_cluster(folder, Ray(), **options, watch=Watch())
-
-
-def reported(folder):
-    """Seed and rate of every reported trial with a result."""
-    every = [trial for record in store.read_records(folder).records for trial in record.trials]
-    return {(trial.knobs.seed, trial.knobs.lr) for trial in every if not trial.tuning}
-
-
-def cell(folder):
-    (found,) = statistics.cells(load(folder))
-    return found
-
-
-def at(rate, *seeds):
-    return {(seed, rate) for seed in seeds}
-
-
-# seeds of a later command
-
-
-def check_later_seeds(folder, engine):
-    sweeping.planned(asked(seeds=(2, 3)), folder)
-    before = (folder / "plan.jsonl").read_bytes()
-    sweeping.planned(asked(seeds=(2, 3, 4, 5)), folder)
-    assert (folder / "plan.jsonl").read_bytes() == before, "a line once written never changes"
-    assert standing(folder).undecided == 4
-    assert engine(folder) == 0 and reported(folder) == at(HIGH, 2, 3, 4, 5)
-    assert finished(folder)
-
-
-@pytest.mark.parametrize("engine", [workers, cluster])
-def test_seeds_of_a_later_command_reach_those_who_see_the_folder_alone(folder, engine):
-    check_later_seeds(folder, engine)
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault("posenc.lab.store.plans:write_plan", "_append_seeds(folder, seeds)", "pass", "", ""),
-        Fault("posenc.lab.store.plans:read_plan", "if line.id in seeds", "if False", "", ""),
-        Fault("posenc.lab.store.plans:write_plan", "if added or seeds or not old", "if added or not old", "", ""),
-    ],
-)
-def test_seeds_that_are_dropped_are_missed(folder, plant, fault):  # noqa: F811
-    plant(fault)
-    with pytest.raises(AssertionError):
-        check_later_seeds(folder, workers)
-
-
-def test_seeds_that_come_after_all_is_done_are_trained_by_workers_too(folder):
-    assert sweep(folder)[0] == 0
-    sweeping.planned(asked(seeds=(4, 5)), folder)
-    assert reported(folder) == at(HIGH, 2, 3)
-    assert workers(folder) == 0 and reported(folder) == at(HIGH, 2, 3, 4, 5)
-    assert len(list(folder.glob("sweep*.toml"))) == 2, "each command's experiment is kept"
-
-
-def test_a_plan_without_the_file_of_added_seeds_is_read_as_before(folder):
-    sweeping.planned(asked(seeds=(2, 3)), folder)
-    assert not (folder / "reports.jsonl").exists()
-    sweeping.planned(asked(seeds=(2, 3)), folder)
-    assert not (folder / "reports.jsonl").exists(), "the same command again adds nothing"
-    sweeping.planned(asked(seeds=(3, 4)), folder)
-    sweeping.planned(asked(seeds=(5,)), folder)
-    assert {line.reports for line in store.read_plan(folder)} == {(2, 3, 4, 5)}
-    (folder / "reports.jsonl").unlink()
-    assert {line.reports for line in store.read_plan(folder)} == {(2, 3)}
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("{", "line 1 of .*reports.jsonl' is not JSON"),
-        ("[]", "line 1 of .*reports.jsonl' cannot be used: a line of added seeds needs 'trials' as list; restore"),
-        ('{"trials":["x"],"reports":[7]}', "names the trial x, which plan.jsonl does not plan for tuning; restore"),
-        ('{"trials":["x"],"reports":[-7]}', "reported seeds hold -7; they are whole numbers from 0 to 4294967295"),
-        ('{"trials":[[1]],"reports":[7]}', "its trials hold .1.; each is a text"),
-    ],
-)
-def test_damaged_seeds_are_named_by_their_line(folder, text, why):
-    sweeping.planned(asked(), folder)
-    (folder / "reports.jsonl").write_text(text + "\n")
-    with pytest.raises(ValueError, match=why) as refused:
-        store.read_plan(folder)
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "seed"),
-    [
-        ({"tuning": (0, 1), "seeds": (2, 3)}, {"tuning": (0, 1, 2), "seeds": (3,)}, 2),
-        ({"tuning": (0, 1), "seeds": (4,)}, {"tuning": (2, 3), "seeds": (1,)}, 1),
-        ({"tuning": (0, 1), "seeds": (2, 3)}, {"tuning": (3,), "seeds": (4,), "lr": (MIDDLE, 2e-3)}, 3),
-    ],
-)
-def test_a_seed_that_would_choose_and_be_reported_is_refused_before_anything_trains(folder, first, second, seed):
-    sweeping.planned(asked(**first), folder)
-    before = {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
-    with pytest.raises(ValueError, match=f"The seed {seed} of rope on even_pairs is planned here both to choose"):
-        sweep(folder, **second)
-    assert before == {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
 
 
 # rates of an earlier command
@@ -261,7 +88,7 @@ def test_a_tuning_trial_of_an_earlier_command_that_fails_says_what_to_do(folder,
 # rates of a later command
 
 
-def test_a_rate_that_is_added_and_chosen_is_reported_alone_and_the_other_is_said_to_be_left_out(folder, monkeypatch):
+def check_added(folder, monkeypatch):
     shown = []
     assert sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3))[0] == 0
     assert (cell(folder).rate, cell(folder).left_out) == (MIDDLE, {})
@@ -278,6 +105,36 @@ def test_a_rate_that_is_added_and_chosen_is_reported_alone_and_the_other_is_said
     monkeypatch.setattr(patterns, "of_trial", lambda run, folder, line, size: (line, shown.append(line.knobs) or []))
     assert patterns.trained(str(folder), "rope", 4) == [] and [(k.seed, k.lr) for k in shown] == [(2, HIGH)]
     assert finished(folder) and sweeping.rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)["done"] == 8
+
+
+def test_a_rate_that_is_added_and_chosen_is_reported_alone_and_the_other_is_said_to_be_left_out(folder, monkeypatch):
+    check_added(folder, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("posenc.lab.results.statistics:_cell", '"left_out": others', '"left_out": {}', "", ""),
+        Fault("posenc.lab.results.rates:at_chosen", "trial.knobs.lr == choice.rate", "True", "", ""),
+        Fault("posenc.lab.figures.captions:exceptions", ", *left_out(found)", "", "", ""),
+    ],
+)
+def test_rates_that_are_mixed_are_seen(folder, monkeypatch, plant, fault):  # noqa: F811
+    plant(fault)
+    with pytest.raises(AssertionError):
+        check_added(folder, monkeypatch)
+
+
+def test_where_all_diverged_the_smallest_was_reported_and_an_added_rate_that_learns_replaces_it(folder, recorder):
+    recorder.right = {LOW: None, MIDDLE: None, HIGH: 0.05}  # worse than the guess that a diverged run counts as
+    assert sweep(folder, lr=(LOW, MIDDLE))[0] == 0
+    assert (cell(folder).rate, cell(folder).unstable, cell(folder).settled) == (LOW, True, True)
+    recorder.failing = {HIGH}
+    assert sweep(folder, lr=(LOW, MIDDLE, HIGH))[0] == 1
+    assert (cell(folder).rate, cell(folder).unstable, cell(folder).settled) == (LOW, True, False)
+    recorder.failing = set()
+    assert workers(folder) == 0 and reported(folder) == at(LOW, 2, 3) | at(HIGH, 2, 3)
+    assert (cell(folder).rate, cell(folder).unstable, cell(folder).left_out) == (HIGH, False, {LOW: 2})
 
 
 def added(folder, recorder):
@@ -298,13 +155,30 @@ def test_until_the_added_rate_has_its_results_the_earlier_choice_is_reported_as_
     assert table(load(path), "csv") == table(load(folder), "csv") and said in table(load(path))
 
 
-def test_one_of_two_tuning_trials_at_an_added_rate_changes_nothing_yet(folder, recorder):
-    """Were it to choose already, the reported seeds would be gone from the table."""
+def check_one_of_two(folder, recorder):
+    """One of two tuning trials at an added rate has a result. Were it to choose, no reported seed would be left."""
     added(folder, recorder)
     line = next(line for line in store.read_plan(folder) if line.knobs.lr == HIGH)
     store.write_record(folder, recorder.record([line]))
     assert (cell(folder).rate, cell(folder).n, cell(folder).settled) == (MIDDLE, 2, False)
     assert tuning.rates(folder) == {}
+
+
+def test_one_of_two_tuning_trials_at_an_added_rate_changes_nothing_yet(folder, recorder):
+    check_one_of_two(folder, recorder)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("posenc.lab.results.rates:_tuned", "rates & reported or rates", "rates", "", ""),
+        Fault("posenc.lab.results.rates:decided", "if choice.settled", "", "", ""),
+    ],
+)
+def test_a_choice_before_its_time_is_seen(folder, recorder, plant, fault):  # noqa: F811
+    plant(fault)
+    with pytest.raises(AssertionError):
+        check_one_of_two(folder, recorder)
 
 
 def check_standing(folder, recorder):
@@ -388,10 +262,3 @@ def test_status_and_dry_run_say_it_on_the_command_line(folder, recorder):
     found = said(*words.split())
     assert "The choice of learning rates is also among 2 tuning trials that earlier commands planned here" in found
     assert "Of the trials not done, 2 have a result if the same learning rates are chosen again." in found
-
-
-def said(*words):
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        assert main([*words]) == 0
-    return printed.getvalue()
