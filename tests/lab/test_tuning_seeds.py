@@ -38,7 +38,7 @@ def test_seeds_of_a_later_command_reach_those_who_see_the_folder_alone(folder, e
     "fault",
     [
         Fault("posenc.lab.store.plans:write_plan", "_append_seeds(folder, seeds)", "pass", "", ""),
-        Fault("posenc.lab.store.plans:read_plan", "if line.id in seeds", "if False", "", ""),
+        Fault("posenc.lab.store.plans:_with_added", "if line.id in seeds", "if False", "", ""),
         Fault("posenc.lab.store.plans:write_plan", "if added or seeds or not old", "if added or not old", "", ""),
     ],
 )

@@ -353,8 +353,8 @@ def _print_rehearsal(found: dict[str, Any], folder: Path) -> int:
     todo = f"{found['operations']:.1e} floating-point operations"
     timed = f"by matrix products timed just now on {found['device']}"
     say(f"{count}, {todo}, about {lasting(found['seconds'])} {timed}; results would go to {folder}.")
-    if found["others"]:
-        say(found["others"])
-    if found["spared"]:
-        say(f"Of the trials not done, {found['spared']} have a result if the same learning rates are chosen again.")
+    if others := found.get("others"):
+        say(others)
+    if spared := found.get("spared"):
+        say(f"Of the trials not done, {spared} have a result if the same learning rates are chosen again.")
     return 0

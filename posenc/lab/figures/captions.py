@@ -21,7 +21,8 @@ from posenc.language.echo import counted
 
 SOLVED = 0.95
 NAMED = 5
-"""Schemes whose loss was still falling that are named; of more, their number is given."""
+"""Schemes whose loss was still falling, or whose learning rate may change, that are named; of more, their number is
+given."""
 ERRORS = 3
 """Two schemes differ only if their gap is larger than this many standard errors of the test set."""
 FLOORS = {
@@ -106,8 +107,9 @@ def unstable(found: tuple[TableCell, ...]) -> list[str]:
 def unsettled(found: tuple[TableCell, ...]) -> list[str]:
     """The schemes whose learning rate may change, since some tuning trials have no result."""
     names = [(cell.task, cell.scheme) for cell in found if not cell.settled]
+    which = _by_task(names) if len(names) <= NAMED else f"{len(names)} schemes, counted per task"
     said = "The learning rate may still change, since tuning trials have no result"
-    return [f"{said}: {_by_task(names)}."] if names else []
+    return [f"{said}: {which}."] if names else []
 
 
 def left_out(found: tuple[TableCell, ...]) -> list[str]:

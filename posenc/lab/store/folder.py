@@ -30,6 +30,7 @@ from posenc.lab.store.plans import PLANNING
 from posenc.lab.store.plans import by_run as by_run
 from posenc.lab.store.plans import read_plan as read_plan
 from posenc.lab.store.plans import reported as reported
+from posenc.lab.store.plans import run_key as run_key
 from posenc.lab.store.plans import write_plan as write_plan
 from posenc.lab.store.reading import Recorded as Recorded
 from posenc.lab.store.reading import read_records as read_records

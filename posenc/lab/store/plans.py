@@ -27,7 +27,7 @@ from posenc.lab.store.claims import claim
 from posenc.lab.store.possible import check_added, check_knobs, planned
 from posenc.lab.store.reading import check_version
 from posenc.lab.store.records import canonical
-from posenc.lab.store.schema import AddedSeeds, PlannedTrial, TrialLine, read, read_line, written
+from posenc.lab.store.schema import AddedSeeds, KnobRecord, PlannedTrial, TrialLine, read, read_line, written
 
 PLAN, RUNS, REPORTS, PLANNING = "plan.jsonl", "runs.jsonl", "reports.jsonl", "planning"
 OWN = ("id", "group", "knobs")
@@ -114,14 +114,12 @@ def read_plan(folder: Path) -> list[PlannedTrial]:
         if (before := first.setdefault(line.id, number)) != number:
             again = f"Line {number} of {str(path)!r} plans the trial {line.id[:12]} again"
             raise ValueError(f"{again}, as line {before} does; remove one of them.")
-    tuning = {line.id for line in lines if line.tuning}
-    for id, (_, where) in seeds.items():
-        if id not in tuning:
-            raise ValueError(f"{where} names the trial {id[:12]}, which {PLAN} does not plan for tuning; {RESTORE}.")
-    return [
-        replace(line, reports=tuple(dict.fromkeys((*line.reports, *seeds[line.id][0])))) if line.id in seeds else line
-        for line in lines
-    ]
+    return _with_added(lines, seeds)
+
+
+def run_key(text: str, steps: int, knobs: KnobRecord) -> tuple:
+    """What the trials of one run have in common: its settings as canonical JSON, and all but seed, rate and role."""
+    return text, steps, knobs.weight_decay, knobs.warmup, knobs.clip
 
 
 def by_run(lines: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
@@ -130,9 +128,7 @@ def by_run(lines: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
     for line in lines:
         if (text := texts.get(id(line.run))) is None:
             text = texts[id(line.run)] = canonical(line.run)
-        knobs = line.knobs
-        key = (text, line.steps, knobs.weight_decay, knobs.warmup, knobs.clip)
-        found.setdefault(key, []).append(line)
+        found.setdefault(run_key(text, line.steps, line.knobs), []).append(line)
     return list(found.values())
 
 
@@ -161,6 +157,18 @@ def _added_seeds(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
         for id in added.trials:
             found[id] = (*found.get(id, ((), ""))[0], *added.reports), where
     return found
+
+
+def _with_added(lines: Sequence[PlannedTrial], seeds: Mapping[str, tuple[tuple[int, ...], str]]) -> list[PlannedTrial]:
+    """Planned trials with the seeds that were added to those they report."""
+    tuning = {line.id for line in lines if line.tuning}
+    for id, (_, where) in seeds.items():
+        if id not in tuning:
+            raise ValueError(f"{where} names the trial {id[:12]}, which {PLAN} does not plan for tuning; {RESTORE}.")
+    return [
+        replace(line, reports=tuple(dict.fromkeys((*line.reports, *seeds[line.id][0])))) if line.id in seeds else line
+        for line in lines
+    ]
 
 
 def _runs(path: Path) -> dict[str, PlannedTrial]:

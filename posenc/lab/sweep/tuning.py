@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from posenc.lab.results.rates import decided
 from posenc.lab.results.results import load
@@ -35,10 +35,11 @@ def planned(folder: Path, runs: Sequence[ResolvedRun], requested: Plan) -> list[
     """What is planned of each run in a folder, by whichever command; nothing where none of its seeds are to tune."""
     if not requested.tuning or not (folder / "plan.jsonl").exists():
         return [[] for _ in runs]
-    found = {
-        _key(lines[0].run, lines[0].steps, lines[0].knobs): lines for lines in store.by_run(store.read_plan(folder))
-    }
-    return [found.get(_key(plan.written(resolved), requested.steps, requested), []) for resolved in runs]
+    knobs = KnobRecord(**requested.knobs()[0]._asdict())
+    keys = [store.run_key(store.canonical(plan.written(resolved)), requested.steps, knobs) for resolved in runs]
+    every = store.by_run(store.read_plan(folder))
+    found = {store.run_key(store.canonical(one[0].run), one[0].steps, one[0].knobs): one for one in every}
+    return [found.get(key, []) for key in keys]
 
 
 def earlier(of_run: Iterable[PlannedTrial], requested: Plan) -> list[PlannedTrial]:
@@ -108,7 +109,3 @@ def _reported(tuning: Sequence[PlannedTrial], rate: float, known: set[str]) -> l
             found[id] = knobs
     group = plan.grouped(list(found), max(Counter(line.group for line in tuning).values()))
     return [replace(first, id=id, group=group[id], knobs=knobs, reports=None) for id, knobs in found.items()]
-
-
-def _key(run: Mapping[str, Any], steps: int, knobs: KnobRecord | Plan) -> tuple:
-    return store.canonical(run), steps, knobs.weight_decay, knobs.warmup, knobs.clip
