@@ -209,6 +209,21 @@ def test_a_sweep_that_ends_too_early_is_seen(folder, recorder, plant, fault):  #
         check_standing(folder, recorder)
 
 
+def test_a_worker_that_plans_while_another_looks_does_not_end_the_sweep(folder, recorder, monkeypatch):
+    sweeping.planned(asked(), folder)
+    store.write_record(folder, recorder.record(store.read_plan(folder)))
+    real, planned = store.status, []
+
+    def status(folder):
+        found = real(folder)
+        planned.append(tuning.extend(folder))
+        return found
+
+    monkeypatch.setattr(store, "status", status)
+    assert not finished(folder) and planned == [True]
+    assert not finished(folder) and planned == [True, False]
+
+
 def test_an_added_rate_that_is_not_chosen_trains_no_reported_trial_again(folder, recorder):
     recorder.right[HIGH] = 0.1
     added(folder, recorder)
@@ -251,6 +266,17 @@ def test_trials_that_need_none_and_are_trained_are_seen(folder, plant, fault):  
     plant(fault)
     with pytest.raises(AssertionError):
         check_replaced(folder, workers)
+
+
+@pytest.mark.parametrize("engine", [workers, cluster])
+def test_reported_trials_that_waited_for_an_added_rate_are_trained_where_the_choice_stays(folder, recorder, engine):
+    recorder.right[HIGH] = 0.1
+    sweeping.planned(asked(lr=(LOW, MIDDLE)), folder)
+    store.write_record(folder, recorder.record(store.read_plan(folder)))
+    assert tuning.extend(folder)
+    sweeping.planned(asked(lr=(LOW, MIDDLE, HIGH)), folder)
+    assert len(standing(folder).waiting) == 2 and not finished(folder)
+    assert engine(folder) == 0 and reported(folder) == at(MIDDLE, 2, 3) and finished(folder)
 
 
 def test_status_and_dry_run_say_it_on_the_command_line(folder, recorder):

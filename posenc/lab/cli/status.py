@@ -112,7 +112,7 @@ def at_work(row: Running) -> str:
 
 def _replaced(found: RunStatus, standing: Standing) -> int:
     """How many trials have no result and need none, since another learning rate was chosen."""
-    return sum(found.outcomes[id] not in ("done", "diverged") for id in standing.replaced)
+    return sum(found.outcomes.get(id) not in ("done", "diverged") for id in standing.replaced)
 
 
 def _look(folder: Path) -> tuple[RunStatus, Standing]:
@@ -123,6 +123,7 @@ def _look(folder: Path) -> tuple[RunStatus, Standing]:
 
     gc.disable()
     try:
-        return store.status(folder), standing(folder)
+        decided = standing(folder)  # first, since workers may plan between the two
+        return store.status(folder), decided
     finally:
         gc.enable()

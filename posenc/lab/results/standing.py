@@ -48,10 +48,11 @@ def standing(folder: Path) -> Standing:
 
 def finished(folder: Path) -> bool:
     """Whether every trial has a result that is to have one, and none waits to be planned."""
-    return ended(store.status(folder), standing(folder))
+    before = standing(folder)
+    return ended(store.status(folder), before)
 
 
 def ended(status: store.RunStatus, standing: Standing) -> bool:
-    """The same of what was looked up already."""
+    """The same of what was looked up already: first what is decided, since workers may plan between the two looks."""
     left = {id for id, outcome in status.outcomes.items() if outcome not in store.RESULTS}
     return not standing.undecided and left <= standing.replaced

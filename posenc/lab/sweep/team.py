@@ -128,7 +128,7 @@ def together(command: Sequence[str], where: Iterable[Place], folder: Path, say: 
 
 
 def outcome(folder: Path) -> int:
-    """The exit code of a run folder whose workers have ended: done where every trial has a result."""
+    """The exit code of a run folder whose workers have ended: done where no trial lacks a result that it is to have."""
     return DONE if finished(folder) else FAILED
 
 
