@@ -39,6 +39,7 @@ class Evidence:
                 key = record.task.label, results.label(record, trial)
                 self._trials.setdefault(key, []).append((record, trial))
         self._values: dict[tuple[Measure, str], Values] = {}
+        self._tuning = results.tuning
 
     @property
     def tasks(self) -> list[str]:
@@ -137,9 +138,14 @@ class Evidence:
         return min((counted[n].get("rows", 0) for counted, n in sizes if n in counted), default=0)
 
     @property
-    def rates_tried(self) -> list[float]:
-        """The learning rates of all runs."""
-        return sorted({trial.knobs.lr for found in self._trials.values() for _, trial in found})
+    def rates_tried(self) -> dict[str, list[float]]:
+        """Task to the learning rates of all its runs, those among which tuning seeds chose too."""
+        found = {task: set[float]() for task in self.tasks}
+        for (task, _), runs in self._trials.items():
+            found[task] |= {trial.knobs.lr for _, trial in runs}
+        for record in self._tuning:
+            found.setdefault(record.task.label, set()).update(trial.knobs.lr for trial in record.trials)
+        return {task: sorted(rates) for task, rates in found.items()}
 
     def steps(self, task: str) -> int:
         """For how many steps a task was trained, at most."""

@@ -9,6 +9,7 @@ runs covers about 87 %. Nothing here imports jax; SciPy is imported where it is 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -70,6 +71,10 @@ class TableCell:
     """The seeds that chose the rate and are not reported; empty where the reported ones chose it."""
     unstable: bool = False
     """Whether all of those diverged, at every rate; the smallest is then reported."""
+    settled: bool = True
+    """Whether all tuning trials have a result; until then the rate may change."""
+    left_out: Mapping[float, int] = field(default_factory=dict)
+    """Rate to the reported trials at it, where those seeds chose another."""
 
     @property
     def n(self) -> int:
@@ -244,7 +249,10 @@ def _cell(
     examples = {s: max(r.rows for r in chosen if r.size == s) for s in sizes}
     known = all(r.trial in validated for r in rows if r.outcome != "diverged")
     trained = _trained(every, lost)
-    about = {"tuning": choice.seeds, "unstable": choice.diverged} if choice else {}
+    about = {}
+    if choice:
+        others = Counter(lr for _, lr in {(r.trial, r.lr) for r in rows if r.lr != rate})
+        about = {"tuning": choice.seeds, "unstable": choice.diverged, "settled": choice.settled, "left_out": others}
     measured = (values, seeds, counts, examples, known)
     return TableCell(task, scheme, family, metric, trained, rate, rates, *measured, **about)
 

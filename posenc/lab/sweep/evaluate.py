@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from posenc.lab.models.carry import differences
+from posenc.lab.results.rates import at_chosen
 from posenc.lab.results.results import GroupedRow, Results
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.run import ON, WITH, Knobs, Plan
@@ -163,6 +164,7 @@ def _questions(
     rows: int | None,
 ) -> list[Question]:
     """What is asked of each record, all of it looked at before the first model is."""
+    results = at_chosen(results)
     if results.folder is None:
         raise ValueError(f"The bundle {results.name!r} holds no parameters; name the folder of a run with --keep.")
     done = [t.id for record in results.records for t in record.trials if t.outcome == "done"]
