@@ -37,6 +37,12 @@ LENGTHS = 16, 40, 100
 """Trained lengths of P4."""
 SWEPT = ("rope", "t5", "alibi"), (*FIVE[:3], "reverse_string")
 """Schemes and tasks of P5."""
+PEAK = """import sys
+from posenc.__main__ import main
+code = main()
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+sys.exit(code)"""
+"""A command whose last word is the most KiB that its process held; `ru_maxrss` would count those of its parent too."""
 STEPS = 100
 SHAPE = {"width": 64, "depth": 2, "heads": 4, "hidden": 128, "batch": 32}
 
@@ -134,18 +140,15 @@ def peak(schemes: Sequence[str], tasks: Sequence[str]) -> float:
     settings = [f"{name}={value}" for name, value in (SHAPE | {"length": 16, "steps": 20}).items()]
     with tempfile.TemporaryDirectory() as folder:
         asked = ["--grid", f"scheme={','.join(schemes)}", f"task={','.join(tasks)}", "--seeds", "2", "--set", *settings]
-        running = subprocess.Popen(
-            [sys.executable, "-m", "posenc", "sweep", *asked, "--name", "peak"],
+        done = subprocess.run(
+            [sys.executable, "-c", PEAK, "sweep", *asked, "--name", "peak"],
             env=os.environ | {"XDG_CACHE_HOME": folder, "POSENC_RUNS": folder},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
         )
-        _, status, used = os.wait4(running.pid, 0)
-    running.returncode = os.waitstatus_to_exitcode(status)  # which Popen cannot know
-    if status:
-        said = f"The sweep of {', '.join(schemes)} ended with status {running.returncode}"
-        raise RuntimeError(f"{said}; run it alone to see why.")
-    return used.ru_maxrss / 2 ** (20 if sys.platform == "darwin" else 10)
+    if done.returncode:
+        raise RuntimeError(f"The sweep ended with status {done.returncode}: {done.stderr.strip().splitlines()[-1]}")
+    return int(done.stdout.split()[-1]) / 2**10
 
 
 def on_one_core() -> None:

@@ -16,7 +16,7 @@ last of 32, so its state fills up as the text grows; the mean over all tokens of
 LSTM has 0.11 there and a GRU 0.06, a guess. Our explanation: the task needs a delay line, which orthogonal weights
 nearly are at the start, while gates drop a part of the state at each step. Gates are for keeping a few things among
 many, which this task does not need. Steps may decide as much: over the last tenth of them the loss of the plain network
-at 24 places still fell by 14 %; those of GRU and LSTM at 8 places, where they have 0.74 and 0.56, did not clearly fall.
+at 24 places still fell by 14 %, and of those at 8 places, GRU with 0.74 and LSTM with 0.56, that of GRU by 6 %.
 Attention without an encoding finds the token one place back in 0.83 and two back in 0.32.
 """
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from statistics import median
 
+from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.losses import falling
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
@@ -57,6 +58,12 @@ class Recorded:
         """The median over seeds of means over the sizes trained on, as tables have them, or beyond."""
         (cell,) = (c for c in cells(self.results) if (c.task, c.scheme) == (task, scheme))
         return median(cell.means(getattr(cell, sizes)).values())
+
+    def ahead(self, claim):
+        """By how much each seed of the first scheme of an order is above that of the second."""
+        evidence = Evidence(self.results)
+        first, second = (evidence.chosen(claim.measure, scheme) for scheme in (claim.first, claim.second))
+        return [value - second[seed] for seed, value in first.items()]
 
     def schemes(self, task, suffix=""):
         return {scheme for one, scheme, *_ in self.shares if one == task and scheme.endswith(suffix)}

@@ -6,8 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from posenc.lab.results.rates import decided
-from posenc.lab.results.results import load
 from posenc.lab.store import folder as store
 
 
@@ -35,6 +33,9 @@ def standing(folder: Path) -> Standing:
     lines = store.read_plan(folder)
     if not any(line.tuning for line in lines):
         return Standing()
+    from posenc.lab.results.rates import decided  # with numpy, which most folders do without
+    from posenc.lab.results.results import load
+
     rates, undecided, waiting, replaced = decided(load(folder)), 0, set[str](), set[str]()
     for of_run in store.by_run(lines):
         seeds = store.reported(of_run)
