@@ -7,16 +7,20 @@ on the 15 tasks of `suite:chomsky`, from parts: two schemes on every task in one
 what the tasks cost, and one scheme on every task, each compiled as if it were alone, gives what was paid when nothing
 was shared. P3: one step of the quick start's shape over the same model written out in plain JAX, on one core. P4: how
 long it takes to evaluate six trials, compiling included, where sizes share few padded ones as in a sweep, where all
-share one, and where each has its own. Nothing comes from a compilation cache. `--quick` takes three tasks of the suite
-and one length, and does not judge the bars.
+share one, and where each has its own. P5: the peak memory of a sweep of three schemes on four tasks, over that of the
+first scheme alone. Nothing comes from a compilation cache. `--quick` takes three tasks of the suite and one length, and
+does not judge the bars.
 """
 
 from __future__ import annotations
 
 import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -31,6 +35,8 @@ OF_SCHEME = ("initial_states", "train_segment", "sums")
 OURS, PLAIN = "posenc", "plain JAX"
 LENGTHS = 16, 40, 100
 """Trained lengths of P4."""
+SWEPT = ("rope", "t5", "alibi"), (*FIVE[:3], "reverse_string")
+"""Schemes and tasks of P5."""
 STEPS = 100
 SHAPE = {"width": 64, "depth": 2, "heads": 4, "hidden": 128, "batch": 32}
 
@@ -121,6 +127,25 @@ def evaluating(length: int, rounds: Any = None, trials: int = 6) -> float:
         begun = time.perf_counter()
         run.evaluate(state, lanes, sizes, [False] * len(sizes))
         return time.perf_counter() - begun
+
+
+def peak(schemes: Sequence[str], tasks: Sequence[str]) -> float:
+    """The most MiB that the process of a sweep held."""
+    settings = [f"{name}={value}" for name, value in (SHAPE | {"length": 16, "steps": 20}).items()]
+    with tempfile.TemporaryDirectory() as folder:
+        asked = ["--grid", f"scheme={','.join(schemes)}", f"task={','.join(tasks)}", "--seeds", "2", "--set", *settings]
+        running = subprocess.Popen(
+            [sys.executable, "-m", "posenc", "sweep", *asked, "--name", "peak"],
+            env=os.environ | {"XDG_CACHE_HOME": folder, "POSENC_RUNS": folder},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        _, status, used = os.wait4(running.pid, 0)
+    running.returncode = os.waitstatus_to_exitcode(status)  # which Popen cannot know
+    if status:
+        said = f"The sweep of {', '.join(schemes)} ended with status {running.returncode}"
+        raise RuntimeError(f"{said}; run it alone to see why.")
+    return used.ru_maxrss / 2 ** (20 if sys.platform == "darwin" else 10)
 
 
 def on_one_core() -> None:
@@ -237,6 +262,9 @@ def main() -> None:
     for length in LENGTHS[:1] if options.quick else LENGTHS:
         for name, rule in rules.items():
             figures[f"P4 evaluating, length {length}, padded sizes: {name}, s"] = evaluating(length, rule)
+    first, every = (peak(some, SWEPT[1]) for some in (SWEPT[0][:1], SWEPT[0]))
+    figures |= {"P5 peak of one scheme on four tasks, MiB": first, "P5 peak of three schemes, MiB": every}
+    figures["P5 three schemes over one (bar 1.1)"] = every / first
     for name, value in figures.items():
         print(f"{name:52s} {value:8.2f}")
     print(side.caution(rows.values(), options.quick, load))

@@ -12,11 +12,11 @@ Command: posenc sweep experiments/counting.py
 Variation: posenc sweep experiments/counting.py --only scheme=cope,learned,shaw,nope --set steps=12000 --name longer;
 posenc sweep --preset cope --grid scheme=cope,learned,shaw is the published size, on a GPU
 Result: medians of three seeds, of programs answered rightly. All six answer 0.98 or more of programs of 4 statements
-and 0.77 to 0.82 of 16, the longest trained on, so these sizes do not separate them. They are not learned yet: over the
-last tenth of the steps all losses still fell, by 7 to 13 %. Beyond, learned positions fall first, 0.27 at 24 statements
-where the others have 0.39 to 0.48, and CoPE is ahead of them, as published; it is not ahead of Shaw's vectors or of
-nope. ALiBi lasts longest, 0.32 at 32. At 48 no scheme is above the best constant, 0.21. The programs are shorter than
-the paper's, and only every other statement has no effect.
+and 0.77 to 0.82 of 16, the longest trained on, so these sizes do not separate them. They are not learned yet, though
+over the last tenth of the steps no loss fell by more than it scatters. Beyond, learned positions fall first, 0.27 at 24
+statements where the others have 0.39 to 0.48, and CoPE is ahead of them, as published; it is not ahead of Shaw's
+vectors or of nope. ALiBi lasts longest, 0.32 at 32. At 48 no scheme is above the best constant, 0.21. The programs are
+shorter than the paper's, and only every other statement has no effect.
 """
 
 from posenc.lab.results.published import Order

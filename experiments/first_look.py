@@ -10,12 +10,12 @@ Variation: posenc sweep experiments/first_look.py --set length=32 sizes=8,16,32,
 Result: medians of four seeds, at the last token of a row. A mean over all tokens stays higher, because a row of 64 also
 holds tokens at positions that were trained: learned has 0.29 of all tokens and 0.10 of the last ones. At 16 tokens, the
 longest trained on, learned names the token three places back in 0.98 of the rows, and at 20 in 0.15. Sinusoidal has
-0.58 at 16, so 300 steps do not teach it the trained lengths, and 0.07 at 20; its loss still fell by 89 % over the last
-hundred steps. t5 falls slowly, from 0.96 at 20 to 0.31 at 64; rope has 1.00 at 20 and 0.58 at 64. nope and symmetric
-alibi do not learn it, 0.16 and 0.21 at 16: without a causal mask they cannot tell left from right. The index of the
-marked token is found at 64 by sinusoidal, 1.00, and learned, 1.00, and the others stay below 0.15; rope learns it in
-part, 0.79 at 16, and has 0.07 at 20. Its loss there fell by 44 % over the last hundred steps, so these are numbers of a
-model in transition.
+0.58 at 16, so 300 steps do not teach it the trained lengths, and 0.07 at 20; its loss still fell by 71 % over the last
+tenth of the steps. t5 falls slowly, from 0.96 at 20 to 0.31 at 64; rope has 1.00 at 20 and 0.58 at 64. nope and
+symmetric alibi do not learn it, 0.16 and 0.21 at 16: without a causal mask they cannot tell left from right. The index
+of the marked token is found at 64 by sinusoidal, 1.00, and learned, 1.00, and the others stay below 0.15; rope learns
+it in part, 0.79 at 16, and has 0.07 at 20. Its loss there still fell by 20 % over the last tenth of the steps, so these
+are numbers of a model in transition.
 """
 
 from posenc.lab.spec.experiment import grid

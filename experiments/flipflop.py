@@ -16,8 +16,8 @@ Result: medians of four seeds, at the last read of a text. The LSTM makes no err
 has 0.82 and of sinusoids 0.97. Farther out ALiBi alone keeps the bit, 0.99 at 256. RoPE has 0.93 at 128 and 0.49 at
 256, which is a guess, where all reads together give it 0.78; learned positions guess at 128, 0.53, and so do sinusoids,
 0.51. CoPE differs from what was published: 0.78 at 64, little above nope's 0.75. It had 1,000 steps of 32 texts, and
-its loss still fell by 6 % over the last hundred; the variation shows whether more steps help. The mean over all reads
-also counts those at positions that were trained, and so is higher.
+over the last tenth of them its loss fell by no more than it scatters; the variation shows whether more steps help. The
+mean over all reads also counts those at positions that were trained, and so is higher.
 """
 
 from posenc.lab.results.published import Order, Published

@@ -3,6 +3,7 @@
 from pathlib import Path
 from statistics import median
 
+from posenc.lab.results.losses import falling
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
 from posenc.lab.store import records
@@ -19,7 +20,7 @@ class Recorded:
 
     def __init__(self, name):
         self.results = load(FOLDER / "records" / f"{name}.json")
-        self.shares, self.curves = {}, {}
+        self.shares, self.curves, self.falling = {}, {}, falling(self.results)
         for record in self.results.records:
             for trial in record.trials:
                 where = record.task.label, self.results.label(record, trial)
@@ -40,8 +41,17 @@ class Recorded:
         return median(last for last, _ in ends), median(1 - last / before for last, before in ends)
 
     def fall(self, task, scheme):
-        """That share in percent, as a text quotes it: how fast the loss still fell when training ended."""
+        """That share in percent, as a text quotes it of a loss that hardly fell any more."""
+        assert not self.falls(task, scheme)
         return f"{100 * self.loss(task, scheme)[1]:.0f}"
+
+    def falls(self, task, scheme):
+        """Whether the loss was still falling when training ended, as `posenc table` says it."""
+        return (task, scheme) in self.falling
+
+    def still(self, task, scheme):
+        """By how many percent it was, as `posenc table` prints it."""
+        return f"{100 * self.falling[task, scheme]:.0f}"
 
     def mean(self, task, scheme, sizes="inside"):
         """The median over seeds of means over the sizes trained on, as tables have them, or beyond."""

@@ -1,7 +1,10 @@
 """The exact floor of the bag, against every string there is, and the floors counted on examples; published floors."""
 
 import itertools
+import math
+import time
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,6 +16,8 @@ from posenc.lab.results.published import Order, Published
 from posenc.lab.spec.experiment_file import executed
 from posenc.lab.tasks.floors import floors
 from tests.lab import made
+from tests.planting import Fault
+from tests.planting import plant as plant
 from tests.test_experiments import FOLDER
 
 
@@ -26,6 +31,49 @@ def test_it_is_the_mean_over_all_strings(symbols, n):
 def test_it_is_what_random_strings_have(symbols, n):
     counts = np.random.default_rng(0).multinomial(n, [1 / symbols] * symbols, 40_000).max(1) / n
     assert most_frequent(symbols, [n]) == pytest.approx(counts.mean(), abs=5 * counts.std() / 200)
+
+
+def of_two(n):
+    """The closed form for two symbols, whose counts are one binomial: half of n, and its mean deviation."""
+    half = -(-n // 2)
+    middle = math.lgamma(n + 1) - math.lgamma(half + 1) - math.lgamma(n - half + 1) - n * math.log(2)
+    return 0.5 + half * math.exp(middle) / n
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 500, 8192, 8193, 20_000, 20_001])
+def test_of_two_symbols_it_is_the_closed_form(n):
+    assert most_frequent(2, [n]) == pytest.approx(of_two(n), abs=1e-10)
+
+
+@pytest.mark.parametrize(("symbols", "n"), [(5, 40), (7, 12), (64, 20)])
+def test_it_is_that_of_counts_in_whole_numbers(symbols, n):
+    """Strings in which no symbol is more frequent than m, counted one symbol after another, without rounding."""
+
+    def strings(m):
+        ways = [1] + [0] * n
+        for _ in range(symbols):
+            ways = [sum(math.comb(t, k) * ways[t - k] for k in range(min(m, t) + 1)) for t in range(n + 1)]
+        return ways[n]
+
+    exact = sum(Fraction(symbols**n - strings(m), symbols**n) for m in range(n)) / n
+    assert most_frequent(symbols, [n]) == pytest.approx(float(exact), abs=1e-12)
+
+
+@pytest.mark.parametrize("symbols", [5, 26, 1000])
+def test_long_strings_are_as_drawn_and_soon_counted(symbols):
+    counts = np.random.default_rng(0).multinomial(20_000, [1 / symbols] * symbols, 10_000).max(1) / 20_000
+    begun = time.perf_counter()
+    assert most_frequent(symbols, [20_000]) == pytest.approx(counts.mean(), abs=4 * counts.std() / 100)
+    assert time.perf_counter() - begun < 20, "about 0.2 s; convolutions of all counts took minutes"
+
+
+def test_long_strings_of_far_apart_lengths_do_not_underflow(plant):
+    """Of 8,192 and of 16,000 tokens: under the rate of their mean neither sum has a probability in float64."""
+    sizes = (8192, 16_000)
+    assert most_frequent(2, sizes) == pytest.approx(np.mean([of_two(n) for n in sizes]), abs=1e-10)
+    plant(Fault("posenc.lab.results.bag:_alike", "n - groups[-1][0] > 2 * math.sqrt(groups[-1][0])", "0", "nope", "no"))
+    with np.errstate(all="ignore"):
+        assert not most_frequent(2, sizes) == pytest.approx(np.mean([of_two(n) for n in sizes]), abs=1e-10)
 
 
 def test_sizes_are_averaged_alike_however_far_apart():

@@ -7,26 +7,16 @@ import pytest
 
 from posenc.lab.results.results import floors, load
 from posenc.lab.spec.experiment import Experiment
-from posenc.lab.spec.run import Plan, Run
+from posenc.lab.spec.run import Plan
 from posenc.lab.store import records
 from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import first_beyond
-from tests.lab.test_sweep import Watch
+from tests.lab.test_sweep import BASE, Watch
 
-RUN = Run(
-    task="token_k_back",
-    scheme="learned",
-    model="decoder",
-    width=16,
-    depth=1,
-    heads=2,
-    hidden=16,
-    batch=8,
-    length=8,
-    longest=80,
-)
+WIDER = {"width": 16, "hidden": 16, "batch": 8, "length": 8, "longest": 80}
+RUN = dataclasses.replace(BASE, task="token_k_back", scheme="learned", model="decoder", **WIDER)
 SIZES = (4, 8, 16, 80)
 PLAN = Plan(steps=300, seeds=(0,), sizes=SIZES, rows=64, lr=(1e-2,))
 

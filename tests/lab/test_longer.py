@@ -9,7 +9,7 @@ from posenc.lab.cli.read import chosen
 from posenc.lab.explain.induced import diagram
 from posenc.lab.results.results import load
 from posenc.lab.spec.experiment import Experiment, from_words
-from posenc.lab.spec.run import Knobs, Plan, Run
+from posenc.lab.spec.run import Knobs, Plan
 from posenc.lab.spec.toml import from_toml, to_toml
 from posenc.lab.store import folder as store
 from posenc.lab.sweep import estimate, plan, trainer
@@ -17,22 +17,13 @@ from posenc.lab.sweep.beginnings import Beginnings
 from posenc.lab.sweep.evaluate import ask
 from posenc.lab.sweep.sweep import sweep
 from posenc.lab.train.training import resolve, stages
-from tests.lab.test_sweep import Watch, trials
+from tests.lab.test_sweep import BASE, Watch, trials
 from tests.planting import Fault
 from tests.planting import plant as plant
 
 THEN = "0.5 pi(factor=2.0), length=16"
-RUN = Run(
-    task="token_k_back(k=1, symbols=4)",
-    model="decoder",
-    scheme="rope",
-    then=THEN,
-    width=8,
-    depth=1,
-    heads=2,
-    hidden=8,
-    batch=4,
-    length=8,
+RUN = dataclasses.replace(
+    BASE, task="token_k_back(k=1, symbols=4)", model="decoder", scheme="rope", then=THEN, length=8
 )
 ALONE = dataclasses.replace(RUN, then=None)
 PLAN = Plan(steps=8, seeds=(0, 1), sizes=(8, 16, 24), rows=8, segment=2)

@@ -63,13 +63,15 @@ def test_a_bound_agrees_where_the_widened_interval_reaches_it(relation, value, v
 
 def test_the_best_of_their_runs_is_held_against_the_best_of_ours_at_every_rate_beside_our_median():
     """The chosen rate is that of the better validation; the best test value is at the other one."""
-    low = [made.trial("rope", "copy", s, FLAT | {24: v, 32: v}, lr=1e-3) for s, v in enumerate((0.2, 0.3))]
+    low = [made.trial("rope", "copy", s, FLAT | {24: v, 32: v}, lr=1e-3) for s, v in enumerate((0.2, 0.3, 0.25))]
     poor = {8: 0.9, 16: 0.9}
-    high = [made.trial("rope", "copy", s, poor | {24: v, 32: v}, lr=1e-2) for s, v in enumerate((0.7, 0.8))]
+    high = [made.trial("rope", "copy", s, poor | {24: v, 32: v}, lr=1e-2) for s, v in enumerate((0.7, 0.8, 0.75))]
     found = made.results("x", (made.record("rope", "rotary", "copy", low + high),))
     best = one(Published("copy", "rope", 0.8, "x", tolerance=0.0, of="best", runs=30), found)
-    assert best.verdict == AGREES and (best.best, best.best_of) == (pytest.approx(0.8), 4)
-    assert best.ours == summary((0.2, 0.3)) and best.ours.kind == "range", "median, range and n of the chosen rate"
+    assert best.verdict == AGREES and (best.best, best.best_of) == (pytest.approx(0.8), 6)
+    assert best.ours == summary((0.2, 0.3, 0.25)) and best.ours.kind == "range", (
+        "median, range and n of the chosen rate"
+    )
     assert one(Published("copy", "rope", 0.25, "x", tolerance=0.0, of="best"), found).verdict == DIFFERS
     assert one(Published("copy", "rope", 0.77, "x", of="best"), found).verdict == DIFFERS
     median = one(Published("copy", "rope", 0.29, "x", tolerance=0.03), found)
@@ -158,30 +160,31 @@ def test_what_no_record_holds_is_not_run():
 
 
 def test_a_size_that_was_not_measured_is_not_run():
-    assert one(Published("copy", "rope", 0.5, "x", over=(24, 100)), results(rope=(0.5, 0.5))).verdict == NOT_RUN
-    assert one(Published("copy", "rope", 0.5, "x", over=(24,)), results(rope=(0.5, 0.5))).verdict == AGREES
+    assert one(Published("copy", "rope", 0.5, "x", over=(24, 100)), results(rope=(0.5,) * 3)).verdict == NOT_RUN
+    assert one(Published("copy", "rope", 0.5, "x", over=(24,)), results(rope=(0.5,) * 3)).verdict == AGREES
 
 
 def test_sizes_trained_on_and_beyond_are_kept_apart():
-    found = results(rope=(0.5, 0.5))
+    found = results(rope=(0.5,) * 3)
     assert one(Published("copy", "rope", 1.0, "x", over="trained"), found).verdict == AGREES
     assert one(Published("copy", "rope", 1.0, "x", over="beyond"), found).verdict == DIFFERS
 
 
 def test_whole_answers_are_another_measure_than_tokens():
     """100 rows, of which `exact` are wholly right: here as many as tokens; halved by hand, they differ."""
-    trial = made.trial("rope", "copy", 0, FLAT | {24: 0.8, 32: 0.8})
-    for size in ("24", "32"):
-        trial["evaluations"][size]["exact"] = 40
-    found = made.results("x", (made.record("rope", "rotary", "copy", [trial]),))
+    trials = [made.trial("rope", "copy", seed, FLAT | {24: 0.8, 32: 0.8}) for seed in range(3)]
+    for trial in trials:
+        for size in ("24", "32"):
+            trial["evaluations"][size]["exact"] = 40
+    found = made.results("x", (made.record("rope", "rotary", "copy", trials),))
     assert one(Published("copy", "rope", 0.4, "x", metric="exact", tolerance=0.0), found).verdict == AGREES
     assert one(Published("copy", "rope", 0.8, "x", tolerance=0.0), found).verdict == AGREES
 
 
 def test_a_diverged_run_counts_as_a_guess():
-    gone = made.trial("rope", "copy", 0, {}, outcome="diverged", validation={})
-    right = made.trial("alibi", "copy", 0, FLAT | {24: 0.9, 32: 0.9})
-    records = made.record("rope", "rotary", "copy", [gone]), made.record("alibi", "linear", "copy", [right])
+    gone = [made.trial("rope", "copy", seed, {}, outcome="diverged", validation={}) for seed in range(3)]
+    right = [made.trial("alibi", "copy", seed, FLAT | {24: 0.9, 32: 0.9}) for seed in range(3)]
+    records = made.record("rope", "rotary", "copy", gone), made.record("alibi", "linear", "copy", right)
     found = made.results("x", records)
     assert one(Published("copy", "rope", made.FLOORS["uniform"], "x", tolerance=0.0), found).verdict == AGREES
     assert one(Published("copy", "rope", 0.0, "x", metric="exact", tolerance=0.0), found).verdict == AGREES

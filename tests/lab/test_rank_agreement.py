@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from posenc.lab.cli.claims import ranked
+from posenc.lab.results import rank_agreement
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, Order, Published
 from posenc.lab.results.rank_agreement import WHOLE, rank_correlations, reciprocal_ranks, spearman
 from posenc.lab.results.verdicts import NOT_RUN, UNINFORMATIVE, findings
 from tests.lab import made
+from tests.planting import Fault
+from tests.planting import plant as plant
 
 FLAT = {8: 1.0, 16: 1.0}
 
@@ -105,6 +109,29 @@ def test_the_whole_table_is_correlated_by_what_is_above_the_floors():
     assert whole.value == pytest.approx(1.0)
     raw = [*PUBLISHED.values(), 0.9, 0.85, 0.8, 0.9], [*PUBLISHED.values(), *[0.2] * 4]
     assert spearmanr(*raw).statistic < 0.6
+
+
+def test_two_publications_of_one_task_have_a_column_each():
+    """Each agrees with our order; mixed, the lower numbers of the second would turn it round. So with whole tables."""
+    other = [Published("copy", s, v / 10, "y") for s, v in {"a": 0.9, "b": 0.7, "e": 0.5, "f": 0.3}.items()]
+    runs = {"a": (0.9,), "b": (0.7,), "c": (0.5,), "d": (0.3,), "e": (0.69,), "f": (0.2,)}
+    found = rank_agreement.rank_correlations([*claims(), *other], Evidence(measured({"copy": runs})))
+    assert [(one.column, one.source, one.schemes) for one in found] == [("copy", "x", 4), ("copy", "y", 4)]
+    assert [one.value for one in found] == pytest.approx([1.0, 1.0])
+    said = ranked(found)
+    assert "copy in x 1.00" in said and "copy in y 1.00" in said and WHOLE not in said
+    assert ranked(found[:1]).startswith("Rank correlation (Spearman) with what was published: copy 1.00")
+    sort = [Published("sort", *claim) for claim in (("a", 0.9, "y"), ("b", 0.1, "y"))]
+    both = Evidence(measured({"copy": runs, "sort": runs}))
+    wholes = [one for one in rank_correlations([*claims(), *other, *sort], both) if one.column == WHOLE]
+    assert [(one.source, one.cells) for one in wholes] == [("y", 6)]
+
+
+def test_columns_that_mix_publications_are_noticed(plant):
+    where = "posenc.lab.results.rank_agreement:rank_correlations"
+    plant(Fault(where, "(claim.source, claim.measure)", '("x", claim.measure)', "a", "a column each"))
+    with pytest.raises(AssertionError):
+        test_two_publications_of_one_task_have_a_column_each()
 
 
 def test_reciprocal_ranks_are_averaged_over_tasks_and_equals_share_theirs():

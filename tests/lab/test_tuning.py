@@ -13,6 +13,7 @@ from posenc.lab.figures import captions, files
 from posenc.lab.figures.tables import table
 from posenc.lab.results import control, rates, statistics
 from posenc.lab.results.results import load
+from posenc.lab.results.standing import finished, standing
 from posenc.lab.spec import settings
 from posenc.lab.spec.experiment import Experiment, from_words, grid
 from posenc.lab.spec.run import Plan, Run
@@ -216,7 +217,7 @@ def check_both_stages(folder):
     assert {c.scheme: (c.n, c.tuning) for c in cells} == {s: (3, TUNING_SEEDS) for s in ("rope", "nope")}
     tuning = {(c.scheme, s, lr, True) for c in cells for s in TUNING_SEEDS for lr in RATES}
     assert found == tuning | {(c.scheme, s, c.rate, False) for c in cells for s in SEEDS}
-    assert store.status(folder).finished
+    assert finished(folder) and standing(folder).undecided == 0
 
 
 def test_one_command_trains_both_stages(whole):
@@ -254,7 +255,7 @@ def test_a_signal_between_the_stages_costs_nothing(tmp_path, whole):
     folder, sent = tmp_path / "cut", []
 
     def stop(label, steps, total, loss):
-        if not sent and store.undecided(store.read_plan(folder)) == 0:
+        if not sent and standing(folder).undecided == 0:
             sent.append(os.kill(os.getpid(), signal.SIGTERM))
 
     assert sweep(tiny(), folder, watch=Watch(stop)) == 75 and sent
@@ -266,7 +267,7 @@ def test_a_signal_between_the_stages_costs_nothing(tmp_path, whole):
 def test_a_worker_that_only_sees_the_folder_plans_the_second_stage(tmp_path, whole):
     folder = tmp_path / "planned"
     planned(tiny(), folder, group_size=2)
-    assert store.undecided(store.read_plan(folder)) == 6 == store.status(folder).undecided
+    assert standing(folder).undecided == 6
     assert work(folder, watch=Watch()) == 0
     check_both_stages(folder)
     sizes = {row.trials for row in store.status(folder).rows if not row.tuning}
@@ -295,7 +296,7 @@ def test_a_tuning_trial_that_fails_holds_its_run_back(tmp_path, monkeypatch):
     notes = [said[1] for said in watch.heard if said[0] == "note"]
     assert any("tuning trials of the same run have no result: 3 trials to be reported." in note for note in notes)
     assert {label for label, *_, tuning in roles(folder) if not tuning} == {"nope"}
-    assert not store.status(folder).finished
+    assert not finished(folder) and standing(folder).undecided == 3
     monkeypatch.undo()
     assert sweep(tiny(), folder, watch=Watch()) == 0
     check_both_stages(folder)

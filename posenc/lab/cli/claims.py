@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from posenc.lab.results.at_floor import FloorRow
 from posenc.lab.results.published import ALL, Order, Published
 from posenc.lab.results.rank_agreement import FEWEST, RankCorrelation
 from posenc.lab.results.statistics import LEAST
 from posenc.lab.results.verdicts import Reproduction
+from posenc.language.echo import counted
 
 COLUMNS = ("task", "scheme", "measure", "from", "claim", "our runs", "n", "p", "floor", "verdict")
 CALLED = {"published": "Published claims", "ours": "Claims of our own (predictions and arithmetic)"}
@@ -16,18 +17,19 @@ RULES = """\
 Brackets: the range of our runs if there are fewer than six, else the exact 95% interval of the median; for an order,
 that of the paired differences. agrees: the interval, widened by the tolerance (±), meets the claim, or all differences
 of an order are above the tolerance. differs: it does not meet it, or all differences are below minus the tolerance.
-open: not decided; an order needs six pairs of runs, and an interval that meets a number may be twice the tolerance plus
-0.05 wide. uninformative: a guess (floor) meets the claim, as it meets any upper bound, and none of our schemes is
-clear of that guess; or neither median of an order is above it. not run: there is no such run. p: of an order, the exact
-two-sided sign test, not corrected for how many orders there are. Error rates are compared by their logarithm, within a
-factor (×). A published best of several
-runs is compared with the best of all our runs at every learning rate; median, brackets and n are those of the chosen
-rate. An order of rates compares, for each seed, the largest learning rate at which the run neither diverged nor stayed
-at the floor. A mean reciprocal rank leaves out tasks on which no scheme is clear of its floor. trapezoid: the published
-mean is over every size of a range, so the evaluated sizes are weighted by the trapezoid rule, for floors too; otherwise
-all sizes have equal weight. A verdict is about our setting: if that is smaller than the published one, "differs" means
-that the number does not carry over. † marks a published value that a floor reaches, within the tolerance of the
-claim."""
+open: not decided; an order needs six pairs of runs; an interval that meets a number may be twice the tolerance plus
+0.05 wide; a number needs three runs, unless they are farther from it than so wide an interval reaches. uninformative: a
+guess (floor) meets the claim, as it meets any upper bound, and none of our schemes is clear of that guess in three runs
+or more; or neither median of an order is above it. not run: there is no such run, or those compared share no size
+beyond all that were trained on. p: of an order, the exact two-sided sign test, not corrected for how many orders there
+are. Error rates are compared by their logarithm, within a factor (×). A published best of several runs is compared with
+the best of all our runs at every learning rate; median, brackets and n are those of the chosen rate. An order of rates
+compares, for each seed, the largest learning rate at which the run neither diverged nor stayed at the floor. A mean
+reciprocal rank leaves out tasks on which no scheme is clear of its floor. trapezoid: the published mean is over every
+size of a range, so the evaluated sizes are weighted by the trapezoid rule, for floors too; otherwise all sizes have
+equal weight. What is compared is compared at the same sizes. A verdict is about our setting: if that is smaller than
+the published one, "differs" means that the number does not carry over. † marks a published value that a floor reaches,
+within the tolerance of the claim."""
 FLOOR_COLUMNS = ("source", "task", "floor", "bag", "at the floor", "which")
 FLOOR_RULES = """\
 floor: the highest of all floors, at the sizes of the publication where they are known, else at ours. bag: what the
@@ -59,9 +61,11 @@ def row(found: Reproduction) -> dict[str, str]:
     }
 
 
-def ranked(ranks: Iterable[RankCorrelation]) -> str:
-    """The rank correlations of one experiment as a sentence."""
-    return f"Rank correlation (Spearman) with what was published: {'; '.join(map(_ranked, ranks))}."
+def ranked(ranks: Sequence[RankCorrelation]) -> str:
+    """The rank correlations of one experiment as a sentence; columns of one task are told apart by their source."""
+    names = [one.column for one in ranks]
+    said = [_ranked(one, names.count(one.column) > 1) for one in ranks]
+    return f"Rank correlation (Spearman) with what was published: {'; '.join(said)}."
 
 
 def floor_rows(rows: Sequence[FloorRow]) -> list[list[str]]:
@@ -76,14 +80,17 @@ def _floor_row(row: FloorRow) -> list[str]:
     return [row.source, row.task, f"{row.floor:.4f}", bag, f"{len(row.cells)} of {row.of}", ", ".join(cells)]
 
 
-def _ranked(one: RankCorrelation) -> str:
-    sizes = f"{one.schemes} scheme{'s' * (one.schemes != 1)}" if one.cells == one.schemes else f"{one.cells} numbers"
+def _ranked(one: RankCorrelation, several: bool) -> str:
+    name = f"{one.column} in {one.source}" if several else one.column
+    if not one.cells:
+        return f"{name} – (the runs of {counted(one.schemes, 'scheme')} share no size or no places to be compared at)"
+    sizes = counted(one.schemes, "scheme") if one.cells == one.schemes else f"{one.cells} numbers"
     if one.value is None:
         why = f"{FEWEST} are needed" if one.schemes < FEWEST else "all are equal"
-        return f"{one.column} – ({sizes}; {why})"
+        return f"{name} – ({sizes}; {why})"
     few = ", too narrow below six runs" if one.runs < LEAST else ""
     interval = f"95% bootstrap {one.low:.2f} to {one.high:.2f}{few}"
-    return f"{one.column} {one.value:.2f} ({interval}; {sizes}, n = {one.runs})"
+    return f"{name} {one.value:.2f} ({interval}; {sizes}, n = {one.runs})"
 
 
 def _number(claim: Published, explained: bool) -> str:

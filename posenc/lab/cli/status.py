@@ -17,6 +17,7 @@ from posenc.lab.store.records import plain
 from posenc.language.echo import counted
 
 if TYPE_CHECKING:
+    from posenc.lab.results.standing import Standing
     from posenc.lab.store.folder import GroupStatus, RunStatus
     from posenc.lab.store.running import Running
 
@@ -40,33 +41,36 @@ class Status:
     """Print JSON; with --watch one line for each look."""
 
     def __call__(self) -> int:
+        from posenc.lab.results.standing import ended
         from posenc.lab.store import folder as store
 
         folder = store.find(self.run)
         if not self.watch:
-            found = _look(folder)
-            say_json(self._json(found)) if self.json else self._text(found, found.rows)
+            found, standing = _look(folder)
+            say_json(self._json(found, standing)) if self.json else self._text(found, standing, found.rows)
             return 0
         while True:
             began = time.monotonic()
-            found = _look(folder)
+            found, standing = _look(folder)
             if self.json:
-                print(json.dumps(plain(self._json(found)), default=str), flush=True)
+                print(json.dumps(plain(self._json(found, standing)), default=str), flush=True)
             else:
                 sys.stdout.write(CLEARED if terminal(sys.stdout) else "")
-                self._text(found, [row for row in found.rows if row.running or row.error and not row.finished])
+                rows = [row for row in found.rows if row.running or row.error and not row.finished]
+                self._text(found, standing, rows)
                 sys.stdout.flush()
-            if found.finished:
+            if ended(found, standing):
                 return 0
             time.sleep(max(PAUSE, 4 * (time.monotonic() - began)))
 
-    def _json(self, found: RunStatus) -> dict[str, Any]:
+    def _json(self, found: RunStatus, standing: Standing) -> dict[str, Any]:
         rows = [vars(row) | {"running": row.running and asdict(row.running)} for row in found.rows]
         parts = {"counts": found.counts, "groups": rows, "outcomes": found.outcomes}
-        more = {"undecided": found.undecided, "compiling": round(found.compiling, 3)}
+        more = {"undecided": standing.undecided, "replaced": _replaced(found, standing)}
+        more |= {"compiling": round(found.compiling, 3)}
         return {"run": self.run, **parts, "problems": found.problems, **more}
 
-    def _text(self, found: RunStatus, rows: tuple[GroupStatus, ...] | list[GroupStatus]) -> None:
+    def _text(self, found: RunStatus, standing: Standing, rows: tuple[GroupStatus, ...] | list[GroupStatus]) -> None:
         shown = {o: n for o, n in found.counts.items() if n or o in ("done", "failed", "pending")}
         say(f"{Path(self.run).name}: {', '.join(f'{o} {n}' for o, n in shown.items())}")
         cells = [
@@ -80,8 +84,11 @@ class Status:
         ]
         if cells or not self.watch:
             say_rows(("task", "scheme", "trials", ""), cells)
-        if found.undecided:
-            say(f"{counted(found.undecided, 'more trial')} will be planned once the learning rates are chosen.")
+        if more := standing.undecided:
+            say(f"At most {counted(more, 'more trial')} will be planned once the learning rates are chosen.")
+        if replaced := _replaced(found, standing):
+            trials = f"{counted(replaced, 'trial')} without a result"
+            say(f"{trials} will not be trained, since the tuning seeds chose another learning rate.")
         if found.compiling and not self.watch:
             say(f"Compiling took {found.compiling:.1f} s.")
         report(found.problems)
@@ -103,12 +110,20 @@ def at_work(row: Running) -> str:
     return ", ".join([*parts, f"beat {lasting(row.beat)} ago"])
 
 
-def _look(folder: Path) -> RunStatus:
-    """The status, without pauses to look for cycles among millions of objects, of which there are none."""
+def _replaced(found: RunStatus, standing: Standing) -> int:
+    """How many trials have no result and need none, since another learning rate was chosen."""
+    return sum(found.outcomes.get(id) not in ("done", "diverged") for id in standing.replaced)
+
+
+def _look(folder: Path) -> tuple[RunStatus, Standing]:
+    """The status, and what learning rates are chosen, without pauses to look for cycles among millions of objects,
+    of which there are none."""
+    from posenc.lab.results.standing import standing
     from posenc.lab.store import folder as store
 
     gc.disable()
     try:
-        return store.status(folder)
+        decided = standing(folder)  # first, since workers may plan between the two
+        return store.status(folder), decided
     finally:
         gc.enable()

@@ -274,8 +274,8 @@ def delegate(requested: Experiment, how: TrainOptions, engine: Engine, every: fl
 
         if how.dry_run:
             _print_rehearsal(rehearse(requested, folder), folder)
-        else:
-            planned(requested, folder, group_size)
+        elif others := planned(requested, folder, group_size):
+            print(clean(others), file=sys.stderr)
     training = Training(how.keep, how.lanes, every)
     if how.dry_run:
         say(engine.preview(folder, training))
@@ -359,4 +359,8 @@ def _print_rehearsal(found: dict[str, Any], folder: Path) -> int:
     todo = f"{found['operations']:.1e} floating-point operations"
     timed = f"by matrix products timed just now on {found['device']}"
     say(f"{count}, {todo}, about {lasting(found['seconds'])} {timed}; results would go to {folder}.")
+    if others := found.get("others"):
+        say(others)
+    if spared := found.get("spared"):
+        say(f"Of the trials not done, {spared} have a result if the same learning rates are chosen again.")
     return 0

@@ -14,6 +14,7 @@ from posenc.lab.explain.induced import View, weights
 from posenc.lab.models.interface import inputs
 from posenc.lab.models.layers import attention_arguments
 from posenc.lab.models.transformer import Transformer
+from posenc.lab.results.standing import standing
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
 from posenc.lab.store.schema import PlannedTrial
@@ -28,7 +29,8 @@ ROWS = 32
 def trained(run: str, text: str, size: int) -> list[View]:
     """One view per layer and head, of the first trial of that scheme whose parameters were kept.
 
-    Trials of a file that has changed since come last, and those that chose a learning rate after those reported.
+    Trials of a file that has changed since come last, those that chose a learning rate after those reported, and those
+    at another rate than the chosen one between.
     """
     folder = store.find(run)
     kept = set(parameters.kept(folder))
@@ -38,7 +40,8 @@ def trained(run: str, text: str, size: int) -> list[View]:
     if not labelled:
         has = ", ".join(dict.fromkeys(line.label for line in lines)) or "none; train with --keep"
         raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
-    labelled.sort(key=lambda line: bool(line.tuning))
+    others = standing(folder).replaced
+    labelled.sort(key=lambda line: (line.tuning, line.id in others))
     line = next((line for line in labelled if sources.unchanged(line.run)), labelled[0])
     _, found = of_trial(run, folder, line, size)
     return [

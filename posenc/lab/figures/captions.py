@@ -21,7 +21,8 @@ from posenc.language.echo import counted
 
 SOLVED = 0.95
 NAMED = 5
-"""Schemes whose loss was still falling that are named; of more, their number is given."""
+"""Schemes whose loss was still falling, or whose learning rate may change, that are named; of more, their number is
+given."""
 ERRORS = 3
 """Two schemes differ only if their gap is larger than this many standard errors of the test set."""
 FLOORS = {
@@ -90,16 +91,43 @@ def chosen(found: tuple[TableCell, ...]) -> list[str]:
     return how
 
 
+def exceptions(found: tuple[TableCell, ...]) -> list[str]:
+    """What is not as usual in the choice by tuning seeds."""
+    return [*unstable(found), *unsettled(found), *left_out(found)]
+
+
 def unstable(found: tuple[TableCell, ...]) -> list[str]:
     """The schemes whose tuning trials all diverged, at every rate, and what is reported of them."""
-    names: dict[str, list[str]] = {}
+    names = [(cell.task, cell.scheme) for cell in found if cell.unstable]
+    verb = "are" if len(names) > 1 else "is"
+    which = f"{counted(len(names), 'scheme')} diverged in all tuning trials at every rate and {verb}"
+    return [f"{which} reported at the smallest: {_by_task(names)}."] if names else []
+
+
+def unsettled(found: tuple[TableCell, ...]) -> list[str]:
+    """The schemes whose learning rate may change, since some tuning trials have no result."""
+    names = [(cell.task, cell.scheme) for cell in found if not cell.settled]
+    which = _by_task(names) if len(names) <= NAMED else f"{len(names)} schemes, counted per task"
+    said = "The learning rate may still change, since tuning trials have no result"
+    return [f"{said}: {which}."] if names else []
+
+
+def left_out(found: tuple[TableCell, ...]) -> list[str]:
+    """The reported trials at other rates than their tuning seeds chose, as a choice among fewer rates leaves them."""
+    names = []
     for cell in found:
-        if cell.unstable:
-            names.setdefault(cell.task, []).append(cell.scheme)
-    many = sum(map(len, names.values()))
-    where = "; ".join(f"{listed(schemes)} on {plain(task)}" for task, schemes in names.items())
-    which = f"{counted(many, 'scheme')} diverged in all tuning trials at every rate and {'are' if many > 1 else 'is'}"
-    return [f"{which} reported at the smallest: {where}."] if names else []
+        trials = ", ".join(f"{counted(n, 'trial')} at {rate:g}" for rate, n in sorted(cell.left_out.items()))
+        names += [(cell.task, f"{cell.scheme} ({trials})")] if trials else []
+    said = "Reported seeds that are left out, since the tuning seeds chose another learning rate"
+    return [f"{said}: {_by_task(names)}."] if names else []
+
+
+def _by_task(names: Iterable[tuple[str, str]]) -> str:
+    """Pairs of a task and a name in a sentence."""
+    tasks: dict[str, list[str]] = {}
+    for task, name in names:
+        tasks.setdefault(task, []).append(name)
+    return "; ".join(f"{listed(found)} on {plain(task)}" for task, found in tasks.items())
 
 
 def still_falling(results: Results) -> list[str]:
@@ -113,7 +141,7 @@ def still_falling(results: Results) -> list[str]:
         f"{plain(scheme)}{f' on {plain(task)}' * several} {found[task, scheme]:.0%}" for task, scheme in by_fall[:NAMED]
     ]
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    how = f"the loss fell by more than {FALLING:.0%} over the last tenth of the steps"
+    how = f"the loss fell by more than {FALLING:.0%} over the last tenth of the steps, and by more than it scatters"
     return [f"Still falling when training ended ({how}): {', '.join(shown)}{more}."]
 
 
@@ -178,7 +206,7 @@ def rates(found: tuple[TableCell, ...]) -> list[str]:
         return []
     every = ", ".join(f"{r:g}" for r in tried)
     how = f"Of the learning rates {every}, each scheme's was, per task, {'; '.join(chosen(found))}."
-    return [how, *unstable(found)]
+    return [how, *exceptions(found)]
 
 
 def forced(found: tuple[TableCell, ...]) -> list[str]:

@@ -11,7 +11,7 @@ import io
 import json
 from collections.abc import Callable, Collection, Sequence
 
-from posenc.lab.figures.captions import brackets, chosen, counts, still_falling, unlearned, unstable
+from posenc.lab.figures.captions import brackets, chosen, counts, exceptions, still_falling, unlearned
 from posenc.lab.figures.files import harmless
 from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results
@@ -48,7 +48,7 @@ def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
     if how := chosen(found):
         tried = "all rates tried and all seeds" if any(c.tuning for c in found) else "all rates tried"
         lines.append(f"n counts runs at lr, {'; '.join(how)}. The other counts are over {tried}.")
-        lines += unstable(found)
+    lines += exceptions(found)
     commits = results.provenance().get("commit", [])
     mixed = [f"These records are from {len(commits)} commits: {', '.join(map(plain, commits))}."]
     ended = counts(found, results.unreadable)

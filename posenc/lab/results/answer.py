@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from posenc.lab.results.evidence import Evidence
+from posenc.lab.results.evidence import REPEATS, Evidence
 from posenc.lab.results.published import ALL, ORIGINS
 from posenc.lab.results.verdicts import AGREES, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction, counted
 
@@ -24,6 +24,8 @@ REMEDIES = {
     "unresolved": "more test examples",
     "uncounted": "a record that counts the metric",
     "missing": "runs that the record lacks",
+    "unshared": "evaluations at sizes and places that the compared runs share",
+    "control": f"{REPEATS} runs of the scheme that is clear of a guess",
 }
 """What would decide a claim, by the kind of its reason; for other reasons more seeds."""
 
@@ -75,17 +77,32 @@ def _what_decides(found: Sequence[Reproduction], evidence: Evidence) -> str:
     wanted += Counter(_remedy(one, evidence) for one in rest if not one.needs).items()
     parts = [f"{what} ({_many(n, 'claim')})" for what, n in wanted]
     said = [f"the rest would take {'; '.join(parts)}"] if wanted else []
-    if len(evidence.rates_tried) == 1 and any(one.cause in ("apart", "floor") for one in found):
-        said.append(f"all runs had one learning rate, {evidence.rates_tried[0]:g}, and others may change what differs")
+    said += _untuned([one for one in found if one.cause in ("apart", "floor")], evidence)
     whole = "; ".join(said)
     return f"{whole[0].upper()}{whole[1:]}." if said else ""
+
+
+def _untuned(differing: Sequence[Reproduction], evidence: Evidence) -> list[str]:
+    """The learning rate at which all runs of the differing claims' tasks trained, if there was one alone."""
+    tasks, alone = {task for one in differing for task in _tasks(one, evidence)}, dict[float, list[str]]()
+    for task, rates in evidence.rates_tried.items():
+        if task in tasks and len(rates) == 1:
+            alone.setdefault(rates[0], []).append(task)
+    if len(alone) == 1 and {rate for rates in evidence.rates_tried.values() for rate in rates} == {*alone}:
+        return [f"all runs had one learning rate, {next(iter(alone)):g}, and others may change what differs"]
+    each = [f"on {', '.join(found)} all runs had one learning rate, {rate:g}" for rate, found in sorted(alone.items())]
+    return [f"{'; '.join(each)}, and others may change what differs there"] if each else []
+
+
+def _tasks(one: Reproduction, evidence: Evidence) -> list[str]:
+    return evidence.tasks if one.published.task == ALL else [one.published.task]
 
 
 def _remedy(one: Reproduction, evidence: Evidence) -> str:
     """What would decide a claim for which more seeds are not known to be enough."""
     if one.cause != "floor":
         return REMEDIES.get(one.cause, "more seeds")
-    tasks = evidence.tasks if one.published.task == ALL else [one.published.task]
+    tasks = _tasks(one, evidence)
     return f"more than {max(map(evidence.steps, tasks)):,} steps, or another learning rate, on {', '.join(tasks)}"
 
 

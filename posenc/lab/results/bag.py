@@ -7,49 +7,68 @@ random string, or write it again (reverse, duplicate, odds first, bucket sort), 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-NEGLIGIBLE = 1e-13
+NEGLIGIBLE = 1e-16
+"""A probability that is left out."""
+REACH, SPARE = 15, 40
+"""So many standard deviations, and so many more, from the mean a Poisson count has no probability above 1e-45."""
 
 
 def most_frequent(symbols: int, sizes: Iterable[int]) -> float:
     """The expected share of the most frequent symbol in uniform random strings, the mean over sizes.
 
-    >>> most_frequent(2, [2])
+    >>> round(most_frequent(2, [2]), 12)
     0.75
     """
     every = sorted(sizes)
     if symbols < 1 or not every or every[0] < 1:
         raise ValueError(f"{symbols} symbols at sizes {every[:3]} make no strings; give one or more, and sizes from 1.")
-    groups: dict[int, list[int]] = {}
-    for n in every:
-        groups.setdefault(n.bit_length(), []).append(n)
-    return float(sum((_expected(symbols, group) / group).sum() for group in groups.values()) / len(every))
+    return float(sum((_expected(symbols, group) / group).sum() for group in _alike(every)) / len(every))
+
+
+def _alike(sizes: Sequence[int]) -> list[list[int]]:
+    """Groups of sizes so near to one another that one rate serves all: within two standard deviations of a sum."""
+    groups: list[list[int]] = []
+    for n in sizes:
+        if not groups or n - groups[-1][0] > 2 * math.sqrt(groups[-1][0]):
+            groups.append([])
+        groups[-1].append(n)
+    return groups
 
 
 def _expected(symbols: int, sizes: list[int]) -> Float[np.ndarray, " sizes"]:
     """The mean count of the most frequent symbol: the sum over m of the probability that it is above m.
 
-    Counts of symbols are independent Poisson counts, given their sum; the rate is free, and chosen for precision.
+    Counts of symbols are independent Poisson counts, given their sum; the rate is free, and that of the sizes keeps the
+    sum likely. Sums of counts up to m are a power of one spectrum. It is as long as a sum reaches, so that what wraps
+    round has no probability.
     """
-    longest, rate = sizes[-1], max(1.0, float(np.mean(sizes)) / symbols)
-    one, whole = _poisson(rate, longest), _poisson(rate * symbols, longest)[sizes]
+    rate = float(np.mean(sizes)) / symbols
+    low, one = _poisson(rate)
+    _, whole = _poisson(rate * symbols, sizes)
+    length = 1 << (len(one) + 2 * _reach(rate * symbols)).bit_length()
+    at = (np.array(sizes) - symbols * low) % length
+    rest = symbols * np.cumsum(one[::-1])[::-1] / whole.min()  # at least the probability that some count is so high
     least = -(-sizes[0] // symbols)
     total = np.full(len(sizes), float(least))  # no string has fewer of its most frequent symbol
-    for m in range(least, longest):
-        counts = np.ones(1)
-        for _ in range(symbols):
-            counts = np.convolve(counts, one[: m + 1])[: longest + 1]
-        above = 1 - np.pad(counts, (0, longest + 1 - len(counts)))[sizes] / whole
-        total += above
-        if m > longest / symbols and above.max() < NEGLIGIBLE:
+    for kept in range(least - low + 1, len(one)):
+        if rest[kept] < NEGLIGIBLE:
             break
+        sums = np.fft.irfft(np.fft.rfft(one[:kept], length) ** symbols, length)
+        total += np.clip(1 - sums[at] / whole, 0, 1)
     return total
 
 
-def _poisson(rate: float, most: int) -> Float[np.ndarray, " most+1"]:
-    """The probabilities of 0 to `most` events."""
-    return np.array([math.exp(k * math.log(rate) - rate - math.lgamma(k + 1)) for k in range(most + 1)])
+def _poisson(rate: float, at: Sequence[int] | None = None) -> tuple[int, Float[np.ndarray, " counts"]]:
+    """The probabilities of some counts, or of all that have any, from the least of them on."""
+    counts = range(max(0, int(rate) - _reach(rate)), int(rate) + _reach(rate)) if at is None else at
+    return counts[0], np.array([math.exp(k * math.log(rate) - rate - math.lgamma(k + 1)) for k in counts])
+
+
+def _reach(rate: float) -> int:
+    """How far from its mean a Poisson count goes."""
+    return int(REACH * math.sqrt(rate)) + SPARE

@@ -1,9 +1,10 @@
 """Several tasks together: one scheme, the control, against each of the others. Runs are the sample, tasks are not.
 
-A run's score on a task is its mean beyond the sizes trained on, counted from the highest floor: (x - floor) / (1 -
-floor), so 0 is what a guess gets and 1 is everything right. The bootstrap draws the runs of each task anew, with as
-many of each (stratified; Agarwal et al., 2021, section 4), and its percentiles hold the interval; it is left out below
-six runs, where it covers too little. Ranks have each task as one case (Demšar, 2006, section 3.2). Without jax.
+A run's score on a task is its mean beyond the sizes trained on, at those that all schemes share, counted from the
+highest floor: (x - floor) / (1 - floor), so 0 is what a guess gets and 1 is everything right. The bootstrap draws the
+runs of each task anew, with as many of each (stratified; Agarwal et al., 2021, section 4), and its percentiles hold the
+interval; it is left out below six runs, where it covers too little. Ranks have each task as one case (Demšar, 2006,
+section 3.2). Without jax.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ import numpy as np
 from jaxtyping import Float
 
 from posenc.lab.results.results import Results, best_floor
-from posenc.lab.results.statistics import LEAST, LEVEL, cells
+from posenc.lab.results.sizes import other_places
+from posenc.lab.results.sizes import shared as shared_sizes
+from posenc.lab.results.statistics import DRAWS, LEAST, LEVEL, TableCell, cells
 from posenc.lab.store.schema import TaskRecord
 from posenc.language.echo import counted, echoed
 
 NONE = "nope"
 """The scheme without encoding, which is the control unless another is named."""
-DRAWS = 2000
-"""Samples of a bootstrap."""
 TASKS = 5
 """Tasks from which on ranks are tested; the test takes their mean for normal."""
 Runs = Mapping[str, Float[np.ndarray, " n"]]
@@ -57,10 +58,9 @@ def against(results: Results, control: str) -> tuple[Against, ...]:
     Only tasks that every scheme ran count, so that ranks are among the same schemes everywhere, and on which some
     scheme is above its floor. Raises `ValueError` where there is none, or no such scheme.
     """
-    has = scores(results)
-    if control not in has:
-        raise ValueError(f"{echoed(control)} is not in these results; they hold {', '.join(has) or 'none'}.")
     every = shared(results)
+    if control not in every:
+        raise ValueError(f"{echoed(control)} is not in these results; they hold {', '.join(every)}.")
     tasks = tuple(every[control])
     places = dict(zip(every, ranks(means(every)), strict=True))
     others = [scheme for scheme in every if scheme != control]
@@ -73,11 +73,12 @@ def control_of(results: Results, given: str | None) -> str:
     """The control: the one given, or no encoding where that ran. Raises `ValueError` where neither is so."""
     if given is not None:
         return given
-    every = [scheme for scheme in scores(results) if scheme.partition(" (")[0] == NONE]
+    known = scores(results) or shared(results)  # which says why there is none
+    every = [scheme for scheme in known if scheme.partition(" (")[0] == NONE]
     if len(every) != 1:
         raise ValueError(
             f"A control is needed, a scheme with which the others are compared; give --control, one of "
-            f"{', '.join(scores(results)) or 'none'}."
+            f"{', '.join(known)}."
         )
     return every[0]
 
@@ -85,7 +86,13 @@ def control_of(results: Results, given: str | None) -> str:
 def shared(results: Results) -> dict[str, Runs]:
     """Scheme to its scores on the tasks that every scheme ran. Raises `ValueError` where there is none, or one scheme
     alone."""
-    every = scores(results)
+    every, out = scores(results), left_out(results)
+    if not every and out:
+        reasons = "; ".join(f"on {task} {why}" for task, why in out.items())
+        raise ValueError(
+            f"Nothing can be compared: {reasons}. Give results of schemes that were trained alike and evaluated at the"
+            " same sizes, or compare two of them."
+        )
     if len(every) < 2:
         only = f"{echoed(next(iter(every)))} is the only scheme" if every else "No scheme was measured beyond training"
         raise ValueError(f"{only} in these results; give a run with others.")
@@ -95,7 +102,6 @@ def shared(results: Results) -> dict[str, Runs]:
             "No task was measured beyond the sizes trained on under every scheme of these results; choose two schemes,"
             " or train what is missing."
         )
-    out = left_out(results)
     if not (clear := [task for task in tasks if task not in out]):
         raise ValueError(
             f"No scheme is above the highest floor beyond the sizes trained on, on any of {', '.join(tasks)}, so"
@@ -107,10 +113,14 @@ def shared(results: Results) -> dict[str, Runs]:
 def left_out(results: Results) -> dict[str, str]:
     """The tasks that say nothing of all schemes together, each with the reason: some did not run it, or none is above
     its highest floor by more than three standard errors of the test set, so that ranks there are chance."""
-    every, found = scores(results), {}
-    for task, (floor, examples) in _floors(results).items():
+    every, tasks, found = scores(results), results.tasks(), {}
+    for task, cells_of in _measured(results).items():
+        sizes, apart = _over(results, task, cells_of)
+        floor, examples = _floor(tasks[task], sizes), max(1, sum(cells_of[0].examples[size] for size in sizes))
         runs = [of[task] for of in every.values() if task in of]
-        if floor >= 1:
+        if apart:
+            found[task] = apart
+        elif floor >= 1:
             found[task] = "its highest floor is 1"
         elif lacking := len(every) - len(runs):
             found[task] = f"{counted(lacking, 'scheme')} did not run it"
@@ -127,22 +137,31 @@ def means(every: Mapping[str, Runs]) -> Float[np.ndarray, "schemes tasks"]:
 def scores(results: Results) -> dict[str, dict[str, Float[np.ndarray, " n"]]]:
     """Scheme to its scores on each task that was measured beyond the sizes trained on."""
     tasks, found = results.tasks(), {}
-    for cell in cells(results):
-        if cell.beyond and (runs := list(cell.means(cell.beyond).values())):
-            floor = _floor(tasks[cell.task], cell.beyond)
-            if floor < 1:
-                found.setdefault(cell.scheme, {})[cell.task] = (np.array(runs) - floor) / (1 - floor)
+    for task, cells_of in _measured(results).items():
+        sizes, _ = _over(results, task, cells_of)
+        floor = _floor(tasks[task], sizes)
+        for cell in cells_of if sizes and floor < 1 else ():
+            if runs := list(cell.means(sizes).values()):
+                found.setdefault(cell.scheme, {})[task] = (np.array(runs) - floor) / (1 - floor)
     return found
 
 
-def _floors(results: Results) -> dict[str, tuple[float, int]]:
-    """Task to its highest floor beyond the sizes trained on, and the number of test examples there."""
-    tasks, found = results.tasks(), {}
+def _measured(results: Results) -> dict[str, list[TableCell]]:
+    """Task to its schemes that were measured beyond the sizes they trained on."""
+    found: dict[str, list[TableCell]] = {}
     for cell in cells(results):
         if cell.beyond and cell.means(cell.beyond):
-            examples = max(1, sum(cell.examples[size] for size in cell.beyond))
-            found.setdefault(cell.task, (_floor(tasks[cell.task], cell.beyond), examples))
+            found.setdefault(cell.task, []).append(cell)
     return found
+
+
+def _over(results: Results, task: str, measured: Sequence[TableCell]) -> tuple[tuple[int, ...], str]:
+    """The sizes beyond all that a task was trained on, at which all these schemes were measured; or none, and why."""
+    about = [record.task for record in results.records if record.task.label == task]
+    if apart := other_places(one.first_beyond for one in about if one.metric == "beyond"):
+        return (), apart
+    sizes = shared_sizes("beyond", [one.trained for one in about], [cell.values for cell in measured])
+    return sizes, "" if sizes else "no size beyond all that were trained on was evaluated under every scheme"
 
 
 def _floor(task: TaskRecord, sizes: Sequence[int]) -> float:

@@ -1,23 +1,29 @@
 """What our runs hold of a claim: the value of each run, the floors at its sizes, and which schemes are clear of them.
 
-A measure that a record did not count has no value, and is never taken for zero. No jax.
+A measure that a record did not count has no value, and is never taken for zero. A measure over sizes "beyond" or
+"trained" is settled first, on the sizes that all schemes compared share, and stands for those of all schemes of its
+task where it is not. No jax.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from posenc.lab.results.published import EPSILON, Measure
 from posenc.lab.results.quadrature import average
 from posenc.lab.results.results import Results, best_floor, floors, floors_by, mean_floors
+from posenc.lab.results.sizes import other_places, shared
 from posenc.lab.results.statistics import cells, summary
 from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord, TaskRecord, TrialRecord
 
 NEAR = 0.02
 """A run at most so far above a floor is at the floor, unless a claim has a tolerance of its own."""
+REPEATS = 3
+"""Runs from which on a band can meet a number, and a scheme be a positive control: one run has a band without width,
+and two that are alike are soon had by luck."""
 Values = Mapping[tuple[float, int], float]
 """Learning rate and seed to the value of a run."""
 
@@ -33,6 +39,7 @@ class Evidence:
                 key = record.task.label, results.label(record, trial)
                 self._trials.setdefault(key, []).append((record, trial))
         self._values: dict[tuple[Measure, str], Values] = {}
+        self._tuning = results.tuning
 
     @property
     def tasks(self) -> list[str]:
@@ -43,17 +50,41 @@ class Evidence:
         """The schemes with a result on a task, by label."""
         return sorted(scheme for one, scheme in self._trials if one == task)
 
+    def sizes(self, measure: Measure, schemes: Sequence[str] | None = None) -> tuple[int, ...]:
+        """One set of sizes for all these schemes, or for all of the task: those at which each of them was evaluated,
+        longer than any that the task was trained on in these results, or within all trained ranges. There may be none.
+        Sizes that are given stay.
+        """
+        if isinstance(measure.over, tuple):
+            return tuple(sorted(set(measure.over)))
+        every = self._tasks(measure.task)
+        compared = every if schemes is None else self._tasks(measure.task, schemes) or every
+        return shared(measure.over, [task.trained for task in every], [task.floors for task in compared])
+
+    def settled(self, measure: Measure, schemes: Sequence[str] | None = None) -> Measure:
+        """The measure over these sizes."""
+        return measure._replace(over=self.sizes(measure, schemes))
+
+    def unshared(self, measure: Measure, schemes: Sequence[str]) -> str:
+        """Why these schemes cannot be compared by a measure, although each has a result; else nothing."""
+        each = [self._tasks(measure.task, [scheme]) for scheme in schemes]
+        tasks = [task for of in each for task in of] if all(each) else []
+        if tasks and not self.sizes(measure, schemes):
+            where = "beyond all sizes trained on" if measure.over == "beyond" else "within all trained ranges"
+            return f"no size {where} was evaluated in all runs that are compared"
+        return other_places(task.first_beyond for task in tasks) if measure.metric == "beyond" else ""
+
     def runs(self, measure: Measure, scheme: str) -> Values:
         """The value of each run at every learning rate.
 
         A diverged run enters as a uniform guess, or as 0 where that is not known. A run that lacks one of the sizes, or
         did not count the metric, is left out.
         """
-        key = measure, scheme
+        measure = self.settled(measure)
+        key, sizes = (measure, scheme), self.sizes(measure)
         if key not in self._values:
             found = {}
             for record, trial in self._trials.get((measure.task, scheme), ()):
-                sizes = _sizes(record.task, measure)
                 if values := _values(record.task, trial, sizes, measure.metric):
                     found[trial.knobs.lr, trial.knobs.seed] = average(values, sizes, measure.weights)
             self._values[key] = found
@@ -64,25 +95,27 @@ class Evidence:
         rate = self.rates.get((measure.task, scheme))
         return {seed: value for (lr, seed), value in self.runs(measure, scheme).items() if lr == rate}
 
-    def floor(self, measure: Measure) -> tuple[str, float] | None:
-        """The highest floor that is known by this metric, on average over the sizes; its name and its share."""
-        task = self._task(measure)
-        return None if task is None else best_floor(task, _sizes(task, measure), measure.weights)
+    def floor(self, measure: Measure, scheme: str | None = None) -> tuple[str, float] | None:
+        """The highest floor that is known by this metric, on average over the sizes; its name and its share. That of a
+        scheme is counted at the places beyond its own training."""
+        task, sizes = self._task(measure, scheme), self.sizes(measure)
+        return None if task is None else best_floor(task, sizes, measure.weights)
 
     def floors(self, measure: Measure) -> dict[str, float]:
         """Every floor that is known by this metric, on average over the sizes."""
-        task = self._task(measure)
-        return {} if task is None else mean_floors(task, _sizes(task, measure), measure.weights)
+        task, sizes = self._task(measure), self.sizes(measure)
+        return {} if task is None else mean_floors(task, sizes, measure.weights)
 
-    def above(self, measure: Measure, value: float, tolerance: float = NEAR) -> bool:
-        """Whether a share is above the highest floor by more than a tolerance. Without a known floor that is 0."""
-        named = self.floor(measure)
+    def above(self, measure: Measure, scheme: str, value: float, tolerance: float = NEAR) -> bool:
+        """Whether a share is above the highest floor of a scheme by more than a tolerance; an unknown floor is 0."""
+        named = self.floor(measure, scheme)
         return value > (named[1] if named else 0.0) + tolerance + EPSILON
 
-    def clear(self, measure: Measure, tolerance: float = NEAR) -> list[str]:
-        """The schemes whose whole band is above the highest floor: the positive controls."""
+    def clear(self, measure: Measure, tolerance: float = NEAR, repeats: int = REPEATS) -> list[str]:
+        """The schemes whose whole band, of so many runs at least, is above the highest floor: the positive controls."""
         bands = {scheme: summary(self.chosen(measure, scheme).values()) for scheme in self.schemes(measure.task)}
-        return [scheme for scheme, band in bands.items() if band.n and self.above(measure, band.low, tolerance)]
+        enough = {scheme: band for scheme, band in bands.items() if band.n >= repeats}
+        return [scheme for scheme, band in enough.items() if self.above(measure, scheme, band.low, tolerance)]
 
     def tried(self, measure: Measure, scheme: str) -> tuple[float, ...]:
         """The learning rates at which a scheme was trained on a task."""
@@ -95,19 +128,24 @@ class Evidence:
         """
         found: dict[int, float] = {}
         for (rate, seed), value in sorted(self.runs(measure, scheme).items()):
-            found[seed] = rate if self.above(measure, value) else found.get(seed, 0.0)
+            found[seed] = rate if self.above(measure, scheme, value) else found.get(seed, 0.0)
         return found
 
     def examples(self, measure: Measure, scheme: str) -> int:
         """How many test examples there are of a size, at least."""
-        every = self._trials.get((measure.task, scheme), ())
-        sizes = [(trial.evaluations, n) for record, trial in every for n in _sizes(record.task, measure)]
+        every, over = self._trials.get((measure.task, scheme), ()), self.sizes(measure)
+        sizes = [(trial.evaluations, n) for _, trial in every for n in over]
         return min((counted[n].get("rows", 0) for counted, n in sizes if n in counted), default=0)
 
     @property
-    def rates_tried(self) -> list[float]:
-        """The learning rates of all runs."""
-        return sorted({trial.knobs.lr for found in self._trials.values() for _, trial in found})
+    def rates_tried(self) -> dict[str, list[float]]:
+        """Task to the learning rates of all its runs, those among which tuning seeds chose too."""
+        found = {task: set[float]() for task in self.tasks}
+        for (task, _), runs in self._trials.items():
+            found[task] |= {trial.knobs.lr for _, trial in runs}
+        for record in self._tuning:
+            found.setdefault(record.task.label, set()).update(trial.knobs.lr for trial in record.trials)
+        return {task: sorted(rates) for task, rates in found.items()}
 
     def steps(self, task: str) -> int:
         """For how many steps a task was trained, at most."""
@@ -121,35 +159,32 @@ class Evidence:
         counts = [counts for _, trial in every for counts in trial.evaluations.values()]
         return bool(counts) and not any(part in one for one in counts)
 
-    def _task(self, measure: Measure) -> TaskRecord | None:
-        """The task with its floors by the metric of a measure."""
-        every = [found[0][0].task for (task, _), found in self._trials.items() if task == measure.task]
-        if not every:
-            return None
-        task, metric = every[0], measure.metric or every[0].metric
-        return task if _same(metric, task) else replace(task, metric=metric, floors=floors_by(task, metric))
+    def _tasks(self, task: str, schemes: Sequence[str] | None = None) -> list[TaskRecord]:
+        """A task as the records of some schemes hold it, or of all."""
+        wanted = self.schemes(task) if schemes is None else schemes
+        found = [record for scheme in wanted for record, _ in self._trials.get((task, scheme), ())]
+        return list({id(record): record.task for record in found}.values())
+
+    def _task(self, measure: Measure, scheme: str | None = None) -> TaskRecord | None:
+        """The task with its floors by the metric of a measure: those of a scheme, or else the first of each size."""
+        found = self._tasks(measure.task, None if scheme is None else [scheme]) or self._tasks(measure.task)
+        every = [_by(task, measure.metric) for task in found]
+        known = {n: at for task in reversed(every) for n, at in task.floors.items()}
+        return replace(every[0], floors=known) if every else None
 
 
-def _same(metric: str, task: TaskRecord) -> bool:
-    return records.ratio(metric) == records.ratio(task.metric)
+def _by(task: TaskRecord, metric: str | None) -> TaskRecord:
+    """A task with its floors by a metric."""
+    if metric is None or records.ratio(metric) == records.ratio(task.metric):
+        return task
+    return replace(task, metric=metric, floors=floors_by(task, metric))
 
 
-def _floors(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
-    return floors(task) if _same(metric, task) else floors_by(task, metric)
-
-
-def _sizes(task: TaskRecord, measure: Measure) -> list[int]:
-    (low, high), over = task.trained, measure.over
-    if isinstance(over, tuple):
-        return sorted(set(over))
-    return [n for n in sorted(task.floors) if (n > high if over == "beyond" else low <= n <= high)]
-
-
-def _values(task: TaskRecord, trial: TrialRecord, sizes: list[int], metric: str | None) -> list[float]:
+def _values(task: TaskRecord, trial: TrialRecord, sizes: Sequence[int], metric: str | None) -> list[float]:
     """The share right at each size; nothing where one of them was not measured or not counted."""
     by = metric or task.metric
     if trial.outcome == "diverged":
-        known = _floors(task, by)
+        known = floors(_by(task, by))
         return [known.get(n, {}).get("uniform", 0.0) for n in sizes]
     counted = [trial.evaluations.get(n, {}) for n in sizes]
     if not all(records.ratio(by)[0] in counts for counts in counted):

@@ -1,9 +1,10 @@
 """Ranks among schemes: free of the scale of a setting, so that a small one can be held against a large one. No jax.
 
 The mean reciprocal rank of a scheme over tasks, as papers report it, and Spearman's rank correlation of what was
-published with what we found: with each published column, which is one task by several schemes, and with the whole table
-as the excess over the highest floor on either side, since tasks differ in how much a guess gets; what is below a floor
-has an excess of 0, since it shows no learning.
+published with what we found: with each published column, which is one task of one publication by several schemes, held
+against our runs at the sizes that all of them share, and with the whole table as the excess over the highest floor on
+either side, since tasks differ in how much a guess gets; what is below a floor has an excess of 0, since it shows no
+learning.
 """
 
 from __future__ import annotations
@@ -16,10 +17,8 @@ from jaxtyping import Float
 
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, Measure, Order, Published
-from posenc.lab.results.statistics import LEVEL
+from posenc.lab.results.statistics import DRAWS, LEVEL
 
-DRAWS = 2000
-"""Samples of a bootstrap."""
 FEWEST = 4
 """Schemes from which on ranks are correlated: three have six orders."""
 WHOLE = "whole table"
@@ -32,11 +31,13 @@ class RankCorrelation:
 
     column: str
     """The task, or `WHOLE`."""
+    source: str
+    """The publication."""
     measure: Measure | None
     """What is measured in the column; None of the whole table."""
     schemes: int
     cells: int
-    """How many numbers are compared: of a column, as many as schemes."""
+    """How many numbers are compared: of a column, as many as schemes, or none where their runs share no size."""
     runs: int
     """Our runs of a cell, at least."""
     value: float | None
@@ -67,16 +68,25 @@ def rank_correlations(claims: Iterable[Published | Order], evidence: Evidence) -
 
     Equal numbers share the mean of their ranks. Bounds and our own predictions do not count.
     """
-    columns: dict[Measure, list[_Cell]] = {}
+    columns: dict[tuple[str, Measure], list[Published]] = {}
     for claim in claims:
         if isinstance(claim, Order) or claim.relation != "is" or claim.origin != "published":
             continue
-        if runs := _runs(claim, evidence):
-            columns.setdefault(claim.measure, []).append(_cell(claim, runs, evidence))
-    found = [_correlated(measure.task, measure, cells) for measure, cells in columns.items()]
-    of_tasks = [cells for measure, cells in columns.items() if measure.task != ALL]
-    if len(of_tasks) > 1:
-        found.append(_correlated(WHOLE, None, [cell.excess for cells in of_tasks for cell in cells]))
+        if claim.task == ALL or claim.scheme in evidence.schemes(claim.task):
+            columns.setdefault((claim.source, claim.measure), []).append(claim)
+    found: list[RankCorrelation] = []
+    tables: dict[str, list[list[_Cell]]] = {}
+    for (source, measure), column in columns.items():
+        apart = evidence.unshared(measure, [claim.scheme for claim in column])
+        if cells := [] if apart else _cells(column, evidence):
+            found.append(_correlated((measure.task, source, measure), cells))
+            tables.setdefault(source, []).extend([] if measure.task == ALL else [cells])
+        elif apart:
+            found.append(RankCorrelation(measure.task, source, measure, len(column), 0, 0, None, None, None))
+    for source, columns_of in tables.items():
+        if len(columns_of) > 1:
+            every = [cell.excess for cells in columns_of for cell in cells]
+            found.append(_correlated((WHOLE, source, None), every))
     return tuple(found)
 
 
@@ -116,36 +126,40 @@ def reciprocal_ranks(claim: Published, evidence: Evidence) -> dict[int, float]:
 
 
 def live(claim: Published, evidence: Evidence) -> list[Measure]:
-    """The tasks, as a claim over all tasks measures them, on which some scheme is clear of the floor."""
-    every = [claim.measure._replace(task=task) for task in evidence.tasks]
-    return [measure for measure in every if evidence.clear(measure)]
+    """The tasks, as a claim over all tasks measures them, on which some scheme is clear of the floor; in few runs too,
+    since a rank of few runs is open."""
+    every = [evidence.settled(claim.measure._replace(task=task)) for task in evidence.tasks]
+    return [measure for measure in every if evidence.clear(measure, repeats=1)]
 
 
-def _runs(claim: Published, evidence: Evidence) -> tuple[float, ...]:
-    if claim.task == ALL:
-        return tuple(reciprocal_ranks(claim, evidence).values())
-    return tuple(evidence.chosen(claim.measure, claim.scheme).values())
+def _cells(column: Sequence[Published], evidence: Evidence) -> list[_Cell]:
+    """The numbers of a column of which we ran anything, all at the same sizes."""
+    measure = evidence.settled(column[0].measure, [claim.scheme for claim in column])
+    found = []
+    for claim in column:
+        every = claim.task == ALL
+        runs = reciprocal_ranks(claim, evidence) if every else evidence.chosen(measure, claim.scheme)
+        named = None if every else evidence.floor(measure, claim.scheme)
+        ours = named[1] if named else 0.0
+        if runs:
+            floors = (ours if claim.floor is None else claim.floor, ours)
+            found.append(_Cell(claim.scheme, claim.share, np.array(tuple(runs.values())), floors))
+    return found
 
 
-def _cell(claim: Published, runs: tuple[float, ...], evidence: Evidence) -> _Cell:
-    named = None if claim.task == ALL else evidence.floor(claim.measure)
-    ours = named[1] if named else 0.0
-    return _Cell(claim.scheme, claim.share, np.array(runs), (ours if claim.floor is None else claim.floor, ours))
-
-
-def _correlated(column: str, measure: Measure | None, cells: Sequence[_Cell]) -> RankCorrelation:
+def _correlated(about: tuple[str, str, Measure | None], cells: Sequence[_Cell]) -> RankCorrelation:
     """The correlation of medians; draws in which all of ours are equal count as none."""
     schemes, least = len({cell.scheme for cell in cells}), min(len(cell.runs) for cell in cells)
-    about = (column, measure, schemes, len(cells), least)
+    sizes = (schemes, len(cells), least)
     theirs = np.array([cell.theirs for cell in cells])
     value = float(spearman(theirs, np.array([np.median(cell.runs) for cell in cells])))
     if schemes < FEWEST or not np.isfinite(value):
-        return RankCorrelation(*about, None, None, None)
+        return RankCorrelation(*about, *sizes, None, None, None)
     rng = np.random.default_rng(0)
     drawn = np.stack([_drawn(rng, cell.runs) for cell in cells], -1)
     found = np.nan_to_num(spearman(np.broadcast_to(theirs, drawn.shape), drawn))
     low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return RankCorrelation(*about, value, float(low), float(high))
+    return RankCorrelation(*about, *sizes, value, float(low), float(high))
 
 
 def _drawn(rng: np.random.Generator, runs: Float[np.ndarray, " n"]) -> Float[np.ndarray, " draws"]:

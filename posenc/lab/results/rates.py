@@ -1,13 +1,14 @@
 """How learning rates are chosen: on validation examples of the sizes trained on, never on test examples.
 
-Where a sweep had seeds for tuning, these choose the rate and are not reported. Else the reported seeds choose it too,
-so that their numbers are a little better than those of further seeds would be.
+Where a sweep had seeds for tuning, these choose the rate and are not reported. The choice is among the rates of all
+tuning trials in the folder, whichever command planned them. Else the reported seeds choose it too, so that their
+numbers are a little better than those of further seeds would be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +28,9 @@ class Tuned:
     trials: tuple[str, ...]
     diverged: bool
     """Whether every trial diverged, at every rate; the rate is then the smallest."""
+    settled: bool
+    """Whether every planned tuning trial has a result. Until then the rate is one at which seeds are reported already,
+    if there are any, so that more tuning trials take no result away."""
 
 
 def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
@@ -53,15 +57,30 @@ def tuned(results: Results) -> dict[tuple[str, str], Tuned]:
     cells: dict[tuple[str, str], list[Row]] = {}
     for row in results.tuning_rows():
         cells.setdefault((row.task, row.scheme), []).append(row)
+    waiting = {(trial.task, results.label(trial, trial)) for trial in results.unfinished if trial.tuning}
+    reported: dict[tuple[str, str], set[float]] = {}
+    for row in results.rows() if waiting else ():
+        reported.setdefault((row.task, row.scheme), set()).add(row.lr)
     validated = results.validated()
-    return {cell: _tuned(rows, validated) for cell, rows in cells.items()}
+    return {
+        cell: _tuned(rows, validated, cell not in waiting, reported.get(cell, set())) for cell, rows in cells.items()
+    }
 
 
 def decided(results: Results) -> dict[str, float]:
     """Tuning trial to the rate chosen for its run, where every planned tuning trial of that run has a result."""
-    waiting = {(trial.task, results.label(trial, trial)) for trial in results.unfinished if trial.tuning}
-    found = {cell: choice for cell, choice in tuned(results).items() if cell not in waiting}
-    return {trial: choice.rate for choice in found.values() for trial in choice.trials}
+    return {trial: choice.rate for choice in tuned(results).values() if choice.settled for trial in choice.trials}
+
+
+def at_chosen(results: Results) -> Results:
+    """The same results without reported trials at another rate than their tuning seeds chose."""
+    chosen = tuned(results)
+    records = []
+    for record in results.records:
+        choices = [(trial, chosen.get((record.task.label, results.label(record, trial)))) for trial in record.trials]
+        kept = tuple(trial for trial, choice in choices if choice is None or trial.knobs.lr == choice.rate)
+        records += [replace(record, trials=kept)] if kept else []
+    return replace(results, records=tuple(records))
 
 
 def scores(rows: Sequence[Row], validated: Mapping[str, float]) -> dict[float, list[float]]:
@@ -84,9 +103,11 @@ def scores(rows: Sequence[Row], validated: Mapping[str, float]) -> dict[float, l
     return found
 
 
-def _tuned(rows: Sequence[Row], validated: Mapping[str, float]) -> Tuned:
+def _tuned(rows: Sequence[Row], validated: Mapping[str, float], settled: bool, reported: set[float]) -> Tuned:
     """A rate at which every trial diverged is chosen only where none is left."""
+    rates, seeds, trials = ({getattr(row, name) for row in rows} for name in ("lr", "seed", "trial"))
     alive = {row.lr for row in rows if row.outcome != DIVERGED}
-    rate = choose_rate(scores([row for row in rows if not alive or row.lr in alive], validated))
-    rates, seeds, trials = (sorted({getattr(row, name) for row in rows}) for name in ("lr", "seed", "trial"))
-    return Tuned(rate, tuple(rates), tuple(seeds), tuple(trials), not alive)
+    among = rates if settled else rates & reported or rates
+    among = among & alive or among
+    rate = choose_rate(scores([row for row in rows if row.lr in among], validated))
+    return Tuned(rate, *(tuple(sorted(each)) for each in (rates, seeds, trials)), not alive, settled)

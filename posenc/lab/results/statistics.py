@@ -9,6 +9,7 @@ runs covers about 87 %. Nothing here imports jax; SciPy is imported where it is 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from posenc.lab.results.rates import Tuned, choose_rate, scores, tuned
 from posenc.lab.results.results import Results, Row
+from posenc.lab.results.sizes import other_places
 from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
 
 LEAST = 6
@@ -23,6 +25,8 @@ LEVEL = 0.95
 ALPHA = 0.05
 ENOUGH = 10
 """Pairs from which on Wilcoxon's test can show a difference also after correction for a few dozen tests."""
+DRAWS = 2000
+"""Samples of a bootstrap."""
 HOLDS = 0.9
 """The least median accuracy at a size up to which a scheme holds."""
 RANGE = "range"
@@ -67,6 +71,10 @@ class TableCell:
     """The seeds that chose the rate and are not reported; empty where the reported ones chose it."""
     unstable: bool = False
     """Whether all of those diverged, at every rate; the smallest is then reported."""
+    settled: bool = True
+    """Whether all tuning trials have a result; until then the rate may change."""
+    left_out: Mapping[float, int] = field(default_factory=dict)
+    """Rate to the reported trials at it, where those seeds chose another."""
 
     @property
     def n(self) -> int:
@@ -173,6 +181,7 @@ def compare(results: Results, first: str, second: str, size: int | None = None) 
         has = ", ".join(map(str, sizes)) or "none"
         raise ValueError(f"Neither {first!r} nor {second!r} was measured at size {size}; their sizes are {has}.")
     where = "the sizes beyond the training range" if size is None else f"size {size}"
+    _check_places(results, first, second)
     made = []
     for task in sorted({task for task, _ in found}):
         a, b = found.get((task, first)), found.get((task, second))
@@ -183,6 +192,20 @@ def compare(results: Results, first: str, second: str, size: int | None = None) 
             f"{first!r} and {second!r} share no seed of a task at {where}; run both with the same --seeds and --sizes."
         )
     return tuple(made)
+
+
+def _check_places(results: Results, *schemes: str) -> None:
+    """Raise `ValueError` where a task's metric counts other places of one scheme than of another."""
+    firsts: dict[str, set[int | None]] = {}
+    for record in results.records:
+        if record.task.metric == "beyond" and any(results.label(record, trial) in schemes for trial in record.trials):
+            firsts.setdefault(record.task.label, set()).add(record.task.first_beyond)
+    for task, places in firsts.items():
+        if apart := other_places(places):
+            raise ValueError(
+                f"{' and '.join(map(repr, schemes))} cannot be compared on {task}: {apart}; read them by another"
+                " metric, such as 'last'."
+            )
 
 
 def least_p(n: int) -> float:
@@ -226,7 +249,10 @@ def _cell(
     examples = {s: max(r.rows for r in chosen if r.size == s) for s in sizes}
     known = all(r.trial in validated for r in rows if r.outcome != "diverged")
     trained = _trained(every, lost)
-    about = {"tuning": choice.seeds, "unstable": choice.diverged} if choice else {}
+    about = {}
+    if choice:
+        others = Counter(lr for _, lr in {(r.trial, r.lr) for r in rows if r.lr != rate})
+        about = {"tuning": choice.seeds, "unstable": choice.diverged, "settled": choice.settled, "left_out": others}
     measured = (values, seeds, counts, examples, known)
     return TableCell(task, scheme, family, metric, trained, rate, rates, *measured, **about)
 

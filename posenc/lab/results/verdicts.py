@@ -4,11 +4,14 @@
                    an order: the whole interval of paired differences lies above the tolerance
     differs        a number: it does not; an order: the whole interval lies below minus the tolerance
     open           our runs do not decide it: an order of fewer than six pairs, or whose interval holds neither; a
-                   number that our band meets only because it is wide
+                   number that our band meets only because it is wide; a number of fewer than three runs, unless they
+                   are so far from it that the widest band allowed, beginning there, would not meet it
     uninformative  a claim that a guess meets, as it meets any upper bound, where none of our schemes is clear of that
                    guess; an order of two schemes whose medians are both at a guess
-    not run        no committed record holds it
+    not run        no committed record holds it, or its runs share no size at which they can be compared
 
+What is compared is compared on one set of sizes (`evidence`). A positive control, a scheme that is clear of a guess,
+has three runs at least.
 A band is that of `statistics.summary`: the range below six runs, the exact 95 % interval of the median from six on, at
 the learning rate chosen on validation examples. A published best of several runs, which no band bounds, is held against
 the best of all our runs at all rates. A verdict is on our setting: where that is smaller than the published one,
@@ -22,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from posenc.lab.results.evidence import Evidence
+from posenc.lab.results.evidence import REPEATS, Evidence
 from posenc.lab.results.published import ALL, EPSILON, ORIGINS, Order, Published
 from posenc.lab.results.rank_agreement import live, reciprocal_ranks
 from posenc.lab.results.results import Results
@@ -30,13 +33,27 @@ from posenc.lab.results.statistics import LEAST, LEVEL, Summary, summary
 
 AGREES, DIFFERS, OPEN, UNINFORMATIVE, NOT_RUN = "agrees", "differs", "open", "uninformative", "not run"
 VERDICTS = (AGREES, DIFFERS, OPEN, UNINFORMATIVE, NOT_RUN)
+LACKING = "the record holds no such run"
 WIDE = 0.05
 """A band may be twice the tolerance wide and this much more."""
 NARROWING = 9
 """Runs from which on the exact interval of the median leaves the extreme ones out."""
 TEST = "sign test, two-sided, exact, uncorrected"
 """What p of an order is from; pairs without a difference are left out."""
-Cause = Literal["", "few", "undecided", "equal", "wide", "unresolved", "floor", "uncounted", "missing", "apart"]
+Cause = Literal[
+    "",
+    "few",
+    "undecided",
+    "equal",
+    "wide",
+    "unresolved",
+    "floor",
+    "uncounted",
+    "missing",
+    "unshared",
+    "control",
+    "apart",
+]
 """The kind of a reason."""
 
 
@@ -108,21 +125,32 @@ def _finding(claim: Published | Order, evidence: Evidence | None) -> Reproductio
     if claim.task != ALL and evidence.uncounted(claim.measure):
         said = f"the record did not count {claim.measure.metric!r}; train again under a new --name"
         return _because(start, NOT_RUN, "uncounted", said)
+    if claim.task == ALL and isinstance(claim, Published):
+        return _of_all_tasks(claim, evidence)
+    schemes = (claim.first, claim.second) if isinstance(claim, Order) else (claim.scheme,)
+    if reason := evidence.unshared(claim.measure, schemes):
+        return _because(start, NOT_RUN, "unshared", reason)
+    over = evidence.sizes(claim.measure, schemes)
+    if not over:
+        return _because(start, NOT_RUN, "missing", LACKING)
+    return replace(_compared(replace(claim, over=over), evidence), published=claim)
+
+
+def _compared(claim: Published | Order, evidence: Evidence) -> Reproduction:
+    """The verdict on a claim about one task over given sizes."""
     if isinstance(claim, Order):
         found = _rates(claim, evidence) if claim.about == "rate" else _order(claim, evidence)
     else:
-        found = _of_all_tasks(claim, evidence) if claim.task == ALL else _of_task(claim, evidence)
-    if found.verdict == NOT_RUN:
-        return _because(found, NOT_RUN, "missing", "the record holds no such run")
-    return found
+        found = _of_task(claim, evidence)
+    return _because(found, NOT_RUN, "missing", LACKING) if found.verdict == NOT_RUN else found
 
 
 def _of_all_tasks(claim: Published, evidence: Evidence) -> Reproduction:
     """The verdict on a mean reciprocal rank."""
     found = _number(claim, summary(reciprocal_ranks(claim, evidence).values()), None)
-    if live(claim, evidence) or not evidence.tasks:
-        return found
-    return _because(found, UNINFORMATIVE, "floor", "no task has a scheme clear of its floor")
+    if evidence.tasks and not live(claim, evidence):
+        return _because(found, UNINFORMATIVE, "floor", "no task has a scheme clear of its floor")
+    return _because(found, NOT_RUN, "missing", LACKING) if found.verdict == NOT_RUN else found
 
 
 def _of_task(claim: Published, evidence: Evidence) -> Reproduction:
@@ -140,6 +168,9 @@ def _of_task(claim: Published, evidence: Evidence) -> Reproduction:
     if not runs or not claim.reached_by(floor or 0.0) or evidence.clear(claim.measure, claim.tolerance):
         return found
     guess = "a share of zero" if floor is None else f"a guess (floor {floor:.2f})"
+    if lucky := evidence.clear(claim.measure, claim.tolerance, repeats=1):
+        said = f"{guess} meets the claim, and {lucky[0]}, which is clear of it, has fewer than {REPEATS} runs"
+        return _because(found, OPEN, "control", said)
     return _because(found, UNINFORMATIVE, "floor", f"{guess} meets the claim, and none of our schemes is clear of it")
 
 
@@ -148,38 +179,45 @@ def _number(claim: Published, ours: Summary, floor: float | None) -> Reproductio
     low = 0.0 if claim.relation == "at most" else claim.value
     high = 1.0 if claim.relation == "at least" else claim.value
     made, slack = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN), claim.tolerance + EPSILON
-    if ours.low > high + slack or ours.high < low - slack:
-        return _because(made, DIFFERS, "apart", _apart(claim, ours.median))
+    allowed = _allowed(claim)
+    gap = max(ours.low - high, low - ours.high) if ours.n else 0.0
+    if gap > slack:
+        return _few(_because(made, DIFFERS, "apart", _apart(claim, ours.median)), gap > slack + allowed)
     within = low <= ours.low and ours.high <= high  # only a bound can hold a band
-    allowed = 2 * claim.tolerance + WIDE
     if ours.high - ours.low > allowed + EPSILON and not within:
         said = f"our band is {ours.high - ours.low:.2f} wide, and {allowed:.2f} is allowed"
         return _because(made, OPEN, "wide", said, _narrowing(ours.n))
-    return made
+    return _few(made)
+
+
+def _allowed(claim: Published) -> float:
+    """How wide a band may be that meets a number."""
+    return 2 * claim.tolerance + WIDE
 
 
 def _best(claim: Published, ours: Summary, floor: float | None, best: float, many: int) -> Reproduction:
     """Against a published best: the best of our runs, which has no band."""
     made = Reproduction(claim, ours, floor, AGREES, best=best, best_of=many)
-    if abs(best - claim.value) <= claim.tolerance + EPSILON:
-        return made
-    return _because(made, DIFFERS, "apart", _apart(claim, best))
+    gap, slack = abs(best - claim.value), claim.tolerance + EPSILON
+    if gap <= slack:
+        return _few(made)
+    return _few(_because(made, DIFFERS, "apart", _apart(claim, best)), gap > slack + _allowed(claim))
 
 
 def _error_rate(claim: Published, ours: Summary, floor: float | None, bound: float) -> Reproduction:
     """By logarithm, within a factor. A run without an error shows only that its rate is below a bound."""
     made = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN, unseen=bound)
     if not ours.n or (claim.value == 0 and ours.high == 0):
-        return made
+        return _few(made)
     if claim.value == 0:
         said = f"our runs have error rates of up to {ours.high:.2g}, where no error was reported"
-        return _because(made, DIFFERS, "apart", said) if ours.low > 0 else _because(made, OPEN, "wide", said)
+        return _few(_because(made, DIFFERS, "apart", said)) if ours.low > 0 else _because(made, OPEN, "wide", said)
     most = ours.high or bound
     least = ours.low or min(bound, most)
-    if ours.low > claim.value * claim.factor + EPSILON or most < claim.value / claim.factor - EPSILON:
+    if _outside(claim, ours.low, most, claim.factor):
         rate = f"of {ours.median:.2g}" if ours.median else f"below {bound:.2g}"
         said = f"our error rate {rate} is not within a factor of {claim.factor:g} of {claim.value:.2g}"
-        return _because(made, DIFFERS, "apart", said)
+        return _few(_because(made, DIFFERS, "apart", said), _outside(claim, ours.low, most, claim.factor**3))
     measured = claim.value / claim.factor - EPSILON <= ours.median <= claim.value * claim.factor + EPSILON
     if ours.high == 0 or (ours.low == 0 and not measured):  # a run without an error is below any rate
         said = f"no error among our test examples leaves up to {bound:.2g}, too coarse for {claim.value:.2g}"
@@ -187,15 +225,29 @@ def _error_rate(claim: Published, ours: Summary, floor: float | None, bound: flo
     if most > least * claim.factor**2 + EPSILON:
         said = f"our error rates span a factor of {most / least:.0f}, and {claim.factor**2:g} is allowed"
         return _because(made, OPEN, "wide", said, _narrowing(ours.n))
-    return made
+    return _few(made)
+
+
+def _outside(claim: Published, low: float, high: float, factor: float) -> bool:
+    """Whether all error rates from one to another are further than a factor from that of the claim."""
+    return low > claim.value * factor + EPSILON or high < claim.value / factor - EPSILON
+
+
+def _few(found: Reproduction, clearly: bool = False) -> Reproduction:
+    """The finding on a number, which fewer than three runs leave open unless they clearly differ from it."""
+    n = found.ours.n
+    if clearly or n >= REPEATS or found.verdict == NOT_RUN:
+        return found
+    said = f"n too small: {n} run{'s' * (n > 1)}, and a number needs {REPEATS}"
+    return _because(found, OPEN, "few", said, REPEATS)
 
 
 def _order(claim: Order, evidence: Evidence) -> Reproduction:
     """First less second, paired by seed, since runs of one seed share their data."""
     first, second = (evidence.chosen(claim.measure, scheme) for scheme in (claim.first, claim.second))
     gaps = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
-    medians = [summary(values.values()).median for values in (first, second) if values]
-    learned = any(evidence.above(claim.measure, value, claim.tolerance) for value in medians)
+    medians = {s: summary(of.values()).median for s, of in ((claim.first, first), (claim.second, second)) if of}
+    learned = any(evidence.above(claim.measure, scheme, value, claim.tolerance) for scheme, value in medians.items())
     return _decided(claim, gaps, claim.tolerance, learned, _floor(evidence, claim))
 
 
@@ -246,7 +298,7 @@ def _because(found: Reproduction, verdict: str, cause: Cause, reason: str, needs
 
 def _floor(evidence: Evidence, claim: Published | Order) -> float | None:
     """The highest floor at our sizes."""
-    named = evidence.floor(claim.measure)
+    named = evidence.floor(claim.measure, claim.first if isinstance(claim, Order) else claim.scheme)
     return named[1] if named else None
 
 

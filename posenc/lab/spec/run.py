@@ -22,6 +22,8 @@ THEN = ", then "
 """Stands between two schemes in the label of a run whose second goes on with the parameters of its first."""
 WITH = ", trained with "
 """Stands between the scheme under which a trained model is evaluated and the label of its run."""
+ON = ", trained on "
+"""Stands between the task on which a trained model is evaluated and the task of its run."""
 SUITE = "suite:"
 """Before the name of a suite, where a task is named: `task=suite:probes`."""
 MOST = 2**24

@@ -1,6 +1,7 @@
 """The run folder: what was planned, what is finished, who works, what went wrong. No jax, no database, no counters.
 
-    runs/<name>/{sweep.toml, plan.jsonl, runs.jsonl, records/, claims/, ckpt/, params/, errors/, events/<worker>.jsonl}
+    runs/<name>/{sweep.toml, plan.jsonl, runs.jsonl, reports.jsonl,
+                 records/, claims/, ckpt/, params/, errors/, events/<worker>.jsonl}
 
 No path in it is absolute, so it may be moved or copied. The outcome of a trial is never stored twice: `status` reads
 it off the records, the claims and the errors.
@@ -28,7 +29,8 @@ from posenc.lab.store.disk import root as root
 from posenc.lab.store.plans import PLANNING
 from posenc.lab.store.plans import by_run as by_run
 from posenc.lab.store.plans import read_plan as read_plan
-from posenc.lab.store.plans import undecided as undecided
+from posenc.lab.store.plans import reported as reported
+from posenc.lab.store.plans import run_key as run_key
 from posenc.lab.store.plans import write_plan as write_plan
 from posenc.lab.store.reading import Recorded as Recorded
 from posenc.lab.store.reading import read_records as read_records
@@ -87,13 +89,6 @@ class RunStatus:
     problems: tuple[str, ...]
     compiling: float
     """Seconds that compiling took, of all groups recorded here; older records do not say."""
-    undecided: int = 0
-    """Reported trials that are planned once the learning rate of their run is chosen."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether every trial has a result, and none waits to be planned."""
-        return not self.undecided and all(row.finished for row in self.rows)
 
 
 def write_error(folder: Path, group: str, outcome: str, text: str) -> Path:
@@ -161,7 +156,7 @@ def status(folder: Path) -> RunStatus:
     if beside := recorded.keys() - outcomes.keys():
         problems += (f"The plan lacks {counted(len(beside), 'recorded trial')}; restore plan.jsonl.",)
     each = {o: total[o] for o in OUTCOMES}
-    return RunStatus(each, tuple(rows), outcomes, problems, stored.compiling, undecided(plan))
+    return RunStatus(each, tuple(rows), outcomes, problems, stored.compiling)
 
 
 def finished(folder: Path) -> set[str]:

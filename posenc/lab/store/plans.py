@@ -2,9 +2,12 @@
 
     plan.jsonl     for each trial its id, its group, its knobs, and the SHA-256 of what it shares with others
     runs.jsonl     what trials share, once for each SHA-256: the run, steps, sizes, …
+    reports.jsonl  seeds that later commands add to those reported, with the tuning trials that choose their rate
 
 A line once written never changes. In plans of older versions each line holds its run itself, and is read so. The runs
-are written before the plan that names them, and read after it, so that a reader finds every one.
+are written before the plan that names them, and read after it, so that a reader finds every one. Added seeds are
+written after the plan and read before it, so that a reader finds their trials; versions that know no such file plan
+the seeds of the first command alone.
 """
 
 from __future__ import annotations
@@ -15,24 +18,26 @@ import itertools
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from posenc.lab.store import disk
 from posenc.lab.store.claims import claim
-from posenc.lab.store.possible import check_knobs, planned
+from posenc.lab.store.possible import check_added, check_knobs, planned
 from posenc.lab.store.reading import check_version
 from posenc.lab.store.records import canonical
-from posenc.lab.store.schema import PlannedTrial, TrialLine, read_line, written
+from posenc.lab.store.schema import AddedSeeds, KnobRecord, PlannedTrial, TrialLine, read, read_line, written
 
-PLAN, RUNS, PLANNING = "plan.jsonl", "runs.jsonl", "planning"
+PLAN, RUNS, REPORTS, PLANNING = "plan.jsonl", "runs.jsonl", "reports.jsonl", "planning"
 OWN = ("id", "group", "knobs")
 """What a trial shares with no other; all else of a planned trial stands in runs.jsonl."""
 RESTORE = "restore the file, or plan again"
 
 
 def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = "") -> list[PlannedTrial]:
-    """Append the trials that are not planned yet, and return them. A line once written never changes.
+    """Append the trials that are not planned yet, and return them. A line once written never changes; the seeds that
+    a tuning trial reports beyond those of its line are appended to reports.jsonl.
 
     The text of the experiment that adds them is kept too: the first as sweep.toml, then sweep-2.toml, sweep-3.toml, …
     """
@@ -41,18 +46,22 @@ def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = ""
     with _planning(folder):
         old = read_plan(folder) if disk.inside(folder, PLAN).exists() else []
         known, groups = {line.id: line for line in old}, {line.group for line in old}
-        added = []
+        added, seeds = [], dict[tuple[int, ...], list[str]]()
         for line in lines:
             if line.id in known:
                 _same(line, known[line.id])
+                if further := tuple(seed for seed in line.reports or () if seed not in known[line.id].reports):
+                    seeds.setdefault(further, []).append(line.id)
             elif line.group in groups:
                 raise ValueError(f"The group {line.group!r} is fixed; new trials form new groups.")
             else:
                 added.append(line)
                 known[line.id] = line
-        if added or not old:
+        _check_roles(old, [line for line in lines if line.tuning] if added or seeds else [])
+        if added or seeds or not old:
             _keep_experiment(folder, experiment.encode())
             _append(folder, added)
+            _append_seeds(folder, seeds)
     return added
 
 
@@ -68,6 +77,12 @@ def _append(folder: Path, added: Sequence[PlannedTrial]) -> None:
     if fresh:
         _extend(runs, fresh.values())
     _extend(plan, lines)
+
+
+def _append_seeds(folder: Path, seeds: Mapping[tuple[int, ...], Sequence[str]]) -> None:
+    lines = [canonical(written(AddedSeeds(tuple(trials), reports))) for reports, trials in seeds.items()]
+    if lines:
+        _extend(disk.inside(folder, REPORTS), lines)
 
 
 def _extend(path: Path, lines: Iterable[str]) -> None:
@@ -88,6 +103,7 @@ def read_plan(folder: Path) -> list[PlannedTrial]:
     path = disk.inside(folder, PLAN)
     if not path.exists():
         raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so it is not a run folder; `posenc sweep` makes one.")
+    seeds = _added_seeds(disk.inside(folder, REPORTS))
     texts = disk.content(path).decode("utf-8", errors="replace").splitlines()
     parsed = [_parsed(text, f"line {number} of {str(path)!r}") for number, text in enumerate(texts, 1)]
     place = disk.inside(folder, RUNS)
@@ -98,7 +114,12 @@ def read_plan(folder: Path) -> list[PlannedTrial]:
         if (before := first.setdefault(line.id, number)) != number:
             again = f"Line {number} of {str(path)!r} plans the trial {line.id[:12]} again"
             raise ValueError(f"{again}, as line {before} does; remove one of them.")
-    return lines
+    return _with_added(lines, seeds)
+
+
+def run_key(text: str, steps: int, knobs: KnobRecord) -> tuple:
+    """What the trials of one run have in common: its settings as canonical JSON, and all but seed, rate and role."""
+    return text, steps, knobs.weight_decay, knobs.warmup, knobs.clip
 
 
 def by_run(lines: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
@@ -107,21 +128,47 @@ def by_run(lines: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
     for line in lines:
         if (text := texts.get(id(line.run))) is None:
             text = texts[id(line.run)] = canonical(line.run)
-        knobs = line.knobs
-        key = (text, line.steps, knobs.weight_decay, knobs.warmup, knobs.clip)
-        found.setdefault(key, []).append(line)
+        found.setdefault(run_key(text, line.steps, line.knobs), []).append(line)
     return list(found.values())
 
 
-def undecided(lines: Sequence[PlannedTrial]) -> int:
-    """How many reported trials wait to be planned, until the learning rate of their run is chosen."""
-    if not any(line.tuning for line in lines):
-        return 0
-    waiting = 0
-    for of_run in by_run(lines):
-        reported = {seed for line in of_run for seed in line.reports or ()}
-        waiting += len(reported - {line.knobs.seed for line in of_run if not line.tuning})
-    return waiting
+def reported(of_run: Iterable[PlannedTrial]) -> set[int]:
+    """The seeds that train at the rate which the tuning trials of a run choose."""
+    of_run = list(of_run)
+    return {seed for line in of_run for seed in line.reports or ()} - _tuning_seeds(of_run)
+
+
+def _tuning_seeds(of_run: Iterable[PlannedTrial]) -> set[int]:
+    return {line.knobs.seed for line in of_run if line.tuning}
+
+
+def _added_seeds(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Tuning trial to the seeds that later commands added to those it reports, and the last line that says so."""
+    found: dict[str, tuple[tuple[int, ...], str]] = {}
+    texts = disk.content(path).decode("utf-8", errors="replace").splitlines() if path.exists() else []
+    for number, text in enumerate(texts, 1):
+        where = f"line {number} of {str(path)!r}"
+        content = _parsed(text, where)
+        try:
+            added = read(AddedSeeds, content)
+            check_added(added)
+        except ValueError as error:
+            raise ValueError(f"{where} cannot be used: {error}; {RESTORE}.") from None
+        for id in added.trials:
+            found[id] = (*found.get(id, ((), ""))[0], *added.reports), where
+    return found
+
+
+def _with_added(lines: Sequence[PlannedTrial], seeds: Mapping[str, tuple[tuple[int, ...], str]]) -> list[PlannedTrial]:
+    """Planned trials with the seeds that were added to those they report."""
+    tuning = {line.id for line in lines if line.tuning}
+    for id, (_, where) in seeds.items():
+        if id not in tuning:
+            raise ValueError(f"{where} names the trial {id[:12]}, which {PLAN} does not plan for tuning; {RESTORE}.")
+    return [
+        replace(line, reports=tuple(dict.fromkeys((*line.reports, *seeds[line.id][0])))) if line.id in seeds else line
+        for line in lines
+    ]
 
 
 def _runs(path: Path) -> dict[str, PlannedTrial]:
@@ -183,6 +230,20 @@ def _planning(folder: Path, patience: float = 10.0):
         if time.monotonic() > end:
             raise ValueError(f"Another process plans in {str(folder)!r}; wait a minute and run again.")
         time.sleep(0.05)
+
+
+def _check_roles(old: Sequence[PlannedTrial], new: Sequence[PlannedTrial]) -> None:
+    """Refuse a seed that a run of the new tuning trials both tunes by and reports, be it by two commands."""
+    ids = {line.id for line in new}
+    for of_run in by_run([*old, *new]) if new else ():
+        if ids.isdisjoint(line.id for line in of_run):
+            continue
+        seeds = {seed for line in of_run for seed in (line.reports if line.tuning else (line.knobs.seed,))}
+        if both := sorted(seeds & _tuning_seeds(of_run)):
+            raise ValueError(
+                f"The seed {both[0]} of {of_run[0].label} on {of_run[0].task} is planned here both to choose learning "
+                "rates (tuning) and to be reported (seeds); give other seeds, or use a new --name."
+            )
 
 
 def _same(new: PlannedTrial, old: PlannedTrial) -> None:

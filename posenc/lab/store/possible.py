@@ -6,10 +6,20 @@ Each count is at most its total, shares lie between 0 and 1, and numbers are of 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from posenc.lab.store.schema import Counts, GroupRecord, KnobRecord, P, PlannedTrial, TaskRecord, TrialRecord, read_line
+from posenc.lab.store.schema import (
+    AddedSeeds,
+    Counts,
+    GroupRecord,
+    KnobRecord,
+    P,
+    PlannedTrial,
+    TaskRecord,
+    TrialRecord,
+    read_line,
+)
 from posenc.language.echo import echoed
 
 METRICS = ("token", "accuracy", "error", "exact", "last", "beyond")  # as in posenc.lab.tasks.measure, which needs jax
@@ -75,9 +85,20 @@ def check_line(line: PlannedTrial) -> None:
         raise ValueError(f"its rows are {echoed(line.rows)}; they are a whole number of at least 1")
     if wrong := [n for n in line.sizes if not (_whole(n) and 0 <= n < STEPS)]:
         raise ValueError(f"its sizes hold {echoed(wrong[0])}; they are whole numbers of at least 0")
-    if wrong := [n for n in line.reports or () if not (_whole(n) and 0 <= n < 2**32)]:
-        raise ValueError(f"its reported seeds hold {echoed(wrong[0])}; they are whole numbers from 0 to {2**32 - 1}")
+    _check_seeds(line.reports or ())
     _check_run(line.run)
+
+
+def check_added(line: AddedSeeds) -> None:
+    """Raise `ValueError` for seeds to report that cannot be."""
+    _check_seeds(line.reports)
+    if wrong := [id for id in line.trials if not isinstance(id, str)]:
+        raise ValueError(f"its trials hold {echoed(wrong[0])}; each is a text")
+
+
+def _check_seeds(seeds: Sequence[int]) -> None:
+    if wrong := [n for n in seeds if not (_whole(n) and 0 <= n < 2**32)]:
+        raise ValueError(f"its reported seeds hold {echoed(wrong[0])}; they are whole numbers from 0 to {2**32 - 1}")
 
 
 def planned(cls: type[P], content: Any, where: str, remedy: str) -> P:

@@ -175,6 +175,15 @@ class TrialLine(Part):
 
 
 @dataclass(frozen=True)
+class AddedSeeds(Part):
+    """A line of `reports.jsonl`: seeds that a later command reports, and the tuning trials that choose their rate."""
+
+    CALLED: ClassVar[str] = "a line of added seeds"
+    trials: tuple[str, ...]
+    reports: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class UnfinishedTrial(PlannedTrial):
     """A planned trial without a result, and how far it came."""
 

@@ -19,9 +19,10 @@ import jax
 import numpy as np
 
 from posenc.lab.models.carry import differences
+from posenc.lab.results.rates import at_chosen
 from posenc.lab.results.results import GroupedRow, Results
 from posenc.lab.results.statistics import cells
-from posenc.lab.spec.run import WITH, Knobs, Plan
+from posenc.lab.spec.run import ON, WITH, Knobs, Plan
 from posenc.lab.store import folder, parameters, records
 from posenc.lab.store.schema import GroupRecord, TrialRecord, written
 from posenc.lab.sweep import plan
@@ -163,6 +164,7 @@ def _questions(
     rows: int | None,
 ) -> list[Question]:
     """What is asked of each record, all of it looked at before the first model is."""
+    results = at_chosen(results)
     if results.folder is None:
         raise ValueError(f"The bundle {results.name!r} holds no parameters; name the folder of a run with --keep.")
     done = [t.id for record in results.records for t in record.trials if t.outcome == "done"]
@@ -223,7 +225,7 @@ def _knobs(trial: TrialRecord) -> Knobs:
 def _label(question: Question) -> str:
     """What tables call the task: also what was trained on, where that is another."""
     trained, other = question.record.task.label, spec(question.resolved.task)
-    return trained if trained == other else f"{other}, trained on {trained}"
+    return trained if trained == other else f"{other}{ON}{trained}"
 
 
 def _renamed(trial: TrialRecord, question: Question) -> str:

@@ -5,26 +5,45 @@ from __future__ import annotations
 from dataclasses import replace
 
 from posenc.lab.results.results import Results
-from posenc.lab.tasks import parse
+from posenc.lab.spec.run import ON
+from posenc.lab.store.schema import GroupRecord
+from posenc.lab.tasks import Task, parse
 from posenc.lab.tasks.floors import Table, floors_by_metric
+from posenc.language.echo import echoed
 
 
 def recounted(results: Results) -> Results:
     """The same results with new floors by every metric, at the sizes that have floors. Raises `ValueError` for a task
-    that is not installed here, or that has another metric by now."""
+    that this version does not have as it was, or that has another metric by now."""
     known: dict[tuple, dict[str, Table]] = {}
     records = []
     for record in (*results.records, *results.tuning):
         old = record.task
         key = (old.label, tuple(old.floors), old.trained[1])
         if key not in known:
-            known[key] = floors_by_metric(parse(key[0]), *key[1:])
+            known[key] = floors_by_metric(_task(record), *key[1:])
         new = known[key]
         if old.metric not in new:
             raise ValueError(
-                f"The record of {record.label!r} on {old.label!r} counts {old.metric!r}, which this version's task does"
-                f" not ({', '.join(new)}); train it again."
+                f"The record of {echoed(record.label)} on {echoed(old.label)} counts {old.metric!r}, but this version's"
+                f" task counts {', '.join(new)}, so its floors cannot be counted again; train it again under a new"
+                " --name, or evaluate it again."
             )
         task = replace(old, floors=new[old.metric], floors_last=new.get("last"), floors_beyond=new.get("beyond"))
         records.append(replace(record, task=task))
     return replace(results, records=tuple(records), tuning=())
+
+
+def _task(record: GroupRecord) -> Task:
+    """The task that a record was evaluated on: the first in its label where the models were trained on another.
+
+    Raises `ValueError` where this version does not read it.
+    """
+    evaluated = record.task.label.partition(ON)[0]
+    try:
+        return parse(evaluated)
+    except ValueError as error:
+        raise ValueError(
+            f"The record of {echoed(record.label)} was evaluated on {echoed(evaluated)}, which this version cannot"
+            f" count floors of: {error}"
+        ) from None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from posenc.lab.spec.experiment import Experiment
+from posenc.lab.spec.run import Plan
 from posenc.lab.spec.toml import to_toml
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.store.reading import Survey
+from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep import plan, tuning
 from posenc.lab.sweep.estimate import operations, programs, seconds
 from posenc.lab.sweep.loop import Groups, carry_out, waiting
@@ -44,6 +47,8 @@ def sweep(
     store.ready(folder)
     code, tried = DONE, set()
     wanted, undecided = _planned(experiment, runs, folder, group_size)
+    if others := _others(experiment.plan, runs, folder):
+        watch.note(others)
     while True:
         lines, stored = [line for line in store.read_plan(folder) if line.id in wanted], store.survey(folder)
         groups = waiting(folder, [line for line in lines if line.id not in tried], stored.outcomes, keep)
@@ -60,8 +65,7 @@ def sweep(
         if tried >= wanted.keys():
             watch.note(
                 f"Not trained, since tuning trials of the same run have no result: {counted(undecided, 'trial')} to be "
-                "reported. If some failed, the same command tries again; if an earlier command planned other rates or "
-                f"tuning seeds, `posenc work {folder.name}` trains those too."
+                "reported. The same command tries those that failed again; a new --name chooses among other rates."
             )
             code = max(code, FAILED)
             break
@@ -88,10 +92,13 @@ def _begin(
     watch.begin(len(wanted) + undecided, len(wanted) - len(left), len(needed))
 
 
-def planned(experiment: Experiment, folder: Path, group_size: int | None = None) -> None:
-    """Write the plan of an experiment for workers to carry out. Refuses impossible runs."""
+def planned(experiment: Experiment, folder: Path, group_size: int | None = None) -> str:
+    """Write the plan of an experiment for workers to carry out. Refuses impossible runs. Returns a sentence on tuning
+    trials of earlier commands, where there are any."""
     store.ready(folder)
-    _planned(experiment, plan.resolved_runs(experiment), folder, group_size)
+    runs = plan.resolved_runs(experiment)
+    _planned(experiment, runs, folder, group_size)
+    return _others(experiment.plan, runs, folder)
 
 
 def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
@@ -99,24 +106,23 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
     runs, requested = plan.resolved_runs(experiment), experiment.plan
     finished = store.survey(folder).outcomes if (folder / "plan.jsonl").exists() else {}
     rates = tuning.rates(folder) if requested.tuning else {}
-    first, second = [], []
-    for resolved in runs:
-        every = plan.wanted(resolved, requested, rates)
-        left = [knobs for id, knobs in every.items() if id not in finished]
-        tuned = sum(knobs.seed in requested.tuning for knobs in left)
-        first.append((resolved, tuned))
-        second.append((resolved, len(left) - tuned + requested.trials - len(every)))
-    stages = [[(resolved, n) for resolved, n in stage if n] for stage in (first, second)]
+    known = tuning.planned(folder, runs, requested)
+    every = [_left(*run, requested, rates, finished) for run in zip(runs, known, strict=True)]
+    first, second = ([getattr(one, stage) for one in every] for stage in ("tuning", "reported"))
+    stages = [[(run, n) for run, n in zip(runs, stage, strict=True) if n] for stage in (first, second)]
     needed = [programs((resolved for resolved, _ in stage), requested) for stage in stages]
     how, todo = arrangement(), [*stages[0], *stages[1]]
     if how.padded(len(requested.lr) * len(requested.tuning)) == how.padded(len(requested.seeds)):
         needed = [needed[0] | needed[1]]  # both stages have as many lanes
     compiled = [one for each in needed for one in each]
-    trials, left = len(runs) * requested.trials, sum(n for _, n in todo)
+    others = [line for of_run in known for line in tuning.earlier(of_run, requested)]
+    trials, left = len(runs) * requested.trials + len(others), sum(n for _, n in todo)
     return {
         "trials": trials,
-        "tuning": len(runs) * len(requested.lr) * len(requested.tuning),
+        "tuning": len(runs) * len(requested.lr) * len(requested.tuning) + len(others),
         "done": trials - left,
+        "spared": sum(one.spared for one in every),
+        "others": tuning.takes_part(others),
         "groups": len(todo),
         "programs": len(compiled),
         "operations": operations(todo, requested),
@@ -126,14 +132,54 @@ def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
     }
 
 
+class _Left(NamedTuple):
+    """How many trials of a run are left."""
+
+    tuning: int
+    reported: int
+    """At most, where its learning rate is not chosen yet."""
+    spared: int
+    """How many of those have a result at a rate that was chosen before, and need none if it is chosen again."""
+
+
+def _left(
+    resolved: ResolvedRun,
+    known: Sequence[PlannedTrial],
+    requested: Plan,
+    rates: Mapping[str, float],
+    finished: Collection[str],
+) -> _Left:
+    every = plan.wanted(resolved, requested, rates)
+    left = [knobs for id, knobs in every.items() if id not in finished]
+    tuned = sum(knobs.seed in requested.tuning for knobs in left)
+    later = requested.trials - len(every)
+    others = sum(line.id not in finished for line in tuning.earlier(known, requested))
+    reported = [
+        line for line in known if not line.tuning and line.id in finished and line.knobs.seed in requested.seeds
+    ]
+    spared = max(Counter(line.knobs.lr for line in reported).values(), default=0) if later else 0
+    return _Left(tuned + others, len(left) - tuned + later, spared)
+
+
 def _planned(
     experiment: Experiment, runs: list[ResolvedRun], folder: Path, group_size: int | None
 ) -> tuple[dict[str, ResolvedRun], int]:
-    """Write what is new into the plan. Returns every trial of the experiment that is planned by now with its run, and
-    how many are planned later, when the learning rate of their run is chosen."""
+    """Write what is new into the plan. Returns every trial of the experiment that is planned by now with its run, the
+    tuning trials of earlier commands among them, and how many are planned later, when their learning rate is chosen."""
     known = {line.id for line in store.read_plan(folder)} if (folder / "plan.jsonl").exists() else set()
     rates = tuning.rates(folder) if experiment.plan.tuning else {}
     each = [(resolved, plan.wanted(resolved, experiment.plan, rates)) for resolved in runs]
     store.write_plan(folder, plan.lines(experiment, runs, known, group_size, rates), to_toml(experiment))
     later = sum(experiment.plan.trials - len(every) for _, every in each)
-    return {id: resolved for resolved, every in each for id in every}, later
+    others = {line.id: resolved for line, resolved in _earlier(experiment.plan, runs, folder)}
+    return others | {id: resolved for resolved, every in each for id in every}, later
+
+
+def _others(requested: Plan, runs: Sequence[ResolvedRun], folder: Path) -> str:
+    return tuning.takes_part([line for line, _ in _earlier(requested, runs, folder)])
+
+
+def _earlier(requested: Plan, runs: Sequence[ResolvedRun], folder: Path) -> list[tuple[PlannedTrial, ResolvedRun]]:
+    """The tuning trials of these runs that are planned but not requested now, which the choice waits for too."""
+    each = zip(tuning.planned(folder, runs, requested), runs, strict=True)
+    return [(line, resolved) for of_run, resolved in each for line in tuning.earlier(of_run, requested)]

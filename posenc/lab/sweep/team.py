@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from posenc.lab.store import folder as store
+from posenc.lab.results.standing import finished
 from posenc.lab.sweep.signals import INTERRUPTED, PREEMPTED, heeded
 
 DONE, FAILED = 0, 1
@@ -128,8 +128,8 @@ def together(command: Sequence[str], where: Iterable[Place], folder: Path, say: 
 
 
 def outcome(folder: Path) -> int:
-    """The exit code of a run folder whose workers have ended: done where every trial has a result."""
-    return DONE if store.status(folder).finished else FAILED
+    """The exit code of a run folder whose workers have ended: done where no trial lacks a result that it is to have."""
+    return DONE if finished(folder) else FAILED
 
 
 def command(words: Sequence[str]) -> list[str]:

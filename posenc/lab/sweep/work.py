@@ -38,12 +38,12 @@ def work(
     def train(groups: Groups) -> int:
         return carry_out(folder, groups, resolved, how, keep=keep, save_every=save_every, watch=watch)
 
-    for every, lines in tuning.stages(folder):
+    for every, lines, total in tuning.stages(folder):
         store.ready(folder)
         done = named(folder, every)
         groups = waiting(folder, lines, done, keep)
         many = sum(map(len, groups.values()))
-        watch.begin(len(every) + store.undecided(every), len(every) - many, None)
+        watch.begin(total, len(every) - many, None)
         if (code := train(turned(groups))) not in (DONE, FAILED):
             return code
         lost = done - store.survey(folder).outcomes.keys()

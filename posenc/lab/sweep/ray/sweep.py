@@ -34,11 +34,11 @@ def on_cluster(
     """
     place = places.place_of(how.checkpoints, folder)
     orders = Orders(keep, lanes, save_every, how.cpus, how.gpus, tuple(imports), place)
-    for every, lines in tuning.stages(folder):
+    for every, lines, total in tuning.stages(folder):
         store.ready(folder)
         groups = waiting(folder, lines, store.survey(folder).outcomes, keep)
         many = sum(map(len, groups.values()))
-        watch.begin(len(every) + store.undecided(every), len(every) - many, None)
+        watch.begin(total, len(every) - many, None)
         try:
             code = _driven(folder, groups, how, orders, watch) if groups else DONE
         except Stopped:

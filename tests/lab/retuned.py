@@ -1,0 +1,108 @@
+"""Sweeps that tune, for tests: nothing trains, and what would is recorded at once, with the accuracy of its rate."""
+
+import contextlib
+import io
+import json
+
+from posenc.lab.cli import main
+from posenc.lab.results import statistics
+from posenc.lab.results.results import load
+from posenc.lab.store import folder as store
+from posenc.lab.store import records
+from posenc.lab.store.schema import GroupRecord, read
+from posenc.lab.sweep import sweep as sweeping
+from posenc.lab.sweep import work as working
+from posenc.lab.sweep.ray import sweep as rays
+from posenc.lab.sweep.ray.settings import Ray
+from tests.lab import made
+from tests.lab.test_sweep import Watch
+from tests.lab.test_tuning import tiny
+
+LOW, MIDDLE, HIGH = 1e-3, 3e-3, 1e-2
+BEST = {LOW: 0.2, MIDDLE: 0.5, HIGH: 0.8}
+"""Accuracy on validation examples at each rate."""
+
+
+class Recorder:
+    """Records groups in the place of training them, all but those at rates that are to fail; a rate without accuracy
+    diverges."""
+
+    def __init__(self):
+        self.right, self.failing = dict(BEST), set()
+
+    def __call__(self, folder, groups, *_, **__):
+        code = 0
+        for group, lines in groups.items():
+            if {line.knobs.lr for line in lines} & self.failing:
+                store.write_error(folder, group, "failed", "planted")
+                code = 1
+            else:
+                store.write_record(folder, self.record(lines))
+        return code
+
+    def record(self, lines):
+        first, found = lines[0], []
+        for line in lines:
+            knobs = json.loads(records.canonical(vars(line.knobs) | {"other": {}}))
+            knobs.pop("other")
+            share = self.right[line.knobs.lr]
+            lost, seed = share is None, line.knobs.seed
+            curve, validation, outcome = ({}, {}, "diverged") if lost else ({8: share}, {4: share}, "done")
+            one = made.trial(line.label, line.task, seed, curve, outcome=outcome, validation=validation)
+            role = ({"role": "tuning"} if line.tuning else {}) | ({"diverged_at": 1} if lost else {})
+            found.append(one | {"id": line.id, "knobs": knobs, "steps": line.steps} | role)
+        about = made.record(first.label, first.family, first.task, found, sizes=(4, 8), trained=(2, 4))
+        return read(GroupRecord, records.plain(about | {"run": first.run}))
+
+
+def recording(monkeypatch, runs):
+    """Have every engine record in the place of training, in folders below `runs`; returns the recorder."""
+    found = Recorder()
+    for module in (sweeping, working):
+        monkeypatch.setattr(module, "carry_out", found)
+    monkeypatch.setattr(rays, "_driven", lambda folder, groups, *_: found(folder, groups))
+    monkeypatch.setenv("POSENC_RUNS", str(runs))
+    return found
+
+
+def asked(lr=(LOW, HIGH), seeds=(2, 3), **change):
+    """An experiment of one run."""
+    return tiny(lr=lr, seeds=seeds, **change).only(["scheme=rope"])
+
+
+def sweep(folder, **change):
+    """The exit code of a sweep, and what it noted."""
+    watch = Watch()
+    code = sweeping.sweep(asked(**change), folder, watch=watch)
+    return code, " ".join(said[1] for said in watch.heard if said[0] == "note")
+
+
+def workers(folder):
+    return working.work(folder, watch=Watch())
+
+
+def cluster(folder):
+    options = {"keep": False, "lanes": None, "save_every": 1e9, "imports": ()}
+    return rays.on_cluster(folder, Ray(), **options, watch=Watch())
+
+
+def reported(folder):
+    """Seed and rate of every reported trial with a result."""
+    every = [trial for record in store.read_records(folder).records for trial in record.trials]
+    return {(trial.knobs.seed, trial.knobs.lr) for trial in every if not trial.tuning}
+
+
+def cell(folder):
+    (found,) = statistics.cells(load(folder))
+    return found
+
+
+def at(rate, *seeds):
+    return {(seed, rate) for seed in seeds}
+
+
+def said(*words):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert main([*words]) == 0
+    return printed.getvalue()

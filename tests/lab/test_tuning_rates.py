@@ -1,0 +1,290 @@
+"""A sweep that tunes and is asked for other rates: the choice is among all tuned, and rates are never mixed."""
+
+import json
+
+import pytest
+
+from posenc.lab.explain import patterns
+from posenc.lab.figures.captions import rates as caption
+from posenc.lab.figures.tables import table
+from posenc.lab.results import rates
+from posenc.lab.results.results import load
+from posenc.lab.results.standing import finished, standing
+from posenc.lab.store import folder as store
+from posenc.lab.sweep import sweep as sweeping
+from posenc.lab.sweep import tuning
+from tests.lab.retuned import HIGH, LOW, MIDDLE, asked, at, cell, cluster, recording, reported, said, sweep, workers
+from tests.planting import Fault, plant  # noqa: F401
+
+
+@pytest.fixture(autouse=True)
+def recorder(monkeypatch, tmp_path):
+    return recording(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "a"
+
+
+# rates of an earlier command
+
+
+def test_a_rate_that_is_no_longer_asked_for_takes_part_in_the_choice_and_this_is_told(folder):
+    assert sweep(folder, lr=(LOW, HIGH))[0] == 0
+    found = sweeping.rehearse(asked(lr=(LOW, MIDDLE), seeds=(2, 3, 4)), folder)
+    assert "2 tuning trials that earlier commands planned here (lr 0.01); use a new --name" in found["others"]
+    assert (found["trials"], found["tuning"], found["done"], found["spared"]) == (9, 6, 4, 2)
+    code, notes = sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3, 4))
+    assert code == 0 and found["others"] in notes
+    assert reported(folder) == at(HIGH, 2, 3, 4) and (cell(folder).rate, cell(folder).n) == (HIGH, 3)
+    assert finished(folder)
+    assert sweeping.rehearse(asked(), folder)["others"].startswith("The choice of learning rates is also among 2 ")
+
+
+def check_earlier_tuning(folder):
+    """An earlier command was stopped before anything trained; the later asks for another rate in its place."""
+    assert sweeping.planned(asked(lr=(LOW, HIGH)), folder) == ""
+    found = sweeping.rehearse(asked(lr=(LOW, MIDDLE)), folder)
+    assert (found["trials"], found["tuning"], found["done"]) == (8, 6, 0)
+    assert sweep(folder, lr=(LOW, MIDDLE))[0] == 0
+    assert reported(folder) == at(HIGH, 2, 3) and finished(folder)
+    assert sweeping.rehearse(asked(lr=(LOW, MIDDLE)), folder)["done"] == 8
+
+
+def test_tuning_trials_that_an_earlier_command_left_are_trained(folder):
+    check_earlier_tuning(folder)
+
+
+def test_workers_train_them_too_and_who_plans_for_workers_is_told(folder):
+    sweeping.planned(asked(lr=(LOW, HIGH)), folder)
+    assert "2 tuning trials that earlier commands planned" in sweeping.planned(asked(lr=(LOW, MIDDLE)), folder)
+    assert workers(folder) == 0 and reported(folder) == at(HIGH, 2, 3) and finished(folder)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("posenc.lab.sweep.sweep:_planned", "return others |", "return", "", ""),
+        Fault("posenc.lab.sweep.sweep:_left", "tuned + others", "tuned", "", ""),
+        Fault("posenc.lab.sweep.tuning:earlier", "line.tuning and", "False and", "", ""),
+    ],
+)
+def test_trials_that_are_left_behind_are_missed(folder, plant, fault):  # noqa: F811
+    plant(fault)
+    with pytest.raises(AssertionError):
+        check_earlier_tuning(folder)
+
+
+def test_a_tuning_trial_of_an_earlier_command_that_fails_says_what_to_do(folder, recorder):
+    sweeping.planned(asked(lr=(LOW, HIGH)), folder)
+    recorder.failing = {LOW, HIGH}
+    code, notes = sweep(folder, lr=(LOW, MIDDLE))
+    assert code == 1 and "2 trials to be reported. The same command tries those that failed again" in notes
+    assert workers(folder) == 1 and cluster(folder) == 1 and reported(folder) == set()
+    assert standing(folder).undecided == 2 and not finished(folder)
+
+
+# rates of a later command
+
+
+def check_added(folder, monkeypatch):
+    shown = []
+    assert sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3))[0] == 0
+    assert (cell(folder).rate, cell(folder).left_out) == (MIDDLE, {})
+    found = sweeping.rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)
+    assert (found["trials"], found["done"], found["spared"]) == (8, 4, 2), "both may need to train again, or none"
+    assert sweep(folder, lr=(LOW, MIDDLE, HIGH), seeds=(2, 3))[0] == 0
+    assert reported(folder) == at(MIDDLE, 2, 3) | at(HIGH, 2, 3)
+    one, said = cell(folder), "Reported seeds that are left out, since the tuning seeds chose another learning rate"
+    assert (one.rate, one.n, one.left_out) == (HIGH, 2, {MIDDLE: 2})
+    assert f"{said}: rope (2 trials at 0.003) on even_pairs." in table(load(folder))
+    assert any(line.startswith(said) for line in caption((one,)))
+    assert {row.lr for row in rates.at_chosen(load(folder)).rows()} == {HIGH}, "and so are models that are asked anew"
+    monkeypatch.setattr(patterns.parameters, "kept", lambda folder: store.survey(folder).outcomes)
+    monkeypatch.setattr(patterns, "of_trial", lambda run, folder, line, size: (line, shown.append(line.knobs) or []))
+    assert patterns.trained(str(folder), "rope", 4) == [] and [(k.seed, k.lr) for k in shown] == [(2, HIGH)]
+    assert finished(folder) and sweeping.rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)["done"] == 8
+
+
+def test_a_rate_that_is_added_and_chosen_is_reported_alone_and_the_other_is_said_to_be_left_out(folder, monkeypatch):
+    check_added(folder, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("posenc.lab.results.statistics:_cell", '"left_out": others', '"left_out": {}', "", ""),
+        Fault("posenc.lab.results.rates:at_chosen", "trial.knobs.lr == choice.rate", "True", "", ""),
+        Fault("posenc.lab.figures.captions:exceptions", ", *left_out(found)", "", "", ""),
+    ],
+)
+def test_rates_that_are_mixed_are_seen(folder, monkeypatch, plant, fault):  # noqa: F811
+    plant(fault)
+    with pytest.raises(AssertionError):
+        check_added(folder, monkeypatch)
+
+
+def test_where_all_diverged_the_smallest_was_reported_and_an_added_rate_that_learns_replaces_it(folder, recorder):
+    recorder.right = {LOW: None, MIDDLE: None, HIGH: 0.05}  # worse than the guess that a diverged run counts as
+    assert sweep(folder, lr=(LOW, MIDDLE))[0] == 0
+    assert (cell(folder).rate, cell(folder).unstable, cell(folder).settled) == (LOW, True, True)
+    recorder.failing = {HIGH}
+    assert sweep(folder, lr=(LOW, MIDDLE, HIGH))[0] == 1
+    assert (cell(folder).rate, cell(folder).unstable, cell(folder).settled) == (LOW, True, False)
+    recorder.failing = set()
+    assert workers(folder) == 0 and reported(folder) == at(LOW, 2, 3) | at(HIGH, 2, 3)
+    assert (cell(folder).rate, cell(folder).unstable, cell(folder).left_out) == (HIGH, False, {LOW: 2})
+
+
+def added(folder, recorder):
+    """All is done at two rates; a better one was added, and its tuning trials have no result yet."""
+    assert sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3))[0] == 0
+    recorder.failing = {HIGH}
+    assert sweep(folder, lr=(LOW, MIDDLE, HIGH), seeds=(2, 3))[0] == 1
+    recorder.failing = set()
+
+
+def test_until_the_added_rate_has_its_results_the_earlier_choice_is_reported_as_one_that_may_change(folder, recorder):
+    added(folder, recorder)
+    one = cell(folder)
+    assert (one.rate, one.n, one.settled, one.left_out) == (MIDDLE, 2, False, {})
+    said = "The learning rate may still change, since tuning trials have no result: rope on even_pairs."
+    assert said in table(load(folder))
+    path = store.bundle(folder, folder / "b.json", "a")
+    assert table(load(path), "csv") == table(load(folder), "csv") and said in table(load(path))
+
+
+def check_one_of_two(folder, recorder):
+    """One of two tuning trials at an added rate has a result. Were it to choose, no reported seed would be left."""
+    added(folder, recorder)
+    line = next(line for line in store.read_plan(folder) if line.knobs.lr == HIGH)
+    store.write_record(folder, recorder.record([line]))
+    assert (cell(folder).rate, cell(folder).n, cell(folder).settled) == (MIDDLE, 2, False)
+    assert tuning.rates(folder) == {}
+
+
+def test_one_of_two_tuning_trials_at_an_added_rate_changes_nothing_yet(folder, recorder):
+    check_one_of_two(folder, recorder)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("posenc.lab.results.rates:_tuned", "rates & reported or rates", "rates", "", ""),
+        Fault("posenc.lab.results.rates:decided", "if choice.settled", "", "", ""),
+    ],
+)
+def test_a_choice_before_its_time_is_seen(folder, recorder, plant, fault):  # noqa: F811
+    plant(fault)
+    with pytest.raises(AssertionError):
+        check_one_of_two(folder, recorder)
+
+
+def check_standing(folder, recorder):
+    added(folder, recorder)
+    assert standing(folder).undecided == 2 and not finished(folder)
+    left = [line for line in store.read_plan(folder) if line.knobs.lr == HIGH]
+    store.write_record(folder, recorder.record(left))  # a worker was killed before it planned the second stage
+    assert store.status(folder).counts["pending"] == 0 and standing(folder).undecided == 2 and not finished(folder)
+    assert workers(folder) == 0 and finished(folder) and standing(folder).undecided == 0
+    assert reported(folder) == at(MIDDLE, 2, 3) | at(HIGH, 2, 3)
+
+
+def test_reported_trials_of_an_earlier_choice_do_not_end_a_sweep(folder, recorder):
+    check_standing(folder, recorder)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("posenc.lab.results.standing:standing", "line.knobs.lr != rate", "False", "", ""),
+        Fault("posenc.lab.results.standing:ended", "not standing.undecided and", "", "", ""),
+        Fault("posenc.lab.results.rates:tuned", "cell not in waiting", "True", "", ""),
+    ],
+)
+def test_a_sweep_that_ends_too_early_is_seen(folder, recorder, plant, fault):  # noqa: F811
+    plant(fault)
+    with pytest.raises(AssertionError):
+        check_standing(folder, recorder)
+
+
+def test_a_worker_that_plans_while_another_looks_does_not_end_the_sweep(folder, recorder, monkeypatch):
+    sweeping.planned(asked(), folder)
+    store.write_record(folder, recorder.record(store.read_plan(folder)))
+    real, planned = store.status, []
+
+    def status(folder):
+        found = real(folder)
+        planned.append(tuning.extend(folder))
+        return found
+
+    monkeypatch.setattr(store, "status", status)
+    assert not finished(folder) and planned == [True]
+    assert not finished(folder) and planned == [True, False]
+
+
+def test_an_added_rate_that_is_not_chosen_trains_no_reported_trial_again(folder, recorder):
+    recorder.right[HIGH] = 0.1
+    added(folder, recorder)
+    assert standing(folder).undecided == 2, "at most"
+    assert sweep(folder, lr=(LOW, MIDDLE, HIGH), seeds=(2, 3))[0] == 0
+    assert reported(folder) == at(MIDDLE, 2, 3) and finished(folder)
+
+
+def check_replaced(folder, engine):
+    """The second stage was stopped, and a rate was added that is chosen instead."""
+    assert sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3))[0] == 0
+    sweeping.planned(asked(lr=(LOW, MIDDLE), seeds=(2, 3, 4)), folder)
+    tuning.extend(folder)
+    assert len(standing(folder).replaced) == 0 and store.status(folder).counts["pending"] == 1
+    sweeping.planned(asked(lr=(LOW, MIDDLE, HIGH), seeds=(2, 3, 4)), folder)
+    assert len(standing(folder).waiting) == 3 and standing(folder).undecided == 3
+    assert engine(folder) == 0
+    assert reported(folder) == at(MIDDLE, 2, 3) | at(HIGH, 2, 3, 4), "a trial was trained that is left out"
+    assert finished(folder) and store.status(folder).counts["pending"] == 1
+    found = "1 trial without a result will not be trained, since the tuning seeds chose another learning rate."
+    assert found in said("status", "a") and json.loads(said("status", "a", "--json"))["replaced"] == 1
+    assert said("status", "a", "--watch"), "it ends"
+
+
+@pytest.mark.parametrize(
+    "engine", [workers, cluster, lambda folder: sweep(folder, lr=(LOW, MIDDLE, HIGH), seeds=(2, 3, 4))[0]]
+)
+def test_reported_trials_at_a_rate_that_is_no_longer_chosen_are_not_trained(folder, engine):
+    check_replaced(folder, engine)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("posenc.lab.sweep.tuning:stages", "if line.id not in now.idle", "", "", ""),
+        Fault("posenc.lab.results.standing:ended", "left <= standing.replaced", "not left", "", ""),
+    ],
+)
+def test_trials_that_need_none_and_are_trained_are_seen(folder, plant, fault):  # noqa: F811
+    plant(fault)
+    with pytest.raises(AssertionError):
+        check_replaced(folder, workers)
+
+
+@pytest.mark.parametrize("engine", [workers, cluster])
+def test_reported_trials_that_waited_for_an_added_rate_are_trained_where_the_choice_stays(folder, recorder, engine):
+    recorder.right[HIGH] = 0.1
+    sweeping.planned(asked(lr=(LOW, MIDDLE)), folder)
+    store.write_record(folder, recorder.record(store.read_plan(folder)))
+    assert tuning.extend(folder)
+    sweeping.planned(asked(lr=(LOW, MIDDLE, HIGH)), folder)
+    assert len(standing(folder).waiting) == 2 and not finished(folder)
+    assert engine(folder) == 0 and reported(folder) == at(MIDDLE, 2, 3) and finished(folder)
+
+
+def test_status_and_dry_run_say_it_on_the_command_line(folder, recorder):
+    added(folder, recorder)
+    assert "At most 2 more trials will be planned once the learning rates are chosen." in said("status", "a")
+    assert json.loads(said("status", "a", "--json"))["undecided"] == 2
+    run = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=2 sizes=4,8 rows=8 segment=1"
+    words = f"sweep --grid scheme=rope task=even_pairs --set {run} lr=1e-3,1e-2 tuning=0,1 seeds=2,3 --name a --dry-run"
+    found = said(*words.split())
+    assert "The choice of learning rates is also among 2 tuning trials that earlier commands planned here" in found
+    assert "Of the trials not done, 2 have a result if the same learning rates are chosen again." in found

@@ -1,0 +1,102 @@
+"""A sweep that tunes and is asked for more seeds: whoever trains, none is lost, and none both tunes and is reported."""
+
+import pytest
+
+from posenc.lab.results.standing import finished, standing
+from posenc.lab.store import folder as store
+from posenc.lab.sweep import sweep as sweeping
+from tests.lab.retuned import HIGH, MIDDLE, asked, at, cluster, recording, reported, sweep, workers
+from tests.planting import Fault, plant  # noqa: F401
+
+
+@pytest.fixture(autouse=True)
+def recorder(monkeypatch, tmp_path):
+    return recording(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "a"
+
+
+def check_later_seeds(folder, engine):
+    sweeping.planned(asked(seeds=(2, 3)), folder)
+    before = (folder / "plan.jsonl").read_bytes()
+    sweeping.planned(asked(seeds=(2, 3, 4, 5)), folder)
+    assert (folder / "plan.jsonl").read_bytes() == before, "a line once written never changes"
+    assert standing(folder).undecided == 4
+    assert engine(folder) == 0 and reported(folder) == at(HIGH, 2, 3, 4, 5)
+    assert finished(folder)
+
+
+@pytest.mark.parametrize("engine", [workers, cluster])
+def test_seeds_of_a_later_command_reach_those_who_see_the_folder_alone(folder, engine):
+    check_later_seeds(folder, engine)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("posenc.lab.store.plans:write_plan", "_append_seeds(folder, seeds)", "pass", "", ""),
+        Fault("posenc.lab.store.plans:_with_added", "if line.id in seeds", "if False", "", ""),
+        Fault("posenc.lab.store.plans:write_plan", "if added or seeds or not old", "if added or not old", "", ""),
+    ],
+)
+def test_seeds_that_are_dropped_are_missed(folder, plant, fault):  # noqa: F811
+    plant(fault)
+    with pytest.raises(AssertionError):
+        check_later_seeds(folder, workers)
+
+
+def test_seeds_that_come_after_all_is_done_are_trained_by_workers_too(folder):
+    assert sweep(folder)[0] == 0
+    sweeping.planned(asked(seeds=(4, 5)), folder)
+    assert reported(folder) == at(HIGH, 2, 3)
+    assert workers(folder) == 0 and reported(folder) == at(HIGH, 2, 3, 4, 5)
+    assert len(list(folder.glob("sweep*.toml"))) == 2, "each command's experiment is kept"
+
+
+def test_a_plan_without_the_file_of_added_seeds_is_read_as_before(folder):
+    sweeping.planned(asked(seeds=(2, 3)), folder)
+    assert not (folder / "reports.jsonl").exists()
+    sweeping.planned(asked(seeds=(2, 3)), folder)
+    assert not (folder / "reports.jsonl").exists(), "the same command again adds nothing"
+    sweeping.planned(asked(seeds=(3, 4)), folder)
+    sweeping.planned(asked(seeds=(5,)), folder)
+    assert {line.reports for line in store.read_plan(folder)} == {(2, 3, 4, 5)}
+    (folder / "reports.jsonl").unlink()
+    assert {line.reports for line in store.read_plan(folder)} == {(2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "line 1 of .*reports.jsonl' is not JSON"),
+        ("[]", "line 1 of .*reports.jsonl' cannot be used: a line of added seeds needs 'trials' as list; restore"),
+        ('{"trials":["x"],"reports":[7]}', "names the trial x, which plan.jsonl does not plan for tuning; restore"),
+        ('{"trials":["x"],"reports":[-7]}', "reported seeds hold -7; they are whole numbers from 0 to 4294967295"),
+        ('{"trials":[[1]],"reports":[7]}', "its trials hold .1.; each is a text"),
+    ],
+)
+def test_damaged_seeds_are_named_by_their_line(folder, text, why):
+    sweeping.planned(asked(), folder)
+    (folder / "reports.jsonl").write_text(text + "\n")
+    with pytest.raises(ValueError, match=why) as refused:
+        store.read_plan(folder)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "seed"),
+    [
+        ({"tuning": (0, 1), "seeds": (2, 3)}, {"tuning": (0, 1, 2), "seeds": (3,)}, 2),
+        ({"tuning": (0, 1), "seeds": (4,)}, {"tuning": (2, 3), "seeds": (1,)}, 1),
+        ({"tuning": (0, 1), "seeds": (2, 3)}, {"tuning": (3,), "seeds": (4,), "lr": (MIDDLE, 2e-3)}, 3),
+    ],
+)
+def test_a_seed_that_would_choose_and_be_reported_is_refused_before_anything_trains(folder, first, second, seed):
+    sweeping.planned(asked(**first), folder)
+    before = {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
+    with pytest.raises(ValueError, match=f"The seed {seed} of rope on even_pairs is planned here both to choose"):
+        sweep(folder, **second)
+    assert before == {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
