@@ -48,7 +48,7 @@ titles = {"token_k_back" if k == 1 else f"token_k_back(k={k})": f"Token {k} back
 names = {"nope": "attention, no positions", "rope": "attention, rope"}
 names |= {"nope (model=rnn)": "plain RNN"}
 counted = "tokens"
-plan = Plan(steps=600, seeds=(0, 1, 2, 3), lr=(3e-3,), sizes=(28, 32, 48, 64))
+plan = Plan(steps=600, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(28, 32, 48, 64))
 
 
 def runs():
