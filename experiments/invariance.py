@@ -41,7 +41,7 @@ published = [
 
 titles = {TASK: "Token three places back, behind fillers"}
 counted = "fillers"
-plan = Plan(steps=600, seeds=(0, 1, 2, 3), lr=(3e-3,), sizes=(1, 4, 8, 12, 16, 32, 64, 128))
+plan = Plan(steps=600, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(1, 4, 8, 12, 16, 32, 64, 128))
 
 
 def runs():

@@ -58,7 +58,7 @@ titles = {"bucket_sort": "Sort a string", "reverse_string": "Reverse a string"}
 names = {WAVES: "sinusoidal + random positions", TURNS: "rope + random positions"}
 counted = "characters"
 metric = "accuracy"  # of all tokens: the last of a sorted string is nearly always the same
-plan = Plan(steps=1200, seeds=(0, 1, 2, 3), lr=(3e-3,), sizes=(8, 16, 20, 24, 32, 48, 64))
+plan = Plan(steps=1200, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 20, 24, 32, 48, 64))
 
 
 def runs():

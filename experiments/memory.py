@@ -25,7 +25,7 @@ from posenc.lab.spec.experiment import grid
 from posenc.lab.spec.run import Plan, Run
 
 BACK = (1, 2, 4, 8, 16, 24)
-NETWORKS = ["rnn", "lstm", "gru", "convolution"]
+NETWORKS, NORMAL = ["rnn", "lstm", "gru", "convolution"], "rnn(start='normal')"
 EDGE = "two convolutions of four taps see six tokens back, so the rest is a guess among 16"
 LONG = "Hochreiter and Schmidhuber (1997), §1: gates carry what plain recurrence loses"
 
@@ -48,13 +48,13 @@ titles = {"token_k_back" if k == 1 else f"token_k_back(k={k})": f"Token {k} back
 names = {"nope": "attention, no positions", "rope": "attention, rope"}
 names |= {"nope (model=rnn)": "plain RNN"}
 counted = "tokens"
-plan = Plan(steps=600, seeds=(0, 1, 2, 3), lr=(3e-3,), sizes=(28, 32, 48, 64))
+plan = Plan(steps=600, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(28, 32, 48, 64))
 
 
 def runs():
     tasks = [f"token_k_back(k={k})" for k in BACK]
     base = Run(model="decoder", width=64, depth=2, batch=32, length=32, shortest=28, buckets=1)
-    return [*grid(base, task=tasks, scheme=["nope"], model=NETWORKS), *grid(base, task=tasks, scheme=["nope", "rope"])]
+    return [*grid(base, task=tasks, scheme=["nope"], model=[*NETWORKS, NORMAL]), *grid(base, task=tasks, scheme=["nope", "rope"])]
 
 
 def figure(results):

@@ -35,7 +35,7 @@ names = {
     for k, w in (("pre", "before"), ("post", "after"))
 }
 counted = "tokens"
-plan = Plan(steps=600, seeds=(0, 1, 2, 3), lr=(3e-4, 1e-3, 3e-3, 1e-2), sizes=(8, 16, 24, 32), warmup=0.0)
+plan = Plan(steps=600, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-4, 1e-3, 3e-3, 1e-2), sizes=(8, 16, 24, 32), warmup=0.0)
 
 
 def runs():

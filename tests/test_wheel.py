@@ -128,4 +128,4 @@ def test_experiments_come_with_the_wheel(drawing, tmp_path):
 def test_the_quick_start_runs_from_the_wheel(drawing, tmp_path):
     done = run(drawing, "-m", "posenc", "quickstart", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "runs" / "first_look" / "length.svg").exists()
+    assert (tmp_path / "runs" / "quickstart" / "length.svg").exists()

@@ -179,16 +179,16 @@ def test_a_finished_run_ends_with_its_table_on_stdout(posenc, swept):
 
 
 def test_the_quick_start_trains_tabulates_and_draws(posenc, swept, left):
-    folder = made.filled("first_look", [made.rope()])
+    folder = made.filled("quickstart", [made.rope()])
     said = posenc("quickstart")
     assert said.code == 0, said.err
     (asked, where, *_) = swept[0]
     assert {r.scheme for r in asked.runs} == {"nope", "sinusoidal", "learned", "t5", "alibi", "rope"}
     assert (
-        where.resolve() == folder.resolve() and "copy  rope" in said.out and "runs/first_look: length.svg" in said.out
+        where.resolve() == folder.resolve() and "copy  rope" in said.out and "runs/quickstart: length.svg" in said.out
     )
     for kind in ("svg", "pdf", "png", "csv", "caption.txt"):
-        assert f"runs/first_look/length.{kind}" in left()
+        assert f"runs/quickstart/length.{kind}" in left()
 
 
 @pytest.mark.parametrize("words", ["quickstart", "list experiments", "reproduce"])
