@@ -45,9 +45,10 @@ def measured():
 STATES = ("untrained", "trained")
 
 
-def test_the_measurements_are_of_every_scheme_and_seed(measured):
+def test_the_measurements_are_of_every_scheme_and_of_as_many_models_as_is_said(measured):
     made = from_file(FOLDER / "invariance.py")
-    schemes, seeds = {run.scheme for run in made.runs}, len(made.plan.seeds)
+    schemes, seeds = {run.scheme for run in made.runs}, 4
+    assert "four models of each scheme" in " ".join(made.header.result.split())
     for (what, _), found in measured.items():
         assert set(found) == schemes
         for places in found.values():
@@ -331,7 +332,9 @@ def of_memory(at):
     rope, rnn, lstm, gru = "rope (model=decoder)", *(f"nope (model={name})" for name in ("rnn", "lstm", "gru"))
     yield min(at(each, rope, 32) for each in task.values())
     yield from (at(task[16], network, 32) for network in (rnn, lstm, gru))
-    yield from (at(task[24], rnn, 28), at(task[24], rnn, 32), at.mean(task[24], rnn))
+    normal = "nope (model=rnn(start='normal'))"
+    yield from (at(task[16], normal, 32), at(task[24], rnn, 32), at(task[24], normal, 32))
+    yield from (at(task[24], rnn, 28), at.mean(task[24], rnn))
     yield from (at(task[24], network, 32) for network in (lstm, gru))
     yield at.still(task[24], rnn)
     yield from (at(task[8], network, 32) for network in (gru, lstm))
