@@ -352,7 +352,7 @@ def of_norms(at):
         for trial in record.trials
         if at.results.label(record, trial) == "rope (depth=8, norm=post)" and trial.knobs.lr == 0.01
     ]
-    assert len(post) == 4 and max(post) < 0.08
+    assert len(post) == 6 and max(post) < 0.08
     assert at.loss("token_k_back(k=3)", "rope (depth=8, norm=post)", 0.01)[1] < 0.01
     yield from (median(post), 1 / 16)
     yield min(
@@ -369,7 +369,7 @@ def of_norms(at):
                 learned = records.share(trial.evaluations[16], "token") > 0.5
                 if at.results.label(record, trial) == f"rope (depth=8, norm={norm})" and learned:
                     largest[trial.knobs.seed] = max(trial.knobs.lr, largest.get(trial.knobs.seed, 0.0))
-        assert len(largest) == 4 and len(set(largest.values())) == 1
+        assert len(largest) == 6 and len(set(largest.values())) == 1
         yield f"{largest[0]:g}"
 
 
