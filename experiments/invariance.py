@@ -54,7 +54,7 @@ def figure(results):
     """Rows of schemes: accuracy behind fillers, then what was measured: change under translation, and influence."""
     from statistics import median
 
-    from posenc.lab.figures.panel_captions import told
+    from posenc.lab.figures.panel_captions import plain_caption
     from posenc.lab.figures.panels import Drawing
     from posenc.lab.figures.rows import Dots, Grid, rows
     from posenc.lab.results.results import floors
@@ -84,7 +84,7 @@ def figure(results):
         f" the influence of the token so many places back (along), the change of the last output when it is another,"
         f" the median of models from 0 (white) to 1 (dark blue), from records/{MEASURED.name}"
     )
-    return Drawing(rows([s for s in SCHEMES if s in shown], parts, most=5), told(results, said, {}))
+    return Drawing(rows([s for s in SCHEMES if s in shown], parts, most=5), plain_caption(results, said, {}))
 
 
 def meter():

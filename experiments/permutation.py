@@ -74,7 +74,7 @@ def runs():
 
 def figure(results):
     """Rows of schemes, columns of models and sizes: each run a dot, at one size."""
-    from posenc.lab.figures.panel_captions import told
+    from posenc.lab.figures.panel_captions import plain_caption
     from posenc.lab.figures.panels import Drawing
     from posenc.lab.figures.rows import Dots, rows
     from posenc.lab.results.results import floors
@@ -102,4 +102,4 @@ def figure(results):
         f" longest trained on, and at {far}: accuracy, accuracy (tokens) of all tokens, and accuracy (last token)"
         " (along) for each scheme"
     )
-    return Drawing(rows(SCHEMES, [c for c in columns if c.runs], most=4), told(results, said, {}))
+    return Drawing(rows(SCHEMES, [c for c in columns if c.runs], most=4), plain_caption(results, said, {}))

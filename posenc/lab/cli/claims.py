@@ -64,8 +64,8 @@ def row(found: Reproduction) -> dict[str, str]:
 def ranked(ranks: Sequence[RankCorrelation]) -> str:
     """The rank correlations of one experiment as a sentence; columns of one task are told apart by their source."""
     names = [one.column for one in ranks]
-    said = [_ranked(one, names.count(one.column) > 1) for one in ranks]
-    return f"Rank correlation (Spearman) with what was published: {'; '.join(said)}."
+    each = [_ranked(one, names.count(one.column) > 1) for one in ranks]
+    return f"Rank correlation (Spearman) with what was published: {'; '.join(each)}."
 
 
 def floor_rows(rows: Sequence[FloorRow]) -> list[list[str]]:

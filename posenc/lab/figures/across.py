@@ -34,9 +34,9 @@ def across(results: Results, panel: Panel, **how: Any) -> Drawing:
 
 
 def panels(
-    results: Results, shown: Sequence[Panel], *, every_rate: bool = False, claimed: bool = False, said: str = ""
+    results: Results, shown: Sequence[Panel], *, every_rate: bool = False, claimed: bool = False, more: str = ""
 ) -> Drawing:
-    """Several panels beside each other, with their caption, of which `said` is a part.
+    """Several panels beside each other, with their caption, of which `more` is a part.
 
     With `every_rate` the points are runs at every learning rate tried, otherwise at the chosen one. With `claimed` the
     caption says what the results show, which only holds of panels that show all of them.
@@ -50,7 +50,7 @@ def panels(
     if not labels:
         raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")
     names, looks = results.words.lines(labels), style.looks((s, families.get(s, "none")) for s in labels)
-    told = caption(results, shown, names, every_rate=every_rate, claimed=claimed, said=said)
+    about = caption(results, shown, names, every_rate=every_rate, claimed=claimed, more=more)
     many = max(len(panel.points) for panel in shown) > MOST
     drawn = multiples(shown, names) if many else [*shown]
     if len(drawn) > PANELS:
@@ -74,7 +74,7 @@ def panels(
         if not many:
             style.legend(figure, looks, names)
         settle(figure)
-    return Drawing(figure, told)
+    return Drawing(figure, about)
 
 
 def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:

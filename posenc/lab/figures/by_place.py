@@ -41,8 +41,8 @@ def place_curve(results: Results) -> Drawing:
         title, up = f"{words.title(task)}, size {longest[key]}", "accuracy at this place"
         shown.append(Panel(points, "place in the text", up, title, words.code(task), known, inside, log=False))
     left = sorted({record.task.label for record in results.records} - {task for task, _ in longest})
-    said = f"No hits by place are known of {listed(left)}." if left else ""
-    return panels(results, shown, said=said)
+    more = f"No hits by place are known of {listed(left)}." if left else ""
+    return panels(results, shown, more=more)
 
 
 def _shares(task: TaskRecord, size: int, right: list[int]) -> list[tuple[float, float]]:

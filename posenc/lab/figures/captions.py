@@ -108,8 +108,8 @@ def unsettled(found: tuple[TableCell, ...]) -> list[str]:
     """The schemes whose learning rate may change, since some tuning trials have no result."""
     names = [(cell.task, cell.scheme) for cell in found if not cell.settled]
     which = _by_task(names) if len(names) <= NAMED else f"{len(names)} schemes, counted per task"
-    said = "The learning rate may still change, since tuning trials have no result"
-    return [f"{said}: {which}."] if names else []
+    head = "The learning rate may still change, since tuning trials have no result"
+    return [f"{head}: {which}."] if names else []
 
 
 def left_out(found: tuple[TableCell, ...]) -> list[str]:
@@ -118,8 +118,8 @@ def left_out(found: tuple[TableCell, ...]) -> list[str]:
     for cell in found:
         trials = ", ".join(f"{counted(n, 'trial')} at {rate:g}" for rate, n in sorted(cell.left_out.items()))
         names += [(cell.task, f"{cell.scheme} ({trials})")] if trials else []
-    said = "Reported seeds that are left out, since the tuning seeds chose another learning rate"
-    return [f"{said}: {_by_task(names)}."] if names else []
+    head = "Reported seeds that are left out, since the tuning seeds chose another learning rate"
+    return [f"{head}: {_by_task(names)}."] if names else []
 
 
 def _by_task(names: Iterable[tuple[str, str]]) -> str:

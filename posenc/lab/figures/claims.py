@@ -22,7 +22,7 @@ Groups = Mapping[tuple[str, tuple[int, int]], list[TableCell]]
 
 def solved(results: Results, names: Mapping[str, str]) -> str:
     """Which lines solve the sizes trained on, for each task."""
-    said: dict[str, list[str]] = {}
+    by_who: dict[str, list[str]] = {}
     for (task, _), found in _groups(results).items():
         measured = [c for c in found if c.inside]
         solving = [c.scheme for c in measured if all(summary(c.values[n]).median >= SOLVED for n in c.inside)]
@@ -30,18 +30,18 @@ def solved(results: Results, names: Mapping[str, str]) -> str:
         who = listed([names.get(s, s) for s in solving] or ["none"]) if named else f"{len(solving)} of {len(measured)}"
         who = "all" if solving and len(solving) == len(measured) else who
         if measured:
-            said.setdefault(who, []).append(results.words.title(task))
-    if not said:
+            by_who.setdefault(who, []).append(results.words.title(task))
+    if not by_who:
         return "No size trained on was measured."
-    if len(said) == 1:
-        return f"The sizes trained on are solved (median of at least {SOLVED}) by {next(iter(said))}."
-    each = "; ".join(f"{who} ({listed(tasks)})" for who, tasks in said.items())
+    if len(by_who) == 1:
+        return f"The sizes trained on are solved (median of at least {SOLVED}) by {next(iter(by_who))}."
+    each = "; ".join(f"{who} ({listed(tasks)})" for who, tasks in by_who.items())
     return f"The sizes trained on are solved (median of at least {SOLVED}) by: {each}."
 
 
 def better(results: Results, names: Mapping[str, str]) -> str:
     """Whether the best line beyond the sizes trained on is clear of others, for each task with six runs or more."""
-    said = []
+    best_of = []
     for (task, _), found in _groups(results).items():
         compared = [c for c in found if c.beyond and len(c.means(c.beyond)) >= LEAST]
         if len(compared) > 1:
@@ -49,10 +49,10 @@ def better(results: Results, names: Mapping[str, str]) -> str:
             below = [c for c in _below(results, best, compared) if c is not best]
             others = len(compared) - 1
             who = f"{plain(names.get(best.scheme, best.scheme))} above {len(below)} of {others}" if below else "none"
-            said.append(f"{who} ({plain(results.words.title(task))})")
-    if not said:
+            best_of.append(f"{who} ({plain(results.words.title(task))})")
+    if not best_of:
         return f"With fewer than {LEAST} runs no scheme is called better than another."
-    return f"Clearly best beyond them (rank-sum tests with Holm's correction): {'; '.join(said)}."
+    return f"Clearly best beyond them (rank-sum tests with Holm's correction): {'; '.join(best_of)}."
 
 
 def _below(results: Results, best: TableCell, compared: Sequence[TableCell]) -> list[TableCell]:

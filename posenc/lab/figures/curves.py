@@ -35,7 +35,7 @@ def curves(results: Results) -> Drawing:
         Panel(points, "steps of training", "loss", words.title(task), words.code(task), log=False, falling=True)
         for (task, _), points in sorted(drawn.items())
     ]
-    return panels(results, shown, said=SAID)
+    return panels(results, shown, more=SAID)
 
 
 def steps(results: Results) -> Drawing:

@@ -55,11 +55,11 @@ def heat(results: Results) -> Drawing:
     tasks = [f"{results.words.coded(task)}." for task in results.tasks() if results.words.code(task)]
     names = results.words.lines(c.scheme for c in found)
     drawn = heat_map(results)
-    said = (
+    about = (
         "Accuracy over the sizes beyond the training range: each cell is the median over n runs of their mean, n ="
         f" {'–'.join(map(str, runs[:: max(len(runs) - 1, 1)]))}; the last column is the best of the task's floors."
     )
-    return Drawing(drawn, "\n".join([" ".join([said, *tasks, coded(results, names)]).strip(), *ending(results)]))
+    return Drawing(drawn, "\n".join([" ".join([about, *tasks, coded(results, names)]).strip(), *ending(results)]))
 
 
 def heat_map(results: Results) -> Figure:

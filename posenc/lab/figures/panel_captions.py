@@ -24,25 +24,25 @@ def caption(
     *,
     every_rate: bool = False,
     claimed: bool = False,
-    said: str = "",
+    more: str = "",
 ) -> str:
-    """What is drawn, the marks and floors, what is `said` of it and with `claimed` what it shows, the models and
+    """What is drawn, the marks and floors, `more` about it and with `claimed` what it shows, the models and
     trials, the rates and the test set."""
     lines = [_panels(shown), f"{marks(shown)} {coded(results, names)}".strip()]
     if claimed:
-        said = f"{said} {claims.solved(results, names)} {claims.better(results, names)}".strip()
-    lines += [said] * bool(said)
+        more = f"{more} {claims.solved(results, names)} {claims.better(results, names)}".strip()
+    lines += [more] * bool(more)
     return "\n".join([*lines, *ending(results, every_rate=every_rate)])
 
 
-def told(results: Results, said: str, names: Mapping[str, str]) -> str:
+def plain_caption(results: Results, more: str, names: Mapping[str, str]) -> str:
     """The caption of a figure of rows: its own sentences, the number of runs, the marks, then those of every figure."""
     n = [c.n for c in cells(results) if c.n]
     marks = "Dots are runs, bars their medians"
     marks += ", with the exact 95% interval of the median" * (max(n, default=0) >= LEAST)
     dotted = f"; dotted lines are floors: {', '.join(f'{SHORT[k]} ({words})' for k, words in FLOORS.items())}."
     line = f"{marks}{dotted} {coded(results, names)}".strip()
-    return "\n".join([f"{said}; n = {numbers(n)} runs.", line, *ending(results)])
+    return "\n".join([f"{more}; n = {numbers(n)} runs.", line, *ending(results)])
 
 
 def foreign(figure: Figure, results: Results) -> str:
@@ -63,12 +63,12 @@ def marks(shown: Sequence[Panel]) -> str:
     """What lines, bands and dots are."""
     every = [values for panel in shown for of in panel.points.values() for values in of.values()]
     few, many = (any(test(len(values)) for values in every) for test in (lambda n: n < LEAST, lambda n: n >= LEAST))
-    said = "Thick lines are medians of runs"
+    more = "Thick lines are medians of runs"
     if few and any(len(values) > 1 for values in every):
-        said += ", thin lines single runs" + f" where n < {LEAST}" * many
+        more += ", thin lines single runs" + f" where n < {LEAST}" * many
     if many:
-        said += f", bands {spreads(v for v in every if len(v) >= LEAST)}"
-    return f"{said}{floors_named(shown)}."
+        more += f", bands {spreads(v for v in every if len(v) >= LEAST)}"
+    return f"{more}{floors_named(shown)}."
 
 
 def floors_named(shown: Sequence[Panel]) -> str:

@@ -138,7 +138,7 @@ def shares(axes: Axes) -> None:
     axes.set_yticklabels(["0", ".25", ".5", ".75", "1"])
 
 
-def bracket(axes: Axes, low: float, high: float, said: str = "trained on {}") -> None:
+def bracket(axes: Axes, low: float, high: float, words: str = "trained on {}") -> None:
     """The sizes trained on, as a bracket above the axis; an end beyond the axis stays open. Call it after `along`."""
     from matplotlib.transforms import ScaledTranslation
 
@@ -150,7 +150,7 @@ def bracket(axes: Axes, low: float, high: float, said: str = "trained on {}") ->
     axes.plot(ends, (1, 1), transform=above, clip_on=False, label=TRAINED, **look)
     wide = (axes.transData.transform((ends[1], 0)) - axes.transData.transform((left, 0)))[0] / axes.bbox.width
     side = {"ha": "left", "x": ends[0]} if wide < 0.85 else {"ha": "right", "x": ends[1]}
-    text = said.format(ranged(int(low), int(high)))
+    text = words.format(ranged(int(low), int(high)))
     axes.text(side["x"], 1, text, transform=above + ScaledTranslation(0, 4 / 72, axes.figure.dpi_scale_trans),
               ha=side["ha"], va="bottom", size=6.5, color=style.SOFT, label=TRAINED)  # fmt: skip
 

@@ -59,8 +59,8 @@ def differences(trained: PyTree, other: PyTree) -> tuple[str, ...]:
                 reshaped.append(every[0])
     steps = ((i, n, every) for i, names in enumerate(_names(trained, _class)) for n, every in enumerate(names))
     unused = [every[0] for i, n, every in steps if (i, n) not in used]
-    said = (("needs {} too", anew), ("has no {}", unused), ("has {} in another shape", reshaped))
-    return tuple(text.format(", ".join(_grouped(names))) for text, names in said if names)
+    kinds = (("needs {} too", anew), ("has no {}", unused), ("has {} in another shape", reshaped))
+    return tuple(text.format(", ".join(_grouped(names))) for text, names in kinds if names)
 
 
 def moved(trained: PyTree, other: PyTree) -> PyTree:

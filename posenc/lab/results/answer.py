@@ -46,8 +46,8 @@ def _whether(found: Sequence[Reproduction]) -> str:
     counts = {origin: given for origin, given in counted(found).items() if sum(given.values())}
     first = next(origin for origin in ORIGINS if origin in counts)
     subject = "the claim" if first == "published" else "our own claim"
-    said = [f"of {_many(sum(given.values()), CALLED[origin])} {_counts(given)}" for origin, given in counts.items()]
-    whole = f"{_holds(counts[first], subject)}: {'; '.join(said)}."
+    pieces = [f"of {_many(sum(given.values()), CALLED[origin])} {_counts(given)}" for origin, given in counts.items()]
+    whole = f"{_holds(counts[first], subject)}: {'; '.join(pieces)}."
     return whole[0].upper() + whole[1:]
 
 
@@ -65,8 +65,8 @@ def _holds(given: Mapping[str, int], subject: str) -> str:
 
 
 def _counts(given: Mapping[str, int]) -> str:
-    said = [f"{n} {SAYS[verdict][n > 1]}" for verdict, n in given.items() if n]
-    return " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+    pieces = [f"{n} {SAYS[verdict][n > 1]}" for verdict, n in given.items() if n]
+    return " and ".join(filter(None, (", ".join(pieces[:-1]), pieces[-1])))
 
 
 def _what_decides(found: Sequence[Reproduction], evidence: Evidence) -> str:
@@ -76,10 +76,10 @@ def _what_decides(found: Sequence[Reproduction], evidence: Evidence) -> str:
     wanted = [(f"at least {needs} seeds in place of {_had(rest, needs)}", n) for needs, n in seeds]
     wanted += Counter(_remedy(one, evidence) for one in rest if not one.needs).items()
     parts = [f"{what} ({_many(n, 'claim')})" for what, n in wanted]
-    said = [f"the rest would take {'; '.join(parts)}"] if wanted else []
-    said += _untuned([one for one in found if one.cause in ("apart", "floor")], evidence)
-    whole = "; ".join(said)
-    return f"{whole[0].upper()}{whole[1:]}." if said else ""
+    pieces = [f"the rest would take {'; '.join(parts)}"] if wanted else []
+    pieces += _untuned([one for one in found if one.cause in ("apart", "floor")], evidence)
+    whole = "; ".join(pieces)
+    return f"{whole[0].upper()}{whole[1:]}." if pieces else ""
 
 
 def _untuned(differing: Sequence[Reproduction], evidence: Evidence) -> list[str]:

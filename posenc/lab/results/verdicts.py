@@ -123,8 +123,8 @@ def _finding(claim: Published | Order, evidence: Evidence | None) -> Reproductio
     if evidence is None:
         return _because(start, NOT_RUN, "missing", "there is no record")
     if claim.task != ALL and evidence.uncounted(claim.measure):
-        said = f"the record did not count {claim.measure.metric!r}; train again under a new --name"
-        return _because(start, NOT_RUN, "uncounted", said)
+        reason = f"the record did not count {claim.measure.metric!r}; train again under a new --name"
+        return _because(start, NOT_RUN, "uncounted", reason)
     if claim.task == ALL and isinstance(claim, Published):
         return _of_all_tasks(claim, evidence)
     schemes = (claim.first, claim.second) if isinstance(claim, Order) else (claim.scheme,)
@@ -169,8 +169,8 @@ def _of_task(claim: Published, evidence: Evidence) -> Reproduction:
         return found
     guess = "a share of zero" if floor is None else f"a guess (floor {floor:.2f})"
     if lucky := evidence.clear(claim.measure, claim.tolerance, repeats=1):
-        said = f"{guess} meets the claim, and {lucky[0]}, which is clear of it, has fewer than {REPEATS} runs"
-        return _because(found, OPEN, "control", said)
+        reason = f"{guess} meets the claim, and {lucky[0]}, which is clear of it, has fewer than {REPEATS} runs"
+        return _because(found, OPEN, "control", reason)
     return _because(found, UNINFORMATIVE, "floor", f"{guess} meets the claim, and none of our schemes is clear of it")
 
 
@@ -185,8 +185,8 @@ def _number(claim: Published, ours: Summary, floor: float | None) -> Reproductio
         return _few(_because(made, DIFFERS, "apart", _apart(claim, ours.median)), gap > slack + allowed)
     within = low <= ours.low and ours.high <= high  # only a bound can hold a band
     if ours.high - ours.low > allowed + EPSILON and not within:
-        said = f"our band is {ours.high - ours.low:.2f} wide, and {allowed:.2f} is allowed"
-        return _because(made, OPEN, "wide", said, _narrowing(ours.n))
+        reason = f"our band is {ours.high - ours.low:.2f} wide, and {allowed:.2f} is allowed"
+        return _because(made, OPEN, "wide", reason, _narrowing(ours.n))
     return _few(made)
 
 
@@ -210,21 +210,21 @@ def _error_rate(claim: Published, ours: Summary, floor: float | None, bound: flo
     if not ours.n or (claim.value == 0 and ours.high == 0):
         return _few(made)
     if claim.value == 0:
-        said = f"our runs have error rates of up to {ours.high:.2g}, where no error was reported"
-        return _few(_because(made, DIFFERS, "apart", said)) if ours.low > 0 else _because(made, OPEN, "wide", said)
+        reason = f"our runs have error rates of up to {ours.high:.2g}, where no error was reported"
+        return _few(_because(made, DIFFERS, "apart", reason)) if ours.low > 0 else _because(made, OPEN, "wide", reason)
     most = ours.high or bound
     least = ours.low or min(bound, most)
     if _outside(claim, ours.low, most, claim.factor):
         rate = f"of {ours.median:.2g}" if ours.median else f"below {bound:.2g}"
-        said = f"our error rate {rate} is not within a factor of {claim.factor:g} of {claim.value:.2g}"
-        return _few(_because(made, DIFFERS, "apart", said), _outside(claim, ours.low, most, claim.factor**3))
+        reason = f"our error rate {rate} is not within a factor of {claim.factor:g} of {claim.value:.2g}"
+        return _few(_because(made, DIFFERS, "apart", reason), _outside(claim, ours.low, most, claim.factor**3))
     measured = claim.value / claim.factor - EPSILON <= ours.median <= claim.value * claim.factor + EPSILON
     if ours.high == 0 or (ours.low == 0 and not measured):  # a run without an error is below any rate
-        said = f"no error among our test examples leaves up to {bound:.2g}, too coarse for {claim.value:.2g}"
-        return _because(made, OPEN, "unresolved", said)
+        reason = f"no error among our test examples leaves up to {bound:.2g}, too coarse for {claim.value:.2g}"
+        return _because(made, OPEN, "unresolved", reason)
     if most > least * claim.factor**2 + EPSILON:
-        said = f"our error rates span a factor of {most / least:.0f}, and {claim.factor**2:g} is allowed"
-        return _because(made, OPEN, "wide", said, _narrowing(ours.n))
+        reason = f"our error rates span a factor of {most / least:.0f}, and {claim.factor**2:g} is allowed"
+        return _because(made, OPEN, "wide", reason, _narrowing(ours.n))
     return _few(made)
 
 
@@ -238,8 +238,8 @@ def _few(found: Reproduction, clearly: bool = False) -> Reproduction:
     n = found.ours.n
     if clearly or n >= REPEATS or found.verdict == NOT_RUN:
         return found
-    said = f"n too small: {n} run{'s' * (n > 1)}, and a number needs {REPEATS}"
-    return _because(found, OPEN, "few", said, REPEATS)
+    reason = f"n too small: {n} run{'s' * (n > 1)}, and a number needs {REPEATS}"
+    return _because(found, OPEN, "few", reason, REPEATS)
 
 
 def _order(claim: Order, evidence: Evidence) -> Reproduction:
@@ -279,8 +279,8 @@ def _decided(claim: Order, gaps: Sequence[float], tolerance: float, learned: boo
         guess = "zero" if floor is None else f"the floor, {floor:.2f}"
         return _because(made, UNINFORMATIVE, "floor", f"neither scheme is above {guess}")
     if ours.n < LEAST:
-        said = f"n too small: {ours.n} pair{'s' * (ours.n > 1)} of runs, and an order needs {LEAST}"
-        return _because(made, OPEN, "few", said, LEAST)
+        reason = f"n too small: {ours.n} pair{'s' * (ours.n > 1)} of runs, and an order needs {LEAST}"
+        return _because(made, OPEN, "few", reason, LEAST)
     made = replace(made, p=sign_test(gaps))
     if ours.low > tolerance + EPSILON:
         return made

@@ -81,8 +81,8 @@ class Words:
         }
         if not apart:
             return head
-        told = ", ".join(v if k in WORDS else f"{k} {v}" for k, v in apart.items())
-        return told if not own and len({p[0] for p in peers}) == 1 else f"{head}, {told}"
+        apart_by = ", ".join(v if k in WORDS else f"{k} {v}" for k, v in apart.items())
+        return apart_by if not own and len({p[0] for p in peers}) == 1 else f"{head}, {apart_by}"
 
 
 def _parts(label: str) -> tuple[str, dict[str, str]]:

@@ -122,10 +122,10 @@ def read_index(pack: Path) -> list[Entry]:
         raise ValueError(f"it has schema {echoed(schema)}, this posenc reads {SCHEMA}")
     if checksum(rest.removesuffix(b"\n")) != sum:
         raise ValueError("its checksum does not match its content, so it was damaged or edited")
-    said = json.loads(rest)
-    if said["pack"] != pack.name:
+    content = json.loads(rest)
+    if content["pack"] != pack.name:
         raise ValueError("it is the index of another pack")
-    return [Entry(name, tuple(ids), tuple(outcomes), *more) for name, ids, outcomes, *more in said["lines"]]
+    return [Entry(name, tuple(ids), tuple(outcomes), *more) for name, ids, outcomes, *more in content["lines"]]
 
 
 def placed(entries: Sequence[Entry]) -> Iterator[Line]:

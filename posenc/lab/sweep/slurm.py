@@ -69,7 +69,7 @@ def script(how: Slurm, folder: Path, command: Sequence[str]) -> str:
     log = str(folder.absolute()).replace("%", "%%") + "/slurm-%A_%a.log"
     if not log.isprintable() or '"' in log:
         raise ValueError(f"The folder {str(folder)!r} cannot stand in a job script; choose one without quotes in it.")
-    asked = {
+    requests = {
         "job-name": f"posenc-{folder.name}",
         "array": f"0-{how.workers - 1}",
         "partition": how.partition,
@@ -79,7 +79,7 @@ def script(how: Slurm, folder: Path, command: Sequence[str]) -> str:
         "signal": None if how.notice is None else f"TERM@{how.notice}",
         "output": f'"{log}"',
     }
-    options = [f"--{name}={value}" for name, value in asked.items() if value is not None]
+    options = [f"--{name}={value}" for name, value in requests.items() if value is not None]
     options += ["--requeue", "--open-mode=append", *map(shlex.quote, how.options)]
     return "\n".join(
         [

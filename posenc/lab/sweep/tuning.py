@@ -44,8 +44,8 @@ def planned(folder: Path, runs: Sequence[ResolvedRun], requested: Plan) -> list[
 
 def earlier(of_run: Iterable[PlannedTrial], requested: Plan) -> list[PlannedTrial]:
     """The tuning trials of a run that are not requested now: they take part in the choice, and so are trained too."""
-    asked = {(seed, rate) for seed in requested.tuning for rate in requested.lr}
-    return [line for line in of_run if line.tuning and (line.knobs.seed, line.knobs.lr) not in asked]
+    wanted = {(seed, rate) for seed in requested.tuning for rate in requested.lr}
+    return [line for line in of_run if line.tuning and (line.knobs.seed, line.knobs.lr) not in wanted]
 
 
 def takes_part(lines: Sequence[PlannedTrial]) -> str:

@@ -114,7 +114,7 @@ class Asked(NamedTuple):
         return cls(jnp.int32(n), jnp.bool_(choosing), jnp.int32(task.classes), *map(jnp.int32, places))
 
 
-def counts(how: Counting, model: PyTree, seed: UInt32[Array, ""], asked: Asked, given: ScoredExamples) -> Counts:
+def counts(how: Counting, model: PyTree, seed: UInt32[Array, ""], question: Asked, given: ScoredExamples) -> Counts:
     """What is counted in each example, and by place in each part of them.
 
     Random positions are drawn anew for each trial, size and part of the examples.
@@ -122,11 +122,11 @@ def counts(how: Counting, model: PyTree, seed: UInt32[Array, ""], asked: Asked, 
 
     def some(part: tuple) -> dict[str, Array]:
         number, given = part
-        own = jax.random.fold_in(positions_key(seed, "evaluation", asked.n), 2 * number + asked.choosing)
+        own = jax.random.fold_in(positions_key(seed, "evaluation", question.n), 2 * number + question.choosing)
         logits = model(given.inputs, own, train=how.as_trained)
-        hit = hits(jnp.where(known_classes(logits, asked.classes), logits, -jnp.inf), given)
-        rows = by_row(hit, given) | beyond(hit, given, asked.beyond)
-        return Counts(rows, by_place(hit, given, asked.width))
+        hit = hits(jnp.where(known_classes(logits, question.classes), logits, -jnp.inf), given)
+        rows = by_row(hit, given) | beyond(hit, given, question.beyond)
+        return Counts(rows, by_place(hit, given, question.width))
 
     rows = given.targets.shape[0]
     cut = jax.tree.map(lambda a: a.reshape(-1, how.each, *a.shape[1:]), given)
@@ -168,8 +168,8 @@ def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, .
 
 def examined(resolved: Any, model: PyTree, seed: Array, n: int, batch: Batch) -> dict[str, Int[np.ndarray, " rows"]]:
     """What is counted in each of these examples of size n, which are not those that choose a learning rate."""
-    how, asked = counting(resolved, *batch.tokens.shape), Asked.of(resolved, n, False)
-    return jax.device_get(_counts(how, model, seed, asked, _given(resolved, resolved.step.coordinates, batch)))
+    how, question = counting(resolved, *batch.tokens.shape), Asked.of(resolved, n, False)
+    return jax.device_get(_counts(how, model, seed, question, _given(resolved, resolved.step.coordinates, batch)))
 
 
 def evaluate(
@@ -186,8 +186,8 @@ def evaluate(
     for n, choosing in zip(sizes, chosen, strict=True):
         batch = examples_at(resolved.task, rows, sizes, n, choosing)
         how = counting(resolved, *batch.tokens.shape)
-        asked = Asked.of(resolved, n, choosing)
-        found.append(sums(how, over, models, seeds, asked, _given(resolved, names, batch)))
+        question = Asked.of(resolved, n, choosing)
+        found.append(sums(how, over, models, seeds, question, _given(resolved, names, batch)))
     return jax.tree.map(lambda *sizes: np.stack(sizes, 1), *jax.device_get(found))
 
 

@@ -121,9 +121,9 @@ def _fitting(resources: dict[str, float], how: Ray) -> int:
     return min(found)
 
 
-def _refusal(address: str, said: str) -> str:
+def _refusal(address: str, message: str) -> str:
     """One sentence of what Ray says in many lines."""
-    words = " ".join(said.split())
+    words = " ".join(message.split())
     if "ersion mismatch" in words:
         versions = words.partition(": ")[2].replace("This process", "and this process")
         return f"Ray at {address} is of another version: {versions}; install the same on both."

@@ -18,9 +18,9 @@ def pin(count: int) -> int:
     """Limit this thread, and those that it starts, to so many cores; returns how many it has."""
     if not hasattr(os, "sched_setaffinity"):
         return min(count, len(team.cores()))
-    mine = chosen(team.cores(), count, _taken)
-    os.sched_setaffinity(0, mine)
-    return len(mine)
+    pinned = chosen(team.cores(), count, _taken)
+    os.sched_setaffinity(0, pinned)
+    return len(pinned)
 
 
 def chosen(cores: Sequence[int], count: int, take: Callable[[int], bool]) -> list[int]:
