@@ -74,6 +74,12 @@ published = [
     ),
 ]
 
+CALLED = ["nope", "sinusoidal", "Transformer-XL", "ALiBi", "rope", "learned"]
+DRAWN = [f"{CALLED[n]}, random" for n in (1, 3, 4, 5)]
+XL = "Transformer-XL, random"
+CALLED += [DRAWN[0], f"{XL} (code)", *DRAWN[1:], f"{XL} (paper)"]
+"""The schemes in words: with random positions, those of Transformer-XL as released and as described."""
+names = {small(s, task): called for task in TASKS for s, called in zip(SCHEMES, CALLED, strict=True)}
 titles, counted = {task: whole.titles[task] for task in TASKS}, whole.counted
 plan = Plan(steps=3000, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 18, 24, 32, 48, 64, 100, 150, 200))
 

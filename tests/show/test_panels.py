@@ -155,3 +155,9 @@ def test_a_run_that_lacks_a_place_is_drawn_at_the_others():
 def test_one_size_is_no_range_and_ticks_do_not_touch():
     assert (ranged(64, 64), ranged(4, 16)) == ("64", "4–16")
     assert spaced([1, 2, 4, 8, 9], 3) == [1, 4, 8]
+
+
+def test_labels_of_three_digits_are_further_apart_than_those_of_two():
+    places = [0.0, 1.0, 2.0, 3.0]
+    assert spaced(places, 1.0, ["8", "16", "24", "32"]) == places == spaced(places, 1.0)
+    assert spaced(places, 1.0, ["64", "100", "150", "200"]) == [0.0, 2.0], "100 would touch 64, and 200 150"

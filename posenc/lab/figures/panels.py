@@ -121,7 +121,7 @@ def along(axes: Axes, at: Sequence[float], name: str, log: bool | None = None) -
     ends = steps[0] - margin, steps[-1] + margin
     axes.set(xlim=np.exp(ends) if axes.get_xscale() == "log" else ends, xlabel=name)
     if len(at) <= TICKS:
-        kept = spaced(list(steps), GAP * (ends[1] - ends[0]))
+        kept = spaced(list(steps), GAP * (ends[1] - ends[0]), [f"{x:g}" for x in at])
         axes.set_xticks([x for x, step in zip(at, steps, strict=True) if step in kept])
         axes.set_xticks([], minor=True)
         axes.set_xticklabels([f"{x:g}" for x in axes.get_xticks()])
@@ -160,10 +160,12 @@ def ranged(low: int, high: int, between: str = "–") -> str:
     return f"{low}{between}{high}" if low < high else str(high)
 
 
-def spaced(places: Sequence[float], gap: float) -> list[float]:
-    """The places along x that are at least `gap` apart, so that their texts do not touch."""
-    kept: list[float] = []
-    for place in places:
-        if not kept or place - kept[-1] >= gap:
-            kept.append(place)
-    return kept
+def spaced(places: Sequence[float], gap: float, texts: Sequence[str] = ()) -> list[float]:
+    """The places along x that are at least `gap` apart, so that their texts do not touch; two that have more than four
+    characters together are further apart in proportion."""
+    kept: list[int] = []
+    sizes = [len(text) for text in texts] or [0] * len(places)
+    for n, place in enumerate(places):
+        if not kept or place - places[kept[-1]] >= gap * max(1.0, (sizes[n] + sizes[kept[-1]]) / 4):
+            kept.append(n)
+    return [places[n] for n in kept]
