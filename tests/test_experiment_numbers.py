@@ -133,6 +133,9 @@ def test_the_numbers_of_length_are_those_that_its_claims_are_held_against():
     assert quoted(made.header.result) == [f"{value:.2f}" for value in values]
     beat = {s for (task, s), f in row.items() if task == sort and f.ours.low > f.floor}
     assert beat == {waves, turns}, "only those two beat it"
+    orders = [f for f in found if hasattr(f.published, "first")]
+    behind = [(f.published.task, f.published.first) for f in orders if f.ours.low <= 0]
+    assert len(orders) == 4 and behind == [(turn, turns)] and orders[0].ours.n == 6, "the interval of six is their range"
 
 
 @pytest.mark.parametrize("name", ["length", "ruoss"])
