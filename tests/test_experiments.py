@@ -351,7 +351,8 @@ def test_words_of_an_experiment_are_of_tasks_and_lines_that_it_has():
         schemes = {label.partition(" (")[0] for label in labels}
         titled, held = set(experiment.words["titles"]), set(results.tasks())
         assert titled == held or path.stem in BY_TASK and titled > held, path.stem
-        assert set(experiment.words.get("names", ())) <= labels | schemes, path.stem
+        # tasks that were not run yet may have lines of their own
+        assert set(experiment.words.get("names", ())) <= labels | schemes or path.stem in BY_TASK, path.stem
         assert experiment.words["counted"] != "size"
 
 

@@ -7,7 +7,7 @@ over (`then`), only what came after the switch counts: a loss that jumps there a
 A loss fell only if it fell by more than it scatters. How much a point scatters is read from how far each of the last
 points lies beside the middle of its neighbours, in logarithms, in which a steady decay is a straight line; that gives
 the standard error of the line, and over the root of the number of runs that of their median. Of flat curves with noise
-of 5 to 30 % and 3 to 100 points fewer than 5 % pass for falling, be it one run or the median of two to ten (simulated).
+of 5 to 30 % and 3 to 100 points at most 5 % pass for falling, be it one run or the median of two to ten (simulated).
 """
 
 from __future__ import annotations
