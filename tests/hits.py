@@ -1,5 +1,6 @@
-"""The hits that committed records hold, as tests of quoted numbers read them."""
+"""What experiments say in their texts, and the hits that their committed records hold, for tests of quoted numbers."""
 
+import re
 from pathlib import Path
 from statistics import median
 
@@ -7,9 +8,20 @@ from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.losses import falling
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
+from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.store import records
 
 FOLDER = Path(__file__).resolve().parent.parent / "experiments"
+
+
+def header(name):
+    """The texts of an experiment."""
+    return from_file(FOLDER / f"{name}.py", yes=True).header
+
+
+def quoted(text):
+    """The shares that a text gives, as it writes them."""
+    return re.findall(r"\b0\.\d+", text)
 
 
 class Recorded:

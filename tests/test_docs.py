@@ -34,9 +34,9 @@ from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.tasks.task import Layout
 from posenc.lab.train import generate
+from tests.hits import Recorded
 from tests.huggingface import page as huggingface
 from tests.test_architecture import ORDER
-from tests.test_experiment_numbers import Recorded
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {

@@ -1,4 +1,4 @@
-"""Fewer than three runs: they meet no published number, and are no positive control; only what is far off differs."""
+"""A published number needs three runs to agree, and so does a positive control. Fewer differ if they are far off."""
 
 import pytest
 

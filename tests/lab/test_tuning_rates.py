@@ -259,7 +259,7 @@ def test_reported_trials_at_a_rate_that_is_no_longer_chosen_are_not_trained(fold
     "fault",
     [
         Fault("posenc.lab.sweep.tuning:stages", "if line.id not in now.idle", "", "", ""),
-        Fault("posenc.lab.results.standing:ended", "left <= standing.replaced", "not left", "", ""),
+        Fault("posenc.lab.results.standing:ended", "status.left <= standing.replaced", "not status.left", "", ""),
     ],
 )
 def test_trials_that_need_none_and_are_trained_are_seen(folder, plant, fault):  # noqa: F811

@@ -112,7 +112,7 @@ def at_work(row: Running) -> str:
 
 def _replaced(found: RunStatus, standing: Standing) -> int:
     """How many trials have no result and need none, since another learning rate was chosen."""
-    return sum(found.outcomes.get(id) not in ("done", "diverged") for id in standing.replaced)
+    return len(found.left & standing.replaced)
 
 
 def _look(folder: Path) -> tuple[RunStatus, Standing]:

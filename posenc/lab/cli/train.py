@@ -127,7 +127,7 @@ class Sweep(EngineOptions, TrainOptions):
         return carry_out(requested, self, engine)
 
 
-QUICK_START = {"steps": 300, "seeds": (0, 1, 2, 3)}
+QUICK_START = {"steps": "300", "seeds": "4"}
 """What the quick start has of its experiment's steps and seeds."""
 
 
@@ -147,7 +147,7 @@ class QuickStart:
 
         need_matplotlib()
         whole = from_file(committed.files()["first_look"])
-        requested = dataclasses.replace(whole, name=self.name, plan=dataclasses.replace(whole.plan, **QUICK_START))
+        requested = dataclasses.replace(whole.changed(QUICK_START), name=self.name)
         code = carry_out(requested, TrainOptions(name=self.name))
         if code == 0:
             folder = disk.root() / self.name

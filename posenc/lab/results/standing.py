@@ -55,5 +55,4 @@ def finished(folder: Path) -> bool:
 
 def ended(status: store.RunStatus, standing: Standing) -> bool:
     """The same of what was looked up already: first what is decided, since workers may plan between the two looks."""
-    left = {id for id, outcome in status.outcomes.items() if outcome not in store.RESULTS}
-    return not standing.undecided and left <= standing.replaced
+    return not standing.undecided and status.left <= standing.replaced

@@ -90,6 +90,11 @@ class RunStatus:
     compiling: float
     """Seconds that compiling took, of all groups recorded here; older records do not say."""
 
+    @property
+    def left(self) -> set[str]:
+        """The trials without a result."""
+        return {id for id, outcome in self.outcomes.items() if outcome not in RESULTS}
+
 
 def write_error(folder: Path, group: str, outcome: str, text: str) -> Path:
     """Keep why a group has no record: its outcome in the first line, then the traceback, without private paths."""

@@ -46,8 +46,8 @@ def sweep(
     runs = plan.resolved_runs(experiment)
     store.ready(folder)
     code, tried = DONE, set()
-    wanted, undecided = _planned(experiment, runs, folder, group_size)
-    if others := _others(experiment.plan, runs, folder):
+    wanted, undecided, others = _planned(experiment, runs, folder, group_size)
+    if others:
         watch.note(others)
     while True:
         lines, stored = [line for line in store.read_plan(folder) if line.id in wanted], store.survey(folder)
@@ -61,7 +61,7 @@ def sweep(
         tried |= wanted.keys()
         if not undecided:
             break
-        wanted, undecided = _planned(experiment, runs, folder, group_size)
+        wanted, undecided, _ = _planned(experiment, runs, folder, group_size)
         if tried >= wanted.keys():
             watch.note(
                 f"Not trained, since tuning trials of the same run have no result: {counted(undecided, 'trial')} to be "
@@ -96,9 +96,7 @@ def planned(experiment: Experiment, folder: Path, group_size: int | None = None)
     """Write the plan of an experiment for workers to carry out. Refuses impossible runs. Returns a sentence on tuning
     trials of earlier commands, where there are any."""
     store.ready(folder)
-    runs = plan.resolved_runs(experiment)
-    _planned(experiment, runs, folder, group_size)
-    return _others(experiment.plan, runs, folder)
+    return _planned(experiment, plan.resolved_runs(experiment), folder, group_size)[-1]
 
 
 def rehearse(experiment: Experiment, folder: Path) -> dict[str, Any]:
@@ -163,23 +161,17 @@ def _left(
 
 def _planned(
     experiment: Experiment, runs: list[ResolvedRun], folder: Path, group_size: int | None
-) -> tuple[dict[str, ResolvedRun], int]:
+) -> tuple[dict[str, ResolvedRun], int, str]:
     """Write what is new into the plan. Returns every trial of the experiment that is planned by now with its run, the
-    tuning trials of earlier commands among them, and how many are planned later, when their learning rate is chosen."""
+    tuning trials of earlier commands among them; how many are planned later, when their learning rate is chosen; and a
+    sentence on those of earlier commands, where there are any."""
     known = {line.id for line in store.read_plan(folder)} if (folder / "plan.jsonl").exists() else set()
     rates = tuning.rates(folder) if experiment.plan.tuning else {}
     each = [(resolved, plan.wanted(resolved, experiment.plan, rates)) for resolved in runs]
     store.write_plan(folder, plan.lines(experiment, runs, known, group_size, rates), to_toml(experiment))
     later = sum(experiment.plan.trials - len(every) for _, every in each)
-    others = {line.id: resolved for line, resolved in _earlier(experiment.plan, runs, folder)}
-    return others | {id: resolved for resolved, every in each for id in every}, later
-
-
-def _others(requested: Plan, runs: Sequence[ResolvedRun], folder: Path) -> str:
-    return tuning.takes_part([line for line, _ in _earlier(requested, runs, folder)])
-
-
-def _earlier(requested: Plan, runs: Sequence[ResolvedRun], folder: Path) -> list[tuple[PlannedTrial, ResolvedRun]]:
-    """The tuning trials of these runs that are planned but not requested now, which the choice waits for too."""
-    each = zip(tuning.planned(folder, runs, requested), runs, strict=True)
-    return [(line, resolved) for of_run, resolved in each for line in tuning.earlier(of_run, requested)]
+    of_runs = zip(tuning.planned(folder, runs, experiment.plan), runs, strict=True)
+    earlier = [(line, resolved) for of_run, resolved in of_runs for line in tuning.earlier(of_run, experiment.plan)]
+    others = {line.id: resolved for line, resolved in earlier}
+    part = tuning.takes_part([line for line, _ in earlier])
+    return others | {id: resolved for resolved, every in each for id in every}, later, part
