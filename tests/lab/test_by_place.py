@@ -39,6 +39,7 @@ def test_bins_sum_to_what_is_counted(found):
         width, scored, right = record.task.places[n]["width"], record.task.places[n]["scored"], trial.places[n]["right"]
         counts = trial.evaluations[n]
         assert (sum(right), sum(scored)) == (counts["correct"], counts["scored"])
+        assert sum(trial.places[n]["nats"]) == pytest.approx(counts["nats"], abs=64)  # each sum is rounded by itself
         assert len(right) == len(scored) == -(-n // width) <= 32
         if width == 1 and n > 8:
             assert (sum(right[8:]), sum(scored[8:])) == (counts["beyond"], counts["beyond_scored"])
@@ -54,6 +55,22 @@ def test_learned_positions_stop_at_the_length_trained_on(found):
     assert rows[16].value == pytest.approx(np.mean(share[8:]), abs=1e-6)
     mean = {row.size: row.value for row in found.read("accuracy").rows() if row.task == "token_k_back"}
     assert mean[8] == rows[8].value and mean[16] > rows[16].value + 0.2
+
+
+def test_a_loss_in_evaluation_is_small_where_answers_are_right_and_above_a_guess_beyond(found):
+    """A model that is sure of wrong answers has a larger loss than a guess."""
+    rows = {row.size: row for row in found.by("nats").rows() if row.task == "token_k_back"}
+    assert rows[8].value < 0.2 and rows[16].value > 1 and rows[8].floor == pytest.approx(np.log(16))
+    record, trial = of(found, "token_k_back")
+    share = np.divide(trial.places[16]["nats"], np.maximum(record.task.places[16]["scored"], 1)) / 1024
+    assert share[1:8].max() < 0.3 and share[8:].min() > np.log(16)
+    (answer,) = (row for row in found.by("nats").rows() if row.task == "even_pairs" and row.size == 8)
+    assert answer.value < 1 and answer.floor == pytest.approx(np.log(2))
+
+
+def test_a_loss_curve_has_fifty_points_or_more(found):
+    _, trial = of(found, "token_k_back")
+    assert trial.curve["step"] == list(range(5, 301, 5)) and len(trial.curve["loss"]) == 60  # segments have 100 steps
 
 
 def test_floors_of_what_is_read_are_those_of_its_places(found):
@@ -79,6 +96,7 @@ def test_a_task_of_one_answer_has_no_places_and_is_read_by_its_metric(found):
     [
         (lambda r: r["trials"][0]["places"]["16"]["right"].__setitem__(9, 10**6), "counts at size 16 1000000 right of"),
         (lambda r: r["trials"][0]["places"]["16"]["right"].pop(), "has places at size 16 that its task has not"),
+        (lambda r: r["trials"][0]["places"]["16"]["nats"].pop(), "has losses at size 16 that are not a count for each"),
         (lambda r: r["task"]["places"]["16"].update(width=0), "places at size 16 are"),
         (lambda r: r["task"].update(read_by="first"), "it is read by 'first'"),
         (lambda r: r["task"].update(first_beyond=-1), "first place beyond training is -1"),

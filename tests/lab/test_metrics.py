@@ -1,9 +1,13 @@
 """Results by another metric than their task's: what the records counted, and nothing that they did not."""
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from posenc.lab.figures.tables import table
 from posenc.lab.results.results import best_floor, floors
+from posenc.lab.results.statistics import cells, compare
 from tests.lab import made
 
 CURVE = {8: 1.0, 16: 0.9, 24: 0.6, 32: 0.5}
@@ -58,5 +62,48 @@ def test_what_was_not_counted_is_refused():
     older = results(change=lambda counts: {k: v for k, v in counts.items() if k != "last"})
     with pytest.raises(ValueError, match="on 'copy' did not count 'last' at size 8; read them by 'token'"):
         older.by("last")
-    with pytest.raises(ValueError, match="No metric is called 'first'; take one of accuracy, exact, last, beyond"):
+    with pytest.raises(ValueError, match="No metric is called 'first'; take one of accuracy, exact, last, beyond, nats"):
         results().by("first")
+
+
+def lossy(metric="token", outcome="done", floors_last=None):
+    """Runs whose loss is a tenth of a nat for each token at size 8, and that for each size more."""
+    record = results(metric, lambda counts: counts | {"nats": 102400 * counts["last"] // 8}, outcome).records[0]
+    return replace(results(), records=(replace(record, task=replace(record.task, floors_last=floors_last)),))
+
+
+def test_a_loss_is_read_in_nats_and_less_of_it_is_better():
+    found = lossy().by("nats")
+    assert values(found) == pytest.approx({8: 0.1, 16: 0.2, 24: 0.3, 32: 0.4})
+    assert floors(found.records[0].task)[8] == {"uniform": pytest.approx(-math.log(0.1))}
+    assert "mean loss of answer tokens in nats" in table(found) and "90% to: " not in table(found)
+    better = lossy()
+    halved = [
+        replace(t, evaluations={n: c | {"nats": c["nats"] // 2} for n, c in t.evaluations.items()}, id=t.id[::-1])
+        for t in better.records[0].trials
+    ]
+    other = replace(better.records[0], label="alibi", trials=tuple(halved))
+    (compared,) = compare(replace(better, records=(*better.records, other)).by("nats"), "alibi", "rope")
+    assert compared.better == 1 and compared.difference.median < 0
+
+
+def test_rates_are_chosen_by_the_smaller_loss():
+    found = lossy()
+    trials = [replace(t, id=t.id[::-1], knobs=replace(t.knobs, lr=3e-3)) for t in found.records[0].trials]
+    lower = [replace(t, validation={8: t.validation[8] | {"nats": n}}) for n, t in zip((5, 6, 7), trials, strict=True)]
+    higher = [replace(t, validation={8: t.validation[8] | {"nats": 900}}) for t in found.records[0].trials]
+    record = replace(found.records[0], trials=(*higher, *lower))
+    (cell,) = cells(replace(found, records=(record,)).by("nats"))
+    assert cell.rate == 3e-3
+
+
+def test_the_loss_of_a_diverged_run_is_that_of_a_guess_or_refused():
+    assert list(values(lossy(outcome="diverged").by("nats")).values()) == pytest.approx([-math.log(0.1)] * 4)
+    record = lossy("exact", "diverged").records[0]
+    with pytest.raises(ValueError, match="diverged run of 'rope' on 'copy' counts as a guess, whose loss its records"):
+        replace(results(), records=(record,)).by("nats")
+
+
+def test_older_records_say_that_they_counted_no_loss():
+    with pytest.raises(ValueError, match="on 'copy' did not count 'nats' at size 8; read them by 'token'"):
+        results().by("nats")

@@ -183,7 +183,13 @@ def test_an_older_plan_takes_the_default_length_of_segments_and_says_so(tmp_path
         "An older posenc planned trials here without the length of segments; it is the default, 12.",
     )
     assert "segment was 2 and is 12" in notes(again)[0]
-    assert {tuple(t.curve["step"]) for t in trials(tmp_path / "x").values()} == {(12,)}
+    assert {tuple(t.curve["step"]) for t in trials(tmp_path / "x").values()} == {tuple(range(1, 13))}
+
+
+def test_an_older_checkpoint_has_a_loss_for_each_segment_which_stands_for_its_points():
+    older = resuming.Point(0, 12, None, [[0.5, 1.0], [0.25, 0.5]], {})  # two segments of six steps
+    assert resuming.spread(older, 3) == [[0.5, 1.0]] * 2 + [[0.25, 0.5]] * 2
+    assert resuming.spread(older, 6) == older.losses and resuming.spread(older._replace(step=0, losses=[]), 6) == []
 
 
 @pytest.mark.parametrize("segment", [0, -2, 5])

@@ -18,7 +18,9 @@ from posenc.lab.tasks.measure import (
     by_place,
     evaluation_key,
     full,
+    losses,
     measure,
+    nats,
     score,
     train_key,
     validation_key,
@@ -105,8 +107,11 @@ def test_hits_by_place_and_beyond_are_those_counted_one_by_one():
     flags = np.array([[1, 0, 1, 1, 1, 1], [0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 1]], bool)
     batch = first(sampler("reverse_string")(3), 3)._replace(score=flags)
     hit = batch.score & (np.arange(18).reshape(3, 6) % 3 > 0)
+    loss = np.where(batch.score, np.arange(18).reshape(3, 6) / 4, 0).astype(np.float32)
     for many in (1, 2, 5, 6):
-        found = jax.tree.map(np.asarray, by_place(hit, batch, jnp.int32(many)))
+        found = jax.tree.map(np.asarray, by_place(hit, loss, batch, jnp.int32(many)))
+        expected = [sum(1024 * loss[:, c].sum() for c in range(6) if c // many == b) for b in range(32)]
+        np.testing.assert_array_equal(found["nats"], expected, err_msg=f"losses, bins of {many}")
         for name, flags in {"right": hit, "scored": batch.score}.items():
             expected = [sum(flags[r, c] for r in range(3) for c in range(6) if c // many == b) for b in range(32)]
             np.testing.assert_array_equal(found[name], expected, err_msg=f"{name}, bins of {many}")
@@ -114,6 +119,23 @@ def test_hits_by_place_and_beyond_are_those_counted_one_by_one():
         counts = jax.tree.map(np.asarray, beyond(hit, batch, jnp.int32(start)))
         np.testing.assert_array_equal(counts["beyond"], hit[:, start:].sum(1))
         np.testing.assert_array_equal(counts["beyond_scored"], batch.score[:, start:].sum(1))
+
+
+def test_a_loss_is_the_logarithm_of_what_the_right_answer_gets():
+    batch, classes = hand_made(), 5
+    given = np.random.default_rng(0).normal(size=(*batch.targets.shape, classes)).astype(np.float32)
+    given[..., 4] = -np.inf  # a class that another task of the program has
+    found = losses(given, batch)
+    for row, place in np.ndindex(*batch.targets.shape):
+        odds = np.exp(given[row, place].astype(float))
+        expected = -np.log(odds[batch.targets[row, place]] / odds.sum()) if batch.score[row, place] else 0
+        assert found[row, place] == pytest.approx(expected, rel=1e-5)
+    np.testing.assert_array_equal(nats(found), np.round(1024 * np.asarray(found, float).sum(1)))
+
+
+@pytest.mark.parametrize("loss", [np.nan, np.inf, 1e30])
+def test_a_loss_that_no_count_holds_counts_as_the_most(loss):
+    assert int(nats(np.float32([1.0, loss]))) == 2**31 - 2**8
 
 
 def test_texts_fit_the_bins():

@@ -34,7 +34,8 @@ class Compare:
     size: int | None = None
     """Compare two at this size. Default: the mean over all sizes beyond the training range."""
     metric: Metric = None
-    """The share of answer tokens, whole answers or last answer tokens that are right. Default: the task's own."""
+    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
+    or their mean loss in nats. Default: the task's own."""
     json: Flag = False
     """Print JSON."""
 

@@ -14,6 +14,7 @@ from posenc.lab.cli.output import say
 from posenc.lab.cli.read import experiment_of, not_empty, report, stored
 from posenc.lab.figures.style import need_matplotlib
 from posenc.lab.spec import committed, settings
+from posenc.lab.store.records import NATS
 
 if TYPE_CHECKING:
     from posenc.lab.figures.panels import Drawing
@@ -32,6 +33,8 @@ FIGURES = {
     "ranks": "posenc.lab.figures.ranks:ranks",
 }
 """Figure to the function that draws it: results to a `Drawing`. Loaded when needed, so that help starts at once."""
+LOSSES = ("length", "place", "curves", "steps")
+"""The figures that can show a loss; the others count what is right."""
 CONTROLLED = ("improvement", "ranks")
 """The figures that set schemes beside one control."""
 Venue = Literal["neurips", "icml", "iclr", "acl"]
@@ -57,8 +60,9 @@ class Plot:
     """The scheme with which improvement and ranks compare the others. Default: nope for improvement; all pairs for
     ranks."""
     metric: Metric = None
-    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right.
-    Default: the task's own, and of answers at every token those beyond training, or the last where records lack them.
+    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
+    or their mean loss in nats. Default: the task's own, and of answers at every token those beyond training, or the
+    last where records lack them.
     """
     venue: Annotated[Venue | None, arg(metavar="{neurips,icml,iclr,acl}", help_behavior_hint="")] = None
     """Draw in the size and the fonts of a paper of this venue; files are then called NAME.VENUE-WIDTH."""
@@ -78,6 +82,11 @@ class Plot:
             raise ValueError(f"--control is for --figure {' or '.join(CONTROLLED)}; add one of them, or leave it out.")
         if self.width is not None and self.venue is None:
             raise ValueError("--width needs --venue, which decides how wide a column is; give both, or neither.")
+        if self.metric == NATS and (shares := [name for name in wanted or () if name not in LOSSES]):
+            raise ValueError(
+                f"--metric {NATS} is a loss, and --figure {shares[0]} shows what is right; take {', '.join(LOSSES)}, or"
+                " another --metric."
+            )
         size = None if self.venue is None else (self.venue, self.width or "column")
         path = experiment_of(self.run)
         if path is not None and wanted is not None:
@@ -96,7 +105,8 @@ class Plot:
         else:
             results = stored(self.run).shown(self.metric)
             folder = (results.folder or Path(self.run).parent) if self.out is None else Path(self.out)
-            draw(results, wanted or _applicable(results), folder, size, self.control)
+            usual = LOSSES[:1] if self.metric == NATS else _applicable(results)
+            draw(results, wanted or usual, folder, size, self.control)
         return 0
 
 

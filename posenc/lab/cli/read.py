@@ -32,7 +32,8 @@ class Tabulate:
     only: Settings = ()
     """Only these tasks, schemes, families, seeds or rates: scheme=rope,alibi."""
     metric: Metric = None
-    """The share of answer tokens, whole answers or last answer tokens that are right. Default: the task's own."""
+    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
+    or their mean loss in nats. Default: the task's own."""
 
     def __call__(self) -> int:
         from posenc.lab.figures.tables import table
@@ -54,7 +55,8 @@ class Export:
     json: Flag = False
     """The same as --format json."""
     metric: Metric = None
-    """The share of answer tokens, whole answers or last answer tokens that are right. Default: the task's own."""
+    """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
+    or their mean loss in nats. Default: the task's own."""
     bundle: File = None
     """Write the records of a run to one file, which every reading command accepts instead of the run."""
     recount: Flag = False

@@ -1,19 +1,26 @@
-"""Accuracy by place in the text: where a model stops, which a mean over places hides. No jax."""
+"""Accuracy, or the loss, by place in the text: where a model stops, which a mean over places hides. No jax."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
 
 from posenc.lab.figures.across import panels
 from posenc.lab.figures.captions import listed
 from posenc.lab.figures.curves import at_chosen_rates, guess
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.results.results import Results
+from posenc.lab.store.records import NATS, PARTS
 from posenc.lab.store.schema import TaskRecord
 
 
 def place_curve(results: Results) -> Drawing:
-    """The share right in each bin of places of the longest texts, one panel per task and training range.
+    """The share right in each bin of places of the longest texts, one panel per task and training range; of results
+    read by their loss, that.
 
-    Diverged runs are left out, since they have no hits. Raises `ValueError` for records without hits by place.
+    Diverged runs are left out, since they have no hits. Raises `ValueError` for records without hits, or losses, by
+    place.
     """
     longest: dict[tuple, int] = {}
     for record in results.records:
@@ -30,23 +37,31 @@ def place_curve(results: Results) -> Drawing:
         key = task.label, task.trained
         if (size := longest.get(key)) is not None and trial.places and size in trial.places:
             first[key] = task.first_beyond
-            for x, share in _shares(task, size, trial.places[size]["right"]):
-                drawn.setdefault(key, {}).setdefault(label, {}).setdefault(x, []).append(share)
-    words, floor = results.words, {label: guess(task) for label, task in results.tasks().items()}
-    shown = []
+            for x, mean in _means(task, size, trial.places[size]):
+                drawn.setdefault(key, {}).setdefault(label, {}).setdefault(x, []).append(mean)
+    words, tasks, shown = results.words, results.tasks(), []
     for key, points in sorted(drawn.items()):
-        task, guessed = key[0], floor[key[0]]
-        known = {x: {"uniform": guessed} for of in points.values() for x in of} if guessed else {}
+        task, share = key[0], guess(tasks[key[0]])
+        loss = tasks[task].metric == NATS
+        floor = {"uniform": -math.log(share) if loss else share} if share else {}
+        known = {x: floor for of in points.values() for x in of} if floor else {}
         inside = (0, first[key] - 1) if first[key] else None
-        title, up = f"{words.title(task)}, size {longest[key]}", "accuracy at this place"
-        shown.append(Panel(points, "place in the text", up, title, words.code(task), known, inside, log=False))
+        title, what = f"{words.title(task)}, size {longest[key]}", "loss (nats)" if loss else "accuracy"
+        about = (f"{what} at this place", title, words.code(task), known, inside)
+        shown.append(Panel(points, "place in the text", *about, log=False, falling=loss))
     left = sorted({record.task.label for record in results.records} - {task for task, _ in longest})
     more = f"No hits by place are known of {listed(left)}." if left else ""
     return panels(results, shown, more=more)
 
 
-def _shares(task: TaskRecord, size: int, right: list[int]) -> list[tuple[float, float]]:
-    """The middle of each bin with scored tokens, and the share right in it of all rows."""
+def _means(task: TaskRecord, size: int, places: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """The middle of each bin with scored tokens, and the share right in it of all rows, or the mean loss there."""
     width, scored = (task.places or {})[size]["width"], (task.places or {})[size]["scored"]
-    bins = enumerate(zip(right, scored, strict=True))
-    return [(k * width + (width - 1) / 2, hits / of) for k, (hits, of) in bins if of]
+    if task.metric == NATS and NATS not in places:
+        raise ValueError(
+            f"The records of {task.label!r} hold no losses by place, which older versions did not count; leave --metric"
+            " out, or train again under a new --name."
+        )
+    sums = [parts / PARTS for parts in places[NATS]] if task.metric == NATS else places["right"]
+    bins = enumerate(zip(sums, scored, strict=True))
+    return [(k * width + (width - 1) / 2, total / of) for k, (total, of) in bins if of]

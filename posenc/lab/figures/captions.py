@@ -16,6 +16,7 @@ from posenc.lab.results.results import Results, best_floor
 from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, cells, summary
 from posenc.lab.results.words import NETWORKS
 from posenc.lab.store.folder import FAILURES
+from posenc.lab.store.records import NATS
 from posenc.lab.store.schema import TaskRecord
 from posenc.language.echo import counted
 
@@ -34,6 +35,7 @@ FLOORS = {
 METRICS = {
     **{"token": "accuracy (tokens)", "accuracy": "accuracy", "error": "accuracy"},
     **{"exact": "accuracy (whole answers)", "last": "accuracy (last token)", "beyond": "accuracy (beyond training)"},
+    NATS: "loss (nats)",
 }
 """What an axis calls each metric; figures show the share right, also if the metric is an error."""
 SHARED = "All runs of a task share one test set per size, so spreads leave out its sampling error"
@@ -164,8 +166,8 @@ def unlearned(results: Results, found: tuple[TableCell, ...]) -> list[str]:
 def _above_floor(task: TaskRecord, cell: TableCell, size: int) -> bool:
     """Whether the median at a size is above the best floor there by more than the error of the test set."""
     floor = best_floor(task, [size])
-    if floor is None:
-        return True  # an unknown floor proves nothing
+    if floor is None or task.metric == NATS:
+        return True  # an unknown floor proves nothing, nor does a loss, whose error is not known
     return summary(cell.values[size]).median > floor[1] + error(cell.examples[size], floor[1])
 
 

@@ -18,6 +18,7 @@ from posenc.lab.figures.panel_captions import coded, ending
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.results.results import Results, best_floor, floors
 from posenc.lab.results.statistics import Summary, TableCell, cells, summary
+from posenc.lab.store.records import NATS
 from posenc.lab.store.schema import TaskRecord
 
 if TYPE_CHECKING:
@@ -35,17 +36,17 @@ def length(results: Results, metric: str | None = None, largest: int | None = No
         size_panel(results, tasks[task], [c for c in found if (c.task, c.trained) == (task, trained)], largest)
         for task, trained in sorted({(c.task, c.trained) for c in found}, key=lambda key: _order(results, key))
     ]
-    return panels(results, drawn, claimed=True)
+    return panels(results, drawn, claimed=not any(panel.falling for panel in drawn))
 
 
 def size_panel(results: Results, task: TaskRecord, found: list[TableCell], largest: int | None = None) -> Panel:
-    """Accuracy against size for some schemes on one task."""
+    """Accuracy, or the loss, against size for some schemes on one task."""
     kept = [n for n in sorted({n for c in found for n in c.values}) if largest is None or n <= largest]
     points = {c.scheme: {n: c.values[n] for n in kept if n in c.values} for c in found}
     known = {n: at for n, at in floors(task).items() if n in kept}
     words, up = results.words, metric_named(task.metric)
     title, code = words.title(task.label), words.code(task.label)
-    return Panel(points, words.unit(task.label), up, title, code, known, found[0].trained)
+    return Panel(points, words.unit(task.label), up, title, code, known, found[0].trained, falling=task.metric == NATS)
 
 
 def heat(results: Results) -> Drawing:

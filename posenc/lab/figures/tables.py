@@ -17,6 +17,7 @@ from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
+from posenc.lab.store.records import NATS, merit
 
 HEAD = ("task", "scheme", "n", "done", "diverged", "failed", "lr", "90% to")
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -38,13 +39,15 @@ def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
     """Notes under a table: metric, brackets, choice of rates, outcomes, commits, and tasks that no scheme learned."""
     named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
     named |= {"last": "accuracy at the last token", "beyond": "accuracy at places beyond training"}
+    named |= {NATS: "mean loss of answer tokens in nats, less is better"}
     metrics: dict[str, set[str]] = {}
     for cell in found:
         if cell.metric:
             metrics.setdefault(named.get(cell.metric, cell.metric), set()).add(plain(cell.task))
     shown = [k if len(metrics) == 1 else f"{k} ({', '.join(sorted(v))})" for k, v in sorted(metrics.items())]
     lines = [f"Median of runs; {'; '.join(shown) or 'no result yet'}. Brackets: {brackets(found)}. * sizes trained on."]
-    lines[0] += f" {HEAD[-1]}: the largest size up to which every median is at least {HOLDS:g}."
+    if metrics.keys() != {named[NATS]}:
+        lines[0] += f" {HEAD[-1]}: the largest size up to which every median is at least {HOLDS:g}."
     if how := chosen(found):
         tried = "all rates tried and all seeds" if any(c.tuning for c in found) else "all rates tried"
         lines.append(f"n counts runs at lr, {'; '.join(how)}. The other counts are over {tried}.")
@@ -156,9 +159,10 @@ def _best(found: tuple[TableCell, ...]) -> set[tuple[str, str, str]]:
         group = [c for c in found if c.task == task]
         for n in sorted({n for c in group for n in c.values}):
             sums = {(c.scheme, c.trained): summary(c.values[n]) for c in group if c.values.get(n)}
-            top = max(sums, key=lambda key: sums[key].median)
-            others = [s for key, s in sums.items() if key != top]
-            if others and sums[top].n > 1 and all(s.n > 1 and sums[top].low > s.high for s in others):
+            ends = {key: sorted(merit(group[0].metric, end) for end in (s.low, s.high)) for key, s in sums.items()}
+            top = max(sums, key=lambda key: merit(group[0].metric, sums[key].median))
+            others = [key for key in sums if key != top]
+            if others and sums[top].n > 1 and all(sums[key].n > 1 and ends[top][0] > ends[key][1] for key in others):
                 best.add((plain(task), plain(top[0]), str(n)))
     return best
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posenc.lab.results.results import Results, Row
+from posenc.lab.store.records import merit
 
 DIVERGED = "diverged"
 
@@ -84,7 +85,7 @@ def at_chosen(results: Results) -> Results:
 
 
 def scores(rows: Sequence[Row], validated: Mapping[str, float]) -> dict[float, list[float]]:
-    """Per rate, the mean of each run on validation examples; of older records, on the sizes trained on.
+    """Per rate, the merit of each run on validation examples; of older records, on the sizes trained on.
 
     A diverged run has neither, and scores what a uniform guess does.
     """
@@ -93,9 +94,9 @@ def scores(rows: Sequence[Row], validated: Mapping[str, float]) -> dict[float, l
         runs.setdefault((row.lr, row.trial), []).append(row)
     found: dict[float, list[float]] = {row.lr: [] for row in rows}
     for (rate, trial), of_run in runs.items():
-        inside = [row.value for row in of_run if row.trained]
+        inside = [merit(row.metric, row.value) for row in of_run if row.trained]
         if of_run[0].outcome == DIVERGED:
-            found[rate].append(float(np.mean(inside or [row.value for row in of_run])))
+            found[rate].append(float(np.mean(inside or [merit(row.metric, row.value) for row in of_run])))
         elif trial in validated:
             found[rate].append(validated[trial])
         elif inside:

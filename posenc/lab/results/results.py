@@ -20,18 +20,17 @@ from posenc.lab.results.words import Words
 from posenc.lab.spec.run import Run
 from posenc.lab.store import disk, records
 from posenc.lab.store import folder as store
+from posenc.lab.store.records import NATS, merit
 from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import echoed
 
 CHOICES = ("task", "scheme", "family", "seed", "lr")
 """What results can be chosen by."""
 FLOORS = ("uniform", "prior", "bag", "position")
-"""What a uniform guess, the best constant, the row's most frequent token, and the best function of position alone get
-right."""
-METRICS = ("accuracy", "exact", "last", "beyond")
-"""What results can be read by: the share of answer tokens, of whole answers, of last
-answer tokens, and of answer tokens further out than any trained on, that are right. At sizes trained on, the last of
-these counts all answer tokens."""
+"""What guesses get right: a uniform one, the best constant, the row's most frequent token, the best use of position."""
+METRICS = ("accuracy", "exact", "last", "beyond", NATS)
+"""What results can be read by: the share of answer tokens, of whole answers, of last ones, and of those further out
+than any trained on (at sizes trained on, of all), that are right; and the mean cross-entropy of all, in nats."""
 _FREE = ("task", "scheme")
 _KNOBS = ("weight_decay", "warmup", "clip")
 _LATER = {f.name: f.default for f in fields(Run) if f.metadata.get("later")}
@@ -58,7 +57,7 @@ class Row:
     trained_to: int
     metric: str
     value: float
-    """The share right by the metric; the uniform guess of a diverged trial."""
+    """By the metric: the share right, or a loss in nats; the uniform guess of a diverged trial."""
     floor: float
     """What the uniform guess gets right."""
     exact: float
@@ -191,14 +190,14 @@ class Results:
         return tasks
 
     def validated(self) -> dict[str, float]:
-        """Trial to its mean on validation examples; diverged trials and those of older records have none."""
+        """Trial to its merit on validation examples; diverged trials and those of older records have none."""
         found = {}
         for record in self._every:
             for trial in record.trials:
-                each = (trial.validation or {}).values() if trial.outcome == "done" else ()
-                shares = [records.share(counts, record.task.metric) for counts in each]
+                each = trial.validation if trial.outcome == "done" else None
+                shares = [records.share(counts, record.task.metric) for counts in (each or {}).values()]
                 if counted := [share for share in shares if math.isfinite(share)]:
-                    found[trial.id] = sum(counted) / len(counted)
+                    found[trial.id] = merit(record.task.metric, sum(counted) / len(counted))
         return found
 
     def trials(self) -> list[str]:
@@ -298,8 +297,8 @@ def mean_floors(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") ->
 
 
 def best_floor(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> tuple[str, float] | None:
-    """The floor that is highest on average over some sizes, and that mean; of equals the simplest."""
-    return max(mean_floors(task, sizes, rule).items(), key=lambda item: item[1], default=None)
+    """The floor that is best on average over some sizes, and that mean; of equals the simplest."""
+    return max(mean_floors(task, sizes, rule).items(), key=lambda item: merit(task.metric, item[1]), default=None)
 
 
 def uniform(task: TaskRecord, size: int) -> float:
@@ -329,6 +328,9 @@ def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
     counted = {"last": task.floors_last, "beyond": task.floors_beyond}.get(metric)
     if counted is not None:
         return floors(replace(task, metric=metric, floors=counted))
+    if metric == NATS:
+        last = own if task.metric == "accuracy" else floors_by(task, "last")
+        return {n: {"uniform": -math.log(f["uniform"])} if f.get("uniform") else {} for n, f in last.items()}
     guess = {n: {"uniform": f["uniform"]} for n, f in own.items() if "uniform" in f}
     tokens = metric in ("last", "beyond") and task.metric in ("token", "error")
     return guess if tokens else {n: {} for n in task.floors}
@@ -350,6 +352,12 @@ def _by(record: GroupRecord, metric: str) -> GroupRecord:
                 )
     if records.ratio(own) == records.ratio(metric):
         return record
+    unknown = metric == NATS and not all(floors_by(record.task, metric).values())
+    if unknown and any(trial.outcome == "diverged" for trial in record.trials):
+        raise ValueError(
+            f"A diverged run of {record.label!r} on {record.task.label!r} counts as a guess, whose loss its records do"
+            f" not tell; read them by {own!r}, the metric of the task."
+        )
     return replace(record, task=replace(record.task, metric=metric, floors=floors_by(record.task, metric)))
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from posenc.lab.results.rates import Tuned, choose_rate, scores, tuned
 from posenc.lab.results.results import Results, Row
 from posenc.lab.results.sizes import other_places
+from posenc.lab.store.records import NATS, merit
 from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
 
 LEAST = 6
@@ -93,9 +94,10 @@ class TableCell:
 
     @property
     def holds_to(self) -> int | None:
-        """The largest size up to which the median is at least 90 % at every size measured; None where there is none."""
+        """The largest size up to which the median is at least 90 % at every size measured; None where there is none,
+        and of losses."""
         held = None
-        for size in sorted(self.values):
+        for size in sorted(self.values) if self.metric != NATS else ():
             if not self.values[size] or float(np.median(self.values[size])) < HOLDS:
                 break
             held = size
@@ -110,7 +112,8 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two schemes on one task, paired by seed. `better` is P(a > b) + half P(a = b) over the pairs."""
+    """Two schemes on one task, paired by seed. `better` is P(a > b) + half P(a = b) over the pairs; of losses, P(a < b)
+    takes the place of P(a > b)."""
 
     task: str
     first: str
@@ -186,7 +189,7 @@ def compare(results: Results, first: str, second: str, size: int | None = None) 
     for task in sorted({task for task, _ in found}):
         a, b = found.get((task, first)), found.get((task, second))
         if a is not None and b is not None and (pairs := _pairs(a, b, size)):
-            made.append(_compared(task, first, second, where, pairs))
+            made.append(_compared(task, first, second, where, pairs, a.metric))
     if not made:
         raise ValueError(
             f"{first!r} and {second!r} share no seed of a task at {where}; run both with the same --seeds and --sizes."
@@ -271,9 +274,12 @@ def _pairs(a: TableCell, b: TableCell, size: int | None) -> list[tuple[int, floa
     return [(seed, ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
 
 
-def _compared(task: str, first: str, second: str, where: str, pairs: list[tuple[int, float, float]]) -> Comparison:
+def _compared(
+    task: str, first: str, second: str, where: str, pairs: list[tuple[int, float, float]], metric: str
+) -> Comparison:
     gaps = np.array([a - b for _, a, b in pairs])
-    better = float(np.mean((gaps > 0) + 0.5 * (gaps == 0)))
+    ahead = merit(metric, gaps)
+    better = float(np.mean((ahead > 0) + 0.5 * (ahead == 0)))
     interval = _wilson(better, len(gaps)) if len(gaps) >= LEAST else None
     return Comparison(task, first, second, where, tuple(pairs), better, interval, summary(gaps), _wilcoxon(gaps))
 

@@ -70,6 +70,8 @@ def _check_right(places: Mapping[int, Mapping[str, Any]], task: TaskRecord, whic
         right, scored = bins.get("right"), (task.places or {}).get(size, {}).get("scored")
         if scored is None or not _are_counts(right) or len(right) != len(scored):
             raise ValueError(f"{which} has places at size {size} that its task has not")
+        if (nats := bins.get("nats")) is not None and not (_are_counts(nats) and len(nats) == len(scored)):
+            raise ValueError(f"{which} has losses at size {size} that are not a count for each of its places")
         if wrong := [(a, b) for a, b in zip(right, scored, strict=True) if a > b]:
             raise ValueError(f"{which} counts at size {size} {wrong[0][0]} right of {wrong[0][1]} at one place")
 

@@ -26,6 +26,11 @@ TOLERANCE = 0.01
 """Two records of one trial that differ by more than this, in any accuracy, are said to differ."""
 # as in posenc.lab.tasks.measure, which needs jax
 _RATIOS = {"exact": ("exact", "rows"), "last": ("last", "rows"), "beyond": ("beyond", "beyond_scored")}
+NATS = "nats"
+"""The metric that is a loss, and the count behind it."""
+_RATIOS[NATS] = (NATS, "scored")
+PARTS = 1024
+"""A nat is counted in so many parts."""
 
 
 @dataclass(frozen=True)
@@ -132,13 +137,19 @@ def write_bundle(
 
 
 def share(counts: Counts, metric: str) -> float:
-    """The share that was right, by the task's metric; NaN where nothing was counted. More is better, always."""
+    """The share that was right by a metric, more of which is better, or the mean loss in nats; NaN where nothing was
+    counted."""
     right, whole = counted(counts, metric)
-    return right / whole if whole else math.nan
+    return right / (whole * PARTS if metric == NATS else whole) if whole else math.nan
+
+
+def merit(metric: str, value: float) -> float:
+    """A value of which more is better, also where less of the metric is."""
+    return -value if metric == NATS else value
 
 
 def counted(counts: Counts, metric: str) -> tuple[int, int]:
-    """How many were right, and of how many, by the task's metric."""
+    """How many were right by a metric, or parts of a nat, and of how many."""
     part, whole = ratio(metric)
     if whole == "scored" and "total" in counts:  # as older records call it
         whole = "total"

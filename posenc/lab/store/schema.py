@@ -19,7 +19,7 @@ from posenc.language.echo import echoed
 T = TypeVar("T", bound="Part")
 P = TypeVar("P", bound="PlannedTrial | TrialLine")
 Counts = Mapping[str, int]
-"""What was counted at one size, by name: "correct", "total", "exact", "rows", ..."""
+"""What was counted at one size, by name: "correct", "total", "exact", "rows", "nats" (in 1,024ths), ..."""
 _JSON = {str: str, int: int, float: int | float, tuple: list, Mapping: dict}
 """How JSON holds a type."""
 TUNING = "tuning"
@@ -67,8 +67,8 @@ class TrialRecord(Part):
     curve: Mapping[str, Any] | None = None
     """The loss along training."""
     places: Mapping[int, Mapping[str, Any]] | None = None
-    """Size to "right", how many tokens are right in each bin of places; older records, and tasks of one answer, have
-    none."""
+    """Size to "right", how many tokens are right in each bin of places, and "nats", their cross-entropy in 1,024ths
+    of a nat, which older records lack; still older ones, and tasks of one answer, have none."""
     role: str | None = None
     """"tuning" for a trial that helped to choose a learning rate; a trial that is reported has none."""
 

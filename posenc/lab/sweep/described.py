@@ -40,6 +40,14 @@ def described(
     )
 
 
+def places_of(
+    resolved: ResolvedRun, sizes: Sequence[int], counts: Mapping[str, Int[ndarray, "lanes sizes 32"]], lane: int
+) -> dict[int, dict[str, list[int]]] | None:
+    """Size to what a trial has in each bin of places; None for a task of one answer token."""
+    each = {name: binned(resolved, sizes, counts[name][lane]) for name in ("right", "nats")}
+    return {n: {name: bins[n] for name, bins in each.items()} for n in each["right"]} or None
+
+
 def binned(resolved: ResolvedRun, sizes: Sequence[int], counts: Int[ndarray, "sizes 32"]) -> dict[int, list[int]]:
     """Size to the counts of those bins that its texts reach; empty for a task of one answer token."""
     if resolved.task.layout is Layout.CLASSIFY:

@@ -26,7 +26,7 @@ from posenc.lab.spec.run import ON, WITH, Knobs, Plan
 from posenc.lab.store import folder, parameters, records
 from posenc.lab.store.schema import GroupRecord, TrialRecord, written
 from posenc.lab.sweep import plan
-from posenc.lab.sweep.described import binned, described
+from posenc.lab.sweep.described import described, places_of
 from posenc.lab.tasks import Task, spec
 from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import full as full_task
@@ -97,9 +97,8 @@ def ask(
             sums = evaluation.evaluate(resolved, question.rows, ALONE, model, seeds, at, [False] * len(at))
             counted = {name: total[0].tolist() for name, total in sums.rows.items()}
             each = {n: {name: totals[i] for name, totals in counted.items()} for i, n in enumerate(at)}
-            bins = binned(resolved, at, sums.places["right"][0])
-            right, scored = {n: {"right": counts} for n, counts in bins.items()} or None, sums.places["scored"][0]
-            trials.append(replace(trial, id=_renamed(trial, question), evaluations=each, places=right))
+            places, scored = places_of(resolved, at, sums.places, 0), sums.places["scored"][0]
+            trials.append(replace(trial, id=_renamed(trial, question), evaluations=each, places=places))
         trials += [replace(t, id=_renamed(t, question)) for t in question.record.trials if t.outcome == "diverged"]
         if (key := (resolved.task, at, resolved.run.length)) not in known:
             known[key] = floors_by_metric(*key)

@@ -29,7 +29,7 @@ class Point(NamedTuple):
     state: PyTree
     """A leading axis of lanes, of which the trials are the first."""
     losses: list[list[float]]
-    """For each segment, the mean loss of each trial."""
+    """The mean loss of each trial in one stretch of steps after another."""
     seconds: Mapping[str, float]
 
 
@@ -93,6 +93,12 @@ def restored(source: Source, ids: Sequence[str], how: Any, template: PyTree) -> 
     losses = [[math.nan if loss is None else loss for loss in each] for each in segments]
     state = unpacked(checkpoints.rows(source.path)[lanes], template)
     return Point(about.stage, about.step, state, losses, about.seconds)
+
+
+def spread(point: Point, spacing: int) -> list[list[float]]:
+    """The losses of a checkpoint. Those of older ones are means of segments, which stand for all points in them."""
+    many = point.step // (spacing * max(len(point.losses), 1))
+    return [losses for losses in point.losses for _ in range(many)]
 
 
 def packed(state: PyTree, trials: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import Float, PyTree
 
 from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.spec.run import Knobs
@@ -25,9 +25,9 @@ from posenc.lab.store import checkpoints, disk
 from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, TrialRecord, written
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.beginnings import Beginnings
-from posenc.lab.sweep.described import binned, described
+from posenc.lab.sweep.described import described, places_of
 from posenc.lab.sweep.progress import Progress
-from posenc.lab.sweep.resuming import Point, Source, newest, program_of, restored
+from posenc.lab.sweep.resuming import Point, Source, newest, program_of, restored, spread
 from posenc.lab.sweep.saving import Saver, Unsaved
 from posenc.lab.sweep.signals import Stopped
 from posenc.lab.tasks.floors import Table, floors_by_metric
@@ -38,6 +38,8 @@ from posenc.lab.train.shapes import StepShape, true_model
 from posenc.lab.train.training import ResolvedRun, as_arrays, forget_programs, program, pure, stages
 
 T = TypeVar("T")
+POINTS = 50
+"""A loss curve has so many points or more, where there are as many steps."""
 
 
 class Taken(Exception):
@@ -64,6 +66,12 @@ class Assigned(NamedTuple):
         """Steps of a segment."""
         shared = self.lines[0]
         return math.gcd(plan.segment(shared), *(end for _, end in stages(self.resolved, shared.steps)))
+
+    @property
+    def spacing(self) -> int:
+        """Steps between two points of the loss curve."""
+        enough = max(1, self.lines[0].steps // POINTS)
+        return max(n for n in range(1, self.stride + 1) if self.stride % n == 0 and n <= enough)
 
 
 class Home(NamedTuple):
@@ -126,7 +134,7 @@ class Trainer:
             if places and source is None:
                 say("begins again at step 0")
             places = unusable[::-1] + [path for path in places if path not in unusable]
-            reserve = 2**14 + len(ids) * (40 * shared.steps // group.stride + 600 * len(shared.sizes))
+            reserve = 2**14 + len(ids) * (40 * shared.steps // group.spacing + 900 * len(shared.sizes))
             saver = Saver(home.folder, group.name, group.token, ids, facts, self.every, reserve, say, home.changed)
             saver.places, saver.silent = places, self._full
         with saver, counted() as compiled:
@@ -143,7 +151,7 @@ class Trainer:
     def _trained(self, group: Assigned, saver: Saver | Unsaved, source: Source | None, compiled: Compiled) -> Trained:
         lines, resolved, stride, label = group.lines, group.resolved, group.stride, group.label
         shared = lines[0]  # but for id and knobs
-        steps, sizes, rows = shared.steps, shared.sizes, shared.rows
+        steps, sizes, rows, spacing = shared.steps, shared.sizes, shared.rows, group.spacing
         knobs = [Knobs(**written(line.knobs)) for line in lines]
         whole = stages(resolved, steps)
         clock = _Clock()
@@ -162,7 +170,7 @@ class Trainer:
             run, before = program(stage, stride, rows, self.how), state
             if source is not None and n == source.about.stage:
                 point = restored(source, saver.ids, self.how, jax.eval_shape(run.init, lane))
-                state, losses, begin = placed(point.state, self.how), point.losses, point.step
+                state, losses, begin = placed(point.state, self.how), spread(point, spacing), point.step
                 clock.seconds = dict(point.seconds)
                 saver.went_on(source.path)
                 self.watch.note(f"{label}: goes on from step {begin}.")
@@ -178,7 +186,7 @@ class Trainer:
             for first in range(begin, end, stride):
                 state, loss = run.segment(state, lane, jnp.int32(first), jnp.int32(steps))
                 loss = jax.device_get(loss)[: len(lines)]
-                losses.append([float(row.mean()) for row in loss])
+                losses += _points(loss, spacing)
                 clock.lap("compile" if first == begin else "train")
                 self.watch.step(label, first + stride, steps, float(loss[:, -1].mean()))
                 self._between(Point(n, first + stride, state, losses, dict(clock.seconds)), group, saver)
@@ -194,9 +202,9 @@ class Trainer:
         clock.lap("evaluate")
         if group.taken():
             raise Taken
-        places = [binned(resolved, sizes, right) for right in sums.places["right"]]
+        places = [places_of(resolved, sizes, sums.places, n) for n in range(len(lines))]
         trials = [
-            _trial(line, n, (sizes, trained), stride, losses, sums.rows, places[n], int(diverged[n]))
+            _trial(line, n, (sizes, trained), spacing, losses, sums.rows, places[n], int(diverged[n]))
             for n, line in enumerate(lines)
         ]
         task = described(resolved, sizes, self._counted(resolved, sizes), sums.places["scored"][0])
@@ -243,14 +251,20 @@ class _Clock:
         self._last = now
 
 
+def _points(loss: Float[np.ndarray, "lanes stride"], spacing: int) -> list[list[float]]:
+    """The mean loss of each lane over so many steps at a time, in six digits, which are more than a batch knows."""
+    means = loss.reshape(len(loss), -1, spacing).mean(-1).T
+    return [[float(f"{mean:.6g}") for mean in point] for point in means]
+
+
 def _trial(
     line: PlannedTrial,
     n: int,
     sizes: tuple,
-    stride: int,
+    spacing: int,
     losses: list,
     sums: dict,
-    places: dict[int, list[int]],
+    places: Mapping[int, Mapping[str, Any]] | None,
     diverged: int,
 ) -> TrialRecord:
     """What is recorded of the n-th lane; `sizes` are those reported and those on which a rate is chosen."""
@@ -258,12 +272,11 @@ def _trial(
     found = [{name: int(total) for name, total in zip(sums, values, strict=True)} for values in _columns(sums, n)]
     evaluations: dict[int, Counts] = dict(zip(reported, found, strict=False))
     validation: dict[int, Counts] = dict(zip(trained, found[len(reported) :], strict=True))
-    curve = {"step": [(i + 1) * stride for i in range(len(losses))], "loss": [each[n] for each in losses]}
+    curve = {"step": [(i + 1) * spacing for i in range(len(losses))], "loss": [each[n] for each in losses]}
     head, role = (line.id, line.knobs, line.steps), TUNING if line.tuning else None
     if diverged >= 0:
         return TrialRecord(*head, "diverged", diverged, {}, {}, curve, role=role)
-    right = {size: {"right": bins} for size, bins in places.items()}
-    return TrialRecord(*head, "done", None, evaluations, validation, curve, right or None, role)
+    return TrialRecord(*head, "done", None, evaluations, validation, curve, places, role)
 
 
 def _columns(sums: dict, n: int) -> Any:

@@ -11,6 +11,7 @@ import zlib
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from posenc.lab.tasks.task import Batch, Task
@@ -27,6 +28,11 @@ RATIOS = {
 }
 PLACES = 32
 """Bins at most, of places in a text, in which hits are counted."""
+NATS = 1024
+"""Parts of a nat in which cross-entropy is counted, so that its sums are whole numbers, in whatever order they are
+made."""
+_MOST = 2**31 - 2**8
+"""The most that a sum counts, in parts of a nat; also what stands in the place of NaN. A float32 holds it exactly."""
 
 
 def measure(logits: Float[Array, "B T C"], batch: Batch) -> dict[str, Int[Array, ""]]:
@@ -72,16 +78,33 @@ def beyond(hit: Array, batch: Batch, first: Int[Array, ""]) -> dict[str, Int[Arr
     }
 
 
-def by_place(hit: Array, batch: Batch, width: Int[Array, ""]) -> dict[str, Int[Array, 32]]:
-    """How many scored tokens are right, and how many there are, in each bin of `width` places, over all rows.
+def losses(logits: Float[Array, "B T C"], batch: Batch) -> Float[Array, "B T"]:
+    """The cross-entropy of each scored token, in nats; 0 of others."""
+    each = optax.softmax_cross_entropy_with_integer_labels(logits.astype(jnp.float32), batch.targets)
+    return jnp.where(batch.score, each, 0.0)
+
+
+def nats(loss: Float[Array, "*bins T"]) -> Int[Array, "*bins"]:
+    """The sum along the last axis, to the nearest part of a nat."""
+    parts = jnp.nan_to_num(jnp.round(NATS * loss.sum(axis=-1)), nan=_MOST, posinf=_MOST)
+    return jnp.minimum(parts, _MOST).astype(jnp.int32)
+
+
+def by_place(hit: Array, loss: Array, batch: Batch, width: Int[Array, ""]) -> dict[str, Int[Array, 32]]:
+    """How many scored tokens are right, how many there are, and their cross-entropy in parts of a nat, in each bin of
+    `width` places, over all rows.
 
     A place is the index of a token in its text; further ones than `PLACES` bins hold must be padding.
     """
     at = jnp.arange(batch.score.shape[1], dtype=jnp.int32) // width
-    bins = jnp.zeros(PLACES, jnp.int32)
+
+    def binned(counts: Array) -> Array:
+        return jnp.zeros(PLACES, counts.dtype).at[at].add(counts.sum(axis=0, dtype=counts.dtype), mode="drop")
+
     return {
-        "right": bins.at[at].add(hit.sum(axis=0, dtype=jnp.int32), mode="drop"),
-        "scored": bins.at[at].add(batch.score.sum(axis=0, dtype=jnp.int32), mode="drop"),
+        "right": binned(hit.astype(jnp.int32)),
+        "scored": binned(batch.score.astype(jnp.int32)),
+        "nats": nats(binned(loss)[:, None]),
     }
 
 

@@ -27,6 +27,8 @@ from posenc.lab.tasks.measure import (
     evaluation_key,
     first_beyond,
     hits,
+    losses,
+    nats,
     positions_key,
     validation_key,
     width,
@@ -41,6 +43,8 @@ DRAWN = 2**24
 """The same where positions or dropout are drawn for each part of the examples: it decides the parts, and so results."""
 DRAWS = 16
 """Draws of random positions over which the sequences of one size are evaluated."""
+HALF = 2**12
+"""Sums are of quotients and rests by this: those of losses over many rows do not fit 32 bits."""
 SHORT = 128
 """Tokens up to which padding costs less than one more program."""
 
@@ -124,9 +128,10 @@ def counts(how: Counting, model: PyTree, seed: UInt32[Array, ""], question: Aske
         number, given = part
         own = jax.random.fold_in(positions_key(seed, "evaluation", question.n), 2 * number + question.choosing)
         logits = model(given.inputs, own, train=how.as_trained)
-        hit = hits(jnp.where(known_classes(logits, question.classes), logits, -jnp.inf), given)
-        rows = by_row(hit, given) | beyond(hit, given, question.beyond)
-        return Counts(rows, by_place(hit, given, question.width))
+        logits = jnp.where(known_classes(logits, question.classes), logits, -jnp.inf)
+        hit, loss = hits(logits, given), losses(logits, given)
+        rows = by_row(hit, given) | beyond(hit, given, question.beyond) | {"nats": nats(loss)}
+        return Counts(rows, by_place(hit, loss, given, question.width))
 
     rows = given.targets.shape[0]
     cut = jax.tree.map(lambda a: a.reshape(-1, how.each, *a.shape[1:]), given)
@@ -141,9 +146,12 @@ def _counts(how: Counting, *args: Any) -> dict[str, Int[Array, " rows"]]:
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
 def sums(how: Counting, over: Arrangement, *args: Any) -> Counts:
-    """The sums of `counts` in each lane."""
-    one = lambda *args: jax.tree.map(lambda a: a.sum(axis=0, dtype=a.dtype), counts(how, *args))  # noqa: E731
-    return lanes(one, over, 2)(*args)
+    """The sums of `counts` in each lane, each as a quotient and a rest by `HALF`, along the last axis."""
+
+    def summed(*args: Any) -> Counts:
+        return jax.tree.map(lambda a: jnp.stack([(a // HALF).sum(0), (a % HALF).sum(0)], -1), counts(how, *args))
+
+    return lanes(summed, over, 2)(*args)
 
 
 def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: bool = False) -> Batch:
@@ -188,7 +196,8 @@ def evaluate(
         how = counting(resolved, *batch.tokens.shape)
         question = Asked.of(resolved, n, choosing)
         found.append(sums(how, over, models, seeds, question, _given(resolved, names, batch)))
-    return jax.tree.map(lambda *sizes: np.stack(sizes, 1), *jax.device_get(found))
+    whole = lambda halves: halves.astype(np.int64) @ (HALF, 1)  # noqa: E731
+    return jax.tree.map(lambda *sizes: np.stack(list(map(whole, sizes)), 1), *jax.device_get(found))
 
 
 def _given(resolved: Any, names: tuple[str, ...], batch: Batch) -> ScoredExamples:
