@@ -62,7 +62,7 @@ def test_what_was_not_counted_is_refused():
     older = results(change=lambda counts: {k: v for k, v in counts.items() if k != "last"})
     with pytest.raises(ValueError, match="on 'copy' did not count 'last' at size 8; read them by 'token'"):
         older.by("last")
-    with pytest.raises(ValueError, match="No metric is called 'first'; take one of accuracy, exact, last, beyond, nats"):
+    with pytest.raises(ValueError, match="No metric is called .first.; take one of accuracy, exact, .*beyond, nats"):
         results().by("first")
 
 
