@@ -43,6 +43,8 @@ SMALL = ("steps=2", "seeds=1", "lr=1e-3", "tuning=0", "rows=2", "batch=2", "widt
 SMALLEST = {
     "addition": ("length=2", "shortest=1", "sizes=2,3"),
     "averaging": ("length=8", "sizes=8,9"),
+    "base": ("length=8", "sizes=8,9"),
+    "base_content": ("length=16", "shortest=16", "sizes=16,18"),
     "copying": ("heads=2", "length=4", "shortest=4", "sizes=4,5"),
     "counting": ("length=4", "sizes=4,5"),
     "deletang": ("length=4", "sizes=4,5"),
