@@ -36,7 +36,7 @@ published = [
 titles = {RECALL: "Values by their keys", ORDER: "Order of two marks", POINTER: "Up to four places back"}
 counted = "tokens"
 metric = {RECALL: "accuracy"}  # of all its keys, none of which is later than another by rule
-plan = Plan(steps=4000, seeds=(0, 1, 2, 3, 4, 5), lr=(1e-3, 3e-3), sizes=(16, 32, 64, 128, 256))
+plan = Plan(steps=4000, seeds=(0, 1, 2, 3, 4, 5), lr=(1e-3, 3e-3), sizes=(16, 32, 64, 128, 256), rows=1024)
 
 
 def runs():
