@@ -126,6 +126,20 @@ def test_schemes_share_mathematics_and_never_one_another():
     assert len(schemes) > 40 and not {name: more for name in schemes if (more := ours(name) - shared)}
 
 
+def test_only_one_file_calls_lapack():
+    """Two of its batches at once wait for each other for ever; that file calls it for one matrix after another."""
+    called = {
+        m for m in modules() for node in ast.walk(tree(m)) if isinstance(node, ast.Attribute) and _decomposes(node)
+    }
+    assert called == {"posenc.numerics.orthogonal"}
+
+
+def _decomposes(node):
+    """Whether this is a function of jax's linear algebra, of which norms alone are plain sums."""
+    *path, name = ast.unparse(node).split(".")
+    return path[:1] in (["jnp"], ["jax"]) and path[-1] == "linalg" and name != "norm"
+
+
 def test_nothing_imports_what_stands_outside():
     assert not [name for name in modules() if outside(name) & {"tests", "experiments", "benchmarks"}]
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from posenc.core.scheme import Scheme, bias_dtype
 from posenc.numerics import segment_scans
+from posenc.numerics.householder import taken
 from posenc.numerics.precision import product
 
 
@@ -26,9 +27,9 @@ class PaTH(Scheme, name="path"):
     `forget` adds the gates of FoX, Σ_{l = j+1 … i} log σ(f_h · x_l + e_h): "unscaled" as in the paper (PaTH-FoX), which
     equals `path + fox`, and "scaled" as in the authors' code, which also divides the sum by √d.
 
-    A row of scores is computed from whole rows of q·w and w·k by a triangular system (§3.2), whose size is the number
-    of keys. Stored keys are never changed, so a cache holds them twice: as keys, and with w for the system. Each step
-    of decoding solves the system again: K² d products and two arrays of K × K numbers for each head and K keys.
+    A row of scores is computed from the last key to the first, a block of keys at a time (§3). Stored keys are never
+    changed, so a cache holds them twice: as keys, and with w for the path. Each step of decoding walks the whole path
+    again: some 4 K d products for each head and K keys.
 
     ```bibtex
     @inproceedings{yang2025path,
@@ -107,12 +108,7 @@ class PaTH(Scheme, name="path"):
 
     def score(self, p, s, tile):
         (q, query_gates), (k, w, beta, key_gates) = tile.query_info, tile.key_info
-        after = tile.ki[:, None] > tile.ki[None, :]
-        on_path = jnp.where(tile.visible, product(q, w.T), 0)
-        between = jnp.where(after, beta[:, None] * product(w, w.T), 0)
-        # z_il = w_l · H_{l+1} … H_i q_i = q_i · w_l - Σ_{m > l} z_im β_m w_m · w_l
-        z = jax.lax.linalg.triangular_solve(between, on_path, left_side=False, lower=True, unit_diagonal=True)
-        s = s - product(z * beta[None, :], jnp.where(after, product(w, k.T), 0)) * tile.scale
+        s = s - taken(q, k, w, beta, tile.visible) * tile.scale
         if self.forget == "none":
             return s
         return s + (query_gates[:, None] - key_gates[None, :]) * (tile.scale if self.forget == "scaled" else 1)
