@@ -16,7 +16,7 @@ BLOCK = 16
 """The most matrices of a block. Larger blocks take fewer steps, and lose digits where all w are alike."""
 
 
-def taken(
+def correction(
     q: Float[Array, "Q d"],
     k: Float[Array, "K d"],
     w: Float[Array, "K d"],

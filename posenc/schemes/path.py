@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from posenc.core.scheme import Scheme, bias_dtype
 from posenc.numerics import segment_scans
-from posenc.numerics.householder import taken
+from posenc.numerics.householder import correction
 from posenc.numerics.precision import product
 
 
@@ -108,7 +108,7 @@ class PaTH(Scheme, name="path"):
 
     def score(self, p, s, tile):
         (q, query_gates), (k, w, beta, key_gates) = tile.query_info, tile.key_info
-        s = s - taken(q, k, w, beta, tile.visible) * tile.scale
+        s = s - correction(q, k, w, beta, tile.visible) * tile.scale
         if self.forget == "none":
             return s
         return s + (query_gates[:, None] - key_gates[None, :]) * (tile.scale if self.forget == "scaled" else 1)
