@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -90,7 +90,7 @@ class Attention(nnx.Module):
         *,
         positions: Any = None,
         segments: Any = None,
-        mask: Mask | None = None,
+        mask: Mask | Literal["dims"] = "dims",
         tied: Any = None,
         kernel: str = "auto",
         cache: Cache | None = None,
@@ -99,9 +99,9 @@ class Attention(nnx.Module):
     ) -> Any:
         """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
 
-        `mask=None` is "causal" or "full" as `dims.causal` says. `tied` are the parameters that layers share, of a layer
-        made without them. A share `dropout` of the weights is dropped by `dropout_key`, in calls that get both. The
-        others are `posenc.attend`'s, and what does not fit is refused as there.
+        `mask="dims"` is "causal" or "full" as `dims.causal` says. `tied` are the parameters that layers share, of a
+        layer made without them. A share `dropout` of the weights is dropped by `dropout_key`, in calls that get both.
+        The others are `posenc.attend`'s, and what does not fit is refused as there.
         """
         weights = Weights(*(w.get_value() for w in (self.query, self.key_value, self.out)))
         return multihead(

@@ -228,6 +228,8 @@ def test_masks_that_process_heads_does_not_see_are_refused():
         posenc.equinox.process_heads(posenc.parse("rope + window(2)"))
     with pytest.raises(ValueError, match="'xpos' is causal only: .*; give Equinox a causal mask"):
         posenc.equinox.process_heads(ready("xpos")[0])
+    with pytest.raises(ValueError, match="mask is None, .* write mask='full'"):
+        posenc.equinox.process_heads(posenc.parse("rope"), mask=None)
 
 
 def test_heads_that_a_scheme_cannot_serve_are_refused():

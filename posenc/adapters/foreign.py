@@ -139,10 +139,10 @@ def process_heads(
     are as in `posenc.attend`. The library's own mask and scale stay in force: `mask` says which mask it is given, so
     that a scheme which is undefined under it, or a window, is refused.
     """
-    hooks = _hooks(scheme)
+    hooks, seen = _hooks(scheme), window(mask)
     if (keys := normal_form(scheme).window) is not None:
         raise ValueError(f"window({keys}) narrows a mask, which is Equinox's here; give Equinox a mask of that width.")
-    if (why := hooks.limits.get("bidirectional")) and not window(mask).causal:
+    if (why := hooks.limits.get("bidirectional")) and not seen.causal:
         raise ValueError(
             f"{label(hooks)} is causal only: {why}; give Equinox a causal mask, and say so here with mask='causal'."
         )
