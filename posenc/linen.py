@@ -15,6 +15,7 @@ from posenc.attention.cache import Cache
 from posenc.core.masks import Mask
 from posenc.core.parameters import init, split
 from posenc.core.scheme import Dims
+from posenc.naming import bind
 
 try:
     from flax import linen
@@ -27,11 +28,11 @@ except ModuleNotFoundError as error:
 class Attention(linen.Module):
     """Multi-head self-attention under a scheme: `[..., L, width] -> [..., L, width]` (Vaswani et al., 2017, §3.2.2).
 
-    Its variables are `params/{weights, position}`; `position` is what `posenc.init` gives. A scheme that acts on the
-    input is refused unless `embedded`. With `tied=False` the parameters that layers share are left out and come with
-    each call. `scale` and `cap` are those of `posenc.attend`; with `sinks` the layer learns a score for each head of
-    one more key, without a value, `params/sinks`. `product` multiplies tokens by the weights of a projection. Raises
-    `ValueError` or `TypeError` where scheme or sizes cannot serve.
+    `scheme` may be a text, and is bound to `dims`. The variables are `params/{weights, position}`; `position` is what
+    `posenc.init` gives. A scheme that acts on the input is refused unless `embedded`. With `tied=False` the parameters
+    that layers share are left out and come with each call. `scale` and `cap` are those of `posenc.attend`; with `sinks`
+    the layer learns a score for each head of one more key, without a value, `params/sinks`. `product` multiplies tokens
+    by the weights of a projection. Raises `ValueError` or `TypeError` where scheme or sizes cannot serve.
     """
 
     scheme: Any
@@ -42,6 +43,10 @@ class Attention(linen.Module):
     cap: float | None = None
     sinks: bool = False
     product: Callable[[Array, Array], Array] = jnp.matmul
+
+    def __post_init__(self):
+        self.scheme = bind(self.scheme, self.dims)
+        super().__post_init__()
 
     @linen.compact
     def __call__(
