@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from posenc.attention.cache import Cache
 from posenc.core.masks import Mask
 from posenc.core.parameters import init, split
 from posenc.core.scheme import Dims
+from posenc.naming import bind
 
 try:
     from flax import linen
@@ -27,11 +28,11 @@ except ModuleNotFoundError as error:
 class Attention(linen.Module):
     """Multi-head self-attention under a scheme: `[..., L, width] -> [..., L, width]` (Vaswani et al., 2017, §3.2.2).
 
-    Its variables are `params/{weights, position}`; `position` is what `posenc.init` gives. A scheme that acts on the
-    input is refused unless `embedded`. With `tied=False` the parameters that layers share are left out and come with
-    each call. `scale` and `cap` are those of `posenc.attend`; with `sinks` the layer learns a score for each head of
-    one more key, without a value, `params/sinks`. `product` multiplies tokens by the weights of a projection. Raises
-    `ValueError` or `TypeError` where scheme or sizes cannot serve.
+    `scheme` may be a text, and is bound to `dims`. The variables are `params/{weights, position}`; `position` is what
+    `posenc.init` gives. A scheme that acts on the input is refused unless `embedded`. With `tied=False` the parameters
+    that layers share are left out and come with each call. `scale` and `cap` are those of `posenc.attend`; with `sinks`
+    the layer learns a score for each head of one more key, without a value, `params/sinks`. `product` multiplies tokens
+    by the weights of a projection. Raises `ValueError` or `TypeError` where scheme or sizes cannot serve.
     """
 
     scheme: Any
@@ -43,6 +44,10 @@ class Attention(linen.Module):
     sinks: bool = False
     product: Callable[[Array, Array], Array] = jnp.matmul
 
+    def __post_init__(self):
+        self.scheme = bind(self.scheme, self.dims)
+        super().__post_init__()
+
     @linen.compact
     def __call__(
         self,
@@ -50,7 +55,7 @@ class Attention(linen.Module):
         *,
         positions: Any = None,
         segments: Any = None,
-        mask: Mask | None = None,
+        mask: Mask | Literal["dims"] = "dims",
         tied: Any = None,
         kernel: str = "auto",
         cache: Cache | None = None,
@@ -59,9 +64,9 @@ class Attention(linen.Module):
     ) -> Any:
         """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
 
-        `mask=None` is "causal" or "full" as `dims.causal` says. `tied` are the parameters that layers share, of a layer
-        made without them. A share `dropout` of the weights is dropped by `dropout_key`, in calls that get both. The
-        others are `posenc.attend`'s, and what does not fit is refused as there.
+        `mask="dims"` is "causal" or "full" as `dims.causal` says. `tied` are the parameters that layers share, of a
+        layer made without them. A share `dropout` of the weights is dropped by `dropout_key`, in calls that get both.
+        The others are `posenc.attend`'s, and what does not fit is refused as there.
         """
         check_layer(self.scheme, self.dims, self.embedded, self.scale, self.cap, self.sinks)
         weights = self.param("weights", self._drawn)

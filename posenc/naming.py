@@ -27,6 +27,11 @@ def parse(text: str) -> Any:
     return _build(grammar.read(text))
 
 
+def scheme_of(scheme: Any) -> Any:
+    """The scheme that a text names; what is no text stays as it is."""
+    return parse(scheme) if isinstance(scheme, str) else scheme
+
+
 def spec(scheme: Any) -> str:
     """The text of a scheme; `parse(spec(scheme)) == scheme`. Settings at their default are left out."""
     return grammar.write(_tree(scheme))
@@ -47,11 +52,12 @@ def names(kind: str = "schemes") -> list[str]:
 
 
 def bind(scheme: Any, dims: Dims) -> Any:
-    """The scheme for a model of these sizes: settings left `None` are filled.
+    """The scheme, or that of a text, for a model of these sizes: settings left `None` are filled.
 
-    Serves every composition; binding twice is binding once. Raises `ValueError` where the scheme cannot serve these
-    sizes, and `TypeError` for anything but a scheme and a `posenc.Dims`.
+    Serves every composition; binding twice is binding once. Raises `ValueError` where a text names no scheme and where
+    the scheme cannot serve these sizes, and `TypeError` for anything but a scheme, a text and a `posenc.Dims`.
     """
+    scheme = scheme_of(scheme)
     if not isinstance(scheme, Scheme | Composed | Pattern):
         raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
     check_dims(dims)

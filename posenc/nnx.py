@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from posenc.attention.cache import Cache
 from posenc.core.masks import Mask
 from posenc.core.parameters import init, split
 from posenc.core.scheme import Dims
+from posenc.naming import bind
 
 try:
     from flax import nnx
@@ -54,11 +55,12 @@ class _Trained(nnx.Module):
 class Attention(nnx.Module):
     """Multi-head self-attention under a scheme: `[..., L, width] -> [..., L, width]` (Vaswani et al., 2017, §3.2.2).
 
-    `rngs` gives a key and normal draws: an `nnx.Rngs`. `position` holds what `posenc.init` gives, an `nnx.Param` for
-    each array. A scheme that acts on the input is refused unless `embedded`. With `tied=False` the parameters that
-    layers share are left out and come with each call. `scale` and `cap` are those of `posenc.attend`; with `sinks` the
-    layer learns a score for each head of one more key, without a value. `product` multiplies tokens by the weights of a
-    projection. Raises `ValueError` or `TypeError` where scheme, sizes or `rngs` cannot serve.
+    `scheme` may be a text, and is bound to `dims`. `rngs` gives a key and normal draws: an `nnx.Rngs`. `position` holds
+    what `posenc.init` gives, an `nnx.Param` for each array. A scheme that acts on the input is refused unless
+    `embedded`. With `tied=False` the parameters that layers share are left out and come with each call. `scale` and
+    `cap` are those of `posenc.attend`; with `sinks` the layer learns a score for each head of one more key, without a
+    value. `product` multiplies tokens by the weights of a projection. Raises `ValueError` or `TypeError` where scheme,
+    sizes or `rngs` cannot serve.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Attention(nnx.Module):
         sinks: bool = False,
         product: Callable[[Array, Array], Array] = jnp.matmul,
     ):
+        scheme = bind(scheme, dims)
         check_layer(scheme, dims, embedded, scale, cap, sinks)
         if not hasattr(rngs, "params"):
             raise TypeError(f"rngs is of type {type(rngs).__name__}; give nnx.Rngs(0), which draws weights.")
@@ -90,7 +93,7 @@ class Attention(nnx.Module):
         *,
         positions: Any = None,
         segments: Any = None,
-        mask: Mask | None = None,
+        mask: Mask | Literal["dims"] = "dims",
         tied: Any = None,
         kernel: str = "auto",
         cache: Cache | None = None,
@@ -99,9 +102,9 @@ class Attention(nnx.Module):
     ) -> Any:
         """The mixed tokens `[..., L, width]`, and with a `cache` that cache with the new tokens in it.
 
-        `mask=None` is "causal" or "full" as `dims.causal` says. `tied` are the parameters that layers share, of a layer
-        made without them. A share `dropout` of the weights is dropped by `dropout_key`, in calls that get both. The
-        others are `posenc.attend`'s, and what does not fit is refused as there.
+        `mask="dims"` is "causal" or "full" as `dims.causal` says. `tied` are the parameters that layers share, of a
+        layer made without them. A share `dropout` of the weights is dropped by `dropout_key`, in calls that get both.
+        The others are `posenc.attend`'s, and what does not fit is refused as there.
         """
         weights = Weights(*(w.get_value() for w in (self.query, self.key_value, self.out)))
         return multihead(

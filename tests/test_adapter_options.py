@@ -107,6 +107,7 @@ def test_a_call_that_makes_no_sense_is_refused(kind):
         ({"dropout": 1.0, "dropout_key": jax.random.key(0)}, "dropout is 1.0; it is a share of the weights"),
         ({"mask": ALLOWED[0, :3]}, r"mask has the shape \(3, 12\); it is \(12, 12\) or \(2, 12, 12\)"),
         ({"mask": ALLOWED, "kernel": "tiled"}, "pass segments, which cover packing in all kernels"),
+        ({"mask": None}, "mask is None, .* write mask='full' for that, or mask='causal' to hide"),
     ):
         with pytest.raises(ValueError, match=why):
             layer(tokens(), **about)

@@ -151,8 +151,8 @@ def test_layers_of_what_is_no_source_of_numbers_and_no_sizes_are_refused():
         posenc.nnx.Attention(rope, dims(), rngs=jax.random.key(0))
     with pytest.raises(TypeError, match="dims is of type dict"):
         posenc.nnx.Attention(rope, {}, rngs=nnx.Rngs(0))
-    with pytest.raises(TypeError, match="dims is of type FrozenDict"):
-        posenc.linen.Attention(rope, {}).init(jax.random.key(0), tokens())
+    with pytest.raises(TypeError, match="dims is of type dict"):
+        posenc.linen.Attention(rope, {})
     for variables in ({}, {"params": {}}, None):
         with pytest.raises(ValueError, match="hold no params/position"):
             posenc.linen.Attention(rope, dims()).empty(variables, batch=1, capacity=2)
@@ -222,6 +222,33 @@ def test_a_layer_maps_over_stacked_copies(kind):
     both = jax.vmap(lambda layer, x: layer(x), (0, None))(stacked, tokens())
     for got, layer in zip(both, layers, strict=True):
         np.testing.assert_allclose(got, layer(tokens()), atol=2e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_text_is_read_and_bound_where_a_scheme_is_taken(kind):
+    """To the sizes of that layer: t5 looks both ways in one that is not causal."""
+
+    def layer(scheme):
+        if kind == "nnx":
+            return posenc.nnx.Attention(scheme, both, rngs=nnx.Rngs(0))
+        if kind == "equinox":
+            return posenc.equinox.Attention(scheme, both, key=jax.random.key(0))
+        return posenc.linen.Attention(scheme, both)
+
+    def mixed(layer):
+        return layer.init_with_output(jax.random.key(0), tokens())[0] if kind == "linen" else layer(tokens())
+
+    both = dims(causal=False)
+    by_text, by_scheme = layer("t5 + alibi"), layer(posenc.bind(posenc.parse("t5 + alibi"), both))
+    assert (
+        by_text.scheme == by_scheme.scheme == posenc.bind("t5 + alibi", both) and by_text.scheme.parts[0].bidirectional
+    )
+    np.testing.assert_array_equal(mixed(by_text), mixed(by_scheme))
+    assert layer(posenc.parse("t5")).scheme == layer("t5").scheme
+    with pytest.raises(ValueError, match="No scheme is called 'roep'. Did you mean 'rope'"):
+        layer("roep")
+    with pytest.raises(TypeError, match="a pattern of layers"):
+        mixed(layer("[rope, nope]"))
 
 
 @pytest.mark.parametrize("name", ["__call__", "empty"])

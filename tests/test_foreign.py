@@ -223,11 +223,26 @@ def test_what_process_heads_does_not_see_is_refused(text, why):
         posenc.equinox.process_heads(ready(text)[0])
 
 
+def test_a_hook_takes_a_text_whose_settings_need_no_sizes():
+    for hook, text in ((posenc.nnx.attention_fn, "rope + alibi"), (posenc.equinox.process_heads, "rope")):
+        q = jnp.sin(jnp.arange(L * H * D, dtype=jnp.float32)).reshape(L, H, D)
+        for by_text, by_scheme in zip(
+            *(jax.tree.leaves(hook(s)(q, q, q)) for s in (text, posenc.parse(text))), strict=True
+        ):
+            np.testing.assert_array_equal(by_text, by_scheme)
+        with pytest.raises(ValueError, match="Did you mean 'rope'"):
+            hook("roep")
+        with pytest.raises(ValueError, match="'log_n' leaves trained open; call posenc.bind"):
+            hook("log_n")
+
+
 def test_masks_that_process_heads_does_not_see_are_refused():
     with pytest.raises(ValueError, match=r"window\(2\) narrows a mask, which is Equinox's here"):
         posenc.equinox.process_heads(posenc.parse("rope + window(2)"))
     with pytest.raises(ValueError, match="'xpos' is causal only: .*; give Equinox a causal mask"):
         posenc.equinox.process_heads(ready("xpos")[0])
+    with pytest.raises(ValueError, match="mask is None, .* write mask='full'"):
+        posenc.equinox.process_heads(posenc.parse("rope"), mask=None)
 
 
 def test_heads_that_a_scheme_cannot_serve_are_refused():

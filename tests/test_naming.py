@@ -232,7 +232,7 @@ ROPE = posenc.parse("rope")
     ("call", "why"),
     [
         (lambda: posenc.bind(type(ROPE), DIMS), "A scheme was expected.*RoPE"),
-        (lambda: posenc.bind("rope", DIMS), "A scheme was expected.*'rope'"),
+        (lambda: posenc.init("rope", KEY, DIMS), "A scheme was expected, such as .*not 'rope'"),
         (lambda: posenc.bind(ROPE, {"width": 8}), r"dims is of type dict; give posenc\.Dims"),
         (lambda: posenc.init(ROPE, KEY, {"width": 8}), r"dims is of type dict; give posenc\.Dims"),
         (lambda: posenc.init(ROPE, 0, DIMS), r"key is 0; give one random key, such as jax\.random\.key\(0\)"),

@@ -23,6 +23,7 @@ from posenc.core.masks import Mask, Window, sees, window
 from posenc.core.parameters import bound, complete, init
 from posenc.core.scheme import At, Dims, Scheme
 from posenc.core.shapes import KnownSizes, check_params, label
+from posenc.naming import scheme_of
 
 Heads = Float[Array, "L H d"]
 
@@ -40,15 +41,17 @@ def attention_fn(
 ) -> Callable[..., Array]:
     """The `attention_fn` of Flax's own multi-head attention: `posenc.attend` under this scheme.
 
-    `params` are what `posenc.init` gives, and may be left out where a scheme learns nothing. All other arguments are
-    `attend`'s and stand for every call. A mask that the layer is called with, `[..., 1, Q, K]`, narrows `mask` to the
-    keys at which it is not 0; a query that sees nothing receives zeros. The layer's dropout is `attend`'s.
+    `scheme` may be a text where no setting depends on the sizes of a model; `posenc.bind` fills those. `params` are
+    what `posenc.init` gives, and may be left out where a scheme learns nothing. All other arguments are `attend`'s and
+    stand for every call. A mask that the layer is called with, `[..., 1, Q, K]`, narrows `mask` to the keys at which it
+    is not 0; a query that sees nothing receives zeros. The layer's dropout is `attend`'s.
 
     Raises `ValueError` for a scheme that acts on the input or reads the features of tokens, which this place does not
     see; and in a call, for what `attend` cannot do as Flax means it: a bias, a precision, weights that shall be sown or
     made by other functions, dropout that all sequences share, `is_causal` under another mask, and a mask for each head,
     of a cache, or under a scheme that is causal only.
     """
+    scheme = scheme_of(scheme)
     hooks = _hooks(scheme)
     if hooks.overrides("embed") or hooks.contextual:
         raise ValueError(
@@ -135,14 +138,15 @@ def process_heads(
     """The `process_heads` of `equinox.nn.MultiheadAttention`: one sequence's heads through a scheme.
 
     That place stands before the product of queries and keys, so it serves schemes that change these alone, such as
-    rotations and temperatures; others are refused by a `ValueError` that names what they do. `params` and `positions`
-    are as in `posenc.attend`. The library's own mask and scale stay in force: `mask` says which mask it is given, so
-    that a scheme which is undefined under it, or a window, is refused.
+    rotations and temperatures; others are refused by a `ValueError` that names what they do. `scheme` is as in
+    `attention_fn`, `params` and `positions` as in `posenc.attend`. The library's own mask and scale stay in force:
+    `mask` says which mask it is given, so that a scheme which is undefined under it, or a window, is refused.
     """
+    scheme, seen = scheme_of(scheme), window(mask)
     hooks = _hooks(scheme)
     if (keys := normal_form(scheme).window) is not None:
         raise ValueError(f"window({keys}) narrows a mask, which is Equinox's here; give Equinox a mask of that width.")
-    if (why := hooks.limits.get("bidirectional")) and not window(mask).causal:
+    if (why := hooks.limits.get("bidirectional")) and not seen.causal:
         raise ValueError(
             f"{label(hooks)} is causal only: {why}; give Equinox a causal mask, and say so here with mask='causal'."
         )

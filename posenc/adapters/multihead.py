@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -91,7 +91,7 @@ def multihead(
     segments: Any = None,
     tied: Any = None,
     cache: Cache | None = None,
-    mask: Mask | None = None,
+    mask: Mask | Literal["dims"] = "dims",
     kernel: str = "auto",
     product: Callable[[Array, Array], Array] = jnp.matmul,
     **weighting: Any,
@@ -106,7 +106,9 @@ def multihead(
     x = array("x", x)
     if x.ndim < 2 or x.shape[-1] != dims.width or not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"x is {x.dtype} of the shape {x.shape}; it is floating numbers, [..., length, {dims.width}].")
-    options = Options(("causal" if dims.causal else "full") if mask is None else mask, **weighting)
+    if isinstance(mask, str) and mask == "dims":
+        mask = "causal" if dims.causal else "full"
+    options = Options(mask, **weighting)
     params = whole_params(scheme, tied, position)
     made = lambda heads: jax.ShapeDtypeStruct((*x.shape[:-1], heads, dims.head), x.dtype)  # noqa: E731
     key = made(dims.key_heads or dims.heads)

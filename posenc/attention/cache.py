@@ -55,7 +55,7 @@ class Cache(NamedTuple):
         *,
         batch: int,
         capacity: int,
-        dtype: Any,
+        dtype: Any = jnp.float32,
         positions: Any = jnp.int32,
         ring: bool = False,
     ) -> Cache:

@@ -16,7 +16,7 @@ from posenc.contract.case import DIMS, LONGEST, Case
 from posenc.contract.report import Finding, Outcome, Report
 from posenc.core.compose import normal_form
 from posenc.core.scheme import Dims, check_dims
-from posenc.naming import spec
+from posenc.naming import scheme_of, spec
 
 __all__ = ["PROPERTIES", "Case", "Finding", "Outcome", "Report", "check", "examine"]
 
@@ -77,10 +77,10 @@ def check(scheme: Any, dims: Dims | None = None, *, only: str | Iterable[str] | 
     Raises `ValueError` where the scheme does not fit the sizes, and for a window, which has no hooks.
 
     >>> import posenc
-    >>> posenc.check(posenc.parse("rope"), only="the_future_is_unseen").ok
+    >>> posenc.check("rope", only="the_future_is_unseen").ok
     True
     """
-    chosen, dims = _chosen(only), DIMS if dims is None else dims
+    scheme, chosen, dims = scheme_of(scheme), _chosen(only), DIMS if dims is None else dims
     _check_sizes(scheme, dims)
     with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
         case = Case(scheme, dims)

@@ -102,6 +102,8 @@ def window(mask: Mask) -> Window:
 def split(mask: Mask) -> tuple[Window, Any, Any]:
     """The window of a mask, and beside it a prefix, or an array that says of each pair whether it is seen."""
     if isinstance(mask, Prefix):
+        if mask.length is None:
+            raise TypeError("The length of a prefix is None; it is a whole number, or an array of them.")
         return Window(None, 0), mask.length, None
     if hasattr(mask, "shape") and hasattr(mask, "dtype"):
         return Window(), None, mask
@@ -114,13 +116,18 @@ def split(mask: Mask) -> tuple[Window, Any, Any]:
 
 
 def _window(mask: Any) -> Window | None:
+    if mask is None:
+        raise ValueError(
+            "mask is None, which elsewhere says that there is no mask; write mask='full' for that, or mask='causal' to"
+            " hide what comes after a token."
+        )
     if isinstance(mask, str):
         return {"causal": Window(None, 0), "full": Window()}.get(mask)
     return mask if isinstance(mask, Window) else None
 
 
 def _shown(mask: Any) -> str:
-    return repr(mask) if isinstance(mask, str | None) else f"of type {type(mask).__name__}"
+    return repr(mask) if isinstance(mask, str) else f"of type {type(mask).__name__}"
 
 
 def sees(

@@ -24,6 +24,7 @@ from posenc.huggingface.reading import read_rotations
 from posenc.huggingface.report import ConfigReport
 from posenc.huggingface.settings import Settings
 from posenc.language.echo import echoed
+from posenc.naming import scheme_of
 from posenc.numerics.rotation import Layout, turned_width
 from posenc.schemes.nope import NoPE
 from posenc.schemes.temperature import Llama4
@@ -72,7 +73,7 @@ def to_hf(scheme: Any, *, layers: int | None = None, model_type: str | None = No
     if version not in (4, 5):
         raise ValueError(f"version is {echoed(version)}; it must be 4 or 5, a version of transformers.")
     check("num_hidden_layers", "layers", layers)
-    return writing.to_hf(scheme, layers, model_type, version, from_hf)
+    return writing.to_hf(scheme_of(scheme), layers, model_type, version, from_hf)
 
 
 def permute(a: Any, to: Layout, *, fraction: float = 1.0, axis: int = -1) -> Any:

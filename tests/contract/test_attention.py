@@ -253,6 +253,7 @@ ACT = {
     "features": (ValueError, "features", {"k": K[..., :4]}),
     "key heads": (ValueError, "3 key heads do not divide 4", {"k": K[:, :3], "v": V[:, :3]}),
     "mask's name": (ValueError, "mask is 'past'; it is 'causal', 'full', a posenc.Window", {"mask": "past"}),
+    "no mask": (ValueError, "mask is None, .* write mask='full' for that, or mask='causal'", {"mask": None}),
     "mask of numbers": (TypeError, "mask is an array of float64", {"mask": np.ones((9, 9))}),
     "kernel": (ValueError, "kernel is 'fast'; it is one of 'auto'", {"kernel": "fast"}),
     "positions' shape": (ValueError, r"positions has the shape \(8,\); it is \(9,\)", {"positions": np.arange(8)}),

@@ -119,6 +119,10 @@ def test_caches_of_others_are_refused(kind, match, cache):
     refused(kind, match, lambda: attend(ALIBI, NONE, q, k, v, cache=cache()))
 
 
+def test_an_empty_cache_is_float32_unless_told():
+    assert Cache.empty(ROPE, NONE, DIMS, batch=1, capacity=9).k.dtype == jnp.float32
+
+
 def test_a_cache_is_as_wide_as_its_keys():
     q, k, v = qkv(2, 2, batch=(2,), width=3)
     refused(ValueError, "v has 3 features, and k 8", lambda: attend(ALIBI, NONE, q, k, v, cache=empty()))

@@ -38,7 +38,7 @@ LISTS = [
 def test_a_scheme_comes_back_from_a_config(text, version):
     scheme = posenc.parse(text)
     config = json.loads(json.dumps(to_hf(scheme, version=version)))
-    assert from_hf(config) == scheme
+    assert from_hf(config) == scheme and to_hf(text, version=version) == config
     assert ("rope_parameters" in config) <= (version == 5) and ("rope_theta" in config) <= (version == 4)
 
 

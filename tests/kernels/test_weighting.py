@@ -180,6 +180,7 @@ def test_each_document_in_a_cache_has_a_prefix_that_must_be_whole():
         ({"mask": np.ones((L, L))}, "mask is an array of float64; it holds booleans"),
         ({"mask": np.ones((L, L), bool), "kernel": "tiled"}, "pass segments, which cover packing in all kernels"),
         ({"mask": posenc.Prefix(-1)}, "The length of a prefix is -1; it is at least 0."),
+        ({"mask": posenc.Prefix(None)}, "The length of a prefix is None; it is a whole number"),
         ({"mask": posenc.Prefix(2.5)}, "The length of a prefix is 2.5; it is a whole number"),
     ],
 )

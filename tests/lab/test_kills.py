@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from posenc.lab.store import checkpoints
+from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
 from posenc.lab.sweep.sweep import sweep
 from tests.lab.swept import ROOT, SETTINGS, Swept, experiment, run, small_disk
@@ -94,6 +94,38 @@ def test_of_four_workers_one_is_killed_and_each_group_is_recorded_once(whole, tm
     ends = [line for worker in workers for line in worker.lines if line.startswith("finished") and "|done|" in line]
     assert len(ends) == len(recorded(folder)) == 4
     assert trials(folder) == whole(**four) and left(folder) == []
+
+
+def test_workers_whose_parent_is_killed_save_and_end_and_the_same_command_goes_on(tmp_path):
+    """No checkpoint is due before the end, so what is there was saved when the parent was gone."""
+    runs, folder = tmp_path, tmp_path / "orphans"
+    model = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=30000 segment=20 sizes=4,8 rows=8".split()
+    command = [sys.executable, "-m", "posenc", "sweep", "--grid", "scheme=rope,nope", "task=even_pairs"]
+    command += ["--set", *model, "--seeds", "1", "--name", folder.name, "--workers", "2", "--save-every", "1e9"]
+    how = {"env": {**os.environ, "POSENC_RUNS": str(runs)}, "cwd": ROOT, "stdout": subprocess.DEVNULL, "text": True}
+    parent = subprocess.Popen(command, stderr=subprocess.DEVNULL, **how)
+    logs = lambda: [path for path in (folder / "events").glob("*") if '"step"' in path.read_text()]  # noqa: E731
+    assert within(120, lambda: len(logs()) == 2 or parent.poll() is not None) and parent.poll() is None
+    workers = [claim.pid for claim in store.held(folder)]
+    parent.kill()
+    parent.wait()
+    assert len(workers) == 2 and within(30, lambda: not any(map(claims._started, workers)))
+    assert recorded(folder) == {} and list((folder / "claims").iterdir()) == []
+    saved = [
+        checkpoints.step_of(path) for group in checkpoints.groups(folder) for path in checkpoints.found(folder, group)
+    ]
+    assert len(saved) == 2 and all(0 < step < 30000 for step in saved)
+    again = subprocess.run(command, stderr=subprocess.PIPE, **how)
+    assert again.returncode == 0 and all(f"goes on from step {step}." in again.stderr for step in saved)
+    assert len(recorded(folder)) == 2 and left(folder) == []
+
+
+def within(seconds, holds):
+    """Whether this holds before so many seconds are over."""
+    end = time.monotonic() + seconds
+    while not (true := holds()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return true
 
 
 def test_a_stopped_process_whose_claim_was_taken_notices_and_drops_the_group(whole, tmp_path):

@@ -11,6 +11,7 @@ import pytest
 
 from posenc.lab.store import folder as store
 from posenc.lab.sweep import team
+from posenc.lab.sweep.signals import Signals, Stopped
 from posenc.lab.sweep.sweep import planned, sweep
 from posenc.lab.sweep.team import Place, places, together
 from posenc.lab.sweep.work import turned, work
@@ -92,6 +93,22 @@ def test_a_signal_reaches_every_worker_once_and_decides_the_exit_code(run, sent,
     found, said = run(WAITS)
     assert found == code and time.monotonic() - began < 20
     assert sorted(line for line in said if "heard" in line) == [f"[{n}] heard {int(sent)}" for n in (1, 2)]
+
+
+def test_a_worker_is_told_its_parent_and_one_without_that_parent_stops(run, monkeypatch):
+    """The whole thing, with a parent that is killed, is in tests/lab/test_kills.py."""
+    told = "import os, sys; print(os.environ['POSENC_PARENT'] == str(os.getppid()), file=sys.stderr)"
+    assert sorted(run(told)[1]) == ["[1] True", "[2] True"]
+    signals = Signals()
+    for parent in (None, os.getppid()):  # started by hand, and by a team that lives
+        monkeypatch.delenv("POSENC_PARENT", raising=False)
+        if parent is not None:
+            monkeypatch.setenv("POSENC_PARENT", str(parent))
+        signals.check()
+    monkeypatch.setenv("POSENC_PARENT", str(os.getpid()))
+    with pytest.raises(Stopped):
+        signals.check()
+    assert signals.code == 75
 
 
 def test_the_exit_code_says_what_came_of_the_run_and_a_killed_worker_is_named(run):

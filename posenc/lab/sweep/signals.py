@@ -1,12 +1,19 @@
-"""Signals that end a sweep: training stops after the segment, is saved, and the same command goes on."""
+"""Signals that end a sweep: training stops after the segment, is saved, and the same command goes on.
+
+A parent that passes signals on to its workers may be killed by one that cannot be passed on. Its workers then end as if
+it had been: nobody would hear them, and nobody would end them.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 
 PREEMPTED, INTERRUPTED = 75, 130
 PREEMPTING = tuple(getattr(signal, n) for n in ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGHUP") if hasattr(signal, n))
 """What batch systems and closed terminals send."""
+PARENT = "POSENC_PARENT"
+"""The variable in which a worker is told the process that started it; one that was started by hand has none."""
 
 
 class Stopped(Exception):
@@ -35,9 +42,16 @@ class Signals:
         self.code = self.code or (INTERRUPTED if number == signal.SIGINT else PREEMPTED)
 
     def check(self) -> None:
-        """Raise where a signal was heard."""
+        """Raise where a signal was heard, or where the parent that would pass one on is gone."""
+        if not self.code and _orphaned():
+            self.code = PREEMPTED
         if self.code:
             raise Stopped
+
+
+def _orphaned() -> bool:
+    """Whether the parent of this worker is gone: the system has given it another."""
+    return os.environ.get(PARENT, str(os.getppid())) != str(os.getppid())
 
 
 def heeded() -> tuple[signal.Signals, ...]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from posenc.lab.results.standing import finished
-from posenc.lab.sweep.signals import INTERRUPTED, PREEMPTED, heeded
+from posenc.lab.sweep.signals import INTERRUPTED, PARENT, PREEMPTED, heeded
 
 DONE, FAILED = 0, 1
 PAUSES = 2.0, 60.0
@@ -75,14 +75,16 @@ def gpus() -> tuple[str, ...]:
 
 
 def started(command: Sequence[str], where: Place) -> subprocess.Popen:
-    """A worker at its place; its errors can be read."""
+    """A worker at its place; its errors can be read, and it ends when this process is gone."""
+    told = {PARENT: str(os.getpid())} if os.name == "posix" else {}  # elsewhere nothing is told of a parent's end
+    environment = {**os.environ, **told, **where.environment}
     pins = hasattr(os, "sched_setaffinity")
     before = os.sched_getaffinity(0) if pins else set()
     try:
         if pins:  # a child has the cores of its parent from its first instruction on
             os.sched_setaffinity(0, where.cores)
         return subprocess.Popen(
-            command, env={**os.environ, **where.environment}, stdin=subprocess.DEVNULL,
+            command, env=environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
         )  # fmt: skip
     finally:
