@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.numerics.householder import inverse_of_unit_triangle, taken
+from posenc.numerics.householder import correction, inverse_of_unit_triangle
 
 D = 6
 ALIKE, NEAR, APART = 0.0, 0.1, 10.0  # how far each w is from one that all share
@@ -35,7 +35,7 @@ def each_matrix(q, k, w, beta, visible):
 @pytest.mark.parametrize("n", [0, 1, 2, 16, 17, 50])
 def test_it_is_one_matrix_after_another(n, spread, x64):
     given = path(n, spread)
-    np.testing.assert_allclose(jax.jit(taken)(*given), each_matrix(*given), atol=1e-12)
+    np.testing.assert_allclose(jax.jit(correction)(*given), each_matrix(*given), atol=1e-12)
 
 
 @pytest.mark.parametrize(("spread", "error"), [(ALIKE, 5e-4), (NEAR, 5e-4), (APART, 2e-4)])
@@ -43,7 +43,7 @@ def test_long_paths_keep_their_digits_in_float32(spread, error):
     """A series of powers would overflow here."""
     *given, visible = path(257, spread)
     single = [np.float32(a) for a in given]
-    np.testing.assert_allclose(jax.jit(taken)(*single, visible), each_matrix(*single, visible), atol=error)
+    np.testing.assert_allclose(jax.jit(correction)(*single, visible), each_matrix(*single, visible), atol=error)
 
 
 def test_the_first_and_second_derivatives_are_those_of_the_matrices(x64):
@@ -51,7 +51,7 @@ def test_the_first_and_second_derivatives_are_those_of_the_matrices(x64):
     rng = np.random.default_rng(1)
     weight, steps = rng.normal(size=visible.shape), [rng.normal(size=a.shape) for a in given]
     along = lambda f: lambda t: (f(*(a + t * b for a, b in zip(given, steps, strict=True)), visible) * weight).sum()  # noqa: E731
-    exact, ours = along(each_matrix), along(taken)
+    exact, ours = along(each_matrix), along(correction)
     first, both = jax.jit(jax.grad(ours)), jax.jit(lambda t: jax.jvp(jax.value_and_grad(ours), (t,), (1.0,))[1])
     slope, curvature = both(0.0)
     np.testing.assert_allclose(slope, (exact(1e-5) - exact(-1e-5)) / 2e-5, rtol=1e-6)
@@ -63,7 +63,7 @@ def test_a_batch_is_its_members_and_calls_no_library():
     """Two batches of LAPACK's triangular systems can wait for each other's threads for ever."""
     parts = [path(20, APART, seed=seed) for seed in range(3)]
     batch = [jnp.stack([jnp.asarray(a) for a in column]) for column in zip(*parts, strict=True)]
-    run = jax.jit(jax.vmap(taken))
+    run = jax.jit(jax.vmap(correction))
     np.testing.assert_allclose(run(*batch), [correction(*map(jnp.asarray, part)) for part in parts], atol=1e-5)
     assert "custom_call" not in run.trace(*batch).lower(lowering_platforms=("cpu",)).as_text()
 
