@@ -178,6 +178,37 @@ def test_an_export_has_one_row_per_trial_and_size(posenc, runs):
     assert {(float(row["final_loss"]), round(float(row["final_slope"]), 9)) for row in rows} == {(0.75, -0.1)}
 
 
+def test_an_export_of_curves_has_one_row_per_trial_and_point(posenc, runs):
+    rows = list(csv.DictReader(io.StringIO(posenc("export", "mine", "--what", "curves").out)))
+    assert len(rows) == 2 * 18 and rows[0]["step"] == "5" and float(rows[0]["loss"]) == 1.0
+    assert {(row["step"], row["loss"]) for row in rows} == {("5", "1.0"), ("10", "0.5")}
+    assert len(json.loads(posenc("export", "mine", "--what", "curves", "--json").out)) == len(rows)
+    said = posenc("export", "mine", "--what", "curves", "--metric", "last")
+    assert said.code == 2 and "so leave --metric out" in said.err
+    made.filled("none", [{**(rec := made.rope()), "trials": [{**t, "curve": {}} for t in rec["trials"]]}])
+    said = posenc("export", "none", "--what", "curves")
+    assert said.code == 2 and "hold no loss along training; export its sizes" in said.err
+
+
+def test_a_figure_of_curves_has_the_losses_beside_it(posenc, runs, tmp_path):
+    assert posenc("plot", "mine", "--figure", "curves", "-o", "figures").code == 0
+    rows = list(csv.DictReader((tmp_path / "figures" / "curves.csv").read_text().splitlines()))
+    assert {(row["step"], row["loss"]) for row in rows} == {("5", "1.0"), ("10", "0.5")}
+
+
+def test_a_loss_has_figures_of_its_own_and_no_others(posenc, runs, tmp_path):
+    said = posenc("plot", "mine", "--metric", "nats", "--figure", "heatmap")
+    assert said.code == 2 and "nats is a loss, and --figure heatmap shows what is right; take length, place" in said.err
+    lossy = made.rope()
+    for trial in lossy["trials"]:
+        for counts in trial["evaluations"].values():
+            counts["nats"] = 512 * counts["total"]
+    made.filled("lossy", [lossy])
+    assert posenc("plot", "lossy", "--metric", "nats", "-o", "figures").code == 0
+    assert "loss (nats) (up)" in (tmp_path / "figures" / "length.caption.txt").read_text()
+    assert "0.50" in posenc("table", "lossy", "--metric", "nats").out
+
+
 def test_an_export_calls_the_share_right_accuracy_whatever_the_metric(posenc):
     rec = made.rope((0,))
     floors = {n: {"uniform": 0.5} for n in rec["task"]["floors"]}

@@ -53,20 +53,28 @@ def test_a_real_worker_says_its_step_rate_time_left_and_checkpoint(tmp_path, pos
     assert found["pid"] == swept.process.pid and found["job"] is None and 0 <= found["beat"] < 30
     assert 0 < found["step"] < 2000 == found["steps"] and 0 < found["saved"] <= 2000 and 0 <= found["age"] < 30
     assert found["left"] == pytest.approx((2000 - found["step"]) / found["rate"])
-    assert f":{swept.process.pid}, step " in text and " of 2000, " in text and " steps/s, about " in text
+    assert f":{swept.process.pid}, step " in text and " of 2000, loss " in text and " steps/s, about " in text
+    assert 0 < found["loss"] < 10
     assert " saved " in text and "beat " in text and "running 2" in text
 
 
 def test_the_last_report_of_the_group_and_the_job_of_the_claim_are_shown(folder, posenc):
     claim(folder, "waits", job="1234_5")
-    events(folder, step(900, "before"), step(100), step(300), step(500, "other"), {"event": "saved", "group": "waits"})
+    events(
+        folder,
+        step(900, "before"),
+        step(100),
+        step(300, loss=0.25),
+        step(500, "other"),
+        {"event": "saved", "group": "waits"},
+    )
     place = folder / "ckpt" / "waits" / "200.0123456789abcdef"
     place.mkdir(parents=True)
     os.utime(place, (time.time() - 125, time.time() - 125))
     found = row(folder).running
     assert (found.step, found.steps, found.rate, found.left, found.saved) == (300, 1000, 20.0, 35.0, 200)
     said = posenc("status", "mine").out
-    expected = "far:7, job 1234_5, step 300 of 1000, 20 steps/s, about 35 s left, step 200 saved 2 min 0"
+    expected = "far:7, job 1234_5, step 300 of 1000, loss 0.25, 20 steps/s, about 35 s left, step 200 saved 2 min 0"
     assert expected in said and "beat 0 s ago" in said
 
 

@@ -139,7 +139,7 @@ def _save(drawn: Drawing, folder: Path, name: str, results: Results, size: Size)
     if size is not None:
         venues.fit(drawn.figure, *size)
         name = f"{name}.{'-'.join(size)}"
-    written = files.save(drawn.figure, folder, name, results, drawn.caption)
+    written = files.save(drawn.figure, folder, name, results, drawn.caption, drawn.rows)
     say(f"{folder}: {', '.join(path.name for path in written)}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +45,8 @@ class Tabulate:
 
 @dataclass(frozen=True)
 class Export:
-    """Every number of a run: one row per trial and size. Or all its records as one small file to commit."""
+    """Every number of a run: one row per trial and size, or per trial and point of its loss curve. Or all its records
+    as one small file to commit."""
 
     run: First
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
@@ -57,13 +57,15 @@ class Export:
     metric: Metric = None
     """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
     or their mean loss in nats. Default: the task's own."""
+    what: Literal["sizes", "curves"] = "sizes"
+    """What was evaluated at each size, or the loss along training."""
     bundle: File = None
     """Write the records of a run to one file, which every reading command accepts instead of the run."""
     recount: Flag = False
     """With --bundle: count the floors of its tasks again, as this version does."""
 
     def __call__(self) -> int:
-        from posenc.lab.figures.files import EVERY, harmless, listed
+        from posenc.lab.figures.files import EVERY, as_csv, curves, listed
         from posenc.lab.store import folder as store
 
         not_empty(self.bundle, "--bundle", "a file")
@@ -76,15 +78,16 @@ class Export:
             return 0
         if self.recount:
             raise ValueError("--recount writes a bundle with new floors, so give --bundle FILE too.")
+        if self.what == "curves" and self.metric is not None:
+            raise ValueError("--what curves writes the loss of training batches, so leave --metric out.")
         results = results_of(self.run, self.metric)
+        rows = curves(results) if self.what == "curves" else listed(results)
+        if self.what == "curves" and not rows:
+            raise ValueError(f"The records of {results.name!r} hold no loss along training; export its sizes.")
         if self.json or self.format == "json":
-            say_json(listed(results))
+            say_json(rows)
         else:
-            writer = csv.DictWriter(sys.stdout, EVERY, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(
-                {k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in listed(results)
-            )
+            sys.stdout.write(as_csv(rows, () if self.what == "curves" else EVERY))
         report(results.problems)
         return 0
 

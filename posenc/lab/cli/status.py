@@ -101,6 +101,8 @@ def at_work(row: Running) -> str:
         parts.append(f"job {row.job}")
     if row.step is not None:
         parts.append(f"step {row.step} of {row.steps}")
+    if row.loss is not None:
+        parts.append(f"loss {row.loss:.3g}")
     if row.rate is not None:
         parts.append(f"{row.rate:.3g} steps/s")
     if row.left is not None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
+from posenc.lab.figures import files
 from posenc.lab.figures.across import panels
 from posenc.lab.figures.panel_captions import coded, ending
 from posenc.lab.figures.panels import Drawing, Panel
@@ -36,7 +38,7 @@ def curves(results: Results) -> Drawing:
         Panel(points, "steps of training", "loss", words.title(task), words.code(task), log=False, falling=True)
         for (task, _), points in sorted(drawn.items())
     ]
-    return panels(results, shown, more=SAID)
+    return replace(panels(results, shown, more=SAID), rows=files.curves(results))
 
 
 def steps(results: Results) -> Drawing:
@@ -62,7 +64,7 @@ def steps(results: Results) -> Drawing:
         " Dots are runs, bars their medians; runs that never come there stand at the end."
     )
     text = "\n".join([about, f"{SAID} {coded(results, names)}".strip(), *ending(results)])
-    return Drawing(rows([names[label] for label in order], columns), text)
+    return Drawing(rows([names[label] for label in order], columns), text, files.curves(results))
 
 
 def at_chosen_rates(results: Results) -> Iterator[tuple[TaskRecord, str, TrialRecord]]:

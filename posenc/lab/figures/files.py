@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,18 +27,20 @@ HEAD = tuple("accuracy" if name == "value" else name for name in COLUMNS)
 EVERY = (*HEAD, "tuning", "final_loss", "final_slope")
 """The columns of all numbers: also whether a trial only chose a learning rate and is not reported, its mean loss over
 the last tenth of training, and how much that changed there."""
-_TEXT = ("task", "scheme", "family", "trial", "outcome", "metric")
 
 
-def save(figure: Figure, folder: Path, name: str, results: Results, caption: str) -> list[Path]:
-    """Write `name` as .svg, .pdf, .png, .csv and .caption.txt; returns their paths."""
+def save(
+    figure: Figure, folder: Path, name: str, results: Results, caption: str, rows: Sequence[Mapping[str, Any]] = ()
+) -> list[Path]:
+    """Write `name` as .svg, .pdf, .png, .csv and .caption.txt; returns their paths. The CSV has these rows, or without
+    any every run at every size."""
     disk.check_name(name)
     folder = Path(folder)
     with disk.guarded(folder):
         folder.mkdir(parents=True, exist_ok=True)
     about = source(results)
     written = [disk.write(folder / f"{name}.{kind}", drawn(figure, kind, name, about)) for kind in FORMATS]
-    written.append(disk.write(folder / f"{name}.csv", data(results).encode()))
+    written.append(disk.write(folder / f"{name}.csv", (as_csv(rows) if rows else data(results)).encode()))
     return [*written, disk.write(folder / f"{name}.caption.txt", (caption.strip() + "\n").encode())]
 
 
@@ -61,13 +64,30 @@ def source(results: Results) -> str:
 def data(results: Results) -> str:
     """Every run at every size as CSV; `chosen` marks the learning rate that figures show."""
     rates = {(c.task, c.scheme): c.rate for c in cells(results)}
+    return as_csv([_named(row) | {"chosen": rates[row.task, row.scheme] == row.lr} for row in results.rows()])
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
+    """Rows as CSV with a header, of these columns or of those of the first row."""
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, [*HEAD, "chosen"], lineterminator="\n")
+    writer = csv.DictWriter(buffer, columns or list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    for row in results.rows():
-        chosen = rates[row.task, row.scheme] == row.lr
-        writer.writerow({k: harmless(v) if k in _TEXT else v for k, v in _named(row).items()} | {"chosen": chosen})
+    writer.writerows({k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows)
     return buffer.getvalue()
+
+
+def curves(results: Results) -> list[dict[str, Any]]:
+    """One dict per trial and point of its loss curve, those that chose a learning rate among them. A loss is the mean
+    over the steps since the point before."""
+    rows = []
+    for record in (*results.records, *results.tuning):
+        for trial in record.trials:
+            scheme, curve = results.label(record, trial), trial.curve or {}
+            about = {"task": record.task.label, "scheme": scheme, "family": record.family, "trial": trial.id}
+            about |= {"seed": trial.knobs.seed, "lr": trial.knobs.lr, "outcome": trial.outcome, "tuning": trial.tuning}
+            points = zip(curve.get("step", ()), curve.get("loss", ()), strict=True)
+            rows += [about | {"step": step, "loss": loss} for step, loss in points]
+    return sorted(rows, key=lambda row: (*(row[k] for k in ("task", "scheme", "lr", "seed", "trial", "step")),))
 
 
 def listed(results: Results) -> list[dict[str, Any]]:

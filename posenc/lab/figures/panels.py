@@ -68,6 +68,8 @@ class Drawing:
 
     figure: Figure
     caption: str
+    rows: Sequence[Mapping[str, Any]] = ()
+    """Its numbers, where they are others than every run at every size."""
 
 
 def shape(panels: int, most: int = COLUMNS) -> tuple[int, int]:

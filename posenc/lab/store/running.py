@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from posenc.lab.store import disk
 from posenc.lab.store.claims import Held, clock
@@ -22,8 +22,17 @@ STEP = "step"
 TAIL = 4096
 """Bytes that are read of an event file, for each group that its worker holds."""
 _MOST = 2**31
-Report = tuple[int | None, int | None, float | None]
-"""Step, steps, and steps a second."""
+
+
+class StepReport(NamedTuple):
+    """What a worker says of a group every few seconds."""
+
+    step: int | None = None
+    steps: int | None = None
+    rate: float | None = None
+    """Steps a second."""
+    loss: float | None = None
+    """Of the last step, the mean over its trials."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,7 @@ class Running:
     """The step of its last checkpoint."""
     age: float | None = None
     """Seconds since that was written."""
+    loss: float | None = None
 
 
 def running(folder: Path, claims: Iterable[Held]) -> dict[str, Running]:
@@ -58,15 +68,15 @@ def running(folder: Path, claims: Iterable[Held]) -> dict[str, Running]:
     for name, held in workers.items():  # one of many groups drives a cluster
         reports = _reports(folder, name, TAIL * len(held))
         for claim in held:
-            found[claim.group] = _running(folder, claim, reports.get(claim.group, (None, None, None)), now)
+            found[claim.group] = _running(folder, claim, reports.get(claim.group, StepReport()), now)
     return found
 
 
-def _running(folder: Path, claim: Held, report: Report, now: float) -> Running:
-    step, steps, rate = report
+def _running(folder: Path, claim: Held, report: StepReport, now: float) -> Running:
+    step, steps, rate, loss = report
     left = (steps - step) / rate if rate and step is not None and steps is not None else None
     saved, age = _saved(folder, claim.group, now)
-    return Running(claim.host, claim.pid, claim.job, claim.age, step, steps, rate, left, saved, age)
+    return Running(claim.host, claim.pid, claim.job, claim.age, step, steps, rate, left, saved, age, loss)
 
 
 def worker(host: str, pid: int | None) -> str:
@@ -74,12 +84,12 @@ def worker(host: str, pid: int | None) -> str:
     return f"{host}-{pid}"
 
 
-def _reports(folder: Path, name: str, size: int) -> dict[str, Report]:
+def _reports(folder: Path, name: str, size: int) -> dict[str, StepReport]:
     """Group to what a worker reported of it last, among the last bytes of its log."""
-    found: dict[str, Report] = {}
+    found: dict[str, StepReport] = {}
     with contextlib.suppress(ValueError, OSError):  # no events yet, or a host whose name cannot be that of a file
         for line in _tail(disk.inside(folder, "events", f"{name}.jsonl"), size):
-            group, step, steps, rate = (line.get(key) for key in ("group", "step", "steps", "rate"))
+            group, step, steps = (line.get(key) for key in ("group", "step", "steps"))
             if (
                 line.get("event") == STEP
                 and isinstance(group, str)
@@ -87,8 +97,7 @@ def _reports(folder: Path, name: str, size: int) -> dict[str, Report]:
                 and _whole(steps)
                 and step <= steps
             ):
-                fits = isinstance(rate, int | float) and not isinstance(rate, bool) and 0 < rate < _MOST
-                found[group] = step, steps, rate if fits else None
+                found[group] = StepReport(step, steps, _positive(line.get("rate")), _positive(line.get("loss")))
     return found
 
 
@@ -113,6 +122,11 @@ def _saved(folder: Path, group: str, now: float) -> tuple[int, float] | tuple[No
         if places := checkpoints.found(folder, group):
             return checkpoints.step_of(places[-1]), max(0.0, now - places[-1].stat().st_mtime)
     return None, None
+
+
+def _positive(value: Any) -> float | None:
+    """A number above 0, or None in the place of anything else."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _MOST else None
 
 
 def _whole(value: Any) -> bool:

@@ -46,14 +46,14 @@ class Pace:
     def __init__(self):
         self._spoken, self._step = -math.inf, 0
 
-    def line(self, steps: int, total: int) -> dict[str, Any] | None:
+    def line(self, steps: int, total: int, loss: float) -> dict[str, Any] | None:
         """The line, if it is time for one. `posenc status` reads it."""
         now = time.monotonic()
         if now - self._spoken < EVERY:
             return None
         rate = round((steps - self._step) / (now - self._spoken), 3) if self._step else None  # at first it compiles
         self._spoken, self._step = now, steps
-        return {"step": steps, "steps": total, "rate": rate}
+        return {"step": steps, "steps": total, "rate": rate, "loss": round(loss, 6) if math.isfinite(loss) else None}
 
 
 class Reported:
@@ -73,7 +73,7 @@ class Reported:
     def step(self, label: str, steps: int, total: int, loss: float) -> None:
         """The group has done so many of its steps."""
         self._watch.step(label, steps, total, loss)
-        if line := self._pace.line(steps, total):
+        if line := self._pace.line(steps, total, loss):
             self._log(STEP, group=self._group, **line)
 
 

@@ -267,7 +267,7 @@ class Driver:
                 group.lost = 0 if steps > group.step else group.lost
                 group.step = max(group.step, steps)
                 self.watch.step(group.label, steps, total, loss)
-                if line := group.pace.line(steps, total):
+                if line := group.pace.line(steps, total, loss):
                     self._log(STEP, group=group.name, **line)
             case "note":
                 self.watch.note(what[0])
