@@ -90,7 +90,7 @@ def test_what_was_published_is_of_runs_that_are_planned(path):
     """By the very labels that results will have; a slip of spelling would be 'not run' for ever."""
     made = from_file(path, yes=True)
     cells = [resolve(run) for run in made.runs]
-    lines = [UnfinishedTrial(**vars(line), outcome="pending") for line in plan.lines(made, cells, set())]
+    lines = [UnfinishedTrial(**vars(line), outcome="pending") for line in plan.lines(made, cells)]
     results = Results(made.name, (), unfinished=tuple(lines))
     sizes = {(line.task, results.label(line, line)): set(line.sizes) for line in lines}
     ends = ((line, (cell.run.shortest, cell.run.trained_to)) for line, cell in _with(lines, cells))

@@ -17,7 +17,7 @@ from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
 from posenc.lab.sweep import estimate, plan, trainer
-from posenc.lab.sweep.sweep import rehearse, sweep
+from posenc.lab.sweep.sweep import planned, rehearse, sweep
 from posenc.lab.train.device import describe
 
 BASE = Run(task="even_pairs", width=8, depth=1, heads=2, hidden=8, batch=4, length=4)
@@ -140,6 +140,31 @@ def test_more_seeds_run_those_alone(whole, tmp_path):
     assert [said[2] for said in watch.heard if said[0] == "group"] == [1, 1]
     after = trials(folder)
     assert len(after) == 6 and all(after[i] == t for i, t in before.items())
+
+
+def test_a_folder_of_an_older_posenc_keeps_its_sizes_and_a_new_one_has_more(tmp_path, monkeypatch):
+    def sizes():
+        return {(one.label, one.run["length"], one.knobs.seed): one.sizes for one in store.read_plan(tmp_path / "old")}
+
+    old, usual = (2, 4, 5, 6, 8, 12, 16), (1, 2, 3, 4, 5, 6, 8, 12, 16)
+    with monkeypatch.context() as patched:
+        patched.setattr(Plan, "around", lambda plan, shortest, length: plan.once_around(length))
+        planned(experiment(sizes=None), tmp_path / "old")
+    assert set(sizes().values()) == {old}
+    planned(experiment(sizes=None, seeds=(0, 1, 2)), tmp_path / "old")  # what is planned, and one seed more
+    longer = dataclasses.replace(BASE, scheme="t5", length=8)
+    planned(
+        Experiment("more", (dataclasses.replace(BASE, scheme="t5"), longer), dataclasses.replace(PLAN, sizes=None)),
+        tmp_path / "old",
+    )
+    found = sizes()
+    assert len(found) == 3 * 2 + 2 * 2
+    assert {key: at for key, at in found.items() if key[1] == 4} == {key: old for key in found if key[1] == 4}
+    assert {at for key, at in found.items() if key[1] == 8} == {(2, 4, 6, 8, 10, 12, 16, 24, 32)}
+    with pytest.raises(ValueError, match=r"is planned here with sizes \[2, 4, 5, .*\], not \[4, 8\]; use a new --name"):
+        planned(experiment(), tmp_path / "old")
+    planned(experiment(sizes=None), tmp_path / "new")
+    assert {line.sizes for line in store.read_plan(tmp_path / "new")} == {usual}
 
 
 def test_what_cannot_run_is_refused_before_anything_is_written(tmp_path):

@@ -321,6 +321,12 @@ def test_sizes_trained_on_are_those_of_the_task(lengths):
 def test_sizes_evaluated_are_those_of_the_task():
     cell = resolve(Run(task="flip_flop", model="decoder", length=10))
     assert evaluated(cell, Plan()) == (4, 10, 12, 14, 20, 30, 40), "where others have 5, 13 and 15"
+    cell = resolve(Run(task="dyck", model="decoder", length=10))
+    assert evaluated(cell, Plan()) == (2, 4, 8, 10, 12, 14, 20, 30, 40), "and 3"
+    every = (4, 8, 12, 16, 20, 24, 32, 48, 64)
+    for shortest, left_out in ((None, set()), (6, {4}), (13, {4, 12})):  # what is not trained on shows less
+        cell = resolve(Run(task="reverse_string", length=16, shortest=shortest))
+        assert evaluated(cell, Plan()) == tuple(n for n in every if n not in left_out)
 
 
 def test_few_evaluation_programs_serve_all_sizes():

@@ -219,7 +219,7 @@ class Plan:
     chosen rate alone. Without them the reported seeds choose it too."""
     sizes: tuple[int, ...] | Literal["all"] | None = None
     """Sizes evaluated, "all" from the first beyond training to the largest that the task is evaluated at; unless given,
-    0.5, 1, 1.25, 1.5, 2, 3 and 4 times the largest trained on, where they exist."""
+    0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3 and 4 times the largest trained on, where they exist."""
     rows: int = 256
     """Sequences evaluated at each size."""
     weight_decay: float = 0.0
@@ -288,8 +288,13 @@ class Plan:
         """The length of a segment: the largest divisor of `steps` up to 100, unless given."""
         return self.segment or max((n for n in range(1, 101) if self.steps % n == 0), default=1)
 
-    def around(self, length: int) -> tuple[int, ...]:
-        """The sizes evaluated unless others are asked for, when the largest size trained on is `length`."""
+    def around(self, shortest: int, length: int) -> tuple[int, ...]:
+        """The sizes evaluated unless others are asked for, when those from `shortest` to `length` are trained on."""
+        quarters = (n for f in (0.25, 0.75) if (n := math.ceil(length * f)) >= shortest)
+        return tuple(sorted({*quarters, *self.once_around(length)}))
+
+    def once_around(self, length: int) -> tuple[int, ...]:
+        """What `around` was before quarters came to it: plans of that time keep these sizes."""
         return tuple(sorted({math.ceil(length * f) for f in (0.5, 1, 1.25, 1.5, 2, 3, 4)}))
 
     def knobs(self) -> tuple[Knobs, ...]:

@@ -54,8 +54,19 @@ def evaluated(resolved: ResolvedRun, plan: Plan) -> tuple[int, ...]:
         )
     if plan.sizes is not None:
         return plan.sizes
-    near = dict.fromkeys(sizes.below(n) for n in plan.around(resolved.run.trained_to))
-    return tuple(n for n in near if sizes.has(n))
+    return _legal(resolved.task, plan.around(resolved.run.shortest, resolved.run.trained_to))
+
+
+def _legal(task: Task, sizes: Sequence[int]) -> tuple[int, ...]:
+    """The sizes of a task that stand for these, as far as it has any."""
+    near = dict.fromkeys(task.sizes.below(n) for n in sizes)
+    return tuple(n for n in near if task.sizes.has(n))
+
+
+def _trained_on(run: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The task of a written run, and the sizes that it trains on."""
+    further = Continuation.read(run["then"]).length if run.get("then") else None
+    return run["task"], run["shortest"], run["length"], further
 
 
 def rehearsed(run: Run, plan: Plan) -> ResolvedRun:
@@ -159,20 +170,26 @@ def wanted(resolved: ResolvedRun, plan: Plan, rates: Mapping[str, float]) -> dic
 def lines(
     experiment: Experiment,
     runs: list[ResolvedRun],
-    known: set[str],
+    before: Sequence[PlannedTrial] = (),
     most: int | None = None,
     rates: Mapping[str, float] | None = None,
 ) -> list[PlannedTrial]:
-    """The trials of an experiment, as the plan keeps them; those not yet `known` of one run form one group, or several
-    of at most so many trials. `rates` is that of `wanted`."""
-    planned, plan = [], experiment.plan
+    """The trials of an experiment, as the plan keeps them; those of one run that were not planned `before` form one
+    group, or several of at most so many trials. `rates` is that of `wanted`.
+
+    Beside trials of the same task and training that have the sizes of an older posenc, others get the same: a table has
+    one set, and the line of a trial does not change.
+    """
+    planned, plan, known = [], experiment.plan, {line.id for line in before}
+    earlier = {(_trained_on(line.run), line.sizes) for line in before} if plan.sizes is None else set()
     for resolved in runs:
         every = wanted(resolved, plan, rates or {})
         group = grouped([trial for trial in every if trial not in known], most)
+        run, older = written(resolved), _legal(resolved.task, plan.once_around(resolved.run.trained_to))
         shared = {
-            "run": written(resolved),
+            "run": run,
             "steps": plan.steps,
-            "sizes": evaluated(resolved, plan),
+            "sizes": older if (_trained_on(run), older) in earlier else evaluated(resolved, plan),
             "rows": plan.rows,
             "segment": plan.stride,
             "label": label(resolved.run),

@@ -165,10 +165,10 @@ def _planned(
     """Write what is new into the plan. Returns every trial of the experiment that is planned by now with its run, the
     tuning trials of earlier commands among them; how many are planned later, when their learning rate is chosen; and a
     sentence on those of earlier commands, where there are any."""
-    known = {line.id for line in store.read_plan(folder)} if (folder / "plan.jsonl").exists() else set()
+    before = store.read_plan(folder) if (folder / "plan.jsonl").exists() else []
     rates = tuning.rates(folder) if experiment.plan.tuning else {}
     each = [(resolved, plan.wanted(resolved, experiment.plan, rates)) for resolved in runs]
-    store.write_plan(folder, plan.lines(experiment, runs, known, group_size, rates), to_toml(experiment))
+    store.write_plan(folder, plan.lines(experiment, runs, before, group_size, rates), to_toml(experiment))
     later = sum(experiment.plan.trials - len(every) for _, every in each)
     of_runs = zip(tuning.planned(folder, runs, experiment.plan), runs, strict=True)
     earlier = [(line, resolved) for of_run, resolved in of_runs for line in tuning.earlier(of_run, experiment.plan)]
