@@ -19,6 +19,8 @@ ALL = "all tasks"
 """In the place of a task: the mean reciprocal rank over all tasks of an experiment."""
 Origin = Literal["published", "ours"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
+Seen = Literal["paper", "copy", "memory"]
+SEEN: tuple[Seen, ...] = get_args(Seen)
 Over = Literal["beyond", "trained"] | tuple[int, ...]
 Relation = Literal["is", "at least", "at most"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
@@ -72,10 +74,15 @@ class Published:
     """"log": the value is an error rate, compared within a factor, since accuracies near 1 hide its size."""
     factor: float = 2.0
     """How far apart two error rates may be."""
+    seen: Seen | None = None
+    """Where the number was seen: in the publication itself ("paper"), in a copy, a text derived from it, a summary or
+    the README of its repository ("copy"), or nowhere ("memory"). A published claim needs it; ours has none."""
 
     def __post_init__(self):
         check_measure(self.metric, self.over, self.weights)
-        check_origin(self.origin, self.source, f"{self.value} for {self.scheme!r} on {self.task!r}")
+        claim = f"{self.value} for {self.scheme!r} on {self.task!r}"
+        check_origin(self.origin, self.source, claim)
+        check_seen(self.seen, claim)
         for name, given, known in (("relation", self.relation, RELATIONS), ("statistic", self.of, STATISTICS)):
             if given not in known:
                 raise ValueError(f"{echoed(given)} is not a {name} of claims; give {' or '.join(map(repr, known))}.")
@@ -134,12 +141,16 @@ class Order:
     about: Literal["score", "rate"] = "score"
     """"rate": the largest learning rate at which a run neither diverged nor stayed at the floor. Choosing the best rate
     of each scheme would delete such a claim."""
+    seen: Seen | None = None
+    """Where the order was seen, as for `Published`."""
 
     def __post_init__(self):
         check_measure(self.metric, self.over, self.weights)
         if not 0 <= self.tolerance <= 1:
             raise ValueError(f"The tolerance of an order is {self.tolerance}; it is a share from 0 to 1.")
-        check_origin(self.origin, self.source, f"{self.first!r} above {self.second!r} on {self.task!r}")
+        claim = f"{self.first!r} above {self.second!r} on {self.task!r}"
+        check_origin(self.origin, self.source, claim)
+        check_seen(self.seen, claim)
         if self.first == self.second:
             raise ValueError(f"{self.first!r} is said to be above itself; give two schemes.")
         if self.about not in ("score", "rate"):
@@ -170,3 +181,9 @@ def check_origin(origin: str, source: str, claim: str) -> None:
         raise ValueError(f"The claim of {claim} has no source; give {needed} as source.")
     if origin == "published" and re.match(r"(ours|our own|arithmetic|prediction)\b", source.strip(), re.IGNORECASE):
         raise ValueError(f"The source of {claim} is {echoed(source)}, which is not a publication; give origin='ours'.")
+
+
+def check_seen(seen: str | None, claim: str) -> None:
+    """Raise `ValueError` for a place that no number is seen at."""
+    if seen is not None and seen not in SEEN:
+        raise ValueError(f"The claim of {claim} was seen in {echoed(seen)}; give {' or '.join(map(repr, SEEN))}.")
