@@ -24,6 +24,13 @@ BAD = {
     "scheme twice": ["explain", "rope", "--scheme", "alibi"],
     "page of a scheme": ["explain", "rope", "--html", "x.html"],
     "seed zero of a scheme": ["explain", "rope", "--seed", "0"],
+    "aliases of no turn": ["explain", "aliases", "alibi"],
+    "aliases of a sum": ["explain", "aliases", "rope + alibi"],
+    "aliases of an odd head": ["explain", "aliases", "--head", "7"],
+    "aliases too far back": ["explain", "aliases", "--back", "16"],
+    "aliases of a short row": ["explain", "aliases", "--len", "3"],
+    "aliases within all": ["explain", "aliases", "--within", "1"],
+    "aliases of nothing": ["explain", "aliases", "--within", "nan"],
 }
 
 
@@ -32,16 +39,16 @@ BAD = {
     [
         (
             ["explain", "attention", "--len", "8"],
-            "--len is an option for SCHEME or patterns, and 'attention' ignores it; leave it out.",
+            "--len is an option for SCHEME or patterns or aliases, and 'attention' ignores it; leave it out.",
         ),
         (["explain", "rope", "--seed", "0"], "--seed is an option for attention, and 'rope' ignores it; leave it out."),
         (
             ["explain", "all", "--causal"],
-            "--causal is an option for SCHEME or attention, and 'all' ignores it; leave it out.",
+            "--causal is an option for SCHEME or attention or aliases, and 'all' ignores it; leave it out.",
         ),
         (
             ["explain", "--len", "8"],
-            "`posenc explain` needs SCHEME or attention or patterns or all. `posenc explain --help` shows how.",
+            "`posenc explain` needs SCHEME or attention or patterns or aliases or all. `posenc explain --help` shows",
         ),
         (["explain", "all"], "`posenc explain all` draws a figure; name its file with --png FILE."),
         (["explain", "rope", "--causal", "--trained", "x"], "--causal has no effect with --trained"),
@@ -58,6 +65,7 @@ def test_each_form_has_its_own_help_and_the_command_shows_all(posenc):
         "usage: posenc explain",
         "usage: posenc explain attention",
         "usage: posenc explain patterns",
+        "usage: posenc explain aliases",
         "usage: posenc explain all",
     ]
     assert "--blank" in posenc("explain", "attention", "--help").out
@@ -128,3 +136,14 @@ def test_a_scheme_that_few_tokens_leave_nothing_is_shown_as_trained_on_more(pose
 def test_a_form_that_has_no_place_for_a_scheme_says_which_forms_have(posenc, form, scheme, says):
     said = posenc("explain", "attention", "--form", form, "--scheme", scheme)
     assert said.code == 2 and says in said.err and "query_start" not in said.err
+
+
+def test_aliases_are_said_as_text_and_as_json(posenc, left):
+    said = posenc("explain", "aliases", "--len", "32", "-o", "a.svg")
+    assert said.code == 0 and "+16" in said.out and "places 16 to 21  none" in said.out and left() == ["a.svg"]
+    made = json.loads(posenc("explain", "aliases", "rope", "--len", "32", "--json").out)
+    assert [(alias["distance"], round(alias["gap"], 2)) for alias in made["aliases"]] == [(-22, 0.16), (16, 0.16)]
+    assert made["trained"] == [-15, 12] and [part["first"] for part in made["places"]] == [3, 16, 22]
+    wide, usual = (json.loads(posenc("explain", "aliases", *more, "--json").out) for more in (["--within=0.5"], []))
+    assert len(wide["aliases"]) == 7 and len(usual["aliases"]) == 2
+    assert "No distance beyond training" in posenc("explain", "aliases", "rope(base=10.0)").out

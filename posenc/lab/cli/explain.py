@@ -104,6 +104,58 @@ class ExplainPatterns:
 
 
 @dataclass(frozen=True)
+class ExplainAliases:
+    """Which distances beyond training a head takes for the one that it finds, under RoPE and its relatives, and from
+    which places of a longer row they are in view: arithmetic of frequencies, without training.
+
+    `explain aliases "rope(base=10.0)"` shows another base.
+    """
+
+    scheme: Annotated[Positional[str], arg(metavar="SCHEME")] = "rope"
+    """A scheme's text: rope, or "rope(base=10.0)"."""
+    back: int = 3
+    """How many places back the head finds a token."""
+    length: int = 16
+    """Tokens of the longest row trained on."""
+    len: int = 64
+    """Tokens of the longer row."""
+    head: int = 16
+    """Features of a head."""
+    within: float = 0.25
+    """The largest gap of an alias, above 0 and below 1."""
+    causal: Flag = False
+    """Use a causal mask."""
+    png: Png = None
+    """Draw the scores by distance in this file too: .png, .svg or .pdf."""
+    json: Flag = False
+    """Print JSON."""
+
+    def __call__(self) -> int:
+        target = None if self.png is None else figure_path(self.png)
+        load_named([self.scheme])
+        from posenc.lab.explain import alias_figure, aliases
+
+        if not 0 < self.within < 1:
+            raise ValueError(f"--within is {self.within}; a gap is a share of the margin, above 0 and below 1.")
+        found = aliases.widest(aliases.frequencies(self.scheme, self.head, self.length), self.back, self.length,
+                               self.causal)  # fmt: skip
+        if not self.back < self.len <= aliases.FURTHEST:
+            raise ValueError(f"--len is {self.len}; take from {self.back + 1} to {aliases.FURTHEST} tokens.")
+        near = aliases.aliases(found, self.len, self.within)
+        head = (
+            f"{self.scheme}, heads of {self.head} features, the token {self.back} places back, rows of up to"
+            f" {self.length} tokens, {'causal' if self.causal else 'both directions'}"
+        )
+        if self.json:
+            say_json({"scheme": self.scheme, **aliases.as_json(found, near, self.len)})
+        else:
+            say(f"{head}\n\n{aliases.as_text(found, near, self.len)}")
+        if target is not None:
+            _drawn(alias_figure.draw({self.scheme: found}, self.len, self.within), target, head, self.json)
+        return 0
+
+
+@dataclass(frozen=True)
 class ExplainAttention:
     """Attention computed by hand, from embeddings to output, with the small numbers that introductions use.
 
@@ -157,6 +209,7 @@ class ExplainAttention:
 _LITERAL = {
     "attention": CommandForm(ExplainAttention, "attention", literal=True),
     "patterns": CommandForm(ExplainPatterns, "patterns", literal=True),
+    "aliases": CommandForm(ExplainAliases, "aliases", literal=True),
     "all": CommandForm(ExplainAll, "all", literal=True),
 }
 _SCHEME = CommandForm(ExplainScheme, "SCHEME")
