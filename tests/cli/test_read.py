@@ -12,6 +12,7 @@ import pytest
 from posenc.lab.explain import induced
 from posenc.lab.store import folder
 from tests.lab import made
+from tests.planting import Fault, plant  # noqa: F401
 
 
 def test_status_counts_trials_and_lists_groups(posenc, runs):
@@ -213,9 +214,9 @@ def test_an_export_calls_the_share_right_accuracy_whatever_the_metric(posenc):
     rec = made.rope((0,))
     floors = {n: {"uniform": 0.5} for n in rec["task"]["floors"]}
     made.filled("errors", [{**rec, "task": {**rec["task"], "metric": "error", "floors": floors}}])
-    first = next(csv.DictReader(io.StringIO(posenc("export", "errors").out)))
+    first = next(csv.DictReader(io.StringIO(posenc("export", "errors", "--metric", "accuracy").out)))
     assert (first["metric"], first["accuracy"]) == ("error", "1.0") and "value" not in first
-    assert json.loads(posenc("export", "errors", "--json").out)[0]["accuracy"] == 1.0
+    assert json.loads(posenc("export", "errors", "--metric", "accuracy", "--json").out)[0]["accuracy"] == 1.0
 
 
 def test_a_bundle_is_read_in_place_of_its_run(posenc, runs):
@@ -290,6 +291,30 @@ def test_an_experiment_is_drawn_again_from_its_committed_record(posenc, runs, le
     assert posenc("table", "experiments/turns.py").out == posenc("table", "mine").out
     asked = posenc("plot", "experiments/turns.py", "--figure", "heatmap")
     assert asked.code == 2 and "give its record, 'experiments/records/turns.json', for heatmap" in asked.err
+
+
+def check_the_metric_of_an_experiment(posenc, runs, folder_of):
+    (folder_of / "experiments").mkdir()
+    (folder_of / "experiments" / "turns.py").write_text(f'{EXPERIMENT}\nmetric = "exact"\n')
+    folder.bundle(runs, folder_of / "experiments" / "records" / "turns.json", "turns")
+    assert posenc("plot", "experiments/turns.py").code == 0
+    caption = (folder_of / "experiments" / "figures" / "turns.caption.txt").read_text()
+    assert caption.startswith("accuracy (whole answers) (up)")
+    assert "; whole answers right. " in posenc("table", "experiments/turns.py").out
+    assert {row["metric"] for row in csv.DictReader(io.StringIO(posenc("export", "experiments/turns.py").out))} == {
+        "exact"
+    }
+    assert "; accuracy at the last token. " in posenc("table", "experiments/turns.py", "--metric", "last").out
+
+
+def test_the_table_of_an_experiment_is_by_the_metric_of_its_figure(posenc, runs, tmp_path):
+    check_the_metric_of_an_experiment(posenc, runs, tmp_path)
+
+
+def test_a_table_by_another_metric_than_the_figure_is_seen(posenc, runs, tmp_path, plant):  # noqa: F811
+    plant(Fault("posenc.lab.cli.read:results_of", "from_file(path, yes=True).metric", "metric", "", ""))
+    with pytest.raises(AssertionError):
+        check_the_metric_of_an_experiment(posenc, runs, tmp_path)
 
 
 OWN = """

@@ -13,6 +13,7 @@ from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store.disk import DiskError
 from tests.lab import made
+from tests.planting import Fault, plant  # noqa: F401
 
 TIMED = {"seconds": 125.0, "device": "cpu x2"}
 
@@ -176,6 +177,29 @@ def test_a_finished_run_ends_with_its_table_on_stdout(posenc, swept):
     made.filled("mine", [made.rope()])
     said = posenc("run", "--name", "mine")
     assert "copy  rope" in said.out and "Results: runs/mine" in said.out and "3 trials" in said.err
+
+
+def check_one_metric(posenc, command):
+    """Where all tokens of a row are half right, those beyond training hardly are: it is these that both tables show."""
+    one = made.rope(task="token_k_back")
+    one["task"] |= {"read_by": "beyond", "floors_beyond": {n: made.FLOORS for n in one["task"]["floors"]}}
+    for trial in one["trials"]:
+        trial["evaluations"] |= {n: c | {"beyond": 12, "beyond_scored": 100} for n, c in trial["evaluations"].items()}
+    made.filled("quickstart", [one])
+    end, table = posenc(*command).out.splitlines(), posenc("table", "quickstart").out.splitlines()
+    assert len(table) > 4 and [line for line in table if line not in end] == []
+    assert "0.12 [0.12–0.12]" in table[2] and "accuracy at places beyond training" in "".join(table)
+
+
+@pytest.mark.parametrize("command", [["quickstart"], ["run", "--name", "quickstart"]], ids=" ".join)
+def test_the_table_at_the_end_is_that_of_the_run(posenc, swept, command):
+    check_one_metric(posenc, command)
+
+
+def test_a_table_at_the_end_by_another_metric_is_seen(posenc, swept, plant):  # noqa: F811
+    plant(Fault("posenc.lab.cli.train:tabulate", ".shown()", "", "", ""))
+    with pytest.raises(AssertionError):
+        check_one_metric(posenc, ["run", "--name", "quickstart"])
 
 
 def test_the_quick_start_trains_tabulates_and_draws(posenc, swept, left):

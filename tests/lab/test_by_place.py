@@ -50,10 +50,10 @@ def test_learned_positions_stop_at_the_length_trained_on(found):
     record, trial = of(found, "token_k_back")
     share = np.divide(trial.places[16]["right"], np.maximum(record.task.places[16]["scored"], 1))
     assert share[1:8].min() > 0.9 and share[8:].max() < 0.5
-    rows = {row.size: row for row in found.read().rows() if row.task == "token_k_back"}
+    rows = {row.size: row for row in found.shown().rows() if row.task == "token_k_back"}
     assert rows[16].metric == "beyond" and rows[8].value == records.share(trial.evaluations[8], "token") > 0.9
     assert rows[16].value == pytest.approx(np.mean(share[8:]), abs=1e-6)
-    mean = {row.size: row.value for row in found.read("accuracy").rows() if row.task == "token_k_back"}
+    mean = {row.size: row.value for row in found.shown("accuracy").rows() if row.task == "token_k_back"}
     assert mean[8] == rows[8].value and mean[16] > rows[16].value + 0.2
 
 
@@ -79,15 +79,15 @@ def test_floors_of_what_is_read_are_those_of_its_places(found):
     assert record.task.first_beyond == first_beyond(task, 16, 8) == 8
     counted = floors_by_metric(task, SIZES, 8)
     for metric, table in (("beyond", counted["beyond"]), ("last", counted["last"]), ("accuracy", counted["token"])):
-        (by,) = (r.task for r in found.read(metric).records if r.task.label == "token_k_back")
+        (by,) = (r.task for r in found.shown(metric).records if r.task.label == "token_k_back")
         assert floors(by) == table
 
 
 def test_a_task_of_one_answer_has_no_places_and_is_read_by_its_metric(found):
     record, trial = of(found, "even_pairs")
     assert record.task.places is trial.places is record.task.read_by is None
-    assert {row.metric for row in found.read().rows() if row.task == "even_pairs"} == {"accuracy"}
-    beyond = {row.size: row.value for row in found.read("beyond").rows() if row.task == "even_pairs"}
+    assert {row.metric for row in found.shown().rows() if row.task == "even_pairs"} == {"accuracy"}
+    beyond = {row.size: row.value for row in found.shown("beyond").rows() if row.task == "even_pairs"}
     assert beyond == {row.size: row.value for row in found.rows() if row.task == "even_pairs"}
 
 

@@ -85,7 +85,8 @@ def tuned(**schemes):
                     found.append(made.trial(scheme, "copy", seed, {}, outcome="diverged", validation={}, **about))
                 else:
                     found.append(made.trial(scheme, "copy", seed, test, validation={16: right}, **about))
-        found += [made.trial(scheme, "copy", s, dict.fromkeys(made.SIZES, 0.5 + s / 100), lr=1e-2) for s in SEEDS]
+        share = lambda s: {n: 1.0 if n <= made.TRAINED[1] else 0.5 + s / 100 for n in made.SIZES}  # noqa: E731
+        found += [made.trial(scheme, "copy", s, share(s), lr=1e-2) for s in SEEDS]
         recs.append(made.record(scheme, "rotary", "copy", found))
     return recs
 
@@ -128,8 +129,8 @@ def test_no_metric_that_is_requested_changes_the_choice():
     """By whole answers, the other rate would have been chosen."""
     results = made.results("a", tuned())
     for metric in (None, "exact", "accuracy"):
-        assert {c.rate for c in statistics.cells(results.read(metric))} == {1e-2}
-    assert statistics.cells(results.read("exact"))[0].n == 3
+        assert {c.rate for c in statistics.cells(results.shown(metric))} == {1e-2}
+    assert statistics.cells(results.shown("exact"))[0].n == 3
 
 
 def test_results_of_some_seeds_keep_those_that_chose():

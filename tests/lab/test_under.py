@@ -188,6 +188,9 @@ def test_groups_under_another_scheme_are_its_whole(folder):
     found = {(r.scheme, r.group["size"]): r.counts["correct"] for r in rows}
     whole = asked(folder, "rope", "pi")
     assert found == {(label, n): counts[n] for label, counts in whole.items() for n in SIZES}
+    shown = ask(results, schemes=["rope"], sizes=SIZES).shown().rows()
+    ours = {row.size: (row.metric, row.value) for row in shown}
+    assert {r.group["size"]: (r.metric, r.value) for r in rows if r.scheme == "rope"} == ours, "by the metric of tables"
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,17 @@ def test_a_caption_says_all_that_is_drawn():
     assert trials == "Trials: 6 done, 0 diverged, 0 failed."
     assert rest == (
         "Token accuracy is teacher-forced: each token is predicted from the true tokens before it."
-        " All runs of a task share one test set per size, so spreads leave out its sampling error."
+        " All runs of a task share one test set per size, and seeds one schedule of the sizes trained on, so spreads"
+        " leave out the sampling error of both."
     )
+
+
+@pytest.mark.parametrize(("run", "trained"), [({"lengths": "example"}, (4, 16)), ({}, (16, 16))])
+def test_a_schedule_of_sizes_is_shared_only_where_there_is_one_for_all_seeds(run, trained):
+    """Sizes drawn for each example depend on the seed, and a single size has no schedule."""
+    one = made.record("rope", "rotary", "copy", [made.trial("rope", "copy", 0, {16: 1.0})], trained=trained, **run)
+    said = across(made.results("one", (one,)), SHOWN).caption
+    assert "share one test set per size, so spreads leave out its sampling error." in said and "schedule" not in said
 
 
 def test_what_is_drawn_is_what_the_caption_says():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tyro.conf import Positional, arg
 
@@ -15,7 +16,16 @@ from posenc.language.echo import counted
 
 if TYPE_CHECKING:
     from posenc.lab.results.control import Against
-    from posenc.lab.results.statistics import Comparison
+    from posenc.lab.results.results import Results
+    from posenc.lab.results.statistics import Comparison, TableCell
+
+HINDERED = {
+    "both": "neither solves the sizes trained on and both losses still fell, so this compares speed of learning; train"
+    " longer",
+    "unsolved": "neither solves the sizes trained on, so neither is called better beyond them",
+    "falling": "both losses still fell, so this compares speed of learning; train longer",
+}
+"""Why neither scheme is called better."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +45,8 @@ class Compare:
     """Compare two at this size. Default: the mean over all sizes beyond the training range."""
     metric: Metric = None
     """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats. Default: the task's own."""
+    or their mean loss in nats. Default: as figures show it, of answers at every token those beyond training, or the
+    last where records lack them."""
     json: Flag = False
     """Print JSON."""
 
@@ -44,8 +55,8 @@ class Compare:
             raise ValueError("--size needs two schemes; name a second one, or leave --size out.")
         if self.second is None and self.metric is not None:
             raise ValueError(
-                "--metric needs two schemes: with one, scores are counted from floors, which are known by the task's"
-                " own metric alone; name a second scheme, or leave --metric out."
+                "--metric needs two schemes: with one, scores are counted from floors, which are not known by"
+                " every metric; name a second scheme, or leave --metric out."
             )
         from posenc.lab.figures.captions import rates
         from posenc.lab.results.statistics import cells
@@ -67,31 +78,71 @@ class Compare:
 
             found = compare(results, self.first, self.second, self.size)
             shown = tuple(cell for cell in cells(results) if cell.scheme in (self.first, self.second))
+            doubts = _doubts(results, found, shown)
             if self.json:
-                rows = [dataclasses.asdict(one) for one in found]
+                rows = [_row(one, doubts.get(one.task)) for one in found]
                 say_json({"first": self.first, "second": self.second, "tasks": rows, "notes": rates(shown)})
             else:
-                say("\n".join([_paired(found), *rates(shown)]))
+                say("\n".join([_paired(found, doubts), *rates(shown)]))
         report(results.problems)
         return 0
 
 
-def _paired(found: tuple[Comparison, ...]) -> str:
+class Doubt(NamedTuple):
+    """Why neither of two schemes is called better on a task."""
+
+    reason: str
+    measured: bool
+    """Whether the difference is of anything but guesses."""
+
+
+def _doubts(results: Results, found: tuple[Comparison, ...], shown: tuple[TableCell, ...]) -> dict[str, Doubt]:
+    """Task to the doubt about its comparison, where there is one."""
+    from posenc.lab.figures.floor_lines import FLOORS
+    from posenc.lab.results.learned import at_floor, hindrance
+    from posenc.lab.results.losses import falling
+    from posenc.lab.results.results import best_floor
+
+    tasks, fell, doubts = results.tasks(), falling(results), {}
+    for one in found:
+        both = [cell for cell in shown if cell.task == one.task]
+        if at_floor(tasks[one.task], both, one.over) and (floor := best_floor(tasks[one.task], one.over)):
+            height = f"{FLOORS[floor[0]]} {floor[1]:.2f}".replace(" 0.", " .")
+            doubts[one.task] = Doubt(f"both at the floor ({height}); not compared", False)
+        elif why := hindrance(both, fell, beyond=any(n in cell.beyond for n in one.over for cell in both)):
+            doubts[one.task] = Doubt(HINDERED[why], True)
+    return doubts
+
+
+def _row(one: Comparison, doubt: Doubt | None) -> dict[str, Any]:
+    """A comparison as JSON, without what is not said of it."""
+    row = dataclasses.asdict(one) | {"doubt": doubt and doubt.reason}
+    if doubt is not None:
+        row |= dict.fromkeys(("better", "interval", "wilcoxon", *(() if doubt.measured else ("difference",))))
+    return row
+
+
+def _paired(found: tuple[Comparison, ...], doubts: Mapping[str, Doubt]) -> str:
     """A line for each task, every number with its n and the name of its interval."""
     lines = [f"{found[0].first} against {found[0].second}, paired by seed, over {found[0].sizes}"]
     for one in found:
-        gap = one.difference
+        gap, doubt = one.difference, doubts.get(one.task)
+        difference = f"median difference {gap.median:+.3f}, {gap.kind} [{gap.low:+.3f}, {gap.high:+.3f}]"
+        if doubt is not None:
+            numbers = f"{difference}, n = {one.n} seeds; " if doubt.measured else ""
+            lines.append(f"{one.task}: {numbers}{doubt.reason}.")
+            continue
         interval = f" [{one.interval[0]:.2f}, {one.interval[1]:.2f}], 95% Wilson" if one.interval else ""
         p = f"; Wilcoxon p = {one.wilcoxon:.3g}" if one.wilcoxon is not None else ""
-        spread = f"{gap.kind} [{gap.low:+.3f}, {gap.high:+.3f}]"
         lines.append(
             f"{one.task}: P({one.first} > {one.second}) = {one.better:.2f}{interval}, n = {one.n} seeds; "
-            f"median difference {gap.median:+.3f}, {spread}{p}"
+            f"{difference}{p}"
         )
-    few = [one.task for one in found if one.interval is None]
+    tested = tuple(one for one in found if one.task not in doubts)
+    few = [one.task for one in tested if one.interval is None]
     where = "" if len(few) == len(found) else f" on {', '.join(few)}"
     lines += [f"Fewer than 6 seeds{where}: no interval and no test; run more."] if few else []
-    return "\n".join([*lines, *_least(found)])
+    return "\n".join([*lines, *_least(tested)])
 
 
 def _least(found: tuple[Comparison, ...]) -> list[str]:
@@ -125,7 +176,7 @@ def _ranked(beside: tuple[Against, ...]) -> str:
             f"{one.scheme}: rank {one.rank:.2f}{p}, better than {control.scheme} with probability "
             f"{one.improvement:.2f}{interval}, {_score(one)}"
         )
-    lines.append("Scores: 0 is the highest floor, 1 everything right. Ranks: 1 is the best.")
+    lines.append("Scores: 0 is the highest floor or below, 1 everything right. Ranks: 1 is the best.")
     if len(control.tasks) < TASKS:
         lines.append(f"Fewer than {TASKS} tasks: ranks are not tested.")
     if any(one.middle_interval is None for one in beside):

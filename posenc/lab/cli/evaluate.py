@@ -11,7 +11,7 @@ from tyro.conf import arg
 from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import File, First, Flag, Settings, Text
 from posenc.lab.cli.output import figure_path, say, say_json
-from posenc.lab.cli.read import chosen, results_of
+from posenc.lab.cli.read import chosen, stored
 from posenc.lab.spec import settings
 from posenc.lab.store import disk
 
@@ -59,7 +59,7 @@ class Evaluate:
         if self.bundle is not None and self.by is not None:
             raise ValueError("--bundle holds whole sizes, but --by requests groups; use --csv, or leave out --by.")
         target = None if self.png is None else figure_path(self.png)
-        results = chosen(results_of(self.run), self.only)
+        results = chosen(stored(self.run), self.only)
         schemes = None if self.scheme is None else settings.several(self.scheme, "--scheme")
         load_named([self.task, *(schemes or ())])
         from posenc.lab import tasks
@@ -75,7 +75,7 @@ class Evaluate:
         from posenc.lab.sweep.evaluate import ask
 
         found = ask(results, **requested)
-        say(table(found, "json" if self.json else "text"))
+        say(table(found.shown(), "json" if self.json else "text"))
         if self.bundle is not None:
             path = write_bundle(Path(self.bundle), found.name, found.records, [])
             if not self.json:

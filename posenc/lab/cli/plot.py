@@ -61,7 +61,7 @@ class Plot:
     ranks."""
     metric: Metric = None
     """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats. Default: the task's own, and of answers at every token those beyond training, or the
+    or their mean loss in nats. Default: as tables show it, of answers at every token those beyond training, or the
     last where records lack them.
     """
     venue: Annotated[Venue | None, arg(metavar="{neurips,icml,iclr,acl}", help_behavior_hint="")] = None

@@ -12,6 +12,7 @@ from posenc.lab.cli.options import File, First, Flag, Metric, Settings
 from posenc.lab.cli.output import clean, say, say_json
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
+from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.store import disk
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Tabulate:
     """Only these tasks, schemes, families, seeds or rates: scheme=rope,alibi."""
     metric: Metric = None
     """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats. Default: the task's own."""
+    or their mean loss in nats. Default: as figures show it, of answers at every token those beyond training, or the
+    last where records lack them."""
 
     def __call__(self) -> int:
         from posenc.lab.figures.tables import table
@@ -56,7 +58,8 @@ class Export:
     """The same as --format json."""
     metric: Metric = None
     """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats. Default: the task's own."""
+    or their mean loss in nats. Default: as figures show it, of answers at every token those beyond training, or the
+    last where records lack them."""
     what: Literal["sizes", "curves"] = "sizes"
     """What was evaluated at each size, or the loss along training."""
     bundle: File = None
@@ -112,9 +115,12 @@ def experiment_of(text: str) -> Path | None:
 
 
 def results_of(text: str, metric: str | None = None) -> Results:
-    """The results that a text names: a run, a folder, a bundle, or an experiment with a committed record; by a metric,
-    or by each task's own."""
-    return stored(text).read(metric)
+    """The results that a text names: a run, a folder, a bundle, or an experiment with a committed record; by the metric
+    requested, or else by that of the experiment, or as `Results.shown` decides."""
+    results, path = stored(text), experiment_of(text)
+    if metric is None and path is not None:
+        return results.shown(from_file(path, yes=True).metric)
+    return results.shown(metric)
 
 
 def stored(text: str) -> Results:

@@ -334,7 +334,7 @@ def tabulate(folder: Path) -> None:
     from posenc.lab.figures.tables import table
     from posenc.lab.results.results import load
 
-    if (folder / "plan.jsonl").exists() and ((results := load(folder)).records or results.tuning):
+    if (folder / "plan.jsonl").exists() and ((results := load(folder).shown()).records or results.tuning):
         say(table(results, "text"))
         say(f"Results: {folder}; `posenc plot {folder}` draws them.")
 

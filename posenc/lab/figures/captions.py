@@ -5,27 +5,23 @@ A caption has at most five lines; the numbers of every run are in the CSV beside
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from posenc.lab.figures.style import plain
 from posenc.lab.models.kinds import MODELS
+from posenc.lab.results.learned import at_floor
 from posenc.lab.results.losses import FALLING, falling
-from posenc.lab.results.results import Results, best_floor
+from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, cells, summary
 from posenc.lab.results.words import NETWORKS
 from posenc.lab.store.folder import FAILURES
 from posenc.lab.store.records import NATS
-from posenc.lab.store.schema import TaskRecord
 from posenc.language.echo import counted
 
-SOLVED = 0.95
 NAMED = 5
 """Schemes whose loss was still falling, or whose learning rate may change, that are named; of more, their number is
 given."""
-ERRORS = 3
-"""Two schemes differ only if their gap is larger than this many standard errors of the test set."""
 FLOORS = {
     "uniform": "a uniform guess",
     "prior": "the answer most frequent over all rows",
@@ -38,7 +34,6 @@ METRICS = {
     NATS: "loss (nats)",
 }
 """What an axis calls each metric; figures show the share right, also if the metric is an error."""
-SHARED = "All runs of a task share one test set per size, so spreads leave out its sampling error"
 
 
 def metric_named(metric: str) -> str:
@@ -153,7 +148,7 @@ def unlearned(results: Results, found: tuple[TableCell, ...]) -> list[str]:
     names = []
     for task in dict.fromkeys(c.task for c in found):
         measured = [(c, n) for c in found if c.task == task for n in c.inside if c.values[n]]
-        if measured and not any(_above_floor(tasks[task], c, n) for c, n in measured):
+        if measured and all(at_floor(tasks[task], [c], [n]) for c, n in measured):
             names.append(task)
     if not names:
         return []
@@ -161,14 +156,6 @@ def unlearned(results: Results, found: tuple[TableCell, ...]) -> list[str]:
         f"No scheme learned {listed(names)}: at the sizes trained on, none is above the best floor. Try more --steps, "
         "a smaller --length, a smaller task (`posenc describe TASK` lists its settings), or --preset quick_copy first."
     ]
-
-
-def _above_floor(task: TaskRecord, cell: TableCell, size: int) -> bool:
-    """Whether the median at a size is above the best floor there by more than the error of the test set."""
-    floor = best_floor(task, [size])
-    if floor is None or task.metric == NATS:
-        return True  # an unknown floor proves nothing, nor does a loss, whose error is not known
-    return summary(cell.values[size]).median > floor[1] + error(cell.examples[size], floor[1])
 
 
 def models(results: Results, found: tuple[TableCell, ...]) -> list[str]:
@@ -193,14 +180,6 @@ def _model(run: Mapping[str, Any]) -> tuple[str, int, int, str]:
     return NETWORKS.get(name, name), run["depth"], run["width"], f", {run['heads']} heads" * attends
 
 
-def error(examples: int, *shares: float) -> float:
-    """Three standard errors of a share over a number of examples, or of the difference between two shares.
-
-    Examples are whole rows: tokens of one row are not independent.
-    """
-    return ERRORS * math.sqrt(sum(p * (1 - p) for p in shares) / examples)
-
-
 def rates(found: tuple[TableCell, ...]) -> list[str]:
     """The learning rates tried, and how each scheme's was chosen, if there were several."""
     tried = sorted({rate for c in found for rate in c.rates})
@@ -209,6 +188,18 @@ def rates(found: tuple[TableCell, ...]) -> list[str]:
     every = ", ".join(f"{r:g}" for r in tried)
     how = f"Of the learning rates {every}, each scheme's was, per task, {'; '.join(chosen(found))}."
     return [how, *exceptions(found)]
+
+
+def shared(results: Results) -> str:
+    """What all runs of a task share, so that spreads leave it out: the test sets, and the sizes of training batches
+    where these are drawn for each step and not for each example."""
+    several = [record for record in results.records if record.task.trained[0] < record.task.trained[1]]
+    if several and all(record.run.get("lengths", "step") == "step" for record in several):
+        return (
+            "All runs of a task share one test set per size, and seeds one schedule of the sizes trained on, so spreads"
+            " leave out the sampling error of both."
+        )
+    return "All runs of a task share one test set per size, so spreads leave out its sampling error."
 
 
 def forced(found: tuple[TableCell, ...]) -> list[str]:

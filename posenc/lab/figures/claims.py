@@ -1,7 +1,8 @@
 """What a caption may claim: which lines solve the sizes trained on, and which one stays clear of others beyond them.
 
 One scheme is called better only from six runs of both on: by a rank-sum test over runs with Holm's correction for all
-pairs of the task, by more than the sampling error of the test set, and off the floor.
+pairs of the task, by more than the sampling error of the test set, and above the floor. None is called better where no
+scheme solves the sizes trained on, or all losses still fell.
 """
 
 from __future__ import annotations
@@ -9,14 +10,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
-from posenc.lab.figures.captions import SOLVED, error, listed
+from posenc.lab.figures.captions import listed
 from posenc.lab.figures.style import plain
 from posenc.lab.results.control import holm
-from posenc.lab.results.results import Results, best_floor
+from posenc.lab.results.learned import SOLVED, WORDS, Hindrance, above_floor, error, hindrance, solves
+from posenc.lab.results.losses import falling
+from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEAST, LEVEL, TableCell, cells, summary
 
 NAMED = 6
 """The most lines that are named; of more, their number is given."""
+SO: dict[Hindrance, str] = {
+    "both": "so this compares speed of learning; train longer",
+    "unsolved": "so none is called better beyond them",
+    "falling": "so this compares speed of learning; train longer",
+}
+"""What follows where no scheme can be called better."""
 Groups = Mapping[tuple[str, tuple[int, int]], list[TableCell]]
 
 
@@ -25,7 +34,7 @@ def solved(results: Results, names: Mapping[str, str]) -> str:
     by_who: dict[str, list[str]] = {}
     for (task, _), found in _groups(results).items():
         measured = [c for c in found if c.inside]
-        solving = [c.scheme for c in measured if all(summary(c.values[n]).median >= SOLVED for n in c.inside)]
+        solving = [c.scheme for c in measured if solves(c)]
         named = len(solving) <= NAMED
         who = listed([names.get(s, s) for s in solving] or ["none"]) if named else f"{len(solving)} of {len(measured)}"
         who = "all" if solving and len(solving) == len(measured) else who
@@ -40,19 +49,29 @@ def solved(results: Results, names: Mapping[str, str]) -> str:
 
 
 def better(results: Results, names: Mapping[str, str]) -> str:
-    """Whether the best line beyond the sizes trained on is clear of others, for each task with six runs or more."""
-    best_of = []
+    """Whether the best line beyond the sizes trained on is clear of others, for each task with six runs or more; or why
+    that is not said."""
+    best_of, hindered, few, fell = [], dict[Hindrance, list[str]](), False, falling(results)
     for (task, _), found in _groups(results).items():
-        compared = [c for c in found if c.beyond and len(c.means(c.beyond)) >= LEAST]
+        beyond = [c for c in found if c.beyond]
+        if len(beyond) > 1 and (why := hindrance(found, fell)):
+            hindered.setdefault(why, []).append(results.words.title(task))
+            continue
+        compared = [c for c in beyond if len(c.means(c.beyond)) >= LEAST]
+        few |= len(compared) < 2
         if len(compared) > 1:
             best = max(compared, key=lambda c: (summary(c.means(c.beyond).values()).median, c.scheme))
             below = [c for c in _below(results, best, compared) if c is not best]
             others = len(compared) - 1
             who = f"{plain(names.get(best.scheme, best.scheme))} above {len(below)} of {others}" if below else "none"
             best_of.append(f"{who} ({plain(results.words.title(task))})")
-    if not best_of:
-        return f"With fewer than {LEAST} runs no scheme is called better than another."
-    return f"Clearly best beyond them (rank-sum tests with Holm's correction): {'; '.join(best_of)}."
+    said = [f"Clearly best beyond them (rank-sum tests with Holm's correction): {'; '.join(best_of)}."] * bool(best_of)
+    said += [f"With fewer than {LEAST} runs no scheme is called better than another."] * (few and not best_of)
+    alone = len(hindered) == 1 and not said
+    for why, tasks in hindered.items():
+        sentence = f"{WORDS[why]}, {SO[why]}."
+        said.append(f"{sentence[0].upper()}{sentence[1:]}" if alone else f"{listed(tasks)}: {sentence}")
+    return " ".join(said)
 
 
 def _below(results: Results, best: TableCell, compared: Sequence[TableCell]) -> list[TableCell]:
@@ -63,16 +82,16 @@ def _below(results: Results, best: TableCell, compared: Sequence[TableCell]) -> 
     pairs = list(itertools.combinations(compared, 2))
     p = [float(mannwhitneyu(means[a.scheme], means[b.scheme]).pvalue) for a, b in pairs]
     corrected = dict(zip([(a.scheme, b.scheme) for a, b in pairs], holm(p), strict=True))
-    floor = best_floor(results.tasks()[best.task], best.beyond)
-    top = summary(means[best.scheme])
+    top, examples = summary(means[best.scheme]), sum(best.examples[n] for n in best.beyond)
+    if not above_floor(results.tasks()[best.task], best.beyond, top.median, examples):
+        return []
     clear = []
     for other in compared:
         pair = next((k for k in corrected if set(k) == {best.scheme, other.scheme}), None)
         if pair is None or best.beyond != other.beyond or corrected[pair] > 1 - LEVEL:
             continue
-        low, examples = summary(means[other.scheme]), sum(best.examples[n] for n in best.beyond)
-        off = floor is None or abs(top.median - floor[1]) > error(examples, floor[1])
-        if off and top.median - low.median > error(examples, top.median, low.median):
+        low = summary(means[other.scheme])
+        if top.median - low.median > error(examples, top.median, low.median):
             clear.append(other)
     return clear
 

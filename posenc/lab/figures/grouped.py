@@ -51,12 +51,13 @@ def note(rows: Rows, left_out: int) -> str:
 
 def as_csv(rows: Rows, by: Sequence[str]) -> str:
     """Every trial and group, with its counts."""
-    columns = ["task", "scheme", "trial", "seed", "lr", *by, "correct", "scored", "exact", "last", "rows", "value"]
+    counts = ("correct", "scored", "exact", "last", "beyond", "beyond_scored", "rows")
+    columns = ["task", "scheme", "trial", "seed", "lr", *by, *counts, "metric", "value"]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([*columns[:-1], "accuracy"])  # the share right, whatever the metric
     for row in rows:
-        of_row = row.flat()
+        of_row = dict.fromkeys(counts, "") | row.flat()
         writer.writerow([harmless(v) if isinstance(v := of_row[c], str) else v for c in columns])
     return buffer.getvalue()
 

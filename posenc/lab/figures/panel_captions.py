@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures import claims
-from posenc.lab.figures.captions import FLOORS, SHARED, counts, forced, models, numbers, rates, spreads
+from posenc.lab.figures.captions import FLOORS, counts, forced, models, numbers, rates, shared, spreads
 from posenc.lab.figures.floor_lines import FLOORS as SHORT
 from posenc.lab.figures.panels import Panel, doubling
 from posenc.lab.figures.style import plain
@@ -94,7 +94,7 @@ def ending(results: Results, *, every_rate: bool = False) -> list[str]:
     how = "Every learning rate tried is drawn; none was chosen." if every_rate else " ".join(rates(found))
     return [
         " ".join([*models(results, found), counts(found, results.unreadable)]),
-        " ".join(filter(None, [how, *forced(found), f"{SHARED}."])),
+        " ".join(filter(None, [how, *forced(found), shared(results)])),
     ]
 
 

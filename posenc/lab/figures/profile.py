@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 MOST = 8
 """Lines of a panel that can be told apart."""
-SCORES = "A run's score on a task is its mean beyond the sizes trained on: 0 at the highest floor, 1 where all is right"
+SCORES = (
+    "A run's score on a task is its mean beyond the sizes trained on: 0 at the highest floor or below, 1 where all is"
+    " right"
+)
 
 
 def profile(results: Results) -> Drawing:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from posenc.lab.figures.captions import SOLVED, metric_named
+from posenc.lab.figures.captions import metric_named
 from posenc.lab.figures.figures import shown
 from posenc.lab.figures.panel_captions import coded, ending
 from posenc.lab.figures.panels import Drawing
 from posenc.lab.figures.rows import Grid, rows
+from posenc.lab.results.learned import SOLVED
 from posenc.lab.results.results import Results
 
 COLUMNS = 2

@@ -10,10 +10,13 @@ import csv
 import io
 import json
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from posenc.lab.figures.captions import brackets, chosen, counts, exceptions, still_falling, unlearned
 from posenc.lab.figures.files import harmless
 from posenc.lab.figures.style import plain
+from posenc.lab.results.learned import above_floor, hindrance
+from posenc.lab.results.losses import falling
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
@@ -27,7 +30,7 @@ _LATEX |= {c: f"\\{c}" for c in "&%$#_{}"}
 def table(results: Results, format: str = "text") -> str:
     """All results of a run as one text. The formats are text, csv, md, latex and json."""
     writers: dict[str, Callable[[tuple[TableCell, ...], list[str]], str]] = {
-        **{"text": _text, "csv": _csv, "md": _markdown, "latex": _latex, "json": _json}
+        **{"text": _text, "csv": _csv, "md": _markdown, "latex": partial(_latex, results), "json": _json}
     }
     if format not in writers:
         raise ValueError(f"No table format is called {format!r}; use {', '.join(writers)}.")
@@ -126,16 +129,16 @@ def _markdown(found: tuple[TableCell, ...], notes: list[str]) -> str:
     return "\n\n".join([*parts, "\n".join(notes).replace("* sizes", "\\* sizes")]) + "\n"
 
 
-def _latex(found: tuple[TableCell, ...], notes: list[str]) -> str:
+def _latex(results: Results, found: tuple[TableCell, ...], notes: list[str]) -> str:
     """A booktabs tabular; put `\\usepackage{booktabs}` in the preamble.
 
     Counts of outcomes are shown only if a trial is not done. Bold is the best scheme, if its spread ends above the
-    spreads of all others.
+    spreads of all others and its median above the highest floor, where enough was learned to call a scheme better.
     """
     parts = []
     counted = any(sum(c.counts.values()) > c.counts.get("done", 0) for c in found)
     head = [k for k, name in enumerate(HEAD) if counted or name not in ("done", "diverged", "failed")]
-    bold = _best(found)
+    bold = _best(results, found)
     for header, rows, tasks in _blocks(found):
         kept = [*head, *range(len(HEAD), len(header))]
         lines = [rf"\begin{{tabular}}{{ll{'r' * (len(head) - 2)}{'l' * (len(header) - len(HEAD))}}}", r"\toprule"]
@@ -152,17 +155,19 @@ def _latex(found: tuple[TableCell, ...], notes: list[str]) -> str:
     return "\n\n".join([*parts, "\n".join(f"% {line}" for line in notes)]) + "\n"
 
 
-def _best(found: tuple[TableCell, ...]) -> set[tuple[str, str, str]]:
+def _best(results: Results, found: tuple[TableCell, ...]) -> set[tuple[str, str, str]]:
     """Task, scheme and size of each best median whose spread lies above the spreads of all other schemes."""
-    best = set()
+    best, tasks, fell = set(), results.tasks(), falling(results)
     for task in dict.fromkeys(c.task for c in found):
         group = [c for c in found if c.task == task]
-        for n in sorted({n for c in group for n in c.values}):
+        learned = not hindrance(group, fell)
+        for n in sorted({n for c in group for n in c.values if learned or n not in c.beyond}):
             sums = {(c.scheme, c.trained): summary(c.values[n]) for c in group if c.values.get(n)}
             ends = {key: sorted(merit(group[0].metric, end) for end in (s.low, s.high)) for key, s in sums.items()}
             top = max(sums, key=lambda key: merit(group[0].metric, sums[key].median))
-            others = [key for key in sums if key != top]
-            if others and sums[top].n > 1 and all(sums[key].n > 1 and ends[top][0] > ends[key][1] for key in others):
+            others, examples = [key for key in sums if key != top], max(c.examples.get(n, 0) for c in group)
+            clear = above_floor(tasks[task], [n], sums[top].median, examples) and sums[top].n > 1
+            if clear and others and all(sums[key].n > 1 and ends[top][0] > ends[key][1] for key in others):
                 best.add((plain(task), plain(top[0]), str(n)))
     return best
 

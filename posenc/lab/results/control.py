@@ -1,10 +1,10 @@
 """Several tasks together: one scheme, the control, against each of the others. Runs are the sample, tasks are not.
 
 A run's score on a task is its mean beyond the sizes trained on, at those that all schemes share, counted from the
-highest floor: (x - floor) / (1 - floor), so 0 is what a guess gets and 1 is everything right. The bootstrap draws the
-runs of each task anew, with as many of each (stratified; Agarwal et al., 2021, section 4), and its percentiles hold the
-interval; it is left out below six runs, where it covers too little. Ranks have each task as one case (Demšar, 2006,
-section 3.2). Without jax.
+highest floor: max(0, x - floor) / (1 - floor), so 0 is what a guess gets and 1 is everything right; below the floor no
+run has learned less than another. The bootstrap draws the runs of each task anew, with as many of each (stratified;
+Agarwal et al., 2021, section 4), and its percentiles hold the interval; it is left out below six runs, where it covers
+too little. Ranks have each task as one case (Demšar, 2006, section 3.2). Without jax.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from posenc.lab.results.learned import WORDS, error, hindrance
+from posenc.lab.results.losses import falling
 from posenc.lab.results.results import Results, best_floor
 from posenc.lab.results.sizes import other_places
 from posenc.lab.results.sizes import shared as shared_sizes
@@ -103,20 +105,19 @@ def shared(results: Results) -> dict[str, Runs]:
             " or train what is missing."
         )
     if not (clear := [task for task in tasks if task not in out]):
-        raise ValueError(
-            f"No scheme is above the highest floor beyond the sizes trained on, on any of {', '.join(tasks)}, so"
-            " nothing can be compared; train longer, or at a smaller size."
-        )
+        reasons = "; ".join(f"on {task} {out[task]}" for task in tasks)
+        raise ValueError(f"Nothing can be compared: {reasons}. Train longer, or at a smaller size.")
     return {scheme: {task: runs[task] for task in clear} for scheme, runs in every.items()}
 
 
 def left_out(results: Results) -> dict[str, str]:
     """The tasks that say nothing of all schemes together, each with the reason: some did not run it, or none is above
-    its highest floor by more than three standard errors of the test set, so that ranks there are chance."""
-    every, tasks, found = scores(results), results.tasks(), {}
+    its highest floor by more than three standard errors of the test set, so that ranks there are chance, or none has
+    learned it."""
+    every, tasks, fell, found = scores(results), results.tasks(), falling(results), {}
     for task, cells_of in _measured(results).items():
         sizes, apart = _over(results, task, cells_of)
-        floor, examples = _floor(tasks[task], sizes), max(1, sum(cells_of[0].examples[size] for size in sizes))
+        floor, examples = _floor(tasks[task], sizes), sum(cells_of[0].examples[size] for size in sizes)
         runs = [of[task] for of in every.values() if task in of]
         if apart:
             found[task] = apart
@@ -124,8 +125,10 @@ def left_out(results: Results) -> dict[str, str]:
             found[task] = "its highest floor is 1"
         elif lacking := len(every) - len(runs):
             found[task] = f"{counted(lacking, 'scheme')} did not run it"
-        elif max(np.median(of) for of in runs) * (1 - floor) <= 3 * math.sqrt(floor * (1 - floor) / examples):
+        elif max(np.median(of) for of in runs) * (1 - floor) <= error(examples, floor):
             found[task] = "no scheme is above its highest floor"
+        elif why := hindrance(cells_of, fell):
+            found[task] = WORDS[why]
     return found
 
 
@@ -142,7 +145,7 @@ def scores(results: Results) -> dict[str, dict[str, Float[np.ndarray, " n"]]]:
         floor = _floor(tasks[task], sizes)
         for cell in cells_of if sizes and floor < 1 else ():
             if runs := list(cell.means(sizes).values()):
-                found.setdefault(cell.scheme, {})[task] = (np.array(runs) - floor) / (1 - floor)
+                found.setdefault(cell.scheme, {})[task] = np.maximum(np.array(runs) - floor, 0.0) / (1 - floor)
     return found
 
 

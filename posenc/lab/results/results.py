@@ -139,19 +139,10 @@ class Results:
         records, tuning = _kept(self.records, meets), _kept(self.tuning, meets)
         return replace(self, records=records, unfinished=rest, varied=self._varying, tuning=tuning)
 
-    def read(self, metric: str | None = None) -> Results:
-        """These results by a metric: that requested, or for each task that by which its results are read unless told
-        otherwise, which for per-token answers is `beyond`."""
-        if metric is not None:
-            return self.by(metric)
-        older = {r.task.label for r in self.records if r.task.read_by is None}
-        ours = (r if r.task.label in older else _by(r, r.task.read_by) for r in self.records)
-        return replace(self, records=tuple(ours))
-
     def shown(self, metric: str | Mapping[str, str] | None = None) -> Results:
-        """These results by the metric that figures show: that requested, for all tasks or by task, or as `read` does,
-        but older records of per-token answers by their last token, since the mean over tokens hides where a model
-        stops."""
+        """These results by the metric that every table, figure and comparison shows: that requested, for all tasks or
+        by task, and else of each task that which tells most. For per-token answers this is `beyond`, or in older
+        records the last token, since the mean over tokens hides where a model stops."""
         if isinstance(metric, str):
             return self.by(metric)
         for name in (metric or {}).values():

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -127,6 +127,8 @@ class Comparison:
     difference: Summary
     wilcoxon: float | None
     """Two-sided p of the Wilcoxon signed-rank test, from six pairs on."""
+    over: tuple[int, ...] = ()
+    """The sizes of which a value is the mean."""
 
     @property
     def n(self) -> int:
@@ -188,8 +190,8 @@ def compare(results: Results, first: str, second: str, size: int | None = None) 
     made = []
     for task in sorted({task for task, _ in found}):
         a, b = found.get((task, first)), found.get((task, second))
-        if a is not None and b is not None and (pairs := _pairs(a, b, size)):
-            made.append(_compared(task, first, second, where, pairs, a.metric))
+        if a is not None and b is not None and (pairs := _pairs(a, b, over := _over(a, b, size))):
+            made.append(replace(_compared(task, first, second, where, pairs, a.metric), over=over))
     if not made:
         raise ValueError(
             f"{first!r} and {second!r} share no seed of a task at {where}; run both with the same --seeds and --sizes."
@@ -268,9 +270,14 @@ def _trained(rows: list[Row], lost: list[UnfinishedTrial]) -> tuple[int, int]:
     return (low, high) if isinstance(low, int) and isinstance(high, int) else (0, 0)
 
 
-def _pairs(a: TableCell, b: TableCell, size: int | None) -> list[tuple[int, float, float]]:
-    sizes = [s for s in ({*a.beyond} & {*b.beyond} if size is None else (size,)) if s in a.values and s in b.values]
-    ours, theirs = a.means(sorted(sizes)), b.means(sorted(sizes))
+def _over(a: TableCell, b: TableCell, size: int | None) -> tuple[int, ...]:
+    """The sizes at which two are compared: those beyond the training of both, or the one given."""
+    sizes = {*a.beyond} & {*b.beyond} if size is None else {size} & {*a.values} & {*b.values}
+    return tuple(sorted(sizes))
+
+
+def _pairs(a: TableCell, b: TableCell, sizes: Sequence[int]) -> list[tuple[int, float, float]]:
+    ours, theirs = a.means(sizes), b.means(sizes)
     return [(seed, ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
 
 

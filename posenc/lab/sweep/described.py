@@ -8,7 +8,7 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from posenc.lab.store.schema import TaskRecord
-from posenc.lab.tasks import Layout, spec
+from posenc.lab.tasks import Layout, Task, spec
 from posenc.lab.tasks.floors import Table
 from posenc.lab.tasks.measure import width
 from posenc.lab.train.training import ResolvedRun
@@ -19,14 +19,11 @@ def described(
 ) -> TaskRecord:
     """The task of a run with its floors by metric, where so many tokens are scored in each bin of places; None where no
     model was evaluated.
-
-    Results of a task of per-token answers are read by the places beyond training, if every size has some.
     """
     task, run = resolved.task, resolved.run
     ordered = {metric: {n: table[n] for n in sizes if n in table} for metric, table in floors.items()}
     each = {} if scored is None else binned(resolved, sizes, scored)
     bins = {n: {"width": width(task.tokens(n)), "scored": counts} for n, counts in each.items()}
-    far = task.layout is Layout.TOKENS and task.metric == "token" and len(ordered.get("beyond", ())) == len(sizes)
     return TaskRecord(
         label=spec(task),
         metric=task.metric,
@@ -36,7 +33,7 @@ def described(
         floors_beyond=ordered.get("beyond"),
         places=bins or None,
         first_beyond=task.tokens(run.trained_to),
-        read_by="beyond" if far else None,
+        read_by=read_by(task, len(ordered.get("beyond", ())) == len(sizes)),
     )
 
 
@@ -46,6 +43,12 @@ def places_of(
     """Size to what a trial has in each bin of places; None for a task of one answer token."""
     each = {name: binned(resolved, sizes, counts[name][lane]) for name in ("right", "nats")}
     return {n: {name: bins[n] for name, bins in each.items()} for n in each["right"]} or None
+
+
+def read_by(task: Task, everywhere: bool) -> str | None:
+    """The metric that results are read by unless another is requested, where it is not that of the task: of per-token
+    answers the places beyond training, if some are scored `everywhere`."""
+    return "beyond" if task.layout is Layout.TOKENS and task.metric == "token" and everywhere else None
 
 
 def binned(resolved: ResolvedRun, sizes: Sequence[int], counts: Int[ndarray, "sizes 32"]) -> dict[int, list[int]]:

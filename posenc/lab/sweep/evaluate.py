@@ -26,7 +26,7 @@ from posenc.lab.spec.run import ON, WITH, Knobs, Plan
 from posenc.lab.store import folder, parameters, records
 from posenc.lab.store.schema import GroupRecord, TrialRecord, written
 from posenc.lab.sweep import plan
-from posenc.lab.sweep.described import described, places_of
+from posenc.lab.sweep.described import described, places_of, read_by
 from posenc.lab.tasks import Task, spec
 from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import full as full_task
@@ -140,17 +140,11 @@ def groups(
                 counted = evaluation.examined(resolved, model, seed, n, batch)
                 strata = {SIZE: np.full(question.rows, n), **jax.device_get(batch.strata)}
                 _add(at, np.stack([strata[name] for name in by], 1), counted)
-            head = (
-                _label(question),
-                scheme,
-                trial.id,
-                question.named.family,
-                resolved.task.metric,
-                trial.knobs.seed,
-                rate,
-            )
+            everywhere = all(counts.get("beyond_scored") for counts in at.values())
+            metric = read_by(resolved.task, everywhere) or resolved.task.metric
+            head = (_label(question), scheme, trial.id, question.named.family, metric, trial.knobs.seed, rate)
             for group in sorted(at):
-                share = records.share(at[group], resolved.task.metric)
+                share = records.share(at[group], metric)
                 found.append(GroupedRow(*head, dict(zip(by, group, strict=True)), at[group], share))
     return found
 

@@ -1,0 +1,71 @@
+"""Whether enough was learned of a task for one scheme to be called better than another beyond training. No jax.
+
+Where no scheme solves the sizes trained on, or all losses still fell when training ended, results compare how fast
+schemes learn, and not how far they carry. Where all are at the highest floor, they compare guesses. A share is clear of
+a floor if it is above it by more than three standard errors of the test set.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+from posenc.lab.results.results import best_floor
+from posenc.lab.results.statistics import TableCell, summary
+from posenc.lab.store.records import NATS, merit
+from posenc.lab.store.schema import TaskRecord
+
+SOLVED = 0.95
+"""The least median accuracy at every size trained on of a scheme that solves them."""
+ERRORS = 3
+"""A gap counts if it is larger than this many standard errors of the test set."""
+Hindrance = Literal["", "unsolved", "falling", "both"]
+"""What keeps schemes from being ranked beyond the sizes trained on."""
+WORDS: dict[Hindrance, str] = {
+    "both": "no scheme solves the sizes trained on and all losses still fell",
+    "unsolved": "no scheme solves the sizes trained on",
+    "falling": "all losses still fell",
+}
+
+
+def error(examples: int, *shares: float) -> float:
+    """Three standard errors of a share over a number of examples, or of the difference between two shares.
+
+    Examples are whole rows: tokens of one row are not independent.
+    """
+    return ERRORS * math.sqrt(sum(p * (1 - p) for p in shares) / max(examples, 1))
+
+
+def above_floor(task: TaskRecord, sizes: Sequence[int], share: float, examples: int) -> bool:
+    """Whether a share over some sizes is clear of the highest floor there. An unknown floor proves nothing, nor does
+    that of a loss, whose error is not known."""
+    floor = best_floor(task, sizes)
+    return floor is None or task.metric == NATS or share > floor[1] + error(examples, floor[1])
+
+
+def at_floor(task: TaskRecord, compared: Collection[TableCell], sizes: Sequence[int]) -> bool:
+    """Whether all these schemes are at the highest floor over some sizes."""
+    runs = [(cell, list(cell.means(sizes).values())) for cell in compared]
+    return not any(
+        above_floor(task, sizes, summary(values).median, sum(cell.examples[n] for n in sizes)) for cell, values in runs
+    )
+
+
+def solves(cell: TableCell) -> bool:
+    """Whether a scheme solves every size trained on: by its loss, where right tokens get as much on average."""
+    least = math.log(SOLVED) if cell.metric == NATS else SOLVED
+    return all(merit(cell.metric, summary(cell.values[n]).median) >= least for n in cell.inside)
+
+
+def hindrance(compared: Collection[TableCell], falling: Collection[tuple[str, str]], beyond: bool = True) -> Hindrance:
+    """What keeps these schemes of a task from being ranked; `falling` has task and scheme where the loss still fell.
+
+    What is unsolved matters only beyond the sizes trained on. Where none of these was measured, nothing is known of it.
+    """
+    measured = [cell for cell in compared if cell.inside and beyond]
+    unsolved = bool(measured) and not any(map(solves, measured))
+    fell = bool(compared) and all((cell.task, cell.scheme) in falling for cell in compared)
+    if unsolved and fell:
+        return "both"
+    return "unsolved" if unsolved else "falling" if fell else ""
