@@ -41,7 +41,7 @@ published = [
         for task in (BACK, RECALL)
         for kind in SCORES[1:]
     ),
-    *(Order(task, ADDITIVE, DOT, "Vaswani et al. (2017), §3.2.1", **LAST) for task in (BACK, RECALL)),
+    *(Order(task, ADDITIVE, DOT, "Vaswani et al. (2017), §3.2.1", **LAST, seen="paper") for task in (BACK, RECALL)),
 ]
 
 titles = {COUNT: "How often a symbol occurs", BACK: "Token three places back", RECALL: "Value beside a key"}

@@ -3,8 +3,8 @@
 Programs set, increment and print variables among statements that do nothing, so the distance to the last assignment
 matters little, and the number of increments since then decides.
 
-Source: Golovneva et al. (2024), Contextual Position Encoding: Learning to Count What's Important, arXiv 2405.18719, §5:
-CoPE ahead of absolute and of relative (Shaw's) positions, and further ahead in longer contexts.
+Source: Golovneva et al. (2024), Contextual Position Encoding: Learning to Count What's Important, arXiv 2405.18719,
+table 3: CoPE ahead of absolute and of relative (Shaw's) positions; §5.2, from memory: further ahead in longer contexts.
 Setting: 2 layers of width 64 for 4 of 256, to 16 statements for 512, every other statement with an effect for one in
 seven, 2,400 steps for 15,600.
 Cost: about 65 minutes on one core, with other jobs beside.
@@ -26,9 +26,11 @@ from posenc.lab.spec.run import Plan, Run
 TASK = "counting_cope(passes=8)"
 SCHEMES = ["nope", "learned", "shaw", "alibi", "rope", "cope"]
 
-COPE = "Golovneva et al. (2024), §5.2"
+TRAINED, LONGER = "Golovneva et al. (2024), table 3", "Golovneva et al. (2024), §5.2, in longer contexts"
 published = [
-    Order(TASK, "cope", other, COPE, over=over) for other in ("learned", "shaw") for over in ("trained", "beyond")
+    Order(TASK, "cope", other, source, over=over, seen=seen)
+    for other in ("learned", "shaw")
+    for over, source, seen in (("trained", TRAINED, "paper"), ("beyond", LONGER, "memory"))
 ]
 
 titles = {TASK: "Value of a counted variable"}

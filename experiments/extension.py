@@ -13,7 +13,8 @@ Llama 2; RoPE fails beyond all the same: in a pilot of one seed, which is right 
 and 0.54 of the answers at 256 were. Ramps in turns keep that pair and divide the others: those of yarn and by_parts as
 published, that of llama3 from 1 to 2 turns. Windows are half the length, for self_extend and rerope, and groups as
 large as the factor needs. LongRoPE's factors come from a search that is not made here: longrope is pi beyond 16 tokens,
-with its magnitude. Before the model of recall stands a convolution of two taps, as in recall.py.
+with its magnitude. log n scales the scores of a model that was trained without it, where Su trained with it. Before
+the model of recall stands a convolution of two taps, as in recall.py.
 Cost: about 40 minutes on 2 cores, of which a third for each task.
 Command: posenc sweep experiments/extension.py --keep, then python -m experiments.extension runs/extension, which
 evaluates the kept models under the other schemes and writes the record
@@ -63,24 +64,25 @@ SHARE, TUNED = 0.95, 8
 """The share of the steps at 16 tokens, and the factor of what is trained after it."""
 RECORD = Path(__file__).parent / "records" / "extension.json"
 
-NTK, YARN = "bloc97 (2023)", "Peng et al. (2024), §3.1"
+PENG, SU = "Peng et al. (2024)", "Su (2023), table 1"
 WITHOUT = [
-    ("ntk", "rope", NTK),
-    ("ntk", "pi", f"{NTK}; {YARN}"),
-    ("by_parts", "ntk", "Peng et al. (2024), §3.2"),
-    ("dynamic_ntk", "rope", "emozilla (2023)"),
-    ("self_extend", "rope", "Jin et al. (2024), §4"),
-    ("rerope", "rope", "Su (2023)"),
-    ("log_n", "rope", "Su (2021); Chiang and Cholak (2022), §5.3"),
+    ("ntk", "rope", f"bloc97 (2023); {SU}", "copy"),
+    ("ntk", "pi", f"bloc97 (2023); {PENG}, §3.1", "paper"),
+    ("by_parts", "ntk", f"{PENG}, §3.2", "paper"),
+    ("dynamic_ntk", "rope", f"emozilla (2023); {PENG}, §3.3", "paper"),
+    ("self_extend", "rope", "Jin et al. (2024), §4", "copy"),
+    ("rerope", "rope", SU, "copy"),
+    ("log_n", "rope", f"{SU}, of a model trained with it", "copy"),
 ]
-"""Which method is better than which, without further training."""
+"""Which method is better than which, without further training; the source, and where it was seen."""
 AFTER = [
-    ("pi", "rope", "Chen et al. (2023), §3.2"),
-    ("pi", "ntk", YARN),
-    ("by_parts", "pi", "Peng et al. (2024), §3.2"),
-    ("yarn", "pi", "Peng et al. (2024), table 1"),
+    ("pi", "rope", "Chen et al. (2023), §3.2", "paper"),
+    ("pi", "ntk", f"{PENG}, §3.1", "paper"),
+    ("by_parts", "pi", f"{PENG}, §3.2", "paper"),
 ]
-"""The same after it."""
+"""The same after it, at the length of the further training."""
+FURTHER = [("yarn", "pi", f"{PENG}, §3.4", "paper")]
+"""The same beyond that length."""
 
 
 def scheme(method, factor):
@@ -98,10 +100,13 @@ def label(method, factor, tuned):
 
 
 published = [
-    Order(task, label(first, factor, tuned), label(second, factor, tuned), source, metric, over=(factor * LENGTH,))
+    Order(
+        *(task, label(first, factor, tuned), label(second, factor, tuned), source, metric),
+        **{"over": (factor * LENGTH,), "seen": seen},
+    )
     for task, metric in ((BACK, "beyond"), (RECALL, "beyond"), (NEEDLE, None))
-    for tuned, factor, orders in ((False, FACTORS[-1], WITHOUT), (True, TUNED, AFTER))
-    for first, second, source in orders
+    for tuned, factor, orders in ((False, FACTORS[-1], WITHOUT), (True, TUNED, AFTER), (True, FACTORS[-1], FURTHER))
+    for first, second, source, seen in orders
 ]
 
 counted = "tokens"

@@ -4,7 +4,7 @@ Encoders of two and of eight layers, without any warm-up, at four learning rates
 show the rate that validation chooses, where a small one may hide the failure of norms after each sum.
 
 Source: Xiong et al. (2020), On Layer Normalization in the Transformer Architecture, arXiv 2002.04745, on translation
-and language models; norms follow each sum in Vaswani et al. (2017), and in the runs of Ruoss et al. (2023).
+and BERT pre-training; norms follow each sum in Vaswani et al. (2017), and in the runs of Ruoss et al. (2023).
 Setting: a probe of ours in place of translation, width 64, norms with a scale and no shift.
 Cost: about 20 minutes on one core.
 Command: posenc sweep experiments/norms.py
@@ -20,11 +20,11 @@ from posenc.lab.results.published import Order
 from posenc.lab.spec.experiment import grid
 from posenc.lab.spec.run import Plan, Run
 
-XIONG = "Xiong et al. (2020), §4: without warm-up, pre-norm trains and post-norm fails"
+XIONG = "Xiong et al. (2020), §3.2 and §4: without warm-up, pre-norm trains and post-norm fails"
 published = [
     Order(
         *("token_k_back(k=3)", f"rope (depth={n}, norm=pre)", f"rope (depth={n}, norm=post)", XIONG),
-        **{"over": "trained", "about": "rate"},
+        **{"over": "trained", "about": "rate", "seen": "paper"},
     )
     for n in (2, 8)
 ]

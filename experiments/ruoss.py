@@ -5,8 +5,11 @@ as its released code computes them, where a clamped table gives all later keys t
 number, the best of 30 runs, stand our median, our best, and the accuracy of the best function of position alone: a row
 that this floor explains does not show learning, such as 0.919 for relative encodings on bucket_sort.
 
-Source: Ruoss et al. (2023), Randomized Positional Encodings Boost Length Generalization of Transformers, Table 1 (from
-memory; the means of its halves agree with the abstract). Setting of `posenc list presets`: ruoss.
+Source: Ruoss et al. (2023), Randomized Positional Encodings Boost Length Generalization of Transformers, Table 1, from
+memory. This supports it: on average over the tasks the best random encoding is 11.95 points ahead of the best plain
+one, 12.0 in the abstract; the best plain ones of cycle navigation and modular arithmetic equal the Transformer in Table
+2 of Delétang et al. (2023), whose parity is 52.0 for 51.9; four numbers without encoding are those of a bag to the
+decimal. Setting of `posenc list presets`: ruoss.
 Setting: 20,000 steps for 1 million, or 2 if the memory of the paper is right; 3 seeds at one rate for 10 at three,
 batches of 64 for 128. Nine of the 460 sizes from 41 to 500, whose mean is by the trapezoid rule; tokens through an
 embedding for a one-hot map scaled by the root of the width; our median beside their best. No dropout in evaluation and
@@ -83,7 +86,7 @@ RUOSS = "Ruoss et al. (2023), Table 1"
 published = [
     Published(
         *(task, scheme, percent / 100, RUOSS),
-        **{"tolerance": 0.05, "of": "best", "runs": 30, "weights": "trapezoid"},
+        **{"tolerance": 0.05, "of": "best", "runs": 30, "weights": "trapezoid", "seen": "memory"},
         **{"floor": FLOORS[task], "bag": BAGS.get(task)},
     )
     for task, row in TABLE.items()

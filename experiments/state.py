@@ -5,7 +5,7 @@ model names the product so far.
 
 Source: Merrill et al. (2024), The Illusion of State in State-Space Models, arXiv 2404.08819, figure 3: one recurrent
 layer is enough for A5 at every length, Transformers need ever more layers; Yang et al. (2025), PaTH Attention, arXiv
-2505.16381, a scheme whose positions are products does better (from memory).
+2505.16381, figure 2: where positions are products, fewer layers tell whether a word of A5 is the identity.
 Setting: width 64 for 512, lengths to 8 for 25, 8,000 steps; one layer against one, two and four.
 Cost: about 43 minutes on one core.
 Command: posenc sweep experiments/state.py
@@ -27,12 +27,14 @@ from posenc.lab.spec.run import Plan, Run
 
 A5, Z60 = "word_problem", "word_problem(group='Z60')"
 
-MERRILL, PATH = "Merrill et al. (2024), figure 3", "Yang et al. (2025), from memory"
-LAST = {"metric": "last", "over": "trained"}  # the first products of a row are easy for all
+MERRILL = "Merrill et al. (2024), figure 3"
+RECURRENT = {"rnn": MERRILL, "lstm": f"{MERRILL}, of a plain recurrent network, for which an LSTM stands"}
+PATH = "Yang et al. (2025), figure 2, on whether a product is the identity"
+LAST = {"metric": "last", "over": "trained", "seen": "paper"}  # the first products of a row are easy for all
 published = [
     *(
-        Order(A5, f"nope (depth=1, model={network})", f"rope (depth={n}, model=decoder)", MERRILL, **LAST)
-        for network in ("rnn", "lstm")
+        Order(A5, f"nope (depth=1, model={network})", f"rope (depth={n}, model=decoder)", source, **LAST)
+        for network, source in RECURRENT.items()
         for n in (1, 2)
     ),
     Order(A5, "rope (depth=4, model=decoder)", "rope (depth=1, model=decoder)", MERRILL, **LAST),

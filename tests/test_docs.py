@@ -25,7 +25,7 @@ from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
 from posenc.lab.results.at_floor import at_floor
 from posenc.lab.results.bag import most_frequent
-from posenc.lab.results.published import ORIGINS
+from posenc.lab.results.published import ORIGINS, count_seen
 from posenc.lab.results.results import load
 from posenc.lab.results.verdicts import counted, findings
 from posenc.lab.spec import run
@@ -96,15 +96,20 @@ def models():
 
 
 def experiments():
-    yield "experiment", "claim", "cost", "published claims", "our own claims"
-    total = {origin: Counter() for origin in ORIGINS}
+    yield "experiment", "claim", "cost", "published claims", "seen", "our own claims"
+    total, places = {origin: Counter() for origin in ORIGINS}, Counter()
     for path in sorted(EXPERIMENTS.glob("*.py")):
         made, record = from_file(path, yes=True), record_of(path)
         counts = counted(findings(made.published, load(record) if record.is_file() else None))
         for origin, given in counts.items():
             total[origin].update(given)
-        yield f"`{path.stem}`", made.header.claim, made.header.cost.rstrip("."), *map(given_verdicts, counts.values())
-    yield "all", "", "", *map(given_verdicts, total.values())
+        sightings = count_seen(made.published)
+        places.update(sightings)
+        theirs, ours = map(given_verdicts, counts.values())
+        head = f"`{path.stem}`", made.header.claim, made.header.cost.rstrip(".")
+        yield *head, theirs, claims.sightings(sightings), ours
+    theirs, ours = map(given_verdicts, total.values())
+    yield "all", "", "", theirs, claims.sightings(places), ours
 
 
 def given_verdicts(counts):

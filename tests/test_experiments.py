@@ -17,7 +17,7 @@ from posenc.lab import tasks
 from posenc.lab.cli import main
 from posenc.lab.cli.watch import watching
 from posenc.lab.figures.own import drawing
-from posenc.lab.results.published import ALL, Order, Published
+from posenc.lab.results.published import ALL, SEEN, Order, Published
 from posenc.lab.results.rates import decided
 from posenc.lab.results.results import FLOORS, Results, load, mean_floors
 from posenc.lab.results.results import floors as floors_of
@@ -83,6 +83,15 @@ def test_what_was_published_is_data_and_of_a_setting_that_is_told(path):
     assert len(set(made.published)) == len(made.published)
     assert bool(made.published) <= bool(made.header.setting), "say what is smaller or other than where it was published"
     assert made.published or path.stem == "first_look"
+
+
+@EACH
+def test_what_was_published_says_where_it_was_seen_and_the_header_what_is_from_memory(path):
+    made = from_file(path, yes=True)
+    theirs = [one for one in made.published if one.origin == "published"]
+    assert all(one.seen in SEEN and "memory" not in one.source for one in theirs)
+    assert all(one.seen is None for one in made.published if one.origin == "ours")
+    assert ("memory" in made.header.source) == ("memory" in {one.seen for one in theirs})
 
 
 @EACH
@@ -209,6 +218,18 @@ def test_the_table_of_ruoss_sums_to_what_its_abstract_says():
     assert len(rows) == 165 and Counter(map(len, of.values())) == {2: 15}
     best = [sum(max(halves[random]) for halves in of.values()) / len(of) for random in (True, False)]
     assert best == pytest.approx([0.6697, 0.5502], abs=5e-5) and best[0] - best[1] == pytest.approx(0.12, abs=6e-4)
+    plain = {task: max(halves[False]) for task, halves in of.items()}
+    theirs = {task: share for task, (_, share) in executed(FOLDER / "deletang.py").BEST.items()}
+    source = from_file(FOLDER / "ruoss.py", yes=True).header.source
+    assert f"is {100 * (best[0] - best[1]):.2f} points ahead of the best plain one, 12.0 in the abstract" in source
+    assert {task for task in theirs if plain[task] != pytest.approx(theirs[task])} == {"parity_check"}
+    assert f"parity is {100 * theirs['parity_check']:.1f} for {100 * plain['parity_check']:.1f}" in source
+
+
+@pytest.mark.parametrize("name", ["length", "ruoss", "ruoss_small"])
+def test_the_table_of_ruoss_is_from_memory_wherever_it_stands(name):
+    made = from_file(FOLDER / f"{name}.py", yes=True)
+    assert {one.seen for one in made.published} == {"memory"} and "from memory" in made.header.source
 
 
 @pytest.mark.timeout(3600)

@@ -157,7 +157,10 @@ def test_an_experiment_is_described_by_its_header(posenc):
     assert (
         "source       Golovneva et al. (2024)" in said.out and "posenc table counting; posenc plot counting" in said.out
     )
+    assert "  seen         2 paper, 2 memory\n" in said.out
     found = json.loads(posenc("describe", "counting", "--json").out)
+    assert found["seen"] == {"paper": 2, "copy": 0, "memory": 2}
+    assert "  seen  " not in posenc("describe", "sites").out, "all of its claims are ours"
     assert (
         found["experiment"] == "counting" and found["recorded"] and found["result"].startswith("medians of three seeds")
     )

@@ -25,10 +25,10 @@ from posenc.lab.spec.experiment import grid
 from posenc.lab.results.published import Order, Published
 from posenc.lab.spec.run import Run
 published = [
-    Published("copy", "rope", 0.74, "their table", runs=3),
-    Published("copy", "alibi", 0.9, "their table"),
-    Published("copy", "t5", 0.9, "their table"),
-    Order("copy", "rope", "alibi", "their text"),
+    Published("copy", "rope", 0.74, "their table", runs=3, seen="paper"),
+    Published("copy", "alibi", 0.9, "their table", seen="copy"),
+    Published("copy", "t5", 0.9, "their table", seen="copy"),
+    Order("copy", "rope", "alibi", "their text", seen="memory"),
     Order("copy", "rope", "nope", "because it turns", origin="ours"),
 ]
 def runs():
@@ -96,8 +96,8 @@ def test_rank_correlations_stand_below_the_table_and_in_json(posenc, carried):
     drops = dict(zip(labels, (0.1, 0.2, 0.3, 0.4), strict=True))
     filled = made.filled("four", [made.rope(label=label, drop=drop) for label, drop in drops.items()])
     store.bundle(filled, carried / "records" / "carried.json")
-    old = 'Published("copy", "t5", 0.9, "their table")'
-    new = 'Published("copy", "nope", 0.1, "their table"), Published("copy", "fire", 0.2, "their table")'
+    old = 'Published("copy", "t5", 0.9, "their table", seen="copy")'
+    new = f"{old.replace('t5', 'nope').replace('0.9', '0.1')}, {old.replace('t5', 'fire').replace('0.9', '0.2')}"
     (carried / "carried.py").write_text(FILE.replace(old, new))
     assert "copy 0.80 (95% bootstrap 0.80 to 0.80" in " ".join(posenc("reproduce", "carried").out.split())
     (column,) = json.loads(posenc("reproduce", "carried", "--json").out)["experiments"][0]["rank_correlations"]
@@ -106,11 +106,11 @@ def test_rank_correlations_stand_below_the_table_and_in_json(posenc, carried):
 
 def test_floors_lists_the_published_numbers_that_a_guess_gets(posenc, carried):
     """The best floor of the made-up task is 0.2."""
-    old, new = 'Published("copy", "alibi", 0.9, "their table")', 'Published("copy", "alibi", 0.21, "their table")'
+    old, new = 'Published("copy", "alibi", 0.9,', 'Published("copy", "alibi", 0.21,'
     assert posenc("reproduce", "carried", "--floors").out.splitlines()[1].split() == ["all", "0", "of", "3"]
     (carried / "carried.py").write_text(FILE.replace(old, new))
     page = posenc("reproduce", "carried", "--floors").out.splitlines()
-    assert page[1].split() == ["their", "table", "copy", "0.2000", "–", "1", "of", "3", "alibi", "0.210"]
+    assert page[1].split() == [*"their table paper, copy copy 0.2000 – 1 of 3 alibi 0.210".split()]
     (row,) = json.loads(posenc("reproduce", "carried", "--floors", "--json").out)["floors"]
     assert (row["task"], row["cells"], row["of"]) == ("copy", [["alibi", 0.21]], 3)
 
@@ -122,10 +122,36 @@ def test_a_published_claim_without_a_source_is_refused_in_one_sentence(posenc, c
     assert len(said.err.strip().splitlines()) == 1 and "Traceback" not in said.err
 
 
+def test_each_claim_says_where_it_was_seen_in_text_and_json_and_all_are_counted(posenc, carried):
+    assert [row["seen"] for row in rows(posenc("reproduce", "carried", "--json"))] == [
+        "paper",
+        *["copy"] * 2,
+        "memory",
+        None,
+    ]
+    said = posenc("reproduce", "carried").out
+    assert "Where published claims were seen: 1 paper, 2 copy, 1 memory." in said and "seen: where the" in said
+    head, *lines = [line for line in said.splitlines() if line.startswith(("task ", "copy "))]
+    at = head.index("seen")
+    assert [line[at:].split()[0] for line in lines] == ["paper", "copy", "copy", "memory", "–"]
+    whole = json.loads(posenc("reproduce", "--json").out)["seen"]
+    assert all(n > 0 for n in whole.values()) and list(whole) == ["paper", "copy", "memory"]
+
+
+def test_a_published_claim_that_was_seen_nowhere_known_is_refused_in_one_sentence(posenc, carried):
+    (carried / "carried.py").write_text(FILE.replace(', seen="memory"', ""))
+    for command in ("reproduce", "describe"):
+        said = posenc(command, "carried")
+        refusal = "The claim of 'rope' above 'alibi' on 'copy' does not say where it was seen; give seen='paper' or"
+        assert refusal in said.err and len(said.err.strip().splitlines()) == 1 and "Traceback" not in said.err
+    assert said.code == 2
+
+
 def test_a_best_of_several_runs_stands_beside_our_median_range_and_best(posenc, carried):
     """Of two sizes both rules give the plain mean: 0.75, 0.74, 0.73."""
-    old, new = 'Published("copy", "alibi", 0.9, "their table")', '{}, of="best", runs=30, weights="trapezoid")'
-    (carried / "carried.py").write_text(FILE.replace(old, new.format('Published("copy", "rope", 0.76, "their best"')))
+    old = 'Published("copy", "alibi", 0.9, "their table"'
+    new = 'Published("copy", "rope", 0.76, "their best", of="best", runs=30, weights="trapezoid"'
+    (carried / "carried.py").write_text(FILE.replace(old, new))
     row = rows(posenc("reproduce", "carried", "--json"))[1]
     assert (row["of"], row["runs"], row["weights"], row["verdict"]) == ("best", 30, "trapezoid", "agrees")
     assert row["origin"] == "published"
@@ -151,6 +177,7 @@ def test_every_experiment_of_the_checkout_is_there(posenc):
         assert one["claim"] and one["source"] and isinstance(one["recorded"], bool)
         for row in one["rows"]:
             assert row["verdict"] in VERDICTS and row["source"]
+            assert row["seen"] in (("paper", "copy", "memory") if row["origin"] == "published" else (None,))
             assert (row["ours"] is None) == (row["verdict"] == "not run")
             assert one["recorded"] or row["verdict"] == "not run"
             assert bool(row["reason"]) == (row["verdict"] != "agrees")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from posenc.lab.results.published import Published
 from tests.lab import made
+from tests.lab.seen import Published
 from tests.lab.test_false_agreements import record, said
 from tests.planting import Fault, plant  # noqa: F401
 

@@ -12,10 +12,10 @@ import pytest
 from posenc.lab import tasks
 from posenc.lab.results.at_floor import at_floor
 from posenc.lab.results.bag import most_frequent
-from posenc.lab.results.published import Order, Published
 from posenc.lab.spec.experiment_file import executed
 from posenc.lab.tasks.floors import floors
 from tests.lab import made
+from tests.lab.seen import Order, Published
 from tests.planting import Fault
 from tests.planting import plant as plant
 from tests.test_experiments import FOLDER
@@ -106,7 +106,8 @@ def test_the_whole_table_names_the_tasks_whose_answers_hold_the_symbols_of_the_p
 
 
 def test_a_number_at_most_a_point_above_the_highest_floor_is_one():
-    claims = [Published("copy", s, v, "x", floor=0.5, bag=0.3) for s, v in {"a": 0.51, "b": 0.511, "c": 0.3005}.items()]
+    claims = [Published("copy", s, v, "x", floor=0.5, bag=0.3) for s, v in {"a": 0.51, "b": 0.511}.items()]
+    claims.append(Published("copy", "c", 0.3005, "x", floor=0.5, bag=0.3, seen="memory"))
     others = [
         Published("copy", "d", 0.5, "because", floor=0.5, origin="ours"),
         Published("copy", "e", 0.5, "x", floor=0.5, relation="at most"),
@@ -114,7 +115,7 @@ def test_a_number_at_most_a_point_above_the_highest_floor_is_one():
     ]
     (row,) = at_floor([(claims + others, None)])
     assert (row.source, row.task, row.floor, row.bag, row.of) == ("x", "copy", 0.5, 0.3, 3)
-    assert row.cells == (("a", 0.51), ("c", 0.3005)) and row.bags == ("c",)
+    assert row.cells == (("a", 0.51), ("c", 0.3005)) and row.bags == ("c",) and row.seen == ("paper", "memory")
     (none,) = at_floor([([Published("copy", "a", 0.9, "x", floor=0.5)], None)])
     assert none.cells == none.bags == () and none.of == 1
 

@@ -8,7 +8,6 @@ from scipy.stats import binom, binomtest
 
 from posenc.lab.results.answer import answer
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.published import Order, Published
 from posenc.lab.results.verdicts import (
     AGREES,
     DIFFERS,
@@ -21,6 +20,7 @@ from posenc.lab.results.verdicts import (
     unseen,
 )
 from tests.lab import made
+from tests.lab.seen import Order, Published
 
 FLAT = {8: 1.0, 16: 1.0}
 FLOOR = made.FLOORS["position"]

@@ -4,8 +4,9 @@ import pytest
 
 from posenc.lab.results.answer import answer
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.published import ALL, Order, Published
+from posenc.lab.results.published import ALL
 from posenc.lab.results.verdicts import AGREES, DIFFERS, OPEN, UNINFORMATIVE, findings
+from tests.lab.seen import Order, Published
 from tests.lab.test_false_agreements import one, rate, results
 from tests.planting import Fault
 from tests.planting import plant as plant

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from posenc.lab.results.published import Order, Published
+from posenc.lab.results import published
 from posenc.lab.results.statistics import summary
 from posenc.lab.results.verdicts import AGREES, DIFFERS, NOT_RUN, OPEN, counted, findings
 from tests.lab import made
+from tests.lab.seen import Order, Published
 
 FLAT = {8: 1.0, 16: 1.0}
 
@@ -216,6 +217,17 @@ def test_what_a_guess_without_the_tokens_gets_explains_a_number():
         (lambda: Order("copy", "rope", "alibi", ""), "has no source; give the publication"),
         (lambda: Order("copy", "rope", "alibi", "", origin="ours"), "has no source; give the reason"),
         (lambda: Order("copy", "rope", "alibi", "x", origin="theirs"), "'theirs' is not an origin"),
+        (
+            lambda: published.Published("copy", "rope", 0.5, "x"),
+            "^The claim of 0.5 for 'rope' on 'copy' does not say wh",
+        ),
+        (lambda: published.Order("copy", "rope", "alibi", "x"), "seen; give seen='paper' or 'copy' or 'memory'.$"),
+        (lambda: Published("copy", "rope", 0.5, "x", seen="blog"), "was seen in 'blog', which is no place; give seen="),
+        (lambda: Order("copy", "rope", "alibi", "x", seen=""), "was seen in '', which is no place"),
+        (
+            lambda: Order("copy", "rope", "alibi", "x", origin="ours", seen="copy"),
+            "is ours and was seen nowhere; leave",
+        ),
         (lambda: Order("copy", "rope", "alibi", "x", about="speed"), "'speed' cannot be ordered"),
         (lambda: Order("copy", "rope", "rope", "x"), "above itself"),
         (lambda: Order("copy", "rope", "alibi", "x", tolerance=-1.0), "a share from 0 to 1"),
@@ -229,3 +241,10 @@ def test_what_a_guess_without_the_tokens_gets_explains_a_number():
 def test_what_nobody_can_have_published_is_refused(make, said):
     with pytest.raises(ValueError, match=said):
         make()
+
+
+def test_claims_are_counted_by_where_they_were_seen_and_ours_are_seen_nowhere():
+    said = [Published("copy", "rope", 0.5, "x", seen=seen) for seen in ("memory", "paper", "memory")]
+    ours = Order("copy", "rope", "alibi", "because", origin="ours")
+    assert ours.seen is None
+    assert published.count_seen([*said, ours]) == {"paper": 1, "copy": 0, "memory": 2}

@@ -9,10 +9,11 @@ from scipy.stats import spearmanr
 from posenc.lab.cli.claims import ranked
 from posenc.lab.results import rank_agreement
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.published import ALL, Order, Published
+from posenc.lab.results.published import ALL
 from posenc.lab.results.rank_agreement import WHOLE, rank_correlations, reciprocal_ranks, spearman
 from posenc.lab.results.verdicts import NOT_RUN, UNINFORMATIVE, findings
 from tests.lab import made
+from tests.lab.seen import Order, Published
 from tests.planting import Fault
 from tests.planting import plant as plant
 

@@ -7,12 +7,13 @@ import pytest
 from posenc.lab.results.answer import answer
 from posenc.lab.results.control import against, left_out, scores
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.published import ALL, Order, Published
+from posenc.lab.results.published import ALL
 from posenc.lab.results.rank_agreement import rank_correlations
 from posenc.lab.results.sizes import shared
 from posenc.lab.results.statistics import compare
 from posenc.lab.results.verdicts import AGREES, DIFFERS, NOT_RUN, OPEN, findings
 from tests.lab import made
+from tests.lab.seen import Order, Published
 from tests.planting import Fault
 from tests.planting import plant as plant
 

@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from posenc.lab.cli import listing
+from posenc.lab.cli import claims, listing
 from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import docs
 from posenc.lab.models import kinds
+from posenc.lab.results.published import count_seen
 from posenc.lab.spec import committed
 from posenc.lab.spec import settings as words
+from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.spec.run import Plan, Run
 from posenc.language import grammar
@@ -163,7 +165,7 @@ def preset_as_text(found: dict[str, Any]) -> str:
 
 
 def experiment(text: str) -> dict[str, Any]:
-    """The card of an experiment, in plain values: the header of its file, which is read and not run."""
+    """The card of an experiment, in plain values: the header of its file, and where its published claims were seen."""
     name, known = text.strip(), {row["name"]: row for row in listing.experiments()}
     if name not in known:
         raise words.unknown("experiment", name, known)
@@ -171,13 +173,15 @@ def experiment(text: str) -> dict[str, Any]:
     path = Path(row["file"])
     head = dataclasses.asdict(listing.header_of(path))
     recorded = committed.record_of(path).is_file()
-    return {"experiment": row["name"], "file": row["file"], "recorded": recorded, **head}
+    sightings = count_seen(from_file(path, yes=True).published)
+    return {"experiment": row["name"], "file": row["file"], "recorded": recorded, "seen": sightings, **head}
 
 
 def experiment_as_text(found: dict[str, Any]) -> str:
-    """An experiment's card in lines: claim, source, setting, cost, command and result."""
+    """An experiment's card in lines: claim, source, where it was seen, setting, cost, command and result."""
     name = found["experiment"]
-    facts = {part: found[part] for part in ("source", "setting", "cost", "command", "variation", "result")}
+    facts = {"source": found["source"], "seen": claims.sightings(found["seen"]) if any(found["seen"].values()) else ""}
+    facts |= {part: found[part] for part in ("setting", "cost", "command", "variation", "result")}
     facts["see"] = f"posenc table {name}; posenc plot {name}" if found["recorded"] else ""
     return _card(f"{name} (an experiment)", found["claim"], facts.items())
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from posenc.lab.results.at_floor import FloorRow
-from posenc.lab.results.published import ALL, Order, Published
+from posenc.lab.results.published import ALL, Order, Published, Seen
 from posenc.lab.results.rank_agreement import FEWEST, RankCorrelation
 from posenc.lab.results.statistics import LEAST
 from posenc.lab.results.verdicts import Reproduction
 from posenc.language.echo import counted
 
-COLUMNS = ("task", "scheme", "measure", "from", "claim", "our runs", "n", "p", "floor", "verdict")
+COLUMNS = ("task", "scheme", "measure", "from", "seen", "claim", "our runs", "n", "p", "floor", "verdict")
 CALLED = {"published": "Published claims", "ours": "Claims of our own (predictions and arithmetic)"}
 RULES = """\
 Brackets: the range of our runs if there are fewer than six, else the exact 95% interval of the median; for an order,
@@ -29,8 +29,9 @@ reciprocal rank leaves out tasks on which no scheme is clear of its floor. trape
 size of a range, so the evaluated sizes are weighted by the trapezoid rule, for floors too; otherwise all sizes have
 equal weight. What is compared is compared at the same sizes. A verdict is about our setting: if that is smaller than
 the published one, "differs" means that the number does not carry over. † marks a published value that a floor reaches,
-within the tolerance of the claim."""
-FLOOR_COLUMNS = ("source", "task", "floor", "bag", "at the floor", "which")
+within the tolerance of the claim. seen: where the published claim was read: in the paper or its authors' released runs,
+in a copy (what others quote or derive from it), or from memory, where nobody could look it up."""
+FLOOR_COLUMNS = ("source", "seen", "task", "floor", "bag", "at the floor", "which")
 FLOOR_RULES = """\
 floor: the highest of all floors, at the sizes of the publication where they are known, else at ours. bag: what the
 row's most frequent token gets right. At the floor: published numbers at most one point above the highest floor.
@@ -42,6 +43,11 @@ def total(origin: str, counts: Mapping[str, int]) -> str:
     return f"{CALLED[origin]}: {sum(counts.values())}; {', '.join(f'{n} {verdict}' for verdict, n in counts.items())}."
 
 
+def sightings(counts: Mapping[Seen, int]) -> str:
+    """Where published claims were seen, and how many of them."""
+    return ", ".join(f"{n} {place}" for place, n in counts.items() if n) or "none"
+
+
 def row(found: Reproduction) -> dict[str, str]:
     """A finding as the texts of a row."""
     claim = found.published
@@ -50,6 +56,7 @@ def row(found: Reproduction) -> dict[str, str]:
         "scheme": f"{claim.first} over {claim.second}" if isinstance(claim, Order) else claim.scheme,
         "measure": _measure(claim),
         "from": claim.origin,
+        "seen": claim.seen or "–",
         "claim": _order(claim) if isinstance(claim, Order) else _number(claim, found.explained),
         "our runs": _ours(found) if found.ours.n else "–",
         "n": str(found.ours.n) if found.ours.n else "–",
@@ -71,13 +78,21 @@ def ranked(ranks: Sequence[RankCorrelation]) -> str:
 def floor_rows(rows: Sequence[FloorRow]) -> list[list[str]]:
     """The published numbers that are floors, a row for each task that has any, and how many there are in all."""
     total = f"{sum(len(row.cells) for row in rows)} of {sum(row.of for row in rows)}"
-    return [*(_floor_row(row) for row in rows if row.cells or row.bags), ["all", "", "", "", total, ""]]
+    return [*(_floor_row(row) for row in rows if row.cells or row.bags), ["all", "", "", "", "", total, ""]]
 
 
 def _floor_row(row: FloorRow) -> list[str]:
     cells = [f"{scheme} {value:.3f}{' = bag' if scheme in row.bags else ''}" for scheme, value in row.cells]
     bag = "–" if row.bag is None else f"{row.bag:.4f}"
-    return [row.source, row.task, f"{row.floor:.4f}", bag, f"{len(row.cells)} of {row.of}", ", ".join(cells)]
+    return [
+        row.source,
+        ", ".join(row.seen),
+        row.task,
+        f"{row.floor:.4f}",
+        bag,
+        f"{len(row.cells)} of {row.of}",
+        ", ".join(cells),
+    ]
 
 
 def _ranked(one: RankCorrelation, several: bool) -> str:

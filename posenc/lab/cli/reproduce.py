@@ -20,7 +20,7 @@ from posenc.lab.cli.output import clean, say, say_json, say_rows
 from posenc.lab.results.answer import answer
 from posenc.lab.results.at_floor import FloorRow, at_floor
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.published import ORIGINS, Order
+from posenc.lab.results.published import ORIGINS, Order, count_seen
 from posenc.lab.results.rank_agreement import RankCorrelation, rank_correlations
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.verdicts import AGREES, TEST, Reproduction, counted, findings
@@ -63,13 +63,16 @@ class Reproduce:
             _floors(at_floor([(r.experiment.published, r.results) for r in reports]), self.json)
             return 0
         counts = counted(f for report in reports for f in report.found)
+        sightings = count_seen(f.published for report in reports for f in report.found)
         if self.json:
-            say_json({"experiments": [_whole(report) for report in reports], "verdicts": counts, "test": TEST})
+            everything = {"experiments": [_whole(report) for report in reports], "verdicts": counts}
+            say_json(everything | {"seen": sightings, "test": TEST})
             return 0
         for report in reports:
             _block(report, bool(self.name))
         for origin in ORIGINS:
             say(claims.total(origin, counts[origin]))
+        say(f"Where published claims were seen: {claims.sightings(sightings)}.")
         marked = [f.verdict for r in reports for f in r.found if f.explained and f.published.origin == "published"]
         agree = marked.count(AGREES)
         say(f"Published values at a floor (†): {len(marked)}, of which {agree} agree.\n{claims.RULES}")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.published import ALL, EPSILON, Measure, Order, Published
+from posenc.lab.results.published import ALL, EPSILON, SEEN, Measure, Order, Published, Seen
 from posenc.lab.results.results import Results
 
 POINT = 0.01
@@ -23,6 +23,8 @@ class FloorRow:
     """The published numbers of one task, and which of them are floors."""
 
     source: str
+    seen: tuple[Seen, ...]
+    """Where the numbers were seen."""
     task: str
     floor: float
     """The highest of all floors."""
@@ -69,4 +71,5 @@ def _row(source: str, measure: Measure, column: Sequence[Published], evidence: E
         return None
     cells = tuple((claim.scheme, claim.value) for claim in column if claim.value <= highest + POINT + EPSILON)
     bags = tuple(c.scheme for c in column if bag is not None and abs(c.value - bag) <= DECIMAL + EPSILON)
-    return FloorRow(source, measure.task, highest, bag, len(column), cells, bags)
+    places = tuple(place for place in SEEN if place in {claim.seen for claim in column})
+    return FloorRow(source, places, measure.task, highest, bag, len(column), cells, bags)

@@ -2,12 +2,14 @@
 
 An experiment file holds `published = [Published(...), Order(...)]`. Each claim says where it comes from: a publication
 by its `source`, or with `origin="ours"` our own prediction or arithmetic by its reason. The two are never counted
-together, since agreement with ourselves shows nothing about a publication. `posenc.lab.results.verdicts` judges claims.
+together, since agreement with ourselves shows nothing about a publication. A published claim also says where it was
+`seen`, since a number from memory may be wrong. `posenc.lab.results.verdicts` judges claims.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -75,14 +77,15 @@ class Published:
     factor: float = 2.0
     """How far apart two error rates may be."""
     seen: Seen | None = None
-    """Where the number was seen: in the publication itself ("paper"), in a copy, a text derived from it, a summary or
-    the README of its repository ("copy"), or nowhere ("memory"). A published claim needs it; ours has none."""
+    """Where the number was seen: in the publication itself or in the runs that its authors released ("paper"), in what
+    others quote or derive from it, a summary or the README of its repository ("copy"), or nowhere ("memory"). A
+    published claim needs it; ours has none."""
 
     def __post_init__(self):
         check_measure(self.metric, self.over, self.weights)
         claim = f"{self.value} for {self.scheme!r} on {self.task!r}"
         check_origin(self.origin, self.source, claim)
-        check_seen(self.seen, claim)
+        check_seen(self.seen, self.origin, claim)
         for name, given, known in (("relation", self.relation, RELATIONS), ("statistic", self.of, STATISTICS)):
             if given not in known:
                 raise ValueError(f"{echoed(given)} is not a {name} of claims; give {' or '.join(map(repr, known))}.")
@@ -150,7 +153,7 @@ class Order:
             raise ValueError(f"The tolerance of an order is {self.tolerance}; it is a share from 0 to 1.")
         claim = f"{self.first!r} above {self.second!r} on {self.task!r}"
         check_origin(self.origin, self.source, claim)
-        check_seen(self.seen, claim)
+        check_seen(self.seen, self.origin, claim)
         if self.first == self.second:
             raise ValueError(f"{self.first!r} is said to be above itself; give two schemes.")
         if self.about not in ("score", "rate"):
@@ -183,7 +186,18 @@ def check_origin(origin: str, source: str, claim: str) -> None:
         raise ValueError(f"The source of {claim} is {echoed(source)}, which is not a publication; give origin='ours'.")
 
 
-def check_seen(seen: str | None, claim: str) -> None:
-    """Raise `ValueError` for a place that no number is seen at."""
-    if seen is not None and seen not in SEEN:
-        raise ValueError(f"The claim of {claim} was seen in {echoed(seen)}; give {' or '.join(map(repr, SEEN))}.")
+def check_seen(seen: str | None, origin: str, claim: str) -> None:
+    """Raise `ValueError` for a published claim that does not say where it was seen, or one of ours that does."""
+    if origin == "ours":
+        if seen is not None:
+            raise ValueError(f"The claim of {claim} is ours and was seen nowhere; leave seen={seen!r}.")
+        return
+    if seen not in SEEN:
+        where = "does not say where it was seen" if seen is None else f"was seen in {echoed(seen)}, which is no place"
+        raise ValueError(f"The claim of {claim} {where}; give seen={' or '.join(map(repr, SEEN))}.")
+
+
+def count_seen(claims: Iterable[Published | Order]) -> dict[Seen, int]:
+    """How many of the published claims were seen where."""
+    places = [claim.seen for claim in claims if claim.origin == "published"]
+    return {place: places.count(place) for place in SEEN}
