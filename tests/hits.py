@@ -100,7 +100,7 @@ def over_the_last_tenth(results):
     for record in results.records:
         for trial in record.trials:
             key, switch = (record.task.label, results.label(record, trial)), losses._switch(record, trial)
-            points = losses._after(losses._points(trial.curve), switch)
+            points = losses._after(losses.points(trial.curve), switch)
             if rates[key] == trial.knobs.lr and trial.outcome == "done" and len(points) > 1:
                 ends.setdefault(key, []).append(_tenth(np.array(points, dtype=float).T, trial.steps))
     middle = {key: [median(parts) for parts in zip(*found, strict=True)] for key, found in ends.items()}

@@ -10,7 +10,6 @@ import importlib.util
 import os
 import re
 import typing
-from collections import Counter
 from pathlib import Path
 
 import jax
@@ -25,9 +24,9 @@ from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
 from posenc.lab.results.at_floor import at_floor
 from posenc.lab.results.bag import most_frequent
-from posenc.lab.results.published import ORIGINS
+from posenc.lab.results.facts import counted
 from posenc.lab.results.results import load
-from posenc.lab.results.verdicts import counted, findings
+from posenc.lab.results.verdicts import findings
 from posenc.lab.spec import run
 from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import from_file
@@ -97,14 +96,14 @@ def models():
 
 def experiments():
     yield "experiment", "claim", "cost", "published claims", "our own claims"
-    total = {origin: Counter() for origin in ORIGINS}
+    every = []
     for path in sorted(EXPERIMENTS.glob("*.py")):
         made, record = from_file(path, yes=True), record_of(path)
-        counts = counted(findings(made.published, load(record) if record.is_file() else None))
-        for origin, given in counts.items():
-            total[origin].update(given)
-        yield f"`{path.stem}`", made.header.claim, made.header.cost.rstrip("."), *map(given_verdicts, counts.values())
-    yield "all", "", "", *map(given_verdicts, total.values())
+        found = findings(made.published, load(record) if record.is_file() else None, made.header.attempted)
+        given = map(given_verdicts, counted(found).values())
+        yield f"`{path.stem}`", made.header.claim, made.header.cost.rstrip("."), *given
+        every += found
+    yield "all", "", "", *map(given_verdicts, counted(every).values())
 
 
 def given_verdicts(counts):

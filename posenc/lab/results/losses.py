@@ -70,17 +70,17 @@ class Ending:
 def ending(trial: TrialRecord, switch: int = 0) -> Ending | None:
     """The end of a trial's loss curve; None where it diverged, or has no curve of two points after the step `switch`,
     at which another scheme took over."""
-    every = _points(trial.curve or {})
-    points = _after(every, switch)
-    if trial.outcome == "diverged" or len(points) < 2 or trial.steps <= switch:
+    curve = points(trial.curve or {})
+    own = _after(curve, switch)
+    if trial.outcome == "diverged" or len(own) < 2 or trial.steps <= switch:
         return None
-    step, loss = np.array(points, dtype=float).T
+    step, loss = np.array(own, dtype=float).T
     part, heights = (step - switch) / (trial.steps - switch), np.log(np.maximum(loss, TINY))
     middle, end = _tenth(part, 1 - HALF), _tenth(part, 1.0)
     fell = float(heights[middle].mean() - heights[end].mean())
-    later = np.maximum(loss[-max(int((part > HALF).sum()), POINTS) :], TINY)
-    before = np.array([height for _, height in every[: len(every) - len(points)]])
-    scatter = _scatter(later if len(later) > 2 else before)
+    late = loss[-max(int((part > HALF).sum()), POINTS) :]
+    before = np.array([height for _, height in curve[: len(curve) - len(own)]])
+    scatter = _scatter(late if len(late) > 2 else before)
     error = scatter * math.sqrt(1 / middle.sum() + 1 / end.sum())
     return Ending(float(loss[end].mean()), -math.expm1(-fell), error)
 
@@ -138,7 +138,7 @@ def _scatter(loss: Float[np.ndarray, " points"]) -> float:
     return float(np.sqrt((bends**2).mean() / 6)) if len(bends) else math.inf
 
 
-def _points(curve: Mapping[str, Any]) -> list[tuple[float, float]]:
+def points(curve: Mapping[str, Any]) -> list[tuple[float, float]]:
     """The finite points of a curve, whatever a file holds in its place."""
     step, loss = curve.get("step"), curve.get("loss")
     if not isinstance(step, list) or not isinstance(loss, list):
