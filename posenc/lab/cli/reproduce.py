@@ -62,7 +62,7 @@ class Reproduce:
 
     def __call__(self) -> int:
         if self.legend:
-            say(claims.LEGEND)
+            say_json({"legend": claims.LEGEND}) if self.json else say(claims.LEGEND)
             return 0
         every = committed.files()
         chosen = {_stem(name, every): None for name in self.name} or dict.fromkeys(every)

@@ -34,7 +34,7 @@ from posenc.lab.results import numbers
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.numbers import number
 from posenc.lab.results.orders import order
-from posenc.lab.results.published import ALL, Order, Published
+from posenc.lab.results.published import ALL, EPSILON, Order, Published
 from posenc.lab.results.rank_agreement import live, reciprocal_ranks, unranked
 from posenc.lab.results.reproduction import AGREES, BOTH, NOT_ATTEMPTED, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction
 from posenc.lab.results.results import Results
@@ -108,7 +108,7 @@ def _behind(found: Reproduction) -> list[str]:
     claim, ours = found.published, found.ours
     if isinstance(claim, Order):
         level = found.verdict == UNINFORMATIVE
-        first, second = ours.low < 0 or level, (ours.high > 0 or level) and claim.over != "trained"
+        first, second = ours.low < -EPSILON or level, (ours.high > EPSILON or level) and claim.over != "trained"
         return [s for s, lags in ((claim.first, first), (claim.second, second)) if lags and claim.about != "rate"]
     if found.verdict == UNINFORMATIVE:
         return []
