@@ -35,7 +35,7 @@ def _order(task, model, first, second, source, **rest):
 
 
 published = [
-    *(_order(task, "decoder", 16.0, 10000.0, OKA) for task in TASKS),
+    *(_order(task, "decoder", 16.0, 10000.0, OKA, seen="copy") for task in TASKS),
     *(_order(task, model, 10.0, 10000.0, FAR, over=(256,), origin="ours") for task in TASKS for model in MODELS),
     *(_order(task, "encoder", 100000.0, 10000.0, NEAR, over=(24,), origin="ours") for task in TASKS),
 ]

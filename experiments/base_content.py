@@ -27,7 +27,7 @@ OKA = "Oka et al. (2026), abstract: a base set to the training length improves e
 CONTENT = "ours: only pairs that hardly turn compare contents at any distance"
 DISTANCE = "ours: a distance is told by pairs that turn, of which a small base has more"
 published = [
-    Order(POINTER, NEAR, LARGE, OKA),
+    Order(POINTER, NEAR, LARGE, OKA, seen="copy"),
     Order(RECALL, LARGE, SMALL, CONTENT, over=(64,), origin="ours"),
     Order(ORDER, LARGE, SMALL, CONTENT, over=(32,), origin="ours"),
     Order(POINTER, SMALL, LARGE, DISTANCE, over=(64,), origin="ours"),

@@ -99,10 +99,13 @@ def label(method, factor, tuned):
     return short if method == "rope" else f"{short}{WITH}rope"
 
 
+ONE = {("ntk", "rope"): "NTK over RoPE", ("dynamic_ntk", "rope"): "NTK over RoPE"}
+"""At one length the two methods are one function."""
 published = [
     Order(
         *(task, label(first, factor, tuned), label(second, factor, tuned), source, metric),
         **{"over": (factor * LENGTH,), "seen": seen},
+        fact=f"{ONE[first, second]}: {task}" if (first, second) in ONE else "",
     )
     for task, metric in ((BACK, "beyond"), (RECALL, "beyond"), (NEEDLE, None))
     for tuned, factor, orders in ((False, FACTORS[-1], WITHOUT), (True, TUNED, AFTER), (True, FACTORS[-1], FURTHER))

@@ -32,6 +32,7 @@ EDGE = "two convolutions of four taps see six tokens back, so the rest is a gues
 LONG = "Hochreiter and Schmidhuber (1997), abstract: gates carry what plain recurrence loses"
 GATED = "a GRU has gates as an LSTM does"
 SEES = "attention sees every token, and a state of fixed size holds few"
+GATES = "a state with gates holds more tokens at once than one without"
 
 published = [
     *(
@@ -39,7 +40,10 @@ published = [
         for k in (8, 16, 24)
     ),
     *(
-        Order(f"token_k_back(k={k})", f"nope (model={gated})", f"nope (model={plain})", source, over="trained", **where)
+        Order(
+            *(f"token_k_back(k={k})", f"nope (model={gated})", f"nope (model={plain})", source),
+            **{"over": "trained", "fact": f"{gated}: {GATES}", **where},
+        )
         for k in (8, 16)
         for gated, source, where in (("lstm", LONG, {"seen": "paper"}), ("gru", GATED, {"origin": "ours"}))
         for plain in ("rnn", NORMAL)

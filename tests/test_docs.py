@@ -10,7 +10,6 @@ import importlib.util
 import os
 import re
 import typing
-from collections import Counter
 from pathlib import Path
 
 import jax
@@ -25,9 +24,10 @@ from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
 from posenc.lab.results.at_floor import at_floor
 from posenc.lab.results.bag import most_frequent
-from posenc.lab.results.published import ORIGINS, count_seen
+from posenc.lab.results.facts import counted
+from posenc.lab.results.published import count_seen
 from posenc.lab.results.results import load
-from posenc.lab.results.verdicts import counted, findings
+from posenc.lab.results.verdicts import findings
 from posenc.lab.spec import run
 from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import from_file
@@ -97,19 +97,16 @@ def models():
 
 def experiments():
     yield "experiment", "claim", "cost", "published claims", "seen", "our own claims"
-    total, places = {origin: Counter() for origin in ORIGINS}, Counter()
+    every = []
     for path in sorted(EXPERIMENTS.glob("*.py")):
         made, record = from_file(path, yes=True), record_of(path)
-        counts = counted(findings(made.published, load(record) if record.is_file() else None))
-        for origin, given in counts.items():
-            total[origin].update(given)
-        sightings = count_seen(made.published)
-        places.update(sightings)
-        theirs, ours = map(given_verdicts, counts.values())
-        head = f"`{path.stem}`", made.header.claim, made.header.cost.rstrip(".")
-        yield *head, theirs, claims.sightings(sightings), ours
-    theirs, ours = map(given_verdicts, total.values())
-    yield "all", "", "", theirs, claims.sightings(places), ours
+        found = findings(made.published, load(record) if record.is_file() else None, made.header.attempted)
+        theirs, ours = map(given_verdicts, counted(found).values())
+        sightings = claims.sightings(count_seen(made.published))
+        yield f"`{path.stem}`", made.header.claim, made.header.cost.rstrip("."), theirs, sightings, ours
+        every += found
+    theirs, ours = map(given_verdicts, counted(every).values())
+    yield "all", "", "", theirs, claims.sightings(count_seen(one.published for one in every)), ours
 
 
 def given_verdicts(counts):

@@ -176,7 +176,7 @@ def test_an_export_has_one_row_per_trial_and_size(posenc, runs):
     assert len(rows) == 18 * 4 and {row["scheme"] for row in rows} == {"rope", "alibi"}
     assert len(json.loads(posenc("export", "mine", "--format", "json").out)) == len(rows)
     assert {row["tuning"] for row in rows} == {"False"}
-    assert {(float(row["final_loss"]), round(float(row["final_slope"]), 9)) for row in rows} == {(0.75, -0.1)}
+    assert {(float(row["final_loss"]), round(float(row["final_fall"]), 9)) for row in rows} == {(0.5, 0.5)}
 
 
 def test_an_export_of_curves_has_one_row_per_trial_and_point(posenc, runs):

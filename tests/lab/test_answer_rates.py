@@ -23,7 +23,7 @@ def check_rates_tried():
     both = made.results("x", [few, sort, tuned_at(1e-3, 1e-2)])
     assert "learning rate" not in said([wrong], both), "only tasks of what differs count"
     text = said([wrong, also], both)
-    assert text.endswith("On sort all runs had one learning rate, 0.001, and others may change what differs there.")
+    assert text.endswith("On sort all runs had one learning rate, 0.001, and others may change the verdicts there.")
     assert "All runs had one learning rate, 0.001, and" in said([wrong, also], made.results("x", [few, sort]))
     assert "All runs had one" in said([wrong], made.results("x", [few, tuned_at(1e-3)]))
 

@@ -11,7 +11,8 @@ from posenc.lab.results import rank_agreement
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL
 from posenc.lab.results.rank_agreement import WHOLE, rank_correlations, reciprocal_ranks, spearman
-from posenc.lab.results.verdicts import NOT_RUN, UNINFORMATIVE, findings
+from posenc.lab.results.reproduction import NOT_RUN, UNINFORMATIVE
+from posenc.lab.results.verdicts import findings
 from tests.lab import made
 from tests.lab.seen import Order, Published
 from tests.planting import Fault
@@ -121,7 +122,9 @@ def test_two_publications_of_one_task_have_a_column_each():
     assert [one.value for one in found] == pytest.approx([1.0, 1.0])
     said = ranked(found)
     assert "copy in x 1.00" in said and "copy in y 1.00" in said and WHOLE not in said
-    assert ranked(found[:1]).startswith("Rank correlation (Spearman) with what was published: copy 1.00")
+    assert ranked(found[:1]).startswith(
+        "Rank correlation (Spearman) with what was published; intervals are over our runs, not over schemes: copy 1.00"
+    )
     sort = [Published("sort", *claim) for claim in (("a", 0.9, "y"), ("b", 0.1, "y"))]
     both = Evidence(measured({"copy": runs, "sort": runs}))
     wholes = [one for one in rank_correlations([*claims(), *other, *sort], both) if one.column == WHOLE]

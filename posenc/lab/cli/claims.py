@@ -2,35 +2,54 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from posenc.lab.results.at_floor import FloorRow
+from posenc.lab.results.facts import distinct, orders_by_chance
+from posenc.lab.results.orders import by_chance
 from posenc.lab.results.published import ALL, Order, Published, Seen
 from posenc.lab.results.rank_agreement import FEWEST, RankCorrelation
+from posenc.lab.results.reproduction import NOT_ATTEMPTED, OPEN, Reproduction
 from posenc.lab.results.statistics import LEAST
-from posenc.lab.results.verdicts import Reproduction
 from posenc.language.echo import counted
 
 COLUMNS = ("task", "scheme", "measure", "from", "seen", "claim", "our runs", "n", "p", "floor", "verdict")
 CALLED = {"published": "Published claims", "ours": "Claims of our own (predictions and arithmetic)"}
-RULES = """\
+SHORT = {"untrained": "not learned in training", "unlearned": "not learned", "ceiling": "both at the ceiling"}
+SHORT |= {"few": "too few runs", "undecided": "undecided", "equal": "equal", "wide": "too wide", "cost": "cost"}
+SHORT |= {"unresolved": "too few test examples", "control": "no positive control"}
+"""The kind of a reason, after an open verdict."""
+LEGEND = """\
 Brackets: the range of our runs if there are fewer than six, else the exact 95% interval of the median; for an order,
-that of the paired differences. agrees: the interval, widened by the tolerance (±), meets the claim, or all differences
-of an order are above the tolerance. differs: it does not meet it, or all differences are below minus the tolerance.
-open: not decided; an order needs six pairs of runs; an interval that meets a number may be twice the tolerance plus
-0.05 wide; a number needs three runs, unless they are farther from it than so wide an interval reaches. uninformative: a
-guess (floor) meets the claim, as it meets any upper bound, and none of our schemes is clear of that guess in three runs
-or more; or neither median of an order is above it. not run: there is no such run, or those compared share no size
-beyond all that were trained on. p: of an order, the exact two-sided sign test, not corrected for how many orders there
-are. Error rates are compared by their logarithm, within a factor (×). A published best of several runs is compared with
-the best of all our runs at every learning rate; median, brackets and n are those of the chosen rate. An order of rates
-compares, for each seed, the largest learning rate at which the run neither diverged nor stayed at the floor. A mean
-reciprocal rank leaves out tasks on which no scheme is clear of its floor. trapezoid: the published mean is over every
-size of a range, so the evaluated sizes are weighted by the trapezoid rule, for floors too; otherwise all sizes have
-equal weight. What is compared is compared at the same sizes. A verdict is about our setting: if that is smaller than
-the published one, "differs" means that the number does not carry over. † marks a published value that a floor reaches,
-within the tolerance of the claim. seen: where the published claim was read: in the paper or its authors' released runs,
-in a copy (what others quote or derive from it), or from memory, where nobody could look it up."""
+that of the paired differences. What is compared is what is above the highest floor on each side, at the same sizes.
+
+agrees: the interval, widened by the tolerance (±), meets the claim, or all differences of an order are above the
+tolerance. differs: it does not meet it, or all differences are below minus the tolerance. both at a floor: a guess
+meets the published number, and ours is at our floor too, where another scheme is clear of it. uninformative: a guess
+(floor) meets the claim, as it meets any upper bound, and none of our schemes is clear of that guess in three runs or
+more; or neither median of an order is clear of it; or a scheme is at the floor on every task, so that it has no rank.
+not run: there is no such run, or those compared share no size beyond all that were trained on. not attempted: the
+experiment is too dear to be run here.
+open: not decided, for the reason after the colon:
+  not learned in training: what is behind has a median below 0.9 at a size trained on, where the models of the
+    publication had learned theirs. An order at the sizes trained on says itself that its second has not.
+  not learned: our runs are at a floor, and what is claimed is not.
+  too few runs: an order takes six pairs, and so does the rejection of a number; a number is met by three.
+  both at the ceiling: no seeds decide it; the reason says how many steps each took.
+  too wide: an interval that meets a number may be twice the tolerance plus 0.05 wide.
+
+p: of an order, the exact two-sided sign test, not corrected for how many orders there are. Clear of a floor is what is
+above it by three standard errors of the test set. † marks a published value that a floor reaches, within the tolerance
+of the claim. Error rates are compared by their logarithm, within a factor (×). A published best of several runs is
+compared with the best of all our runs at every learning rate; median, brackets and n are those of the chosen rate. An
+order of rates compares, for each seed, the largest learning rate at which the run neither diverged nor stayed at the
+floor. A mean reciprocal rank leaves out tasks on which no scheme is clear of its floor. trapezoid: the published mean
+is over every size of a range, so the evaluated sizes are weighted by the trapezoid rule, for floors too; otherwise all
+sizes have equal weight. Claims of one fact, which say the same of the same runs or repeat one number, are counted once.
+A verdict is about our setting: if that is smaller than the published one, "differs" means that the number does not
+carry over. seen: where the published claim was read: in the paper or its authors' released runs, in a copy (what others
+quote or derive from it), or from memory, where nobody could look it up."""
 FLOOR_COLUMNS = ("source", "seen", "task", "floor", "bag", "at the floor", "which")
 FLOOR_RULES = """\
 floor: the highest of all floors, at the sizes of the publication where they are known, else at ours. bag: what the
@@ -38,9 +57,30 @@ row's most frequent token gets right. At the floor: published numbers at most on
 = bag: the number is that of the bag to the decimals printed, which is what a model without positions can reach."""
 
 
-def total(origin: str, counts: Mapping[str, int]) -> str:
-    """How often each verdict was given to claims of one origin."""
-    return f"{CALLED[origin]}: {sum(counts.values())}; {', '.join(f'{n} {verdict}' for verdict, n in counts.items())}."
+def total(origin: str, counts: Mapping[str, int], claims: int) -> str:
+    """How often each verdict was given to claims of one origin, of which so many stand in the tables."""
+    facts = sum(counts.values())
+    of = f"{claims}, counted as {facts}" if facts < claims else f"{claims}"
+    return f"{CALLED[origin]}: {of}; {', '.join(f'{n} {verdict}' for verdict, n in counts.items())}."
+
+
+def why_open(found: Sequence[Reproduction]) -> str:
+    """Why claims are open, each fact once, the most frequent reason first; empty where none is."""
+    causes = Counter(SHORT[one.cause] for one in distinct(found) if one.verdict == OPEN)
+    each = ", ".join(f"{n} {cause}" for cause, n in causes.most_common())
+    return f"Open: {each}." if each else ""
+
+
+def chance(found: Sequence[Reproduction]) -> str:
+    """How many of the orders tested chance alone would decide; empty where none was tested."""
+    tested, decided, expected = orders_by_chance(found)
+    if not tested:
+        return ""
+    least = min(one.ours.n for one in found if one.p is not None)
+    return (
+        f"Orders tested, with {LEAST} pairs of runs or more: {tested}, of which {decided} decided. If no two schemes "
+        f"differed, chance would decide {expected:.1f} of them (each with p = {by_chance(least):.3f} at {least} pairs)."
+    )
 
 
 def sightings(counts: Mapping[Seen, int]) -> str:
@@ -62,7 +102,7 @@ def row(found: Reproduction) -> dict[str, str]:
         "n": str(found.ours.n) if found.ours.n else "–",
         "p": "–" if found.p is None else f"{found.p:.3f}",
         "floor": "–" if found.floor is None else f"{found.floor:.2f}",
-        "verdict": found.verdict,
+        "verdict": _verdict(found),
         "reason": found.reason,
         "source": claim.source,
     }
@@ -72,7 +112,8 @@ def ranked(ranks: Sequence[RankCorrelation]) -> str:
     """The rank correlations of one experiment as a sentence; columns of one task are told apart by their source."""
     names = [one.column for one in ranks]
     each = [_ranked(one, names.count(one.column) > 1) for one in ranks]
-    return f"Rank correlation (Spearman) with what was published: {'; '.join(each)}."
+    over = "; intervals are over our runs, not over schemes" if any(one.value is not None for one in ranks) else ""
+    return f"Rank correlation (Spearman) with what was published{over}: {'; '.join(each)}."
 
 
 def floor_rows(rows: Sequence[FloorRow]) -> list[list[str]]:
@@ -93,6 +134,11 @@ def _floor_row(row: FloorRow) -> list[str]:
         f"{len(row.cells)} of {row.of}",
         ", ".join(cells),
     ]
+
+
+def _verdict(found: Reproduction) -> str:
+    said = found.verdict in (OPEN, NOT_ATTEMPTED) and SHORT.get(found.cause)
+    return f"{found.verdict}: {said}" if said else found.verdict
 
 
 def _ranked(one: RankCorrelation, several: bool) -> str:

@@ -20,10 +20,13 @@ from posenc.lab.cli.output import clean, say, say_json, say_rows
 from posenc.lab.results.answer import answer
 from posenc.lab.results.at_floor import FloorRow, at_floor
 from posenc.lab.results.evidence import Evidence
+from posenc.lab.results.facts import counted, orders_by_chance
+from posenc.lab.results.orders import TEST
 from posenc.lab.results.published import ORIGINS, Order, count_seen
 from posenc.lab.results.rank_agreement import RankCorrelation, rank_correlations
+from posenc.lab.results.reproduction import BOTH, Reproduction
 from posenc.lab.results.results import Results, load
-from posenc.lab.results.verdicts import AGREES, TEST, Reproduction, counted, findings
+from posenc.lab.results.verdicts import findings
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
@@ -52,30 +55,38 @@ class Reproduce:
     """Experiments, such as length or experiments/length.py. Default: all."""
     floors: Flag = False
     """Which published numbers are floors: those that a guess gets which ignores the tokens, or their order."""
+    legend: Flag = False
+    """Print what the columns and the verdicts mean, by which rules."""
     json: Flag = False
     """Print one JSON object: its experiments, each with a row for every claim."""
 
     def __call__(self) -> int:
+        if self.legend:
+            say_json({"legend": claims.LEGEND}) if self.json else say(claims.LEGEND)
+            return 0
         every = committed.files()
         chosen = {_stem(name, every): None for name in self.name} or dict.fromkeys(every)
         reports = [_report(experiment, results) for experiment, results in _read(every, chosen)]
         if self.floors:
             _floors(at_floor([(r.experiment.published, r.results) for r in reports]), self.json)
             return 0
-        counts = counted(f for report in reports for f in report.found)
-        sightings = count_seen(f.published for report in reports for f in report.found)
+        found = [one for report in reports for one in report.found]
+        counts = counted(found)
+        sightings = count_seen(one.published for one in found)
         if self.json:
-            everything = {"experiments": [_whole(report) for report in reports], "verdicts": counts}
-            say_json(everything | {"seen": sightings, "test": TEST})
+            tested = dict(zip(("tested", "decided", "by_chance"), orders_by_chance(found), strict=True))
+            about = {"verdicts": counts, "orders": tested, "seen": sightings, "test": TEST}
+            say_json({"experiments": [_whole(report) for report in reports], **about})
             return 0
         for report in reports:
             _block(report, bool(self.name))
         for origin in ORIGINS:
-            say(claims.total(origin, counts[origin]))
+            say(claims.total(origin, counts[origin], sum(one.published.origin == origin for one in found)))
         say(f"Where published claims were seen: {claims.sightings(sightings)}.")
-        marked = [f.verdict for r in reports for f in r.found if f.explained and f.published.origin == "published"]
-        agree = marked.count(AGREES)
-        say(f"Published values at a floor (†): {len(marked)}, of which {agree} agree.\n{claims.RULES}")
+        _say_filled([claims.why_open(found), claims.chance(found)])
+        marked = [one.verdict for one in found if one.explained and one.published.origin == "published"]
+        say(f"Published values at a floor (†): {len(marked)}, of which {marked.count(BOTH)} have ours at a floor too.")
+        say("`posenc reproduce --legend` says what the columns and the verdicts mean.")
         return 0
 
 
@@ -106,7 +117,8 @@ def _read(every: dict[str, Path], chosen: dict[str, None]) -> list[tuple[Experim
 def _report(experiment: Experiment, results: Results | None) -> Reproduced:
     evidence = None if results is None else Evidence(results)
     ranks = () if evidence is None else rank_correlations(experiment.published, evidence)
-    return Reproduced(experiment, results, evidence, findings(experiment.published, evidence), ranks)
+    found = findings(experiment.published, evidence, experiment.header.attempted)
+    return Reproduced(experiment, results, evidence, found, ranks)
 
 
 def _block(report: Reproduced, named: bool) -> None:
@@ -115,7 +127,8 @@ def _block(report: Reproduced, named: bool) -> None:
     lines = [f"{experiment.name}: {head.claim}", f"Source: {head.source}"]
     lines += [f"Setting: {head.setting}"] * bool(head.setting)
     if report.results is None:
-        lines.append(f"not run: {len(found)} claims; posenc sweep experiments/{experiment.source}. Cost: {head.cost}")
+        why = "not run" if head.attempted else "not attempted here"
+        lines.append(f"{why}: {len(found)} claims; posenc sweep experiments/{experiment.source}. Cost: {head.cost}")
     elif not found:
         lines.append("It is compared with no published value.")
     _say_filled(lines)
@@ -151,7 +164,7 @@ def _whole(report: Reproduced) -> dict[str, Any]:
         kind = "order" if isinstance(one.published, Order) else "number"
         rows.append({"kind": kind, **dataclasses.asdict(one.published), "ours": ours if one.ours.n else None})
         rows[-1] |= {"floor": one.floor, "explained": one.explained, "verdict": one.verdict, "reason": one.reason}
-        rows[-1] |= {"needs": one.needs, "p": one.p, "rates": one.rates, "unseen": one.unseen}
+        rows[-1] |= {"cause": one.cause, "needs": one.needs, "p": one.p, "rates": one.rates, "unseen": one.unseen}
     code = report.results.provenance().get("commit", []) if report.results else []
     about = {"name": report.experiment.name, **dataclasses.asdict(report.experiment.header)}
     about |= {"recorded": report.results is not None, "commit": code, "rows": rows}

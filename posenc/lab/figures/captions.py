@@ -11,7 +11,7 @@ from typing import Any
 from posenc.lab.figures.style import plain
 from posenc.lab.models.kinds import MODELS
 from posenc.lab.results.learned import at_floor
-from posenc.lab.results.losses import FALLING, falling
+from posenc.lab.results.losses import SAID, falling
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, cells, summary
 from posenc.lab.results.words import NETWORKS
@@ -138,8 +138,7 @@ def still_falling(results: Results) -> list[str]:
         f"{plain(scheme)}{f' on {plain(task)}' * several} {found[task, scheme]:.0%}" for task, scheme in by_fall[:NAMED]
     ]
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    how = f"the loss fell by more than {FALLING:.0%} over the last tenth of the steps, and by more than it scatters"
-    return [f"Still falling when training ended ({how}): {', '.join(shown)}{more}."]
+    return [f"Still falling when training ended ({SAID}): {', '.join(shown)}{more}."]
 
 
 def unlearned(results: Results, found: tuple[TableCell, ...]) -> list[str]:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "pdf", "png")
 HEAD = tuple("accuracy" if name == "value" else name for name in COLUMNS)
 """Names of columns in files: a value is the share right for every metric, also if the metric is an error."""
-EVERY = (*HEAD, "tuning", "final_loss", "final_slope")
+EVERY = (*HEAD, "tuning", "final_loss", "final_fall")
 """The columns of all numbers: also whether a trial only chose a learning rate and is not reported, its mean loss over
-the last tenth of training, and how much that changed there."""
+the last tenth of training, and the share by which the loss fell over the last half."""
 
 
 def save(
@@ -92,8 +92,8 @@ def curves(results: Results) -> list[dict[str, Any]]:
 
 def listed(results: Results) -> list[dict[str, Any]]:
     """One dict per trial and size, under the column names of `EVERY`; those that chose a rate are among them."""
-    ends = {id: {"final_loss": end.loss, "final_slope": end.slope} for id, end in endings(results).items()}
-    none = {"final_loss": None, "final_slope": None}
+    ends = {id: {"final_loss": end.loss, "final_fall": end.fall} for id, end in endings(results).items()}
+    none = {"final_loss": None, "final_fall": None}
     every = [*((row, False) for row in results.rows()), *((row, True) for row in results.tuning_rows())]
     return [_named(row) | {"tuning": tunes} | ends.get(row.trial, none) for row, tunes in every]
 

@@ -6,21 +6,34 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from posenc.lab.results.evidence import REPEATS, Evidence
+from posenc.lab.results.facts import counted, distinct
 from posenc.lab.results.published import ALL, ORIGINS
-from posenc.lab.results.verdicts import AGREES, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction, counted
+from posenc.lab.results.reproduction import (
+    AGREES,
+    BOTH,
+    DIFFERS,
+    NOT_ATTEMPTED,
+    NOT_RUN,
+    OPEN,
+    UNINFORMATIVE,
+    Reproduction,
+)
 
 SAYS = {
     AGREES: ("agrees", "agree"),
     DIFFERS: ("differs", "differ"),
     OPEN: ("is open", "are open"),
+    BOTH: ("is at a floor on both sides", "are at a floor on both sides"),
     UNINFORMATIVE: ("is uninformative", "are uninformative"),
     NOT_RUN: ("was not run", "were not run"),
+    NOT_ATTEMPTED: ("was not attempted here", "were not attempted here"),
 }
 """A verdict as a verb, of one claim and of several."""
 CALLED = {"published": "published claim", "ours": "claim of our own"}
 REMEDIES = {
     "few": "more learning rates",
     "equal": "harder or longer examples, since both schemes are equal on these",
+    "ceiling": "harder or longer examples, or a claim about steps, since both schemes solve these",
     "unresolved": "more test examples",
     "uncounted": "a record that counts the metric",
     "missing": "runs that the record lacks",
@@ -28,6 +41,8 @@ REMEDIES = {
     "control": f"{REPEATS} runs of the scheme that is clear of a guess",
 }
 """What would decide a claim, by the kind of its reason; for other reasons more seeds."""
+LEARNING = ("floor", "unlearned", "untrained")
+"""Reasons for which a scheme has to learn more."""
 
 
 def answer(found: Sequence[Reproduction], evidence: Evidence | None) -> str:
@@ -38,7 +53,7 @@ def answer(found: Sequence[Reproduction], evidence: Evidence | None) -> str:
     if not found:
         return ""
     if evidence is None:
-        return "Whether the claim holds here is not known: it was not run."
+        return f"Whether the claim holds here is not known: it {SAYS[found[0].verdict][0]}."
     return " ".join(filter(None, (_whether(found), _what_decides(found, evidence))))
 
 
@@ -52,7 +67,7 @@ def _whether(found: Sequence[Reproduction]) -> str:
 
 
 def _holds(given: Mapping[str, int], subject: str) -> str:
-    agree, decided, every = given[AGREES], given[AGREES] + given[DIFFERS], sum(given.values())
+    agree, decided, every = given[AGREES], given[AGREES] + given[DIFFERS], sum(given.values()) - given[BOTH]
     if not decided:
         return f"these runs do not decide {subject}"
     if not agree:
@@ -70,28 +85,29 @@ def _counts(given: Mapping[str, int]) -> str:
 
 
 def _what_decides(found: Sequence[Reproduction], evidence: Evidence) -> str:
-    """Which runs are missing: seeds, then what each other reason asks for, then learning rates."""
-    rest = [one for one in found if one.verdict not in (AGREES, DIFFERS)]
+    """Which runs are missing: seeds, then what each other reason asks for, then learning rates. No run decides what was
+    published at a floor."""
+    rest = [one for one in distinct(found) if one.verdict not in (AGREES, DIFFERS, BOTH)]
     seeds = sorted(Counter(one.needs for one in rest if one.needs).items())
     wanted = [(f"at least {needs} seeds in place of {_had(rest, needs)}", n) for needs, n in seeds]
     wanted += Counter(_remedy(one, evidence) for one in rest if not one.needs).items()
     parts = [f"{what} ({_many(n, 'claim')})" for what, n in wanted]
     pieces = [f"the rest would take {'; '.join(parts)}"] if wanted else []
-    pieces += _untuned([one for one in found if one.cause in ("apart", "floor")], evidence)
+    pieces += _untuned([one for one in found if one.cause in ("apart", *LEARNING) and one.verdict != BOTH], evidence)
     whole = "; ".join(pieces)
     return f"{whole[0].upper()}{whole[1:]}." if pieces else ""
 
 
-def _untuned(differing: Sequence[Reproduction], evidence: Evidence) -> list[str]:
-    """The learning rate at which all runs of the differing claims' tasks trained, if there was one alone."""
-    tasks, alone = {task for one in differing for task in _tasks(one, evidence)}, dict[float, list[str]]()
+def _untuned(some: Sequence[Reproduction], evidence: Evidence) -> list[str]:
+    """The learning rate at which all runs of these claims' tasks trained, if there was one alone."""
+    tasks, alone = {task for one in some for task in _tasks(one, evidence)}, dict[float, list[str]]()
     for task, rates in evidence.rates_tried.items():
         if task in tasks and len(rates) == 1:
             alone.setdefault(rates[0], []).append(task)
     if len(alone) == 1 and {rate for rates in evidence.rates_tried.values() for rate in rates} == {*alone}:
-        return [f"all runs had one learning rate, {next(iter(alone)):g}, and others may change what differs"]
+        return [f"all runs had one learning rate, {next(iter(alone)):g}, and others may change the verdicts"]
     each = [f"on {', '.join(found)} all runs had one learning rate, {rate:g}" for rate, found in sorted(alone.items())]
-    return [f"{'; '.join(each)}, and others may change what differs there"] if each else []
+    return [f"{'; '.join(each)}, and others may change the verdicts there"] if each else []
 
 
 def _tasks(one: Reproduction, evidence: Evidence) -> list[str]:
@@ -100,7 +116,7 @@ def _tasks(one: Reproduction, evidence: Evidence) -> list[str]:
 
 def _remedy(one: Reproduction, evidence: Evidence) -> str:
     """What would decide a claim for which more seeds are not known to be enough."""
-    if one.cause != "floor":
+    if one.cause not in LEARNING:
         return REMEDIES.get(one.cause, "more seeds")
     tasks = _tasks(one, evidence)
     return f"more than {max(map(evidence.steps, tasks)):,} steps, or another learning rate, on {', '.join(tasks)}"

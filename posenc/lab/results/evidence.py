@@ -1,5 +1,8 @@
-"""What our runs hold of a claim: the value of each run, the floors at its sizes, and which schemes are clear of them.
+"""What our runs hold of a claim: the value of each run, the floors at its sizes, which schemes are clear of them, and
+which learned the sizes they were trained on.
 
+Clear of a floor is what is above it by more than three standard errors of the test set, of which a whole row is one
+example, since tokens of one row are not independent. All runs share the test set, so that their spread leaves this out.
 A measure that a record did not count has no value, and is never taken for zero. A measure over sizes "beyond" or
 "trained" is settled first, on the sizes that all schemes compared share, and stands for those of all schemes of its
 task where it is not. No jax.
@@ -10,7 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 
+from posenc.lab.results.losses import points
 from posenc.lab.results.published import EPSILON, Measure
 from posenc.lab.results.quadrature import average
 from posenc.lab.results.results import Results, best_floor, floors, floors_by, mean_floors
@@ -19,8 +24,10 @@ from posenc.lab.results.statistics import cells, summary
 from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord, TaskRecord, TrialRecord
 
-NEAR = 0.02
-"""A run at most so far above a floor is at the floor, unless a claim has a tolerance of its own."""
+ERRORS = 3
+"""Standard errors of the test set by which a share must be above a floor to be clear of it."""
+SURE = 0.95
+"""The probability of a right token at whose loss steps are counted."""
 REPEATS = 3
 """Runs from which on a band can meet a number, and a scheme be a positive control: one run has a band without width,
 and two that are alike are soon had by luck."""
@@ -101,21 +108,55 @@ class Evidence:
         task, sizes = self._task(measure, scheme), self.sizes(measure)
         return None if task is None else best_floor(task, sizes, measure.weights)
 
+    def highest(self, measure: Measure, scheme: str) -> float | None:
+        """The share of the highest floor of a scheme; None where none is known."""
+        named = self.floor(measure, scheme)
+        return named[1] if named else None
+
     def floors(self, measure: Measure) -> dict[str, float]:
         """Every floor that is known by this metric, on average over the sizes."""
         task, sizes = self._task(measure), self.sizes(measure)
         return {} if task is None else mean_floors(task, sizes, measure.weights)
 
-    def above(self, measure: Measure, scheme: str, value: float, tolerance: float = NEAR) -> bool:
-        """Whether a share is above the highest floor of a scheme by more than a tolerance; an unknown floor is 0."""
-        named = self.floor(measure, scheme)
-        return value > (named[1] if named else 0.0) + tolerance + EPSILON
+    def margin(self, measure: Measure, scheme: str) -> float:
+        """By how much a share must be above the highest floor of a scheme to be clear of it: three standard errors of a
+        guess on the test rows; of a floor near 0, of a guess that is right once in all of them. Infinite where no run
+        counted rows."""
+        examples = self._examples(measure, scheme)
+        if not examples:
+            return math.inf
+        share = max(self.highest(measure, scheme) or 0.0, 1 / examples)
+        return ERRORS * math.sqrt(share * max(1 - share, 0.0) / examples)
 
-    def clear(self, measure: Measure, tolerance: float = NEAR, repeats: int = REPEATS) -> list[str]:
-        """The schemes whose whole band, of so many runs at least, is above the highest floor: the positive controls."""
+    def above(self, measure: Measure, scheme: str, value: float) -> bool:
+        """Whether a share is clear of the highest floor of a scheme; an unknown floor is 0."""
+        return value > (self.highest(measure, scheme) or 0.0) + self.margin(measure, scheme) + EPSILON
+
+    def clear(self, measure: Measure, repeats: int = REPEATS) -> list[str]:
+        """The schemes whose whole band, of so many runs at least, is clear of the highest floor: the positive
+        controls."""
         bands = {scheme: summary(self.chosen(measure, scheme).values()) for scheme in self.schemes(measure.task)}
         enough = {scheme: band for scheme, band in bands.items() if band.n >= repeats}
-        return [scheme for scheme, band in enough.items() if self.above(measure, scheme, band.low, tolerance)]
+        return [scheme for scheme, band in enough.items() if self.above(measure, scheme, band.low)]
+
+    def weakest(self, measure: Measure, scheme: str) -> tuple[int, float] | None:
+        """Of the sizes that a scheme itself was trained on, that at which its median by the metric is the lowest, and
+        this median; None where none was evaluated. By `beyond`, which has no places there, the task's own metric."""
+        own = self._tasks(measure.task, [scheme])
+        sizes = shared("trained", [task.trained for task in own], [task.floors for task in own])
+        within = measure._replace(metric=None if measure.metric == "beyond" else measure.metric)
+        each = {n: self.chosen(within._replace(over=(n,)), scheme).values() for n in sizes}
+        medians = {n: summary(values).median for n, values in each.items() if values}
+        return min(medians.items(), key=lambda item: item[1], default=None)
+
+    def sure(self, task: str, scheme: str) -> float | None:
+        """The steps until the loss of training batches was that of 0.95 for every right token, the median over the runs
+        at the chosen rate; infinite where most never came so far, None without curves."""
+        rate, found = self.rates.get((task, scheme)), []
+        for _, trial in self._trials.get((task, scheme), ()):
+            if trial.knobs.lr == rate and (curve := points(trial.curve or {})):
+                found.append(min((step for step, loss in curve if loss <= -math.log(SURE)), default=math.inf))
+        return median(found) if found else None
 
     def tried(self, measure: Measure, scheme: str) -> tuple[float, ...]:
         """The learning rates at which a scheme was trained on a task."""
@@ -136,6 +177,13 @@ class Evidence:
         every, over = self._trials.get((measure.task, scheme), ()), self.sizes(measure)
         sizes = [(trial.evaluations, n) for _, trial in every for n in over]
         return min((counted[n].get("rows", 0) for counted, n in sizes if n in counted), default=0)
+
+    def _examples(self, measure: Measure, scheme: str) -> float:
+        """How many test rows of equal weight an average over the sizes is worth; 0 where no run counted any."""
+        sizes = self.sizes(measure)
+        weights = {n: average([float(m == n) for m in sizes], sizes, measure.weights) for n in sizes}
+        rows = {n: self.examples(measure._replace(over=(n,)), scheme) for n in sizes}
+        return 1 / sum(w * w / rows[n] for n, w in weights.items()) if sizes and all(rows.values()) else 0.0
 
     @property
     def rates_tried(self) -> dict[str, list[float]]:

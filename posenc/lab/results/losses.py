@@ -1,13 +1,20 @@
-"""Whether training had ended when it stopped: the loss over the last tenth of the steps, and how it changed there.
+"""Whether training had ended when it stopped: by how much the loss fell over the last half of the steps.
 
-A line is fitted by least squares through the points of the loss curve in the last tenth, and the one before them, each
-the mean loss of a segment. Records hold the curve, so that older ones say it too. Of a run whose second scheme takes
-over (`then`), only what came after the switch counts: a loss that jumps there and falls again has two ends.
+The loss over the last tenth of the steps is held against that over the tenth before their middle, each a mean of
+logarithms, of points that are each the mean loss of a segment. Records hold the curve, so that older ones say it too.
+The last tenth alone tells nothing: schedules have brought the learning rate down to a tenth or less by then, where
+every loss is nearly flat. Over the last half a schedule of cosine still spends a quarter of its learning rate. What
+falls there need not go on falling, for a loss also falls because the rate does: that of an average of all tokens, which
+cannot look anything up, fell by 7 and 8 % (`experiments/averaging.py`), so a fall by more than a tenth is asked for.
 
-A loss fell only if it fell by more than it scatters. How much a point scatters is read from how far each of the last
-points lies beside the middle of its neighbours, in logarithms, in which a steady decay is a straight line; that gives
-the standard error of the line, and over the root of the number of runs that of their median. Of flat curves with noise
-of 5 to 30 % and 3 to 100 points at most 5 % pass for falling, be it one run or the median of two to ten (simulated).
+Of a run whose second scheme takes over (`then`), only what came after the switch counts, and the last half is half of
+that: a loss that jumps there and falls again has two ends.
+
+A loss fell only if it fell by more than it scatters. How much a point scatters is read from how far each of the points
+of the last half lies beside the middle of its neighbours, in logarithms, in which a steady decay is a straight line;
+that gives the standard error of the difference, and over the root of the number of runs that of their median. Of flat
+curves with noise of 5 to 30 % and 3 to 60 points at most 6 % pass for falling, be it one run or the median of three to
+ten (simulated).
 """
 
 from __future__ import annotations
@@ -19,16 +26,17 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.run import Continuation
 from posenc.lab.store.schema import GroupRecord, TrialRecord
 
-TENTH = 0.1
-FALLING = 0.05
-"""A loss was still falling if over the last tenth it fell by more than this share of itself."""
+HALF, TENTH = 0.5, 0.1
+"""Over which share of training a loss is judged, and over which its two ends are averaged."""
+FALLING = 0.1
+"""A loss was still falling if over the last half it fell by more than this share of itself."""
 LEARNED = 0.01
 """A loss below this, at which the right token has 99 % on average, has nothing left to fall."""
 TINY = 1e-12
@@ -37,6 +45,8 @@ ERRORS = 3
 """Standard errors by which a fall must exceed zero: a scatter from few points is itself uncertain."""
 POINTS = 5
 """Points at the end of a curve, at least, from which the scatter is read, where it has as many."""
+SAID = f"the loss fell by more than {FALLING:.0%} over the last half of the steps, and by more than it scatters"
+"""The rule in words."""
 
 
 @dataclass(frozen=True)
@@ -45,34 +55,34 @@ class Ending:
 
     loss: float
     """The mean over the last tenth of training."""
-    slope: float
-    """How much the loss changed over that tenth, along the fitted line; negative where it fell."""
     fall: float
-    """The share of itself by which it fell; negative where it rose."""
+    """The share of itself by which it fell over the last half; negative where it rose."""
     error: float = math.inf
-    """The standard error of `fall`, from how points scatter; infinite for fewer than three points, which show none."""
+    """The standard error of that fall in logarithms, from how points scatter; infinite where too few show it."""
 
     @property
     def falling(self) -> bool:
         """Whether more steps would probably have changed the result."""
-        return self.fall > max(FALLING, ERRORS * self.error) and self.loss > LEARNED
+        fell = -math.log(max(1 - self.fall, TINY))
+        return self.fall > FALLING and fell > ERRORS * self.error and self.loss > LEARNED
 
 
 def ending(trial: TrialRecord, switch: int = 0) -> Ending | None:
     """The end of a trial's loss curve; None where it diverged, or has no curve of two points after the step `switch`,
     at which another scheme took over."""
-    points = _after(_points(trial.curve or {}), switch)
-    if trial.outcome == "diverged" or len(points) < 2 or not trial.steps:
+    curve = points(trial.curve or {})
+    own = _after(curve, switch)
+    if trial.outcome == "diverged" or len(own) < 2 or trial.steps <= switch:
         return None
-    step, loss = np.array(points, dtype=float).T
-    part = step / trial.steps
-    first = max(min(int(np.searchsorted(part, 1 - TENTH, side="right")) - 1, len(points) - 2), 0)
-    last, ends = part[first:], loss[first:]
-    steepness, height = np.polyfit(last - 1, ends, 1)
-    slope, start = steepness * TENTH, height - steepness * TENTH
-    fall = float(-slope / start) if start > 0 else 0.0
-    error = TENTH * _scatter(loss[-max(len(last), POINTS) :]) / np.sqrt(((last - last.mean()) ** 2).sum())
-    return Ending(float(ends.mean()), float(slope), fall, float(error))
+    step, loss = np.array(own, dtype=float).T
+    part, heights = (step - switch) / (trial.steps - switch), np.log(np.maximum(loss, TINY))
+    middle, end = _tenth(part, 1 - HALF), _tenth(part, 1.0)
+    fell = float(heights[middle].mean() - heights[end].mean())
+    late = loss[-max(int((part > HALF).sum()), POINTS) :]
+    before = np.array([height for _, height in curve[: len(curve) - len(own)]])
+    scatter = _scatter(late if len(late) > 2 else before)
+    error = scatter * math.sqrt(1 / middle.sum() + 1 / end.sum())
+    return Ending(float(loss[end].mean()), -math.expm1(-fell), error)
 
 
 def endings(results: Results) -> dict[str, Ending]:
@@ -82,8 +92,7 @@ def endings(results: Results) -> dict[str, Ending]:
 
 
 def falling(results: Results) -> dict[tuple[str, str], float]:
-    """Task and scheme to the share by which its loss still fell, the median over its reported runs, where that is more
-    than `FALLING`."""
+    """Task and scheme to the share by which its loss still fell, the median over its reported runs, where it did."""
     found, rates = endings(results), {(c.task, c.scheme): c.rate for c in cells(results)}
     runs: dict[tuple[str, str], dict[str, Ending]] = {}
     for row in results.rows():
@@ -95,10 +104,8 @@ def falling(results: Results) -> dict[tuple[str, str], float]:
 
 def _middle(ends: Sequence[Ending]) -> Ending:
     """The medians over several runs, which scatter less than one run does by about the root of how many there are."""
-    loss, slope, fall, error = (
-        median(getattr(end, name) for end in ends) for name in ("loss", "slope", "fall", "error")
-    )
-    return Ending(loss, slope, fall, error / math.sqrt(len(ends)))
+    loss, fall, error = (median(getattr(end, name) for end in ends) for name in ("loss", "fall", "error"))
+    return Ending(loss, fall, error / math.sqrt(len(ends)))
 
 
 def _switch(record: GroupRecord, trial: TrialRecord) -> int:
@@ -117,6 +124,13 @@ def _after(points: Sequence[tuple[float, float]], switch: int) -> Sequence[tuple
     return [point for begin, point in zip(begins, points, strict=False) if begin >= switch]
 
 
+def _tenth(part: Float[np.ndarray, " points"], end: float) -> Bool[np.ndarray, " points"]:
+    """The points of the tenth of training that ends at a share of it, or where there are none the first one that ends
+    there or later."""
+    found = (part > end - TENTH + TINY) & (part <= end + TINY)
+    return found if found.any() else np.arange(len(part)) == min(int((part < end - TINY).sum()), len(part) - 1)
+
+
 def _scatter(loss: Float[np.ndarray, " points"]) -> float:
     """The standard deviation of a point's logarithm about a smooth curve, from second differences, whose variance is
     six times that of a point; infinite for fewer than three points."""
@@ -124,7 +138,7 @@ def _scatter(loss: Float[np.ndarray, " points"]) -> float:
     return float(np.sqrt((bends**2).mean() / 6)) if len(bends) else math.inf
 
 
-def _points(curve: Mapping[str, Any]) -> list[tuple[float, float]]:
+def points(curve: Mapping[str, Any]) -> list[tuple[float, float]]:
     """The finite points of a curve, whatever a file holds in its place."""
     step, loss = curve.get("step"), curve.get("loss")
     if not isinstance(step, list) or not isinstance(loss, list):

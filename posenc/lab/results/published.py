@@ -71,6 +71,12 @@ class Published:
     """What the best guess gets right at the sizes of theirs; that at ours unless given."""
     bag: float | None = None
     """What the row's most frequent token gets right at the sizes of theirs; that at ours unless given."""
+    learned: bool = True
+    """Whether the models of the publication had learned the sizes they were trained on. A value below 0.9 at those
+    sizes says itself that they had not."""
+    fact: str = ""
+    """Claims of one fact are counted once: they say the same of the same runs of ours, or repeat one number. Without
+    words a claim is a fact of its own."""
     origin: Origin = "published"
     scale: Literal["share", "log"] = "share"
     """"log": the value is an error rate, compared within a factor, since accuracies near 1 hide its size."""
@@ -140,6 +146,10 @@ class Order:
     tolerance: float = 0.01
     over: Over = "beyond"
     weights: Rule = "equal"
+    learned: bool = True
+    """As for `Published`; an order at the sizes trained on says itself that the second had not learned them."""
+    fact: str = ""
+    """As for `Published`."""
     origin: Origin = "published"
     about: Literal["score", "rate"] = "score"
     """"rate": the largest learning rate at which a run neither diverged nor stayed at the floor. Choosing the best rate

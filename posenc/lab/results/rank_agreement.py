@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from posenc.lab.results.evidence import Evidence
 from posenc.lab.results.published import ALL, Measure, Order, Published
-from posenc.lab.results.statistics import DRAWS, LEVEL
+from posenc.lab.results.statistics import DRAWS, LEVEL, summary
 
 FEWEST = 4
 """Schemes from which on ranks are correlated: three have six orders."""
@@ -109,20 +109,39 @@ def _centred_ranks(values: Float[np.ndarray, "*draws n"]) -> Float[np.ndarray, "
 
 
 def reciprocal_ranks(claim: Published, evidence: Evidence) -> dict[int, float]:
-    """Seed to the mean, over tasks, of one over the scheme's rank among all schemes; equals share the mean rank.
+    """Seed to the mean, over tasks, of one over the scheme's rank among all schemes; equals share the mean rank, and so
+    do all that are at the floor. A scheme that is at the floor on all these tasks has none.
 
     A task on which no scheme is clear of the floor ranks noise, so that it is left out.
     """
-    measures = live(claim, evidence)
+    measures = [] if claim.scheme in unranked(claim, evidence) else live(claim, evidence)
     of: dict[int, list[float]] = {}
     for measure in measures:
-        every = {scheme: evidence.chosen(measure, scheme) for scheme in evidence.schemes(measure.task)}
+        every = {scheme: _clear(measure, scheme, evidence) for scheme in evidence.schemes(measure.task)}
         for seed in set.intersection(*map(set, every.values())) if claim.scheme in every else ():
             values = [found[seed] for found in every.values()]
             ours = every[claim.scheme][seed]
             rank = 1 + sum(v > ours for v in values) + (sum(v == ours for v in values) - 1) / 2
             of.setdefault(seed, []).append(1 / rank)
     return {seed: float(np.mean(ranks)) for seed, ranks in sorted(of.items()) if len(ranks) == len(measures)}
+
+
+def _clear(measure: Measure, scheme: str, evidence: Evidence) -> dict[int, float]:
+    """Seed to the value of each run at the chosen rate; the same, below all others, for each that is at the floor."""
+    every = evidence.chosen(measure, scheme)
+    return {seed: value if evidence.above(measure, scheme, value) else -1.0 for seed, value in every.items()}
+
+
+def unranked(claim: Published, evidence: Evidence) -> set[str]:
+    """The schemes whose median is at the floor on every task that has a scheme clear of it: they tie, and have no
+    rank."""
+    measures = live(claim, evidence)
+    everywhere = set[str].intersection(*(set(evidence.schemes(m.task)) for m in measures)) if measures else set[str]()
+    return {scheme for scheme in everywhere if not any(_learned(m, scheme, evidence) for m in measures)}
+
+
+def _learned(measure: Measure, scheme: str, evidence: Evidence) -> bool:
+    return evidence.above(measure, scheme, summary(evidence.chosen(measure, scheme).values()).median)
 
 
 def live(claim: Published, evidence: Evidence) -> list[Measure]:

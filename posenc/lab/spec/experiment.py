@@ -35,6 +35,11 @@ class Header:
     setting: str = ""
     """What is smaller than, or other than, where the claim comes from."""
 
+    @property
+    def attempted(self) -> bool:
+        """Whether somebody is to run it here; one too dear for that says "not attempted" as its result."""
+        return not self.result.startswith("not attempted")
+
 
 @dataclass(frozen=True)
 class Experiment:

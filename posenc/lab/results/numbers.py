@@ -1,0 +1,154 @@
+"""A number held against our runs: by the band of the median, by the best run, or by the logarithm of an error rate.
+
+What is compared is what either side has of what its highest floor leaves, since a guess gets the floor of its own
+sizes: a published share is carried over to our floor, where 1 stays 1, and nobody is counted as worse than a floor. No
+jax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from posenc.lab.results.evidence import REPEATS, Evidence
+from posenc.lab.results.published import EPSILON, Published
+from posenc.lab.results.reproduction import AGREES, BOTH, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction
+from posenc.lab.results.statistics import LEAST, LEVEL, Summary, summary
+
+WIDE = 0.05
+"""A band may be twice the tolerance wide and this much more."""
+NARROWING = 9
+"""Runs from which on the exact interval of the median leaves the extreme ones out."""
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A claim and our runs on one scale."""
+
+    value: float
+    """What was published, carried over to our floor."""
+    band: Summary
+    """Of our runs, none of which counts as worse than the floor."""
+    best: float
+    """Of all our runs, at every rate."""
+
+
+def number(claim: Published, evidence: Evidence) -> Reproduction:
+    """The verdict on a number of one task over given sizes, if it can be told from a guess."""
+    runs, every = evidence.chosen(claim.measure, claim.scheme), evidence.runs(claim.measure, claim.scheme)
+    ours = evidence.highest(claim.measure, claim.scheme)
+    floor = ours if claim.floor is None else claim.floor
+    if claim.scale == "log":
+        bound = unseen(evidence.examples(claim.measure, claim.scheme))
+        found = _error_rate(claim, summary(1 - share for share in runs.values()), floor, bound)
+    else:
+        found = _share(claim, summary(runs.values()), floor, _compared(claim, runs.values(), every.values(), ours))
+        found = replace(found, best=max(every.values()), best_of=len(every)) if claim.of == "best" and runs else found
+    return _beside_a_guess(found, summary(runs.values()).median, evidence) if runs else found
+
+
+def rank(claim: Published, ours: Summary) -> Reproduction:
+    """The verdict on a mean reciprocal rank, which has no floor."""
+    return _share(claim, ours, None, _Compared(claim.value, ours, ours.high))
+
+
+def unseen(examples: int) -> float:
+    """The largest error rate under which so many examples show no error in one of twenty cases."""
+    return 1 - (1 - LEVEL) ** (1 / examples) if examples else 1.0
+
+
+def _beside_a_guess(found: Reproduction, median: float, evidence: Evidence) -> Reproduction:
+    """The finding, if a guess would not have given it as well."""
+    claim, floor = found.published, found.floor
+    guess = "a share of zero" if floor is None else f"a guess (floor {floor:.2f})"
+    if claim.reached_by(floor or 0.0) and not evidence.clear(claim.measure):
+        if lucky := evidence.clear(claim.measure, repeats=1):
+            reason = f"{guess} meets the claim, and {lucky[0]}, which is clear of it, has fewer than {REPEATS} runs"
+            return found.because(OPEN, "control", reason)
+        reason = f"{guess} meets the claim, and none of our schemes is clear of it"
+        return found.because(UNINFORMATIVE, "floor", reason)
+    if evidence.above(claim.measure, claim.scheme, median):
+        return found
+    at = evidence.highest(claim.measure, claim.scheme) or 0.0
+    if claim.origin == "published" and replace(claim, relation="is").reached_by(floor or 0.0):
+        return found.because(BOTH, "floor", f"{guess} meets the claim, and our runs are at the floor, {at:.2f}, too")
+    if found.verdict == AGREES and not claim.reached_by(floor or 0.0):
+        return found.because(OPEN, "unlearned", f"our runs are at the floor, {at:.2f}, and what is claimed is not")
+    return found
+
+
+def _compared(claim: Published, runs: Collection[float], every: Collection[float], floor: float | None) -> _Compared:
+    """The claim and our runs above our floor."""
+    ours, theirs = floor or 0.0, (floor if claim.floor is None else claim.floor) or 0.0
+    share = max(claim.value - theirs, 0.0) / (1 - theirs) if theirs < 1 else 0.0
+    band = summary(max(value, ours) for value in runs)
+    return _Compared(ours + share * (1 - ours), band, max((ours, *every)))
+
+
+def _share(claim: Published, ours: Summary, floor: float | None, on: _Compared) -> Reproduction:
+    """By the band: whether it meets the claim, and whether so wide a band would meet nearly anything. A published best
+    is held against the best of our runs, which has no band."""
+    found = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN)
+    if not ours.n:
+        return found
+    best = claim.of == "best"
+    low, high = (on.best, on.best) if best else (on.band.low, on.band.high)
+    least = 0.0 if claim.relation == "at most" else on.value
+    most = 1.0 if claim.relation == "at least" else on.value
+    if max(low - most, least - high) > claim.tolerance + EPSILON:
+        return _few(found.because(DIFFERS, "apart", _apart(claim, ours, on)))
+    within = least <= low and high <= most  # only a bound can hold a band
+    allowed = 2 * claim.tolerance + WIDE
+    if high - low > allowed + EPSILON and not within:
+        reason = f"our band is {high - low:.2f} wide, and {allowed:.2f} is allowed"
+        return found.because(OPEN, "wide", reason, _narrowing(ours.n))
+    return _few(found)
+
+
+def _error_rate(claim: Published, ours: Summary, floor: float | None, bound: float) -> Reproduction:
+    """By logarithm, within a factor. A run without an error shows only that its rate is below a bound."""
+    found = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN, unseen=bound)
+    if not ours.n or (claim.value == 0 and ours.high == 0):
+        return _few(found)
+    if claim.value == 0:
+        reason = f"our runs have error rates of up to {ours.high:.2g}, where no error was reported"
+        return _few(found.because(DIFFERS, "apart", reason)) if ours.low > 0 else found.because(OPEN, "wide", reason)
+    most = ours.high or bound
+    least = ours.low or min(bound, most)
+    if ours.low > claim.value * claim.factor + EPSILON or most < claim.value / claim.factor - EPSILON:
+        rate = f"of {ours.median:.2g}" if ours.median else f"below {bound:.2g}"
+        reason = f"our error rate {rate} is not within a factor of {claim.factor:g} of {claim.value:.2g}"
+        return _few(found.because(DIFFERS, "apart", reason))
+    measured = claim.value / claim.factor - EPSILON <= ours.median <= claim.value * claim.factor + EPSILON
+    if ours.high == 0 or (ours.low == 0 and not measured):  # a run without an error is below any rate
+        reason = f"no error among our test examples leaves up to {bound:.2g}, too coarse for {claim.value:.2g}"
+        return found.because(OPEN, "unresolved", reason)
+    if most > least * claim.factor**2 + EPSILON:
+        reason = f"our error rates span a factor of {most / least:.0f}, and {claim.factor**2:g} is allowed"
+        return found.because(OPEN, "wide", reason, _narrowing(ours.n))
+    return _few(found)
+
+
+def _few(found: Reproduction) -> Reproduction:
+    """The finding, which too few runs leave open: three runs on one side of a number are as likely by chance as three
+    pairs of one sign, so that a number is rejected by as many as an order, and met by fewer."""
+    n = found.ours.n
+    needs, does = (LEAST, "is rejected by") if found.verdict == DIFFERS else (REPEATS, "needs")
+    if n >= needs or found.verdict == NOT_RUN:
+        return found
+    lie = f"; {found.reason}" if found.verdict == DIFFERS else ""
+    reason = f"n too small: {n} run{'s' * (n > 1)}, and a number {does} {needs}{lie}"
+    return found.because(OPEN, "few", reason, needs)
+
+
+def _apart(claim: Published, ours: Summary, on: _Compared) -> str:
+    """How far our runs are from what was claimed, on the scale on which they are compared."""
+    value = on.best if claim.of == "best" else on.band.median
+    side, kind = "below" if value < on.value else "above", "" if claim.relation == "is" else "the bound of "
+    plain = max(abs(on.value - claim.value), on.band.median - ours.median) <= EPSILON
+    counting = "" if plain else " above the floor"
+    return f"our runs are {abs(value - on.value):.2f} {side} {kind}{claim.value:.2f}{counting}"
+
+
+def _narrowing(n: int) -> int | None:
+    return NARROWING if n < NARROWING else None

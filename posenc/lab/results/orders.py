@@ -1,0 +1,106 @@
+"""An order held against our runs: the differences of pairs of one seed, or the largest rate at which each learns.
+
+What is compared of two scores is what each has above its own highest floor, so that one below its floor is no worse
+than one at it. No jax.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from posenc.lab.results.evidence import SURE, Evidence
+from posenc.lab.results.published import EPSILON, Order
+from posenc.lab.results.reproduction import AGREES, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE, Reproduction
+from posenc.lab.results.statistics import LEAST, LEVEL, summary
+
+TEST = "sign test, two-sided, exact, uncorrected"
+"""What p of an order is from; pairs without a difference are left out."""
+
+
+def order(claim: Order, evidence: Evidence) -> Reproduction:
+    """The verdict on an order over given sizes."""
+    return _rates(claim, evidence) if claim.about == "rate" else _scores(claim, evidence)
+
+
+def sign_test(differences: Iterable[float]) -> float:
+    """The two-sided p of the exact sign test that differences are as often above 0 as below; zeros are left out."""
+    signs = [gap > 0 for gap in differences if gap]
+    tail = sum(math.comb(len(signs), k) for k in range(min(sum(signs), len(signs) - sum(signs)) + 1))
+    return min(1.0, 2 * tail / 2 ** len(signs))
+
+
+def by_chance(pairs: int) -> float:
+    """How likely so many pairs of two equal schemes decide an order: that the exact interval of their median, which
+    leaves out as many of the least and of the largest differences, lies on one side of 0. Below six pairs none does."""
+    tail = 0
+    for k in range(pairs // 2):
+        if 2 * (tail + math.comb(pairs, k)) / 2**pairs > 1 - LEVEL:
+            break
+        tail += math.comb(pairs, k)
+    return 2 * tail / 2**pairs
+
+
+def _scores(claim: Order, evidence: Evidence) -> Reproduction:
+    """First less second, paired by seed, since runs of one seed share their data."""
+    schemes = claim.first, claim.second
+    every = {scheme: evidence.chosen(claim.measure, scheme) for scheme in schemes}
+    floors = {scheme: evidence.highest(claim.measure, scheme) or 0.0 for scheme in schemes}
+    first, second = ({seed: max(v - floors[s], 0.0) for seed, v in every[s].items()} for s in schemes)
+    gaps = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
+    medians = {scheme: summary(of.values()).median for scheme, of in every.items() if of}
+    learned = any(evidence.above(claim.measure, scheme, value) for scheme, value in medians.items())
+    found = _decided(claim, gaps, claim.tolerance, learned, evidence)
+    if found.cause == "equal" and min(medians.values()) >= 1 - claim.tolerance - EPSILON:
+        return found.because(OPEN, "ceiling", f"both are at the ceiling, {_steps(claim, evidence)}")
+    return found
+
+
+def _steps(claim: Order, evidence: Evidence) -> str:
+    """How long two schemes took that both solve a task."""
+    sure = [evidence.sure(claim.task, scheme) for scheme in (claim.first, claim.second)]
+    if None in sure:
+        return "and the record has no curves, so that harder or longer examples would decide it"
+    took = " and ".join("more than were trained" if math.isinf(n) else f"{n:,.0f}" for n in sure)
+    return f"in the median after {took} steps, counted until the loss is that of {SURE:g} for each right token"
+
+
+def _rates(claim: Order, evidence: Evidence) -> Reproduction:
+    """Largest stable rate of the first against that of the second, paired by seed, in steps between the rates tried."""
+    schemes = claim.first, claim.second
+    first, second = (evidence.stable(claim.measure, scheme) for scheme in schemes)
+    tried, others = (evidence.tried(claim.measure, scheme) for scheme in schemes)
+    steps = sorted({0.0, *tried, *others})
+    gaps = [steps.index(first[seed]) - steps.index(second[seed]) for seed in sorted(first.keys() & second.keys())]
+    found = _decided(claim, gaps, 0.0, any((*first.values(), *second.values())), evidence)
+    if not gaps:
+        return found
+    if len(tried) < 2 or tried != others:
+        return found.because(OPEN, "few", "both must be trained at the same learning rates, two or more")
+    found = replace(found, rates=(min(first.values()), min(second.values())))
+    if found.cause == "equal" and found.rates == (tried[-1], tried[-1]):
+        return found.because(OPEN, "few", "all runs of both learn at the largest rate tried")
+    return found
+
+
+def _decided(claim: Order, gaps: Sequence[float], tolerance: float, learned: bool, evidence: Evidence) -> Reproduction:
+    """By the interval of paired differences, if there are enough of them and one of the two learned something."""
+    ours, floor = summary(gaps), evidence.highest(claim.measure, claim.first)
+    found = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN)
+    if not ours.n:
+        return found
+    if not learned:
+        guess = "zero" if floor is None else f"the floor, {floor:.2f}"
+        return found.because(UNINFORMATIVE, "floor", f"neither scheme is clear of {guess}")
+    if ours.n < LEAST:
+        reason = f"n too small: {ours.n} pair{'s' * (ours.n > 1)} of runs, and an order needs {LEAST}"
+        return found.because(OPEN, "few", reason, LEAST)
+    found = replace(found, p=sign_test(gaps))
+    if ours.low > tolerance + EPSILON:
+        return found
+    if ours.high < -tolerance - EPSILON:
+        return found.because(DIFFERS, "apart", "the order is the other way round")
+    if max(abs(ours.low), abs(ours.high)) <= tolerance + EPSILON:
+        return found.because(OPEN, "equal", f"they are equal within {tolerance:g}")
+    return found.because(OPEN, "undecided", "the interval of differences reaches from one order to the other")

@@ -1,0 +1,283 @@
+"""Rules by which a verdict shows something, each with the false verdict that it refuses, planted again."""
+
+import dataclasses
+import itertools
+
+import pytest
+
+from posenc.lab.results.answer import answer
+from posenc.lab.results.evidence import Evidence
+from posenc.lab.results.facts import counted, orders_by_chance
+from posenc.lab.results.orders import by_chance
+from posenc.lab.results.published import ALL
+from posenc.lab.results.reproduction import AGREES, BOTH, DIFFERS, NOT_ATTEMPTED, NOT_RUN, OPEN, UNINFORMATIVE
+from posenc.lab.results.statistics import summary
+from posenc.lab.results.verdicts import findings
+from tests.lab import made
+from tests.lab.seen import Order, Published
+from tests.planting import Fault
+from tests.planting import plant as plant
+
+VERDICTS, NUMBERS, ORDERS = (f"posenc.lab.results.{name}" for name in ("verdicts", "numbers", "orders"))
+EVIDENCE, RANKS, FACTS = (f"posenc.lab.results.{name}" for name in ("evidence", "rank_agreement", "facts"))
+LEARNED = {8: 1.0, 16: 1.0}
+
+
+def record(scheme, beyond, trained=None, n=6, rows=100, task="copy", floors=None, losses=None):
+    """Some equal seeds: shares at the sizes trained on, and one at both sizes beyond them."""
+    curve = (LEARNED if trained is None else trained) | {24: beyond, 32: beyond}
+    trials = [made.trial(scheme, task, seed, curve, rows=rows) for seed in range(n)]
+    for trial in trials if losses is not None else ():
+        trial["curve"] = losses and {"step": [100, 200, 300, 400], "loss": losses}
+    found = made.record(scheme, "none", task, trials)
+    found["task"]["floors"] = {n: made.FLOORS if floors is None else floors for n in found["task"]["floors"]}
+    return found
+
+
+def one(claim, *records):
+    (only,) = findings([claim], made.results("x", records))
+    return only
+
+
+def noticed(plant, fault, test, *arguments):
+    """A fault that is written in fails the test."""
+    plant(Fault(*fault, "", ""))
+    with pytest.raises(AssertionError):
+        test(*arguments)
+
+
+CONTROL = record("rope", 0.9)
+
+
+def test_runs_at_a_floor_do_not_agree_with_what_is_no_guess():
+    """Ours have 0.23 where a guess has 0.2, and 0.27 was published: within the tolerance of 0.05."""
+    for of in ("median", "best"):
+        claim = Published("copy", "nope", 0.27, "x", tolerance=0.05, of=of)
+        found = one(claim, record("nope", 0.23), CONTROL)
+        assert (found.verdict, found.cause) == (OPEN, "unlearned") and "the floor, 0.20" in found.reason
+        assert one(claim, record("nope", 0.23, rows=10_000), CONTROL).verdict == AGREES, "clear of the floor by 0.0085"
+
+
+def test_an_agreement_at_a_floor_is_noticed(plant):
+    fault = f"{NUMBERS}:_beside_a_guess", "found.verdict == AGREES", "False"
+    noticed(plant, fault, test_runs_at_a_floor_do_not_agree_with_what_is_no_guess)
+
+
+HALF = {8: 1.0, 16: 0.7}
+"""Not learned: 0.85 on average, and 0.7 at the larger of two sizes trained on."""
+
+
+@pytest.mark.parametrize(("ours", "claimed"), [(0.3, 0.9), (0.3, 0.3), (0.3, 0.31)])
+def test_a_number_beyond_training_is_not_held_against_runs_that_have_not_learned_it(ours, claimed):
+    claim = Published("copy", "nope", claimed, "x")
+    found = one(claim, record("nope", ours, HALF, rows=10_000))
+    assert (found.verdict, found.cause) == (OPEN, "untrained")
+    assert found.reason == "nope has not learned the sizes trained on: 0.70 at 16, below 0.9"
+    evidence = Evidence(made.results("x", [record("nope", ours, HALF, rows=10_000)]))
+    assert "more than 10 steps, or another learning rate, on copy (1 claim)" in answer([found], evidence)
+    decided = DIFFERS if claimed == 0.9 else AGREES
+    assert one(claim, record("nope", ours, rows=10_000)).verdict == decided
+    for other in (dataclasses.replace(claim, learned=False), dataclasses.replace(claim, origin="ours")):
+        assert one(other, record("nope", ours, HALF, rows=10_000)).verdict == decided, "theirs had not, or is nobody's"
+
+
+def test_runs_that_are_ahead_of_a_number_need_not_have_learned():
+    assert one(Published("copy", "nope", 0.4, "x"), record("nope", 0.6, HALF)).verdict == DIFFERS
+    at_least = Published("copy", "nope", 0.5, "x", relation="at least")
+    assert one(at_least, record("nope", 0.6, HALF)).verdict == AGREES
+
+
+def test_a_number_at_the_sizes_trained_on_says_itself_whether_theirs_had_learned():
+    """A mean of 0.85 is held against 0.95, which was learned, and against 0.8 and 0.6, which were not."""
+    for claimed, verdict in ((0.95, OPEN), (0.6, DIFFERS), (0.86, AGREES)):
+        assert (
+            one(Published("copy", "nope", claimed, "x", over="trained"), record("nope", 0.3, HALF)).verdict == verdict
+        )
+
+
+def test_an_order_is_not_decided_by_a_scheme_that_is_behind_because_it_has_not_learned():
+    slow, far = record("nope", 0.3, HALF), record("rope", 0.9)
+    for first, second, verdict in (("nope", "rope", DIFFERS), ("rope", "nope", AGREES)):
+        order = Order("copy", first, second, "x")
+        assert one(order, record("nope", 0.3), far).verdict == verdict
+        assert (one(order, slow, far).verdict, one(order, slow, far).cause) == (OPEN, "untrained")
+        assert one(order, record("nope", 0.3), record("rope", 0.9, HALF)).verdict == verdict, "ahead, although"
+
+
+def test_an_order_at_the_sizes_trained_on_says_itself_that_its_second_has_not_learned():
+    slow, fast = record("nope", 0.3, HALF), record("rope", 0.9)
+    assert one(Order("copy", "rope", "nope", "x", over="trained"), slow, fast).verdict == AGREES
+    assert one(Order("copy", "nope", "rope", "x", over="trained"), slow, fast).cause == "untrained"
+
+
+def test_verdicts_on_runs_that_have_not_learned_are_noticed(plant):
+    plant(Fault(f"{VERDICTS}:_if_trained", "weakest[1] < HOLDS", "False", "", ""))
+    with pytest.raises(AssertionError):
+        test_a_number_beyond_training_is_not_held_against_runs_that_have_not_learned_it(0.3, 0.9)
+    with pytest.raises(AssertionError):
+        test_an_order_is_not_decided_by_a_scheme_that_is_behind_because_it_has_not_learned()
+
+
+def test_a_size_not_learned_is_not_hidden_by_the_mean_over_sizes(plant):
+    fault = f"{EVIDENCE}:Evidence.weakest", "min(medians", "max(medians"
+    noticed(plant, fault, test_an_order_at_the_sizes_trained_on_says_itself_that_its_second_has_not_learned)
+
+
+@pytest.mark.parametrize(("ours", "claimed"), [(0.05, 0.19), (0.19, 0.05), (0.1, 0.1)])
+def test_two_numbers_at_a_floor_neither_agree_nor_differ(ours, claimed):
+    """A guess has 0.2; in two cases the numbers are 0.14 apart, and the tolerance is 0.02."""
+    found = one(Published("copy", "nope", claimed, "x"), record("nope", ours), CONTROL)
+    assert (found.verdict, found.explained) == (BOTH, True)
+    assert one(Published("copy", "nope", claimed, "x"), record("nope", ours)).verdict == UNINFORMATIVE
+    said = answer([found], Evidence(made.results("x", [CONTROL])))
+    assert said == "These runs do not decide the claim: of 1 published claim 1 is at a floor on both sides."
+
+
+def test_a_prediction_of_ours_that_something_stays_a_guess_comes_true():
+    claim = Published("copy", "nope", 0.2, "no order in a set", origin="ours")
+    assert one(claim, record("nope", 0.2), CONTROL).verdict == AGREES
+
+
+def test_numbers_at_a_floor_that_count_are_noticed(plant):
+    fault = f"{NUMBERS}:_beside_a_guess", 'claim.origin == "published"', "False"
+    noticed(plant, fault, test_two_numbers_at_a_floor_neither_agree_nor_differ, 0.05, 0.19)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "verdict"), [(1.0, 1.0, AGREES), (0.6, 0.75, AGREES), (0.75, 0.75, DIFFERS)]
+)
+def test_numbers_are_compared_by_what_they_have_of_what_a_floor_leaves(ours, theirs, verdict):
+    """Their floor is 0.5 and ours 0.2: 0.75 is half of the rest there, and 0.6 is half of it here."""
+    claim = Published("copy", "nope", theirs, "x", floor=0.5)
+    assert one(claim, record("nope", ours)).verdict == verdict
+
+
+def test_numbers_of_other_floors_that_are_compared_as_they_are_are_noticed(plant):
+    fault = f"{NUMBERS}:_compared", "ours + share * (1 - ours)", "claim.value"
+    noticed(plant, fault, test_numbers_are_compared_by_what_they_have_of_what_a_floor_leaves, 0.6, 0.75, AGREES)
+
+
+def test_an_order_is_of_what_is_above_the_floors():
+    """0.25 over 0.1 with a tolerance of 0.1, where a guess has 0.2: below it nothing is learned, be it ever so low."""
+    order = Order("copy", "rope", "nope", "x", tolerance=0.1)
+    found = one(order, record("rope", 0.25, rows=10_000), record("nope", 0.1, rows=10_000))
+    assert (found.verdict, found.cause) == (OPEN, "equal") and found.ours.median == pytest.approx(0.05)
+
+
+def test_an_order_below_a_floor_is_noticed(plant):
+    fault = f"{ORDERS}:_scores", "max(v - floors[s], 0.0)", "v"
+    noticed(plant, fault, test_an_order_is_of_what_is_above_the_floors)
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.06, BOTH), (0.0, UNINFORMATIVE)])
+def test_a_control_is_clear_of_a_floor_by_the_error_of_the_test_set(share, verdict):
+    """Of whole answers, of which a guess has none: 0.06 of 200 rows is clear, though the claim's tolerance is 0.1."""
+    none = {"uniform": 1e-9}
+    claim = Published("copy", "nope", 0.02, "x", tolerance=0.1)
+    assert one(claim, record("nope", 0.0, floors=none), record("rope", share, floors=none)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("over", "rule", "rows"),
+    [
+        ((24,), "trapezoid", 100),
+        ((24, 32), "equal", 200),
+        ((16, 24, 32), "equal", 300),
+        ((16, 24, 32), "trapezoid", 100 / (0.25**2 + 0.5**2 + 0.25**2)),
+    ],
+)
+def test_a_margin_is_three_standard_errors_of_rows_by_the_weights_of_sizes(over, rule, rows):
+    """A guess of 0.2 on 100 rows of each size; of a floor of 0, one that is right once in all rows."""
+    found = Evidence(made.results("x", [CONTROL, record("nope", 0.0, floors={"uniform": 0.0}, task="sort")]))
+    measures = [Published(task, "rope", 0.9, "x", over=over, weights=rule).measure for task in ("copy", "sort")]
+    assert found.margin(measures[0], "rope") == pytest.approx(3 * (0.2 * 0.8 / rows) ** 0.5)
+    assert found.margin(measures[1], "nope") == pytest.approx(3 * (1 / rows * (1 - 1 / rows) / rows) ** 0.5)
+
+
+def test_a_control_by_the_tolerance_of_a_claim_is_noticed(plant):
+    fault = f"{EVIDENCE}:Evidence.margin", "return ERRORS *", "return 0.1 + 0 *"
+    noticed(plant, fault, test_a_control_is_clear_of_a_floor_by_the_error_of_the_test_set, 0.06, BOTH)
+
+
+def test_a_scheme_at_the_floor_on_every_task_has_no_rank():
+    """Two of three schemes are at the floor and share the places 2 and 3; one over 2.5 is 0.4, as was published."""
+    dead = [record(scheme, value) for scheme, value in (("nope", 0.2), ("alibi", 0.21))]
+    claim = Published(ALL, "nope", 0.4, "x", tolerance=0.15)
+    found = one(claim, *dead, CONTROL)
+    assert found.verdict == UNINFORMATIVE and "ties have no rank" in found.reason and found.ours.n == 0
+    assert one(Published(ALL, "rope", 1.0, "x"), *dead, CONTROL).verdict == AGREES
+    live = [record(scheme, 0.8, task="sort") for scheme in ("nope", "alibi", "rope")]
+    ranked = one(claim, *dead, CONTROL, *live)
+    assert ranked.ours.median == pytest.approx((0.4 + 0.5) / 2), "noise at the floor breaks no tie"
+
+
+def test_a_rank_of_ties_is_noticed(plant):
+    fault = f"{RANKS}:unranked", "for scheme in everywhere if", "for scheme in () if"
+    noticed(plant, fault, test_a_scheme_at_the_floor_on_every_task_has_no_rank)
+
+
+def test_two_schemes_at_the_ceiling_are_told_apart_by_steps_and_not_by_seeds():
+    """The loss of 0.95 for a right token is 0.051."""
+    order = Order("copy", "rope", "nope", "x")
+    soon, late = (record(s, 1.0, losses=of) for s, of in (("rope", [1, 0.05, 0, 0]), ("nope", [1, 0.9, 0.052, 0.05])))
+    found = one(order, soon, late)
+    assert (found.verdict, found.cause) == (OPEN, "ceiling") and "after 200 and 400 steps" in found.reason
+    said = answer([found], Evidence(made.results("x", [soon, late])))
+    assert "harder or longer examples, or a claim about steps" in said and "seeds" not in said
+    assert "200 and more than were trained" in one(order, soon, record("nope", 1.0, losses=[1, 1, 1, 1])).reason
+    assert "has no curves" in one(order, record("rope", 1.0, losses={}), late).reason
+    assert one(order, record("rope", 0.8), record("nope", 0.8)).cause == "equal"
+
+
+def test_a_ceiling_that_passes_for_equal_is_noticed(plant):
+    fault = f"{ORDERS}:_scores", 'found.cause == "equal"', "False"
+    noticed(plant, fault, test_two_schemes_at_the_ceiling_are_told_apart_by_steps_and_not_by_seeds)
+
+
+def test_claims_of_one_fact_are_counted_once():
+    """Three orders say the same of the same runs; a fourth claim repeats a number that has no runs here."""
+    orders = [Order("copy", "rope", s, "x", fact="rope is ahead") for s in ("nope", "alibi", "t5")]
+    other = Order("copy", "nope", "rope", "x", fact="rope is ahead")
+    alone = Order("copy", "rope", "nope", "y")
+    runs = made.results("x", [CONTROL, *(record(s, 0.5) for s in ("nope", "alibi", "t5"))])
+    given = counted(findings([*orders, other, alone], runs))["published"]
+    assert (given[AGREES], given[DIFFERS], sum(given.values())) == (2, 1, 3), "what differs is not hidden"
+    here, there = (Published("copy", s, 0.9, "x", fact="a number") for s in ("rope", "rope @ random"))
+    for found in ([here, there], [there, here]):
+        given = counted(findings(found, runs))["published"]
+        assert (given[AGREES], given[NOT_RUN], sum(given.values())) == (1, 0, 1)
+    predicted = dataclasses.replace(here, origin="ours")
+    assert [sum(given.values()) for given in counted(findings([here, predicted], runs)).values()] == [1, 1]
+
+
+def test_facts_that_are_counted_as_rows_are_noticed(plant):
+    noticed(
+        plant, (f"{FACTS}:distinct", "if claim.fact else", "if False else"), test_claims_of_one_fact_are_counted_once
+    )
+
+
+def test_what_is_too_dear_to_run_is_apart_from_what_was_not_run_yet():
+    claim = Published("copy", "rope", 0.9, "x", fact="a number")
+    dear, waiting = findings([claim], None, attempted=False), findings([claim], None)
+    assert (dear[0].verdict, dear[0].cause, waiting[0].verdict) == (NOT_ATTEMPTED, "cost", NOT_RUN)
+    assert answer(dear, None) == "Whether the claim holds here is not known: it was not attempted here."
+    for both in ((*dear, *waiting), (*waiting, *dear)):
+        given = counted(both)["published"]
+        assert (given[NOT_RUN], given[NOT_ATTEMPTED]) == (1, 0), "it may be run elsewhere"
+
+
+@pytest.mark.parametrize("pairs", range(1, 13))
+def test_chance_decides_as_many_orders_as_signs_that_put_the_interval_on_one_side(pairs):
+    """Every choice of signs, each as likely where two schemes are equal."""
+    every = [summary(signs) for signs in itertools.product((-1.0, 1.0), repeat=pairs)]
+    decided = [s for s in every if s.n >= 6 and (s.low > 0 or s.high < 0)]
+    assert by_chance(pairs) == pytest.approx(len(decided) / 2**pairs)
+
+
+def test_orders_that_chance_would_decide_are_expected_of_all_that_were_tested():
+    """Six pairs each: one agrees, one is equal, one has not learned; one of five pairs is not tested."""
+    orders = [Order("copy", "rope", s, "x") for s in ("nope", "alibi", "t5", "fire")]
+    slow, few = record("t5", 0.3, HALF), record("fire", 0.3, n=5)
+    runs = made.results("x", [CONTROL, record("nope", 0.3), record("alibi", 0.9), slow, few])
+    tested, decided, expected = orders_by_chance(findings(orders, runs))
+    assert (tested, decided, expected) == (3, 1, pytest.approx(3 * 2 / 2**6))
