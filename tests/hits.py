@@ -46,6 +46,17 @@ class Recorded:
     def __call__(self, task, scheme, size, of=median, metric="last"):
         return of(self.shares[task, scheme, size, metric])
 
+    def within(self, task, scheme, size, first, last, rate=None):
+        """Of each seed the share right from one place to another; a place belongs to the bin that it is in."""
+        return [
+            _share(record.task.places[size], trial.places[size]["right"], first, last)
+            for record in self.results.records
+            for trial in record.trials
+            if (record.task.label, self.results.label(record, trial)) == (task, scheme)
+            and trial.places
+            and rate in (None, trial.knobs.lr)
+        ]
+
     def loss(self, task, scheme, rate=None):
         """Of each seed, the mean over the last tenth of the steps, and by which share it is below the tenth before."""
         (curves,) = (v for (t, s, lr), v in self.curves.items() if (t, s) == (task, scheme) and rate in (None, lr))
@@ -82,3 +93,8 @@ class Recorded:
 
     def medians(self, task, schemes, size, metric="last"):
         return [self(task, scheme, size, metric=metric) for scheme in sorted(schemes)]
+
+
+def _share(about, right, first, last):
+    bins = range(first // about["width"], last // about["width"] + 1)
+    return sum(right[n] for n in bins) / sum(about["scored"][n] for n in bins)

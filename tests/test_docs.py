@@ -7,13 +7,16 @@ POSENC_REGENERATE=1 pytest tests/test_docs.py -n0 -k table       writes the tabl
 
 import contextlib
 import importlib.util
+import math
 import os
 import re
 import typing
 from collections import Counter
 from pathlib import Path
+from statistics import median
 
 import jax
+import numpy as np
 import pytest
 
 import posenc
@@ -21,6 +24,7 @@ from posenc.catalog import summary
 from posenc.core import scheme
 from posenc.lab import cli, tasks
 from posenc.lab.cli import claims, listing
+from posenc.lab.explain import aliases
 from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
 from posenc.lab.results.at_floor import at_floor
@@ -143,6 +147,36 @@ def last():
         yield f"`{name}`", *(f"{at(back, name, size):.2f}" for size in sizes)
 
 
+def aliased():
+    """The stretches that arithmetic cuts rows into, and what the ten seeds of RoPE have there."""
+    at = Recorded("first_look")
+    yield "row of", "places", "aliases in view", "right, median of seeds", "lowest seed", "highest seed"
+    for size in (20, 24, 32, 48, 64):
+        for part in aliases.stretches(aliases.aliases(trained("rope"), size), 3, size):
+            seeds = sorted(at.within("token_k_back(k=3)", "rope", size, part.first, part.last))
+            places = f"{part.first} to {part.last}" if part.first < part.last else str(part.first)
+            seen = ", ".join(f"{alias.distance:+}" for alias in part.aliases) or "none"
+            yield str(size), places, seen, *(f"{share:.2f}" for share in (median(seeds), seeds[0], seeds[-1]))
+
+
+def bases():
+    """The pairs that turn within the distances trained on, and the strongest aliases, by base."""
+    yield "base", "periods of pairs that turn", "gap behind, in 64", "gap ahead, in 64", "smallest gap in 256"
+    for base in (10, 16, 100, 1000, 10_000, 100_000):
+        head = trained(f"rope(base={base}.0)")
+        turning = [f"{period:.1f}" for period in 2 * math.pi / head.frequencies if period <= np.ptp(head.trained)]
+        near, every = (aliases.aliases(head, size, 1.0) for size in (64, 256))
+        sides = [[alias for alias in near if alias.gap < 0.5 and (alias.distance > 0) == ahead] for ahead in (0, 1)]
+        best = [min(side, key=lambda alias: alias.gap, default=None) for side in sides]
+        said = [f"{one.gap:.2f} at {one.distance:+}" if one else "above 0.5" for one in best]
+        yield f"{base:,}", ", ".join(turning), *said, f"{min(alias.gap for alias in every):.2f}"
+
+
+def trained(scheme):
+    """The head of `first_look`: 16 features, the token three places back, rows of up to 16 tokens."""
+    return aliases.widest(aliases.frequencies(scheme, 16, 16), 3, 16)
+
+
 TABLES = {
     "schemes": ("docs/schemes.md", schemes),
     "tasks": ("docs/tasks.md", suites),
@@ -153,6 +187,8 @@ TABLES = {
     "bags": ("docs/published-floors.md", bags),
     "cues": ("docs/published-floors.md", cues),
     "last": ("README.md", last),
+    "aliases": ("docs/rope-aliases.md", aliased),
+    "bases": ("docs/rope-aliases.md", bases),
     "read": ("docs/huggingface.md", huggingface.read),
     "refused": ("docs/huggingface.md", huggingface.refused),
 }

@@ -75,6 +75,13 @@ def test_a_row_is_cut_where_an_alias_comes_into_view_or_leaves_it():
     assert [list(part.aliases) for part in aliases.stretches(near, 2, 12)] == [near[1:], near, near[:1]]
 
 
+def test_a_causal_head_sees_nothing_ahead_and_another_does_though_no_trained_query_did():
+    seen, unseen = found("rope", back=15), found("rope", back=15, causal=True)
+    assert seen.trained == unseen.trained == (-15, 0) and seen.weights == pytest.approx(unseen.weights)
+    behind = distances(unseen, 64)
+    assert max(behind) < 0 and distances(seen, 64)[: len(behind)] == behind and max(distances(seen, 64)) > 0
+
+
 @pytest.mark.parametrize("back", [1, 3, 5, 8])
 def test_aliases_go_with_the_target_and_are_at_least_a_margin_away_within_training(back):
     """At base 10,000 three turns of the fastest pair and one of the next take 19 places, wherever the target stands."""
@@ -143,7 +150,7 @@ def test_weaker_aliases_hardly_show_beside_nearer_ones():
     ("how", "said"),
     [
         (("alibi", 3, 16), "'alibi' has no aliases to compute"),
-        (("rope + alibi", 3, 16), "one scheme that turns queries and keys by fixed frequencies"),
+        (("rope + alibi", 3, 16), "one scheme that only turns queries and keys, by fixed frequencies"),
         (("rope(frequencies='learned')", 3, 16), "by fixed frequencies"),
         (("rope", 16, 16), "is 16 places back, and the longest row trained on has 16 tokens; take from 1 to 15."),
         (("rope", 1, 1), "The longest row trained on has 1 tokens; take from 2 to 512."),

@@ -53,6 +53,14 @@ def marked(axes: Axes, parts: Sequence[Stretch], height: float) -> None:
         axes.text(part.first + 0.5, height, said, va="center", size=7.5, color=ALIAS)
 
 
+def shaded(axes: Axes, parts: Sequence[Stretch], within: float) -> None:
+    """Over accuracy by place: the ground is the darker the more aliases are in view, and the smaller their gaps."""
+    for part in parts:
+        depth = sum(1 - alias.gap / within for alias in part.aliases)
+        span = (part.first - 0.5, part.last + 0.5)
+        axes.axvspan(*span, color=style.SOFT, alpha=min(1.0, 0.35 * depth), linewidth=0, zorder=0)
+
+
 def _phases(axes: Axes, head: Head, at: np.ndarray, near: Sequence[Alias], name: str) -> None:
     """A row for each pair, dark where it has the phase of the target; a tick above the target and each alias."""
     phases = np.cos(np.outer(head.frequencies, at + head.back))

@@ -59,6 +59,7 @@ class Head:
     back: int
     trained: tuple[int, int]
     """The least and the greatest distance of a key that a trained query sees."""
+    causal: bool = False
 
     @property
     def amplitudes(self) -> Float[np.ndarray, " pairs"]:
@@ -95,7 +96,7 @@ def frequencies(text: str, width: int, length: int) -> Float[np.ndarray, " pairs
     turns = isinstance(scheme, Scheme) and type(scheme).query is rotary.query
     if not turns or getattr(scheme, "frequencies", "fixed") != "fixed":
         raise ValueError(
-            f"{text!r} has no aliases to compute: they are of one scheme that turns queries and keys by fixed"
+            f"{text!r} has no aliases to compute: they are of one scheme that only turns queries and keys, by fixed"
             " frequencies; take rope, or another with its base, such as 'rope(base=10.0)'."
         )
     return rotary.frequencies_of(posenc.bind(scheme, Dims(width=width, heads=1, head=width, trained=length)), width)
@@ -124,14 +125,14 @@ def widest(frequencies: Float[np.ndarray, " pairs"], back: int, length: int, cau
             f"No head tells the token {back} places back from all others in rows of {length} tokens, since pairs turn"
             " too little; take fewer tokens, or a smaller base."
         )
-    return Head(frequencies, nearest / margin, back, trained)
+    return Head(frequencies, nearest / margin, back, trained, causal)
 
 
 def aliases(head: Head, size: int, within: float = WITHIN) -> list[Alias]:
     """The distances beyond training whose score comes within a share of the margin to the target's, in a row of `size`
     tokens: those behind, the nearest first, then those ahead. A causal head has none ahead."""
     low, high = head.trained
-    ahead = range(high + 1, size - head.back) if high > 0 else range(0)
+    ahead = () if head.causal else range(high + 1, size - head.back)
     beyond = [*range(low - 1, -size, -1), *ahead]
     return [Alias(d, float(g)) for d, g in zip(beyond, head.gap(beyond), strict=True) if g <= within]
 
@@ -178,6 +179,7 @@ def as_json(head: Head, found: Sequence[Alias], size: int) -> dict[str, Any]:
     return {
         "back": head.back,
         "trained": list(head.trained),
+        "causal": head.causal,
         "margin": head.margin,
         "pairs": [{"period": period, "amplitude": amplitude} for period, amplitude in pairs],
         "aliases": [alias._asdict() for alias in found],
