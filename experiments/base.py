@@ -61,47 +61,47 @@ def figure(results):
     import matplotlib
     from matplotlib.figure import Figure
 
-    from posenc.lab.explain.alias_figure import WIDE
+    from posenc.lab.explain.alias_figure import PAGE_WIDTH
     from posenc.lab.figures import style
     from posenc.lab.figures.panel_captions import ending
     from posenc.lab.figures.panels import Drawing
 
-    placed, sized = measured(results)
+    place_shares, size_shares = read(results)
     with matplotlib.rc_context(style.RC):
-        made = Figure(figsize=(WIDE, 6.3), layout="constrained")
-        above, below = made.subfigures(2, 1, height_ratios=[3, 2])
-        by_place(above, placed)
-        by_size(below, sized)
+        page = Figure(figsize=(PAGE_WIDTH, 6.3), layout="constrained")
+        above, below = page.subfigures(2, 1, height_ratios=[3, 2])
+        draw_places(above, place_shares)
+        draw_sizes(below, size_shares)
     about = (
         f"Above: accuracy by place in rows of {ROW}, by base; the darker the ground, the more and the stronger aliases"
         " of an encoder are in view, by arithmetic alone.\nBelow: accuracy over all tokens, against size. Lines are"
         " medians of runs at the chosen rate, bands their exact 95% interval."
     )
-    return Drawing(made, "\n".join([about, *ending(results)]))
+    return Drawing(page, "\n".join([about, *ending(results)]))
 
 
-def measured(results):
+def read(results):
     """By task, model and base, at the chosen rate: the shares at each place of rows of 64, and at each size."""
     from posenc.lab.figures.by_place import shares
     from posenc.lab.figures.curves import at_chosen_rates
     from posenc.lab.store.records import share
 
     bases = {scheme: base for base, scheme in SCHEMES.items()}
-    placed, sized = {}, {}
+    place_shares, size_shares = {}, {}
     for task, label, trial in at_chosen_rates(results):
         scheme, _, settings = label.partition(" (model=")
         key = task.label, settings.removesuffix(")") or MODELS[0], bases[scheme]
         for place, value in shares(task, ROW, trial.places[ROW]["right"]) if ROW in (trial.places or {}) else ():
-            placed.setdefault(key, {}).setdefault(place, []).append(value)
+            place_shares.setdefault(key, {}).setdefault(place, []).append(value)
         for size, counts in trial.evaluations.items():
-            sized.setdefault(key, {}).setdefault(size, []).append(share(counts, "token"))
-    return placed, sized
+            size_shares.setdefault(key, {}).setdefault(size, []).append(share(counts, "token"))
+    return place_shares, size_shares
 
 
-def by_place(figure, placed):
+def draw_places(figure, place_shares):
     """A row for each task, a column for each base, a line for each model."""
     from posenc.lab.explain import aliases
-    from posenc.lab.explain.alias_figure import shaded
+    from posenc.lab.explain.alias_figure import shade
     from posenc.lab.figures import style
     from posenc.lab.figures.panels import line, shares
 
@@ -112,11 +112,11 @@ def by_place(figure, placed):
     grid = figure.subplots(len(TASKS), len(BASES), sharex=True, sharey=True)
     for row, (task, back) in zip(grid, TASKS.items(), strict=True):
         for axes, base in zip(row, BASES, strict=True):
-            head = aliases.widest(aliases.frequencies(SCHEMES[base], HEAD, LENGTH), back, LENGTH)
-            shaded(axes, aliases.stretches(aliases.aliases(head, ROW, WITHIN), back, ROW), WITHIN)
+            head = aliases.widest_head(aliases.frequencies(SCHEMES[base], HEAD, LENGTH), back, LENGTH)
+            shade(axes, aliases.stretches(aliases.find_aliases(head, ROW, WITHIN), back, ROW), WITHIN)
             for model, look in looks.items():
-                if found := placed.get((task, model, base)):
-                    line(axes, found, look, model)
+                if points := place_shares.get((task, model, base)):
+                    line(axes, points, look, model)
             shares(axes)
             axes.set(xlim=(0, ROW - 1), xticks=[0, 20, 40, 60])
             axes.set_xlabel("place" * (task == [*TASKS][-1]))
@@ -126,7 +126,7 @@ def by_place(figure, placed):
     style.legend(figure, looks)
 
 
-def by_size(figure, sized):
+def draw_sizes(figure, size_shares):
     """A panel for each task and model, a line for each base."""
     from posenc.lab.figures import style
     from posenc.lab.figures.panels import along, bracket, line, shares
@@ -135,9 +135,9 @@ def by_size(figure, sized):
     panels = [(task, model) for task in TASKS for model in MODELS]
     for axes, (task, model) in zip(figure.subplots(1, len(panels), sharey=True), panels, strict=True):
         for base in BASES:
-            if found := sized.get((task, model, base)):
-                line(axes, found, looks[f"base {base:,.0f}"], f"base {base:,.0f}")
-        sizes = sorted({size for (t, m, _), found in sized.items() if (t, m) == (task, model) for size in found})
+            if points := size_shares.get((task, model, base)):
+                line(axes, points, looks[f"base {base:,.0f}"], f"base {base:,.0f}")
+        sizes = sorted({size for key, points in size_shares.items() if key[:2] == (task, model) for size in points})
         if sizes:
             along(axes, sizes, "tokens", log=True)
             powers = [size for size in sizes if size.bit_count() == 1]

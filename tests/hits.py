@@ -46,7 +46,7 @@ class Recorded:
     def __call__(self, task, scheme, size, of=median, metric="last"):
         return of(self.shares[task, scheme, size, metric])
 
-    def within(self, task, scheme, size, first, last, rate=None):
+    def place_shares(self, task, scheme, size, first, last, rate=None):
         """Of each seed the share right from one place to another; a place belongs to the bin that it is in."""
         return [
             _share(record.task.places[size], trial.places[size]["right"], first, last)

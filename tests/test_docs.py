@@ -147,34 +147,34 @@ def last():
         yield f"`{name}`", *(f"{at(back, name, size):.2f}" for size in sizes)
 
 
-def aliased():
-    """The stretches that arithmetic cuts rows into, and what the ten seeds of RoPE have there."""
+def alias_stretches():
+    """What arithmetic cuts rows into, and what the ten seeds of RoPE have there."""
     at = Recorded("first_look")
     yield "row of", "places", "aliases in view", "right, median of seeds", "lowest seed", "highest seed"
     for size in (20, 24, 32, 48, 64):
-        for part in aliases.stretches(aliases.aliases(trained("rope"), size), 3, size):
-            seeds = sorted(at.within("token_k_back(k=3)", "rope", size, part.first, part.last))
-            places = f"{part.first} to {part.last}" if part.first < part.last else str(part.first)
-            seen = ", ".join(f"{alias.distance:+}" for alias in part.aliases) or "none"
-            yield str(size), places, seen, *(f"{share:.2f}" for share in (median(seeds), seeds[0], seeds[-1]))
+        for first, last, in_view in aliases.stretches(aliases.find_aliases(probe_head("rope"), size), 3, size):
+            seeds = sorted(at.place_shares("token_k_back(k=3)", "rope", size, first, last))
+            places = f"{first} to {last}" if first < last else str(first)
+            distances = ", ".join(f"{alias.distance:+}" for alias in in_view) or "none"
+            yield str(size), places, distances, *(f"{share:.2f}" for share in (median(seeds), seeds[0], seeds[-1]))
 
 
 def bases():
     """The pairs that turn within the distances trained on, and the strongest aliases, by base."""
     yield "base", "periods of pairs that turn", "gap behind, in 64", "gap ahead, in 64", "smallest gap in 256"
     for base in (10, 16, 100, 1000, 10_000, 100_000):
-        head = trained(f"rope(base={base}.0)")
-        turning = [f"{period:.1f}" for period in 2 * math.pi / head.frequencies if period <= np.ptp(head.trained)]
-        near, every = (aliases.aliases(head, size, 1.0) for size in (64, 256))
-        sides = [[alias for alias in near if alias.gap < 0.5 and (alias.distance > 0) == ahead] for ahead in (0, 1)]
-        best = [min(side, key=lambda alias: alias.gap, default=None) for side in sides]
-        said = [f"{one.gap:.2f} at {one.distance:+}" if one else "above 0.5" for one in best]
-        yield f"{base:,}", ", ".join(turning), *said, f"{min(alias.gap for alias in every):.2f}"
+        head = probe_head(f"rope(base={base}.0)")
+        periods = [f"{period:.1f}" for period in 2 * math.pi / head.frequencies if period <= np.ptp(head.span)]
+        row = aliases.find_aliases(head, 64, 0.5)
+        sides = [[(gap, distance) for distance, gap in row if (distance > 0) == ahead] for ahead in (False, True)]
+        gaps = [f"{min(side)[0]:.2f} at {min(side)[1]:+}" if side else "above 0.5" for side in sides]
+        smallest = min(alias.gap for alias in aliases.find_aliases(head, 256, 1.0))
+        yield f"{base:,}", ", ".join(periods), *gaps, f"{smallest:.2f}"
 
 
-def trained(scheme):
+def probe_head(scheme):
     """The head of `first_look`: 16 features, the token three places back, rows of up to 16 tokens."""
-    return aliases.widest(aliases.frequencies(scheme, 16, 16), 3, 16)
+    return aliases.widest_head(aliases.frequencies(scheme, 16, 16), 3, 16)
 
 
 TABLES = {
@@ -187,7 +187,7 @@ TABLES = {
     "bags": ("docs/published-floors.md", bags),
     "cues": ("docs/published-floors.md", cues),
     "last": ("README.md", last),
-    "aliases": ("docs/rope-aliases.md", aliased),
+    "aliases": ("docs/rope-aliases.md", alias_stretches),
     "bases": ("docs/rope-aliases.md", bases),
     "read": ("docs/huggingface.md", huggingface.read),
     "refused": ("docs/huggingface.md", huggingface.refused),
