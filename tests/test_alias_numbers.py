@@ -7,7 +7,7 @@ from statistics import mean, median
 import pytest
 
 from posenc.lab.explain import aliases
-from tests.hits import Recorded, quoted
+from tests.hits import FOLDER, Recorded, quoted
 
 BACK = "token_k_back(k=3)"
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "rope-aliases.md").read_text(encoding="utf-8")
@@ -97,3 +97,18 @@ def test_the_bound_of_a_source_is_what_it_gives_at_base_10():
     assert f"{2 * math.pi * 10:.0f} tokens at base 10" in text
     gaps = [alias.gap for alias in aliases.find_aliases(head("rope(base=10.0)"), 256, 1.0)]
     assert min(gaps) > 0.5 and "none within 256 tokens is below a half" in text
+
+
+@pytest.mark.skipif(not (FOLDER / "records" / "base.json").exists(), reason="base has no record yet")
+@pytest.mark.parametrize("back", [3, 5])
+@pytest.mark.parametrize("base", [10.0, 16.0, 10000.0, 100000.0])
+def test_other_bases_and_offsets_step_where_arithmetic_says(base, back):
+    """In rows of 32, twice the longest trained on, of encoders of every seed at both rates."""
+    scheme = "rope" if base == 10000.0 else f"rope(base={base})"
+    widest = aliases.widest_head(aliases.frequencies(scheme, 16, 16), back, 16)
+    for first, last, in_view in aliases.stretches(aliases.find_aliases(widest, 32), back, 32):
+        label = f"{scheme} (model=encoder)"
+        models = Recorded("base").place_shares(f"token_k_back(k={back})", label, 32, first, last)
+        assert len(models) == 12
+        assert max(models) < 0.99 if in_view else median(models) > 0.99
+        assert in_view or base < 100 or min(models) > 0.99
