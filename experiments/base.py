@@ -82,7 +82,6 @@ def figure(results):
 
 def read(results):
     """By task, model and base, at the chosen rate: the shares at each place of rows of 64, and at each size."""
-    from posenc.lab.figures.by_place import shares
     from posenc.lab.figures.curves import at_chosen_rates
     from posenc.lab.store.records import share
 
@@ -91,8 +90,12 @@ def read(results):
     for task, label, trial in at_chosen_rates(results):
         scheme, _, settings = label.partition(" (model=")
         key = task.label, settings.removesuffix(")") or MODELS[0], bases[scheme]
-        for place, value in shares(task, ROW, trial.places[ROW]["right"]) if ROW in (trial.places or {}) else ():
-            place_shares.setdefault(key, {}).setdefault(place, []).append(value)
+        if ROW in (trial.places or {}):
+            width, scored = task.places[ROW]["width"], task.places[ROW]["scored"]
+            for n, (right, of) in enumerate(zip(trial.places[ROW]["right"], scored, strict=True)):
+                if of:
+                    place = n * width + (width - 1) / 2  # the middle of a bin
+                    place_shares.setdefault(key, {}).setdefault(place, []).append(right / of)
         for size, counts in trial.evaluations.items():
             size_shares.setdefault(key, {}).setdefault(size, []).append(share(counts, "token"))
     return place_shares, size_shares

@@ -30,7 +30,7 @@ def place_curve(results: Results) -> Drawing:
         key = task.label, task.trained
         if (size := longest.get(key)) is not None and trial.places and size in trial.places:
             first[key] = task.first_beyond
-            for x, share in shares(task, size, trial.places[size]["right"]):
+            for x, share in _shares(task, size, trial.places[size]["right"]):
                 drawn.setdefault(key, {}).setdefault(label, {}).setdefault(x, []).append(share)
     words, floor = results.words, {label: guess(task) for label, task in results.tasks().items()}
     shown = []
@@ -45,7 +45,7 @@ def place_curve(results: Results) -> Drawing:
     return panels(results, shown, more=more)
 
 
-def shares(task: TaskRecord, size: int, right: list[int]) -> list[tuple[float, float]]:
+def _shares(task: TaskRecord, size: int, right: list[int]) -> list[tuple[float, float]]:
     """The middle of each bin with scored tokens, and the share right in it of all rows."""
     width, scored = (task.places or {})[size]["width"], (task.places or {})[size]["scored"]
     bins = enumerate(zip(right, scored, strict=True))
