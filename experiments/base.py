@@ -1,9 +1,10 @@
 """RoPE does not fade beyond its length, it aliases; with a base near that length it carries an offset 16 times as far.
 
-A score under RoPE is a sum of cosines of the distance. Where whole turns of its fast pairs meet, a key has the phase of
-the one that is asked for, and the larger the base, the fewer pairs turn at all within the trained length: two of eight
-at 10,000, five at 10. The token three and five places back, with bases from 10 to 100,000, in encoders and decoders
-trained on up to 16 tokens and evaluated on up to 256.
+A score under RoPE is a sum of cosines of the distance. Where whole turns of its fast pairs meet, a key has the phases
+of the one that is looked for: an alias. The larger the base, the fewer pairs turn over the distances trained on, two of
+eight at 10,000 and six at 10, and the nearer aliases are; docs/rope-aliases.md has the arithmetic. The token three and
+five places back, with bases from 10 to 100,000, in encoders and decoders trained on up to 16 tokens and evaluated on up
+to 256.
 
 Source: Oka et al. (2026), Frequency Bands in RoPE, ICLR: a base near the training length extrapolates better, a larger
 one worse. Xiaoran Liu et al. (2023), Scaling Laws of RoPE-based Extrapolation, arXiv 2310.05209, find a smaller base
@@ -24,9 +25,9 @@ SCHEMES = {base: "rope" if base == 10000.0 else f"rope(base={base})" for base in
 TASKS = {"token_k_back(k=3)": 3, "token_k_back(k=5)": 5}
 MODELS = ("encoder", "decoder")
 
-OKA = "Oka et al. (2026), abstract: a base set to the training length improves extrapolation"
-FAR = "ours: five pairs tell distances at base 10; at 10,000 two do, and whole turns of both meet after 19 tokens"
-NEAR = "ours: a key 19 after the target has its phase at base 10,000, within rows of 24; at 100,000 it is one 25 after"
+OKA = "Oka et al. (2026), abstract: aligning the base with the training length improves extrapolation"
+FAR = "ours: within 256 tokens no key comes within half the margin of the target at base 10, within a sixth at 10,000"
+NEAR = "ours: a key 19 after the target is its alias at base 10,000, within rows of 24; at 100,000 one 25 after it is"
 
 
 def _order(task, model, first, second, source, **rest):
@@ -35,20 +36,117 @@ def _order(task, model, first, second, source, **rest):
 
 
 published = [
-    *(_order(task, "decoder", 16.0, 10000.0, OKA, seen="copy") for task in TASKS),
+    *(_order(task, "decoder", 16.0, 10000.0, OKA, seen="paper") for task in TASKS),
     *(_order(task, model, 10.0, 10000.0, FAR, over=(256,), origin="ours") for task in TASKS for model in MODELS),
     *(_order(task, "encoder", 100000.0, 10000.0, NEAR, over=(24,), origin="ours") for task in TASKS),
 ]
 
 titles = {"token_k_back(k=3)": "Token three places back", "token_k_back(k=5)": "Token five places back"}
 counted = "tokens"
+HEAD, LENGTH, ROW, WITHIN = 16, 16, 64, 0.5
 plan = Plan(steps=1000, seeds=(0, 1, 2, 3, 4, 5), lr=(1e-3, 3e-3), sizes=(8, 16, 20, 24, 32, 64, 128, 256))
 
 
 def runs():
-    base = Run(length=16, width=64, depth=2, heads=4, hidden=128, batch=32)
+    base = Run(length=LENGTH, width=4 * HEAD, depth=2, heads=4, hidden=128, batch=32)
     return [
         run
         for task, back in TASKS.items()
         for run in grid(base, task=[task], model=MODELS, shortest=[back + 1], scheme=SCHEMES.values())
     ]
+
+
+def figure(results):
+    """Accuracy by place in a row of 64, over the aliases that arithmetic predicts; below, all tokens by size."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    from posenc.lab.explain.alias_figure import PAGE_WIDTH
+    from posenc.lab.figures import style
+    from posenc.lab.figures.panel_captions import ending
+    from posenc.lab.figures.panels import Drawing
+
+    place_shares, size_shares = read(results)
+    with matplotlib.rc_context(style.RC):
+        page = Figure(figsize=(PAGE_WIDTH, 6.3), layout="constrained")
+        above, below = page.subfigures(2, 1, height_ratios=[3, 2])
+        draw_places(above, place_shares)
+        draw_sizes(below, size_shares)
+    about = (
+        f"Above: accuracy by place in rows of {ROW}, by base; the darker the ground, the more and the stronger aliases"
+        " of an encoder are in view, by arithmetic alone.\nBelow: accuracy over all tokens, against size. Lines are"
+        " medians of runs at the chosen rate, bands their exact 95% interval."
+    )
+    return Drawing(page, "\n".join([about, *ending(results)]))
+
+
+def read(results):
+    """By task, model and base, at the chosen rate: the shares at each place of rows of 64, and at each size."""
+    from posenc.lab.figures.curves import at_chosen_rates
+    from posenc.lab.store.records import share
+
+    bases = {scheme: base for base, scheme in SCHEMES.items()}
+    place_shares, size_shares = {}, {}
+    for task, label, trial in at_chosen_rates(results):
+        scheme, _, settings = label.partition(" (model=")
+        key = task.label, settings.removesuffix(")") or MODELS[0], bases[scheme]
+        if ROW in (trial.places or {}):
+            width, scored = task.places[ROW]["width"], task.places[ROW]["scored"]
+            for n, (right, of) in enumerate(zip(trial.places[ROW]["right"], scored, strict=True)):
+                if of:
+                    place = n * width + (width - 1) / 2  # the middle of a bin
+                    place_shares.setdefault(key, {}).setdefault(place, []).append(right / of)
+        for size, counts in trial.evaluations.items():
+            size_shares.setdefault(key, {}).setdefault(size, []).append(share(counts, "token"))
+    return place_shares, size_shares
+
+
+def draw_places(figure, place_shares):
+    """A row for each task, a column for each base, a line for each model."""
+    from posenc.lab.explain import aliases
+    from posenc.lab.explain.alias_figure import shade
+    from posenc.lab.figures import style
+    from posenc.lab.figures.panels import line, shares
+
+    looks = {
+        "encoder": style.Look(style.HUES["rotary"], "", "-"),
+        "decoder": style.Look(style.HUES["absolute"], "", "-"),
+    }
+    grid = figure.subplots(len(TASKS), len(BASES), sharex=True, sharey=True)
+    for row, (task, back) in zip(grid, TASKS.items(), strict=True):
+        for axes, base in zip(row, BASES, strict=True):
+            head = aliases.widest_head(aliases.frequencies(SCHEMES[base], HEAD, LENGTH), back, LENGTH)
+            shade(axes, aliases.stretches(aliases.find_aliases(head, ROW, WITHIN), back, ROW), WITHIN)
+            for model, look in looks.items():
+                if points := place_shares.get((task, model, base)):
+                    line(axes, points, look, model)
+            shares(axes)
+            axes.set(xlim=(0, ROW - 1), xticks=[0, 20, 40, 60])
+            axes.set_xlabel("place" * (task == [*TASKS][-1]))
+        row[0].set_ylabel(f"{back} places back")
+    for axes, base in zip(grid[0], BASES, strict=True):
+        axes.set_title(f"base {base:,.0f}", size=8)
+    style.legend(figure, looks)
+
+
+def draw_sizes(figure, size_shares):
+    """A panel for each task and model, a line for each base."""
+    from posenc.lab.figures import style
+    from posenc.lab.figures.panels import along, bracket, line, shares
+
+    looks = style.looks((f"base {base:,.0f}", "rotary") for base in BASES)
+    panels = [(task, model) for task in TASKS for model in MODELS]
+    for axes, (task, model) in zip(figure.subplots(1, len(panels), sharey=True), panels, strict=True):
+        for base in BASES:
+            if points := size_shares.get((task, model, base)):
+                line(axes, points, looks[f"base {base:,.0f}"], f"base {base:,.0f}")
+        sizes = sorted({size for key, points in size_shares.items() if key[:2] == (task, model) for size in points})
+        if sizes:
+            along(axes, sizes, "tokens", log=True)
+            powers = [size for size in sizes if size.bit_count() == 1]
+            axes.set_xticks(powers, map(str, powers), size=7)
+            bracket(axes, TASKS[task] + 1, LENGTH)
+        shares(axes)
+        axes.set_title(f"{model}, {TASKS[task]} back", size=8, pad=18)
+    figure.axes[0].set_ylabel("all tokens")
+    style.legend(figure, looks)

@@ -50,6 +50,17 @@ class Recorded:
     def __call__(self, task, scheme, size, of=median, metric="last"):
         return of(self.shares[task, scheme, size, metric])
 
+    def place_shares(self, task, scheme, size, first, last, rate=None):
+        """Of each seed the share right from one place to another; a place belongs to the bin that it is in."""
+        return [
+            _share(record.task.places[size], trial.places[size]["right"], first, last)
+            for record in self.results.records
+            for trial in record.trials
+            if (record.task.label, self.results.label(record, trial)) == (task, scheme)
+            and trial.places
+            and rate in (None, trial.knobs.lr)
+        ]
+
     def loss(self, task, scheme, rate=None):
         """Of each seed, the mean over the last tenth of the steps, and by which share it is below the tenth before."""
         (curves,) = (v for (t, s, lr), v in self.curves.items() if (t, s) == (task, scheme) and rate in (None, lr))
@@ -117,3 +128,8 @@ def _tenth(curve, steps):
     spread = np.sqrt(((along - along.mean()) ** 2).sum())
     error = 0.1 * losses._scatter(loss[-max(len(ends), 5) :]) / spread
     return 0.1 * -slope / (height - 0.1 * slope), ends.mean(), error
+
+
+def _share(about, right, first, last):
+    bins = range(first // about["width"], last // about["width"] + 1)
+    return sum(right[n] for n in bins) / sum(about["scored"][n] for n in bins)

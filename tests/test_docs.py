@@ -7,12 +7,15 @@ POSENC_REGENERATE=1 pytest tests/test_docs.py -n0 -k table       writes the tabl
 
 import contextlib
 import importlib.util
+import math
 import os
 import re
 import typing
 from pathlib import Path
+from statistics import median
 
 import jax
+import numpy as np
 import pytest
 
 import posenc
@@ -20,6 +23,7 @@ from posenc.catalog import summary
 from posenc.core import scheme
 from posenc.lab import cli, tasks
 from posenc.lab.cli import claims, listing
+from posenc.lab.explain import aliases
 from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
 from posenc.lab.results.at_floor import at_floor
@@ -145,6 +149,36 @@ def last():
         yield f"`{name}`", *(f"{at(back, name, size):.2f}" for size in sizes)
 
 
+def alias_stretches():
+    """What arithmetic cuts rows into, and what the ten seeds of RoPE have there."""
+    at = Recorded("first_look")
+    yield "row of", "places", "aliases in view", "right, median of seeds", "lowest seed", "highest seed"
+    for size in (20, 24, 32, 48, 64):
+        for first, last, in_view in aliases.stretches(aliases.find_aliases(probe_head("rope"), size), 3, size):
+            seeds = sorted(at.place_shares("token_k_back(k=3)", "rope", size, first, last))
+            places = f"{first} to {last}" if first < last else str(first)
+            distances = ", ".join(f"{alias.distance:+}" for alias in in_view) or "none"
+            yield str(size), places, distances, *(f"{share:.2f}" for share in (median(seeds), seeds[0], seeds[-1]))
+
+
+def bases():
+    """The pairs that turn within the distances trained on, and the strongest aliases, by base."""
+    yield "base", "periods of pairs that turn", "gap behind, in 64", "gap ahead, in 64", "smallest gap in 256"
+    for base in (10, 16, 100, 1000, 10_000, 100_000):
+        head = probe_head(f"rope(base={base}.0)")
+        periods = [f"{period:.1f}" for period in 2 * math.pi / head.frequencies if period <= np.ptp(head.span)]
+        row = aliases.find_aliases(head, 64, 0.5)
+        sides = [[(gap, distance) for distance, gap in row if (distance > 0) == ahead] for ahead in (False, True)]
+        gaps = [f"{min(side)[0]:.2f} at {min(side)[1]:+}" if side else "above 0.5" for side in sides]
+        smallest = min(alias.gap for alias in aliases.find_aliases(head, 256, 1.0))
+        yield f"{base:,}", ", ".join(periods), *gaps, f"{smallest:.2f}"
+
+
+def probe_head(scheme):
+    """The head of `first_look`: 16 features, the token three places back, rows of up to 16 tokens."""
+    return aliases.widest_head(aliases.frequencies(scheme, 16, 16), 3, 16)
+
+
 TABLES = {
     "schemes": ("docs/schemes.md", schemes),
     "tasks": ("docs/tasks.md", suites),
@@ -155,6 +189,8 @@ TABLES = {
     "bags": ("docs/published-floors.md", bags),
     "cues": ("docs/published-floors.md", cues),
     "last": ("README.md", last),
+    "aliases": ("docs/rope-aliases.md", alias_stretches),
+    "bases": ("docs/rope-aliases.md", bases),
     "read": ("docs/huggingface.md", huggingface.read),
     "refused": ("docs/huggingface.md", huggingface.refused),
 }

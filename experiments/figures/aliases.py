@@ -23,7 +23,7 @@ ABOUT = (
 
 def main(folder=FOLDER):
     """Draw as SVG, PDF and PNG, with a caption."""
-    heads = {text: aliases.widest(aliases.frequencies(text, HEAD, TRAINED), BACK, TRAINED) for text in SCHEMES}
+    heads = {text: aliases.widest_head(aliases.frequencies(text, HEAD, TRAINED), BACK, TRAINED) for text in SCHEMES}
     figure = alias_figure.draw(heads, ROW)
     for kind in ("svg", "pdf", "png"):
         disk.write(Path(folder) / f"aliases.{kind}", drawn(figure, kind, "aliases", ABOUT))

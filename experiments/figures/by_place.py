@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from posenc.lab.explain import aliases
-from posenc.lab.explain.alias_figure import WIDE, marked
+from posenc.lab.explain.alias_figure import PAGE_WIDTH, mark
 from posenc.lab.figures.by_place import place_curve
 from posenc.lab.figures.figures import save
 from posenc.lab.figures.own import worded
@@ -18,10 +18,10 @@ EXPERIMENTS = Path(__file__).resolve().parent.parent
 TASK, BACK, HEAD, TRAINED, ROW = "token_k_back(k=3)", 3, 16, 16, 64
 
 
-def predicted(size=ROW):
-    """The stretches of a row that the aliases of RoPE cut it into."""
-    head = aliases.widest(aliases.frequencies("rope", HEAD, TRAINED), BACK, TRAINED)
-    return aliases.stretches(aliases.aliases(head, size), BACK, size)
+def stretches():
+    """Those that the aliases of RoPE cut the row into."""
+    head = aliases.widest_head(aliases.frequencies("rope", HEAD, TRAINED), BACK, TRAINED)
+    return aliases.stretches(aliases.find_aliases(head, ROW), BACK, ROW)
 
 
 def by_place():
@@ -29,8 +29,8 @@ def by_place():
     results = worded(from_file(EXPERIMENTS / "first_look.py"), load(EXPERIMENTS / "records" / "first_look.json"))
     results = results.only(task=TASK)
     drawing = place_curve(results)
-    drawing.figure.set_size_inches(WIDE, 3.3)
-    marked(drawing.figure.axes[0], predicted(), 0.29)
+    drawing.figure.set_size_inches(PAGE_WIDTH, 3.3)
+    mark(drawing.figure.axes[0], stretches(), 0.29)
     about = "Dashed lines, by arithmetic alone: where an alias of RoPE comes into view or leaves it."
     return drawing.figure, f"{drawing.caption}\n{about}", results
 

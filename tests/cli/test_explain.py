@@ -143,7 +143,7 @@ def test_aliases_are_said_as_text_and_as_json(posenc, left):
     assert said.code == 0 and "+16" in said.out and "places 16 to 21  none" in said.out and left() == ["a.svg"]
     made = json.loads(posenc("explain", "aliases", "rope", "--len", "32", "--json").out)
     assert [(alias["distance"], round(alias["gap"], 2)) for alias in made["aliases"]] == [(-22, 0.16), (16, 0.16)]
-    assert made["trained"] == [-15, 12] and [part["first"] for part in made["places"]] == [3, 16, 22]
+    assert made["distances_trained_on"] == [-15, 12] and [part["first"] for part in made["places"]] == [3, 16, 22]
     wide, usual = (json.loads(posenc("explain", "aliases", *more, "--json").out) for more in (["--within=0.5"], []))
     assert len(wide["aliases"]) == 7 and len(usual["aliases"]) == 2
     assert "No distance beyond training" in posenc("explain", "aliases", "rope(base=10.0)").out

@@ -137,21 +137,20 @@ class ExplainAliases:
 
         if not 0 < self.within < 1:
             raise ValueError(f"--within is {self.within}; a gap is a share of the margin, above 0 and below 1.")
-        found = aliases.widest(aliases.frequencies(self.scheme, self.head, self.length), self.back, self.length,
-                               self.causal)  # fmt: skip
+        frequencies = aliases.frequencies(self.scheme, self.head, self.length)
+        head = aliases.widest_head(frequencies, self.back, self.length, self.causal)
         if not self.back < self.len <= aliases.FURTHEST:
             raise ValueError(f"--len is {self.len}; take from {self.back + 1} to {aliases.FURTHEST} tokens.")
-        near = aliases.aliases(found, self.len, self.within)
-        head = (
+        title = (
             f"{self.scheme}, heads of {self.head} features, the token {self.back} places back, rows of up to"
             f" {self.length} tokens, {'causal' if self.causal else 'both directions'}"
         )
         if self.json:
-            say_json({"scheme": self.scheme, **aliases.as_json(found, near, self.len)})
+            say_json({"scheme": self.scheme, **aliases.as_json(head, self.len, self.within)})
         else:
-            say(f"{head}\n\n{aliases.as_text(found, near, self.len)}")
+            say(f"{title}\n\n{aliases.as_text(head, self.len, self.within)}")
         if target is not None:
-            _drawn(alias_figure.draw({self.scheme: found}, self.len, self.within), target, head, self.json)
+            _drawn(alias_figure.draw({self.scheme: head}, self.len, self.within), target, title, self.json)
         return 0
 
 

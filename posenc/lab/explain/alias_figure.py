@@ -1,4 +1,4 @@
-"""The score of a head by distance under RoPE, with the pairs that it is made of, and its aliases beyond training."""
+"""The phases of pairs and the score of a head by distance under RoPE; and aliases over accuracy by place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posenc.lab.explain.aliases import WITHIN, Alias, Head, Stretch, aliases
+from posenc.lab.explain.aliases import WITHIN, Alias, Head, Stretch, find_aliases
 from posenc.lab.figures import style
 from posenc.lab.figures.panels import bracket
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDE = 17.5 / 2.54
+PAGE_WIDTH = 17.5 / 2.54
 """Inches of the figure, the text of a page."""
 TARGET, ALIAS = style.HUES["linear"], style.HUES["rotary"]
 
@@ -30,38 +30,47 @@ def draw(heads: Mapping[str, Head], size: int, within: float = WITHIN) -> Figure
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(WIDE, 2.0 * len(heads) + 0.3), layout="constrained")
+        figure = Figure(figsize=(PAGE_WIDTH, 2.0 * len(heads) + 0.3), layout="constrained")
         grid = figure.subplots(len(heads), 2, squeeze=False, sharex=True)
         for (left, right), (name, head) in zip(grid, heads.items(), strict=True):
-            at = np.arange(1 - size, size - head.back)
-            near = aliases(head, size, within)
-            _phases(left, head, at, near, name)
-            _score(right, head, at, near, within, name)
+            distances = range(1 - size, size - head.back)
+            aliases = find_aliases(head, size, within)
+            _phases(left, head, distances, aliases, name)
+            _score(right, head, distances, aliases, within, name)
+            right.set_xlim(distances[0] - 0.5, distances[-1] + 0.5)
         for axes in grid[-1]:
-            axes.set(xlabel="key minus query, in places", xlim=(0.5 - size, size - head.back - 0.5))
+            axes.set_xlabel("key minus query, in places")
     return figure
 
 
-def marked(axes: Axes, parts: Sequence[Stretch], height: float) -> None:
+def mark(axes: Axes, parts: Sequence[Stretch], height: float) -> None:
     """Over accuracy by place: lines where an alias comes into view or leaves it, and at this height the aliases of each
     stretch."""
     for part in parts:
         if part is not parts[0]:
             axes.axvline(part.first - 0.5, color=ALIAS, linewidth=0.8, linestyle=(0, (3, 2)), zorder=1)
-        seen = " and ".join(f"{alias.distance:+}" for alias in part.aliases)
-        said = f"alias at {seen}" if seen else "no alias"
-        axes.text(part.first + 0.5, height, said, va="center", size=7.5, color=ALIAS)
+        distances = " and ".join(f"{alias.distance:+}" for alias in part.aliases)
+        text = f"alias at {distances}" if distances else "no alias"
+        axes.text(part.first + 0.5, height, text, va="center", size=7.5, color=ALIAS)
 
 
-def _phases(axes: Axes, head: Head, at: np.ndarray, near: Sequence[Alias], name: str) -> None:
+def shade(axes: Axes, parts: Sequence[Stretch], within: float) -> None:
+    """Over accuracy by place: the ground is the darker the more aliases are in view, and the smaller their gaps."""
+    for part in parts:
+        depth = sum(1 - alias.gap / within for alias in part.aliases)
+        ends = (part.first - 0.5, part.last + 0.5)
+        axes.axvspan(*ends, color=style.SOFT, alpha=min(1.0, 0.35 * depth), linewidth=0, zorder=0)
+
+
+def _phases(axes: Axes, head: Head, distances: range, aliases: Sequence[Alias], name: str) -> None:
     """A row for each pair, dark where it has the phase of the target; a tick above the target and each alias."""
-    phases = np.cos(np.outer(head.frequencies, at + head.back))
-    edges = (at[0] - 0.5, at[-1] + 0.5, len(phases) - 0.5, -0.5)
+    phases = np.cos(np.outer(head.frequencies, np.array(distances) + head.back))
+    edges = (distances[0] - 0.5, distances[-1] + 0.5, len(phases) - 0.5, -0.5)
     axes.imshow(phases, cmap="Blues", vmin=-1, vmax=1, aspect="auto", interpolation="nearest", extent=edges)
     axes.set_yticks(range(len(phases)), [_period(frequency) for frequency in head.frequencies])
-    for distance, hue in [(-head.back, TARGET), *((alias.distance, ALIAS) for alias in near)]:
-        axes.plot([distance], [1], color=hue, marker="v", markersize=4, clip_on=False, linestyle="none",
-                  transform=axes.get_xaxis_transform())  # fmt: skip
+    tick = {"marker": "v", "markersize": 4, "clip_on": False, "linestyle": "none"}
+    for distance, hue in [(-head.back, TARGET), *((alias.distance, ALIAS) for alias in aliases)]:
+        axes.plot([distance], [1], color=hue, transform=axes.get_xaxis_transform(), **tick)
     axes.set_title(f"{style.plain(name)}: phases", pad=8)
     axes.set_ylabel("period of the pair")
 
@@ -71,18 +80,17 @@ def _period(frequency: float) -> str:
     return f"{period:,.0f}" if period >= 100 else f"{period:.3g}"
 
 
-def _score(axes: Axes, head: Head, at: np.ndarray, near: Sequence[Alias], within: float, name: str) -> None:
-    height = 1 - head.gap(at)
+def _score(axes: Axes, head: Head, distances: range, aliases: Sequence[Alias], within: float, name: str) -> None:
+    heights = 1 - head.gap(distances)
     axes.axhline(0, color=style.SOFT, linewidth=0.6)
     axes.axhline(1 - within, color=style.SOFT, linewidth=0.6, linestyle=(0, (1, 1.6)))
-    axes.plot(at, height, color=style.FAINT, linewidth=0.8, zorder=1)
-    axes.plot(at, height, color=style.INK, marker="o", markersize=1.8, linestyle="none")
+    axes.plot(distances, heights, color=style.FAINT, linewidth=0.8, zorder=1)
+    axes.plot(distances, heights, color=style.INK, marker="o", markersize=1.8, linestyle="none")
     axes.plot([-head.back], [1], color=TARGET, marker="s", markersize=5, linestyle="none")
-    for alias in near:
-        axes.plot([alias.distance], [1 - alias.gap], color=ALIAS, marker="o", markersize=4,
-                  linestyle="none")  # fmt: skip
-        axes.annotate(f"{alias.distance:+}", (alias.distance, 1 - alias.gap), xytext=(0, 4), ha="center",
-                      textcoords="offset points", size=7)  # fmt: skip
+    for distance, gap in aliases:
+        axes.plot([distance], [1 - gap], color=ALIAS, marker="o", markersize=4, linestyle="none")
+        above = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "size": 7}
+        axes.annotate(f"{distance:+}", (distance, 1 - gap), **above)
     axes.set_title(f"{style.plain(name)}: its score", pad=21)
     axes.set(ylabel="score", ylim=(-4, 1.35), yticks=[-4, -2, 0, 1])
-    bracket(axes, *head.trained, words="distances trained on")
+    bracket(axes, *head.span, words="distances trained on")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 import posenc
 from posenc.core.scheme import Dims, Scheme
@@ -29,8 +29,8 @@ WITHIN = 0.25
 the weight of its target, it gives a key at gap g ε^g of it: of 0.0001 a tenth at a quarter, a hundredth at a half."""
 LONGEST, FURTHEST = 512, 4096
 """The most tokens of a row trained on, and of one evaluated."""
-SHOWN = 0.02
-"""Pairs of less amplitude than this share of the largest are left out of texts and figures."""
+NEGLIGIBLE = 0.02
+"""The share of the largest amplitude below which a pair is left out of texts."""
 
 
 class Alias(NamedTuple):
@@ -57,8 +57,9 @@ class Head:
     weights: Float[np.ndarray, " 2*pairs"]
     """Of the cosines of the pairs, then of their sines; their squares sum to 1."""
     back: int
-    trained: tuple[int, int]
+    span: tuple[int, int]
     """The least and the greatest distance of a key that a trained query sees."""
+    causal: bool = False
 
     @property
     def amplitudes(self) -> Float[np.ndarray, " pairs"]:
@@ -66,20 +67,20 @@ class Head:
         return np.hypot(*np.split(self.weights, 2))
 
     @property
-    def used(self) -> list[int]:
-        """The pairs whose amplitude is not negligible, the fastest first as they stand in the head."""
-        return np.flatnonzero(self.amplitudes > SHOWN * self.amplitudes.max()).tolist()
+    def pairs(self) -> list[int]:
+        """Those whose amplitude is not negligible, in the order of the head's features."""
+        return np.flatnonzero(self.amplitudes > NEGLIGIBLE * self.amplitudes.max()).tolist()
 
     @property
     def margin(self) -> float:
         """How far the target's score is above that of every other trained distance."""
-        return float((self.score([-self.back]) - self.score(_others(self.back, self.trained))).min())
+        return float((self.score([-self.back]) - self.score(_other_distances(self.back, self.span))).min())
 
-    def score(self, distances: Sequence[int] | Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    def score(self, distances: Sequence[int]) -> Float[np.ndarray, " n"]:
         """The score of a key at each distance."""
         return _waves(self.frequencies, distances) @ self.weights
 
-    def gap(self, distances: Sequence[int] | Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    def gap(self, distances: Sequence[int]) -> Float[np.ndarray, " n"]:
         """How far each score is below the target's, as a share of the margin: at least 1 at trained distances."""
         return (self.score([-self.back]) - self.score(distances)) / self.margin
 
@@ -92,98 +93,108 @@ def frequencies(text: str, width: int, length: int) -> Float[np.ndarray, " pairs
     """Those of a scheme in heads of so many features, trained on so many tokens. Raises `ValueError` for a scheme that
     does anything but turn queries and keys by fixed frequencies."""
     scheme = posenc.parse(text)
-    turns = isinstance(scheme, Scheme) and type(scheme).query is rotary.query
-    if not turns or getattr(scheme, "frequencies", "fixed") != "fixed":
+    rotary_alone = isinstance(scheme, Scheme) and type(scheme).query is rotary.query
+    if not rotary_alone or getattr(scheme, "frequencies", "fixed") != "fixed":
         raise ValueError(
-            f"{text!r} has no aliases to compute: they are of one scheme that turns queries and keys by fixed"
+            f"{text!r} has no aliases to compute: they are of one scheme that only turns queries and keys, by fixed"
             " frequencies; take rope, or another with its base, such as 'rope(base=10.0)'."
         )
     return rotary.frequencies_of(posenc.bind(scheme, Dims(width=width, heads=1, head=width, trained=length)), width)
 
 
-def widest(frequencies: Float[np.ndarray, " pairs"], back: int, length: int, causal: bool = False) -> Head:
+def widest_head(frequencies: Float[np.ndarray, " pairs"], back: int, length: int, causal: bool = False) -> Head:
     """The head that tells the key `back` places back from all others by the widest margin, in rows of up to `length`.
 
     A query is asked from place `back` on, so it sees keys from length - 1 behind to length - 1 - back ahead; with
     `causal` none ahead. The widest margin is the distance of the origin from the convex hull of the differences between
-    the target's waves and those of the other distances, and its head points there.
+    the target's waves and those of the other distances, and its head points there. Raises `ValueError` for a row or a
+    place that there is not, and where pairs turn too little.
     """
     from scipy.optimize import nnls
 
     if not 2 <= length <= LONGEST:
         raise ValueError(f"The longest row trained on has {length} tokens; take from 2 to {LONGEST}.")
     if not 1 <= back < length:
-        raise ValueError(f"The token is {back} places back, and the longest row trained on has {length} tokens; take "
-                         f"from 1 to {length - 1}.")  # fmt: skip
-    trained = (1 - length, 0 if causal else length - 1 - back)
-    apart = _waves(frequencies, [-back]) - _waves(frequencies, _others(back, trained))
-    shares, _ = nnls(np.vstack([apart.T, np.ones(len(apart))]), np.append(np.zeros(apart.shape[1]), 1.0))
-    nearest = shares @ apart / shares.sum()
-    if (margin := float(np.linalg.norm(nearest))) < 1e-6:
+        raise ValueError(
+            f"The token is {back} places back, and the longest row trained on has {length} tokens; take from 1 to"
+            f" {length - 1}."
+        )
+    span = (1 - length, 0 if causal else length - 1 - back)
+    differences = _waves(frequencies, [-back]) - _waves(frequencies, _other_distances(back, span))
+    corners = np.vstack([differences.T, np.ones(len(differences))])  # the last row keeps the shares off zero
+    shares, _ = nnls(corners, np.append(np.zeros(differences.shape[1]), 1.0))
+    direction = shares @ differences / shares.sum()
+    if (margin := float(np.linalg.norm(direction))) < 1e-6:
         raise ValueError(
             f"No head tells the token {back} places back from all others in rows of {length} tokens, since pairs turn"
             " too little; take fewer tokens, or a smaller base."
         )
-    return Head(frequencies, nearest / margin, back, trained)
+    return Head(frequencies, direction / margin, back, span, causal)
 
 
-def aliases(head: Head, size: int, within: float = WITHIN) -> list[Alias]:
+def find_aliases(head: Head, size: int, within: float = WITHIN) -> list[Alias]:
     """The distances beyond training whose score comes within a share of the margin to the target's, in a row of `size`
     tokens: those behind, the nearest first, then those ahead. A causal head has none ahead."""
-    low, high = head.trained
-    ahead = range(high + 1, size - head.back) if high > 0 else range(0)
-    beyond = [*range(low - 1, -size, -1), *ahead]
-    return [Alias(d, float(g)) for d, g in zip(beyond, head.gap(beyond), strict=True) if g <= within]
+    low, high = head.span
+    ahead = () if head.causal else range(high + 1, size - head.back)
+    distances = [*range(low - 1, -size, -1), *ahead]
+    return [Alias(d, float(gap)) for d, gap in zip(distances, head.gap(distances), strict=True) if gap <= within]
 
 
-def stretches(found: Sequence[Alias], back: int, size: int) -> list[Stretch]:
+def stretches(aliases: Sequence[Alias], back: int, size: int) -> list[Stretch]:
     """The places of a row that are asked for, cut where an alias comes into view or leaves it."""
-    made: list[Stretch] = []
+    parts: list[Stretch] = []
     for place in range(back, size):
-        seen = tuple(alias for alias in found if 0 <= place + alias.distance < size)
-        if made and made[-1].aliases == seen:
-            made[-1] = made[-1]._replace(last=place)
+        in_view = tuple(alias for alias in aliases if 0 <= place + alias.distance < size)
+        if parts and parts[-1].aliases == in_view:
+            parts[-1] = parts[-1]._replace(last=place)
         else:
-            made.append(Stretch(place, place, seen))
-    return made
+            parts.append(Stretch(place, place, in_view))
+    return parts
 
 
-def as_text(head: Head, found: Sequence[Alias], size: int) -> str:
+def as_text(head: Head, size: int, within: float = WITHIN) -> str:
     """The pairs that the head uses, the aliases with the turns of these pairs, and the places from which they are in
     view."""
-    used = head.used
-    periods = ["period", *(f"{2 * np.pi / head.frequencies[n]:.4g}" for n in used)]
     lines = [f"The head with the widest margin, {head.margin:.2f}, uses these pairs:"]
-    lines += _columns([["pair", *(str(n + 1) for n in used)], periods,
-                       ["amplitude", *(f"{head.amplitudes[n]:.2f}" for n in used)]])  # fmt: skip
-    if not found:
+    lines += _columns(
+        [
+            ["pair", *(str(n + 1) for n in head.pairs)],
+            ["period", *(f"{2 * np.pi / head.frequencies[n]:.4g}" for n in head.pairs)],
+            ["amplitude", *(f"{head.amplitudes[n]:.2f}" for n in head.pairs)],
+        ]
+    )
+    aliases = find_aliases(head, size, within)
+    if not aliases:
         return "\n".join([*lines, "", f"No distance beyond training comes near its target in rows of {size} tokens."])
-    names = ["from the query", "from the target", "gap", *(f"turns of pair {n + 1}" for n in used)]
-    rows = [
-        [f"{alias.distance:+}", f"{alias.distance + head.back:+}", f"{alias.gap:.2f}",
-         *(f"{turn:.2f}" for turn in head.turns(alias.distance)[used])]
-        for alias in found
-    ]  # fmt: skip
+    rows = [["from the query", "from the target", "gap", *(f"turns of pair {n + 1}" for n in head.pairs)]]
+    for distance, gap in aliases:
+        turns = (f"{turn:.2f}" for turn in head.turns(distance)[head.pairs])
+        rows.append([f"{distance:+}", f"{distance + head.back:+}", f"{gap:.2f}", *turns])
     lines += ["", "Aliases; the gap is how far a score is below the target's, where 1 is the nearest within training:"]
-    lines += [*_columns([names, *rows]), "", f"In view in a row of {size} tokens:"]
-    for part in stretches(found, head.back, size):
+    lines += [*_columns(rows), "", f"In view in a row of {size} tokens:"]
+    for part in stretches(aliases, head.back, size):
         places = f"places {part.first} to {part.last}" if part.first < part.last else f"place {part.first}"
         lines.append(f"{places}  {', '.join(f'{alias.distance:+}' for alias in part.aliases) or 'none'}")
     return "\n".join(lines)
 
 
-def as_json(head: Head, found: Sequence[Alias], size: int) -> dict[str, Any]:
+def as_json(head: Head, size: int, within: float = WITHIN) -> dict[str, Any]:
     """The same as plain values."""
-    pairs = zip((2 * np.pi / head.frequencies[head.used]).tolist(), head.amplitudes[head.used].tolist(), strict=True)
+    aliases = find_aliases(head, size, within)
     return {
         "back": head.back,
-        "trained": list(head.trained),
+        "causal": head.causal,
+        "distances_trained_on": list(head.span),
         "margin": head.margin,
-        "pairs": [{"period": period, "amplitude": amplitude} for period, amplitude in pairs],
-        "aliases": [alias._asdict() for alias in found],
+        "pairs": [
+            {"period": float(2 * np.pi / head.frequencies[n]), "amplitude": float(head.amplitudes[n])}
+            for n in head.pairs
+        ],
+        "aliases": [alias._asdict() for alias in aliases],
         "places": [
             {"first": part.first, "last": part.last, "aliases": [alias.distance for alias in part.aliases]}
-            for part in stretches(found, head.back, size)
+            for part in stretches(aliases, head.back, size)
         ],
     }
 
@@ -193,8 +204,8 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
-def _others(back: int, trained: tuple[int, int]) -> list[int]:
-    return [d for d in range(trained[0], trained[1] + 1) if d != -back]
+def _other_distances(back: int, span: tuple[int, int]) -> list[int]:
+    return [distance for distance in range(span[0], span[1] + 1) if distance != -back]
 
 
 def _waves(frequencies: Float[np.ndarray, " pairs"], distances: Sequence[int]) -> Float[np.ndarray, "n 2*pairs"]:

@@ -115,7 +115,8 @@ def _each_a_hue(wanted: Mapping[str, str]) -> dict[str, Look]:
 
 
 def legend(figure: Figure, shown: Mapping[str, Look], names: Mapping[str, str] | None = None) -> None:
-    """A legend below all panels, in as few lines as its width allows; `names` is what lines are called."""
+    """A legend below all panels of a figure, or of a part of one that is as wide, in as few lines as its width allows;
+    `names` is what lines are called."""
     from matplotlib.lines import Line2D
 
     def line(k: Look) -> Line2D:
@@ -123,7 +124,7 @@ def legend(figure: Figure, shown: Mapping[str, Look], names: Mapping[str, str] |
         return Line2D([], [], **how, linewidth=k.weight, markersize=2.4 + 1.2 * k.weight, markeredgewidth=0)
 
     called = [plain((names or {}).get(scheme, scheme)) for scheme in shown]
-    across = math.ceil(len(shown) / lines(called, figure.get_figwidth()))
+    across = math.ceil(len(shown) / lines(called, figure.figure.get_figwidth()))
     figure.legend(list(map(line, shown.values())), called, loc="outside lower center", ncols=across)
 
 
