@@ -29,7 +29,7 @@ class PaTH(Scheme, name="path"):
 
     A row of scores is computed from the last key to the first, a block of keys at a time (§3). Stored keys are never
     changed, so a cache holds them twice: as keys, and with w for the path. Each step of decoding walks the whole path
-    again: some 4 K d products for each head and K keys.
+    again: some 40 K d products for each head and K keys.
 
     ```bibtex
     @inproceedings{yang2025path,

@@ -98,7 +98,7 @@ def test_a_suite_is_described_as_typed(posenc):
     said = posenc("describe", "suite:kazemnejad")
     assert said.code == 0 and said.err == "" and said.out.startswith("task=suite:kazemnejad\n  A prompt and its answer")
     copy = next(line.split() for line in said.out.splitlines() if line.startswith("  copy "))
-    assert copy == "copy decoder 4 to 20 43 10, 20, 25, 30, 40, 60, 80".split()
+    assert copy == "copy decoder 4 to 20 43 5, 10, 15, 20, 25, 30, 40, 60, 80".split()
     assert "published    --preset kazemnejad" in said.out
     found = json.loads(posenc("describe", "suite:quick", "--json").out)
     assert [row["task"] for row in found["tasks"]] == list(tasks.suite("quick")) and found["settings"]["batch"] == 32

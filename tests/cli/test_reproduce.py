@@ -86,6 +86,7 @@ def test_the_legend_is_shown_where_it_is_wanted(posenc, carried):
     page, legend = posenc("reproduce", "carried").out, posenc("reproduce", "--legend").out
     assert "`posenc reproduce --legend`" in page and "widened by the tolerance" not in page
     assert "agrees: the interval, widened by the tolerance" in legend and "not learned in training" in legend
+    assert "seen: where the published claim was read" in legend
     for verdict in VERDICTS:
         assert f"{verdict}:" in legend.replace("\n", " "), verdict
 
@@ -94,10 +95,8 @@ def test_claims_of_one_fact_are_counted_once_and_orders_by_chance_are_told(posen
     seeds = range(6)
     filled = made.filled("six", [made.rope(seeds), made.rope(seeds, label="alibi", family="linear", drop=0.3)])
     store.bundle(filled, carried / "records" / "carried.json")
-    old = 'Order("copy", "rope", "alibi", "their text"),'
-    twice = (
-        'Order("copy", "rope", "alibi", "their text", fact="ahead"), Order("copy", "rope", "alibi", "b", fact="ahead"),'
-    )
+    old = 'Order("copy", "rope", "alibi", "their text", seen="memory"),'
+    twice = "\n".join(f'Order("copy", "rope", "alibi", "{s}", seen="memory", fact="ahead"),' for s in ("text", "b"))
     (carried / "carried.py").write_text(FILE.replace(old, twice))
     flowing = " ".join(posenc("reproduce", "carried").out.split())
     assert "Published claims: 5, counted as 4; 2 agrees, 1 differs," in flowing
@@ -167,7 +166,7 @@ def test_each_claim_says_where_it_was_seen_in_text_and_json_and_all_are_counted(
         None,
     ]
     said = posenc("reproduce", "carried").out
-    assert "Where published claims were seen: 1 paper, 2 copy, 1 memory." in said and "seen: where the" in said
+    assert "Where published claims were seen: 1 paper, 2 copy, 1 memory." in said
     head, *lines = [line for line in said.splitlines() if line.startswith(("task ", "copy "))]
     at = head.index("seen")
     assert [line[at:].split()[0] for line in lines] == ["paper", "copy", "copy", "memory", "–"]

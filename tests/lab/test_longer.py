@@ -49,9 +49,9 @@ def record(folder, longer):
 def test_before_the_switch_it_is_the_run_that_does_not_go_on(both):
     longer, alone = ({t.knobs.seed: t.curve for t in record(both, has).trials} for has in (True, False))
     for seed in longer:
-        assert longer[seed]["step"] == alone[seed]["step"] == [2, 4, 6, 8]
+        assert longer[seed]["step"] == alone[seed]["step"] == list(range(1, 9))
         losses, plain = longer[seed]["loss"], alone[seed]["loss"]
-        assert losses[:2] == plain[:2] and losses[2:] != plain[2:]
+        assert losses[:4] == plain[:4] and losses[4:] != plain[4:]
 
 
 def test_the_record_says_all_lengths_trained_on_and_what_is_beyond_them(both):
@@ -73,7 +73,7 @@ def test_the_second_stage_meets_the_longer_sizes_and_counts_from_the_first(both)
     sizes = {int(last.batching.sizes.size(np.uint32(0), n)) for n in range(100)}
     assert min(sizes) == 2 and max(sizes) == 16 and len(sizes) == 15
     assert last.scheme.original == 8, "a factor counts from the length trained on first"
-    assert plan.evaluated(cell, Plan()) == (8, 16, 20, 24, 32, 48, 64)
+    assert plan.evaluated(cell, Plan()) == (4, 8, 12, 16, 20, 24, 32, 48, 64)
     assert cell.run.longest == 32 and resolve(dataclasses.replace(RUN, then="0.5 pi, length=99")).run.longest == 99
 
 

@@ -64,7 +64,7 @@ def test_everything_planned_is_recorded(whole):
     for trial in found.values():
         assert set(trial.evaluations) == {4, 8} and all(e["rows"] == 8 for e in trial.evaluations.values())
         assert set(trial.validation) == {4} and trial.validation[4]["rows"] == 8
-        assert trial.curve["step"] == [2, 4] and np.isfinite(trial.curve["loss"]).all()
+        assert trial.curve["step"] == [1, 2, 3, 4] and np.isfinite(trial.curve["loss"]).all()
 
 
 def test_a_record_says_where_it_is_from(whole):

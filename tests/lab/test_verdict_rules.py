@@ -77,7 +77,7 @@ def test_a_number_beyond_training_is_not_held_against_runs_that_have_not_learned
     assert "more than 10 steps, or another learning rate, on copy (1 claim)" in answer([found], evidence)
     decided = DIFFERS if claimed == 0.9 else AGREES
     assert one(claim, record("nope", ours, rows=10_000)).verdict == decided
-    for other in (dataclasses.replace(claim, learned=False), dataclasses.replace(claim, origin="ours")):
+    for other in (dataclasses.replace(claim, learned=False), dataclasses.replace(claim, origin="ours", seen=None)):
         assert one(other, record("nope", ours, HALF, rows=10_000)).verdict == decided, "theirs had not, or is nobody's"
 
 
@@ -246,7 +246,7 @@ def test_claims_of_one_fact_are_counted_once():
     for found in ([here, there], [there, here]):
         given = counted(findings(found, runs))["published"]
         assert (given[AGREES], given[NOT_RUN], sum(given.values())) == (1, 0, 1)
-    predicted = dataclasses.replace(here, origin="ours")
+    predicted = dataclasses.replace(here, origin="ours", seen=None)
     assert [sum(given.values()) for given in counted(findings([here, predicted], runs)).values()] == [1, 1]
 
 

@@ -26,6 +26,7 @@ from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, T
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.beginnings import Beginnings
 from posenc.lab.sweep.described import described, places_of
+from posenc.lab.sweep.overdue import SegmentTimer
 from posenc.lab.sweep.progress import Progress
 from posenc.lab.sweep.resuming import Point, Source, newest, program_of, restored, spread
 from posenc.lab.sweep.saving import Saver, Unsaved
@@ -154,7 +155,7 @@ class Trainer:
         steps, sizes, rows, spacing = shared.steps, shared.sizes, shared.rows, group.spacing
         knobs = [Knobs(**written(line.knobs)) for line in lines]
         whole = stages(resolved, steps)
-        clock = _Clock()
+        clock, timer = _Clock(), SegmentTimer(lambda text: self.watch.note(f"{label}: {text}."))
         lane = stack([as_arrays(k) for k in knobs], self.how)
         state, losses, begin = None, [], 0
         for n, (stage, end) in enumerate(whole):
@@ -184,8 +185,9 @@ class Trainer:
             del before  # two states need not fit beside a step
             self._between(Point(n, begin, state, losses, dict(clock.seconds)), group, saver)
             for first in range(begin, end, stride):
-                state, loss = run.segment(state, lane, jnp.int32(first), jnp.int32(steps))
-                loss = jax.device_get(loss)[: len(lines)]
+                with timer.time(compiles=first == begin):
+                    state, loss = run.segment(state, lane, jnp.int32(first), jnp.int32(steps))
+                    loss = jax.device_get(loss)[: len(lines)]
                 losses += _points(loss, spacing)
                 clock.lap("compile" if first == begin else "train")
                 self.watch.step(label, first + stride, steps, float(loss[:, -1].mean()))
