@@ -9,7 +9,7 @@ import pytest
 import posenc as package
 from posenc.lab import tasks
 from posenc.lab.results.ability_scores import ability_scores
-from posenc.lab.results.recorded import experiments_with_scheme, experiments_with_task, schemes_in
+from posenc.lab.results.recorded import experiments_with_schemes, experiments_with_task, schemes_in
 from posenc.lab.spec.abilities import ABILITIES, ability_of, answers_each_token, tasks_with
 from posenc.lab.tasks.task import TASKS, Layout
 from posenc.language.declared import declared
@@ -125,5 +125,7 @@ def test_tasks_are_listed_by_ability(posenc):
 
 def test_the_experiments_that_ran_something_are_those_whose_records_have_it():
     assert experiments_with_task("flip_flop") == ["flipflop"] and experiments_with_task("dyck") == []
-    assert experiments_with_scheme("xpos") == ["invariance"] and "extension" in experiments_with_scheme("log_n")
+    assert experiments_with_schemes(["xpos"]) == ["invariance"] and "extension" in experiments_with_schemes(
+        ["log_n", "rope"]
+    )
     assert schemes_in("dynamic_ntk(rule='pi'), trained with rope") == {"dynamic_ntk", "rope"}

@@ -21,6 +21,8 @@ from posenc.lab.spec.presets import EVIDENCE, PRESETS
 from posenc.lab.spec.suites import named
 
 KINDS = "{schemes,tasks,suites,models,experiments,presets,coordinates,stems}"
+UNREADABLE = "cannot be read"
+"""In the place of the claim of a file that is no Python."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def header_of(path: Path) -> Header:
     try:
         return header(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
     except (SyntaxError, ValueError):
-        return Header("cannot be read")
+        return Header(UNREADABLE)
 
 
 def presets() -> list[dict[str, Any]]:

@@ -118,6 +118,8 @@ def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
         "suites": ", ".join(found["suites"]) or "none",
         "cite": ", ".join(found["cite"]) or "nothing to cite",
     }
+    if "experiments" in found:
+        facts["experiments"] = ", ".join(found["experiments"]) or "in no committed record"
     parts = ["\n".join([found["task"], f"  {found['idea']}"])]
     parts += ["\n".join(f"      {line}" for line in found["lines"])] * bool(found["lines"])
     parts.append("\n".join([f"  An example of size {example['size']}:", *(f"      {s}" for s in _aligned(example))]))

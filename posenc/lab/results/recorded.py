@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from posenc.lab.results.results import load
@@ -20,16 +21,17 @@ def experiments_with_task(name: str) -> list[str]:
     return [
         path.stem
         for path in recorded()
-        if any(_called(record.task.label) == name for record in load(committed.record_of(path)).records)
+        if any(record.task.label.partition("(")[0] == name for record in load(committed.record_of(path)).records)
     ]
 
 
-def experiments_with_scheme(name: str) -> list[str]:
-    """The experiments whose record has runs of a scheme, alone or in a sum, with any settings."""
+def experiments_with_schemes(names: Collection[str]) -> list[str]:
+    """The experiments whose record has runs of a scheme, alone or in a sum, with any settings; of several names, those
+    in which these are together."""
     return [
         path.stem
         for path in recorded()
-        if any(name in words_in(record.label) for record in load(committed.record_of(path)).records)
+        if any(set(names) <= words_in(record.label) for record in load(committed.record_of(path)).records)
     ]
 
 
@@ -41,7 +43,3 @@ def schemes_in(label: str) -> set[str]:
 def words_in(label: str) -> set[str]:
     """The words of a label outside quotes, since the value of a setting may be called like a scheme."""
     return set(re.findall(r"\w+", re.sub(r"'[^']*'", "", label)))
-
-
-def _called(task: str) -> str:
-    return task.partition("(")[0]
