@@ -257,8 +257,9 @@ def test_an_experiment_is_drawn_again_from_its_committed_record(posenc, runs, le
     assert posenc("plot", "experiments/turns.py").code == 0
     assert (tmp_path / "experiments" / "figures" / "turns.svg").read_bytes() == first
     assert posenc("table", "experiments/turns.py").out == posenc("table", "mine").out
-    asked = posenc("plot", "experiments/turns.py", "--figure", "heatmap")
-    assert asked.code == 2 and "give its record, 'experiments/records/turns.json', for heatmap" in asked.err
+    assert posenc("plot", "experiments/turns.py", "--figure", "heatmap,length").code == 0
+    assert {f"experiments/figures/turns.{name}.svg" for name in ("heatmap", "length")} < set(left())
+    assert (tmp_path / "experiments" / "figures" / "turns.svg").read_bytes() == first
 
 
 OWN = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,6 +126,16 @@ def stored(text: str) -> Results:
     if not record.is_file():
         raise ValueError(f"{text!r} has no record at {str(record)!r} yet; `posenc sweep {text}` trains it.")
     return load(record)
+
+
+def check_finished(results: Results, run: str) -> None:
+    """Raise `ValueError` where trials are planned and none has a result yet."""
+    if results.unfinished and not results.records:
+        raise ValueError(
+            f"No trial of {run!r} that is reported has a result yet, so there is nothing to draw or compare: results,"
+            f" losses too, are recorded when a group of trials ends; `posenc status {shlex.quote(run)}` says how far"
+            " they are."
+        )
 
 
 def chosen(results: Results, texts: tuple[str, ...]) -> Results:
