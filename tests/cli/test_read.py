@@ -178,6 +178,21 @@ def test_an_export_has_one_row_per_trial_and_size(posenc, runs):
     assert {(float(row["final_loss"]), round(float(row["final_slope"]), 9)) for row in rows} == {(0.75, -0.1)}
 
 
+def test_an_export_goes_to_a_file(posenc, runs, tmp_path):
+    for name, more in {"mine.csv": [], "mine.json": [], "named.json": ["--json"]}.items():
+        said = posenc("export", "mine", *more, "-o", name)
+        assert (said.code, said.out) == (0, f"{name}\n")
+        assert (tmp_path / name).read_text() == posenc("export", "mine", "--format", name.partition(".")[2]).out
+    for words, why in {
+        ("-o", "x.csv", "--json"): "does not end in .json",
+        ("-o", "no/x.csv"): "in an existing folder",
+        ("-o", "x.txt"): "use a file name with .csv or .json",
+        ("-o", "x.csv", "--bundle", "y.json"): "give one of them",
+    }.items():
+        said = posenc("export", "mine", *words)
+        assert said.code == 2 and said.out == "" and why in said.err and not list(tmp_path.glob("[xy].*"))
+
+
 def test_an_export_calls_the_share_right_accuracy_whatever_the_metric(posenc):
     rec = made.rope((0,))
     floors = {n: {"uniform": 0.5} for n in rec["task"]["floors"]}

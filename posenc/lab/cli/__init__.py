@@ -158,7 +158,7 @@ def _dispatch(args: list[str]) -> int:
     if name not in homes:
         from posenc.lab.spec.settings import unknown
 
-        raise unknown("command", name, homes)
+        raise unknown("command", name, homes, "`posenc --help` has all")
     home, cls = homes[name]
     if imports:
         from posenc.lab.cli.machine import start

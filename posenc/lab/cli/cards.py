@@ -155,7 +155,7 @@ def preset(text: str) -> dict[str, Any]:
     """The card of a preset, in plain values."""
     name = text.strip().removeprefix(PRESET).strip()
     if name not in PRESETS:
-        raise words.unknown("preset", name, PRESETS)
+        raise words.unknown("preset", name, PRESETS, "`posenc list presets` has all")
     row = next(row for row in listing.presets() if row["name"] == name)
     return {"preset": name, **{k: v for k, v in row.items() if k != "name"}}
 
@@ -186,7 +186,7 @@ def _experiment_file(text: str) -> Path:
     if not text.endswith(".py"):
         known = committed.files()
         if text not in known:
-            raise words.unknown("experiment", text, sorted(known))
+            raise words.unknown("experiment", text, sorted(known), "`posenc list experiments` has all")
         return known[text]
     path = Path(text)
     if not path.is_file():

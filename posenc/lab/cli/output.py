@@ -60,10 +60,15 @@ def say(text: Any) -> None:
 
 
 def say_json(thing: Any) -> None:
-    """Print a result as JSON: keys in the order of the dict, NaN and infinities as null."""
+    """Print a result as JSON."""
+    sys.stdout.write(as_json(thing))
+
+
+def as_json(thing: Any) -> str:
+    """A result as JSON: keys in the order of the dict, NaN and infinities as null."""
     from posenc.lab.store.records import plain
 
-    print(json.dumps(plain(thing), indent=1, ensure_ascii=False, allow_nan=False, default=str))
+    return json.dumps(plain(thing), indent=1, ensure_ascii=False, allow_nan=False, default=str) + "\n"
 
 
 def brief(value: Any) -> str:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import io
 import shlex
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Flag, Metric, Settings
-from posenc.lab.cli.output import clean, say, say_json
+from posenc.lab.cli.output import as_json, clean, output_path, say
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.store import disk
+from posenc.language.nearest import some
 
 if TYPE_CHECKING:
     from posenc.lab.results.results import Results
@@ -50,10 +55,12 @@ class Export:
 
     run: First
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
-    format: Literal["csv", "json"] = "csv"
-    """CSV with a header, or a JSON array of objects."""
+    format: Annotated[Literal["csv", "json"] | None, arg(metavar="{csv,json}", help_behavior_hint="")] = None
+    """CSV with a header, or a JSON array of objects. Default: as the name of the file ends, or csv."""
     json: Flag = False
     """The same as --format json."""
+    out: Annotated[File, arg(aliases=["-o"])] = None
+    """Write to this file, NAME.csv or NAME.json, instead of the terminal."""
     metric: Metric = None
     """The share of answer tokens, whole answers or last answer tokens that are right. Default: the task's own."""
     bundle: File = None
@@ -62,10 +69,13 @@ class Export:
     """With --bundle: count the floors of its tasks again, as this version does."""
 
     def __call__(self) -> int:
-        from posenc.lab.figures.files import EVERY, harmless, listed
+        from posenc.lab.figures.files import listed
         from posenc.lab.store import folder as store
 
         not_empty(self.bundle, "--bundle", "a file")
+        not_empty(self.out, "--out", "a file")
+        if self.bundle is not None and self.out is not None:
+            raise ValueError("--bundle and --out each name a file; give one of them.")
         if self.bundle is not None:
             if self.metric is not None:
                 raise ValueError("--bundle writes the records with all their counts, so leave --metric out.")
@@ -75,15 +85,17 @@ class Export:
             return 0
         if self.recount:
             raise ValueError("--recount writes a bundle with new floors, so give --bundle FILE too.")
+        path = None if self.out is None else output_path(self.out, "--out", (".csv", ".json"))
+        form = "json" if self.json else self.format or (path.suffix[1:] if path else "csv")
+        if path is not None and path.suffix != f".{form}":
+            raise ValueError(f"--out {str(path)!r} does not end in .{form}, the format; make the two agree.")
         results = results_of(self.run, self.metric)
-        if self.json or self.format == "json":
-            say_json(listed(results))
+        text = as_json(listed(results)) if form == "json" else _csv(listed(results))
+        if path is None:
+            sys.stdout.write(text)
         else:
-            writer = csv.DictWriter(sys.stdout, EVERY, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(
-                {k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in listed(results)
-            )
+            disk.write(path, text.encode())
+            say(str(path))
         report(results.problems)
         return 0
 
@@ -98,6 +110,17 @@ class Export:
         every = (*found.records, *found.tuning)
         say(str(records.write_bundle(path, results.name, every, results.unfinished)))
         return 0
+
+
+def _csv(rows: Iterable[dict[str, Any]]) -> str:
+    """Rows of an export under their header."""
+    from posenc.lab.figures.files import EVERY, harmless
+
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, EVERY, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({k: harmless(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows)
+    return buffer.getvalue()
 
 
 def experiment_of(text: str) -> Path | None:
@@ -165,7 +188,7 @@ def _choice(name: str, text: str, has: list[Any]) -> Any:
         with contextlib.suppress(ValueError):
             if name in ("seed", "lr") and float(text) == value:
                 return value
-    raise NothingMatches(f"Nothing has {name}={text}; there are {', '.join(map(str, has)) or 'no results'}.")
+    raise NothingMatches(f"Nothing has {name}={text}; there are {some(text, map(str, has)) or 'no results'}.")
 
 
 def not_empty(given: str | None, option: str, what: str) -> None:
