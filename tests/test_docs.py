@@ -33,6 +33,7 @@ from posenc.lab.results.published import count_seen
 from posenc.lab.results.results import load
 from posenc.lab.results.verdicts import findings
 from posenc.lab.spec import run
+from posenc.lab.spec.abilities import ABILITIES
 from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import PRESETS
@@ -75,6 +76,12 @@ def suites():
     for name in named:
         yield f"`{name}`", quoted(tasks.suite(name))
     yield "none", quoted(set(every).difference(*map(tasks.suite, named)))
+
+
+def abilities():
+    yield "ability", "what is asked for", "tasks"
+    for name, idea in ABILITIES.items():
+        yield name, idea, quoted(task for task in tasks.names() if tasks.parse(task).ability == name)
 
 
 def coordinates():
@@ -182,6 +189,7 @@ def probe_head(scheme):
 TABLES = {
     "schemes": ("docs/schemes.md", schemes),
     "tasks": ("docs/tasks.md", suites),
+    "abilities": ("docs/tasks.md", abilities),
     "coordinates": ("docs/tasks.md", coordinates),
     "models": ("docs/models.md", models),
     "experiments": ("docs/experiments.md", experiments),

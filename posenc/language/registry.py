@@ -9,7 +9,6 @@ one thing.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib
 import sys
 import types
@@ -20,6 +19,7 @@ from typing import Any, Literal, Union
 from posenc.language import modules
 from posenc.language.echo import echoed
 from posenc.language.grammar import Call
+from posenc.language.nearest import offered
 
 
 class Registry:
@@ -67,10 +67,9 @@ class Registry:
             return self._classes[name]
         if name in self.broken:
             raise ValueError(f"The {self.kind} {name!r} comes from a package that fails to load: {self.broken[name]}.")
-        known = self.names()
-        near = difflib.get_close_matches(name, known, 1, 0.5)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"No {self.kind} is called {echoed(name)}.{hint} Known: {', '.join(known)}.")
+        kinds = self.kind.rpartition(" ")[2].removesuffix("s")
+        every = offered(name, self.names(), f"`posenc list {kinds}s` has all")
+        raise ValueError(f"No {self.kind} is called {echoed(name)}.{every}")
 
     def source(self, cls: type) -> tuple[str, str] | None:
         """Where a class is defined, "mine:Mine", and the SHA-256 of that file when it was imported.

@@ -1,4 +1,4 @@
-"""`posenc describe` and `cite` of tasks, models and presets: what they show is true, and a name is one thing."""
+"""`posenc describe` and `cite` of tasks, models and presets: what they show is true, and of all that a name is."""
 
 import dataclasses
 import json
@@ -145,8 +145,7 @@ def test_every_preset_has_a_card(posenc, name):
 
 
 def test_a_preset_needs_no_mark_where_nothing_else_has_its_name(posenc):
-    assert posenc("describe", "ruoss").out == posenc("describe", "preset:ruoss").out
-    assert "enters at" in posenc("describe", "cope").out, "a scheme, unless marked"
+    assert posenc("describe", "quick_copy").out == posenc("describe", "preset:quick_copy").out
     found = json.loads(posenc("describe", "ruoss", "--json").out)
     assert found["settings"]["left_out"] == list(PRESETS["ruoss"].left_out)
 
@@ -174,11 +173,45 @@ def test_a_name_is_of_a_scheme_or_of_a_task_and_never_of_both():
     assert not {"all", "attention"} & set(package.names())
 
 
-def test_a_name_that_a_stranger_made_ambiguous_is_refused(posenc, monkeypatch):
+def test_a_name_that_is_two_things_shows_both(posenc, tmp_path):
+    said = posenc("describe", "cope")
+    scheme, preset = said.out.split("\n\ncope is also a preset:\n\n")
+    assert "enters at" in scheme and preset == posenc("describe", "preset:cope").out
+    found = json.loads(posenc("describe", "cope", "--json").out)
+    assert found["enters"] and found["also"]["preset"] == json.loads(posenc("describe", "preset:cope", "--json").out)
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "nope.py").write_text('"""A claim of ours.\n\nCost: none.\n"""\n')
+    said = posenc("describe", "nope")
+    assert said.out.startswith("nope\n") and said.out.endswith("A claim of ours.\n\n  cost         none.\n")
+    assert "\n\nnope is also an experiment:\n\nnope (an experiment)\n" in said.out
+    assert "is also" not in posenc("describe", "rope").out and "also" not in json.loads(
+        posenc("describe", "rope", "--json").out
+    )
+
+
+def test_a_scheme_that_a_stranger_calls_like_a_task_is_shown_as_both_and_checked_as_neither(posenc, monkeypatch):
     monkeypatch.setitem(TASKS._classes, "rope", TASKS.find("copy"))
-    for command in ("describe", "cite"):
-        said = posenc(command, "rope")
-        assert said.code == 2 and said.out == "" and "'rope' names a scheme and a task" in said.err
+    said = posenc("describe", "rope").out
+    assert "score reads" in said and "\n\nrope is also a task:\n\ncopy\n" in said
+    assert "su2021roformer" in (both := posenc("cite", "rope").out) and "kazemnejad2023impact" in both
+    said = posenc("check", "rope")
+    assert said.code == 2 and said.out == "" and "'rope' names a scheme and a task" in said.err
+
+
+def test_an_experiment_is_described_by_its_file(posenc, tmp_path):
+    (tmp_path / "mine.py").write_text('"""Mine goes on.\n\nCost: a minute.\n"""\n\nraise SystemExit\n')
+    assert posenc("describe", "mine.py").out == "mine (an experiment)\n  Mine goes on.\n\n  cost         a minute.\n"
+    shipped = json.loads(posenc("describe", "counting", "--json").out)
+    assert json.loads(posenc("describe", shipped["file"], "--json").out) == shipped
+    (tmp_path / "plain.py").write_text("x = 1\n")
+    assert "describes no experiment" in posenc("describe", "plain.py").err
+
+
+def test_schemes_and_tasks_name_the_experiments_that_ran_them(posenc):
+    assert "\n  experiments  averaging\n" in posenc("describe", "count_symbol").out
+    assert "\n  experiments  invariance" in posenc("describe", "xpos").out
+    assert "\n  experiments  in no committed record" in posenc("describe", "tupe").out
+    assert json.loads(posenc("describe", "log_n + rope", "--json").out)["experiments"] == ["extension"]
 
 
 BAD = {
@@ -199,6 +232,7 @@ BAD = {
         "--width is an option for SCHEME, and 'suite:quick' ignores it; leave it out.",
     ),
     "size of a suite": (["describe", "suite:quick", "--size", "3"], "--size is an option for TASK, and 'suite:quick'"),
+    "file": (["describe", "no_such.py"], "There is no experiment file at 'no_such.py'"),
     "two": (["describe", "copy + reverse"], "No scheme is called 'copy'"),
     "nearest model": (["describe", "decodr"], "Did you mean 'decoder'?"),
     "nearest preset": (["describe", "rouss"], "Did you mean 'ruoss'?"),

@@ -210,6 +210,21 @@ def test_a_loss_has_figures_of_its_own_and_no_others(posenc, runs, tmp_path):
     assert "0.50" in posenc("table", "lossy", "--metric", "nats").out
 
 
+def test_an_export_goes_to_a_file(posenc, runs, tmp_path):
+    for name, more in {"mine.csv": [], "mine.json": [], "named.json": ["--json"]}.items():
+        said = posenc("export", "mine", *more, "-o", name)
+        assert (said.code, said.out) == (0, f"{name}\n")
+        assert (tmp_path / name).read_text() == posenc("export", "mine", "--format", name.partition(".")[2]).out
+    for words, why in {
+        ("-o", "x.csv", "--json"): "does not end in .json",
+        ("-o", "no/x.csv"): "in an existing folder",
+        ("-o", "x.txt"): "use a file name with .csv or .json",
+        ("-o", "x.csv", "--bundle", "y.json"): "give one of them",
+    }.items():
+        said = posenc("export", "mine", *words)
+        assert said.code == 2 and said.out == "" and why in said.err and not list(tmp_path.glob("[xy].*"))
+
+
 def test_an_export_calls_the_share_right_accuracy_whatever_the_metric(posenc):
     rec = made.rope((0,))
     floors = {n: {"uniform": 0.5} for n in rec["task"]["floors"]}
@@ -289,8 +304,9 @@ def test_an_experiment_is_drawn_again_from_its_committed_record(posenc, runs, le
     assert posenc("plot", "experiments/turns.py").code == 0
     assert (tmp_path / "experiments" / "figures" / "turns.svg").read_bytes() == first
     assert posenc("table", "experiments/turns.py").out == posenc("table", "mine").out
-    asked = posenc("plot", "experiments/turns.py", "--figure", "heatmap")
-    assert asked.code == 2 and "give its record, 'experiments/records/turns.json', for heatmap" in asked.err
+    assert posenc("plot", "experiments/turns.py", "--figure", "heatmap,length").code == 0
+    assert {f"experiments/figures/turns.{name}.svg" for name in ("heatmap", "length")} < set(left())
+    assert (tmp_path / "experiments" / "figures" / "turns.svg").read_bytes() == first
 
 
 def check_the_metric_of_an_experiment(posenc, runs, folder_of):

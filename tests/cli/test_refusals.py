@@ -146,6 +146,41 @@ def test_an_unknown_name_gets_the_nearest(posenc, words, near):
     assert f"Did you mean {near}?" in posenc(*words).err
 
 
+@pytest.mark.parametrize(
+    ("words", "write"),
+    [
+        (["run", "--set", "steps=10", "scheme=rope(base=3)"], "write --steps 10 --scheme 'rope(base=3)'."),
+        (["run", "--set=steps=10"], "write --steps 10."),
+        (["run", "--direction", "causal"], "write --model decoder for"),
+        (["sweep", "--steps", "10"], "write --set steps=10."),
+        (["sweep", "--scheme=rope"], "write --grid scheme=rope."),
+        (["sweep", "--grid", "scheme=rope", "--set", "direction=causal"], "write model=decoder for"),
+        (["sweep", "--grid", "causal=True"], "write model=decoder for"),
+    ],
+)
+def test_what_another_command_or_library_would_take_is_told_as_it_is_written_here(posenc, words, write):
+    said = posenc(*words)
+    assert said.code == 2 and write in said.err and len(said.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "cut"),
+    [
+        (
+            ["describe", "ropee"],
+            "Known: rope, mrope, rerope, carope, vo_rope and 51 more; `posenc list schemes` has all.",
+        ),
+        (["run", "--task", "revers_string"], "more; `posenc list tasks` has all."),
+        (["run", "--step", "3"], "more; `posenc run --help` has all."),
+        (["run", "--preset", "rouss"], "Known: ruoss, "),
+        (["plot", "x", "--figure", "lenght"], "Known: length, heatmap, error, place, curves, steps, seeds, profile, "),
+    ],
+)
+def test_a_long_list_of_names_is_cut_at_the_five_nearest(posenc, words, cut):
+    said = posenc(*words).err
+    assert cut in said and said.count(", ") <= 11 and len(said) < 260
+
+
 def test_a_setting_of_another_scheme_names_who_has_it(posenc):
     assert re.search(r"'base' is a setting of .*\brope\b", posenc("describe", "alibi(base=3.0)").err)
 

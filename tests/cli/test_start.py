@@ -85,6 +85,7 @@ def finished(tmp_path_factory):
         (["plot", "mine", "--figure", "length"], {"tyro", "numpy", "matplotlib"}),
         (["sweep", "--help"], {"tyro", "rich", "numpy"}),
         (["list", "experiments"], {"tyro"}),
+        (["which", "counting"], {"tyro", "numpy"}),
     ],
 )
 def test_reading_needs_no_jax(words, extra, finished):

@@ -78,6 +78,18 @@ def test_the_last_report_of_the_group_and_the_job_of_the_claim_are_shown(folder,
     assert expected in said and "beat 0 s ago" in said
 
 
+def test_a_group_that_was_stopped_says_where_it_goes_on(folder, posenc):
+    """As Ctrl-C leaves it: a checkpoint, and no claim."""
+    for at in (100, 50):
+        (folder / "ckpt" / "waits" / f"{at}.0123456789abcdef").mkdir(parents=True)
+    assert row(folder).saved == 100 and row(folder, "g0").saved is None
+    assert "alibi   pending 3  saved at step 100\n" in posenc("status", "mine").out
+    (folder / "errors" / "waits.txt").write_text("failed\nKaboom: no.\n")
+    assert "saved at step 100; Kaboom: no.\n" in posenc("status", "mine").out
+    claim(folder, "waits")
+    assert row(folder).saved is None and "saved at" not in posenc("status", "mine").out, "its worker says how far it is"
+
+
 def test_a_worker_that_has_not_reported_is_shown_without_steps(folder, posenc):
     claim(folder, "waits")
     assert row(folder).running.step is None and "far:7, beat 0 s ago" in posenc("status", "mine").out

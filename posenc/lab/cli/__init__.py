@@ -41,7 +41,18 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
     ),
     "Look": (
         ("list", "listing", "Names", "schemes, tasks, suites, models, experiments, presets, coordinates, stems"),
-        ("describe", "describe", "DESCRIBE", "one scheme, task, suite, model or preset: describe rope, describe copy"),
+        (
+            "which",
+            "which",
+            "Which",
+            "which schemes were measured at an ability, and how far they carry: which counting",
+        ),
+        (
+            "describe",
+            "describe",
+            "DESCRIBE",
+            "one scheme, task, suite, model, preset or experiment: describe rope, describe copy",
+        ),
         ("cite", "describe", "Cite", 'BibTeX: cite "rope + alibi", cite copy'),
         ("explain", "explain", "EXPLAIN", "what a scheme does to scores: explain rope; by hand: explain attention"),
     ),
@@ -147,7 +158,7 @@ def _dispatch(args: list[str]) -> int:
     if name not in homes:
         from posenc.lab.spec.settings import unknown
 
-        raise unknown("command", name, homes)
+        raise unknown("command", name, homes, "`posenc --help` has all")
     home, cls = homes[name]
     if imports:
         from posenc.lab.cli.machine import start

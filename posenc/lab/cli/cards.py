@@ -39,7 +39,16 @@ SOURCE = {
 
 
 def kind_of(text: str) -> str:
-    """Whether a text names a "scheme", "task", "suite", "model", "preset" or "experiment".
+    """The one kind of thing that a text names, as `kinds_of`. Raises `ValueError` for a scheme that is a task too."""
+    both = [kind for kind in kinds_of(text) if kind in ("scheme", "task")]
+    if len(both) > 1:
+        raise ValueError(f"{text!r} names a scheme and a task; rename the one in your package.")
+    return kinds_of(text)[0]
+
+
+def kinds_of(text: str) -> list[str]:
+    """The kinds of thing that a text names, of "scheme", "task", "model", "preset" and "experiment", in this order; or
+    "suite".
 
     An unknown name gets the kind of the nearest known one. The module of `mine:Mine` is imported, since the user named
     it.
@@ -49,29 +58,31 @@ def kind_of(text: str) -> str:
     from posenc.lab.tasks.task import TASKS
 
     if words.is_suite(text):
-        return "suite"
+        return ["suite"]
     if text.strip().startswith(PRESET):
-        return "preset"
+        return ["preset"]
+    if text.strip().endswith(".py"):
+        return ["experiment"]
     tree = grammar.read(text)
     load_named([text])
     if not isinstance(tree, grammar.Call):
-        return "scheme"  # sums, lists and coordinates
+        return ["scheme"]  # sums, lists and coordinates
     if ":" in tree.name:
-        return "task" if _is_task(tree.name) else "scheme"
+        return ["task" if _is_task(tree.name) else "scheme"]
     registries = {"scheme": SCHEMES, "task": TASKS, "model": kinds.MODELS}
     known = {kind: {*registry.names(), *registry.broken} for kind, registry in registries.items()}
-    known["preset"] = set(PRESETS).difference(*known.values())
-    known["experiment"] = set(_experiments()).difference(*known.values())
-    found = [kind for kind, names in known.items() if tree.name in names]
-    if len(found) > 1:
-        raise ValueError(f"{tree.name!r} names a {' and a '.join(found)}; rename the one in your package.")
+    known |= {"preset": set(PRESETS), "experiment": set(_experiments())}
+    named = [kind for kind, names in known.items() if tree.name in names]
+    if tree != grammar.Call(tree.name):  # presets and experiments have no settings
+        named = [kind for kind in named if kind in registries] or named
     if tree.name == "window" or tree.name in COORDINATES.names():
         stands = "beside a scheme: 'rope + window(512)'" if tree.name == "window" else f"after @: 'rope @ {tree.name}'"
         raise ValueError(f"{echoed(text)} does not stand alone, but {stands}.")
-    if not found:
+    if not named:
         near = difflib.get_close_matches(tree.name, sorted(set().union(*known.values())), 1, 0.5)
-        found = [kind for kind, names in known.items() if set(near) & names]
-    return found[0] if found else "scheme"
+        named = [kind for kind, names in known.items() if set(near) & names]
+        return named[:1] or ["scheme"]
+    return named
 
 
 def _is_task(name: str) -> bool:
@@ -146,7 +157,7 @@ def preset(text: str) -> dict[str, Any]:
     """The card of a preset, in plain values."""
     name = text.strip().removeprefix(PRESET).strip()
     if name not in PRESETS:
-        raise words.unknown("preset", name, PRESETS)
+        raise words.unknown("preset", name, PRESETS, "`posenc list presets` has all")
     row = next(row for row in listing.presets() if row["name"] == name)
     return {"preset": name, **{k: v for k, v in row.items() if k != "name"}}
 
@@ -165,16 +176,28 @@ def preset_as_text(found: dict[str, Any]) -> str:
 
 
 def experiment(text: str) -> dict[str, Any]:
-    """The card of an experiment, in plain values: the header of its file, and where its published claims were seen."""
-    name, known = text.strip(), {row["name"]: row for row in listing.experiments()}
-    if name not in known:
-        raise words.unknown("experiment", name, known)
-    row = known[name]
-    path = Path(row["file"])
+    """The card of an experiment, by its name or its file, in plain values: the header of the file, and where its
+    published claims were seen."""
+    path = _experiment_file(text.strip())
     head = dataclasses.asdict(listing.header_of(path))
     recorded = committed.record_of(path).is_file()
     sightings = count_seen(from_file(path, yes=True).published)
-    return {"experiment": row["name"], "file": row["file"], "recorded": recorded, "seen": sightings, **head}
+    return {"experiment": path.stem, "file": str(path), "recorded": recorded, "seen": sightings, **head}
+
+
+def _experiment_file(text: str) -> Path:
+    """The experiment file of a name, or a path that ends in .py. Raises `ValueError` where there is none."""
+    if not text.endswith(".py"):
+        known = committed.files()
+        if text not in known:
+            raise words.unknown("experiment", text, sorted(known), "`posenc list experiments` has all")
+        return known[text]
+    path = Path(text)
+    if not path.is_file():
+        raise ValueError(f"There is no experiment file at {echoed(text)}; `posenc list experiments` names those here.")
+    if listing.header_of(path).claim in ("", listing.UNREADABLE):
+        raise ValueError(f"{echoed(text)} has no docstring that begins with a claim, so it describes no experiment.")
+    return path
 
 
 def experiment_as_text(found: dict[str, Any]) -> str:
@@ -182,7 +205,8 @@ def experiment_as_text(found: dict[str, Any]) -> str:
     name = found["experiment"]
     facts = {"source": found["source"], "seen": claims.sightings(found["seen"]) if any(found["seen"].values()) else ""}
     facts |= {part: found[part] for part in ("setting", "cost", "command", "variation", "result")}
-    facts["see"] = f"posenc table {name}; posenc plot {name}" if found["recorded"] else ""
+    see = name if name in committed.files() else shlex.quote(found["file"])
+    facts["see"] = f"posenc table {see}; posenc plot {see}" if found["recorded"] else ""
     return _card(f"{name} (an experiment)", found["claim"], facts.items())
 
 

@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 
 from posenc.lab.cli.options import First, Flag, Metric
 from posenc.lab.cli.output import say, say_json
-from posenc.lab.cli.read import report, results_of
+from posenc.lab.cli.read import check_finished, report, results_of
 from posenc.language.echo import counted
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Compare:
         from posenc.lab.results.statistics import cells
 
         results = results_of(self.run, self.metric)
+        check_finished(results, self.run)
         if self.second is None:
             from posenc.lab.figures.profile import over
             from posenc.lab.results.control import against

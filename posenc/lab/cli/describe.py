@@ -40,10 +40,7 @@ class DescribeScheme:
         from posenc.core.scheme import Dims
 
         found = describe(self.scheme, Dims(self.width, self.heads, self.head, self.trained, self.longest))
-        if self.json:
-            say_json(found)
-        else:
-            say("\n\n".join(_scheme_as_text(part) for part in [found, *found.get("parts", ())]))
+        show(self.scheme, "scheme", _with_experiments(found), self.json)
         return 0
 
 
@@ -59,14 +56,7 @@ class DescribeTask:
     """Print JSON."""
 
     def __call__(self) -> int:
-        from posenc.lab.explain import task_card
-
-        found = task_card.card(self.task, self.size)
-        floors = task_card.counted(self.task)
-        if self.json:
-            say_json({**found, "floors": floors})
-        else:
-            say(task_card.as_text(found, floors))
+        show(self.task, "task", _task_card(self.task, self.size), self.json)
         return 0
 
 
@@ -76,25 +66,34 @@ class DescribeOther:
     preset: its source, its settings, and how it differs from the publication. An experiment: claim, source, result."""
 
     what: Annotated[Positional[str], arg(metavar="{suite:SUITE,MODEL,PRESET,EXPERIMENT}")]
-    """suite:quick; a model, lstm; a preset, ruoss, or preset:mqar if a scheme or task has the same name; counting."""
+    """suite:quick; a model, lstm; a preset, ruoss, or preset:mqar for it alone where a task has the same name; an
+    experiment, counting or experiments/counting.py."""
     json: Flag = False
     """Print JSON."""
 
     def __call__(self) -> int:
-        card, as_text = cards.makers(cards.kind_of(self.what))
-        found = card(self.what)
-        if self.json:
-            say_json(found)
-        else:
-            say(as_text(found))
+        kind = cards.kinds_of(self.what)[0]
+        show(self.what, kind, cards.makers(kind)[0](self.what), self.json)
         return 0
 
 
 _SCHEME, _TASK = CommandForm(DescribeScheme, "SCHEME"), CommandForm(DescribeTask, "TASK")
 _OTHER = CommandForm(DescribeOther, "suite:SUITE, MODEL, PRESET or EXPERIMENT")
 DESCRIBE = Forms(
-    (_SCHEME, _TASK, _OTHER), lambda text: {"scheme": _SCHEME, "task": _TASK}.get(cards.kind_of(text), _OTHER)
+    (_SCHEME, _TASK, _OTHER), lambda text: {"scheme": _SCHEME, "task": _TASK}.get(cards.kinds_of(text)[0], _OTHER)
 )
+
+
+def show(name: str, kind: str, found: dict[str, Any], json: bool) -> None:
+    """Print the card of a name as one kind of thing, and after it those of the others that it names."""
+    also = {other: _card(other, name) for other in cards.kinds_of(name) if other != kind}
+    if json:
+        say_json(found | ({"also": also} if also else {}))
+        return
+    parts = [_as_text(kind, found)]
+    for other, card in also.items():
+        parts += [f"{name.strip()} is also {_a(other)}:", _as_text(other, card)]
+    say("\n\n".join(parts))
 
 
 @dataclass(frozen=True)
@@ -107,24 +106,66 @@ class Cite:
     """Print a JSON array of entries."""
 
     def __call__(self) -> int:
-        kind = cards.kind_of(self.what)
-        if kind not in ("scheme", "task"):
-            cards.makers(kind)[0](self.what)  # an unknown name gets the nearest
-            command, article = f"posenc describe {shlex.quote(self.what)}", "an" if kind == "experiment" else "a"
-            raise ValueError(
-                f"{self.what!r} is {article} {kind}; BibTeX exists for schemes and tasks; see `{command}`."
-            )
-        if kind == "task":
-            from posenc.lab.explain.task_card import cite
-        else:
-            from posenc.catalog import cite
-
-        found = cite(self.what)
+        kinds = cards.kinds_of(self.what)
+        cited = [kind for kind in kinds if kind in ("scheme", "task")]
+        if not cited:
+            cards.makers(kinds[0])[0](self.what)  # an unknown name gets the nearest
+            command = f"posenc describe {shlex.quote(self.what)}"
+            raise ValueError(f"{self.what!r} is {_a(kinds[0])}; BibTeX exists for schemes and tasks; see `{command}`.")
+        found = "\n\n".join(_cite(kind, self.what) for kind in cited)
         if self.json:
             say_json(found.split("\n\n"))
         else:
             say(found)
         return 0
+
+
+def _cite(kind: str, text: str) -> str:
+    if kind == "task":
+        from posenc.lab.explain.task_card import cite
+    else:
+        from posenc.catalog import cite
+    return cite(text)
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind == "experiment" else f"a {kind}"
+
+
+def _card(kind: str, text: str) -> dict[str, Any]:
+    """The card of a name as one kind of thing."""
+    if kind == "scheme":
+        from posenc.catalog import describe
+
+        return _with_experiments(describe(text))
+    return _task_card(text) if kind == "task" else cards.makers(kind)[0](text)
+
+
+def _as_text(kind: str, found: dict[str, Any]) -> str:
+    if kind == "scheme":
+        return "\n\n".join(_scheme_as_text(part) for part in [found, *found.get("parts", ())])
+    if kind == "task":
+        from posenc.lab.explain import task_card
+
+        return task_card.as_text(found, found["floors"])
+    return cards.makers(kind)[1](found)
+
+
+def _task_card(text: str, size: int | None = None) -> dict[str, Any]:
+    from posenc.lab.explain import task_card
+    from posenc.lab.results.recorded import experiments_with_task
+
+    found = task_card.card(text, size)
+    experiments = experiments_with_task(found["task"].partition("(")[0])
+    return {**found, "experiments": experiments, "floors": task_card.counted(text)}
+
+
+def _with_experiments(found: dict[str, Any]) -> dict[str, Any]:
+    """The card of a scheme with the experiments whose records have it, those of a sum with all of its schemes."""
+    from posenc.lab.results.recorded import experiments_with_schemes
+
+    names = [part["scheme"].partition("(")[0] for part in found.get("parts", [found])]
+    return {**found, "experiments": experiments_with_schemes(names)}
 
 
 def _scheme_as_text(found: dict[str, Any]) -> str:
@@ -146,6 +187,8 @@ def _scheme_as_text(found: dict[str, Any]) -> str:
         facts |= {"settings": settings or "none", "family": found["family"], "score reads": found["reads"]}
         facts |= {"beyond L": found["extrapolates"] or "not stated", "checked": _verified(found["proof"])}
         facts |= {"cite": ", ".join(found["cite"]) or "nothing to cite"}
+    if "experiments" in found:
+        facts["experiments"] = ", ".join(found["experiments"]) or "in no committed record"
     lines += [f"  {name:<12} {brief(value)}" for name, value in facts.items()]
     notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in found.get("notes", ()))
     return "\n\n".join(["\n".join(lines), *notes])

@@ -14,12 +14,15 @@ from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import brief, say_json, say_rows
 from posenc.lab.models import kinds
 from posenc.lab.spec import committed, settings
+from posenc.lab.spec.abilities import ABILITIES
 from posenc.lab.spec.experiment import Header
 from posenc.lab.spec.experiment_file import header
 from posenc.lab.spec.presets import EVIDENCE, PRESETS
 from posenc.lab.spec.suites import named
 
 KINDS = "{schemes,tasks,suites,models,experiments,presets,coordinates,stems}"
+UNREADABLE = "cannot be read"
+"""In the place of the claim of a file that is no Python."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Names:
 
     kind: Annotated[Positional[str], arg(metavar=KINDS)] = "schemes"
     """The kind of names."""
+    ability: Annotated[str | None, arg(metavar="ABILITY", help_behavior_hint="")] = None
+    """Of tasks, only those that need this of positions: counting. `posenc which` lists the abilities."""
     json: Flag = False
     """Print one JSON array."""
 
@@ -36,7 +41,14 @@ class Names:
         makers |= {"presets": presets, "coordinates": coordinates, "stems": stems}
         if self.kind not in makers:
             raise settings.unknown("list", self.kind, makers)
+        if self.ability is not None and self.kind != "tasks":
+            raise ValueError(f"--ability is for tasks, and {self.kind} have none; use `posenc list tasks --ability`.")
         rows = makers[self.kind]()
+        if self.ability is not None:
+            known = sorted({*ABILITIES, *filter(None, (row["ability"] for row in rows))})
+            if self.ability not in known:
+                raise settings.unknown("ability", self.ability, known)
+            rows = [row for row in rows if row["ability"] == self.ability]
         if self.json:
             say_json(rows)
             return 0
@@ -63,6 +75,7 @@ def tasks() -> list[dict[str, Any]]:
     rows = [
         {
             "name": name,
+            "ability": str(t.ability),
             "layout": t.layout.value,
             "metric": t.metric,
             "directions": sorted(t.directions),
@@ -131,7 +144,7 @@ def header_of(path: Path) -> Header:
     try:
         return header(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
     except (SyntaxError, ValueError):
-        return Header("cannot be read")
+        return Header(UNREADABLE)
 
 
 def presets() -> list[dict[str, Any]]:

@@ -13,9 +13,10 @@ import inspect
 import io
 import itertools
 import re
+import shlex
 import textwrap
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -154,12 +155,12 @@ def _tidied(cls: type, args: list[str], prog: str) -> list[str]:
     many = {name: typing.get_origin(_without_notes(hint)) is tuple for name, hint in options.items()}
     values: dict[str, list[str]] = {"": []}
     at = ""
-    for arg in args:
+    for number, arg in enumerate(args):
         flag, equals, value = arg.partition("=")
         if flag.startswith("--"):
             at = flag.replace("_", "-")
             if at not in many:
-                raise settings.unknown(f"option of `{prog}`", flag, many)
+                raise _unknown_option(prog, args[number:], many)
             if at in values and not many[at]:
                 raise ValueError(f"{at} is typed twice; it takes one value.")
             values.setdefault(at, [])
@@ -168,6 +169,27 @@ def _tidied(cls: type, args: list[str], prog: str) -> list[str]:
             values[at].append(arg)
     positional = values.pop("")
     return positional + [arg for flag, found in values.items() for arg in _joined(flag, found, many[flag])]
+
+
+def _unknown_option(prog: str, args: Sequence[str], known: Iterable[str]) -> ValueError:
+    """The refusal of the first of these arguments; where a setting is typed as another command takes it, how this one
+    does."""
+    known, (flag, equals, value), *rest = list(known), args[0].partition("="), *args[1:]
+    after = [value] * bool(equals) + list(itertools.takewhile(lambda arg: not arg.startswith("--"), rest))
+    has = {**settings.fields(Run), **settings.fields(Plan)}
+    if flag in ("--set", "--grid") and "--steps" in known:
+        pairs = [text.partition("=") for text in after]
+        typed = [f"--{name} {shlex.quote(value)}" for name, _, value in pairs if f"--{name}" in known]
+        written = " ".join(typed) or "--steps 10"
+        return ValueError(f"`{prog}` has an option for each setting and no {flag}; write {written}.")
+    name = flag.lstrip("-").replace("-", "_")
+    if name in has and "--set" in known:
+        value = next(iter(after), "VALUE")
+        way = "--grid" if name in ("scheme", "task") else "--set"
+        return ValueError(f"`{prog}` takes settings by --grid and --set; write {way} {shlex.quote(f'{name}={value}')}.")
+    if name in settings.DIRECTIONS and "--model" in known:
+        return settings.unknown_setting("a run", name, known, "--model ")
+    return settings.unknown(f"option of `{prog}`", flag, known, f"`{prog} --help` has all")
 
 
 def _joined(flag: str, found: list[str], many: bool) -> list[str]:

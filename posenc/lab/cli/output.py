@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,10 +14,39 @@ from typing import Any, TextIO
 from posenc.lab.figures.style import need_matplotlib
 from posenc.lab.figures.style import plain as shown
 
+_TIE = "\N{NO-BREAK SPACE}"
+_SHORT = 40
+
 
 def terminal(stream: TextIO) -> bool:
     """Whether a person watches this stream: only then colours and moving bars are shown."""
     return stream.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
+
+
+def columns() -> int | None:
+    """How many columns a result may take: COLUMNS where it is set, as whoever sets it wishes; else those of the
+    terminal, and None in a file or a pipe, where lines stay whole for the program that reads them."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def wrapped(text: str) -> str:
+    """Sentences and lists in as many columns as there are; what goes on in a further line is indented."""
+    width = columns()
+    lines = (_wrapped(line, width) for line in text.split("\n")) if width else [text]
+    return "\n".join(lines).replace(_TIE, " ")
+
+
+def together(text: str) -> str:
+    """A short text that `wrapped` leaves in one line."""
+    return text.replace(" ", _TIE) if len(text) <= _SHORT else text
+
+
+def _wrapped(line: str, width: int) -> str:
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def clean(text: Any) -> str:
@@ -29,10 +60,15 @@ def say(text: Any) -> None:
 
 
 def say_json(thing: Any) -> None:
-    """Print a result as JSON: keys in the order of the dict, NaN and infinities as null."""
+    """Print a result as JSON."""
+    sys.stdout.write(as_json(thing))
+
+
+def as_json(thing: Any) -> str:
+    """A result as JSON: keys in the order of the dict, NaN and infinities as null."""
     from posenc.lab.store.records import plain
 
-    print(json.dumps(plain(thing), indent=1, ensure_ascii=False, allow_nan=False, default=str))
+    return json.dumps(plain(thing), indent=1, ensure_ascii=False, allow_nan=False, default=str) + "\n"
 
 
 def brief(value: Any) -> str:

@@ -11,7 +11,7 @@ from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Metric
 from posenc.lab.cli.output import say
-from posenc.lab.cli.read import experiment_of, not_empty, report, stored
+from posenc.lab.cli.read import check_finished, experiment_of, not_empty, report, stored
 from posenc.lab.figures.style import need_matplotlib
 from posenc.lab.spec import committed, settings
 from posenc.lab.store.records import NATS
@@ -46,7 +46,8 @@ Size = tuple[Venue, Width] | None
 class Plot:
     """Draw the figures of a run, each as SVG, PDF and PNG, with its numbers as CSV and a caption.
 
-    For an experiment, draw its own figure from its committed record, without training.
+    For an experiment, draw its own figure from its committed record, without training, or with --figure others, which
+    are called EXPERIMENT.NAME.
     """
 
     run: First
@@ -89,21 +90,18 @@ class Plot:
             )
         size = None if self.venue is None else (self.venue, self.width or "column")
         path = experiment_of(self.run)
-        if path is not None and wanted is not None:
+        if path is not None and self.metric is not None and wanted is None:
             raise ValueError(
-                f"{self.run!r} draws its own figure, without --figure; give its record, "
-                f"{str(committed.record_of(path))!r}, for {', '.join(wanted)}."
-            )
-        if path is not None and self.metric is not None:
-            raise ValueError(
-                f"{self.run!r} draws its own figure, by the metric of its claim; give its record, "
-                f"{str(committed.record_of(path))!r}, for --metric {self.metric}."
+                f"{self.run!r} draws its own figure, by the metric of its claim; give --figure too, such as"
+                f" `--figure length --metric {self.metric}`."
             )
         need_matplotlib()
         if path is not None:
-            draw_experiment(path, committed.figures_of(path) if self.out is None else Path(self.out), size)
+            folder = committed.figures_of(path) if self.out is None else Path(self.out)
+            draw_experiment(path, folder, size, wanted, self.metric, self.control)
         else:
             results = stored(self.run).shown(self.metric)
+            check_finished(results, self.run)
             folder = (results.folder or Path(self.run).parent) if self.out is None else Path(self.out)
             usual = LOSSES[:1] if self.metric == NATS else _applicable(results)
             draw(results, wanted or usual, folder, size, self.control)
@@ -111,22 +109,39 @@ class Plot:
 
 
 def draw(
-    results: Results, wanted: tuple[str, ...], folder: Path, size: Size = None, control: str | None = None
+    results: Results,
+    wanted: tuple[str, ...],
+    folder: Path,
+    size: Size = None,
+    control: str | None = None,
+    of: str = "",
 ) -> None:
-    """Draw figures of results into a folder, and print where they are."""
+    """Draw figures of results into a folder, each called by its name after that of what it is `of`, and print where
+    they are."""
     report(results.problems)
     for name in wanted:
         maker = pkgutil.resolve_name(FIGURES[name])
         drawn = maker(results, control) if name in CONTROLLED else maker(results)
-        _save(drawn, folder, name, results, size)
+        _save(drawn, folder, f"{of}.{name}" if of else name, results, size)
 
 
-def draw_experiment(path: Path, folder: Path, size: Size = None) -> None:
-    """Draw an experiment's own figure from its committed record; without a caption, its axes make one."""
-    from posenc.lab.figures.own import drawing
+def draw_experiment(
+    path: Path,
+    folder: Path,
+    size: Size = None,
+    wanted: tuple[str, ...] | None = None,
+    metric: str | None = None,
+    control: str | None = None,
+) -> None:
+    """Draw figures from an experiment's committed record, in its words; by default its own, which has a caption of its
+    axes where it gives none."""
+    from posenc.lab.figures.own import drawing, worded
     from posenc.lab.spec.experiment_file import from_file
 
     results, experiment = stored(str(path)), from_file(path, yes=True)
+    if wanted is not None:
+        draw(worded(experiment, results, metric), wanted, folder, size, control, experiment.name)
+        return
     report(results.problems)
     drawn, results = drawing(experiment, results)
     _save(drawn, folder, experiment.name, results, size)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Flag, Metric, Settings
-from posenc.lab.cli.output import clean, say, say_json
+from posenc.lab.cli.output import as_json, clean, output_path, say
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.store import disk
+from posenc.language.nearest import some
 
 if TYPE_CHECKING:
     from posenc.lab.results.results import Results
@@ -52,10 +56,12 @@ class Export:
 
     run: First
     """A run, its folder, a bundle, or an experiment (its name or file) whose record is committed."""
-    format: Literal["csv", "json"] = "csv"
-    """CSV with a header, or a JSON array of objects."""
+    format: Annotated[Literal["csv", "json"] | None, arg(metavar="{csv,json}", help_behavior_hint="")] = None
+    """CSV with a header, or a JSON array of objects. Default: as the name of the file ends, or csv."""
     json: Flag = False
     """The same as --format json."""
+    out: Annotated[File, arg(aliases=["-o"])] = None
+    """Write to this file, NAME.csv or NAME.json, instead of the terminal."""
     metric: Metric = None
     """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
     or their mean loss in nats. Default: as figures show it, of answers at every token those beyond training, or the
@@ -72,6 +78,9 @@ class Export:
         from posenc.lab.store import folder as store
 
         not_empty(self.bundle, "--bundle", "a file")
+        not_empty(self.out, "--out", "a file")
+        if self.bundle is not None and self.out is not None:
+            raise ValueError("--bundle and --out each name a file; give one of them.")
         if self.bundle is not None:
             if self.metric is not None:
                 raise ValueError("--bundle writes the records with all their counts, so leave --metric out.")
@@ -81,16 +90,22 @@ class Export:
             return 0
         if self.recount:
             raise ValueError("--recount writes a bundle with new floors, so give --bundle FILE too.")
+        path = None if self.out is None else output_path(self.out, "--out", (".csv", ".json"))
+        form = "json" if self.json else self.format or (path.suffix[1:] if path else "csv")
+        if path is not None and path.suffix != f".{form}":
+            raise ValueError(f"--out {str(path)!r} does not end in .{form}, the format; make the two agree.")
         if self.what == "curves" and self.metric is not None:
             raise ValueError("--what curves writes the loss of training batches, so leave --metric out.")
         results = results_of(self.run, self.metric)
         rows = curves(results) if self.what == "curves" else listed(results)
         if self.what == "curves" and not rows:
             raise ValueError(f"The records of {results.name!r} hold no loss along training; export its sizes.")
-        if self.json or self.format == "json":
-            say_json(rows)
+        text = as_json(rows) if form == "json" else as_csv(rows, () if self.what == "curves" else EVERY)
+        if path is None:
+            sys.stdout.write(text)
         else:
-            sys.stdout.write(as_csv(rows, () if self.what == "curves" else EVERY))
+            disk.write(path, text.encode())
+            say(str(path))
         report(results.problems)
         return 0
 
@@ -138,6 +153,16 @@ def stored(text: str) -> Results:
     return load(record)
 
 
+def check_finished(results: Results, run: str) -> None:
+    """Raise `ValueError` where trials are planned and none has a result yet."""
+    if results.unfinished and not results.records:
+        raise ValueError(
+            f"No trial of {run!r} that is reported has a result yet, so there is nothing to draw or compare: results,"
+            f" losses too, are recorded when a group of trials ends; `posenc status {shlex.quote(run)}` says how far"
+            " they are."
+        )
+
+
 def chosen(results: Results, texts: tuple[str, ...]) -> Results:
     """Only some tasks, schemes or seeds. Raises if no result has a value, or none has all values."""
     from posenc.lab.results.results import CHOICES
@@ -165,7 +190,7 @@ def _choice(name: str, text: str, has: list[Any]) -> Any:
         with contextlib.suppress(ValueError):
             if name in ("seed", "lr") and float(text) == value:
                 return value
-    raise NothingMatches(f"Nothing has {name}={text}; there are {', '.join(map(str, has)) or 'no results'}.")
+    raise NothingMatches(f"Nothing has {name}={text}; there are {some(text, map(str, has)) or 'no results'}.")
 
 
 def not_empty(given: str | None, option: str, what: str) -> None:

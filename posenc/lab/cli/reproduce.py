@@ -93,7 +93,7 @@ class Reproduce:
 def _stem(name: str, every: dict[str, Path]) -> str:
     stem = Path(name).stem
     if stem not in every:
-        raise settings.unknown("experiment", name, every)
+        raise settings.unknown("experiment", name, every, "`posenc list experiments` has all")
     return stem
 
 

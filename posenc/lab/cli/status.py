@@ -78,7 +78,7 @@ class Status:
                 r.task,
                 f"{r.scheme} (tuning)" if r.tuning else r.scheme,
                 ", ".join(f"{o} {n}" for o, n in r.counts.items()),
-                r.running and at_work(r.running) or r.error,
+                at_work(r.running) if r.running else "; ".join(filter(None, (stopped(r), r.error))),
             )
             for r in rows
         ]
@@ -110,6 +110,11 @@ def at_work(row: Running) -> str:
     if row.age is not None:
         parts.append(f"step {row.saved} saved {lasting(row.age)} ago")
     return ", ".join([*parts, f"beat {lasting(row.beat)} ago"])
+
+
+def stopped(row: GroupStatus) -> str:
+    """From where a group goes on that nobody trains."""
+    return "" if row.saved is None or row.finished else f"saved at step {row.saved}"
 
 
 def _replaced(found: RunStatus, standing: Standing) -> int:

@@ -88,7 +88,7 @@ class {cls}(Task, name="{name}"):
     """
 
     layout = Layout.TAG  # the answer is written into empty slots after the input
-    ability = ("alignment",)  # what the task needs of positions
+    ability = "copying"  # what the task needs of positions; `posenc which` lists the abilities
     least = {{"k": 1, "symbols": 2}}  # the smallest value of each setting
     samples = ({{"k": 3}},)  # settings that `posenc check --samples` also checks
 

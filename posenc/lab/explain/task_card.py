@@ -48,7 +48,7 @@ def card(text: str, size: int | None = None) -> dict[str, Any]:
         "layout": {"name": task.layout.value, "is": LAYOUTS[task.layout]},
         "metric": task.metric,
         "directions": sorted(task.directions),
-        "ability": list(task.ability),
+        "ability": task.ability,
         "suites": list(task.suites),
         "settings": settings(task),
         "tokens": {"own": task.alphabet, "special": list(task.layout.specials), "classes": task.classes},
@@ -108,7 +108,7 @@ def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
         "layout": f"{found['layout']['name']}: {found['layout']['is']}",
         "direction": " and ".join(found["directions"]),
         "metric": found["metric"],
-        "ability": ", ".join(found["ability"]) or "not stated",
+        "ability": found["ability"] or "not stated",
         "settings": ", ".join(f"{k}={v!r}" for k, v in found["settings"].items()) or "none",
         "tokens": f"{tokens['own']} task tokens and {', '.join(tokens['special'])}; {tokens['classes']} classes",
         "sizes": f"{bounds}; trained on {first if first == last else f'{first} to {last}'}"
@@ -118,6 +118,8 @@ def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
         "suites": ", ".join(found["suites"]) or "none",
         "cite": ", ".join(found["cite"]) or "nothing to cite",
     }
+    if "experiments" in found:
+        facts["experiments"] = ", ".join(found["experiments"]) or "in no committed record"
     parts = ["\n".join([found["task"], f"  {found['idea']}"])]
     parts += ["\n".join(f"      {line}" for line in found["lines"])] * bool(found["lines"])
     parts.append("\n".join([f"  An example of size {example['size']}:", *(f"      {s}" for s in _aligned(example))]))

@@ -21,6 +21,6 @@ def drawing(experiment: Any, results: Results) -> tuple[Drawing, Results]:
     return (made if isinstance(made, Drawing) else Drawing(made, foreign(made, results))), results
 
 
-def worded(experiment: Any, results: Results) -> Results:
-    """Results by the metric that an experiment shows, with its words."""
-    return replace(results.shown(experiment.metric), words=Words(**experiment.words))
+def worded(experiment: Any, results: Results, metric: str | None = None) -> Results:
+    """Results by a metric, or else by that which an experiment shows, with its words."""
+    return replace(results.shown(metric or experiment.metric), words=Words(**experiment.words))

@@ -53,7 +53,7 @@ class Words:
 
     def lines(self, labels: Iterable[str]) -> dict[str, str]:
         """Label to the name of its line: what differs among them. Labels that would share a name keep their own."""
-        parts = {label: _parts(label) for label in labels}
+        parts = {label: label_parts(label) for label in labels}
         nets = {label for label, (_, settings) in parts.items() if not _attends(settings)}
         made = {label: self._line(label, parts, nets) for label in parts}
         shared = list(made.values())
@@ -61,7 +61,7 @@ class Words:
 
     def family(self, label: str, family: str) -> str:
         """The family of a scheme, or for a model without attention none of them."""
-        return family if _attends(_parts(label)[1]) else "network"
+        return family if _attends(label_parts(label)[1]) else "network"
 
     def _line(self, label: str, parts: Mapping[str, tuple[str, dict[str, str]]], nets: set[str]) -> str:
         if label in self.names:
@@ -85,7 +85,7 @@ class Words:
         return apart_by if not own and len({p[0] for p in peers}) == 1 else f"{head}, {apart_by}"
 
 
-def _parts(label: str) -> tuple[str, dict[str, str]]:
+def label_parts(label: str) -> tuple[str, dict[str, str]]:
     """The scheme of a label, and the settings that follow it in brackets."""
     found = re.fullmatch(r"(.*?) \((\w[\w ]*=.*)\)", label, re.DOTALL)
     if found is None:

@@ -90,7 +90,7 @@ class Experiment:
         for text in texts:
             name, given = words.pair(text, "--only")
             if name not in words.fields(Run):
-                raise words.unknown("setting of a run", name, words.fields(Run))
+                raise words.unknown_setting("a run", name, words.fields(Run))
             has = {_key(name, getattr(run, name)): getattr(run, name) for run in self.runs}
             wanted = []
             for value in words.several(given, name):
@@ -134,7 +134,7 @@ def _crossed(usual: Usual, chosen: dict[str, Any], axes: Mapping[str, Iterable[A
 
 def _axis(name: str, values: Iterable[Any]) -> list[Any]:
     if name not in words.fields(Run):
-        raise words.unknown("setting of a run", name, words.fields(Run))
+        raise words.unknown_setting("a run", name, words.fields(Run))
     if name == "task" and words.is_suite(values):
         values = [values]
     if isinstance(values, str) or not isinstance(values, Iterable):
@@ -150,7 +150,7 @@ def starting(preset: str | None) -> tuple[Run, Plan]:
     if preset is None:
         return Run(), Plan()
     if preset not in PRESETS:
-        raise words.unknown("preset", preset, PRESETS)
+        raise words.unknown("preset", preset, PRESETS, "`posenc list presets` has all")
     return PRESETS[preset].run, PRESETS[preset].plan
 
 

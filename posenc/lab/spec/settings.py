@@ -7,7 +7,6 @@ that `scheme=rope(base=1e4),[rope, nope]` is two schemes.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 import types
 import typing
@@ -16,9 +15,12 @@ from typing import Any, Literal, Union
 
 from posenc.lab.spec.run import SUITE, THEN, WITH, Plan, Run
 from posenc.language.echo import cut, echoed
+from posenc.language.nearest import offered
 
 MANY = 100_000
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
+DIRECTIONS = ("direction", "directions", "causal", "bidirectional")
+"""What people call in other libraries what a model decides here."""
 _GOES_ON = re.compile(rf"{THEN.removeprefix(', ')}|{WITH.removeprefix(', ')}|length\s*=")
 """How the text after a comma within `then`, or within the label of a run, begins."""
 
@@ -113,18 +115,24 @@ def expanded(name: str, values: Iterable[Any]) -> list[Any]:
             continue
         suite = given.strip().removeprefix(SUITE).strip()
         if suite not in known:
-            raise unknown("suite", suite, known)
+            raise unknown("suite", suite, known, "`posenc list suites` has all")
         found += [task for task in tasks.suite(suite) if task not in [*found, *values]]
     return found
 
 
-def unknown(kind: str, given: str, known: Iterable[str]) -> ValueError:
-    """The refusal of a name, which offers the nearest and tells all."""
-    known = list(known)
-    stripped = {name.lstrip("-"): name for name in known}
-    near = difflib.get_close_matches(given.lstrip("-"), stripped, 1, 0.5)
-    hint = f" Did you mean {stripped[near[0]]!r}?" if near else ""
-    return ValueError(f"No {kind} is called {echoed(given)}.{hint} Known: {', '.join(known)}.")
+def unknown(kind: str, given: str, known: Iterable[str], see: str = "") -> ValueError:
+    """The refusal of a name, which offers the nearest and tells others, or how to `see` all where these are many."""
+    return ValueError(f"No {kind} is called {echoed(given)}.{offered(given, known, see)}")
+
+
+def unknown_setting(whose: str, given: str, known: Iterable[str], write: str = "model=") -> ValueError:
+    """The refusal of a setting; of a direction it says what has one, and how to `write` that."""
+    if given in DIRECTIONS:
+        return ValueError(
+            f"No setting of {whose} is called {given!r}; the model has a direction: write {write}decoder for a causal"
+            f" one, where a token sees those before it, or {write}encoder for one that sees both ways."
+        )
+    return unknown(f"setting of {whose}", given, known, "`posenc run --help` has all")
 
 
 def owner(name: str) -> type[Run] | type[Plan]:
@@ -132,7 +140,7 @@ def owner(name: str) -> type[Run] | type[Plan]:
     for cls in (Run, Plan):
         if name in cls.__dataclass_fields__:
             return cls
-    raise unknown("setting of a run or a plan", name, [*fields(Run), *fields(Plan)])
+    raise unknown_setting("a run or a plan", name, [*fields(Run), *fields(Plan)])
 
 
 def fields(cls: type) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def _listed(name: str, values: Any) -> list[Any]:
 def _values(table: dict[str, Any], cls: type) -> dict[str, Any]:
     for name in table:
         if name not in cls.__dataclass_fields__:
-            raise settings.unknown(f"setting of a {cls.__name__.lower()}", name, settings.fields(cls))
+            raise settings.unknown_setting(f"a {cls.__name__.lower()}", name, settings.fields(cls))
     return {name: settings.value(name, value) for name, value in table.items()}
 
 

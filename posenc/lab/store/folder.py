@@ -43,7 +43,7 @@ from posenc.lab.store.records import plain as plain
 from posenc.lab.store.records import write_bundle
 from posenc.lab.store.records import write_record as write_record
 from posenc.lab.store.running import Running as Running
-from posenc.lab.store.running import running
+from posenc.lab.store.running import running, saved
 from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial
 from posenc.language.echo import counted
 
@@ -72,6 +72,8 @@ class GroupStatus:
     """How far the worker is that holds the group."""
     tuning: bool = False
     """Whether its trials choose a learning rate and are not reported."""
+    saved: int | None = None
+    """The step of the checkpoint from which a group that nobody holds goes on."""
 
     @property
     def finished(self) -> bool:
@@ -142,6 +144,7 @@ def status(folder: Path) -> RunStatus:
     plan, stored, errors = read_plan(folder), survey(folder), read_errors(folder)
     claims = {h.group: h for h in held(folder) if h.group != PLANNING}
     working, recorded = running(folder, claims.values()), stored.outcomes
+    stopped = saved(folder, claims)
     outcomes = {line.id: recorded.get(line.id) or _waiting(line.group, claims, errors) for line in plan}
     groups: dict[str, list[PlannedTrial]] = {}
     for line in plan:
@@ -156,7 +159,7 @@ def status(folder: Path) -> RunStatus:
         first = lines[0]
         about = working.get(group)
         head = (group, first.task, first.label, len(lines))
-        rows.append(GroupStatus(*head, counts, "".join(error), worker, about, first.tuning))
+        rows.append(GroupStatus(*head, counts, "".join(error), worker, about, first.tuning, stopped.get(group)))
     total, problems = Counter(outcomes.values()), stored.problems
     if beside := recorded.keys() - outcomes.keys():
         problems += (f"The plan lacks {counted(len(beside), 'recorded trial')}; restore plan.jsonl.",)

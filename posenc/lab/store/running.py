@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,6 +77,13 @@ def _running(folder: Path, claim: Held, report: StepReport, now: float) -> Runni
     left = (steps - step) / rate if rate and step is not None and steps is not None else None
     saved, age = _saved(folder, claim.group, now)
     return Running(claim.host, claim.pid, claim.job, claim.age, step, steps, rate, left, saved, age, loss)
+
+
+def saved(folder: Path, held: Collection[str]) -> dict[str, int]:
+    """Group to the step of its last checkpoint, of those that nobody holds: training stopped there and goes on."""
+    groups = {path.name for path in disk.inside(folder, "ckpt").glob("*")}.difference(held)
+    steps = {group: _saved(folder, group, 0.0)[0] for group in groups}
+    return {group: step for group, step in steps.items() if step is not None}
 
 
 def worker(host: str, pid: int | None) -> str:

@@ -3,7 +3,6 @@
 A class statement registers a task. Every module of this package is imported, so a new file is found by itself.
 """
 
-import difflib
 import importlib
 import pkgutil
 
@@ -13,6 +12,7 @@ from posenc.lab.tasks.task import Layout as Layout
 from posenc.lab.tasks.task import Sizes as Sizes
 from posenc.lab.tasks.task import Task as Task
 from posenc.language import grammar
+from posenc.language.nearest import offered
 from posenc.language.registry import call as _call
 
 for _module in pkgutil.iter_modules(__path__):
@@ -58,7 +58,5 @@ def suite(name: str) -> tuple[str, ...]:
     """
     known = suites()
     if name not in known:
-        near = difflib.get_close_matches(str(name), known, 1, 0.5)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"No suite is called {name!r}.{hint} Known: {', '.join(known)}.")
+        raise ValueError(f"No suite is called {name!r}.{offered(str(name), known, '`posenc list suites` has all')}")
     return tuple(task for task in names() if name in _TASKS.find(task).suites)

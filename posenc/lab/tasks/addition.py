@@ -89,7 +89,7 @@ class Addition(Task, name="addition"):
     """
 
     layout = Layout.LM
-    ability = ("alignment",)
+    ability = "arithmetic"
     suites = ("arithmetic",)
     samples = (
         *({"format": name} for name in ("abacus", "zhou2024", "plain")),
@@ -171,7 +171,7 @@ class AdditionMulti(Task, name="addition_multi"):
     """
 
     layout = Layout.LM
-    ability = ("alignment",)
+    ability = "arithmetic"
     suites = ("arithmetic",)
     least = {"numbers": 2}
     samples = ({"numbers": 4}, {"numbers": 10, "other": 2})

@@ -28,7 +28,7 @@ class EvenPairs(Task, name="even_pairs"):
     """
 
     layout = Layout.CLASSIFY
-    ability = ("absolute",)
+    ability = "index"
     suites = ("chomsky",)
     alphabet = classes = 2
     sizes = SIZES
@@ -51,7 +51,7 @@ class ParityCheck(Task, name="parity_check"):
     """
 
     layout = Layout.CLASSIFY
-    ability = ("counting",)
+    ability = "counting"
     suites = ("chomsky", "state")
     alphabet = classes = 2
     sizes = SIZES
@@ -77,7 +77,7 @@ class CycleNavigation(Task, name="cycle_navigation"):
     """
 
     layout = Layout.CLASSIFY
-    ability = ("counting",)
+    ability = "state"
     suites = ("chomsky", "state")
     alphabet, classes = 3, 5
     vocabulary = {0: "back", 1: "stay", 2: "on"}
@@ -109,7 +109,7 @@ class ModularArithmetic(Task, name="modular_arithmetic"):
     """
 
     layout = Layout.CLASSIFY
-    ability = ("state",)
+    ability = "arithmetic"
     suites = ("chomsky", "state")
     samples = ({"as_released": True},)
     alphabet, classes = 9, 5

@@ -121,7 +121,7 @@ class BinaryAddition(Task, name="binary_addition"):
     """
 
     layout = Layout.TAG
-    ability = ("alignment",)
+    ability = "arithmetic"
     suites = ("chomsky",)
     samples = ({"as_released": True},)
     alphabet = classes = 3
@@ -153,7 +153,7 @@ class BinaryMultiplication(Task, name="binary_multiplication"):
     """
 
     layout = Layout.TAG
-    ability = ("alignment",)
+    ability = "arithmetic"
     suites = ("chomsky",)
     samples = ({"as_released": True},)
     alphabet = classes = 3
@@ -212,7 +212,7 @@ class ComputeSqrt(Task, name="compute_sqrt"):
     """
 
     layout = Layout.TAG
-    ability = ("alignment",)
+    ability = "arithmetic"
     suites = ("chomsky",)
     alphabet = classes = 2
     sizes = SIZES

@@ -35,7 +35,7 @@ class BitwiseOr(Task, name="bitwise_or"):
     """
 
     layout = Layout.LM
-    ability = ("alignment",)
+    ability = "arithmetic"
     suites = ("arithmetic",)
     samples = ({"bits": "as_released"}, {"other": 4}, {"bits": "as_released", "other": 4})
     alphabet, choices = 3, 2

@@ -33,7 +33,7 @@ class FillBlank(Task, name="fill_blank"):
 
     layout = Layout.TOKENS
     directions = BIDIRECTIONAL
-    ability = ("relative",)
+    ability = "offset"
     suites = ("probes",)
     samples = ({"window": 1, "hide": 0.5},)
     alphabet, classes = MODULUS + 1, MODULUS

@@ -102,7 +102,7 @@ class ModularArithmeticBrackets(Task, name="modular_arithmetic_brackets"):
     """
 
     layout = Layout.CLASSIFY
-    ability = ("state",)
+    ability = "arithmetic"
     suites = ("chomsky",)
     alphabet, classes = 11, 5
     vocabulary = {PLUS: "+", MINUS: "-", TIMES: "·", OPEN: "(", CLOSE: ")"}
@@ -130,7 +130,7 @@ class SolveEquation(Task, name="solve_equation"):
     """
 
     layout = Layout.CLASSIFY
-    ability = ("state",)
+    ability = "arithmetic"
     suites = ("chomsky",)
     samples = ({"as_released": True},)
     alphabet, classes = 11, 5

@@ -44,7 +44,7 @@ class Copy(Task, name="copy"):
     """
 
     layout = Layout.LM
-    ability = ("alignment",)
+    ability = "copying"
     suites = ("kazemnejad", "quick")
     least = {"symbols": 2, "hints": 0}
     samples = (
@@ -154,7 +154,7 @@ class Reverse(Task, name="reverse"):
     """
 
     layout = Layout.LM
-    ability = ("alignment",)
+    ability = "copying"
     suites = ("kazemnejad",)
     sizes = SIZES
     least = {"symbols": 2}

@@ -19,7 +19,7 @@ class CountSymbol(Task, name="count_symbol"):
     """
 
     layout = Layout.CLASSIFY
-    ability = ("counting",)
+    ability = "counting"
     suites = ("probes",)
     least = {"most": 1, "symbols": 1}
     samples = ({"most": 3, "symbols": 2},)

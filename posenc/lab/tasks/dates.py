@@ -63,7 +63,7 @@ class DateFormat(Task, name="date_format"):
     """
 
     layout = Layout.SEQ2SEQ
-    ability = ("alignment",)
+    ability = "copying"
     suites = ("translation",)
     alphabet = len(CHARACTERS)
     vocabulary = dict(enumerate(CHARACTERS.replace(" ", "␣")))

@@ -32,7 +32,7 @@ class Dyck(Task, name="dyck"):
 
     layout = Layout.TOKENS
     directions = CAUSAL
-    ability = ("state",)
+    ability = "state"
     suites = ("state",)
     least = {"kinds": 1, "depth": 1}
     samples = ({"kinds": 2, "depth": 3}, {"full": True, "kinds": 2, "depth": 3})

@@ -42,7 +42,7 @@ class WordProblem(Task, name="word_problem"):
 
     layout = Layout.TOKENS
     directions = CAUSAL
-    ability = ("state",)
+    ability = "state"
     suites = ("state",)
     sizes = Sizes(1, (2, 16), (17, 20, 24, 32, 48, 64))
     samples = ({"group": "Z2"}, {"group": "S3"}, {"group": "S5"}, {"group": "Z60"}, {"group": "A4xZ5"})

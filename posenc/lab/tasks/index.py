@@ -25,7 +25,7 @@ class TokenAtIndex(Task, name="token_at_index"):
     """
 
     layout = Layout.CLASSIFY
-    ability = ("absolute",)
+    ability = "index"
     suites = ("probes", "quick")
     least = {"indices": 1, "symbols": 2}
     samples = ({"indices": 8}, {"indices": 3, "symbols": 4})
@@ -63,7 +63,7 @@ class IndexOfToken(Task, name="index_of_token"):
     """
 
     layout = Layout.CLASSIFY
-    ability = ("absolute",)
+    ability = "index"
     suites = ("probes",)
     least = {"indices": 2, "symbols": 1}
     samples = ({"indices": 3, "symbols": 4},)

@@ -34,7 +34,7 @@ class SortLabels(Task, name="sort_labels"):
     """
 
     layout = Layout.LM
-    ability = ("counting", "recall")
+    ability = "sorting"
     suites = ("arithmetic",)
     least = {"labels": 1}
     samples = ({"other": 2, "labels": 70}, {"other": "same"})

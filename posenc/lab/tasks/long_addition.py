@@ -37,7 +37,7 @@ class AdditionKazemnejad(Task, name="addition_kazemnejad"):
     """
 
     layout = Layout.LM
-    ability = ("alignment",)
+    ability = "arithmetic"
     suites = ("kazemnejad",)
     alphabet, choices = PLUS + 1, TEN
     vocabulary = {PLUS: "+"}

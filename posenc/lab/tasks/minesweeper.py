@@ -41,7 +41,7 @@ class Minesweeper(Task, name="minesweeper"):
     """
 
     layout = Layout.LM
-    ability = ("relative", "alignment")
+    ability = "offset"
     suites = ("arithmetic",)
     least = {"shortest": 1}
     samples = ({"shortest": 1}, {"other": 2, "shortest": 2}, {"text": "as_released", "other": "same"})

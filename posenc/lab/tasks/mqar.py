@@ -33,7 +33,7 @@ class MQAR(Task, name="mqar"):
 
     layout = Layout.TOKENS
     directions = CAUSAL
-    ability = ("recall",)
+    ability = "recall"
     suites = ("recall",)
     least = {"pairs": 1}
     samples = ({"symbols": 12, "pairs": 2, "power": 1.0}, {"symbols": 64, "random_non_queries": True})

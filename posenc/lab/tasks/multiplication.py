@@ -47,7 +47,7 @@ class MultiplyNxM(Task, name="multiply_nxm"):
     """
 
     layout = Layout.LM
-    ability = ("alignment",)
+    ability = "arithmetic"
     suites = ("arithmetic",)
     least = {"m": 1}
     samples = ({"m": 2},)
@@ -88,7 +88,7 @@ class MultiplicationAbacus(Task, name="multiplication_abacus"):
     """
 
     layout = Layout.LM
-    ability = ("alignment",)
+    ability = "arithmetic"
     suites = ("arithmetic",)
     samples = ({"other": "same"}, {"other": 2})
     alphabet, choices = TIMES + 1, TEN

@@ -34,7 +34,7 @@ class Needle(Task, name="needle"):
     """
 
     layout = Layout.LM
-    ability = ("recall",)
+    ability = "recall"
     suites = ("recall",)
     least = {"fillers": 1, "keys": 1, "values": 2, "needles": 1, "width": 1, "queries": 1, "per_key": 1}
     samples = (
@@ -115,7 +115,7 @@ class Passkey(Task, name="passkey"):
     """
 
     layout = Layout.LM
-    ability = ("recall",)
+    ability = "recall"
     suites = ("recall",)
     choices = 10
     least = {"fillers": 1, "digits": 1}

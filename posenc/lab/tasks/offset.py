@@ -24,7 +24,7 @@ class TokenKBack(Task, name="token_k_back"):
     """
 
     layout = Layout.TOKENS
-    ability = ("relative",)
+    ability = "offset"
     suites = ("probes", "quick")
     least = {"k": 1, "symbols": 2}
     samples = ({"k": 3}, {"k": 4, "symbols": 3})
@@ -57,7 +57,7 @@ class PointerBack(Task, name="pointer_back"):
     """
 
     layout = Layout.CLASSIFY
-    ability = ("relative",)
+    ability = "offset"
     suites = ("probes",)
     least = {"reach": 1, "symbols": 2}
     samples = ({"reach": 3, "symbols": 4},)
@@ -96,7 +96,7 @@ class Distance(Task, name="distance"):
     """
 
     layout = Layout.CLASSIFY
-    ability = ("relative",)
+    ability = "offset"
     suites = ("probes",)
     least = {"reach": 2, "symbols": 1}
     samples = ({"reach": 3, "symbols": 4},)

@@ -24,7 +24,7 @@ class Before(Task, name="before"):
 
     layout = Layout.CLASSIFY
     directions = BIDIRECTIONAL
-    ability = ("order",)
+    ability = "order"
     suites = ("probes",)
     least = {"symbols": 1}
     samples = ({"symbols": 2},)
@@ -60,7 +60,7 @@ class SameOrder(Task, name="same_order"):
 
     layout = Layout.CLASSIFY
     directions = BIDIRECTIONAL
-    ability = ("order",)
+    ability = "order"
     suites = ("probes",)
     least = {"symbols": 2}
     samples = ({"symbols": 2},)

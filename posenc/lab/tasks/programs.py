@@ -36,7 +36,7 @@ class CountingCope(Task, name="counting_cope"):
     """
 
     layout = Layout.LM
-    ability = ("counting", "state")
+    ability = "counting"
     suites = ("state",)
     choices = MOST + 1
     sizes = Sizes(1, (3, 512), (640, 768, 1024))

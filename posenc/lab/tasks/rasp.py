@@ -27,7 +27,7 @@ class CountUp(Task, name="count_up"):
     """
 
     layout = Layout.LM
-    ability = ("counting",)
+    ability = "counting"
     suites = ("kazemnejad",)
     least = {"symbols": 2}
     samples = ({"symbols": 12},)
@@ -65,7 +65,7 @@ class Mode(Task, name="mode"):
     """
 
     layout = Layout.LM
-    ability = ("counting",)
+    ability = "counting"
     suites = ("kazemnejad",)
     sizes = Sizes(1, (1, 40), BEYOND)
     least = {"symbols": 2}

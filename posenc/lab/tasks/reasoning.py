@@ -42,7 +42,7 @@ class SumMod(Task, name="sum_mod"):
     """
 
     layout = Layout.LM
-    ability = ("counting",)
+    ability = "arithmetic"
     suites = ("kazemnejad",)
     sizes = Sizes(1, (4, 8), BEYOND)
     least = {"modulus": 2}
@@ -71,7 +71,7 @@ class ParityLM(Task, name="parity_lm"):
     """
 
     layout = Layout.LM
-    ability = ("counting",)
+    ability = "counting"
     suites = ("kazemnejad",)
     alphabet, choices = 4, 2
     vocabulary = {2: "no", 3: "yes"}
@@ -102,7 +102,7 @@ class Polynomial(Task, name="polynomial"):
     """
 
     layout = Layout.LM
-    ability = ("state",)
+    ability = "arithmetic"
     suites = ("kazemnejad",)
     alphabet, choices = COMMA + 1, 10
     vocabulary = {MINUS: "-", TIMES: "*", POWER: "^", PLUS: "+", X: "x", EQUALS: "=", COMMA: ","}
@@ -144,7 +144,7 @@ class Lego(Task, name="lego"):
     """
 
     layout = Layout.LM
-    ability = ("state",)
+    ability = "state"
     suites = ("kazemnejad", "state")
     choices = 2
     least = {"letters": 2}

@@ -39,7 +39,7 @@ class AssociativeRecall(Task, name="associative_recall"):
 
     layout = property(lambda task: Layout.TOKENS if task.repeat else Layout.LM)
     directions = CAUSAL
-    ability = ("recall",)
+    ability = "recall"
     suites = ("quick", "recall")
     least = {"keys": 2, "values": 2}
     samples = (

@@ -29,7 +29,7 @@ class S2SCopy(Task, name="s2s_copy"):
     """
 
     layout = Layout.SEQ2SEQ
-    ability = ("alignment",)
+    ability = "copying"
     suites = SUITE
     least = {"symbols": 2}
     sizes = Sizes(1, (1, 20), EVALUATION)
@@ -56,7 +56,7 @@ class S2SReverse(Task, name="s2s_reverse"):
     """
 
     layout = Layout.SEQ2SEQ
-    ability = ("alignment",)
+    ability = "copying"
     suites = SUITE
     least = {"symbols": 2}
     sizes = Sizes(1, (1, 20), EVALUATION)
@@ -89,7 +89,7 @@ class ToyTranslation(Task, name="toy_translation"):
     """
 
     layout = Layout.SEQ2SEQ
-    ability = ("alignment",)
+    ability = "copying"
     suites = SUITE
     least = {"words": 1}
     samples = ({"words": 2},)

@@ -26,7 +26,7 @@ class SortSingle(Task, name="sort_single"):
     """
 
     layout = Layout.LM
-    ability = ("counting",)
+    ability = "sorting"
     suites = ("kazemnejad",)
     sizes = SIZES
     least = {"symbols": 2}
@@ -55,7 +55,7 @@ class SortMulti(Task, name="sort_multi"):
     """
 
     layout = Layout.LM
-    ability = ("counting", "alignment")
+    ability = "sorting"
     suites = ("kazemnejad",)
     alphabet = COMMA + 1
     vocabulary = {COMMA: ","}

@@ -30,7 +30,7 @@ class StackManipulation(Task, name="stack_manipulation"):
     """
 
     layout = Layout.TAG
-    ability = ("state",)
+    ability = "state"
     suites = ("chomsky", "state")
     alphabet, classes = 5, 3
     vocabulary = {POP: "pop", PUSH: "push0", PUSH + 1: "push1"}

@@ -38,7 +38,7 @@ class ReverseString(Task, name="reverse_string"):
     """
 
     layout = Layout.TAG
-    ability = ("alignment",)
+    ability = "copying"
     suites = ("chomsky",)
     alphabet = classes = 2
     cue = range(2)
@@ -64,7 +64,7 @@ class DuplicateString(Task, name="duplicate_string"):
     """
 
     layout = Layout.TAG
-    ability = ("alignment",)
+    ability = "copying"
     suites = ("chomsky",)
     alphabet = classes = 2
     cue = range(2)
@@ -93,7 +93,7 @@ class OddsFirst(Task, name="odds_first"):
     """
 
     layout = Layout.TAG
-    ability = ("alignment",)
+    ability = "copying"
     suites = ("chomsky",)
     samples = ({"order": "as_described"},)
     alphabet = classes = 2
@@ -128,7 +128,7 @@ class BucketSort(Task, name="bucket_sort"):
     """
 
     layout = Layout.TAG
-    ability = ("counting",)
+    ability = "sorting"
     suites = ("chomsky",)
     alphabet = classes = 5
     cue = range(5)
@@ -156,7 +156,7 @@ class MissingDuplicateString(Task, name="missing_duplicate_string"):
     """
 
     layout = Layout.CLASSIFY
-    ability = ("relative",)
+    ability = "offset"
     suites = ("chomsky", "recall")
     samples = ({"as_released": True},)
     alphabet, classes = 4, 2

@@ -149,7 +149,8 @@ class Task(ABC):
     directions: Any = property(lambda task: CAUSAL if task.layout.writes else BOTH)
     metric: Any = property(lambda task: task.layout.metric)
     """str: the metric that figures show: token, accuracy, exact, last, error."""
-    ability: Any = ()
+    ability: Any = ""
+    """str: what it needs of positions, such as "counting"; ours are in `posenc.lab.spec.abilities`."""
     revision: Any = 1  # raised when the data change
     alphabet: Any
     """int: how many tokens the task has, without the special tokens of its layout."""

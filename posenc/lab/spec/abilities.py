@@ -1,0 +1,55 @@
+"""Abilities: what a task needs of positions. Each task names the one it is about; read without importing tasks, or jax.
+
+A task that shows another one in its own way (`shifted`) has the ability of that one.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from posenc.language import grammar
+from posenc.language.declared import declared
+
+ABILITIES = {
+    "offset": "what stands so many places away, or how many places away something stands",
+    "index": "what stands at an index, counted from the beginning, or at which index something stands",
+    "order": "which of two comes first",
+    "counting": "how many there are, also modulo a number",
+    "copying": "the same tokens again: in their order, backwards or in another order",
+    "sorting": "items in the order of their values",
+    "arithmetic": "sums, products and other values of numbers written in digits",
+    "recall": "a token found by what it is or follows, wherever it stands",
+    "state": "a state that tokens change one after another",
+}
+"""Ability to what is asked for."""
+TASKS = "lab.tasks"
+
+
+def ability_of(task: str) -> str:
+    """The ability of a task of ours, by its text: of `count_symbol(most=8)` "counting"; "" of tasks that are not ours.
+
+    >>> ability_of("shifted(task='count_symbol')")
+    'counting'
+    """
+    said = _said(grammar.read(task), "ability")
+    return ast.literal_eval(said) if said else ""
+
+
+def answers_each_token(task: str) -> bool:
+    """Whether a task of ours is known to ask for an answer at each token, so that the mean over the tokens of a long
+    text also counts places that were trained."""
+    return _said(grammar.read(task), "layout") == "Layout.TOKENS"
+
+
+def tasks_with(ability: str) -> tuple[str, ...]:
+    """The names of our tasks that need an ability."""
+    return tuple(name for name in sorted(declared(TASKS)) if ability_of(name) == ability)
+
+
+def _said(task: grammar.Tree, attribute: str) -> str:
+    """What the class of a task sets an attribute to, as source text; of `shifted` what the task in its setting does."""
+    body = declared(TASKS).get(task.name, {}) if isinstance(task, grammar.Call) else {}
+    if attribute not in body or "self.inner" not in body[attribute]:
+        return body.get(attribute, "")
+    inner = dict(zip(("task",), task.given, strict=False)) | dict(task.settings)
+    return _said(grammar.read(inner.get("task", ast.literal_eval(body["task"]))), attribute)

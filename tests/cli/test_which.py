@@ -1,0 +1,131 @@
+"""`posenc which`: its scores are those of the committed records, counted here anew, and it says what is open."""
+
+import json
+import statistics
+from pathlib import Path
+
+import pytest
+
+import posenc as package
+from posenc.lab import tasks
+from posenc.lab.results.ability_scores import ability_scores
+from posenc.lab.results.recorded import experiments_with_schemes, experiments_with_task, schemes_in
+from posenc.lab.spec.abilities import ABILITIES, ability_of, answers_each_token, tasks_with
+from posenc.lab.tasks.task import TASKS, Layout
+from posenc.language.declared import declared
+from tests.lab import made
+
+RECORDS = Path(package.__file__).resolve().parent.parent / "experiments" / "records"
+OURS = [name for name in tasks.names() if TASKS.find(name).__module__.startswith("posenc.")]
+
+
+def test_what_classes_declare_is_read_without_importing_them():
+    assert sorted(declared("lab.tasks")) == OURS and sorted(declared("schemes")) == package.names()
+    for name in OURS:
+        task = tasks.parse(name)
+        assert ability_of(name) == task.ability and task.ability in ABILITIES
+        assert task.layout is Layout.TOKENS or not answers_each_token(name)
+    assert sorted(name for ability in ABILITIES for name in tasks_with(ability)) == OURS
+    assert ability_of("shifted(task='count_symbol(most=4)', size=9)") == "counting" and ability_of("theirs(k=2)") == ""
+    assert answers_each_token("shifted(task='token_k_back', size=9)") and not answers_each_token("bucket_sort")
+
+
+def test_scores_are_those_of_the_record():
+    """Every trial of `flipflop` has one rate, so that nothing chooses among them."""
+    found = {(score.scheme, score.model): score for score in ability_scores("state") if score.experiment == "flipflop"}
+    records = json.loads((RECORDS / "flipflop.json").read_text())["records"]
+    assert len(found) == len(records) > 5
+    for record in records:
+        score = found[record["label"], record["run"]["model"].partition("(")[0]]
+        at = [trial["evaluations"]["128"] for trial in record["trials"]]
+        right = statistics.median(counts["last"] / counts["rows"] for counts in at)
+        floor = max(share for share in record["task"]["floors_last"]["128"].values() if share is not None)
+        assert (score.size, score.right.n, score.metric) == (128, len(at), "last")
+        assert score.right.median == pytest.approx(right) and score.floor == pytest.approx(floor)
+        assert score.score == pytest.approx(min(max((right - floor) / (1 - floor), 0), 1))
+        inside = statistics.median(
+            t["evaluations"]["64"]["last"] / t["evaluations"]["64"]["rows"] for t in record["trials"]
+        )
+        assert score.trained_right == pytest.approx(inside) and score.learned is (inside >= 0.9)
+
+
+def test_a_text_in_slots_counts_as_a_whole_and_answers_at_every_token_beyond_training():
+    assert {score.metric for score in ability_scores("sorting")} == {"token"}
+    assert {score.metric for score in ability_scores("offset") if "token_k_back" in score.task} == {"beyond", "last"}
+
+
+@pytest.fixture
+def own(posenc, tmp_path):
+    """An experiment of this folder: rope 0.1 lower for each seed, alibi never learned, shaw below the floor."""
+    folder = tmp_path / "experiments"
+    (folder / "records").mkdir(parents=True)
+    (folder / "ours.py").write_text('"""A claim.\n\nCost: none.\n"""\n\n\ndef runs():\n    return ()\n')
+    inside = {8: 1.0, 16: 1.0, 24: 0.7}
+    schemes = {"rope": [0.7, 0.6, 0.5], "alibi": [0.9, 0.9, 0.9], "shaw": [0.1, 0.1, 0.15]}
+    records = []
+    for label, last in schemes.items():
+        trained = inside if label != "alibi" else {8: 1.0, 16: 0.8, 24: 0.8}
+        trials = [made.trial(label, "count_symbol", seed, trained | {32: x}) for seed, x in enumerate(last)]
+        records.append(made.record(label, "", "count_symbol", trials, model="decoder"))
+    results = made.results("ours", records)
+    from posenc.lab.store.records import write_bundle
+
+    write_bundle(folder / "records" / "ours.json", "ours", results.records, [])
+
+
+def test_an_experiment_of_this_folder_is_answered_from_too(posenc, own):
+    said = posenc("which", "counting")
+    assert said.code == 0 and said.err == ""
+    block = next(part for part in said.out.split("\n\n") if "(ours;" in part).splitlines()
+    assert block[0] == "count_symbol, decoder, trained on 4 to 16, at 32 (ours; n = 3; floor 0.20)"
+    assert block[1] == "  0.50 rope; 0.00 shaw" and block[2] == "  not learned: alibi 0.80"
+    assert "Fewer than 6 runs, which order no two schemes: counting, ours." in said.out
+    assert max(map(len, said.out.splitlines())) <= 100, "COLUMNS is 100"
+
+
+def test_what_is_open_is_named(posenc):
+    found = json.loads(posenc("which", "counting", "--json").out)
+    labels = {score["scheme"] for score in found["scores"]}
+    assert labels == {"alibi", "cope", "learned", "nope", "rope", "shaw", "sinusoidal"}
+    assert sorted({*found["schemes without a record"], *labels}) == package.names()
+    assert found["tasks without a record"] == ["count_up", "mode", "parity_check", "parity_lm"]
+    said = posenc("which", "counting").out
+    assert f"{len(found['schemes without a record'])} of {len(package.names())} schemes have no record" in said
+    assert "Learned by no scheme at the sizes trained on: counting_cope(passes=8)." in said
+    assert "fire" not in said.replace("posenc reproduce", ""), "a scheme in no record is not listed"
+
+
+@pytest.mark.parametrize("ability", ABILITIES)
+def test_every_ability_is_answered(posenc, ability):
+    said = posenc("which", ability)
+    assert said.code == 0 and said.out.startswith(f"{ability}: {ABILITIES[ability]}\n")
+
+
+def test_without_a_name_the_abilities_are_listed(posenc):
+    said = posenc("which")
+    assert [line.split()[0] for line in said.out.splitlines()[1:]] == list(ABILITIES)
+    assert [row["ability"] for row in json.loads(posenc("which", "--json").out)] == list(ABILITIES)
+
+
+@pytest.mark.parametrize("words", [["which", "countin"], ["list", "tasks", "--ability", "countin"]])
+def test_an_unknown_ability_names_those_that_exist(posenc, words):
+    said = posenc(*words)
+    assert said.code == 2 and said.out == "" and len(said.err.splitlines()) == 1
+    assert "Did you mean 'counting'?" in said.err and all(name in said.err for name in ABILITIES)
+
+
+def test_tasks_are_listed_by_ability(posenc):
+    assert {row["name"]: row["ability"] for row in json.loads(posenc("list", "tasks", "--json").out)} == {
+        name: tasks.parse(name).ability for name in tasks.names()
+    }
+    rows = json.loads(posenc("list", "tasks", "--ability", "sorting", "--json").out)
+    assert [row["name"] for row in rows] == ["bucket_sort", "sort_labels", "sort_multi", "sort_single"]
+    assert "use `posenc list tasks --ability`" in posenc("list", "schemes", "--ability", "sorting").err
+
+
+def test_the_experiments_that_ran_something_are_those_whose_records_have_it():
+    assert experiments_with_task("flip_flop") == ["flipflop"] and experiments_with_task("dyck") == []
+    assert experiments_with_schemes(["xpos"]) == ["invariance"] and "extension" in experiments_with_schemes(
+        ["log_n", "rope"]
+    )
+    assert schemes_in("dynamic_ntk(rule='pi'), trained with rope") == {"dynamic_ntk", "rope"}
