@@ -6,6 +6,7 @@ from posenc.lab.figures.across import panels
 from posenc.lab.figures.captions import listed
 from posenc.lab.figures.curves import at_chosen_rates, guess
 from posenc.lab.figures.panels import Drawing, Panel
+from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.store.schema import TaskRecord
 
@@ -24,17 +25,19 @@ def place_curve(results: Results) -> Drawing:
             f"The records of {results.name!r} hold no hits by place: older versions did not count them, and tasks of"
             " one answer token have none; train again under a new --name, or use --figure length."
         )
-    drawn: dict[tuple, dict[str, dict[float, list[float]]]] = {}
+    drawn: dict[tuple, dict[str, dict[float, dict]]] = {}
     first: dict[tuple, int | None] = {}
     for task, label, trial in at_chosen_rates(results):
         key = task.label, task.trained
         if (size := longest.get(key)) is not None and trial.places and size in trial.places:
             first[key] = task.first_beyond
             for x, share in _shares(task, size, trial.places[size]["right"]):
-                drawn.setdefault(key, {}).setdefault(label, {}).setdefault(x, []).append(share)
+                runs = drawn.setdefault(key, {}).setdefault(label, {}).setdefault(x, {})
+                runs[trial.knobs.lr, trial.knobs.seed] = share
     words, floor = results.words, {label: guess(task) for label, task in results.tasks().items()}
     shown = []
-    for key, points in sorted(drawn.items()):
+    for key, runs in sorted(drawn.items()):
+        points = {label: seed_values(of) for label, of in runs.items()}
         task, guessed = key[0], floor[key[0]]
         known = {x: {"uniform": guessed} for of in points.values() for x in of} if guessed else {}
         inside = (0, first[key] - 1) if first[key] else None

@@ -59,13 +59,13 @@ def source(results: Results) -> str:
 
 
 def data(results: Results) -> str:
-    """Every run at every size as CSV; `chosen` marks the learning rate that figures show."""
-    rates = {(c.task, c.scheme): c.rate for c in cells(results)}
+    """Every run at every size as CSV; `chosen` marks the learning rates that figures show."""
+    rates = {(c.task, c.scheme): c.reported for c in cells(results)}
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, [*HEAD, "chosen"], lineterminator="\n")
     writer.writeheader()
     for row in results.rows():
-        chosen = rates[row.task, row.scheme] == row.lr
+        chosen = row.lr in rates[row.task, row.scheme]
         writer.writerow({k: harmless(v) if k in _TEXT else v for k, v in _named(row).items()} | {"chosen": chosen})
     return buffer.getvalue()
 
