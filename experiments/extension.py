@@ -130,7 +130,7 @@ def figure(results):
     from posenc.lab.figures.across import panels
     from posenc.lab.figures.captions import metric_named
     from posenc.lab.figures.panels import Panel
-    from posenc.lab.results.results import floors
+    from posenc.lab.results.floors import floors
 
     shown = []
     further = f", after {1 - SHARE:.0%} of the steps at {TUNED} times it"

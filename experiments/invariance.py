@@ -57,7 +57,7 @@ def figure(results):
     from posenc.lab.figures.panel_captions import plain_caption
     from posenc.lab.figures.panels import Drawing
     from posenc.lab.figures.rows import Dots, Grid, rows
-    from posenc.lab.results.results import floors
+    from posenc.lab.results.floors import floors
     from posenc.lab.results.statistics import cells
 
     shown = {c.scheme: c.values for c in cells(results) if c.n}

@@ -71,7 +71,7 @@ def figure(results):
     """Accuracy at the last of 32 tokens, the longest trained on, against how far back the token stands."""
     from posenc.lab.figures.across import across
     from posenc.lab.figures.panels import Panel
-    from posenc.lab.results.results import floors as floors_of
+    from posenc.lab.results.floors import floors as floors_of
     from posenc.lab.results.statistics import cells
 
     far = {("token_k_back" if k == 1 else f"token_k_back(k={k})"): k for k in BACK}

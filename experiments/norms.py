@@ -1,7 +1,7 @@
 """A norm before each branch trains at rates, and without a warm-up, where a norm after each sum does not.
 
 Encoders of two and of eight layers, without any warm-up, at four learning rates. The figure shows every rate; tables
-show the rate that validation chooses, where a small one may hide the failure of norms after each sum.
+show those that tie in validation, which hide the failure of norms after each sum.
 
 Source: Xiong et al. (2020), On Layer Normalization in the Transformer Architecture, arXiv 2002.04745, on translation
 and BERT pre-training; norms follow each sum in Vaswani et al. (2017), and in the runs of Ruoss et al. (2023).
@@ -48,7 +48,7 @@ def figure(results):
     """Accuracy at the sizes trained on against the learning rate."""
     from posenc.lab.figures.across import across
     from posenc.lab.figures.panels import Panel
-    from posenc.lab.results.results import mean_floors
+    from posenc.lab.results.floors import mean_floors
 
     points: dict[str, dict[float, list[float]]] = {}
     runs: dict[tuple[str, float, str], dict[int, float]] = {}

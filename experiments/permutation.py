@@ -79,7 +79,7 @@ def figure(results):
     from posenc.lab.figures.panel_captions import plain_caption
     from posenc.lab.figures.panels import Drawing
     from posenc.lab.figures.rows import Dots, rows
-    from posenc.lab.results.results import floors
+    from posenc.lab.results.floors import floors
     from posenc.lab.results.statistics import cells
 
     every, last = cells(results), results.by("last")

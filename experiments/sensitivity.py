@@ -49,7 +49,7 @@ def figure(results):
     """Accuracy beyond the sizes trained on against each constant, as a multiple of the published one."""
     from posenc.lab.figures.across import panels
     from posenc.lab.figures.panels import Panel
-    from posenc.lab.results.results import mean_floors
+    from posenc.lab.results.floors import mean_floors
     from posenc.lab.results.statistics import cells
 
     found = {(cell.task, cell.scheme): cell for cell in cells(results) if cell.n}

@@ -17,10 +17,11 @@ from posenc.lab import tasks
 from posenc.lab.cli import main
 from posenc.lab.cli.watch import watching
 from posenc.lab.figures.own import drawing
+from posenc.lab.results.floors import FLOORS, mean_floors
+from posenc.lab.results.floors import floors as floors_of
 from posenc.lab.results.published import ALL, SEEN, Order, Published
 from posenc.lab.results.rates import decided
-from posenc.lab.results.results import FLOORS, Results, load, mean_floors
-from posenc.lab.results.results import floors as floors_of
+from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.spec.presets import PRESETS

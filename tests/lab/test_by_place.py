@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from posenc.lab.results.results import floors, load
+from posenc.lab.results.floors import floors
+from posenc.lab.results.results import load
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import Plan
 from posenc.lab.store import records

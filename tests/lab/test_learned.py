@@ -6,7 +6,7 @@ import pytest
 
 from posenc.lab.figures import claims, tables
 from posenc.lab.results import control, learned
-from posenc.lab.results.results import best_floor
+from posenc.lab.results.floors import best_floor
 from posenc.lab.results.statistics import cells
 from tests.lab import made
 from tests.planting import Fault, plant  # noqa: F401

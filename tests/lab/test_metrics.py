@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from posenc.lab.figures.tables import table
-from posenc.lab.results.results import best_floor, floors
+from posenc.lab.results.floors import best_floor, floors
 from posenc.lab.results.statistics import cells, compare
 from tests.lab import made
 
@@ -87,14 +87,20 @@ def test_a_loss_is_read_in_nats_and_less_of_it_is_better():
     assert compared.better == 1 and compared.difference.median < 0
 
 
-def test_rates_are_chosen_by_the_smaller_loss():
+def test_a_table_of_losses_has_the_rates_of_every_other_table():
+    """The rate with the better validation stays chosen, though its losses are larger."""
     found = lossy()
     trials = [replace(t, id=t.id[::-1], knobs=replace(t.knobs, lr=3e-3)) for t in found.records[0].trials]
-    lower = [replace(t, validation={8: t.validation[8] | {"nats": n}}) for n, t in zip((5, 6, 7), trials, strict=True)]
-    higher = [replace(t, validation={8: t.validation[8] | {"nats": 900}}) for t in found.records[0].trials]
-    record = replace(found.records[0], trials=(*higher, *lower))
-    (cell,) = cells(replace(found, records=(record,)).by("nats"))
-    assert cell.rate == 3e-3
+    worse = [replace(t, validation={8: t.validation[8] | {"correct": 1}}) for t in found.records[0].trials]
+    larger = [
+        replace(t, evaluations={n: counts | {"nats": 9 * counts["nats"]} for n, counts in t.evaluations.items()})
+        for t in trials
+    ]
+    record = replace(found.records[0], trials=(*worse, *larger))
+    assert [cell.rate for m in ("accuracy", "nats") for cell in cells(replace(found, records=(record,)).by(m))] == [
+        3e-3,
+        3e-3,
+    ]
 
 
 def test_the_loss_of_a_diverged_run_is_that_of_a_guess_or_refused():

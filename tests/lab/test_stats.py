@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from posenc.lab.results import statistics
-from posenc.lab.results.results import best_floor
+from posenc.lab.results.floors import best_floor
 from posenc.lab.store import records
 from posenc.lab.store.schema import TaskRecord
 from posenc.lab.tasks import measure

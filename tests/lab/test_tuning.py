@@ -113,7 +113,7 @@ def test_the_tuning_seeds_choose_and_the_others_are_reported():
     "fault",
     [
         Fault("posenc.lab.results.results:Results.__post_init__", "if any(", "if not any(", "", ""),
-        Fault("posenc.lab.results.rates:scores", "validated[trial]", "float(np.mean(inside))", "", ""),
+        Fault("posenc.lab.results.rates:scores", "validated[trial].share", "float(np.mean(inside))", "", ""),
         Fault("posenc.lab.results.rates:_tuned", "choose_rate(", "(lambda s: min(s))(", "", ""),
         Fault("posenc.lab.results.statistics:_cell", "choice.rate if choice", "None if choice", "", ""),
     ],

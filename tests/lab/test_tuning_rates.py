@@ -115,7 +115,7 @@ def test_a_rate_that_is_added_and_chosen_is_reported_alone_and_the_other_is_said
     "fault",
     [
         Fault("posenc.lab.results.statistics:_cell", '"left_out": others', '"left_out": {}', "", ""),
-        Fault("posenc.lab.results.rates:at_chosen", "trial.knobs.lr == choice.rate", "True", "", ""),
+        Fault("posenc.lab.results.rates:at_chosen", "trial.knobs.lr in choice.ties", "True", "", ""),
         Fault("posenc.lab.figures.captions:exceptions", ", *left_out(found)", "", "", ""),
     ],
 )
@@ -123,6 +123,18 @@ def test_rates_that_are_mixed_are_seen(folder, monkeypatch, plant, fault):  # no
     plant(fault)
     with pytest.raises(AssertionError):
         check_added(folder, monkeypatch)
+
+
+def test_reported_seeds_can_be_trained_at_a_rate_that_ties_too(folder, recorder):
+    """They train at one of two rates that tie; a command without tuning adds the other, and both are reported."""
+    recorder.right = {LOW: 0.2, MIDDLE: 0.8, HIGH: 0.8}
+    assert sweep(folder, lr=(LOW, MIDDLE, HIGH))[0] == 0
+    assert reported(folder) == at(MIDDLE, 2, 3) and cell(folder).ties == (MIDDLE, HIGH)
+    assert sweep(folder, lr=(HIGH,), tuning=())[0] == 0
+    assert reported(folder) == at(MIDDLE, 2, 3) | at(HIGH, 2, 3) and finished(folder)
+    one = cell(folder)
+    assert (one.rate, one.reported, one.n, one.left_out) == (MIDDLE, (MIDDLE, HIGH), 2, {})
+    assert {row.lr for row in rates.at_chosen(load(folder)).rows()} == {MIDDLE, HIGH}
 
 
 def test_where_all_diverged_the_smallest_was_reported_and_an_added_rate_that_learns_replaces_it(folder, recorder):

@@ -10,7 +10,7 @@ from posenc.lab.figures import panel_captions
 from posenc.lab.figures.across import across, panels
 from posenc.lab.figures.figures import length
 from posenc.lab.figures.panels import TRAINED, Panel, doubling, ranged, spaced
-from posenc.lab.results.results import mean_floors
+from posenc.lab.results.floors import mean_floors
 from posenc.lab.store.schema import TaskRecord
 from tests.lab import made
 

@@ -100,9 +100,9 @@ class Doubt(NamedTuple):
 def _doubts(results: Results, found: tuple[Comparison, ...], shown: tuple[TableCell, ...]) -> dict[str, Doubt]:
     """Task to the doubt about its comparison, where there is one."""
     from posenc.lab.figures.floor_lines import FLOORS
+    from posenc.lab.results.floors import best_floor
     from posenc.lab.results.learned import at_floor, hindrance
     from posenc.lab.results.losses import falling
-    from posenc.lab.results.results import best_floor
 
     tasks, fell, doubts = results.tasks(), falling(results), {}
     for one in found:
@@ -119,7 +119,7 @@ def _row(one: Comparison, doubt: Doubt | None) -> dict[str, Any]:
     """A comparison as JSON, without what is not said of it."""
     row = dataclasses.asdict(one) | {"doubt": doubt and doubt.reason}
     if doubt is not None:
-        row |= dict.fromkeys(("better", "interval", "wilcoxon", *(() if doubt.measured else ("difference",))))
+        row |= dict.fromkeys(("better", "interval", "wilcoxon", *(() if doubt.measured else ("difference", "by_rate"))))
     return row
 
 
@@ -129,6 +129,8 @@ def _paired(found: tuple[Comparison, ...], doubts: Mapping[str, Doubt]) -> str:
     for one in found:
         gap, doubt = one.difference, doubts.get(one.task)
         difference = f"median difference {gap.median:+.3f}, {gap.kind} [{gap.low:+.3f}, {gap.high:+.3f}]"
+        if len(one.by_rate) > 1:
+            difference += f", by rate {', '.join(f'{rate:g} {median:+.3f}' for rate, median in one.by_rate.items())}"
         if doubt is not None:
             numbers = f"{difference}, n = {one.n} seeds; " if doubt.measured else ""
             lines.append(f"{one.task}: {numbers}{doubt.reason}.")

@@ -10,6 +10,7 @@ from posenc.lab.figures.across import panels
 from posenc.lab.figures.captions import listed
 from posenc.lab.figures.curves import at_chosen_rates, guess
 from posenc.lab.figures.panels import Drawing, Panel
+from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.store.records import NATS, PARTS
 from posenc.lab.store.schema import TaskRecord
@@ -31,16 +32,18 @@ def place_curve(results: Results) -> Drawing:
             f"The records of {results.name!r} hold no hits by place: older versions did not count them, and tasks of"
             " one answer token have none; train again under a new --name, or use --figure length."
         )
-    drawn: dict[tuple, dict[str, dict[float, list[float]]]] = {}
+    drawn: dict[tuple, dict[str, dict[float, dict]]] = {}
     first: dict[tuple, int | None] = {}
     for task, label, trial in at_chosen_rates(results):
         key = task.label, task.trained
         if (size := longest.get(key)) is not None and trial.places and size in trial.places:
             first[key] = task.first_beyond
             for x, mean in _means(task, size, trial.places[size]):
-                drawn.setdefault(key, {}).setdefault(label, {}).setdefault(x, []).append(mean)
+                runs = drawn.setdefault(key, {}).setdefault(label, {}).setdefault(x, {})
+                runs[trial.knobs.lr, trial.knobs.seed] = mean
     words, tasks, shown = results.words, results.tasks(), []
-    for key, points in sorted(drawn.items()):
+    for key, runs in sorted(drawn.items()):
+        points = {label: seed_values(of) for label, of in runs.items()}
         task, share = key[0], guess(tasks[key[0]])
         loss = tasks[task].metric == NATS
         floor = {"uniform": -math.log(share) if loss else share} if share else {}

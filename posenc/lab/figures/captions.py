@@ -12,15 +12,19 @@ from posenc.lab.figures.style import plain
 from posenc.lab.models.kinds import MODELS
 from posenc.lab.results.learned import at_floor
 from posenc.lab.results.losses import SAID, falling
+from posenc.lab.results.rate_gaps import rate_gap
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, cells, summary
-from posenc.lab.results.words import NETWORKS
+from posenc.lab.results.words import NETWORKS, Words
 from posenc.lab.store.folder import FAILURES
 from posenc.lab.store.records import NATS
 from posenc.language.echo import counted
 
 NAMED = 5
-"""Schemes whose loss was still falling, or whose learning rate may change, that are named; of more, their number is
+"""Schemes whose loss was still falling, or whose learning rate ties or may change, that are named; of more, their
+number is given."""
+WIDEST = 3
+"""Schemes whose tying rates differ beyond training that are named, the widest gaps first; of more, their number is
 given."""
 FLOORS = {
     "uniform": "a uniform guess",
@@ -119,6 +123,40 @@ def left_out(found: tuple[TableCell, ...]) -> list[str]:
     return [f"{head}: {_by_task(names)}."] if names else []
 
 
+def ties(found: tuple[TableCell, ...]) -> list[str]:
+    """The schemes that are reported at several rates, since these tie in validation."""
+    several = [c for c in found if len(c.reported) > 1]
+    names = [(c.task, f"{c.scheme} ({', '.join(f'{rate:g}' for rate in c.reported)})") for c in several]
+    which = _by_task(names) if len(names) <= NAMED else f"{len(names)} schemes, counted per task"
+    head = (
+        "Where rates tie in validation, within one standard error of the best, n counts seeds, and a seed's number is"
+        " the median of its runs at them"
+    )
+    return [f"{head}: {which}."] if names else []
+
+
+def rate_gaps(found: tuple[TableCell, ...], words: Words | None = None) -> list[str]:
+    """The schemes whose tying rates differ beyond the sizes trained on, by how much, and at which size most; in words
+    of an experiment without the spreads, which are in the table."""
+    gaps = sorted(filter(None, map(rate_gap, found)), key=lambda gap: (-gap.width, gap.task, gap.scheme))
+    names = words.lines(c.scheme for c in found) if words else {}
+    shown, whose = [], dict[str, None]()
+    for gap in gaps[:WIDEST]:
+        seeds = counted(next(iter(gap.by_rate.values())).n, "tuning seed" if gap.tuning else "seed")
+        each = [
+            f"{rate:g}: {s.median:.2f}{'' if words else f' [{s.low:.2f}–{s.high:.2f}]'}"
+            for rate, s in gap.by_rate.items()
+        ]
+        whose[seeds] = None
+        title = words.title(gap.task) if words else gap.task
+        shown.append((title, f"{names.get(gap.scheme, gap.scheme)} at {gap.size} ({', '.join(each)})"))
+    more = f", and {len(gaps) - WIDEST} more" if len(gaps) > WIDEST else ""
+    head = (
+        f"Rates that tie in validation differ beyond training, the best from the worst in each of {' or '.join(whose)}"
+    )
+    return [f"{head}: {_by_task(shown)}{more}."] if gaps else []
+
+
 def _by_task(names: Iterable[tuple[str, str]]) -> str:
     """Pairs of a task and a name in a sentence."""
     tasks: dict[str, list[str]] = {}
@@ -179,14 +217,14 @@ def _model(run: Mapping[str, Any]) -> tuple[str, int, int, str]:
     return NETWORKS.get(name, name), run["depth"], run["width"], f", {run['heads']} heads" * attends
 
 
-def rates(found: tuple[TableCell, ...]) -> list[str]:
-    """The learning rates tried, and how each scheme's was chosen, if there were several."""
+def rates(found: tuple[TableCell, ...], words: Words | None = None) -> list[str]:
+    """The learning rates tried, and how each scheme's was chosen, if there were several; and where it matters."""
     tried = sorted({rate for c in found for rate in c.rates})
     if all(len(c.rates) < 2 for c in found):
         return []
     every = ", ".join(f"{r:g}" for r in tried)
     how = f"Of the learning rates {every}, each scheme's was, per task, {'; '.join(chosen(found))}."
-    return [how, *exceptions(found)]
+    return [how, *exceptions(found), *ties(found), *rate_gaps(found, words)]
 
 
 def shared(results: Results) -> str:

@@ -15,6 +15,7 @@ from posenc.lab.figures.across import panels
 from posenc.lab.figures.panel_captions import coded, ending
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.figures.rows import Dots, rows
+from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import cells
 from posenc.lab.store.records import NATS
@@ -27,36 +28,39 @@ SAID = "Records hold the loss of training batches, and no accuracy along trainin
 
 def curves(results: Results) -> Drawing:
     """The loss along training, one panel per task and training range."""
-    drawn: dict[tuple, dict[str, dict[int, list[float]]]] = {}
+    drawn: dict[tuple, dict[str, dict[int, dict]]] = {}
     for task, label, trial in at_chosen_rates(results):
         for step, loss in _curve(trial):
             at = drawn.setdefault((task.label, task.trained), {}).setdefault(label, {})
-            at.setdefault(step, []).append(loss)
+            at.setdefault(step, {})[trial.knobs.lr, trial.knobs.seed] = loss
     _refuse(results, drawn)
     words = results.words
     shown = [
         Panel(points, "steps of training", "loss", words.title(task), words.code(task), log=False, falling=True)
-        for (task, _), points in sorted(drawn.items())
+        for (task, _), runs in sorted(drawn.items())
+        for points in [{label: seed_values(of) for label, of in runs.items()}]
     ]
     return replace(panels(results, shown, more=SAID), rows=files.curves(results))
 
 
 def steps(results: Results) -> Drawing:
     """The steps until the loss of each run is small, a row for each scheme, a column for each task."""
-    found: dict[tuple, dict[str, list[float]]] = {}
+    found: dict[tuple, dict[str, dict]] = {}
     most: dict[tuple, int] = {}
     for task, label, trial in at_chosen_rates(results):
         if curve := _curve(trial):
             below = [step for step, loss in curve if loss <= _small(task)]
             key = (task.label, task.trained)
-            found.setdefault(key, {}).setdefault(label, []).append(min(below, default=math.inf))
+            of = found.setdefault(key, {}).setdefault(label, {})
+            of[trial.knobs.lr, trial.knobs.seed] = min(below, default=math.inf)
             most[key] = max(most.get(key, 0), curve[-1][0])
     _refuse(results, found)
     words, names = results.words, results.words.lines(label for of in found.values() for label in of)
     order = {c.scheme: None for c in sorted(cells(results), key=lambda c: (c.family, c.scheme)) if c.scheme in names}
     columns = [
         Dots(words.title(task), "steps", {names[k]: v for k, v in of.items()}, {}, (0, most[task, trained]), "never")
-        for (task, trained), of in sorted(found.items())
+        for (task, trained), runs in sorted(found.items())
+        for of in [seed_values(runs)]
     ]
     tasks = "; ".join(words.coded(task) for task, _ in sorted(found))
     about = (
@@ -68,12 +72,12 @@ def steps(results: Results) -> Drawing:
 
 
 def at_chosen_rates(results: Results) -> Iterator[tuple[TaskRecord, str, TrialRecord]]:
-    """The trials at the chosen learning rates, with their tasks and labels."""
-    rates = {(c.task, c.scheme): c.rate for c in cells(results)}
+    """The trials at the learning rates that are reported, with their tasks and labels."""
+    rates = {(c.task, c.scheme): c.reported for c in cells(results)}
     for record in results.records:
         for trial in record.trials:
             label = results.label(record, trial)
-            if rates.get((record.task.label, label)) == trial.knobs.lr:
+            if trial.knobs.lr in rates.get((record.task.label, label), ()):
                 yield record.task, label, trial
 
 

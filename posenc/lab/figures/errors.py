@@ -15,7 +15,8 @@ from posenc.lab.figures.figures import shown
 from posenc.lab.figures.floor_lines import NAME, OUT, floor_lines, settle
 from posenc.lab.figures.panel_captions import axes_named, coded, ending, floors_named, runs_named
 from posenc.lab.figures.panels import Drawing, Panel, along, bracket, line, places, shape, spaced
-from posenc.lab.results.results import Results, floors
+from posenc.lab.results.floors import floors
+from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEAST, TableCell
 from posenc.lab.store import records
 

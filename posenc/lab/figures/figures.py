@@ -16,7 +16,8 @@ from posenc.lab.figures.files import save as save
 from posenc.lab.figures.floor_lines import FLOORS
 from posenc.lab.figures.panel_captions import coded, ending
 from posenc.lab.figures.panels import Drawing, Panel
-from posenc.lab.results.results import Results, best_floor, floors
+from posenc.lab.results.floors import best_floor, floors
+from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import Summary, TableCell, cells, summary
 from posenc.lab.store.records import NATS
 from posenc.lab.store.schema import TaskRecord

@@ -62,9 +62,9 @@ def source(results: Results) -> str:
 
 
 def data(results: Results) -> str:
-    """Every run at every size as CSV; `chosen` marks the learning rate that figures show."""
-    rates = {(c.task, c.scheme): c.rate for c in cells(results)}
-    return as_csv([_named(row) | {"chosen": rates[row.task, row.scheme] == row.lr} for row in results.rows()])
+    """Every run at every size as CSV; `chosen` marks the learning rates that figures show."""
+    rates = {(c.task, c.scheme): c.reported for c in cells(results)}
+    return as_csv([_named(row) | {"chosen": row.lr in rates[row.task, row.scheme]} for row in results.rows()])
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from posenc.lab.figures import style
 from posenc.lab.figures.files import harmless
 from posenc.lab.figures.panels import line, places, shape
+from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import GroupedRow
 from posenc.lab.results.statistics import summary
 
@@ -36,16 +37,18 @@ def as_text(rows: Rows, by: Sequence[str], left_out: int) -> str:
 
 def note(rows: Rows, left_out: int) -> str:
     """The note under the text: number of runs, metric, diverged trials, floors."""
-    trials: dict[tuple[str, str], set[str]] = {}
+    seeds: dict[tuple[str, str], set[int]] = {}
     for row in rows:
-        trials.setdefault((row.task, row.scheme), set()).add(row.trial)
-    runs = sorted({len(each) for each in trials.values()})
+        seeds.setdefault((row.task, row.scheme), set()).add(row.seed)
+    runs = sorted({len(each) for each in seeds.values()})
     metric = ", ".join(sorted({"accuracy" if r.metric == "error" else r.metric for r in rows}))
     many = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else f"{runs[0]}"
+    ties = len({(r.task, r.scheme, r.lr) for r in rows}) > len(seeds)
+    how = "learning rates that tie on validation examples" if ties else "learning rate chosen on validation examples"
     return (
-        f"Median of runs ({many} of each scheme), at the learning rate chosen on validation examples; {metric} over all"
-        f" examples of a group. Diverged trials left out: {left_out}. Floors are of whole sizes, as `posenc evaluate`"
-        " without groups and `posenc describe TASK` count them."
+        f"Median of runs ({many} of each scheme), at the {how}{', of each seed the median over them' * ties}; {metric}"
+        f" over all examples of a group. Diverged trials left out: {left_out}. Floors are of whole sizes, as `posenc"
+        " evaluate` without groups and `posenc describe TASK` count them."
     )
 
 
@@ -93,12 +96,12 @@ def draw(rows: Rows, by: Sequence[str]) -> Figure:
 
 
 def _cells(rows: Rows, by: Sequence[str]) -> dict[tuple[str, str], Groups]:
-    """Task and scheme to group to the values of its runs."""
-    found: dict[tuple[str, str], Groups] = {}
+    """Task and scheme to group to one value for each seed, the median of its runs at the rates that tie."""
+    runs: dict[tuple[str, str], dict[tuple[int, ...], dict[tuple[float, int], float]]] = {}
     for row in rows:
         group = tuple(row.group[name] for name in by)
-        found.setdefault((row.task, row.scheme), {}).setdefault(group, []).append(row.value)
-    return found
+        runs.setdefault((row.task, row.scheme), {}).setdefault(group, {})[row.lr, row.seed] = row.value
+    return {key: seed_values(groups) for key, groups in runs.items()}
 
 
 def _grid(groups: Groups, by: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures import claims
-from posenc.lab.figures.captions import FLOORS, counts, forced, models, numbers, rates, shared, spreads
+from posenc.lab.figures.captions import FLOORS, counts, forced, models, numbers, rate_gaps, rates, shared, spreads
 from posenc.lab.figures.floor_lines import FLOORS as SHORT
 from posenc.lab.figures.panels import Panel, doubling
 from posenc.lab.figures.style import plain
@@ -91,7 +91,8 @@ def coded(results: Results, names: Mapping[str, str]) -> str:
 def ending(results: Results, *, every_rate: bool = False) -> list[str]:
     """The models and trials, and how rates were chosen; then how tokens are counted, and the shared test set."""
     found = cells(results)
-    how = "Every learning rate tried is drawn; none was chosen." if every_rate else " ".join(rates(found))
+    each = ["Every learning rate tried is drawn; none was chosen.", *rate_gaps(found, results.words)]
+    how = " ".join(each if every_rate else rates(found, results.words))
     return [
         " ".join([*models(results, found), counts(found, results.unreadable)]),
         " ".join(filter(None, [how, *forced(found), shared(results)])),

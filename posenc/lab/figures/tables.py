@@ -11,12 +11,14 @@ import io
 import json
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from typing import Any
 
-from posenc.lab.figures.captions import brackets, chosen, counts, exceptions, still_falling, unlearned
+from posenc.lab.figures.captions import brackets, chosen, counts, exceptions, rate_gaps, still_falling, ties, unlearned
 from posenc.lab.figures.files import harmless
 from posenc.lab.figures.style import plain
 from posenc.lab.results.learned import above_floor, hindrance
 from posenc.lab.results.losses import falling
+from posenc.lab.results.rate_gaps import by_rate
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
@@ -54,7 +56,7 @@ def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
     if how := chosen(found):
         tried = "all rates tried and all seeds" if any(c.tuning for c in found) else "all rates tried"
         lines.append(f"n counts runs at lr, {'; '.join(how)}. The other counts are over {tried}.")
-    lines += exceptions(found)
+    lines += [*exceptions(found), *ties(found), *rate_gaps(found)]
     commits = results.provenance().get("commit", [])
     mixed = [f"These records are from {len(commits)} commits: {', '.join(map(plain, commits))}."]
     ended = counts(found, results.unreadable)
@@ -79,10 +81,15 @@ def _blocks(found: tuple[TableCell, ...]) -> list[tuple[list[str], list[list[str
 
 def _row(cell: TableCell, sizes: Sequence[int]) -> list[str]:
     sums = [summary(cell.values.get(n, ())) for n in sizes]
-    rate = "–" if cell.rate is None else f"{cell.rate:g}"
+    rate = _rates(cell) or "–"
     holds = "–" if cell.holds_to is None else str(cell.holds_to)
     head = [plain(cell.task), plain(cell.scheme), *map(str, _counts(cell)), rate, holds]
     return [*head, *(_shown(s, cell.n) for s in sums)]
+
+
+def _rates(cell: TableCell) -> str:
+    """The learning rates at which runs are reported."""
+    return ", ".join(f"{rate:g}" for rate in cell.reported)
 
 
 def _counts(cell: TableCell) -> list[int]:
@@ -187,11 +194,17 @@ def _csv(found: tuple[TableCell, ...], notes: list[str]) -> str:
         sums = [summary(cell.values.get(n, ())) for n in sizes]
         kinds = sorted({s.kind for s in sums if s.n})
         numbers = [v for s in sums for v in ((s.median, s.low, s.high) if s.n else ("", "", ""))]
-        rate = "" if cell.rate is None else cell.rate
+        rate = cell.reported[0] if len(cell.reported) == 1 else _rates(cell)
         holds = "" if cell.holds_to is None else cell.holds_to
         head = [harmless(cell.task), harmless(cell.scheme), *_counts(cell), rate, holds, "; ".join(kinds)]
         writer.writerow([*head, *numbers])
     return buffer.getvalue()
+
+
+def _at_rate(cell: TableCell, rate: float) -> dict[str, Any]:
+    """Size to the runs at one rate."""
+    sums = {n: by_rate(runs, [rate]).get(rate) for n, runs in cell.runs.items()}
+    return {str(n): {"n": s.n, "median": s.median, "low": s.low, "high": s.high} for n, s in sums.items() if s}
 
 
 def _json(found: tuple[TableCell, ...], notes: list[str]) -> str:
@@ -201,6 +214,8 @@ def _json(found: tuple[TableCell, ...], notes: list[str]) -> str:
         about = dict(zip(HEAD, [cell.task, cell.scheme, *_counts(cell), cell.rate, cell.holds_to], strict=True))
         about |= {"family": cell.family, "metric": cell.metric, "trained": list(cell.trained), "outcomes": cell.counts}
         about |= {"rates": list(cell.rates), "tuning": list(cell.tuning)}
+        about |= {"ties": list(cell.ties), "reported": list(cell.reported)}
+        about["by_rate"] = {str(rate): _at_rate(cell, rate) for rate in cell.reported}
         sums = {n: summary(v) for n, v in cell.values.items()}
         about["sizes"] = {
             str(n): {"n": s.n, "median": s.median, "mean": s.mean, "low": s.low, "high": s.high, "spread": s.kind}

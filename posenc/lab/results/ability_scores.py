@@ -11,9 +11,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from posenc.lab.results.floors import best_floor
 from posenc.lab.results.losses import falling
 from posenc.lab.results.recorded import recorded, schemes_in
-from posenc.lab.results.results import Results, best_floor, load
+from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.results.words import label_parts
 from posenc.lab.spec import committed

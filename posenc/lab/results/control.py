@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from posenc.lab.results.floors import best_floor
 from posenc.lab.results.learned import WORDS, error, hindrance
 from posenc.lab.results.losses import falling
-from posenc.lab.results.results import Results, best_floor
+from posenc.lab.results.results import Results
 from posenc.lab.results.sizes import other_places
 from posenc.lab.results.sizes import shared as shared_sizes
 from posenc.lab.results.statistics import DRAWS, LEAST, LEVEL, TableCell, cells

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Literal
 
-from posenc.lab.results.results import best_floor
+from posenc.lab.results.floors import best_floor
 from posenc.lab.results.statistics import TableCell, summary
 from posenc.lab.store.records import NATS, merit
 from posenc.lab.store.schema import TaskRecord

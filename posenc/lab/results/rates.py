@@ -1,5 +1,10 @@
 """How learning rates are chosen: on validation examples of the sizes trained on, never on test examples.
 
+Rates whose means on validation examples differ by no more than chance may tie, and differ beyond the sizes trained on.
+So the runs at all rates within one standard error of the best are reported (the one-standard-error rule of Breiman et
+al., 1984, which also has one chosen: here the best, of equals the smallest). Seeds are the sample: a
+seed's number is the median of its runs at these rates.
+
 Where a sweep had seeds for tuning, these choose the rate and are not reported. The choice is among the rates of all
 tuning trials in the folder, whichever command planned them. Else the reported seeds choose it too, so that their
 numbers are a little better than those of further seeds would be.
@@ -7,15 +12,18 @@ numbers are a little better than those of further seeds would be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
-from posenc.lab.results.results import Results, Row
+from posenc.lab.results.results import Results, Row, Validation
 from posenc.lab.store.records import merit
 
 DIVERGED = "diverged"
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,8 @@ class Tuned:
     """The choice of one scheme's rate on one task by its tuning seeds."""
 
     rate: float
+    ties: tuple[float, ...]
+    """The rates that tie with it in validation, itself among them."""
     rates: tuple[float, ...]
     """Those with a result."""
     seeds: tuple[int, ...]
@@ -53,6 +63,37 @@ def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
     return min(means, key=lambda rate: (-means[rate], rate))
 
 
+def tying_rates(rows: Sequence[Row], validated: Mapping[str, Validation], rate: float) -> tuple[float, ...]:
+    """The rates that tie in validation with the one that was chosen of these runs, itself among them, ascending.
+
+    A rate ties if its mean is below that of the chosen one by at most the standard error of a share p over all N
+    validation examples of a run, sqrt(p (1 - p) / N). p is the mean of the chosen one with an example more that is
+    right and one that is wrong, (p N + 1) / (N + 2), since a rate without errors has a sampling error too. Every seed
+    of the chosen rate must have run at it, and none diverged.
+    """
+    means = {lr: float(np.mean(shares)) for lr, shares in scores(rows, validated).items() if shares}
+    if rate not in means or not (n := _examples(rows, validated)):
+        return (rate,)
+    share = (means[rate] * n + 1) / (n + 2)
+    least = means[rate] - math.sqrt(share * (1 - share) / n)
+    seeds = {lr: {row.seed for row in rows if row.lr == lr} for lr in means}
+    lost = {row.lr for row in rows if row.outcome == DIVERGED}
+    near = {lr for lr, mean in means.items() if mean >= least and seeds[lr] >= seeds[rate]}
+    return tuple(sorted({rate} | near - lost))
+
+
+def by_seed(runs: Mapping[tuple[float, int], float], rates: Collection[float]) -> dict[int, float]:
+    """Seed to the median of its runs at these learning rates, of the values by rate and seed; a seed that lacks one of
+    the rates is left out."""
+    ran = [{seed for lr, seed in runs if lr == rate} for rate in rates]
+    return {seed: float(np.median([runs[rate, seed] for rate in rates])) for seed in sorted(set.intersection(*ran))}
+
+
+def seed_values(runs: Mapping[K, Mapping[tuple[float, int], float]]) -> dict[K, list[float]]:
+    """The same of several things at once, as figures draw them: to each one value for each seed."""
+    return {key: list(by_seed(of, {rate for rate, _ in of}).values()) for key, of in runs.items()}
+
+
 def tuned(results: Results) -> dict[tuple[str, str], Tuned]:
     """Task and scheme to the choice by its tuning seeds, by the metric of the task; none where no seed tuned."""
     cells: dict[tuple[str, str], list[Row]] = {}
@@ -74,17 +115,17 @@ def decided(results: Results) -> dict[str, float]:
 
 
 def at_chosen(results: Results) -> Results:
-    """The same results without reported trials at another rate than their tuning seeds chose."""
+    """The same results without reported trials at other rates than those that tie for their tuning seeds."""
     chosen = tuned(results)
     records = []
     for record in results.records:
         choices = [(trial, chosen.get((record.task.label, results.label(record, trial)))) for trial in record.trials]
-        kept = tuple(trial for trial, choice in choices if choice is None or trial.knobs.lr == choice.rate)
+        kept = tuple(trial for trial, choice in choices if choice is None or trial.knobs.lr in choice.ties)
         records += [replace(record, trials=kept)] if kept else []
     return replace(results, records=tuple(records))
 
 
-def scores(rows: Sequence[Row], validated: Mapping[str, float]) -> dict[float, list[float]]:
+def scores(rows: Sequence[Row], validated: Mapping[str, Validation]) -> dict[float, list[float]]:
     """Per rate, the merit of each run on validation examples; of older records, on the sizes trained on.
 
     A diverged run has neither, and scores what a uniform guess does.
@@ -98,17 +139,27 @@ def scores(rows: Sequence[Row], validated: Mapping[str, float]) -> dict[float, l
         if of_run[0].outcome == DIVERGED:
             found[rate].append(float(np.mean(inside or [merit(row.metric, row.value) for row in of_run])))
         elif trial in validated:
-            found[rate].append(validated[trial])
+            found[rate].append(validated[trial].share)
         elif inside:
             found[rate].append(float(np.mean(inside)))
     return found
 
 
-def _tuned(rows: Sequence[Row], validated: Mapping[str, float], settled: bool, reported: set[float]) -> Tuned:
+def _examples(rows: Sequence[Row], validated: Mapping[str, Validation]) -> int:
+    """How many validation examples a run has; of older records, how many test examples of the sizes trained on."""
+    inside = dict.fromkeys((row.trial for row in rows), 0)
+    for row in rows:
+        inside[row.trial] += row.rows if row.trained else 0
+    return max((validated[trial].examples if trial in validated else n for trial, n in inside.items()), default=0)
+
+
+def _tuned(rows: Sequence[Row], validated: Mapping[str, Validation], settled: bool, reported: set[float]) -> Tuned:
     """A rate at which every trial diverged is chosen only where none is left."""
     rates, seeds, trials = ({getattr(row, name) for row in rows} for name in ("lr", "seed", "trial"))
     alive = {row.lr for row in rows if row.outcome != DIVERGED}
     among = rates if settled else rates & reported or rates
     among = among & alive or among
-    rate = choose_rate(scores([row for row in rows if row.lr in among], validated))
-    return Tuned(rate, *(tuple(sorted(each)) for each in (rates, seeds, trials)), not alive, settled)
+    candidates = [row for row in rows if row.lr in among]
+    rate = choose_rate(scores(candidates, validated))
+    ties, about = tying_rates(candidates, validated, rate), (tuple(sorted(each)) for each in (rates, seeds, trials))
+    return Tuned(rate, ties, *about, not alive, settled)

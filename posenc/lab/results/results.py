@@ -12,22 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from posenc.lab.models import kinds
-from posenc.lab.results.quadrature import Rule, average
+from posenc.lab.results.floors import floors_by, uniform
 from posenc.lab.results.words import Words
 from posenc.lab.spec.run import Run
 from posenc.lab.store import disk, records
 from posenc.lab.store import folder as store
-from posenc.lab.store.records import NATS, merit
+from posenc.lab.store.records import NATS
 from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import echoed
 
 CHOICES = ("task", "scheme", "family", "seed", "lr")
 """What results can be chosen by."""
-FLOORS = ("uniform", "prior", "bag", "position")
-"""What guesses get right: a uniform one, the best constant, the row's most frequent token, the best use of position."""
 METRICS = ("accuracy", "exact", "last", "beyond", NATS)
 """What results can be read by: the share of answer tokens, of whole answers, of last ones, and of those further out
 than any trained on (at sizes trained on, of all), that are right; and the mean cross-entropy of all, in nats."""
@@ -92,6 +90,15 @@ class GroupedRow:
 COLUMNS = tuple(f.name for f in fields(Row))
 
 
+class Validation(NamedTuple):
+    """What chooses a trial's learning rate."""
+
+    share: float
+    """The mean over sizes on validation examples, by the metric of the task."""
+    examples: int
+    """How many examples there are of all sizes, which all runs of a task share."""
+
+
 @dataclass(frozen=True)
 class Results:
     """Records, the trials that have none, and what was wrong with the files."""
@@ -110,6 +117,9 @@ class Results:
     """What figures call tasks, lines and sizes."""
     tuning: tuple[GroupRecord, ...] = ()
     """The trials that chose learning rates, always by the metric of their task."""
+    validation: Mapping[str, Validation] | None = None
+    """Trial to what chooses its learning rate, where results are shown by another metric than that of their task, which
+    changes no choice."""
 
     def __post_init__(self):
         if any(trial.tuning for record in self.records for trial in record.trials):
@@ -150,7 +160,8 @@ class Results:
         labels = dict.fromkeys(record.task.label for record in self.records)
         telling = {label: _telling([r for r in self.records if r.task.label == label]) for label in labels}
         telling |= metric or {}
-        return replace(self, records=tuple(_by(record, telling[record.task.label]) for record in self.records))
+        shown = tuple(_by(record, telling[record.task.label]) for record in self.records)
+        return replace(self, records=shown, validation=self.validated())
 
     def by(self, metric: str) -> Results:
         """The same results by another metric, where the records counted it, with its floors, where they were counted.
@@ -161,7 +172,8 @@ class Results:
         record cannot give.
         """
         _check_metric(metric)
-        return replace(self, records=tuple(_by(record, metric) for record in self.records))
+        shown = tuple(_by(record, metric) for record in self.records)
+        return replace(self, records=shown, validation=self.validated())
 
     def choices(self, name: str) -> list[Any]:
         """The values of a column by which results can be chosen, of unfinished trials too."""
@@ -180,15 +192,18 @@ class Results:
             tasks[task.label] = replace(before, trained=(min(ends), max(ends)), floors=floors)
         return tasks
 
-    def validated(self) -> dict[str, float]:
-        """Trial to its merit on validation examples; diverged trials and those of older records have none."""
+    def validated(self) -> Mapping[str, Validation]:
+        """Trial to what its validation examples say; diverged trials and those of older records have none."""
+        if self.validation is not None:
+            return self.validation
         found = {}
         for record in self._every:
             for trial in record.trials:
-                each = trial.validation if trial.outcome == "done" else None
-                shares = [records.share(counts, record.task.metric) for counts in (each or {}).values()]
+                each = (trial.validation or {}).values() if trial.outcome == "done" else ()
+                shares = [records.share(counts, record.task.metric) for counts in each]
                 if counted := [share for share in shares if math.isfinite(share)]:
-                    found[trial.id] = merit(record.task.metric, sum(counted) / len(counted))
+                    examples = sum(counts.get("rows", 0) for counts in each)
+                    found[trial.id] = Validation(sum(counted) / len(counted), examples)
         return found
 
     def trials(self) -> list[str]:
@@ -274,29 +289,6 @@ def load(path: str | os.PathLike) -> Results:
     return Results(name, stored.records, tuple(rest), stored.problems, folder, stored.unreadable)
 
 
-def floors(task: TaskRecord) -> dict[int, dict[str, float]]:
-    """Size to the floors, as the share right: those of a task that reports errors are turned round."""
-    turn = (lambda f: 1 - f) if task.metric == "error" else (lambda f: f)
-    return {n: {k: turn(float(v)) for k, v in task.floors[n].items() if v is not None} for n in sorted(task.floors)}
-
-
-def mean_floors(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> dict[str, float]:
-    """The floors that are known at all of some sizes, each as its mean over them."""
-    at = [floors(task).get(n, {}) for n in sizes]
-    names = [name for name in FLOORS if at and all(name in known for known in at)]
-    return {name: average([known[name] for known in at], sizes, rule) for name in names}
-
-
-def best_floor(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> tuple[str, float] | None:
-    """The floor that is best on average over some sizes, and that mean; of equals the simplest."""
-    return max(mean_floors(task, sizes, rule).items(), key=lambda item: merit(task.metric, item[1]), default=None)
-
-
-def uniform(task: TaskRecord, size: int) -> float:
-    """What a guess among all answers gets right at this size: the value of a run that learned nothing."""
-    return floors(task).get(size, {}).get("uniform", 0.0)
-
-
 def _check_metric(name: str) -> None:
     if name not in METRICS:
         raise ValueError(f"No metric is called {echoed(name)}; take one of {', '.join(METRICS)}.")
@@ -309,22 +301,6 @@ def _telling(found: Sequence[GroupRecord]) -> str:
         return read_by.pop()
     counts = [counted for record in found for trial in record.trials for counted in trial.evaluations.values()]
     return "last" if own in ("token", "error") and counts and all("last" in each for each in counts) else own
-
-
-def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
-    """Size to the floors under another metric than the task's, as the share right, as far as they are known."""
-    own = floors(task)
-    if task.metric == "accuracy" and metric in ("last", "beyond"):
-        return own  # there is one answer token
-    counted = {"last": task.floors_last, "beyond": task.floors_beyond}.get(metric)
-    if counted is not None:
-        return floors(replace(task, metric=metric, floors=counted))
-    if metric == NATS:
-        last = own if task.metric == "accuracy" else floors_by(task, "last")
-        return {n: {"uniform": -math.log(f["uniform"])} if f.get("uniform") else {} for n, f in last.items()}
-    guess = {n: {"uniform": f["uniform"]} for n, f in own.items() if "uniform" in f}
-    tokens = metric in ("last", "beyond") and task.metric in ("token", "error")
-    return guess if tokens else {n: {} for n in task.floors}
 
 
 def _by(record: GroupRecord, metric: str) -> GroupRecord:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from posenc.lab.results.rates import Tuned, choose_rate, scores, tuned
-from posenc.lab.results.results import Results, Row
+from posenc.lab.results.rates import Tuned, by_seed, choose_rate, scores, tuned, tying_rates
+from posenc.lab.results.results import Results, Row, Validation
 from posenc.lab.results.sizes import other_places
 from posenc.lab.store.records import NATS, merit
 from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
@@ -31,6 +31,8 @@ DRAWS = 2000
 """Samples of a bootstrap."""
 HOLDS = 0.9
 """The least median accuracy at a size up to which a scheme holds."""
+Runs = Mapping[tuple[float, int], float]
+"""Learning rate and seed to the value of a run."""
 RANGE = "range"
 INTERVAL = "exact 95% interval of the median"
 
@@ -49,7 +51,8 @@ class Summary:
 
 @dataclass(frozen=True)
 class TableCell:
-    """One scheme on one task, at its chosen learning rate: the values of all seeds at each size, and the counts."""
+    """One scheme on one task, at the learning rates that tie in validation: the values of all seeds at each size, and
+    the counts."""
 
     task: str
     scheme: str
@@ -58,10 +61,13 @@ class TableCell:
     trained: tuple[int, int]
     """The smallest and the largest size trained on, of its own records: a sweep may vary them."""
     rate: float | None
-    """Chosen on validation examples of the sizes trained on; None where no trial has a result."""
+    """The best on validation examples of the sizes trained on, of equals the smallest; None where no trial has a
+    result."""
     rates: tuple[float, ...]
+    """All that were tried."""
     values: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
-    """Size to one value per seed, in the order of `seeds`; a diverged run enters as the uniform guess."""
+    """Size to one value per seed, in the order of `seeds`: the median of its runs at the `reported` rates. A diverged
+    run enters as the uniform guess."""
     seeds: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     """Trials per outcome, over all learning rates tried, tuning ones among them."""
@@ -77,10 +83,18 @@ class TableCell:
     """Whether all tuning trials have a result; until then the rate may change."""
     left_out: Mapping[float, int] = field(default_factory=dict)
     """Rate to the reported trials at it, where those seeds chose another."""
+    ties: tuple[float, ...] = ()
+    """The rates that tie in validation with the chosen one, itself among them."""
+    reported: tuple[float, ...] = ()
+    """Those of them at which every reported seed was measured at every size."""
+    runs: Mapping[int, Runs] = field(default_factory=dict)
+    """Size to the reported runs at these rates."""
+    tuning_runs: Mapping[int, Runs] = field(default_factory=dict)
+    """Size to the runs of the tuning seeds at the rates that tie."""
 
     @property
     def n(self) -> int:
-        """How many runs the numbers rest on, at most."""
+        """How many seeds the numbers rest on, at most."""
         return max((len(v) for v in self.values.values()), default=0)
 
     @property
@@ -105,10 +119,15 @@ class TableCell:
         return held
 
     def means(self, sizes: Iterable[int]) -> dict[int, float]:
-        """Seed to the mean over some sizes; a seed that lacks one of them is left out."""
-        by_size = [dict(zip(self.seeds[s], self.values[s], strict=True)) for s in sizes]
-        shared = set.intersection(*(set(b) for b in by_size)) if by_size else set()
-        return {seed: float(np.mean([b[seed] for b in by_size])) for seed in sorted(shared)}
+        """Seed to the mean over some sizes, the median over the `reported` rates; a seed that lacks a size is left
+        out."""
+        return by_seed(self.run_means(sizes), self.reported) if self.reported else {}
+
+    def run_means(self, sizes: Iterable[int]) -> Runs:
+        """The mean of each reported run over some sizes; a run that lacks one of them is left out."""
+        each = [self.runs[size] for size in sizes]
+        shared = set.intersection(*map(set, each)) if each else set()
+        return {run: float(np.mean([values[run] for values in each])) for run in sorted(shared)}
 
 
 @dataclass(frozen=True)
@@ -130,6 +149,8 @@ class Comparison:
     """Two-sided p of the Wilcoxon signed-rank test, from six pairs on."""
     over: tuple[int, ...] = ()
     """The sizes of which a value is the mean."""
+    by_rate: Mapping[float, float] = field(default_factory=dict)
+    """Each learning rate at which both are reported, to the median difference at it."""
 
     @property
     def n(self) -> int:
@@ -192,7 +213,8 @@ def compare(results: Results, first: str, second: str, size: int | None = None) 
     for task in sorted({task for task, _ in found}):
         a, b = found.get((task, first)), found.get((task, second))
         if a is not None and b is not None and (pairs := _pairs(a, b, over := _over(a, b, size))):
-            made.append(replace(_compared(task, first, second, where, pairs, a.metric), over=over))
+            compared = _compared(task, first, second, where, pairs, a.metric)
+            made.append(replace(compared, over=over, by_rate=_by_rate(a, b, over)))
     if not made:
         raise ValueError(
             f"{first!r} and {second!r} share no seed of a task at {where}; run both with the same --seeds and --sizes."
@@ -236,7 +258,7 @@ def _cell(
     tuning: list[Row],
     lost: list[UnfinishedTrial],
     tasks: Mapping[str, TaskRecord],
-    validated: Mapping[str, float],
+    validated: Mapping[str, Validation],
     choice: Tuned | None,
 ) -> TableCell:
     task, scheme = key
@@ -248,19 +270,30 @@ def _cell(
     family = (every or lost)[0].family
     rates = tuple(sorted({r.lr for r in every} | {u.knobs.lr for u in lost}))
     rate = choice.rate if choice else choose_rate(scores(rows, validated)) if rows else None
-    chosen = [r for r in rows if r.lr == rate]
-    sizes = sorted({r.size for r in chosen})
-    values = {s: tuple(r.value for r in chosen if r.size == s) for s in sizes}
-    seeds = {s: tuple(r.seed for r in chosen if r.size == s) for s in sizes}
-    examples = {s: max(r.rows for r in chosen if r.size == s) for s in sizes}
+    ties = () if rate is None else choice.ties if choice else tying_rates(rows, validated, rate)
+    measured = {lr: {(r.seed, r.size) for r in rows if r.lr == lr} for lr in ties}
+    reported = tuple(lr for lr in ties if lr == rate or measured[lr] >= measured[rate] != set())
+    runs = _runs(rows, reported)
+    values = {s: by_seed(of, reported) for s, of in runs.items()}
+    examples = {s: max(r.rows for r in every if r.size == s) for s in sorted({r.size for r in every})}
     known = all(r.trial in validated for r in rows if r.outcome != "diverged")
     trained = _trained(every, lost)
-    about = {}
+    about = {"ties": ties, "reported": reported, "runs": runs}
     if choice:
-        others = Counter(lr for _, lr in {(r.trial, r.lr) for r in rows if r.lr != rate})
-        about = {"tuning": choice.seeds, "unstable": choice.diverged, "settled": choice.settled, "left_out": others}
-    measured = (values, seeds, counts, examples, known)
-    return TableCell(task, scheme, family, metric, trained, rate, rates, *measured, **about)
+        others = Counter(lr for _, lr in {(r.trial, r.lr) for r in rows if r.lr not in reported})
+        about |= {"tuning": choice.seeds, "unstable": choice.diverged, "settled": choice.settled, "left_out": others}
+        about |= {"tuning_runs": _runs(tuning, ties)}
+    by_size = ({s: tuple(of.values()) for s, of in values.items()}, {s: tuple(of) for s, of in values.items()})
+    return TableCell(task, scheme, family, metric, trained, rate, rates, *by_size, counts, examples, known, **about)
+
+
+def _runs(rows: Sequence[Row], rates: Collection[float]) -> dict[int, Runs]:
+    """Size to the values of the runs at some rates."""
+    runs: dict[int, dict[tuple[float, int], float]] = {}
+    for row in rows:
+        if row.lr in rates:
+            runs.setdefault(row.size, {})[row.lr, row.seed] = row.value
+    return dict(sorted(runs.items()))
 
 
 def _trained(rows: list[Row], lost: list[UnfinishedTrial]) -> tuple[int, int]:
@@ -280,6 +313,15 @@ def _over(a: TableCell, b: TableCell, size: int | None) -> tuple[int, ...]:
 def _pairs(a: TableCell, b: TableCell, sizes: Sequence[int]) -> list[tuple[int, float, float]]:
     ours, theirs = a.means(sizes), b.means(sizes)
     return [(seed, ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
+
+
+def _by_rate(a: TableCell, b: TableCell, sizes: Sequence[int]) -> dict[float, float]:
+    """The median over seeds of the difference between two runs at the same rate."""
+    ours, theirs = a.run_means(sizes), b.run_means(sizes)
+    gaps: dict[float, list[float]] = {}
+    for rate, seed in sorted(ours.keys() & theirs.keys()):
+        gaps.setdefault(rate, []).append(ours[rate, seed] - theirs[rate, seed])
+    return {rate: float(np.median(of)) for rate, of in gaps.items()}
 
 
 def _compared(

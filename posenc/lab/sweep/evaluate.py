@@ -104,7 +104,7 @@ def ask(
             known[key] = floors_by_metric(*key)
         about = replace(described(resolved, at, known[key], scored), label=_label(question))
         found.append(replace(question.named, task=about, trials=tuple(trials)))
-    return replace(results, records=tuple(found), unfinished=(), folder=None, tuning=())
+    return replace(results, records=tuple(found), unfinished=(), folder=None, tuning=(), validation=None)
 
 
 def groups(
@@ -119,18 +119,18 @@ def groups(
     """One row for each trial and group of examples.
 
     Examples are grouped by their size and by what the task tells of them (`Batch.strata`): the digits of a sum, the
-    depth of a needle. Those of all sizes are pooled where `by` lacks "size". Of several learning rates it is the one
-    chosen on validation examples.
+    depth of a needle. Those of all sizes are pooled where `by` lacks "size". Of several learning rates they are
+    those that are best on validation examples.
     """
     found, every = [], _questions(results, schemes, task, sizes, rows)
     for question in every:
         _check_groups(question.resolved.task, by)
-    rates = {(c.task, c.scheme): c.rate for c in cells(results)}
+    rates = {(c.task, c.scheme): c.reported for c in cells(results)}
     for question in every:
         resolved = question.resolved
         for trial in question.trained:
             rate = trial.knobs.lr
-            if rate != rates[question.record.task.label, results.label(question.record, trial)]:
+            if rate not in rates[question.record.task.label, results.label(question.record, trial)]:
                 continue
             model = restored_under(question.as_trained, resolved, results.folder, trial.id)
             scheme, seed = results.label(question.named, trial), _knobs(trial).seed
