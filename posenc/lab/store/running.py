@@ -81,7 +81,8 @@ def _running(folder: Path, claim: Held, report: StepReport, now: float) -> Runni
 
 def saved(folder: Path, held: Collection[str]) -> dict[str, int]:
     """Group to the step of its last checkpoint, of those that nobody holds: training stopped there and goes on."""
-    groups = {path.name for path in disk.inside(folder, "ckpt").glob("*")}.difference(held)
+    names = {path.name for path in disk.inside(folder, "ckpt").glob("*")}.difference(held)
+    groups = filter(disk.NAME.fullmatch, names)  # nodes of a cluster leave signs there
     steps = {group: _saved(folder, group, 0.0)[0] for group in groups}
     return {group: step for group, step in steps.items() if step is not None}
 
