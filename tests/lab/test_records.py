@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from posenc.lab.results.rates import validations
 from posenc.lab.results.results import load
 from posenc.lab.store import folder as store
 from posenc.lab.store import records
@@ -134,7 +135,7 @@ def test_a_trial_of_another_shape_is_named_even_with_a_right_checksum(wrong):
 
 def test_a_record_without_validation_examples_is_an_older_one_and_is_read():
     folder = made.filled("a", [made.older(made.rope())])
-    assert store.read_records(folder).problems == () and load("a").validated() == {}
+    assert store.read_records(folder).problems == () and validations(load("a")) == {}
 
 
 def test_a_newer_schema_is_refused_with_both_versions_and_never_overwritten():

@@ -13,7 +13,7 @@ from posenc.lab.figures import captions, curves, files, grouped
 from posenc.lab.figures.tables import table
 from posenc.lab.results import control, rates, statistics
 from posenc.lab.results.rate_gaps import rate_gap
-from posenc.lab.results.results import GroupedRow, Validation
+from posenc.lab.results.results import GroupedRow
 from posenc.lab.results.words import Words
 from tests.hits import FOLDER
 from tests.lab import made
@@ -55,7 +55,7 @@ def rows_of(means, examples):
     """Rows of one run at each rate, and what its validation examples say."""
     records = made.results("a", [runs(beyond=dict.fromkeys(means, 0.5), seeds=[0])])
     every = records.rows()
-    return every, {row.trial: Validation(means[row.lr], examples) for row in every}
+    return every, {row.trial: rates.Validation(means[row.lr], examples) for row in every}
 
 
 @settings(max_examples=60, deadline=None)
@@ -235,6 +235,16 @@ def check_metric():
             counts["exact"] = counts["last"] = 1000 if trial["knobs"]["lr"] == HIGH else 0
     for metric in (None, "exact", "last"):
         assert cell(record, read=lambda results: results.shown(metric)).ties == (LOW,)  # noqa: B023
+    lost = runs(beyond={LOW: 0.5, HIGH: 0.5}, seeds=range(2))
+    for trial in lost["trials"]:
+        trial["validation"] = made.sums({8: 0.05, 16: 0.05})
+        if trial["knobs"]["lr"] == HIGH:
+            trial |= {"outcome": "diverged", "evaluations": {}, "validation": {}}
+    for metric in (None, "exact"):
+        found = cell(lost, read=lambda results: results.shown(metric))  # noqa: B023
+        assert found.rate == HIGH, (
+            "it counts as a guess by the metric of the task, which is better than what was learned"
+        )
 
 
 def test_the_metric_that_is_shown_changes_no_choice():
@@ -288,8 +298,9 @@ FAULTS = [
     (check_tuned, "rates:_tuned", "tying_rates(candidates, validated, rate)", "(rate,)"),
     (check_tuned, "statistics:_cell", "if r.lr not in reported", "if r.lr != rate"),
     (check_tuned, "rate_gaps:rate_gap", "len(cell.reported) < 2", "False"),
-    (check_metric, "results:Results.shown", "validation=self.validated()", "validation=None"),
-    (check_metric, "results:Results.by", "validation=self.validated()", "validation=None"),
+    (check_metric, "results:Results.shown", "own=self.own or self.records", "own=None"),
+    (check_metric, "results:Results.by", "own=self.own or self.records", "own=None"),
+    (check_metric, "rates:_guess", "uniform(task, n)", "0.0"),
     (check_norms, "rates:tying_rates", "(means[rate] * n + 1) / (n + 2)", "means[rate]"),
 ]
 

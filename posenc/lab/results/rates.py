@@ -15,15 +15,26 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from posenc.lab.results.results import Results, Row, Validation
-from posenc.lab.store.records import merit
+from posenc.lab.results.floors import uniform
+from posenc.lab.results.results import Results, Row
+from posenc.lab.store import records
+from posenc.lab.store.schema import GroupRecord
 
 DIVERGED = "diverged"
 K = TypeVar("K")
+
+
+class Validation(NamedTuple):
+    """What chooses a trial's learning rate."""
+
+    share: float
+    """The mean over sizes on validation examples, by the metric of the task; of a diverged trial that of a guess."""
+    examples: int
+    """How many examples there are of all sizes, which all runs of a task share."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,24 @@ class Tuned:
     settled: bool
     """Whether every planned tuning trial has a result. Until then the rate is one at which seeds are reported already,
     if there are any, so that more tuning trials take no result away."""
+
+
+def validations(results: Results) -> dict[str, Validation]:
+    """Trial to what its validation examples say; those of older records have none, unless they diverged.
+
+    By the metric of its task, whatever metric is shown, so that this changes no choice.
+    """
+    found = {}
+    for record in (*(results.own or results.records), *results.tuning):
+        for trial in record.trials:
+            if trial.outcome == DIVERGED:
+                found[trial.id] = Validation(_guess(record), 0)
+                continue
+            each = list((trial.validation or {}).values())
+            shares = [records.share(counts, record.task.metric) for counts in each]
+            if finite := [share for share in shares if math.isfinite(share)]:
+                found[trial.id] = Validation(sum(finite) / len(finite), sum(counts.get("rows", 0) for counts in each))
+    return found
 
 
 def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
@@ -103,10 +132,8 @@ def tuned(results: Results) -> dict[tuple[str, str], Tuned]:
     reported: dict[tuple[str, str], set[float]] = {}
     for row in results.rows() if waiting else ():
         reported.setdefault((row.task, row.scheme), set()).add(row.lr)
-    validated = results.validated()
-    return {
-        cell: _tuned(rows, validated, cell not in waiting, reported.get(cell, set())) for cell, rows in cells.items()
-    }
+    known = validations(results)
+    return {cell: _tuned(rows, known, cell not in waiting, reported.get(cell, set())) for cell, rows in cells.items()}
 
 
 def decided(results: Results) -> dict[str, float]:
@@ -117,32 +144,35 @@ def decided(results: Results) -> dict[str, float]:
 def at_chosen(results: Results) -> Results:
     """The same results without reported trials at other rates than those that tie for their tuning seeds."""
     chosen = tuned(results)
-    records = []
+    reported = []
     for record in results.records:
         choices = [(trial, chosen.get((record.task.label, results.label(record, trial)))) for trial in record.trials]
         kept = tuple(trial for trial, choice in choices if choice is None or trial.knobs.lr in choice.ties)
-        records += [replace(record, trials=kept)] if kept else []
-    return replace(results, records=tuple(records))
+        reported += [replace(record, trials=kept)] if kept else []
+    return replace(results, records=tuple(reported))
 
 
 def scores(rows: Sequence[Row], validated: Mapping[str, Validation]) -> dict[float, list[float]]:
-    """Per rate, the merit of each run on validation examples; of older records, on the sizes trained on.
-
-    A diverged run has neither, and scores what a uniform guess does.
-    """
+    """Per rate, the mean of each run on validation examples; of older records, on the sizes trained on. A diverged run
+    scores what a uniform guess does."""
     runs: dict[tuple[float, str], list[Row]] = {}
     for row in rows:
         runs.setdefault((row.lr, row.trial), []).append(row)
     found: dict[float, list[float]] = {row.lr: [] for row in rows}
     for (rate, trial), of_run in runs.items():
-        inside = [merit(row.metric, row.value) for row in of_run if row.trained]
-        if of_run[0].outcome == DIVERGED:
-            found[rate].append(float(np.mean(inside or [merit(row.metric, row.value) for row in of_run])))
-        elif trial in validated:
+        inside = [row.value for row in of_run if row.trained]
+        if trial in validated:
             found[rate].append(validated[trial].share)
         elif inside:
             found[rate].append(float(np.mean(inside)))
     return found
+
+
+def _guess(record: GroupRecord) -> float:
+    """What a uniform guess gets right at the sizes trained on, or at all where none of these was measured."""
+    task, (low, high) = record.task, record.task.trained
+    sizes = [n for n in task.floors if low <= n <= high] or list(task.floors)
+    return float(np.mean([uniform(task, n) for n in sizes])) if sizes else 0.0
 
 
 def _examples(rows: Sequence[Row], validated: Mapping[str, Validation]) -> int:

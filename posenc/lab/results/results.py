@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from posenc.lab.models import kinds
 from posenc.lab.results.floors import floors_by, uniform
@@ -90,15 +90,6 @@ class GroupedRow:
 COLUMNS = tuple(f.name for f in fields(Row))
 
 
-class Validation(NamedTuple):
-    """What chooses a trial's learning rate."""
-
-    share: float
-    """The mean over sizes on validation examples, by the metric of the task."""
-    examples: int
-    """How many examples there are of all sizes, which all runs of a task share."""
-
-
 @dataclass(frozen=True)
 class Results:
     """Records, the trials that have none, and what was wrong with the files."""
@@ -117,9 +108,8 @@ class Results:
     """What figures call tasks, lines and sizes."""
     tuning: tuple[GroupRecord, ...] = ()
     """The trials that chose learning rates, always by the metric of their task."""
-    validation: Mapping[str, Validation] | None = None
-    """Trial to what chooses its learning rate, where results are shown by another metric than that of their task, which
-    changes no choice."""
+    own: tuple[GroupRecord, ...] | None = None
+    """The same records by the metrics of their tasks, which choose learning rates, where another is shown."""
 
     def __post_init__(self):
         if any(trial.tuning for record in self.records for trial in record.trials):
@@ -161,7 +151,7 @@ class Results:
         telling = {label: _telling([r for r in self.records if r.task.label == label]) for label in labels}
         telling |= metric or {}
         shown = tuple(_by(record, telling[record.task.label]) for record in self.records)
-        return replace(self, records=shown, validation=self.validated())
+        return replace(self, records=shown, own=self.own or self.records)
 
     def by(self, metric: str) -> Results:
         """The same results by another metric, where the records counted it, with its floors, where they were counted.
@@ -173,7 +163,7 @@ class Results:
         """
         _check_metric(metric)
         shown = tuple(_by(record, metric) for record in self.records)
-        return replace(self, records=shown, validation=self.validated())
+        return replace(self, records=shown, own=self.own or self.records)
 
     def choices(self, name: str) -> list[Any]:
         """The values of a column by which results can be chosen, of unfinished trials too."""
@@ -191,20 +181,6 @@ class Results:
             floors = {**task.floors, **before.floors}
             tasks[task.label] = replace(before, trained=(min(ends), max(ends)), floors=floors)
         return tasks
-
-    def validated(self) -> Mapping[str, Validation]:
-        """Trial to what its validation examples say; diverged trials and those of older records have none."""
-        if self.validation is not None:
-            return self.validation
-        found = {}
-        for record in self._every:
-            for trial in record.trials:
-                each = (trial.validation or {}).values() if trial.outcome == "done" else ()
-                shares = [records.share(counts, record.task.metric) for counts in each]
-                if counted := [share for share in shares if math.isfinite(share)]:
-                    examples = sum(counts.get("rows", 0) for counts in each)
-                    found[trial.id] = Validation(sum(counted) / len(counted), examples)
-        return found
 
     def trials(self) -> list[str]:
         """The ids of all trials with a result."""

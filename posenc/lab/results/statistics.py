@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from posenc.lab.results.rates import Tuned, by_seed, choose_rate, scores, tuned, tying_rates
-from posenc.lab.results.results import Results, Row, Validation
+from posenc.lab.results.rates import Tuned, Validation, by_seed, choose_rate, scores, tuned, tying_rates, validations
+from posenc.lab.results.results import Results, Row
 from posenc.lab.results.sizes import other_places
 from posenc.lab.store.records import NATS, merit
 from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
@@ -183,9 +183,9 @@ def cells(results: Results) -> tuple[TableCell, ...]:
     tuning: dict[tuple[str, str], list[Row]] = {}
     for row in results.tuning_rows():
         tuning.setdefault((row.task, row.scheme), []).append(row)
-    tasks, validated, chosen = results.tasks(), results.validated(), tuned(results)
+    tasks, known, chosen = results.tasks(), validations(results), tuned(results)
     return tuple(
-        _cell(key, rows.get(key, []), tuning.get(key, []), lost.get(key, []), tasks, validated, chosen.get(key))
+        _cell(key, rows.get(key, []), tuning.get(key, []), lost.get(key, []), tasks, known, chosen.get(key))
         for key in sorted({*rows, *tuning, *lost})
     )
 

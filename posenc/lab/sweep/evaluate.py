@@ -104,7 +104,7 @@ def ask(
             known[key] = floors_by_metric(*key)
         about = replace(described(resolved, at, known[key], scored), label=_label(question))
         found.append(replace(question.named, task=about, trials=tuple(trials)))
-    return replace(results, records=tuple(found), unfinished=(), folder=None, tuning=(), validation=None)
+    return replace(results, records=tuple(found), unfinished=(), folder=None, tuning=(), own=None)
 
 
 def groups(
