@@ -7,6 +7,7 @@ from statistics import mean, median
 import pytest
 
 from posenc.lab.explain import aliases
+from posenc.lab.results.rates import validations
 from tests.hits import FOLDER, Recorded, quoted
 
 BACK = "token_k_back(k=3)"
@@ -78,8 +79,8 @@ def test_trained_places_and_the_settings_of_norms():
     numbers = [word for word in quoted(text) if word not in rates]
     assert rates == ["0.0003", "0.01"] and numbers == texts(min(before), min(after), max(after), *shallow)
     assert f"to {max(before):.2f}, after" in text
-    scores, records = at.results.validated(), at.results.records
-    placed = [(r.run["depth"], scores[trial.id]) for r in records for trial in r.trials if trial.places]
+    scores, records = validations(at.results), at.results.records
+    placed = [(r.run["depth"], scores[trial.id].share) for r in records for trial in r.trials if trial.places]
     assert min(score for depth, score in placed if depth == 2) > 0.995
 
 

@@ -19,6 +19,7 @@ from posenc.lab.results.floors import best_floor, floors, floors_by, mean_floors
 from posenc.lab.results.losses import points
 from posenc.lab.results.published import EPSILON, Measure
 from posenc.lab.results.quadrature import average
+from posenc.lab.results.rates import by_seed
 from posenc.lab.results.results import Results
 from posenc.lab.results.sizes import other_places, shared
 from posenc.lab.results.statistics import cells, summary
@@ -40,7 +41,7 @@ class Evidence:
     """Results as claims are held against them."""
 
     def __init__(self, results: Results):
-        self.rates = {(cell.task, cell.scheme): cell.rate for cell in cells(results)}
+        self.rates = {(cell.task, cell.scheme): cell.reported for cell in cells(results)}
         self._trials: dict[tuple[str, str], list[tuple[GroupRecord, TrialRecord]]] = {}
         for record in results.records:
             for trial in record.trials:
@@ -99,9 +100,9 @@ class Evidence:
         return self._values[key]
 
     def chosen(self, measure: Measure, scheme: str) -> dict[int, float]:
-        """Seed to the value of each run at the rate that validation chose."""
-        rate = self.rates.get((measure.task, scheme))
-        return {seed: value for (lr, seed), value in self.runs(measure, scheme).items() if lr == rate}
+        """Seed to the median of its runs at the rates that tie in validation."""
+        rates = self.rates.get((measure.task, scheme), ())
+        return by_seed(self.runs(measure, scheme), rates) if rates else {}
 
     def floor(self, measure: Measure, scheme: str | None = None) -> tuple[str, float] | None:
         """The highest floor that is known by this metric, on average over the sizes; its name and its share. That of a
@@ -152,10 +153,10 @@ class Evidence:
 
     def sure(self, task: str, scheme: str) -> float | None:
         """The steps until the loss of training batches was that of 0.95 for every right token, the median over the runs
-        at the chosen rate; infinite where most never came so far, None without curves."""
-        rate, found = self.rates.get((task, scheme)), []
+        at the reported rates; infinite where most never came so far, None without curves."""
+        rates, found = self.rates.get((task, scheme), ()), []
         for _, trial in self._trials.get((task, scheme), ()):
-            if trial.knobs.lr == rate and (curve := points(trial.curve or {})):
+            if trial.knobs.lr in rates and (curve := points(trial.curve or {})):
                 found.append(min((step for step, loss in curve if loss <= -math.log(SURE)), default=math.inf))
         return median(found) if found else None
 

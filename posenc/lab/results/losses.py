@@ -93,10 +93,10 @@ def endings(results: Results) -> dict[str, Ending]:
 
 def falling(results: Results) -> dict[tuple[str, str], float]:
     """Task and scheme to the share by which its loss still fell, the median over its reported runs, where it did."""
-    found, rates = endings(results), {(c.task, c.scheme): c.rate for c in cells(results)}
+    found, rates = endings(results), {(c.task, c.scheme): c.reported for c in cells(results)}
     runs: dict[tuple[str, str], dict[str, Ending]] = {}
     for row in results.rows():
-        if row.trial in found and rates[row.task, row.scheme] == row.lr:
+        if row.trial in found and row.lr in rates[row.task, row.scheme]:
             runs.setdefault((row.task, row.scheme), {})[row.trial] = found[row.trial]
     middle = {key: _middle(tuple(of.values())) for key, of in sorted(runs.items())}
     return {key: end.fall for key, end in middle.items() if end.falling}
