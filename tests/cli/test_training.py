@@ -175,7 +175,7 @@ sys.exit(code)
 def test_a_finished_run_ends_with_its_table_on_stdout(posenc, swept):
     made.filled("mine", [made.rope()])
     said = posenc("run", "--name", "mine")
-    assert "copy  rope" in said.out and "Results: runs/mine" in said.out and "3 trials" in said.err
+    assert "copy\nscheme  n" in said.out and "Results: runs/mine" in said.out and "3 trials" in said.err
 
 
 def test_the_quick_start_trains_tabulates_and_draws(posenc, swept, left):
@@ -185,7 +185,9 @@ def test_the_quick_start_trains_tabulates_and_draws(posenc, swept, left):
     (asked, where, *_) = swept[0]
     assert {r.scheme for r in asked.runs} == {"nope", "sinusoidal", "learned", "t5", "alibi", "rope"}
     assert (
-        where.resolve() == folder.resolve() and "copy  rope" in said.out and "runs/quickstart: length.svg" in said.out
+        where.resolve() == folder.resolve()
+        and "copy\nscheme  n" in said.out
+        and "runs/quickstart: length.svg" in said.out
     )
     for kind in ("svg", "pdf", "png", "csv", "caption.txt"):
         assert f"runs/quickstart/length.{kind}" in left()

@@ -17,6 +17,7 @@ from typing import Any
 from posenc.lab.cli import listing
 from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import docs
+from posenc.lab.cli.output import columns
 from posenc.lab.models import kinds
 from posenc.lab.spec import committed
 from posenc.lab.spec import settings as words
@@ -211,7 +212,7 @@ def _experiments() -> Iterable[str]:
 
 def _card(name: str, idea: str, facts: Iterable[tuple[str, str]], notes: Iterable[str] = ()) -> str:
     """A name, an idea, facts in two columns, and paragraphs."""
-    wide = {"width": 118, "break_on_hyphens": False, "break_long_words": False}
+    wide = {"width": min(columns() or 118, 118), "break_on_hyphens": False, "break_long_words": False}
     lines = [textwrap.fill(f"  {k:<12} {v}", subsequent_indent=" " * 15, **wide) for k, v in facts if v]
     paragraphs = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in notes)
     return "\n\n".join([f"{name}\n{textwrap.indent(idea, '  ')}", "\n".join(lines), *paragraphs])
