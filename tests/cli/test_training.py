@@ -176,7 +176,7 @@ sys.exit(code)
 def test_a_finished_run_ends_with_its_table_on_stdout(posenc, swept):
     made.filled("mine", [made.rope()])
     said = posenc("run", "--name", "mine")
-    assert "copy  rope" in said.out and "Results: runs/mine" in said.out and "3 trials" in said.err
+    assert "copy\nscheme  n" in said.out and "Results: runs/mine" in said.out and "3 trials" in said.err
 
 
 def check_one_metric(posenc, command):
@@ -188,7 +188,7 @@ def check_one_metric(posenc, command):
     made.filled("quickstart", [one])
     end, table = posenc(*command).out.splitlines(), posenc("table", "quickstart").out.splitlines()
     assert len(table) > 4 and [line for line in table if line not in end] == []
-    assert "0.12 [0.12–0.12]" in table[2] and "accuracy at places beyond training" in "".join(table)
+    assert any("0.12 [0.12–0.12]" in line for line in table) and "places beyond training" in " ".join(table)
 
 
 @pytest.mark.parametrize("command", [["quickstart"], ["run", "--name", "quickstart"]], ids=" ".join)
@@ -209,7 +209,9 @@ def test_the_quick_start_trains_tabulates_and_draws(posenc, swept, left):
     (asked, where, *_) = swept[0]
     assert {r.scheme for r in asked.runs} == {"nope", "sinusoidal", "learned", "t5", "alibi", "rope"}
     assert (
-        where.resolve() == folder.resolve() and "copy  rope" in said.out and "runs/quickstart: length.svg" in said.out
+        where.resolve() == folder.resolve()
+        and "copy\nscheme  n" in said.out
+        and "runs/quickstart: length.svg" in said.out
     )
     for kind in ("svg", "pdf", "png", "csv", "caption.txt"):
         assert f"runs/quickstart/length.{kind}" in left()

@@ -1,16 +1,21 @@
 """Tables say every number with its n, and the same results give the same bytes."""
 
 import csv
+import functools
 import io
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
 from posenc.lab.figures import tables
-from posenc.lab.results.results import Results
+from posenc.lab.figures.fitting import COLUMN, Columns
+from posenc.lab.results.results import Results, load
 from tests.lab import made
+from tests.test_docs import EXPERIMENTS
 
+RECORDS = EXPERIMENTS / "records"
 ALIBI, ROPE = "0.58 [0.10–0.59]", "0.69 [0.68–0.70]"
 SPREAD = "the range over runs (fewer than 6, so no interval)"
 FALLING = "the loss fell by more than 10% over the last half of the steps, and by more than it scatters"
@@ -69,23 +74,104 @@ def test_json_holds_every_run():
 def test_latex_is_booktabs_with_everything_escaped():
     record = made.rope((0,), task="a_b")
     record["label"] = "x & {y} ~ 5% \\ #$^"
-    text = tables.table(made.results("a", (record,)), "latex")
-    row = next(line for line in text.splitlines() if line.startswith("a"))
+    text = tables.table(made.results("a", (record,)), "latex", Columns(sizes=(8, 16)))
+    assert text.startswith("% The preamble needs \\usepackage{booktabs}.\n")
+    assert "\n\\multicolumn{6}{l}{a\\_b} \\\\\n" in text
+    row = next(line for line in text.splitlines() if line.startswith("x"))
     escaped = r"x \& \{y\} \textasciitilde{} 5\% \textbackslash{} \#\$\textasciicircum{}"
-    assert row.startswith(rf"a\_b & {escaped} & 1 & 0.001 & 16 & 1.00 & 1.00") and row.endswith(r"\\")
+    assert row.startswith(rf"{escaped} & 1 & 0.001 & 16 & 1.00 & 1.00") and row.endswith(r"\\")
     assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
-    assert text.count("&", text.index("task"), text.index("\n", text.index("task"))) == 8
 
 
 def test_latex_counts_outcomes_only_if_a_trial_is_not_done():
+    few = Columns(sizes=(16,))
     done = made.results("a", (made.rope(),))
-    assert r"task & scheme & n & lr & 90\% to & 8* & 16* & 24 & 32 \\" in tables.table(done, "latex")
-    assert r"task & scheme & n & done & diverged & failed & lr & 90\% to & 8*" in tables.table(results(), "latex")
+    assert r"scheme & n & lr & 90\% to & 16* \\" in tables.table(done, "latex", few)
+    assert r"scheme & n & done & diverged & failed & 16* \\" in tables.table(results(), "latex", few)
+
+
+def test_latex_leaves_out_what_does_not_fit_and_says_so():
+    fits = tables.table(made.results("a", (made.rope(),)), "latex", Columns(sizes=(32,)))
+    assert "0.69 [0.68--0.70]" in fits and "left out" not in fits
+    text = tables.table(made.results("a", (made.rope(),)), "latex")
+    assert r"scheme & n & lr & 90\% to & 8* & 16* & 24 & 32 \\" in text and "[" not in text[text.index("toprule") :]
+    assert "Spreads are left out." in text and "--brackets on shows them" in text
+    broken = tables.table(made.results("a", (made.rope(),)), "latex", Columns(brackets=True))
+    assert [broken.count(part) for part in (r"\begin{tabular}", "scheme & n & 8*", "scheme & 24")] == [2, 1, 1]
+    assert broken.count("[") == 4 and "lr and 90% to are left out" in broken
+
+
+@pytest.mark.parametrize("brackets", [None, True, False])
+@pytest.mark.parametrize("name", ["first_look", "ruoss_small", "recall"])
+def test_latex_is_no_wider_than_a_column_in_computer_modern(name, brackets):
+    """Widths are measured in the font itself, of 10 points, which at 8 points is 6.2 % wider than in proportion."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    @functools.cache
+    def wide(cell):
+        if box := re.fullmatch(r"\\parbox\[t\]\{(\d+)pt\}\{.*\}", cell):
+            return float(box[1])
+        bold = cell.startswith(r"\textbf{")
+        text = re.sub(r"\\textbf\{(.*)\}", r"\1", cell).replace("--", "–").replace("\\", "")
+        font = FontProperties(family="cmb10" if bold else "cmr10", size=8 * 1.062)
+        return TextPath((0, 0), text.strip("_"), prop=font).get_extents().width + 0.5 * text.count("_")
+
+    text = tables.table(load(RECORDS / f"{name}.json").shown(), "latex", Columns(brackets=brackets))
+    for body in re.findall(r"\\toprule\n(.*?)\\bottomrule", text, re.DOTALL):
+        lines = [line.removesuffix(r" \\") for line in body.splitlines() if line[:5] not in (r"\midr", r"\mult")]
+        columns = zip(*(line.split(" & ") for line in lines), strict=True)
+        assert sum(max(map(wide, column)) + 6 for column in columns) <= COLUMN
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_a_text_fits_its_width_and_loses_no_number(width):
+    found = load(RECORDS / "first_look.json").shown()
+    whole, text = tables.table(found), tables.table(found, columns=Columns(width=width))
+    assert max(map(len, whole.splitlines())) > 170 and max(map(len, text.splitlines())) <= width
+    cell = re.compile(r"\d\.\d\d \[\d\.\d\d–\d\.\d\d\]")
+    assert sorted(cell.findall(text)) == sorted(cell.findall(whole)) and len(cell.findall(text)) == 84
+    assert " ".join(text.split()).endswith(" ".join(whole.rpartition("\n\n")[2].split())), "the notes, wrapped"
+    for line in tables.table(found, columns=Columns(width=10**6)).splitlines():
+        assert line in whole.splitlines()
+
+
+def test_rows_of_a_broken_text_are_those_of_their_schemes():
+    text = tables.table(made.results("a", (made.rope(), made.rope(label="alibi", drop=0.3))), columns=Columns(width=60))
+    assert text.startswith("copy\nscheme  n     lr  90% to  8*                16*\n──────  ─  ─────  ──────  ───")
+    first, second = text.split("\n\n")[:2]
+    assert first.splitlines()[3] == "alibi   3  0.001      16  1.00 [1.00–1.00]  1.00 [1.00–1.00]"
+    assert second.splitlines()[0] == "scheme  24                32"
+    assert second.splitlines()[2:] == [
+        "alibi   0.59 [0.58–0.60]  0.49 [0.48–0.50]",
+        f"rope    0.79 [0.78–0.80]  {ROPE}",
+    ]
+
+
+def test_a_name_that_is_too_long_is_broken_beside_its_numbers():
+    record = made.rope()
+    record["label"] = "rope @ random_sorted(limit=512, resample='layer')"
+    lines = tables.table(made.results("a", (record,)), columns=Columns(width=70)).splitlines()
+    assert lines[3].startswith("rope @ random_sorted(") and "1.00" in lines[3] and lines[4].strip() == "limit=512,"
+    assert max(map(len, lines)) <= 70
+
+
+def test_sizes_and_spreads_are_chosen_in_every_format():
+    other = made.record("rope", "rotary", "sort", [made.trial("rope", "sort", 0, {16: 1.0, 40: 0.5})], sizes=(16, 40))
+    found, few = made.results("a", (made.rope(), other)), Columns(sizes=(32,), brackets=False)
+    text = tables.table(found, columns=few)
+    assert "0.69" in text and "[" not in text and "Spreads are left out." in text and "    16  " in text, "90% to stays"
+    assert "Left out, since not evaluated at 32: sort." in text and "1.00" not in text
+    rows = list(csv.DictReader(io.StringIO(tables.table(found, "csv", few))))
+    assert list(rows[0])[-2:] == ["90% to", "32"] and rows[0]["90% to"] == "16"
+    assert list(json.loads(tables.table(found, "json", few))["rows"][0]["sizes"]) == ["32"]
+    assert "| 90% to | 32 |" in tables.table(found, "md", few)
 
 
 def test_latex_sets_the_best_in_bold_only_where_spreads_part():
     apart = made.results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.3)))
-    rows = [line for line in tables.table(apart, "latex").splitlines() if line.startswith(("copy", " & "))]
+    text = tables.table(apart, "latex", Columns(brackets=True))
+    rows = [line for line in text[text.index("scheme & 24") :].splitlines() if line.startswith(("alibi", "rope"))]
     alibi, rope = rows
     assert r"\textbf{0.69 [0.68--0.70]}" in rope and "textbf" not in alibi
     overlap = made.results("a", (made.rope(), made.rope(label="alibi", family="linear", drop=0.11)))
@@ -104,7 +190,7 @@ def test_a_task_that_no_scheme_learned_is_named_with_what_to_try():
 
 
 def test_latex_writes_ranges_with_its_own_dash():
-    text = tables.table(results(), "latex")
+    text = tables.table(results(), "latex", Columns(brackets=True))
     assert "0.69 [0.68--0.70]" in text and "–" not in text.partition("%")[0]
 
 

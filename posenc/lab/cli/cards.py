@@ -17,11 +17,12 @@ from typing import Any
 from posenc.lab.cli import claims, listing
 from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import docs
+from posenc.lab.cli.output import columns
 from posenc.lab.models import kinds
 from posenc.lab.results.published import count_seen
 from posenc.lab.spec import committed
 from posenc.lab.spec import settings as words
-from posenc.lab.spec.experiment_file import from_file
+from posenc.lab.spec.experiment_file import executed
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.spec.run import Plan, Run
 from posenc.language import grammar
@@ -181,7 +182,7 @@ def experiment(text: str) -> dict[str, Any]:
     path = _experiment_file(text.strip())
     head = dataclasses.asdict(listing.header_of(path))
     recorded = committed.record_of(path).is_file()
-    sightings = count_seen(from_file(path, yes=True).published)
+    sightings = count_seen(getattr(executed(path), "published", ()))
     return {"experiment": path.stem, "file": str(path), "recorded": recorded, "seen": sightings, **head}
 
 
@@ -216,7 +217,7 @@ def _experiments() -> Iterable[str]:
 
 def _card(name: str, idea: str, facts: Iterable[tuple[str, str]], notes: Iterable[str] = ()) -> str:
     """A name, an idea, facts in two columns, and paragraphs."""
-    wide = {"width": 118, "break_on_hyphens": False, "break_long_words": False}
+    wide = {"width": min(columns() or 118, 118), "break_on_hyphens": False, "break_long_words": False}
     lines = [textwrap.fill(f"  {k:<12} {v}", subsequent_indent=" " * 15, **wide) for k, v in facts if v]
     paragraphs = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in notes)
     return "\n\n".join([f"{name}\n{textwrap.indent(idea, '  ')}", "\n".join(lines), *paragraphs])

@@ -11,7 +11,7 @@ from tyro.conf import arg
 from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import File, First, Flag, Settings, Text
 from posenc.lab.cli.output import figure_path, say, say_json
-from posenc.lab.cli.read import chosen, stored
+from posenc.lab.cli.read import chosen, say_table, stored
 from posenc.lab.spec import settings
 from posenc.lab.store import disk
 
@@ -70,12 +70,11 @@ class Evaluate:
         return self._whole(results, requested) if self.by is None else self._grouped(results, requested, target)
 
     def _whole(self, results: Any, requested: dict[str, Any]) -> int:
-        from posenc.lab.figures.tables import table
         from posenc.lab.store.records import write_bundle
         from posenc.lab.sweep.evaluate import ask
 
         found = ask(results, **requested)
-        say(table(found.shown(), "json" if self.json else "text"))
+        say_table(found.shown(), "json" if self.json else "text")
         if self.bundle is not None:
             path = write_bundle(Path(self.bundle), found.name, found.records, [])
             if not self.json:

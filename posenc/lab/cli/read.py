@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Flag, Metric, Settings
-from posenc.lab.cli.output import as_json, clean, output_path, say
+from posenc.lab.cli.output import as_json, clean, columns, output_path, say
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.spec.experiment_file import from_file
@@ -40,11 +40,17 @@ class Tabulate:
     or their mean loss in nats. Default: as figures show it, of answers at every token those beyond training, or the
     last where records lack them."""
 
-    def __call__(self) -> int:
-        from posenc.lab.figures.tables import table
+    sizes: Annotated[str | None, arg(metavar="INT,...", help_behavior_hint="")] = None
+    """Only these sizes: 16,32. Default: all."""
+    brackets: Annotated[Literal["on", "off"] | None, arg(metavar="{on,off}", help_behavior_hint="")] = None
+    """Whether each median has its spread in brackets. Default: on; in LaTeX if they fit a column of a paper."""
 
+    def __call__(self) -> int:
         results = chosen(results_of(self.run, self.metric), self.only)
-        sys.stdout.write(table(results, "json" if self.json else self.format).rstrip("\n") + "\n")
+        form = "json" if self.json else self.format
+        if self.brackets is not None and form == "json":
+            raise ValueError("--brackets is for tables, and JSON holds every run; leave it out.")
+        say_table(results, form, _sizes(results, self.sizes), None if self.brackets is None else self.brackets == "on")
         report(results.problems)
         return 0
 
@@ -180,6 +186,28 @@ def chosen(results: Results, texts: tuple[str, ...]) -> Results:
     if texts and not kept.records and not kept.unfinished:
         raise NothingMatches(f"Nothing has {' and '.join(texts)}; each of them is there, but not together.")
     return kept
+
+
+def say_table(
+    results: Results, format: str = "text", sizes: tuple[int, ...] | None = None, brackets: bool | None = None
+) -> None:
+    """Print the table of results, a text in as many columns as there are: the one place where commands do."""
+    from posenc.lab.figures.fitting import Columns
+    from posenc.lab.figures.tables import table
+
+    width = columns() if format == "text" else None
+    sys.stdout.write(table(results, format, Columns(sizes, brackets, width)).rstrip("\n") + "\n")
+
+
+def _sizes(results: Results, text: str | None) -> tuple[int, ...] | None:
+    """The sizes that a text names. Raises `NothingMatches` for one at which nothing was evaluated."""
+    if text is None:
+        return None
+    wanted, has = settings.value("sizes", text), sorted({row.size for row in results.rows()})
+    if missing := [str(n) for n in wanted if n not in has]:
+        there = ", ".join(map(str, has)) or "no results"
+        raise NothingMatches(f"Nothing was evaluated at size {', '.join(missing)}; there are {there}.")
+    return wanted
 
 
 def _choice(name: str, text: str, has: list[Any]) -> Any:

@@ -331,11 +331,11 @@ def expectation(requested: Experiment, found: Mapping[str, Any]) -> str:
 
 def tabulate(folder: Path) -> None:
     """The table of a run folder on stdout, once it holds any result."""
-    from posenc.lab.figures.tables import table
+    from posenc.lab.cli.read import say_table
     from posenc.lab.results.results import load
 
     if (folder / "plan.jsonl").exists() and ((results := load(folder).shown()).records or results.tuning):
-        say(table(results, "text"))
+        say_table(results)
         say(f"Results: {folder}; `posenc plot {folder}` draws them.")
 
 

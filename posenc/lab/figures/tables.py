@@ -9,38 +9,48 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Collection, Sequence
+import textwrap
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from posenc.lab.figures.captions import brackets, chosen, counts, exceptions, rate_gaps, still_falling, ties, unlearned
 from posenc.lab.figures.files import harmless
+from posenc.lab.figures.fitting import COLUMN, SEPARATION, Columns, narrow, parts, points
 from posenc.lab.figures.style import plain
 from posenc.lab.results.learned import above_floor, hindrance
 from posenc.lab.results.losses import falling
-from posenc.lab.results.rate_gaps import by_rate
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
 from posenc.lab.store.records import NATS, merit
 
-HEAD = ("task", "scheme", "n", "done", "diverged", "failed", "lr", "90% to")
+OUTCOMES = ("done", "diverged", "failed")
+HEAD = ("task", "scheme", "n", *OUTCOMES, "lr", "90% to")
+ALL = Columns()
+LABEL = 0.42 * COLUMN
+"""Points that the name of a scheme takes in LaTeX; a longer one is broken."""
+_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {c: f"\\{c}" for c in "&%$#_{}"}
 
 
-def table(results: Results, format: str = "text") -> str:
-    """All results of a run as one text. The formats are text, csv, md, latex and json."""
-    writers: dict[str, Callable[[tuple[TableCell, ...], list[str]], str]] = {
+def table(results: Results, format: str = "text", columns: Columns = ALL) -> str:
+    """All results of a run as one text, or some of its sizes. The formats are text, csv, md, latex and json."""
+    writers: dict[str, Callable[[tuple[TableCell, ...], list[str], Columns], str]] = {
         **{"text": _text, "csv": _csv, "md": _markdown, "latex": partial(_latex, results), "json": _json}
     }
     if format not in writers:
         raise ValueError(f"No table format is called {format!r}; use {', '.join(writers)}.")
     found = cells(results)
-    return writers[format](found, notes(found, results))
+    shown = _fitting(found, columns) if format == "latex" else columns
+    return writers[format](
+        found, [*notes(found, results, shown.brackets is not False), *_left_out(found, columns, shown)], shown
+    )
 
 
-def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
+def notes(found: tuple[TableCell, ...], results: Results, spreads: bool = True) -> list[str]:
     """Notes under a table: metric, brackets, choice of rates, outcomes, commits, and tasks that no scheme learned."""
     named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
     named |= {"last": "accuracy at the last token", "beyond": "accuracy at places beyond training"}
@@ -50,7 +60,8 @@ def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
         if cell.metric:
             metrics.setdefault(named.get(cell.metric, cell.metric), set()).add(plain(cell.task))
     shown = [k if len(metrics) == 1 else f"{k} ({', '.join(sorted(v))})" for k, v in sorted(metrics.items())]
-    lines = [f"Median of runs; {'; '.join(shown) or 'no result yet'}. Brackets: {brackets(found)}. * sizes trained on."]
+    beside = f"Brackets: {brackets(found)}" if spreads else "Spreads are left out"
+    lines = [f"Median of runs; {'; '.join(shown) or 'no result yet'}. {beside}. * sizes trained on."]
     if metrics.keys() != {named[NATS]}:
         lines[0] += f" {HEAD[-1]}: the largest size up to which every median is at least {HOLDS:g}."
     if how := chosen(found):
@@ -64,27 +75,49 @@ def notes(found: tuple[TableCell, ...], results: Results) -> list[str]:
     return [*lines, ended, *mixed, *still_falling(results), *unlearned(results, found)]
 
 
-def _blocks(found: tuple[TableCell, ...]) -> list[tuple[list[str], list[list[str]], list[int]]]:
-    """Header, rows and the number of rows of each task, for all tasks trained and measured at the same sizes."""
+def _left_out(found: tuple[TableCell, ...], columns: Columns, shown: Columns) -> list[str]:
+    """What is not in the table though it was measured, or though it was requested."""
+    lines = ["To fit a column of a paper lr and 90% to are left out; --format csv has them."] if shown.short else []
+    several = any(len(values) > 1 for cell in found for values in cell.values.values())
+    if shown.brackets is False and columns.brackets is None and several:
+        lines.append("Spreads would not fit it; --brackets on shows them, and --sizes takes fewer sizes.")
+    return [*lines, *_not_evaluated(found, columns)]
+
+
+def _not_evaluated(found: tuple[TableCell, ...], columns: Columns) -> list[str]:
+    """The tasks that have none of the sizes requested."""
+    tasks = dict.fromkeys(c.task for c in found)
+    without = [task for task in tasks if not any(columns.of(tuple(c.values)) for c in found if c.task == task)]
+    if columns.sizes is None or not without:
+        return []
+    return [f"Left out, since not evaluated at {', '.join(map(str, columns.sizes))}: {', '.join(map(plain, without))}."]
+
+
+def _blocks(found: tuple[TableCell, ...], columns: Columns) -> list[tuple[list[str], list[list[str]], list[int]]]:
+    """Header, rows and the number of rows of each task, for all tasks trained and measured at the same sizes; tasks
+    that have none of the sizes shown are left out."""
     shapes: dict[tuple[str, tuple[int, int]], tuple] = {}
     for task, (low, high) in sorted({(c.task, c.trained) for c in found}):
         sizes = sorted({n for c in found if (c.task, c.trained) == (task, (low, high)) for n in c.values})
         shapes[task, (low, high)] = (tuple(sizes), tuple(n for n in sizes if low <= n <= high))
     blocks = []
-    for sizes, trained in dict.fromkeys(shapes.values()):
-        inside = [c for c in found if shapes[c.task, c.trained] == (sizes, trained)]
+    for every, trained in dict.fromkeys(shapes.values()):
+        if not (sizes := columns.of(every)) and columns.sizes is not None:
+            continue
+        inside = [c for c in found if shapes[c.task, c.trained] == (every, trained)]
         header = [*HEAD, *(f"{n}*" if n in trained else str(n) for n in sizes)]
         tasks = dict.fromkeys(c.task for c in inside)
-        blocks.append((header, [_row(c, sizes) for c in inside], [sum(c.task == t for c in inside) for t in tasks]))
+        rows = [_row(c, sizes, columns.brackets is not False) for c in inside]
+        blocks.append((header, rows, [sum(c.task == t for c in inside) for t in tasks]))
     return blocks
 
 
-def _row(cell: TableCell, sizes: Sequence[int]) -> list[str]:
+def _row(cell: TableCell, sizes: Sequence[int], brackets: bool) -> list[str]:
     sums = [summary(cell.values.get(n, ())) for n in sizes]
     rate = _rates(cell) or "–"
     holds = "–" if cell.holds_to is None else str(cell.holds_to)
     head = [plain(cell.task), plain(cell.scheme), *map(str, _counts(cell)), rate, holds]
-    return [*head, *(_shown(s, cell.n) for s in sums)]
+    return [*head, *(_shown(s, cell.n, brackets) for s in sums)]
 
 
 def _rates(cell: TableCell) -> str:
@@ -97,17 +130,17 @@ def _counts(cell: TableCell) -> list[int]:
     return [cell.n, cell.counts.get("done", 0), cell.counts.get("diverged", 0), failed]
 
 
-def _shown(s: Summary, n: int) -> str:
+def _shown(s: Summary, n: int, brackets: bool) -> str:
     """Median and spread; and the number of runs, if it differs from the row's."""
     if s.n == 0:
         return "–"
-    spread = f" [{s.low:.2f}–{s.high:.2f}]" if s.n > 1 else ""
+    spread = f" [{s.low:.2f}–{s.high:.2f}]" if s.n > 1 and brackets else ""
     return f"{s.median:.2f}{spread}" + (f" n={s.n}" if s.n != n else "")
 
 
-def _text(found: tuple[TableCell, ...], notes: list[str]) -> str:
+def _text(found: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
     parts = []
-    for header, rows, tasks in _blocks(found):
+    for header, rows, tasks in _blocks(found, columns):
         widths = [max(len(r[k]) for r in [header, *rows]) for k in range(len(header))]
         rule = "  ".join("─" * w for w in widths)
         lines, start = [_aligned(header, widths).rstrip(), rule], 0
@@ -117,7 +150,32 @@ def _text(found: tuple[TableCell, ...], notes: list[str]) -> str:
                 lines.append(_aligned(["" if number else row[0], *row[1:]], widths).rstrip())
             start += many
         parts.append("\n".join(lines))
-    return "\n\n".join([*parts, "\n".join(notes)]) + "\n"
+    if (width := columns.width) is None:
+        return "\n\n".join([*parts, "\n".join(notes)]) + "\n"
+    if any(len(line) > width for part in parts for line in part.splitlines()):
+        parts = [part for block in _blocks(found, columns) for part in _narrow(*block, width, _counted(found))]
+    return "\n\n".join([*parts, "\n".join(textwrap.fill(note, width, **_WORDS) for note in notes)]) + "\n"
+
+
+def _narrow(header: list[str], rows: list[list[str]], tasks: list[int], width: int, counted: bool) -> Iterator[str]:
+    """A block as a table for each task, under its name, each broken into parts that fit."""
+    head, start = _head(counted), 0
+    for many in tasks:
+        group = rows[start : start + many]
+        name = textwrap.fill(group[0][0], width, **_WORDS)
+        yield f"{name}\n{narrow([header, *group], head, range(len(HEAD), len(header)), width)}"
+        start += many
+
+
+def _counted(found: tuple[TableCell, ...]) -> bool:
+    """Whether a trial is not done, so that counts by outcome say more than n."""
+    return any(sum(c.counts.values()) > c.counts.get("done", 0) for c in found)
+
+
+def _head(counted: bool, short: bool = False) -> list[int]:
+    """The columns before the sizes where the task stands above: counts of outcomes only if a trial is not done."""
+    left_out = {"task", *(() if counted else OUTCOMES), *(("lr", "90% to") if short else ())}
+    return [k for k, name in enumerate(HEAD) if name not in left_out]
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
@@ -126,9 +184,9 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cells)
 
 
-def _markdown(found: tuple[TableCell, ...], notes: list[str]) -> str:
+def _markdown(found: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
     parts = []
-    for header, rows, _ in _blocks(found):
+    for header, rows, _ in _blocks(found, columns):
         marks = ["---:" if 2 <= k < len(HEAD) else "---" for k in range(len(header))]
         escaped = [[c.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_") for c in r] for r in [header, *rows]]
         lines = [escaped[0], marks, *escaped[1:]]
@@ -136,30 +194,70 @@ def _markdown(found: tuple[TableCell, ...], notes: list[str]) -> str:
     return "\n\n".join([*parts, "\n".join(notes).replace("* sizes", "\\* sizes")]) + "\n"
 
 
-def _latex(results: Results, found: tuple[TableCell, ...], notes: list[str]) -> str:
-    """A booktabs tabular; put `\\usepackage{booktabs}` in the preamble.
+def _latex(results: Results, found: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
+    """A booktabs tabular in the width of a paper's column; of several parts where all sizes do not fit beside another.
 
-    Counts of outcomes are shown only if a trial is not done. Bold is the best scheme, if its spread ends above the
-    spreads of all others and its median above the highest floor, where enough was learned to call a scheme better.
+    Bold is the best scheme, if its spread ends above the spreads of all others and its median above the highest floor,
+    where enough was learned to call a scheme better.
     """
-    parts = []
-    counted = any(sum(c.counts.values()) > c.counts.get("done", 0) for c in found)
-    head = [k for k, name in enumerate(HEAD) if counted or name not in ("done", "diverged", "failed")]
-    bold = _best(results, found)
-    for header, rows, tasks in _blocks(found):
-        kept = [*head, *range(len(HEAD), len(header))]
-        lines = [rf"\begin{{tabular}}{{ll{'r' * (len(head) - 2)}{'l' * (len(header) - len(HEAD))}}}", r"\toprule"]
-        lines += [_cells([header[k] for k in kept]), r"\midrule"]
-        start = 0
-        for many in tasks:
-            for number, row in enumerate(rows[start : start + many]):  # a task is named once
-                best = {k for k in kept if k >= len(HEAD) and (*row[:2], header[k].rstrip("*")) in bold}
-                cells = ["" if number and not k else row[k] for k in kept]
-                lines.append(_cells(cells, {kept.index(k) for k in best}))
-            lines.append(r"\midrule")
-            start += many
-        parts.append("\n".join([*lines[:-1], r"\bottomrule", r"\end{tabular}"]))
-    return "\n\n".join([*parts, "\n".join(f"% {line}" for line in notes)]) + "\n"
+    bold, head, tables = _best(results, found), _head(_counted(found), columns.short), []
+    for header, rows, tasks in _blocks(found, columns):
+        widths = _points(header, rows, bold)
+        for kept in parts(head, range(len(HEAD), len(header)), lambda ks, w=widths: _wide(w, ks), COLUMN):
+            lines = [_tabular(kept), r"\toprule", _cells([header[k] for k in kept]), r"\midrule"]
+            start = 0
+            for many in tasks:
+                lines.append(rf"\multicolumn{{{len(kept)}}}{{l}}{{{_boxed(rows[start][0], COLUMN)}}} \\")
+                for row in rows[start : start + many]:
+                    best = {n for n, k in enumerate(kept) if (*row[:2], header[k].rstrip("*")) in bold}
+                    lines.append(_cells([row[k] for k in kept], best))
+                lines.append(r"\midrule")
+                start += many
+            tables.append("\n".join([*lines[:-1], r"\bottomrule", r"\end{tabular}"]))
+    begin = rf"{{\footnotesize\setlength{{\tabcolsep}}{{{SEPARATION:g}pt}}%"
+    said = [r"The preamble needs \usepackage{booktabs}.", *notes]
+    return "\n\n".join(["\n".join(f"% {line}" for line in said), begin, *tables, "}"]) + "\n"
+
+
+def _fitting(found: tuple[TableCell, ...], columns: Columns) -> Columns:
+    """What of a table fits a paper's column: all of it, or without rates and reach, or also without spreads, unless
+    these are requested."""
+    kept = [True] if columns.brackets else [False] if columns.brackets is False else [True, False]
+    tried = [replace(columns, brackets=b, short=short) for b in kept for short in (False, True)]
+    return next((one for one in tried if _fits(found, one)), tried[-1])
+
+
+def _fits(found: tuple[TableCell, ...], columns: Columns) -> bool:
+    """Whether no block of a LaTeX table is wider than a column; bold is the widest that its numbers can be."""
+    head = _head(_counted(found), columns.short)
+    return all(
+        _wide(_points(header, rows, None), [*head, *range(len(HEAD), len(header))]) <= COLUMN
+        for header, rows, _ in _blocks(found, columns)
+    )
+
+
+def _points(header: list[str], rows: list[list[str]], bold: Collection[tuple[str, str, str]] | None) -> list[float]:
+    """The width of each column; the scheme's is limited, and breaks its lines. Without `bold`, all may be so."""
+    widths = [points(name) for name in header]
+    for row in rows:
+        for k, cell in enumerate(row):
+            heavy = k >= len(HEAD) and (bold is None or (*row[:2], header[k].rstrip("*")) in bold)
+            widths[k] = max(widths[k], points(cell, heavy))
+    return [min(w, LABEL) if k == 1 else w for k, w in enumerate(widths)]
+
+
+def _wide(widths: Sequence[float], kept: Sequence[int]) -> float:
+    return sum(widths[k] + 2 * SEPARATION for k in kept)
+
+
+def _tabular(kept: Sequence[int]) -> str:
+    return rf"\begin{{tabular}}{{{''.join('l' if k == 1 or k >= len(HEAD) else 'r' for k in kept)}}}"
+
+
+def _boxed(text: str, most: float) -> str:
+    """A text, in lines if it is wider than `most`."""
+    escaped = "".join(_LATEX.get(c, c) for c in text).replace("–", "--")
+    return rf"\parbox[t]{{{most:.0f}pt}}{{\raggedright {escaped}}}" if points(text) > most else escaped
 
 
 def _best(results: Results, found: tuple[TableCell, ...]) -> set[tuple[str, str, str]]:
@@ -180,34 +278,36 @@ def _best(results: Results, found: tuple[TableCell, ...]) -> set[tuple[str, str,
 
 
 def _cells(row: Sequence[str], bold: Collection[int] = ()) -> str:
-    escaped = ["".join(_LATEX.get(c, c) for c in cell).replace("–", "--") for cell in row]
+    escaped = [_boxed(cell, LABEL) for cell in row]
     return " & ".join(rf"\textbf{{{cell}}}" if k in bold else cell for k, cell in enumerate(escaped)) + r" \\"
 
 
-def _csv(found: tuple[TableCell, ...], notes: list[str]) -> str:
+def _csv(found: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
     """One header for all tasks; per size three columns of full precision: median, low, high."""
-    sizes = sorted({n for c in found for n in c.values})
+    sizes = columns.of(sorted({n for c in found for n in c.values}))
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([*HEAD, "spread", *(f"{n}{what}" for n in sizes for what in ("", " low", " high"))])
+    spreads = columns.brackets is not False
+    ends = ("", " low", " high") if spreads else ("",)
+    writer.writerow([*HEAD, *["spread"] * spreads, *(f"{n}{what}" for n in sizes for what in ends)])
     for cell in found:
         sums = [summary(cell.values.get(n, ())) for n in sizes]
         kinds = sorted({s.kind for s in sums if s.n})
-        numbers = [v for s in sums for v in ((s.median, s.low, s.high) if s.n else ("", "", ""))]
+        numbers = [v for s in sums for v in ((s.median, s.low, s.high) if s.n else ("", "", ""))[: len(ends)]]
         rate = cell.reported[0] if len(cell.reported) == 1 else _rates(cell)
         holds = "" if cell.holds_to is None else cell.holds_to
-        head = [harmless(cell.task), harmless(cell.scheme), *_counts(cell), rate, holds, "; ".join(kinds)]
+        head = [harmless(cell.task), harmless(cell.scheme), *_counts(cell), rate, holds, *["; ".join(kinds)] * spreads]
         writer.writerow([*head, *numbers])
     return buffer.getvalue()
 
 
-def _at_rate(cell: TableCell, rate: float) -> dict[str, Any]:
+def _at_rate(cell: TableCell, rate: float, sizes: Sequence[int]) -> dict[str, Any]:
     """Size to the runs at one rate."""
-    sums = {n: by_rate(runs, [rate]).get(rate) for n, runs in cell.runs.items()}
+    sums = {n: by_rate(cell.runs[n], [rate]).get(rate) for n in sizes if n in cell.runs}
     return {str(n): {"n": s.n, "median": s.median, "low": s.low, "high": s.high} for n, s in sums.items() if s}
 
 
-def _json(found: tuple[TableCell, ...], notes: list[str]) -> str:
+def _json(found: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
     """One object per row, the values of all runs with it."""
     rows = []
     for cell in found:
@@ -215,8 +315,9 @@ def _json(found: tuple[TableCell, ...], notes: list[str]) -> str:
         about |= {"family": cell.family, "metric": cell.metric, "trained": list(cell.trained), "outcomes": cell.counts}
         about |= {"rates": list(cell.rates), "tuning": list(cell.tuning)}
         about |= {"ties": list(cell.ties), "reported": list(cell.reported)}
-        about["by_rate"] = {str(rate): _at_rate(cell, rate) for rate in cell.reported}
-        sums = {n: summary(v) for n, v in cell.values.items()}
+        sizes = columns.of(tuple(cell.values))
+        about["by_rate"] = {str(rate): _at_rate(cell, rate, sizes) for rate in cell.reported}
+        sums = {n: summary(cell.values[n]) for n in sizes}
         about["sizes"] = {
             str(n): {"n": s.n, "median": s.median, "mean": s.mean, "low": s.low, "high": s.high, "spread": s.kind}
             | {"values": list(cell.values[n])}
