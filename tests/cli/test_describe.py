@@ -199,7 +199,7 @@ def test_a_scheme_that_a_stranger_calls_like_a_task_is_shown_as_both_and_checked
 
 
 def test_an_experiment_is_described_by_its_file(posenc, tmp_path):
-    (tmp_path / "mine.py").write_text('"""Mine goes on.\n\nCost: a minute.\n"""\n\nraise SystemExit\n')
+    (tmp_path / "mine.py").write_text('"""Mine goes on.\n\nCost: a minute.\n"""\n')
     assert posenc("describe", "mine.py").out == "mine (an experiment)\n  Mine goes on.\n\n  cost         a minute.\n"
     shipped = json.loads(posenc("describe", "counting", "--json").out)
     assert json.loads(posenc("describe", shipped["file"], "--json").out) == shipped

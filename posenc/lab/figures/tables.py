@@ -21,6 +21,7 @@ from posenc.lab.figures.fitting import COLUMN, SEPARATION, Columns, narrow, part
 from posenc.lab.figures.style import plain
 from posenc.lab.results.learned import above_floor, hindrance
 from posenc.lab.results.losses import falling
+from posenc.lab.results.rate_gaps import by_rate
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
