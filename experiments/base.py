@@ -10,10 +10,17 @@ Source: Oka et al. (2026), Frequency Bands in RoPE, ICLR: a base near the traini
 one worse. Xiaoran Liu et al. (2023), Scaling Laws of RoPE-based Extrapolation, arXiv 2310.05209, find a smaller base
 and a larger one better after fine-tuning, which is not done here. The probes and the arithmetic are ours.
 Setting: two layers of width 64, heads of 16 features, 16 tokens; theirs are language models, measured in perplexity.
-Cost: about 40 minutes on 2 cores, estimated; the hardest is base 100,000 of an encoder.
+Cost: 35 minutes on 2 cores by --dry-run; 74 with many other jobs beside.
 Command: posenc sweep experiments/base.py
 Variation: posenc sweep experiments/base.py --set length=32 sizes=16,32,40,48,64,128,256 --name doubled
-Result: not run.
+Result: medians of six seeds, a seed's number the median of its two rates, which tie in validation; at the places beyond
+16 tokens. In rows of 256, 16 times the longest trained on, encoders with base 10 still name 0.89 of the tokens three
+places back and 0.93 of those five back, decoders 0.91 and 0.82. With base 10,000 it is 0.42 and 0.31, 0.57 and 0.61,
+and with base 100,000 at most 0.56. Every seed of base 10 is above that of base 10,000. In rows of 64 nothing is lost
+with base 10, 0.98 or more, where encoders with base 10,000 have 0.64 and 0.61. They fall in steps, at the places where
+arithmetic says that an alias comes into view; decoders fall smoothly. Rates matter at 256: decoders with base 16 name
+0.73 of the tokens three back at 0.001 and 0.93 at 0.003, and validation cannot tell the two apart. All bases learned
+the lengths trained on, every run to 1.00. What a small base costs is asked by base_content.py.
 """
 
 from posenc.lab.results.published import Order

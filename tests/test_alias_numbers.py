@@ -8,7 +8,7 @@ import pytest
 
 from posenc.lab.explain import aliases
 from posenc.lab.results.rates import validations
-from tests.hits import FOLDER, Recorded, quoted
+from tests.hits import Recorded, quoted
 
 BACK = "token_k_back(k=3)"
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "rope-aliases.md").read_text(encoding="utf-8")
@@ -100,7 +100,12 @@ def test_the_bound_of_a_source_is_what_it_gives_at_base_10():
     assert min(gaps) > 0.5 and "none within 256 tokens is below a half" in text
 
 
-@pytest.mark.skipif(not (FOLDER / "records" / "base.json").exists(), reason="base has no record yet")
+def test_how_far_base_10_carries_an_offset():
+    at, schemes = Recorded("base"), ("rope(base=10.0)", "rope")
+    values = [at.cell(BACK, f"{scheme} (model={m})", 256) for m in ("encoder", "decoder") for scheme in schemes]
+    assert quoted(section("What the base decides")) == texts(*values)
+
+
 @pytest.mark.parametrize("back", [3, 5])
 @pytest.mark.parametrize("base", [10.0, 16.0, 10000.0, 100000.0])
 def test_other_bases_and_offsets_step_where_arithmetic_says(base, back):

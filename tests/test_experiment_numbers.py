@@ -1,5 +1,6 @@
 """The numbers that experiments quote of themselves are those that their committed files and plans yield."""
 
+import math
 import re
 from statistics import median
 
@@ -308,8 +309,27 @@ def of_recall(at):
     yield from (at(blanks, nope, 64, metric="exact"), at.still(blanks, nope))
 
 
+def of_base(at):
+    """As tables print them; the least share of any run within the trained lengths."""
+    backs, models = [f"token_k_back(k={k})" for k in (3, 5)], ("encoder", "decoder")
+
+    def of(base, size, model, back):
+        scheme = "rope" if base == 10000.0 else f"rope(base={base})"
+        return at.cell(back, f"{scheme} (model={model})", size)
+
+    yield from (of(base, 256, model, back) for base in (10.0, 10000.0) for model in models for back in backs)
+    yield max(of(100000.0, 256, model, back) for model in models for back in backs)
+    yield math.floor(100 * min(of(10.0, 64, model, back) for model in models for back in backs)) / 100
+    yield from (of(10000.0, 64, "encoder", back) for back in backs)
+    for rate in (1e-3, 3e-3):
+        yield from (at.cell(backs[0], "rope(base=16.0) (model=decoder)", 256, rate), f"{rate:g}")
+    yield math.floor(100 * min(min(s) for (*_, n, m), s in at.shares.items() if n <= 16 and m == "token")) / 100
+    ahead = [one for one in from_file(FOLDER / "base.py").published if one.over == (256,)]
+    assert len(ahead) == 4 and all(min(at.ahead(claim)) > 0 for claim in ahead)
+
+
 BY_LAST = (of_averaging, of_first_look, of_flipflop, of_memory, of_permutation, of_ruoss_small, of_sites, of_state)
-OTHERS = (of_addition, of_copying, of_counting, of_extension, of_norms, of_recall)
+OTHERS = (of_addition, of_base, of_copying, of_counting, of_extension, of_norms, of_recall)
 QUOTED = re.compile(r"\b\d\.\d+|\b\d+(?= to \d+ %)|\b\d+(?= %)")
 """A number with decimals, or one in percent."""
 
