@@ -19,7 +19,7 @@ from posenc.lab.cli.output import as_json, clean, columns, output_path, say
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.store import disk
-from posenc.language.nearest import some
+from posenc.language.nearest import shorten
 
 if TYPE_CHECKING:
     from posenc.lab.results.results import Results
@@ -216,7 +216,7 @@ def _choice(name: str, text: str, has: list[Any]) -> Any:
         with contextlib.suppress(ValueError):
             if name in ("seed", "lr") and float(text) == value:
                 return value
-    raise NothingMatches(f"Nothing has {name}={text}; there are {some(text, map(str, has)) or 'no results'}.")
+    raise NothingMatches(f"Nothing has {name}={text}; there are {shorten(text, map(str, has)) or 'no results'}.")
 
 
 def not_empty(given: str | None, option: str, what: str) -> None:
