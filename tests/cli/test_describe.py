@@ -170,9 +170,6 @@ def test_a_name_is_of_a_scheme_or_of_a_task_and_never_of_both():
     assert not {"all", "attention"} & set(package.names())
 
 
-RUNS = "from posenc.lab.spec.run import Run\ndef runs(): return [Run()]\n"
-
-
 def test_a_name_that_is_two_things_shows_both(posenc, tmp_path):
     said = posenc("describe", "cope")
     scheme, preset = said.out.split("\n\ncope is also a preset:\n\n")
@@ -180,7 +177,7 @@ def test_a_name_that_is_two_things_shows_both(posenc, tmp_path):
     found = json.loads(posenc("describe", "cope", "--json").out)
     assert found["enters"] and found["also"]["preset"] == json.loads(posenc("describe", "preset:cope", "--json").out)
     (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments" / "nope.py").write_text(f'"""A claim of ours.\n\nCost: none.\n"""\n{RUNS}')
+    (tmp_path / "experiments" / "nope.py").write_text('"""A claim of ours.\n\nCost: none.\n"""\n')
     said = posenc("describe", "nope")
     assert said.out.startswith("nope\n") and said.out.endswith("A claim of ours.\n\n  cost         none.\n")
     assert "\n\nnope is also an experiment:\n\nnope (an experiment)\n" in said.out
@@ -199,7 +196,7 @@ def test_a_scheme_that_a_stranger_calls_like_a_task_is_shown_as_both_and_checked
 
 
 def test_an_experiment_is_described_by_its_file(posenc, tmp_path):
-    (tmp_path / "mine.py").write_text(f'"""Mine goes on.\n\nCost: a minute.\n"""\n{RUNS}')
+    (tmp_path / "mine.py").write_text('"""Mine goes on.\n\nCost: a minute.\n"""\n\nraise SystemExit\n')
     assert posenc("describe", "mine.py").out == "mine (an experiment)\n  Mine goes on.\n\n  cost         a minute.\n"
     shipped = json.loads(posenc("describe", "counting", "--json").out)
     assert json.loads(posenc("describe", shipped["file"], "--json").out) == shipped
