@@ -11,10 +11,10 @@ TOLD = 5
 """Of more, so many are told, the nearest."""
 
 
-def offered(given: str, known: Iterable[str], see: str = "") -> str:
+def offer(given: str, known: Iterable[str], see: str = "") -> str:
     """The nearest of the known names, if one is near, and what is known; of a long list what to `see` for all of it.
 
-    >>> offered("ropee", ["alibi", "rope"])
+    >>> offer("ropee", ["alibi", "rope"])
     " Did you mean 'rope'? Known: alibi, rope."
     """
     names = list(known)
@@ -22,10 +22,10 @@ def offered(given: str, known: Iterable[str], see: str = "") -> str:
     near = difflib.get_close_matches(given.lstrip("-"), bare, 1, 0.5)
     hint = f" Did you mean {bare[near[0]]!r}?" if near else ""
     all_of_them = f"; {see}" if see and len(names) > WHOLE else ""
-    return f"{hint} Known: {some(given, names)}{all_of_them}."
+    return f"{hint} Known: {shorten(given, names)}{all_of_them}."
 
 
-def some(given: str, known: Iterable[str]) -> str:
+def shorten(given: str, known: Iterable[str]) -> str:
     """All of a few names; of a long list the nearest ones and how many more there are."""
     names = list(known)
     if len(names) <= WHOLE:

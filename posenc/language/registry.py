@@ -19,7 +19,7 @@ from typing import Any, Literal, Union
 from posenc.language import modules
 from posenc.language.echo import echoed
 from posenc.language.grammar import Call
-from posenc.language.nearest import offered
+from posenc.language.nearest import offer
 
 
 class Registry:
@@ -68,7 +68,7 @@ class Registry:
         if name in self.broken:
             raise ValueError(f"The {self.kind} {name!r} comes from a package that fails to load: {self.broken[name]}.")
         kinds = self.kind.rpartition(" ")[2].removesuffix("s")
-        every = offered(name, self.names(), f"`posenc list {kinds}s` has all")
+        every = offer(name, self.names(), f"`posenc list {kinds}s` has all")
         raise ValueError(f"No {self.kind} is called {echoed(name)}.{every}")
 
     def source(self, cls: type) -> tuple[str, str] | None:

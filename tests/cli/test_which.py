@@ -12,7 +12,7 @@ from posenc.lab.results.ability_scores import ability_scores
 from posenc.lab.results.recorded import experiments_with_schemes, experiments_with_task, schemes_in
 from posenc.lab.spec.abilities import ABILITIES, ability_of, answers_each_token, tasks_with
 from posenc.lab.tasks.task import TASKS, Layout
-from posenc.language.declared import declared
+from posenc.language.declarations import declarations
 from tests.lab import made
 
 RECORDS = Path(package.__file__).resolve().parent.parent / "experiments" / "records"
@@ -20,7 +20,7 @@ OURS = [name for name in tasks.names() if TASKS.find(name).__module__.startswith
 
 
 def test_what_classes_declare_is_read_without_importing_them():
-    assert sorted(declared("lab.tasks")) == OURS and sorted(declared("schemes")) == package.names()
+    assert sorted(declarations("lab.tasks")) == OURS and sorted(declarations("schemes")) == package.names()
     for name in OURS:
         task = tasks.parse(name)
         assert ability_of(name) == task.ability and task.ability in ABILITIES

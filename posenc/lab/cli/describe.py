@@ -84,15 +84,15 @@ DESCRIBE = Forms(
 )
 
 
-def show(name: str, kind: str, found: dict[str, Any], json: bool) -> None:
+def show(name: str, kind: str, card: dict[str, Any], json: bool) -> None:
     """Print the card of a name as one kind of thing, and after it those of the others that it names."""
     also = {other: _card(other, name) for other in cards.kinds_of(name) if other != kind}
     if json:
-        say_json(found | ({"also": also} if also else {}))
+        say_json(card | ({"also": also} if also else {}))
         return
-    parts = [_as_text(kind, found)]
-    for other, card in also.items():
-        parts += [f"{name.strip()} is also {_a(other)}:", _as_text(other, card)]
+    parts = [_as_text(kind, card)]
+    for other, other_card in also.items():
+        parts += [f"{name.strip()} is also {_a(other)}:", _as_text(other, other_card)]
     say("\n\n".join(parts))
 
 
@@ -112,11 +112,11 @@ class Cite:
             cards.makers(kinds[0])[0](self.what)  # an unknown name gets the nearest
             command = f"posenc describe {shlex.quote(self.what)}"
             raise ValueError(f"{self.what!r} is {_a(kinds[0])}; BibTeX exists for schemes and tasks; see `{command}`.")
-        found = "\n\n".join(_cite(kind, self.what) for kind in cited)
+        entries = "\n\n".join(_cite(kind, self.what) for kind in cited)
         if self.json:
-            say_json(found.split("\n\n"))
+            say_json(entries.split("\n\n"))
         else:
-            say(found)
+            say(entries)
         return 0
 
 
@@ -141,31 +141,31 @@ def _card(kind: str, text: str) -> dict[str, Any]:
     return _task_card(text) if kind == "task" else cards.makers(kind)[0](text)
 
 
-def _as_text(kind: str, found: dict[str, Any]) -> str:
+def _as_text(kind: str, card: dict[str, Any]) -> str:
     if kind == "scheme":
-        return "\n\n".join(_scheme_as_text(part) for part in [found, *found.get("parts", ())])
+        return "\n\n".join(_scheme_as_text(part) for part in [card, *card.get("parts", ())])
     if kind == "task":
         from posenc.lab.explain import task_card
 
-        return task_card.as_text(found, found["floors"])
-    return cards.makers(kind)[1](found)
+        return task_card.as_text(card, card["floors"])
+    return cards.makers(kind)[1](card)
 
 
 def _task_card(text: str, size: int | None = None) -> dict[str, Any]:
     from posenc.lab.explain import task_card
     from posenc.lab.results.recorded import experiments_with_task
 
-    found = task_card.card(text, size)
-    experiments = experiments_with_task(found["task"].partition("(")[0])
-    return {**found, "experiments": experiments, "floors": task_card.counted(text)}
+    card = task_card.card(text, size)
+    experiments = experiments_with_task(card["task"].partition("(")[0])
+    return {**card, "experiments": experiments, "floors": task_card.counted(text)}
 
 
-def _with_experiments(found: dict[str, Any]) -> dict[str, Any]:
+def _with_experiments(card: dict[str, Any]) -> dict[str, Any]:
     """The card of a scheme with the experiments whose records have it, those of a sum with all of its schemes."""
     from posenc.lab.results.recorded import experiments_with_schemes
 
-    names = [part["scheme"].partition("(")[0] for part in found.get("parts", [found])]
-    return {**found, "experiments": experiments_with_schemes(names)}
+    names = [part["scheme"].partition("(")[0] for part in card.get("parts", [card])]
+    return {**card, "experiments": experiments_with_schemes(names)}
 
 
 def _scheme_as_text(found: dict[str, Any]) -> str:

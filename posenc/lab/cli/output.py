@@ -26,21 +26,21 @@ def terminal(stream: TextIO) -> bool:
 def columns() -> int | None:
     """How many columns a result may take: COLUMNS where it is set, as whoever sets it wishes; else those of the
     terminal, and None in a file or a pipe, where lines stay whole for the program that reads them."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal() and int(given) > 0:
-        return int(given)
+    setting = os.environ.get("COLUMNS", "")
+    if setting.isdecimal() and int(setting) > 0:
+        return int(setting)
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def wrapped(text: str) -> str:
+def wrap(text: str) -> str:
     """Sentences and lists in as many columns as there are; what goes on in a further line is indented."""
     width = columns()
     lines = (_wrapped(line, width) for line in text.split("\n")) if width else [text]
     return "\n".join(lines).replace(_TIE, " ")
 
 
-def together(text: str) -> str:
-    """A short text that `wrapped` leaves in one line."""
+def tie(text: str) -> str:
+    """A short text that `wrap` leaves in one line."""
     return text.replace(" ", _TIE) if len(text) <= _SHORT else text
 
 

@@ -17,7 +17,7 @@ from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.store import disk
-from posenc.language.nearest import some
+from posenc.language.nearest import shorten
 
 if TYPE_CHECKING:
     from posenc.lab.results.results import Results
@@ -218,7 +218,7 @@ def _choice(name: str, text: str, has: list[Any]) -> Any:
         with contextlib.suppress(ValueError):
             if name in ("seed", "lr") and float(text) == value:
                 return value
-    raise NothingMatches(f"Nothing has {name}={text}; there are {some(text, map(str, has)) or 'no results'}.")
+    raise NothingMatches(f"Nothing has {name}={text}; there are {shorten(text, map(str, has)) or 'no results'}.")
 
 
 def not_empty(given: str | None, option: str, what: str) -> None:

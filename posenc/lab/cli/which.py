@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from posenc.lab.cli.options import Flag
-from posenc.lab.cli.output import say, say_json, say_rows, together, wrapped
+from posenc.lab.cli.output import say, say_json, say_rows, tie, wrap
 from posenc.lab.spec import settings
 from posenc.lab.spec.abilities import ABILITIES, tasks_with
-from posenc.language.declared import declared
+from posenc.language.declarations import declarations
 from posenc.language.echo import counted
 
 if TYPE_CHECKING:
@@ -55,19 +55,19 @@ class Which:
         if self.json:
             say_json(_as_json(self.ability, scores))
         else:
-            say(wrapped("\n\n".join(_paragraphs(self.ability, scores))))
+            say(wrap("\n\n".join(_paragraphs(self.ability, scores))))
         return 0
 
 
-def unmeasured(ability: str, scores: Sequence[AbilityScore]) -> tuple[list[str], list[str]]:
+def gaps(ability: str, scores: Sequence[AbilityScore]) -> tuple[list[str], list[str]]:
     """The tasks of an ability and the schemes that no record has at it."""
     tasks = {score.task.partition("(")[0] for score in scores}
     schemes = set[str]().union(*(score.schemes for score in scores))
-    return [name for name in tasks_with(ability) if name not in tasks], sorted(set(declared("schemes")) - schemes)
+    return [name for name in tasks_with(ability) if name not in tasks], sorted(set(declarations("schemes")) - schemes)
 
 
 def _as_json(ability: str, scores: Sequence[AbilityScore]) -> dict[str, Any]:
-    tasks, schemes = unmeasured(ability, scores)
+    tasks, schemes = gaps(ability, scores)
     rows = [dataclasses.asdict(score) | {"learned": score.learned} for score in scores]
     without = {"tasks without a record": tasks, "schemes without a record": schemes}
     return {"ability": ability, "is": ABILITIES[ability], "scores": rows, **without}
@@ -107,7 +107,7 @@ def _block(group: Sequence[AbilityScore]) -> Iterator[str]:
         "not learned: ": [f"{name(s)} {s.trained_right:.2f}" for s in unlearned],
         "loss still fell: ": [name(s) for s in group if s.falling],
     }
-    yield from (f"  {head}{'; '.join(map(together, names))}" for head, names in lines.items() if names)
+    yield from (f"  {head}{'; '.join(map(tie, names))}" for head, names in lines.items() if names)
 
 
 def _score(score: AbilityScore) -> str:
@@ -118,15 +118,15 @@ def _open(ability: str, scores: Sequence[AbilityScore]) -> Iterator[str]:
     """What the records leave undecided."""
     from posenc.lab.results.statistics import LEAST
 
-    tasks, schemes = unmeasured(ability, scores)
+    tasks, schemes = gaps(ability, scores)
     if tasks:
         yield f"{counted(len(tasks), 'task')} in no record: {', '.join(tasks)}."
-    yield f"{len(schemes)} of {len(declared('schemes'))} schemes have no record for {ability}."
+    yield f"{len(schemes)} of {len(declarations('schemes'))} schemes have no record for {ability}."
     by_task: dict[str, list[AbilityScore]] = {}
     for score in scores:
         by_task.setdefault(score.task, []).append(score)
-    if missed := [task for task, found in by_task.items() if all(s.learned is False for s in found)]:
-        yield f"Learned by no scheme at the sizes trained on: {', '.join(missed)}."
+    if unlearned := [task for task, of in by_task.items() if all(score.learned is False for score in of)]:
+        yield f"Learned by no scheme at the sizes trained on: {', '.join(unlearned)}."
     few = sorted({score.experiment for score in scores if score.right.n < LEAST})
     if few:
         yield f"Fewer than {LEAST} runs, which order no two schemes: {', '.join(few)}."

@@ -55,7 +55,7 @@ def parts(
 def narrow(rows: Sequence[Sequence[str]], head: Sequence[int], sizes: Sequence[int], width: int) -> str:
     """One task's rows under their header, broken into parts; the first column of the head names a row."""
     name, share = head[0], max(16, width // 3)
-    labels = [_broken(row[name], share) for row in rows]
+    labels = [_label_lines(row[name], share) for row in rows]
     widths = {k: max(len(row[k]) for row in rows) for k in (*head, *sizes)}
     widths[name] = max(len(line) for label in labels for line in label)
 
@@ -80,7 +80,7 @@ def narrow(rows: Sequence[Sequence[str]], head: Sequence[int], sizes: Sequence[i
     return "\n\n".join(tables)
 
 
-def _broken(label: str, most: int) -> list[str]:
+def _label_lines(label: str, most: int) -> list[str]:
     """A scheme's text in lines of at most so many characters, broken after spaces, brackets and commas if it can be."""
     lines = [""]
     for word in re.findall(r"[^ (,]*[ (,]+|[^ (,]+", label):

@@ -76,19 +76,19 @@ def notes(found: tuple[TableCell, ...], results: Results, spreads: bool = True) 
     return [*lines, ended, *mixed, *still_falling(results), *unlearned(results, found)]
 
 
-def _left_out(found: tuple[TableCell, ...], columns: Columns, shown: Columns) -> list[str]:
+def _left_out(table_cells: tuple[TableCell, ...], columns: Columns, shown: Columns) -> list[str]:
     """What is not in the table though it was measured, or though it was requested."""
     lines = ["To fit a column of a paper lr and 90% to are left out; --format csv has them."] if shown.short else []
-    several = any(len(values) > 1 for cell in found for values in cell.values.values())
+    several = any(len(values) > 1 for cell in table_cells for values in cell.values.values())
     if shown.brackets is False and columns.brackets is None and several:
         lines.append("Spreads would not fit it; --brackets on shows them, and --sizes takes fewer sizes.")
-    return [*lines, *_not_evaluated(found, columns)]
+    return [*lines, *_not_evaluated(table_cells, columns)]
 
 
-def _not_evaluated(found: tuple[TableCell, ...], columns: Columns) -> list[str]:
+def _not_evaluated(table_cells: tuple[TableCell, ...], columns: Columns) -> list[str]:
     """The tasks that have none of the sizes requested."""
-    tasks = dict.fromkeys(c.task for c in found)
-    without = [task for task in tasks if not any(columns.of(tuple(c.values)) for c in found if c.task == task)]
+    tasks = dict.fromkeys(c.task for c in table_cells)
+    without = [task for task in tasks if not any(columns.of(tuple(c.values)) for c in table_cells if c.task == task)]
     if columns.sizes is None or not without:
         return []
     return [f"Left out, since not evaluated at {', '.join(map(str, columns.sizes))}: {', '.join(map(plain, without))}."]
@@ -102,10 +102,10 @@ def _blocks(found: tuple[TableCell, ...], columns: Columns) -> list[tuple[list[s
         sizes = sorted({n for c in found if (c.task, c.trained) == (task, (low, high)) for n in c.values})
         shapes[task, (low, high)] = (tuple(sizes), tuple(n for n in sizes if low <= n <= high))
     blocks = []
-    for every, trained in dict.fromkeys(shapes.values()):
-        if not (sizes := columns.of(every)) and columns.sizes is not None:
+    for measured, trained in dict.fromkeys(shapes.values()):
+        if not (sizes := columns.of(measured)) and columns.sizes is not None:
             continue
-        inside = [c for c in found if shapes[c.task, c.trained] == (every, trained)]
+        inside = [c for c in found if shapes[c.task, c.trained] == (measured, trained)]
         header = [*HEAD, *(f"{n}*" if n in trained else str(n) for n in sizes)]
         tasks = dict.fromkeys(c.task for c in inside)
         rows = [_row(c, sizes, columns.brackets is not False) for c in inside]
@@ -168,9 +168,9 @@ def _narrow(header: list[str], rows: list[list[str]], tasks: list[int], width: i
         start += many
 
 
-def _counted(found: tuple[TableCell, ...]) -> bool:
+def _counted(table_cells: tuple[TableCell, ...]) -> bool:
     """Whether a trial is not done, so that counts by outcome say more than n."""
-    return any(sum(c.counts.values()) > c.counts.get("done", 0) for c in found)
+    return any(sum(c.counts.values()) > c.counts.get("done", 0) for c in table_cells)
 
 
 def _head(counted: bool, short: bool = False) -> list[int]:
@@ -220,20 +220,20 @@ def _latex(results: Results, found: tuple[TableCell, ...], notes: list[str], col
     return "\n\n".join(["\n".join(f"% {line}" for line in said), begin, *tables, "}"]) + "\n"
 
 
-def _fitting(found: tuple[TableCell, ...], columns: Columns) -> Columns:
+def _fitting(table_cells: tuple[TableCell, ...], columns: Columns) -> Columns:
     """What of a table fits a paper's column: all of it, or without rates and reach, or also without spreads, unless
     these are requested."""
     kept = [True] if columns.brackets else [False] if columns.brackets is False else [True, False]
-    tried = [replace(columns, brackets=b, short=short) for b in kept for short in (False, True)]
-    return next((one for one in tried if _fits(found, one)), tried[-1])
+    choices = [replace(columns, brackets=b, short=short) for b in kept for short in (False, True)]
+    return next((choice for choice in choices if _fits(table_cells, choice)), choices[-1])
 
 
-def _fits(found: tuple[TableCell, ...], columns: Columns) -> bool:
+def _fits(table_cells: tuple[TableCell, ...], columns: Columns) -> bool:
     """Whether no block of a LaTeX table is wider than a column; bold is the widest that its numbers can be."""
-    head = _head(_counted(found), columns.short)
+    head = _head(_counted(table_cells), columns.short)
     return all(
         _wide(_points(header, rows, None), [*head, *range(len(HEAD), len(header))]) <= COLUMN
-        for header, rows, _ in _blocks(found, columns)
+        for header, rows, _ in _blocks(table_cells, columns)
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from posenc.lab.results.floors import best_floor
 from posenc.lab.results.losses import falling
-from posenc.lab.results.recorded import recorded, schemes_in
+from posenc.lab.results.recorded import recorded_experiments, schemes_in
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.results.words import label_parts
@@ -65,12 +65,12 @@ class AbilityScore:
 
 def ability_scores(ability: str) -> list[AbilityScore]:
     """The scores of all schemes on the tasks of an ability, from every committed record; the best of a task first."""
-    every = [
+    scores = [
         score
-        for path in recorded()
+        for path in recorded_experiments()
         for score in _scores(path.stem, _of_ability(load(committed.record_of(path)), ability), ability)
     ]
-    return sorted(every, key=lambda s: (s.task, s.experiment, s.trained, s.size, -(s.score or 0), s.scheme, s.model))
+    return sorted(scores, key=lambda s: (s.task, s.experiment, s.trained, s.size, -(s.score or 0), s.scheme, s.model))
 
 
 def _of_ability(results: Results, ability: str) -> Results:

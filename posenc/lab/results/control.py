@@ -26,7 +26,7 @@ from posenc.lab.results.sizes import shared as shared_sizes
 from posenc.lab.results.statistics import DRAWS, LEAST, LEVEL, TableCell, cells
 from posenc.lab.store.schema import TaskRecord
 from posenc.language.echo import counted, echoed
-from posenc.language.nearest import some
+from posenc.language.nearest import shorten
 
 NONE = "nope"
 """The scheme without encoding, which is the control unless another is named."""
@@ -64,7 +64,7 @@ def against(results: Results, control: str) -> tuple[Against, ...]:
     """
     every = shared(results)
     if control not in every:
-        raise ValueError(f"{echoed(control)} is not in these results; they hold {some(control, every)}.")
+        raise ValueError(f"{echoed(control)} is not in these results; they hold {shorten(control, every)}.")
     tasks = tuple(every[control])
     places = dict(zip(every, ranks(means(every)), strict=True))
     others = [scheme for scheme in every if scheme != control]

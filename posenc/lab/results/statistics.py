@@ -20,7 +20,7 @@ from posenc.lab.results.results import Results, Row
 from posenc.lab.results.sizes import other_places
 from posenc.lab.store.records import NATS, merit
 from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
-from posenc.language.nearest import some
+from posenc.language.nearest import shorten
 
 LEAST = 6
 LEVEL = 0.95
@@ -200,7 +200,7 @@ def compare(results: Results, first: str, second: str, size: int | None = None) 
     known = sorted({scheme for _, scheme in found})
     for name in (first, second):
         if name not in known:
-            raise ValueError(f"{name!r} is not in these results; they hold {some(name, known) or 'none'}.")
+            raise ValueError(f"{name!r} is not in these results; they hold {shorten(name, known) or 'none'}.")
     if first == second:
         raise ValueError(f"{first!r} is compared with itself; give two of {', '.join(known)}.")
     sizes = sorted({n for (_, scheme), cell in found.items() if scheme in (first, second) for n in cell.values})

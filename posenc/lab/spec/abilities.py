@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from posenc.language import grammar
-from posenc.language.declared import declared
+from posenc.language.declarations import declarations
 
 ABILITIES = {
     "offset": "what stands so many places away, or how many places away something stands",
@@ -43,12 +43,12 @@ def answers_each_token(task: str) -> bool:
 
 def tasks_with(ability: str) -> tuple[str, ...]:
     """The names of our tasks that need an ability."""
-    return tuple(name for name in sorted(declared(TASKS)) if ability_of(name) == ability)
+    return tuple(name for name in sorted(declarations(TASKS)) if ability_of(name) == ability)
 
 
 def _said(task: grammar.Tree, attribute: str) -> str:
     """What the class of a task sets an attribute to, as source text; of `shifted` what the task in its setting does."""
-    body = declared(TASKS).get(task.name, {}) if isinstance(task, grammar.Call) else {}
+    body = declarations(TASKS).get(task.name, {}) if isinstance(task, grammar.Call) else {}
     if attribute not in body or "self.inner" not in body[attribute]:
         return body.get(attribute, "")
     inner = dict(zip(("task",), task.given, strict=False)) | dict(task.settings)

@@ -15,7 +15,7 @@ from typing import Any, Literal, Union
 
 from posenc.lab.spec.run import SUITE, THEN, WITH, Plan, Run
 from posenc.language.echo import cut, echoed
-from posenc.language.nearest import offered
+from posenc.language.nearest import offer
 
 MANY = 100_000
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
@@ -122,7 +122,7 @@ def expanded(name: str, values: Iterable[Any]) -> list[Any]:
 
 def unknown(kind: str, given: str, known: Iterable[str], see: str = "") -> ValueError:
     """The refusal of a name, which offers the nearest and tells others, or how to `see` all where these are many."""
-    return ValueError(f"No {kind} is called {echoed(given)}.{offered(given, known, see)}")
+    return ValueError(f"No {kind} is called {echoed(given)}.{offer(given, known, see)}")
 
 
 def unknown_setting(whose: str, given: str, known: Iterable[str], write: str = "model=") -> ValueError:

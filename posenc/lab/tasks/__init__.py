@@ -12,7 +12,7 @@ from posenc.lab.tasks.task import Layout as Layout
 from posenc.lab.tasks.task import Sizes as Sizes
 from posenc.lab.tasks.task import Task as Task
 from posenc.language import grammar
-from posenc.language.nearest import offered
+from posenc.language.nearest import offer
 from posenc.language.registry import call as _call
 
 for _module in pkgutil.iter_modules(__path__):
@@ -58,5 +58,5 @@ def suite(name: str) -> tuple[str, ...]:
     """
     known = suites()
     if name not in known:
-        raise ValueError(f"No suite is called {name!r}.{offered(str(name), known, '`posenc list suites` has all')}")
+        raise ValueError(f"No suite is called {name!r}.{offer(str(name), known, '`posenc list suites` has all')}")
     return tuple(task for task in names() if name in _TASKS.find(task).suites)

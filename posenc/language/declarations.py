@@ -11,11 +11,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @functools.cache
-def declared(package: str) -> Mapping[str, Mapping[str, str]]:
+def declarations(package: str) -> Mapping[str, Mapping[str, str]]:
     """Name to what the body of its class statement sets, as source text: of `class Rope(Scheme, name="rope")` in a file
     of "schemes", "rope" to {"family": "'rotary'", ...}.
 
-    >>> declared("schemes")["rope"]["family"]
+    >>> declarations("schemes")["rope"]["family"]
     "'rotary'"
     """
     classes: dict[str, dict[str, str]] = {}
@@ -29,9 +29,9 @@ def declared(package: str) -> Mapping[str, Mapping[str, str]]:
 
 def _assigned(statement: ast.ClassDef) -> dict[str, str]:
     """The attributes that a class body sets, settings with a default among them."""
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for node in statement.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         value = getattr(node, "value", None)
-        found |= {at.id: ast.unparse(value) for at in targets if isinstance(at, ast.Name) and value is not None}
-    return found
+        attributes |= {at.id: ast.unparse(value) for at in targets if isinstance(at, ast.Name) and value is not None}
+    return attributes
