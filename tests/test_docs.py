@@ -26,6 +26,7 @@ from posenc.lab.cli import claims, listing
 from posenc.lab.explain import aliases
 from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
+from posenc.lab.results.answer import whether_it_holds
 from posenc.lab.results.at_floor import at_floor
 from posenc.lab.results.bag import most_frequent
 from posenc.lab.results.facts import counted
@@ -107,17 +108,18 @@ def models():
 
 
 def experiments():
-    yield "experiment", "claim", "cost", "published claims", "seen", "our own claims"
+    yield "experiment", "claim", "here", "cost", "published claims", "seen", "our own claims"
     every = []
     for path in sorted(EXPERIMENTS.glob("*.py")):
         made, record = from_file(path, yes=True), record_of(path)
         found = findings(made.published, load(record) if record.is_file() else None, made.header.attempted)
         theirs, ours = map(given_verdicts, counted(found).values())
         sightings = claims.sightings(count_seen(made.published))
-        yield f"`{path.stem}`", made.header.claim, made.header.cost.rstrip("."), theirs, sightings, ours
+        here = whether_it_holds(found).partition(":")[0] + "." if found and record.is_file() else "–"
+        yield f"`{path.stem}`", made.header.claim, here, made.header.cost.rstrip("."), theirs, sightings, ours
         every += found
     theirs, ours = map(given_verdicts, counted(every).values())
-    yield "all", "", "", theirs, claims.sightings(count_seen(one.published for one in every)), ours
+    yield "all", "", "", "", theirs, claims.sightings(count_seen(one.published for one in every)), ours
 
 
 def given_verdicts(counts):

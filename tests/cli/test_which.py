@@ -54,6 +54,25 @@ def test_a_text_in_slots_counts_as_a_whole_and_answers_at_every_token_beyond_tra
     assert {score.metric for score in ability_scores("offset") if "token_k_back" in score.task} == {"beyond", "last"}
 
 
+def test_rates_that_tie_and_differ_beyond_training_are_told(posenc):
+    (deep,) = [
+        s
+        for s in ability_scores("offset")
+        if s.experiment == "norms" and "norm=post" in s.settings and "depth=8" in s.settings
+    ]
+    trials = [
+        t
+        for r in json.loads((RECORDS / "norms.json").read_text())["records"]
+        for t in r["trials"]
+        if (r["run"]["norm"], r["run"]["depth"]) == ("post", 8)
+    ]
+    for rate, right in deep.by_rate.items():
+        at = [t["evaluations"]["32"] for t in trials if t["knobs"]["lr"] == rate]
+        assert right == pytest.approx(statistics.median(counts["last"] / counts["rows"] for counts in at))
+    assert len(deep.by_rate) > 1 and max(deep.by_rate.values()) - min(deep.by_rate.values()) > 0.3
+    assert "rates that tie in validation: rope (depth=8, norm=post) 0." in posenc("which", "offset").out
+
+
 @pytest.fixture
 def own(posenc, tmp_path):
     """An experiment of this folder: rope 0.1 lower for each seed, alibi never learned, shaw below the floor."""

@@ -106,8 +106,15 @@ def _block(group: Sequence[AbilityScore]) -> Iterator[str]:
         "sizes trained on not evaluated: ": [f"{_score(s)} {name(s)}" for s in group if s.learned is None],
         "not learned: ": [f"{name(s)} {s.trained_right:.2f}" for s in unlearned],
         "loss still fell: ": [name(s) for s in group if s.falling],
+        "share right by learning rate, of rates that tie in validation: ": [
+            _by_rate(name(s), s) for s in group if s.by_rate
+        ],
     }
     yield from (f"  {head}{'; '.join(map(tie, names))}" for head, names in lines.items() if names)
+
+
+def _by_rate(name: str, score: AbilityScore) -> str:
+    return f"{name} {', '.join(f'{right:.2f} at {rate:g}' for rate, right in sorted(score.by_rate.items()))}"
 
 
 def _score(score: AbilityScore) -> str:

@@ -8,11 +8,12 @@ token is answered, and else the whole answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from posenc.lab.results.floors import best_floor
 from posenc.lab.results.losses import falling
+from posenc.lab.results.rate_gaps import by_rate, rate_gap
 from posenc.lab.results.recorded import recorded_experiments, schemes_in
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
@@ -51,6 +52,8 @@ class AbilityScore:
     """The least median at a size trained on; None where none of these was evaluated."""
     falling: bool
     """Whether the loss still fell when training ended."""
+    by_rate: Mapping[float, float]
+    """Rate to the median at that size, of rates that tie in validation and differ there; empty where none do."""
 
     @property
     def learned(self) -> bool | None:
@@ -105,7 +108,10 @@ def _scores(experiment: str, results: Results, ability: str) -> Iterator[Ability
         right, (floor, score) = summary(cell.values[size]), _above(tasks[cell.task], cell, size)
         inside = min((summary(cell.values[n]).median for n in cell.inside), default=None)
         about = (ability, experiment, cell.task, scheme, settings, models[key], cell.trained, size, cell.metric)
-        yield AbilityScore(*about, right, floor, score, inside, key in fell)
+        gap = rate_gap(cell)
+        rates = {} if gap is None or size not in gap.sizes else by_rate(cell.runs[size], cell.reported)
+        medians = {rate: runs.median for rate, runs in rates.items()}
+        yield AbilityScore(*about, right, floor, score, inside, key in fell, medians)
 
 
 def _near(cell: TableCell) -> int | None:

@@ -54,10 +54,11 @@ def answer(found: Sequence[Reproduction], evidence: Evidence | None) -> str:
         return ""
     if evidence is None:
         return f"Whether the claim holds here is not known: it {SAYS[found[0].verdict][0]}."
-    return " ".join(filter(None, (_whether(found), _what_decides(found, evidence))))
+    return " ".join(filter(None, (whether_it_holds(found), _what_decides(found, evidence))))
 
 
-def _whether(found: Sequence[Reproduction]) -> str:
+def whether_it_holds(found: Sequence[Reproduction]) -> str:
+    """Whether the claims hold here, and how many of each kind have which verdict, in a sentence."""
     counts = {origin: given for origin, given in counted(found).items() if sum(given.values())}
     first = next(origin for origin in ORIGINS if origin in counts)
     subject = "the claim" if first == "published" else "our own claim"
