@@ -68,28 +68,31 @@ def figure(results):
     import matplotlib
     from matplotlib.figure import Figure
 
-    from posenc.lab.explain.alias_figure import PAGE_WIDTH
     from posenc.lab.figures import style
+    from posenc.lab.figures.captions import numbers
     from posenc.lab.figures.panel_captions import ending
     from posenc.lab.figures.panels import Drawing
 
     place_shares, size_shares = read(results)
+    runs = numbers(len(values) for points in place_shares.values() for values in points.values())
     with matplotlib.rc_context(style.RC):
-        page = Figure(figsize=(PAGE_WIDTH, 6.3), layout="constrained")
+        page = Figure(figsize=(style.PAGE_WIDTH, 6.3), layout="constrained")
         above, below = page.subfigures(2, 1, height_ratios=[3, 2])
         draw_places(above, place_shares)
         draw_sizes(below, size_shares)
     about = (
-        f"Above: accuracy by place in rows of {ROW}, by base; the darker the ground, the more and the stronger aliases"
-        " of an encoder are in view, by arithmetic alone.\nBelow: accuracy over all tokens, against size. Lines are"
-        " medians of runs at the chosen rate, bands their exact 95% interval."
+        f"Above: accuracy for the token {' or '.join(f'{back} places back' for back in TASKS.values())} (up) against"
+        f" place (along) in rows of {ROW}, by base; the darker the ground, the more and the stronger aliases of an"
+        f" encoder are in view, by arithmetic alone; n = {runs} runs.\nBelow: accuracy over all tokens (up) against"
+        " tokens (along). Lines are medians of seeds, bands their exact 95% interval."
     )
     return Drawing(page, "\n".join([about, *ending(results)]))
 
 
 def read(results):
-    """By task, model and base, at the chosen rate: the shares at each place of rows of 64, and at each size."""
+    """By task, model and base, one value for each seed: the shares at each place of rows of 64, and at each size."""
     from posenc.lab.figures.curves import at_chosen_rates
+    from posenc.lab.results.rates import seed_values
     from posenc.lab.store.records import share
 
     bases = {scheme: base for base, scheme in SCHEMES.items()}
@@ -97,15 +100,16 @@ def read(results):
     for task, label, trial in at_chosen_rates(results):
         scheme, _, settings = label.partition(" (model=")
         key = task.label, settings.removesuffix(")") or MODELS[0], bases[scheme]
+        run = trial.knobs.lr, trial.knobs.seed
         if ROW in (trial.places or {}):
             width, scored = task.places[ROW]["width"], task.places[ROW]["scored"]
             for n, (right, of) in enumerate(zip(trial.places[ROW]["right"], scored, strict=True)):
                 if of:
                     place = n * width + (width - 1) / 2  # the middle of a bin
-                    place_shares.setdefault(key, {}).setdefault(place, []).append(right / of)
+                    place_shares.setdefault(key, {}).setdefault(place, {})[run] = right / of
         for size, counts in trial.evaluations.items():
-            size_shares.setdefault(key, {}).setdefault(size, []).append(share(counts, "token"))
-    return place_shares, size_shares
+            size_shares.setdefault(key, {}).setdefault(size, {})[run] = share(counts, "token")
+    return tuple({key: seed_values(of) for key, of in shares.items()} for shares in (place_shares, size_shares))
 
 
 def draw_places(figure, place_shares):

@@ -41,3 +41,10 @@ plan = Plan(steps=2400, seeds=(0, 1, 2), lr=(1e-3,), sizes=(4, 8, 16, 24, 32, 48
 def runs():
     base = Run(task=TASK, model="decoder", width=64, depth=2, heads=4, batch=32, length=16, shortest=3, longest=48)
     return grid(base, scheme=SCHEMES)
+
+
+def figure(results):
+    """The sizes at which the schemes differ."""
+    from posenc.lab.figures.figures import length
+
+    return length(results, differing=True)

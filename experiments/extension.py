@@ -55,11 +55,10 @@ SCHEMES = {
     "rerope": "rerope(window=8)",
 }
 """Method to its scheme for a context `f` times as long; the groups of self_extend just reach so far."""
-ALIKE = {"rope": "RoPE", "pi": "PI", "ntk": "NTK", "dynamic_ntk": "dynamic NTK"}
-ALIKE |= {"longrope": "LongRoPE", "log_n": "log n"}
-APART = {"rope": "RoPE", "by_parts": "NTK by parts", "yarn": "YaRN", "llama3": "Llama 3"}
-APART |= {"self_extend": "SelfExtend", "rerope": "ReRoPE"}
-"""What treats all pairs and distances alike, and what does not, by the names that figures use: two panels."""
+METHODS = {"rope": "RoPE", "pi": "PI", "ntk": "NTK", "dynamic_ntk": "dynamic NTK", "longrope": "LongRoPE"}
+METHODS |= {"log_n": "log n", "by_parts": "NTK by parts", "yarn": "YaRN", "llama3": "Llama 3"}
+METHODS |= {"self_extend": "SelfExtend", "rerope": "ReRoPE"}
+"""The names that figures use."""
 SHARE, TUNED = 0.95, 8
 """The share of the steps at 16 tokens, and the factor of what is trained after it."""
 RECORD = Path(__file__).parent / "records" / "extension.json"
@@ -126,30 +125,30 @@ def runs():
 
 
 def figure(results):
-    """Accuracy against the factor of the length: each task without further training and after it, in two groups."""
+    """Accuracy against the factor of the length: each task without further training, then after it, from 0.8 on."""
     from posenc.lab.figures.across import panels
     from posenc.lab.figures.captions import metric_named
     from posenc.lab.figures.panels import Panel
     from posenc.lab.results.floors import floors
 
     shown = []
-    further = f", after {1 - SHARE:.0%} of the steps at {TUNED} times it"
-    for tuned, what, after in ((False, "not tuned", ""), (True, "tuned", further)):
+    later = f"after {1 - SHARE:.0%} of the steps"
+    for tuned, what, ends in ((False, "without training", (0, 1)), (True, later, (0.8, 1))):
         some = replace(results, records=tuple(r for r in results.records if bool(r.run.get("then")) == tuned))
         found = {}
         for row in some.rows():
             found.setdefault((row.task, row.scheme, row.size), []).append(row.value)
-        known = {label: floors(task) for label, task in some.tasks().items()}
-        for methods in (ALIKE, APART):
-            for task, title in TASKS.items():
-                points = {name: _points(found, task, method, tuned) for method, name in methods.items()}
-                at = {f: known.get(task, {}).get(f * LENGTH, {}) for f in FACTORS}
-                about = f"A point is one run at a multiple of the length trained on{after}."
-                points = {name: of for name, of in points.items() if of}
-                up = metric_named(some.tasks()[task].metric) if points else ""
-                panel = Panel(points, "times the length", up, f"{title}, {what}", about, at, log=True)
-                shown += [panel] * bool(points)
-    return panels(results, shown)
+        for task, record in some.tasks().items():
+            points = {name: _points(found, task, method, tuned) for method, name in METHODS.items()}
+            points = {name: of for name, of in points.items() if of}
+            at = {f: floors(record).get(f * LENGTH, {}) for f in FACTORS}
+            about = f"{later} at {TUNED} times it" if tuned else "at multiples of the length trained on"
+            if "NTK" in points and points["NTK"] == points.get("dynamic NTK"):  # one function at one length
+                del points["dynamic NTK"]
+                about += ", where dynamic NTK has the numbers of NTK"
+            panel = Panel(points, "times the length", metric_named(record.metric), f"{TASKS[task]}, {what}", about, at)
+            shown += [replace(panel, log=True, ends=ends, bars=True)] * bool(points)
+    return panels(results, shown, most=len(METHODS), columns=max(2, len(shown) // 2))
 
 
 def _points(found, task, method, tuned):

@@ -51,7 +51,8 @@ def runs():
 
 
 def figure(results):
-    """Rows of schemes: accuracy behind fillers, then what was measured: change under translation, and influence."""
+    """Rows of schemes: accuracy behind fillers that are seen, then what was measured of trained models: change under
+    translation, and influence."""
     from statistics import median
 
     from posenc.lab.figures.panel_captions import plain_caption
@@ -61,30 +62,26 @@ def figure(results):
     from posenc.lab.results.statistics import cells
 
     shown = {c.scheme: c.values for c in cells(results) if c.n}
-    far = max(n for of in shown.values() for n in of)
+    far, most = max(n for of in shown.values() for n in of), max(SHIFTS)
     (task,) = results.tasks().values()
     up, here = "accuracy (last token)", floors(task).get(far, {})
-    parts = [Dots(f"Behind {far} fillers", up, {s: of[far] for s, of in shown.items()}, here)]
-    for state in ("untrained", "trained"):
-        if found := _read("moved", state):
-            parts.append(
-                Dots(
-                    f"Moved by {max(SHIFTS)}:\n{state}",
-                    "change",
-                    {s: of[max(SHIFTS)] for s, of in found.items()},
-                )
-            )
-    for state in ("untrained", "trained"):
-        if found := _read("influence", state):
-            shares = {s: {x: median(values) for x, values in of.items()} for s, of in found.items()}
-            parts.append(Grid(f"Influence of a token:\n{state}", "places back", shares))
+    parts = [Dots(f"Behind {far} fillers, seen", up, {s: of[far] for s, of in shown.items()}, here)]
+    before, after = ({s: of[most] for s, of in _read("moved", state).items()} for state in ("untrained", "trained"))
+    if after:
+        parts.append(Dots(f"Moved by {most}, masked", "change of outputs", after))
+    if found := _read("influence", "trained"):
+        shares = {s: {x: median(values) for x, values in of.items()} for s, of in found.items()}
+        parts.append(Grid("Influence of a token", "places back", shares))
+    notice = {s: median(values) for s, values in before.items() if max(values) > 1e-4}
     said = (
-        f"{TASK}: {up} behind {far} fillers, of which at most 8 were trained; change of outputs, the mean total"
-        f" variation between what a model says of a text and of the same text {max(SHIFTS)} places further along; and"
-        f" the influence of the token so many places back (along), the change of the last output when it is another,"
-        f" the median of models from 0 (white) to 1 (dark blue), from records/{MEASURED.name}"
+        f"{TASK}: {up} behind {far} fillers, of which at most 8 were trained; change of outputs (along), the mean total"
+        f" variation between what a trained model says of a text and of the same text {most} places further along,"
+        " where what is before it is masked; and the influence of the token so many places back (along), the change of"
+        " the last output when it is another, the median of models from 0 (white) to 1 (dark blue), from"
+        f" records/{MEASURED.name}. Before training a move by {most} changes only outputs of"
+        f" {', '.join(f'{s} ({v:.2g})' for s, v in notice.items()) or 'none'}"
     )
-    return Drawing(rows([s for s in SCHEMES if s in shown], parts, most=5), plain_caption(results, said, {}))
+    return Drawing(rows([s for s in SCHEMES if s in shown], parts), plain_caption(results, said, {}))
 
 
 def meter():

@@ -67,3 +67,10 @@ plan = Plan(steps=1200, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 20, 
 def runs():
     base = Run(length=16, width=64, depth=3, heads=8, hidden=256, norm="pre", batch=32, buckets=2)
     return grid(base, task=TASKS, scheme=SCHEMES)
+
+
+def figure(results):
+    """Accuracy against size; of two symbols a guess gets half, so that axis begins a little below it."""
+    from posenc.lab.figures.figures import length
+
+    return length(results, ends={"reverse_string": (0.45, 1)})

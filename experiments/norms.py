@@ -45,21 +45,29 @@ def runs():
 
 
 def figure(results):
-    """Accuracy at the sizes trained on against the learning rate."""
-    from posenc.lab.figures.across import across
+    """Accuracy against the learning rate, at the sizes trained on and at a longer one, which validation cannot see."""
+    from posenc.lab.figures.across import panels
     from posenc.lab.figures.panels import Panel
     from posenc.lab.results.floors import mean_floors
 
-    points: dict[str, dict[float, list[float]]] = {}
-    runs: dict[tuple[str, float, str], dict[int, float]] = {}
+    (task,) = results.tasks().values()
+    beyond = min((row.size for row in results.rows() if not row.trained), default=0)
+    runs: dict[tuple[bool, str, float, str], dict[int, float]] = {}
     for row in results.rows():
-        if row.trained:
-            runs.setdefault((row.scheme, row.lr, row.trial), {})[row.size] = row.value
-    for (scheme, rate, _), values in runs.items():
-        points.setdefault(scheme, {}).setdefault(rate, []).append(sum(values.values()) / len(values))
-    at = mean_floors(results.tasks()["token_k_back(k=3)"], sorted({n for values in runs.values() for n in values}))
-    floors = {rate: at for of in points.values() for rate in of}
-    about = "the mean over the sizes trained on, at each rate"
-    up = "accuracy (last token)"
-    panel = Panel(points, "learning rate", up, titles["token_k_back(k=3)"], about, floors, log=True)
-    return across(results, panel, every_rate=True)
+        if row.trained or row.size == beyond:
+            runs.setdefault((row.trained, row.scheme, row.lr, row.trial), {})[row.size] = row.value
+    about = {
+        True: ("Sizes trained on", "the mean over the sizes trained on, at each rate"),
+        False: (f"{beyond} tokens, not trained", f"the same runs at {beyond} tokens"),
+    }
+    shown = []
+    for trained, (title, said) in about.items():
+        points: dict[str, dict[float, list[float]]] = {}
+        for (inside, scheme, rate, _), values in runs.items():
+            if inside == trained:
+                points.setdefault(scheme, {}).setdefault(rate, []).append(sum(values.values()) / len(values))
+        sizes = {n for (inside, *_), values in runs.items() if inside == trained for n in values}
+        known = mean_floors(task, sorted(sizes))
+        floors = {rate: known for of in points.values() for rate in of}
+        shown.append(Panel(points, "learning rate", "accuracy (last token)", title, said, floors, log=True))
+    return panels(results, [panel for panel in shown if panel.points], every_rate=True)

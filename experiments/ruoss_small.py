@@ -91,3 +91,31 @@ def runs():
         for task in TASKS
         for run in grid(base, task=[task], longest=[limit(task)], scheme=[small(scheme, task) for scheme in SCHEMES])
     ]
+
+
+def figure(results):
+    """What random positions add to each scheme, by size: each seed with them minus the same seed without."""
+    import math
+
+    from posenc.lab.figures.across import panels
+    from posenc.lab.figures.panels import Panel
+    from posenc.lab.results.statistics import cells, summary
+
+    measured = {(cell.task, cell.scheme): cell for cell in cells(results) if cell.n}
+    points, ranges = {}, {}
+    for task in TASKS:
+        for drawn, plain in (*PAIRS, (whole.AS_DESCRIBED, SCHEMES[2])):
+            ours, other = measured.get((task, small(drawn, task))), measured.get((task, plain))
+            if ours and other:
+                at = {n: (ours.means([n]), other.means([n])) for n in ours.values if n in other.values}
+                gains = {n: [value - b[seed] for seed, value in a.items() if seed in b] for n, (a, b) in at.items()}
+                points.setdefault(task, {})[ours.scheme] = gains
+                ranges[task] = ours.trained
+    far = max(abs(summary(gain).median) for of in points.values() for gains in of.values() for gain in gains.values())
+    end = math.ceil(10 * far) / 10
+    up, about = "random minus plain", "accuracy of each seed with random positions minus that of the same seed without"
+    shown = [
+        Panel(of, counted, up, titles[task], f"{task}: {about}", trained=ranges[task], ends=(-end, end))
+        for task, of in points.items()
+    ]
+    return panels(results, shown, claimed=True)

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from posenc.lab.explain import aliases
-from posenc.lab.explain.alias_figure import PAGE_WIDTH, mark
+from posenc.lab.explain.alias_figure import mark
+from posenc.lab.figures import style
 from posenc.lab.figures.by_place import place_curve
 from posenc.lab.figures.figures import save
 from posenc.lab.figures.own import worded
@@ -29,7 +30,7 @@ def by_place():
     results = worded(from_file(EXPERIMENTS / "first_look.py"), load(EXPERIMENTS / "records" / "first_look.json"))
     results = results.only(task=TASK)
     drawing = place_curve(results)
-    drawing.figure.set_size_inches(PAGE_WIDTH, 3.3)
+    drawing.figure.set_size_inches(style.PAGE_WIDTH, 3.0)
     mark(drawing.figure.axes[0], stretches(), 0.29)
     about = "Dashed lines, by arithmetic alone: where an alias of RoPE comes into view or leaves it."
     return drawing.figure, f"{drawing.caption}\n{about}", results

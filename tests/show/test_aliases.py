@@ -13,9 +13,7 @@ import pytest
 from scipy.optimize import minimize
 
 from posenc.lab.explain import alias_figure, aliases
-from posenc.lab.spec.experiment_file import executed
 from tests.hits import Recorded
-from tests.test_experiments import FOLDER
 
 BACK = "token_k_back(k=3)"
 
@@ -181,10 +179,3 @@ def test_the_ground_is_darkest_where_most_aliases_are_in_view():
     assert [patch.get_x() for patch in axes.patches] == [2.5, 15.5, 21.5]
     assert [line.get_xdata()[0] for line in axes.lines] == [15.5, 21.5]
     assert [text.get_text() for text in axes.texts] == ["alias at +16", "no alias", "alias at -22"]
-
-
-@pytest.mark.parametrize("name", ["by_place", "aliases"])
-def test_the_committed_figures_are_drawn_again(name, tmp_path):
-    executed(FOLDER / "figures" / f"{name}.py").main(tmp_path)
-    for ending in ("svg", "caption.txt"):
-        assert (tmp_path / f"{name}.{ending}").read_bytes() == (FOLDER / "figures" / f"{name}.{ending}").read_bytes()

@@ -336,18 +336,18 @@ def test_without_matplotlib_a_figure_says_what_to_install(draw, monkeypatch):
         draw(results())
 
 
-def test_the_caption_names_the_model_and_why_symmetric_alibi_fails_in_an_encoder():
+def test_the_caption_names_the_model_and_what_symmetric_alibi_finds_in_an_encoder():
     run = {"model": "encoder", "depth": 2, "width": 64, "heads": 4}
     records = [made.rope(), made.rope(label="alibi", family="linear", drop=0.3)]
     for record in records:
         record["run"] = {**record["run"], **run}
     text = figures.length(made.results("a", tuple(records))).caption
-    assert "Model: encoder of 2 layers, width 64, 4 heads." in text and "cannot tell left from right by it." in text
-    assert "left from right" not in figures.length(made.results("a", tuple(records[:1]))).caption
+    assert "Model: encoder of 2 layers, width 64, 4 heads." in text and "nearest keys, on both sides alike" in text
+    assert "both sides" not in figures.length(made.results("a", tuple(records[:1]))).caption
     records[0]["run"] = {**records[0]["run"], "model": "decoder"}
     records[1]["run"] = {**records[1]["run"], "model": "decoder"}
     text = figures.length(made.results("a", tuple(records))).caption
-    assert "Model: decoder of 2 layers, width 64, 4 heads." in text and "left from right" not in text
+    assert "Model: decoder of 2 layers, width 64, 4 heads." in text and "both sides" not in text
 
 
 def test_an_axis_names_its_metric_once_where_all_share_it():
@@ -369,6 +369,17 @@ def test_a_figure_takes_the_metric_that_it_shows():
 def test_sizes_above_the_largest_are_left_out_of_the_picture():
     axes = figures.length(results(), largest=24).figure.axes[0]
     assert list(lines(axes)["rope"].get_xdata()) == [8, 16, 24]
+
+
+def test_sizes_at_which_all_lines_are_alike_are_left_out_but_for_their_neighbours():
+    curves = {"a": (1.0, 1.0, 0.9, 0.0, 0.0), "b": (1.0, 1.0, 0.5, 0.0, 0.0)}
+    sizes = (8, 16, 24, 32, 48)
+    trials = {label: made.trial(label, "copy", 0, dict(zip(sizes, of, strict=True))) for label, of in curves.items()}
+    every = tuple(made.record(label, label, "copy", [trial], sizes=sizes) for label, trial in trials.items())
+    (axes,) = figures.length(made.results("a", every), differing=True).figure.axes
+    assert list(lines(axes)["a"].get_xdata()) == [16, 24, 32]
+    (axes,) = figures.length(made.results("a", every[:1]), differing=True).figure.axes
+    assert list(lines(axes)["a"].get_xdata()) == [*sizes], "of one line there is nothing to compare"
 
 
 def test_the_caption_counts_records_that_cannot_be_read():

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from posenc.lab.figures import panel_captions
-from posenc.lab.figures.across import across, panels
+from posenc.lab.figures import panel_captions, style
+from posenc.lab.figures.across import across, by_merit, panels
 from posenc.lab.figures.figures import length
 from posenc.lab.figures.panels import TRAINED, Panel, doubling, ranged, spaced
 from posenc.lab.results.floors import mean_floors
@@ -170,3 +170,55 @@ def test_labels_of_three_digits_are_further_apart_than_those_of_two():
     places = [0.0, 1.0, 2.0, 3.0]
     assert spaced(places, 1.0, ["8", "16", "24", "32"]) == places == spaced(places, 1.0)
     assert spaced(places, 1.0, ["64", "100", "150", "200"]) == [0.0, 2.0], "100 would touch 64, and 200 150"
+
+
+def test_figures_are_as_wide_as_a_page_however_many_panels_there_are():
+    for n in (1, 2, 3, 4):
+        figure = panels(results(), [replace(SHOWN, title=str(k)) for k in range(n)]).figure
+        assert figure.get_figwidth() * 2.54 == pytest.approx(17.5)
+
+
+def test_the_legend_has_the_best_line_first_and_is_read_row_by_row():
+    points = {name: {8: [1.0], 16: [1.0], 32: [share]} for name, share in (("alibi", 0.2), ("rope", 0.8))}
+    shown = replace(SHOWN, points=points, trained=(4, 16))
+    assert by_merit([shown]) == ["rope", "alibi"] and by_merit([replace(shown, falling=True)]) == ["alibi", "rope"]
+    assert [t.get_text() for t in across(results(), shown).figure.legends[0].get_texts()] == ["rope", "alibi"]
+    assert style.by_columns(7, 3) == [0, 3, 6, 1, 4, 2, 5], "matplotlib fills its columns: 0 1 2, 3 4 5, 6"
+
+
+def test_an_axis_that_begins_above_0_says_what_lies_below_it():
+    drawing = across(results(), replace(SHOWN, ends=(0.8, 1.0), points={"rope": {1: [0.9]}, "alibi": {1: [0.3]}}))
+    (axes,) = drawing.figure.axes
+    assert axes.get_ylim()[0] > 0.75 and [t.get_text() for t in axes.get_yticklabels()][0] == ".8"
+    assert "Below the axis of 'near': alibi (at most 0.30)." in drawing.caption
+    assert {"guess .10 ↓", "position .20 ↓"} <= {t.get_text() for t in axes.texts}
+    assert all(line.get_clip_on() for line in axes.get_lines() if line.get_label() in ("rope", "alibi"))
+
+
+def test_differences_have_a_line_at_0_and_negative_ticks():
+    (axes,) = across(results(), replace(SHOWN, ends=(-0.4, 0.4), floors=None, up="gain")).figure.axes
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["-.4", "-.2", "0", ".2", ".4"]
+    assert [0, 0] in [list(line.get_ydata()) for line in axes.get_lines()]
+
+
+def test_runs_that_have_no_middle_are_a_line_each():
+    drawing = across(results(), replace(SHOWN, each=True))
+    ys = sorted(list(line.get_ydata()) for line in drawing.figure.axes[0].get_lines() if line.get_color() != style.SOFT)
+    assert ys == [[0.8, 0.6], [0.9, 0.3], [0.9, 0.3], [0.9, 0.3], [0.9, 0.4], [1.0, 0.5]]
+    assert "Lines are single runs;" in drawing.caption and "medians" not in drawing.caption
+
+
+def test_spreads_of_many_lines_are_bars():
+    six = {"rope": {1: [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]}}
+    drawing = across(results(), replace(SHOWN, points=six, bars=True))
+    (bars,) = drawing.figure.axes[0].collections
+    assert [list(map(tuple, path)) for path in bars.get_segments()] == [[(1.0, 0.5), (1.0, 1.0)]]
+    assert "bars the exact 95% interval" in drawing.caption
+
+
+def test_eleven_lines_have_a_hue_each_where_a_panel_may_have_as_many():
+    points = {f"s{k}": {1: [k / 10], 2: [k / 10]} for k in range(11)}
+    many = panels(results(), [replace(SHOWN, points=points)], most=11).figure
+    (axes,) = many.axes
+    hues = {line.get_color() for line in axes.get_lines() if line.get_label() in points}
+    assert len(hues) == 11 and len(panels(results(), [replace(SHOWN, points=points)]).figure.axes) == 11

@@ -2,7 +2,7 @@
 
 import pytest
 
-from posenc.lab.figures import figures, venues
+from posenc.lab.figures import figures, style, venues
 from posenc.lab.figures.panels import TRAINED
 from posenc.lab.figures.rows import Dots, rows
 from tests.lab import made
@@ -52,3 +52,19 @@ def test_rows_keep_their_height():
     figure.draw_without_rendering()
     names = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
     assert not any(a.padded(-1).overlaps(b) for k, a in enumerate(names) for b in names[k + 1 :])
+
+
+def test_names_that_leave_rows_no_room_are_refused():
+    columns = [Dots(f"{k}", "accuracy", {"s0": [0.5]}) for k in range(4)]
+    figure = rows([f"a scheme with a long name, {k}" for k in range(3)], columns, most=4)
+    with pytest.raises(
+        ValueError, match="Names leave no room for this figure in the 3.2 inches of a column; use --width"
+    ):
+        venues.fit(figure, "icml", "column")
+
+
+def test_a_legend_keeps_its_order():
+    names = ["rope", "alibi", "sinusoidal @ random_sorted(limit=128)"]
+    legend = drawn("icml").legends[0]
+    said = [text.get_text() for text in legend.get_texts()]
+    assert [said[k] for k in sorted(range(3), key=lambda k: style.by_columns(3, legend._ncols)[k])] == names

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PAGE_WIDTH = 17.5 / 2.54
-"""Inches of the figure, the text of a page."""
 TARGET, ALIAS = style.HUES["linear"], style.HUES["rotary"]
 
 
@@ -30,7 +28,7 @@ def draw(heads: Mapping[str, Head], size: int, within: float = WITHIN) -> Figure
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(PAGE_WIDTH, 2.0 * len(heads) + 0.3), layout="constrained")
+        figure = Figure(figsize=(style.PAGE_WIDTH, 2.0 * len(heads) + 0.3), layout="constrained")
         grid = figure.subplots(len(heads), 2, squeeze=False, sharex=True)
         for (left, right), (name, head) in zip(grid, heads.items(), strict=True):
             distances = range(1 - size, size - head.back)

@@ -6,6 +6,7 @@ multiples: a panel for each, with the others in grey.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,19 @@ from typing import TYPE_CHECKING, Any
 from posenc.lab.figures import style
 from posenc.lab.figures.floor_lines import floor_lines, settle
 from posenc.lab.figures.panel_captions import caption
-from posenc.lab.figures.panels import TRAINED, Drawing, Panel, along, bracket, line, places, shape, shares
+from posenc.lab.figures.panels import (
+    COLUMNS,
+    TRAINED,
+    Drawing,
+    Panel,
+    along,
+    bracket,
+    line,
+    lines_of_runs,
+    places,
+    shape,
+    shares,
+)
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import TableCell, cells, summary
 
@@ -24,6 +37,12 @@ MOST = len(style.HUES)
 """The most lines in a panel."""
 MULTIPLES = 4
 """Small multiples in a row."""
+TALL = {1: 2.3, 2: 2.2, 3: 2.0, 4: 1.4}
+"""Inches of a row, by the panels in it."""
+LETTERS = {1: 80, 2: 48, 3: 32, 4: 25}
+"""Letters of a line of a title."""
+APART = 0.9
+"""Points between bars at one place."""
 PANELS = 60
 """The most panels of a figure."""
 
@@ -34,12 +53,20 @@ def across(results: Results, panel: Panel, **how: Any) -> Drawing:
 
 
 def panels(
-    results: Results, shown: Sequence[Panel], *, every_rate: bool = False, claimed: bool = False, more: str = ""
+    results: Results,
+    shown: Sequence[Panel],
+    *,
+    every_rate: bool = False,
+    claimed: bool = False,
+    more: str = "",
+    most: int = MOST,
+    columns: int = COLUMNS,
 ) -> Drawing:
     """Several panels beside each other, with their caption, of which `more` is a part.
 
     With `every_rate` the points are runs at every learning rate tried, otherwise at the chosen one. With `claimed` the
-    caption says what the results show, which only holds of panels that show all of them.
+    caption says what the results show, which only holds of panels that show all of them. A panel of more lines than
+    `most` is small multiples; others stand in up to so many columns.
     """
     style.need_matplotlib()
     import matplotlib
@@ -49,59 +76,75 @@ def panels(
     labels = dict.fromkeys(s for panel in shown for s in panel.points)
     if not labels:
         raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")
-    names, looks = results.words.lines(labels), style.looks((s, families.get(s, "none")) for s in labels)
+    names, looks = results.words.lines(labels), style.looks(((s, families.get(s, "none")) for s in labels), most)
     about = caption(results, shown, names, every_rate=every_rate, claimed=claimed, more=more)
-    many = max(len(panel.points) for panel in shown) > MOST
+    many = max(len(panel.points) for panel in shown) > most
     drawn = multiples(shown, names) if many else [*shown]
     if len(drawn) > PANELS:
         raise ValueError(f"Lines and tasks would make {len(drawn)} panels, more than {PANELS}; use --figure heatmap.")
-    most = MULTIPLES if many else 3
+    in_a_row = MULTIPLES if many else columns
     with matplotlib.rc_context(style.RC):
-        rows, columns = shape(len(drawn), most)
-        wide, tall = (1.95, 1.8) if many else (3.1, 2.6)
-        width = wide * columns + (1.7 if columns == 1 else 0.9)
-        below = 0 if many else 0.22 * style.lines(list(names.values()), width) + 0.1
-        figure = Figure(figsize=(width, tall * rows + below), layout="constrained")
+        rows, columns = shape(len(drawn), in_a_row)
+        below = 0 if many else 0.17 * style.lines(list(names.values()), style.PAGE_WIDTH) + 0.1
+        figure = Figure(figsize=(style.PAGE_WIDTH, TALL[columns] * rows + below), layout="constrained")
         before = None
-        for k, (axes, panel) in enumerate(zip(places(figure, len(drawn), most), drawn, strict=True)):
+        for k, (axes, panel) in enumerate(zip(places(figure, len(drawn), in_a_row), drawn, strict=True)):
             if panel is None:
                 axes.remove()
                 continue
-            draw(axes, panel, looks)
+            draw(axes, panel, looks, columns)
             if k % columns and before is not None and panel.up == before.up:
                 axes.set_ylabel("")
             before = panel
         if not many:
-            style.legend(figure, looks, names)
+            style.legend(figure, {scheme: looks[scheme] for scheme in by_merit(shown)}, names)
         settle(figure)
     return Drawing(figure, about)
 
 
-def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look]) -> None:
-    """One panel, with its axes, its floors and the sizes trained on."""
+def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look], beside: int = 1) -> None:
+    """One of so many panels in a row, with its axes, its floors and the sizes trained on."""
     grey = style.Look(style.FAINT, "", "-", 0.8)
-    for scheme in sorted(panel.points, key=list(looks).index):
-        if panel.highlighted in (None, scheme):
-            line(axes, panel.points[scheme], looks[scheme], scheme, clip_on=False)
+    cut = panel.ends != (0, 1)
+    for k, scheme in enumerate(sorted(panel.points, key=list(looks).index)):
+        if panel.each:
+            lines_of_runs(axes, panel.points[scheme], looks[scheme], scheme, clip_on=cut)
+        elif panel.highlighted in (None, scheme):
+            offset = APART * (k - (len(panel.points) - 1) / 2) if panel.bars else None
+            line(axes, panel.points[scheme], looks[scheme], scheme, offset=offset, clip_on=cut)
         else:
             medians = {x: [summary(values).median] for x, values in panel.points[scheme].items()}
             line(axes, medians, grey, f"_{scheme}", zorder=1)
-    along(axes, panel.places, panel.along, panel.log)
+    along(axes, panel.places, panel.along, panel.log, beside)
     if panel.falling:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda loss, _: f"{loss:g}")
         axes.yaxis.set_minor_formatter(lambda loss, _: "")
     else:
-        shares(axes)
+        shares(axes, panel.ends)
     axes.set_ylabel(panel.up)
     axes.tick_params(length=2.5)
     if panel.floors:
         floor_lines(axes, panel.floors)
     if panel.trained:
         bracket(axes, *panel.trained)
-    size = {"size": 8} if panel.highlighted else {}
+    size = {"size": 7} if panel.highlighted else {}
     above = 18 if any(text.get_label() == TRAINED for text in axes.texts) else 6
-    axes.set_title(style.title(panel.title, 25 if panel.highlighted else 36), pad=above, **size)
+    axes.set_title(style.title(panel.title, LETTERS[beside]), pad=above, **size)
+
+
+def by_merit(shown: Sequence[Panel]) -> list[str]:
+    """The lines of all panels, the best first: by the mean over panels of the mean of their medians beyond the sizes
+    trained on, or everywhere where all are."""
+    worths: dict[str, list[float]] = {}
+    for panel in shown:
+        end = panel.trained[1] if panel.trained else -math.inf
+        beyond = [x for x in panel.places if x > end] or panel.places
+        for scheme, at in panel.points.items():
+            medians = [summary(at[x]).median for x in beyond if x in at]
+            worth = sum(medians) / len(medians) if medians else 0.0
+            worths.setdefault(scheme, []).append(-worth if panel.falling else worth)
+    return sorted(worths, key=lambda scheme: (-sum(worths[scheme]) / len(worths[scheme]), scheme))
 
 
 def fit_in(found: Sequence[TableCell]) -> bool:

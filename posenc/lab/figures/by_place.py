@@ -23,10 +23,14 @@ def place_curve(results: Results) -> Drawing:
     Diverged runs are left out, since they have no hits. Raises `ValueError` for records without hits, or losses, by
     place.
     """
-    longest: dict[tuple, int] = {}
-    for record in results.records:
-        if record.task.places and any(trial.places for trial in record.trials):
-            longest[record.task.label, record.task.trained] = max(record.task.places)
+    left = sorted({record.task.label for record in results.records} - {task for task, _ in _longest(results)})
+    more = f"No hits by place are known of {listed(left)}." if left else ""
+    return panels(results, place_panels(results), more=more)
+
+
+def place_panels(results: Results) -> list[Panel]:
+    """Its panels."""
+    longest = _longest(results)
     if not longest:
         raise ValueError(
             f"The records of {results.name!r} hold no hits by place: older versions did not count them, and tasks of"
@@ -52,9 +56,16 @@ def place_curve(results: Results) -> Drawing:
         title, what = f"{words.title(task)}, size {longest[key]}", "loss (nats)" if loss else "accuracy"
         about = (f"{what} at this place", title, words.code(task), known, inside)
         shown.append(Panel(points, "place in the text", *about, log=False, falling=loss))
-    left = sorted({record.task.label for record in results.records} - {task for task, _ in longest})
-    more = f"No hits by place are known of {listed(left)}." if left else ""
-    return panels(results, shown, more=more)
+    return shown
+
+
+def _longest(results: Results) -> dict[tuple[str, tuple[int, int]], int]:
+    """Task and training range to the size of the longest texts whose hits are known by place."""
+    return {
+        (record.task.label, record.task.trained): max(record.task.places)
+        for record in results.records
+        if record.task.places and any(trial.places for trial in record.trials)
+    }
 
 
 def _means(task: TaskRecord, size: int, places: Mapping[str, Any]) -> list[tuple[float, float]]:

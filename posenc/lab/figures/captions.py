@@ -196,7 +196,7 @@ def unlearned(results: Results, found: tuple[TableCell, ...]) -> list[str]:
 
 
 def models(results: Results, found: tuple[TableCell, ...]) -> list[str]:
-    """The models trained; and why ALiBi's symmetric penalty fails in a bidirectional one, if it was trained there."""
+    """The models trained; and what ALiBi's symmetric penalty finds in an encoder, if it was trained there."""
     parts = ("model", "depth", "width", "heads")
     runs = [record.run for record in results.records if all(part in record.run for part in parts)]
     named = dict.fromkeys(_model(run) for run in runs)
@@ -204,8 +204,8 @@ def models(results: Results, found: tuple[TableCell, ...]) -> list[str]:
     lines = [f"Model{'s' * (len(shown) > 1)}: {'; '.join(shown)}."] if shown else []
     if {run["model"] for run in runs} == {"encoder"} and any(c.scheme == "alibi" for c in found):
         lines.append(
-            "ALiBi's penalty depends on the distance |i - j| alone, so an encoder, which reads in both directions, "
-            "cannot tell left from right by it."
+            "ALiBi's penalty grows with the distance |i - j|: by it alone a head of an encoder looks most at the"
+            " nearest keys, on both sides alike, and never most at one further off."
         )
     return lines
 

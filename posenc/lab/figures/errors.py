@@ -7,9 +7,11 @@ answers, with the number of scored answers beside it. No jax.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from posenc.lab.figures import style
+from posenc.lab.figures.across import LETTERS, by_merit
 from posenc.lab.figures.captions import metric_named, spreads
 from posenc.lab.figures.figures import shown
 from posenc.lab.figures.floor_lines import NAME, OUT, floor_lines, settle
@@ -44,9 +46,8 @@ def error_curve(results: Results) -> Drawing:
     drawn, counted = [], []
     with matplotlib.rc_context(style.RC):
         rows, columns = shape(len(keys))
-        wide = 3.2 * columns + 1.6
-        below = 0.22 * style.lines(list(names.values()), wide)
-        figure = Figure(figsize=(wide, 2.9 * rows + below + 0.2), layout="constrained")
+        below = 0.17 * style.lines(list(names.values()), style.PAGE_WIDTH) + 0.1
+        figure = Figure(figsize=(style.PAGE_WIDTH, 2.4 * rows + below), layout="constrained")
         for axes, key in zip(places(figure, len(keys)), keys, strict=True):
             group = sorted((c for c in found if (c.task, c.trained) == key), key=lambda c: list(looks).index(c.scheme))
             totals, known = scored(results, key[0]), _turned(floors(tasks[key[0]]))
@@ -55,10 +56,11 @@ def error_curve(results: Results) -> Drawing:
                     f"Every trial of {key[0]!r} diverged, so there is no error rate to draw; use --figure length."
                 )
             panel = _rates(results, group, totals, known)
-            _panel(axes, panel, totals, looks)
+            _panel(axes, panel, totals, looks, columns)
             drawn.append(panel)
             counted.append(_counted(group, totals, names))
-        style.legend(figure, looks, names)
+        best = by_merit([replace(panel, falling=True) for panel in drawn])
+        style.legend(figure, {scheme: looks[scheme] for scheme in best}, names)
         settle(figure)
     return Drawing(figure, _caption(results, drawn, counted, names))
 
@@ -93,11 +95,11 @@ def _rates(results: Results, found: list[TableCell], totals: Mapping[int, int], 
     return Panel(points, results.words.unit(task), up, title, code, here, found[0].trained)
 
 
-def _panel(axes: Axes, panel: Panel, totals: Mapping[int, int], looks: Mapping[str, style.Look]) -> None:
+def _panel(axes: Axes, panel: Panel, totals: Mapping[int, int], looks: Mapping[str, style.Look], beside: int) -> None:
     at = panel.places
     least = 1 / max(totals[n] for n in at)
     none = least / BELOW
-    along(axes, at, panel.along)
+    along(axes, at, panel.along, beside=beside)
     decades = [10.0**-k for k in range(12) if 10.0**-k >= least]
     axes.set(yscale="log", ylim=(none / 2.5, 1.2), ylabel=panel.up)
     axes.set_yticks([none, *decades], ["0", *(f"{rate:g}" for rate in decades)])
@@ -113,7 +115,7 @@ def _panel(axes: Axes, panel: Panel, totals: Mapping[int, int], looks: Mapping[s
         end = {"xytext": (0, -4), "ha": "right"} if n == at[-1] else {"xytext": (2.5, -4), "ha": "left"}
         below = {**end, "textcoords": "offset points", "va": "top", "size": 6.5, "color": style.INK, "zorder": 4}
         axes.annotate(f"0 of {totals[n]:,}", (n, none), **below)
-    axes.set_title(style.title(panel.title), pad=18)
+    axes.set_title(style.title(panel.title, LETTERS[beside]), pad=18)
     axes.tick_params(length=2.5)
     floor_lines(axes, panel.floors or {})
     bracket(axes, *(panel.trained or (at[0], at[-1])))

@@ -7,6 +7,8 @@ prints the best floor in a separate column. No jax; matplotlib is imported by th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from posenc.lab.figures import style
@@ -25,24 +27,44 @@ from posenc.lab.store.schema import TaskRecord
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ALIKE = 0.05
+"""Lines are alike at a size where their medians are no further apart."""
 
-def length(results: Results, metric: str | None = None, largest: int | None = None) -> Drawing:
+
+def length(
+    results: Results,
+    metric: str | None = None,
+    largest: int | None = None,
+    *,
+    differing: bool = False,
+    each: bool = False,
+    ends: Mapping[str, tuple[float, float]] | None = None,
+) -> Drawing:
     """Accuracy against size, one panel per task and training range, one line per scheme.
 
-    By a metric, if one is given; sizes above `largest` are left out.
+    By a metric, if one is given; sizes above `largest` are left out, and with `differing` those at which all lines are
+    alike. With `each`, every run is a line. `ends` are those of the axis of some tasks.
     """
     results = results if metric is None else results.by(metric)
     found, tasks = shown(results), results.tasks()
-    drawn = [
-        size_panel(results, tasks[task], [c for c in found if (c.task, c.trained) == (task, trained)], largest)
-        for task, trained in sorted({(c.task, c.trained) for c in found}, key=lambda key: _order(results, key))
-    ]
+    drawn = []
+    for task, trained in sorted({(c.task, c.trained) for c in found}, key=lambda key: _order(results, key)):
+        group = [c for c in found if (c.task, c.trained) == (task, trained)]
+        panel = _size_panel(results, tasks[task], group, _sizes(group, largest, differing))
+        drawn.append(replace(panel, each=each, ends=(ends or {}).get(task, (0.0, 1.0))))
     return panels(results, drawn, claimed=not any(panel.falling for panel in drawn))
 
 
-def size_panel(results: Results, task: TaskRecord, found: list[TableCell], largest: int | None = None) -> Panel:
+def _sizes(group: list[TableCell], largest: int | None, differing: bool) -> list[int]:
+    """The sizes that are drawn; of those at which lines differ, also the neighbour on either side."""
+    sizes = [n for n in sorted({n for c in group for n in c.values}) if largest is None or n <= largest]
+    medians = {n: [summary(c.values[n]).median for c in group if n in c.values] for n in sizes}
+    apart = [k for k, n in enumerate(sizes) if max(medians[n]) - min(medians[n]) > ALIKE]
+    return sizes[max(apart[0] - 1, 0) : apart[-1] + 2] if differing and apart else sizes
+
+
+def _size_panel(results: Results, task: TaskRecord, found: list[TableCell], kept: list[int]) -> Panel:
     """Accuracy, or the loss, against size for some schemes on one task."""
-    kept = [n for n in sorted({n for c in found for n in c.values}) if largest is None or n <= largest]
     points = {c.scheme: {n: c.values[n] for n in kept if n in c.values} for c in found}
     known = {n: at for n, at in floors(task).items() if n in kept}
     words, up = results.words, metric_named(task.metric)

@@ -1,4 +1,4 @@
-"""The floors in a panel: dotted lines, each with its name in the right margin."""
+"""The floors in a panel: dotted lines, each with its name in the right margin, and its height if below the axis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OUT = 3.0
 
 def floor_lines(axes: Axes, known: Floors) -> None:
     """Dotted lines at the floors of each place along x, named in the right margin. Then `settle` the names."""
-    along = sorted(known)
+    along, low = sorted(known), axes.get_ylim()[0]
     for name, word in FLOORS.items():
         at = [(x, known[x][name]) for x in along if name in known[x]]
         if not at:
@@ -29,9 +29,9 @@ def floor_lines(axes: Axes, known: Floors) -> None:
         dots = {"color": style.SOFT, "linestyle": (0, (1, 1.6)), "linewidth": 0.9, "zorder": 1.5}
         axes.plot(x, y, **dots, label=f"_{name}")
         place = {"xycoords": ("axes fraction", "data"), "xytext": (OUT, 0), "textcoords": "offset points"}
-        axes.annotate(
-            word, (1, y[-1]), **place, va="center", size=6.5, color=style.SOFT, annotation_clip=False, label=NAME
-        )
+        text = word if y[-1] > low else f"{word} {y[-1]:.2f} ↓".replace(" 0.", " .")
+        look = {"va": "center", "size": 6.5, "color": style.SOFT, "annotation_clip": False, "label": NAME}
+        axes.annotate(text, (1, max(y[-1], low)), **place, **look)
 
 
 def settle(figure: Figure) -> None:

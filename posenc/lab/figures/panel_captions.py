@@ -11,7 +11,7 @@ from posenc.lab.figures.floor_lines import FLOORS as SHORT
 from posenc.lab.figures.panels import Panel, doubling
 from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import LEAST, cells
+from posenc.lab.results.statistics import LEAST, cells, summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ def caption(
 ) -> str:
     """What is drawn, the marks and floors, `more` about it and with `claimed` what it shows, the models and
     trials, the rates and the test set."""
-    lines = [_panels(shown), f"{marks(shown)} {coded(results, names)}".strip()]
+    lines = [_panels(shown), " ".join(filter(None, [marks(shown), below(shown, names), coded(results, names)]))]
     if claimed:
         more = f"{more} {claims.solved(results, names)} {claims.better(results, names)}".strip()
     lines += [more] * bool(more)
@@ -63,12 +63,26 @@ def marks(shown: Sequence[Panel]) -> str:
     """What lines, bands and dots are."""
     every = [values for panel in shown for of in panel.points.values() for values in of.values()]
     few, many = (any(test(len(values)) for values in every) for test in (lambda n: n < LEAST, lambda n: n >= LEAST))
+    if all(panel.each for panel in shown):
+        return f"Lines are single runs{floors_named(shown)}."
     more = "Thick lines are medians of runs"
     if few and any(len(values) > 1 for values in every):
         more += ", thin lines single runs" + f" where n < {LEAST}" * many
     if many:
-        more += f", bands {spreads(v for v in every if len(v) >= LEAST)}"
+        mark = "bars" if all(panel.bars for panel in shown) else "bands"
+        more += f", {mark} {spreads(v for v in every if len(v) >= LEAST)}"
     return f"{more}{floors_named(shown)}."
+
+
+def below(shown: Sequence[Panel], names: Mapping[str, str]) -> str:
+    """The lines that lie below an axis that does not begin at 0, in a sentence."""
+    sentences = []
+    for panel in shown:
+        low, lines = panel.ends[0], panel.points.items()
+        tops = {names.get(s, s): max(summary(values).median for values in of.values()) for s, of in lines}
+        under = [f"{plain(name)} (at most {top:.2f})" for name, top in tops.items() if top < low]
+        sentences += [f"Below the axis of {plain(panel.title)!r}: {', '.join(under)}."] if low > 0 and under else []
+    return " ".join(sentences)
 
 
 def floors_named(shown: Sequence[Panel]) -> str:

@@ -25,8 +25,8 @@ TRAINED = "_trained"
 """The label of the bracket over the sizes trained on, and of its text."""
 TICKS = 12
 """The most places along x that are labelled each by itself."""
-GAP = 0.09
-"""The least distance of two labels along x, as a share of the axis."""
+GAPS = {1: 0.05, 2: 0.09, 3: 0.12, 4: 0.14}
+"""The least distance of two labels along x, as a share of the axis, by the panels in a row."""
 
 
 Points = Mapping[str, Mapping[Any, Sequence[float]]]
@@ -55,6 +55,12 @@ class Panel:
     """Whether `up` is a loss, on a log axis, and not a share from 0 to 1."""
     highlighted: str | None = None
     """The only line that is drawn in its colour, if it is one of many; the others are grey."""
+    ends: tuple[float, float] = (0.0, 1.0)
+    """The ends of the axis of shares; what lies beyond them is cut off. Below 0 if `up` is a difference."""
+    each: bool = False
+    """Whether every run is a line, without medians: runs of which some learn and some do not have no middle."""
+    bars: bool = False
+    """Whether spreads are bars, a little beside each other: bands of many lines would hide them."""
 
     @property
     def places(self) -> list[Any]:
@@ -92,18 +98,27 @@ def line(
     look: Look,
     name: str,
     place: Callable[[float], float] = float,
+    offset: float | None = None,
     **how: Any,
 ) -> None:
     """One value for each run at each place along x: a line through the medians, over a thin line for each of up to five
     runs, or a band over the spread of more.
 
-    `place` maps a value to its height, since a log axis cannot show zero.
+    `place` maps a value to its height, since a log axis cannot show zero. With `offset`, points to the right, spreads
+    are bars that stand so far from their place.
     """
+    from matplotlib.transforms import ScaledTranslation
+
     at = sorted(found)
+    if offset is not None:
+        how["transform"] = axes.transData + ScaledTranslation(offset / 72, 0, axes.figure.dpi_scale_trans)
     sums = [summary(found[x]) for x in at]
     if max(s.n for s in sums) >= LEAST:
         low, high = ([place(end) for end in ends] for ends in ([s.low for s in sums], [s.high for s in sums]))
-        axes.fill_between(at, low, high, color=look.colour, alpha=0.18, linewidth=0)
+        if offset is None:
+            axes.fill_between(at, low, high, color=look.colour, alpha=0.18, linewidth=0)
+        else:
+            axes.vlines(at, low, high, color=look.colour, linewidth=0.8, **how)
     else:
         for run in itertools.zip_longest(*(found[x] for x in at)):
             known = [(x, place(value)) for x, value in zip(at, run, strict=True) if value is not None]
@@ -114,8 +129,9 @@ def line(
     axes.plot(at, [place(s.median) for s in sums], **styled, **size)
 
 
-def along(axes: Axes, at: Sequence[float], name: str, log: bool | None = None) -> None:
-    """The x axis, with a label at each place that has room; logarithmic if `log`, and unless told where it doubles."""
+def along(axes: Axes, at: Sequence[float], name: str, log: bool | None = None, beside: int = 2) -> None:
+    """The x axis of one of so many panels in a row, with a label at each place that has room; logarithmic if `log`, and
+    unless told where it doubles."""
     if log or log is None and doubling(at):
         axes.set_xscale("log", base=2 if doubling(at) else 10)
     steps = np.log(at) if axes.get_xscale() == "log" else np.asarray(at, float)
@@ -123,7 +139,7 @@ def along(axes: Axes, at: Sequence[float], name: str, log: bool | None = None) -
     ends = steps[0] - margin, steps[-1] + margin
     axes.set(xlim=np.exp(ends) if axes.get_xscale() == "log" else ends, xlabel=name)
     if len(at) <= TICKS:
-        kept = spaced(list(steps), GAP * (ends[1] - ends[0]), [f"{x:g}" for x in at])
+        kept = spaced(list(steps), GAPS[beside] * (ends[1] - ends[0]), [f"{x:g}" for x in at])
         axes.set_xticks([x for x, step in zip(at, steps, strict=True) if step in kept])
         axes.set_xticks([], minor=True)
         axes.set_xticklabels([f"{x:g}" for x in axes.get_xticks()])
@@ -134,10 +150,27 @@ def doubling(at: Sequence[float]) -> bool:
     return any(x > 0 and 2 * x in at and 4 * x in at for x in at) and min(at) > 0
 
 
-def shares(axes: Axes) -> None:
-    """The y axis of shares from 0 to 1."""
-    axes.set(ylim=(-0.02, 1.02), yticks=[0, 0.25, 0.5, 0.75, 1])
-    axes.set_yticklabels(["0", ".25", ".5", ".75", "1"])
+def lines_of_runs(axes: Axes, points: Mapping[Any, Sequence[float]], look: Look, name: str, clip_on: bool) -> None:
+    """The same with a line for each run, and none through the medians."""
+    mark = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "clip_on": clip_on}
+    size = {"linewidth": 1.0, "markersize": 3.5, "markeredgewidth": 0, "alpha": 0.75}
+    for k in range(max(map(len, points.values()))):
+        run = [(x, values[k]) for x, values in sorted(points.items()) if k < len(values)]
+        axes.plot(*zip(*run, strict=True), label="_run" if k else name, **mark, **size)
+
+
+def shares(axes: Axes, ends: tuple[float, float] = (0.0, 1.0)) -> None:
+    """The y axis of shares, with a line at 0 where they are differences."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = ends
+    margin = 0.02 * (high - low)
+    axes.set(ylim=(low - margin, high + margin))
+    ticks = [0, 0.25, 0.5, 0.75, 1] if ends == (0, 1) else MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)
+    ticks = [float(y) for y in ticks if low - 1e-9 <= y <= high + 1e-9]
+    axes.set_yticks(ticks, [f"{y:g}".replace("0.", ".") for y in ticks])
+    if low < 0:
+        axes.axhline(0, color=style.SOFT, linewidth=0.7, zorder=1)
 
 
 def bracket(axes: Axes, low: float, high: float, words: str = "trained on {}") -> None:

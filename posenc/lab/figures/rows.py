@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DOTS, CELL, ROW = 1.75, 0.14, 0.22
-"""Inches: the width of a column of dots, and of a cell of a grid, and the height of a row."""
+DOTS, CELL, ROW = 1.75, 0.14, 0.2
+"""The width of a column of dots and of a cell of a grid, beside each other, and the height of a row in inches."""
+LETTER = 0.062
+"""Inches of a letter of a title."""
 NEAR = 0.05
 """Floors closer than this share a name."""
 
@@ -40,7 +42,7 @@ class Dots:
 
     @property
     def width(self) -> float:
-        """In inches."""
+        """Beside other columns."""
         return DOTS
 
 
@@ -61,7 +63,7 @@ class Grid:
 
     @property
     def width(self) -> float:
-        """In inches."""
+        """Beside other columns."""
         return (0.36 if self.texts else CELL) * len(self.places) + 0.2
 
 
@@ -75,16 +77,15 @@ def rows(names: Sequence[str], columns: Sequence[Dots | Grid], most: int = COLUM
     lines = [columns[k : k + across] for k in range(0, len(columns), across)]
     wide = max(sum(c.width for c in line) for line in lines)
     with matplotlib.rc_context(style.RC):
-        left = 0.075 * max(map(len, names)) + 0.4
-        figure = Figure(figsize=(wide + left, down * (ROW * len(names) + 0.95)), layout="constrained")
+        inch = (style.PAGE_WIDTH - 0.06 * max(map(len, names)) - 0.3) / wide
+        figure = Figure(figsize=(style.PAGE_WIDTH, down * (ROW * len(names) + 0.9)), layout="constrained")
         for part, line in zip(np.atleast_1d(figure.subfigures(down, 1)), lines, strict=True):
             ratios = [c.width for c in line]
             each = np.atleast_1d(part.subplots(1, len(line), sharey=True, gridspec_kw={"width_ratios": ratios}))
             for axes, column in zip(each, line, strict=True):
                 (_dots if isinstance(column, Dots) else _grid)(axes, names, column)
-                axes.set_title(
-                    style.title(column.title, int(column.width / 0.072)), size=8, pad=4 + 8 * max(map(_above, line))
-                )
+                letters = int(column.width * inch / LETTER)
+                axes.set_title(style.title(column.title, letters), size=7.5, pad=4 + 8 * max(map(_above, line)))
                 axes.set(xlabel=column.along, ylim=(len(names) - 0.4, -0.6))
                 axes.set_yticks(range(len(names)), [style.plain(name) for name in names])
                 axes.tick_params(axis="y", length=0, labelleft=axes is each[0])

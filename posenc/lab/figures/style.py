@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+PAGE_WIDTH = 17.5 / 2.54
+"""Inches across a figure: the text of a page, or two columns of it, at which its letters are read in their size."""
 INK, SOFT, FAINT, BAND = "#222222", "#767676", "#d6d6d2", "#efefec"
 HUES = {
     "none": "#000000",
@@ -33,15 +35,15 @@ HUES = {
 """Families with a fixed hue; others take the hues that a figure does not use."""
 FURTHER = ("#999933", "#44AA99", "#DDCC77")
 """Hues for families where those are used up (Tol, 2021)."""
-MARKERS = "osD^vPX*<>"
+MARKERS = "osD^vPX*<>h"
 DASHES = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (5, 1.5, 1, 1.5)), (0, (1, 1)))
-WIDEST, THINNEST = 2.3, 1.0
+WIDEST, THINNEST = 2.0, 0.9
 RC: dict[str, Any] = {
-    "font.size": 8.5,
-    "axes.titlesize": 9.5,
+    "font.size": 7,
+    "axes.titlesize": 8,
     "axes.titlelocation": "left",
     "axes.titleweight": "bold",
-    "axes.labelsize": 8.5,
+    "axes.labelsize": 7,
     "axes.edgecolor": SOFT,
     "axes.labelcolor": INK,
     "axes.linewidth": 0.7,
@@ -52,10 +54,10 @@ RC: dict[str, Any] = {
     "ytick.color": SOFT,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
     "legend.frameon": False,
-    "legend.fontsize": 8.5,
+    "legend.fontsize": 7,
     "legend.handlelength": 2.2,
     "legend.columnspacing": 1.4,
     "figure.facecolor": "white",
@@ -79,12 +81,15 @@ class Look:
     """The width of the line: of lines that coincide the first is the widest, so that all are seen."""
 
 
-def looks(schemes: Iterable[tuple[str, str]]) -> dict[str, Look]:
-    """Scheme to its look, for pairs of scheme and family; a family's shortest name comes first, in full line."""
+def looks(schemes: Iterable[tuple[str, str]], most: int = len(HUES)) -> dict[str, Look]:
+    """Scheme to its look, for pairs of scheme and family; a family's shortest name comes first, in full line.
+
+    Up to `most` have a hue each, of which there are 11.
+    """
     known = dict(schemes)
     order = sorted(known, key=lambda s: (known[s], len(s), s))
     hues = family_hues({*known.values()})
-    if len(known) <= len(HUES):
+    if len(known) <= most:
         return _each_a_hue({scheme: hues[known[scheme]] for scheme in order})
     if len(hues) == 1:  # a colour of the family would part no two lines
         return {scheme: _in_turn(k) for k, scheme in enumerate(order)}
@@ -105,7 +110,7 @@ def _in_turn(k: int) -> Look:
 
 def _each_a_hue(wanted: Mapping[str, str]) -> dict[str, Look]:
     """Scheme to a hue of its own: the one wanted if it is the first to want it, else one that nobody wants."""
-    free = [hue for hue in [*HUES.values()][::-1] if hue not in wanted.values()]
+    free = [hue for hue in (*[*HUES.values()][::-1], *FURTHER) if hue not in wanted.values()]
     chosen: dict[str, Look] = {}
     for k, (scheme, hue) in enumerate(wanted.items()):
         taken = {look.colour for look in chosen.values()}
@@ -115,8 +120,8 @@ def _each_a_hue(wanted: Mapping[str, str]) -> dict[str, Look]:
 
 
 def legend(figure: Figure, shown: Mapping[str, Look], names: Mapping[str, str] | None = None) -> None:
-    """A legend below all panels of a figure, or of a part of one that is as wide, in as few lines as its width allows;
-    `names` is what lines are called."""
+    """A legend below all panels of a figure, or of a part of one that is as wide, in the order given and in as few
+    lines as its width allows; `names` is what lines are called."""
     from matplotlib.lines import Line2D
 
     def line(k: Look) -> Line2D:
@@ -125,12 +130,18 @@ def legend(figure: Figure, shown: Mapping[str, Look], names: Mapping[str, str] |
 
     called = [plain((names or {}).get(scheme, scheme)) for scheme in shown]
     across = math.ceil(len(shown) / lines(called, figure.figure.get_figwidth()))
-    figure.legend(list(map(line, shown.values())), called, loc="outside lower center", ncols=across)
+    keys, order = [*map(line, shown.values())], by_columns(len(shown), across)
+    figure.legend([keys[k] for k in order], [called[k] for k in order], loc="outside lower center", ncols=across)
+
+
+def by_columns(count: int, across: int) -> list[int]:
+    """The order in which matplotlib, which fills columns, writes so many entries of a legend row by row."""
+    return [k for column in range(across) for k in range(column, count, across)]
 
 
 def lines(names: Collection[str], wide: float) -> int:
     """The number of lines that a legend of these needs in a figure of this width in inches."""
-    widest = 0.7 + 0.068 * max(map(len, names))  # a line and gaps, then letters
+    widest = 0.45 + 0.057 * max(map(len, names))  # a line and gaps, then letters
     return math.ceil(len(names) / max(1, int(wide / widest)))
 
 

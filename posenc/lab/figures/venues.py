@@ -67,13 +67,16 @@ def fit(figure: Figure, venue: str, width: str) -> None:
 
     made = page(venue, width)
     before = figure.get_figwidth()
-    family, scale = _serif(), made.font / style.RC["font.size"]
+    family, scale = _serif(), made.font / style.RC["axes.titlesize"]
     for text in figure.findobj(Text):
         text.set_fontfamily(family)
         text.set_fontsize(max(LEAST, min(text.get_fontsize() * scale, made.font)))
     if figure.subfigs:  # of rows, which keep their height
         figure.set_size_inches(made.width, figure.get_figheight() * scale)
         figure.draw_without_rendering()
+        for axes in figure.axes:
+            _rewrap(axes, axes.get_window_extent().width / figure.dpi)
+        _check_room(figure, figure.axes, made, venue, width)
         for axes in figure.axes:
             _thin(axes)
         return
@@ -85,12 +88,17 @@ def fit(figure: Figure, venue: str, width: str) -> None:
     figure.set_size_inches(made.width, rows * height + legend)
     for axes in panels:
         _rewrap(axes, made.width / columns)
-    if not _has_room(figure, panels):
-        wider = "use --width text" if made.width < page(venue, "text").width else "choose fewer schemes"
-        raise ValueError(f"Names leave no room for this figure in the {made.width:.1f} inches of a {width}; {wider}.")
+    _check_room(figure, panels, made, venue, width)
     for axes in panels:
         _thin(axes)
     settle(figure)
+
+
+def _check_room(figure: Figure, panels: list[Axes], made: Page, venue: str, width: str) -> None:
+    """Raise an error if names leave the panels no room."""
+    if not _has_room(figure, panels):
+        wider = "use --width text" if made.width < page(venue, "text").width else "choose fewer schemes"
+        raise ValueError(f"Names leave no room for this figure in the {made.width:.1f} inches of a {width}; {wider}.")
 
 
 def _has_room(figure: Figure, panels: list[Axes]) -> bool:
@@ -115,7 +123,7 @@ def _arranged(panels: list[Axes], width: float, shape: float) -> tuple[int, int,
     columns = min(old, max(1, int(width / PANEL)))
     if columns == old or not simple or len(panels) == 1:
         rows = max((spec.rowspan.stop for spec in specs), default=1)
-        return rows, old, (max(width / old * TALL, ROW) if len(panels) > 1 else width * min(shape, TALL))
+        return rows, old, max(width / old * TALL if len(panels) > 1 else width * min(shape, TALL), ROW)
     rows = math.ceil(len(panels) / columns)
     grid = GridSpec(rows, columns, figure=panels[0].figure)
     for n, axes in enumerate(panels):
@@ -133,13 +141,16 @@ def _legend(figure: Figure, made: Page) -> float:
     if not figure.legends:
         return 0.0
     old = figure.legends[0]
-    names, font = [text.get_text() for text in old.get_texts()], old.get_texts()[0].get_fontproperties()
-    handles, points = old.legend_handles, font.get_size_in_points()
+    font, before = old.get_texts()[0].get_fontproperties(), style.by_columns(len(old.get_texts()), old._ncols)
+    points, texts = font.get_size_in_points(), [text.get_text() for text in old.get_texts()]
+    names, handles = ([of[before.index(k)] for k in range(len(of))] for of in (texts, old.legend_handles))
     for columns in range(len(names), 0, -1):
         figure.legends[0].remove()
         even = math.ceil(len(names) / math.ceil(len(names) / columns))
+        order = style.by_columns(len(names), even)
+        entries = [handles[k] for k in order], [names[k] for k in order]
         with matplotlib.rc_context(style.RC):
-            new = figure.legend(handles, names, loc="outside lower center", ncols=even, prop=font)
+            new = figure.legend(*entries, loc="outside lower center", ncols=even, prop=font)
         figure.draw_without_rendering()
         if new.get_window_extent().width <= made.width * figure.dpi:
             break

@@ -1,0 +1,173 @@
+"""Committed figures are drawn again, say what is in them, and can be read; so is that of the front page.
+
+POSENC_REGENERATE=1 pytest tests/test_committed_figures.py -n0 -k drawn_again       draws all of them anew
+"""
+
+import itertools
+import os
+import re
+
+import numpy as np
+import pytest
+
+from posenc.lab.cli import main
+from posenc.lab.figures.own import drawing
+from posenc.lab.results.floors import FLOORS, mean_floors
+from posenc.lab.results.floors import floors as floors_of
+from posenc.lab.results.results import load
+from posenc.lab.results.statistics import cells
+from posenc.lab.spec.experiment_file import executed, from_file
+from tests.test_experiments import FOLDER, RECORDED
+
+FIGURES = FOLDER / "figures"
+SCRIPTS = sorted(FIGURES.glob("*.py"))
+"""What draws a figure of several records, or of something else."""
+FRONT = executed(FIGURES / "front.py")
+README = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", [*RECORDED, *SCRIPTS], ids=lambda p: p.stem)
+def test_a_committed_figure_is_drawn_again(path, tmp_path, capsys):
+    """By `posenc plot`, or by the file that draws it; with POSENC_REGENERATE it becomes the committed one."""
+    folder = FIGURES if os.environ.get("POSENC_REGENERATE") else tmp_path
+    if path in SCRIPTS:
+        executed(path).main(folder=folder)
+    else:
+        assert main(("plot", str(FOLDER / f"{path.stem}.py"), "-o", str(folder))) == 0
+    names = [f"{path.stem}.{ending}" for ending in ("svg", "caption.txt", "csv")]
+    contents, committed = ({n: (of / n).read_bytes() for n in names if (of / n).exists()} for of in (folder, FIGURES))
+    assert contents.keys() == committed.keys() >= {*names[:2]}
+    assert [name for name in contents if contents[name] != committed[name]] == []
+
+
+def test_the_front_page_shows_its_figure():
+    assert "(experiments/figures/front.svg)" in README
+
+
+def test_what_the_front_page_says_of_sorting_is_in_the_record():
+    """Random positions at 64, and the floor of position alone there."""
+    ours, floor = re.search(
+        r"position\s+alone\s+explains,\s+(0\.\d\d)\s+against\s+(0\.\d\d)\s+at\s+64", README
+    ).groups()
+    results = load(FOLDER / "records" / "length.json")
+    found = {c.scheme: c for c in cells(results) if c.task == "bucket_sort"}
+    random = [np.median(c.values[64]) for scheme, c in found.items() if "random" in scheme]
+    rest = [np.median(c.values[64]) for scheme, c in found.items() if "random" not in scheme]
+    best = floors_of(results.tasks()["bucket_sort"])[64]["position"]
+    assert {f"{value:.2f}" for value in random} == {ours} and f"{best:.2f}" == floor
+    assert max(rest) < best < min(min(found[s].values[64]) for s in found if "random" in s)
+
+
+def test_what_the_front_page_says_of_schemes_is_in_its_table():
+    columns = {(one.ability.title.replace("\n", " "), one.ability.model): one for one in FRONT.table()}
+    assert len(columns) == len(FRONT.COLUMNS) == 9
+
+    def good(scheme, title, model):
+        one = columns[title, model]
+        return scheme in one.runs and one.learned(scheme) and one.excess(scheme) > 0.5
+
+    for scheme in FRONT.SCHEMES:
+        assert not all(good(scheme, *key) for key in columns), "no scheme does all"
+        assert good(scheme, "index", "encoder") == (scheme in ("learned", "sinusoidal"))
+        assert good(scheme, "token 3 back", "encoder") == (scheme in ("t5", "rope"))
+    assert good("nope", "index", "decoder") and columns["index", "decoder"].excess("rope") < 0.25
+    assert not columns["token 3 back", "encoder"].learned("alibi")
+    for title, model in (("order of two", "encoder"), ("last bit written", "decoder"), ("copy", "decoder")):
+        assert max(FRONT.SCHEMES, key=lambda s: columns[title, model].score(s) or 0) == "alibi"  # noqa: B023
+
+
+def test_random_positions_add_in_the_figure_what_they_add_in_the_record_of_each_seed():
+    """At 24 symbols, for ALiBi, from the rows of the record."""
+    figure, _, _ = figure_and_caption(FOLDER / "records" / "ruoss_small.json")
+    values = {}
+    for row in load(FOLDER / "records" / "ruoss_small.json").rows():
+        if row.size == 24 and row.scheme.startswith("alibi"):
+            values.setdefault("random" in row.scheme, {})[row.seed] = row.value
+    assert len(values[True]) == len(values[False]) == 6
+    (line,) = (x for x in figure.axes[0].get_lines() if x.get_label().startswith("alibi"))
+    gains = [values[True][seed] - value for seed, value in values[False].items()]
+    assert dict(zip(*line.get_data(), strict=True))[24] == pytest.approx(np.median(gains))
+
+
+def test_the_figure_of_norms_shows_what_validation_cannot_see():
+    """Eight layers with norms after: all right where trained at three rates, and at 24 tokens the less the higher."""
+    figure, results, _ = figure_and_caption(FOLDER / "records" / "norms.json")
+    label, at_24 = "rope (depth=8, norm=post)", {}
+    for row in results.rows():
+        if row.size == 24 and row.scheme == label:
+            at_24.setdefault(row.lr, []).append(row.value)
+    inside, beyond = (next(x for x in axes.get_lines() if x.get_label() == label) for axes in figure.axes)
+    assert list(beyond.get_ydata()) == [np.median(at_24[rate]) for rate in beyond.get_xdata()]
+    assert min(inside.get_ydata()[:3]) > 0.99 and beyond.get_ydata()[0] > 0.95 and beyond.get_ydata()[2] < 0.35
+
+
+def figure_and_caption(path):
+    """The figure of a committed record, the results in it, and what is committed beside it."""
+    drawn, results = drawing(from_file(FOLDER / f"{path.stem}.py", yes=True), load(path))
+    return drawn.figure, results, (FIGURES / f"{path.stem}.caption.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
+def test_a_caption_names_the_axes_of_its_figure_and_how_many_runs_there_are_in_five_lines(path):
+    figure, _, caption = figure_and_caption(path)
+    labels = {said for axes in figure.axes for said in (axes.get_xlabel(), axes.get_ylabel()) if said}
+    assert {said for said in labels if said not in caption} == set() and labels
+    runs = {cell.n for cell in cells(load(path))}
+    assert all(f"n = {n} runs" in caption for n in runs)
+    assert "Trials:" in caption and " diverged" in caption and " failed" in caption
+    assert len(caption.splitlines()) <= 5 and len(caption) < 1800
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
+def test_every_axis_of_accuracies_or_errors_has_the_floors_of_the_record(path):
+    """Those at a size, or the mean over the sizes trained on, by a metric that is shown; no other axis has any."""
+    figure, results, caption = figure_and_caption(path)
+    known = {name: set() for name in FLOORS}
+    for each in (results, load(path), load(path).shown()):
+        inside = {c.task: c.inside for c in cells(each)}
+        described = [*each.tasks().values(), *(record.task for record in each.records)]  # ranges trained on may differ
+        for task in described:
+            for sizes in (inside[task.label], *([n] for n in floors_of(task))):
+                for name, share in mean_floors(task, sizes).items():
+                    known[name].add(round(share, 9))
+    up = ""
+    for axes in figure.axes:
+        up = axes.get_ylabel() or up
+        upright = not axes.get_xlabel().startswith("accuracy")  # rows have floors along x
+        drawn = {line.get_label()[1:]: line for line in axes.get_lines() if line.get_label()[1:] in FLOORS}
+        if upright and not up.startswith(("accuracy", "error rate")):
+            assert not drawn
+            continue
+        assert {"uniform", "prior", "position"} <= set(drawn) and "floors" in caption
+        for name, line in drawn.items():
+            at = line.get_ydata() if upright else line.get_xdata()
+            shares = {round(1 - y if up.startswith("error rate") else y, 9) for y in at}
+            assert shares and shares <= known[name]
+        texts = [re.sub(r" \.\d\d ↓$", "", text.get_text()) for text in axes.texts]  # of one below the axis
+        said = {word for text in texts for word in text.split(", ")}
+        assert {"guess", "constant", "position"} <= said
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
+def test_no_word_lies_on_data(path):
+    """Names of floors and the sizes trained on stand outside the axes; only counts below the points stand inside."""
+    figure, _, _ = figure_and_caption(path)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        for text in axes.texts:
+            box, inside = text.get_window_extent(), axes.bbox
+            outside = box.x0 >= inside.x1 or box.y0 >= inside.y1
+            assert outside or text.get_text().startswith("0 of "), text.get_text()
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
+def test_nothing_of_a_figure_is_cut_off_or_lies_on_a_title(path):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure, _, _ = figure_and_caption(path)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    whole, drawn = figure.get_size_inches(), figure.get_tightbbox(canvas.get_renderer())
+    assert drawn.x0 > -0.05 and drawn.y0 > -0.05 and drawn.x1 < whole[0] + 0.05 and drawn.y1 < whole[1] + 0.05
+    titles = [axes._left_title.get_window_extent() for axes in figure.axes if axes.get_title("left")]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(titles, 2))
