@@ -96,7 +96,10 @@ class ExplainPatterns:
         from posenc.lab.explain import diagonals
 
         found = diagonals.diagonals(self.run, self.len)
-        lines = [f"{one.scheme}: layer {one.layer}, head {one.head}, {one.share:.2f}" for one in found]
+        lines = [
+            f"{one.scheme}: layer {one.layer}, head {one.head}, {one.share:.2f}; all heads {one.sum:.2f}"
+            for one in found
+        ]
         say("\n".join([diagonals.about(found), *lines]))
         if target is not None:
             _drawn(diagonals.draw(found), target, diagonals.about(found))

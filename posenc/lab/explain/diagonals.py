@@ -1,4 +1,8 @@
-"""What trained heads look at where the answer stands so many places back: the diagonal that each scheme found."""
+"""What trained heads look at where the answer stands so many places back: the diagonal that each scheme found.
+
+A scheme may find it by no head alone, but by a little more weight there in several of them; so the sum over all heads
+of all layers stands beside the head that has most.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 ACROSS = 6
@@ -33,11 +38,18 @@ class Diagonal:
     """The longest size trained on."""
     weights: Float[np.ndarray, "T T"]
     """Query by key, the mean over test sequences."""
+    total: Float[np.ndarray, "T T"]
+    """The same, the sum over all heads of all layers."""
 
     @property
     def share(self) -> float:
         """The mean weight on that token, over the queries that have one."""
         return float(np.diagonal(self.weights, -self.back).mean())
+
+    @property
+    def sum(self) -> float:
+        """The same of the sum over all heads."""
+        return float(np.diagonal(self.total, -self.back).mean())
 
 
 def diagonals(run: str, size: int) -> list[Diagonal]:
@@ -60,8 +72,9 @@ def steepest(scheme: str, layers: Sequence[Float[np.ndarray, "H T T"]], back: in
     """The head with the most weight `back` places before the query."""
     if layers[0].shape[-1] <= back:
         raise ValueError(f"--len is {layers[0].shape[-1]}; take more than the {back} places that the answer is back.")
+    total = sum(of.sum(0) for of in layers)
     heads = [
-        Diagonal(scheme, layer + 1, head + 1, back, length, weights)
+        Diagonal(scheme, layer + 1, head + 1, back, length, weights, total)
         for layer, of in enumerate(layers)
         for head, weights in enumerate(of)
     ]
@@ -69,7 +82,8 @@ def steepest(scheme: str, layers: Sequence[Float[np.ndarray, "H T T"]], back: in
 
 
 def draw(found: Sequence[Diagonal]) -> Figure:
-    """A panel for each scheme, from light for no weight to dark for all; lines show where training ended."""
+    """Two panels for each scheme, its head above and below the sum over all heads, from white for no weight to dark for
+    the largest in the panel; lines show where training ended."""
     style.need_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
@@ -77,34 +91,47 @@ def draw(found: Sequence[Diagonal]) -> Figure:
     across = min(ACROSS, len(found))
     down = -(-len(found) // across)
     with matplotlib.rc_context(style.RC):
-        figure = Figure(figsize=(1.55 * across + 0.5, 1.95 * down + 0.2), layout="constrained")
-        grid = list(figure.subplots(down, across, squeeze=False).flat)
-        for axes, one in zip(grid, found, strict=False):
-            axes.imshow(one.weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
-            axes.set_title(f"{style.plain(one.scheme)}\n", size=8.5)
-            how = {"xytext": (0, 3), "textcoords": "offset points", "va": "bottom", "size": 6.5, "color": style.SOFT}
-            axes.annotate(
-                f"layer {one.layer}, head {one.head}: {one.share:.2f}", (0, 1), xycoords="axes fraction", **how
-            )
-            size = len(one.weights)
-            ticks = range(0, size, max(1, -(-size // 4)))
-            axes.set_xticks(ticks)
-            axes.set_yticks(ticks)
-            axes.set_xlabel("key")
-            if size > one.length:
-                edge = {"color": style.SOFT, "linewidth": 0.6, "linestyle": (0, (3, 2))}
-                axes.axvline(one.length - 0.5, **edge)
-                axes.axhline(one.length - 0.5, **edge)
-        for axes in grid[len(found) :]:
+        figure = Figure(figsize=(style.PAGE_WIDTH * across / ACROSS, 3.1 * down), layout="constrained")
+        grid = figure.subplots(2 * down, across, squeeze=False)
+        for k, one in enumerate(found):
+            row, column = divmod(k, across)
+            head, total = grid[2 * row, column], grid[2 * row + 1, column]
+            _map(head, one.weights, f"layer {one.layer}, head {one.head}: {one.share:.2f}", one.length)
+            _map(total, one.total, f"all heads: {one.sum:.2f}", one.length)
+            head.set_title(f"{style.plain(one.scheme)}\n\n", size=7.5)
+            total.set_title("\n", size=7.5)
+            total.set_xlabel("key")
+            for axes in (head, total):
+                axes.tick_params(labelbottom=axes is total, labelleft=column == 0)
+                axes.set_ylabel("" if column else "query")
+        for axes in grid.reshape(down, 2, across).swapaxes(1, 2).reshape(-1, 2)[len(found) :].flat:
             axes.remove()
-        figure.axes[0].set_ylabel("query")
     return figure
 
 
+def _map(axes: Axes, weights: Float[np.ndarray, "T T"], about: str, length: int) -> None:
+    """Weights as a map, with a text above it and lines where training ended."""
+    size, most = len(weights), float(weights.max())
+    axes.imshow(weights, cmap="Blues", vmin=0, vmax=most, interpolation="nearest")
+    place = {"xytext": (0, 3), "textcoords": "offset points", "va": "bottom", "size": 6, "color": style.SOFT}
+    text = axes.annotate(f"{about}\ndarkest {most:.2f}", (0, 1), xycoords="axes fraction", **place)
+    text.set_in_layout(False)  # it may be wider than its panel
+    ticks = range(0, size, max(1, -(-size // 4)))
+    axes.set_xticks(ticks)
+    axes.set_yticks(ticks)
+    axes.tick_params(length=2.5)
+    if size > length:
+        edge = {"color": style.SOFT, "linewidth": 0.6, "linestyle": (0, (3, 2))}
+        axes.axvline(length - 0.5, **edge)
+        axes.axhline(length - 0.5, **edge)
+
+
 def about(found: Sequence[Diagonal]) -> str:
-    """What the figure shows, in a sentence."""
+    """What the figure shows, in two sentences."""
     one = found[0]
     return (
-        f"For each scheme the head that looks most at the token {one.back} places back: its mean weight there, and its"
-        f" mean weights on sequences of {len(one.weights)} tokens, where up to {one.length} were trained."
+        f"For each scheme the head that looks most at the token {one.back} places back, with its mean weight there, and"
+        " below it the sum over all heads of all layers, which shows what heads find together and none alone. Both are"
+        f" means over sequences of {len(one.weights)} tokens, where up to {one.length} were trained, from white for no"
+        " weight to dark blue for the largest of the panel."
     )
