@@ -36,7 +36,7 @@ from posenc.lab.results.verdicts import findings
 from posenc.lab.spec import run
 from posenc.lab.spec.abilities import ABILITIES
 from posenc.lab.spec.committed import record_of
-from posenc.lab.spec.experiment_file import from_file
+from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.tasks.task import Layout
 from posenc.lab.train import generate
@@ -146,16 +146,21 @@ def cues():
             yield f"`{name}`", f"{cue.start} to {cue.stop - 1}"
 
 
-def last():
-    """The token three places back, at the last token of a row: medians of the seeds in the committed record."""
-    at = Recorded("first_look")
-    back = "token_k_back(k=3)"
-    sizes = sorted({size for task, _, size, metric in at.shares if task == back and metric == "last"})
-    low, high = at.results.tasks()[back].trained
-    assert (low, high) == (4, 16)
-    yield "last token right, at size", *(f"{n} (trained)" if low <= n <= high else str(n) for n in sizes)
-    for name in sorted(at.schemes(back), key=lambda name: -at(back, name, 64)):
-        yield f"`{name}`", *(f"{at(back, name, size):.2f}" for size in sizes)
+def places():
+    """The token three places back in rows of 64: medians of the seeds in the committed record, from one place to the
+    next where training ended or arithmetic says that RoPE steps."""
+    at, script = Recorded("first_look"), executed(EXPERIMENTS / "figures" / "by_place.py")
+    firsts = sorted({script.TRAINED, *(part.first for part in script.stretches())})
+    lasts = [*(first - 1 for first in firsts[1:]), script.ROW - 1]
+    stretches = list(zip(firsts, lasts, strict=True))
+    shares = {
+        name: [median(at.place_shares(script.TASK, name, script.ROW, *ends)) for ends in stretches]
+        for name in at.schemes(script.TASK)
+    }
+    names = [f"{first} to {last}" + " (trained)" * (last < script.TRAINED) for first, last in stretches]
+    yield f"right in a row of {script.ROW}, at places", *names
+    for name in sorted(shares, key=lambda name: -sum(shares[name])):
+        yield f"`{name}`", *(f"{share:.2f}" for share in shares[name])
 
 
 def alias_stretches():
@@ -198,7 +203,7 @@ TABLES = {
     "published": ("docs/published-floors.md", published),
     "bags": ("docs/published-floors.md", bags),
     "cues": ("docs/published-floors.md", cues),
-    "last": ("README.md", last),
+    "places": ("README.md", places),
     "aliases": ("docs/rope-aliases.md", alias_stretches),
     "bases": ("docs/rope-aliases.md", bases),
     "read": ("docs/huggingface.md", huggingface.read),
