@@ -98,6 +98,7 @@ def figure(results):
     import math
 
     from posenc.lab.figures.across import panels
+    from posenc.lab.figures.figures import length
     from posenc.lab.figures.panels import Panel
     from posenc.lab.results.statistics import cells, summary
 
@@ -111,6 +112,8 @@ def figure(results):
                 gains = {n: [value - b[seed] for seed, value in a.items() if seed in b] for n, (a, b) in at.items()}
                 points.setdefault(task, {})[ours.scheme] = gains
                 ranges[task] = ours.trained
+    if not points:  # no scheme was run both ways
+        return length(results)
     far = max(abs(summary(gain).median) for of in points.values() for gains in of.values() for gain in gains.values())
     end = math.ceil(10 * far) / 10
     up, about = "random minus plain", "accuracy of each seed with random positions minus that of the same seed without"
