@@ -8,7 +8,7 @@ import pytest
 
 from posenc.lab.explain import aliases
 from posenc.lab.results.rates import validations
-from tests.hits import Recorded, quoted
+from tests.hits import FOLDER, Recorded, quoted
 
 BACK = "token_k_back(k=3)"
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "rope-aliases.md").read_text(encoding="utf-8")
@@ -104,6 +104,8 @@ def test_how_far_base_10_carries_an_offset():
     at, schemes = Recorded("base"), ("rope(base=10.0)", "rope")
     values = [at.cell(BACK, f"{scheme} (model={m})", 256) for m in ("encoder", "decoder") for scheme in schemes]
     assert quoted(section("What the base decides")) == texts(*values)
+    front = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
+    assert f"still name {values[0]:.2f} of those tokens, where the usual base has {values[1]:.2f}" in front
 
 
 @pytest.mark.parametrize("back", [3, 5])
