@@ -5,6 +5,7 @@ POSENC_REGENERATE=1 pytest tests/test_docs.py -n0 -k table       writes the tabl
 `tests/test_docs_commands.py` runs their commands and examples.
 """
 
+import ast
 import contextlib
 import importlib.util
 import os
@@ -20,7 +21,7 @@ import posenc
 from posenc.catalog import summary
 from posenc.core import scheme
 from posenc.lab import cli, tasks
-from posenc.lab.cli import claims, listing
+from posenc.lab.cli import claims, listing, templates
 from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
 from posenc.lab.results.at_floor import at_floor
@@ -36,7 +37,7 @@ from posenc.lab.tasks.task import Layout
 from posenc.lab.train import generate
 from tests.hits import Recorded
 from tests.huggingface import page as huggingface
-from tests.test_architecture import ORDER
+from tests.test_architecture import ORDER, tree
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
@@ -218,6 +219,14 @@ def test_every_python_name_is_there(page):
     for dotted in re.findall(r"(?:`|^ +)(posenc(?:\.\w+)+)", TEXT[page], re.MULTILINE):
         if dotted not in ("posenc.schemes", "posenc.tasks"):  # groups of entry points
             assert resolved(dotted) is not None
+
+
+def test_the_page_on_tasks_names_all_that_their_public_module_gives():
+    rows = re.findall(r"^\| (`.*`) \|", TEXT["docs/add-a-task.md"], re.MULTILINE)
+    nodes = [node for node in tree("posenc.tasks").body if isinstance(node, ast.ImportFrom)]
+    given = {alias.asname for node in nodes for alias in node.names} - {None}
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == given
+    assert not [line for line in templates.TASK.splitlines() if line.startswith("from posenc.tasks.")]
 
 
 def resolved(dotted):
