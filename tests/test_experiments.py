@@ -83,6 +83,13 @@ def test_what_was_published_is_data_and_of_a_setting_that_is_told(path):
     assert made.published or path.stem == "first_look"
 
 
+def test_the_quick_start_says_where_its_mark_may_stand():
+    """At any of these indices, however long the row."""
+    titles = from_file(FOLDER / "first_look.py").words["titles"]
+    (text,) = (text for text in titles if text.startswith("index_of_token"))
+    assert titles[text].endswith(f"in the first {tasks.parse(text).indices}")
+
+
 @EACH
 def test_what_was_published_is_of_runs_that_are_planned(path):
     """By the very labels that results will have; a slip of spelling would be 'not run' for ever."""
