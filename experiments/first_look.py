@@ -1,7 +1,7 @@
 """Schemes of distance carry an offset further than schemes of index; only schemes of index carry an index.
 
-Two probes, mirror images of each other: which token stands three places back, and at which index the marked token
-stands. Trained on sequences of up to 16 tokens, evaluated on up to 64.
+Two probes, mirror images of each other: which token stands three places back, and at which of the first eight indices
+the marked token stands. Trained on sequences of up to 16 tokens, evaluated on up to 64.
 
 Source: the probes are ours; the question is that of Kazemnejad et al. (2023) and Ruoss et al. (2023).
 Cost: about 12 minutes on 2 cores; `posenc quickstart`, which trains 4 seeds for 300 steps, about 2.
@@ -23,7 +23,10 @@ from posenc.lab.spec.run import Plan, Run
 SCHEMES = ["nope", "sinusoidal", "learned", "t5", "alibi", "rope"]
 PROBES = {"token_k_back(k=3)": 4, "index_of_token(indices=8)": 8}
 
-titles = {"token_k_back(k=3)": "Token three places back", "index_of_token(indices=8)": "Index of the marked token"}
+titles = {
+    "token_k_back(k=3)": "Token three places back",
+    "index_of_token(indices=8)": "Index of a mark in the first 8",
+}
 counted = "tokens"
 plan = Plan(steps=1000, seeds=tuple(range(10)), lr=(3e-3,), sizes=(8, 16, 20, 24, 32, 48, 64))
 

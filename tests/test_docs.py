@@ -1,10 +1,10 @@
 """The README and docs/ are true: their tables are those of the registries, and what they name exists.
 
 POSENC_REGENERATE=1 pytest tests/test_docs.py -n0 -k table       writes the tables again
-
 `tests/test_docs_commands.py` runs their commands and examples.
 """
 
+import ast
 import contextlib
 import importlib.util
 import math
@@ -22,7 +22,7 @@ import posenc
 from posenc.catalog import summary
 from posenc.core import scheme
 from posenc.lab import cli, tasks
-from posenc.lab.cli import claims, listing
+from posenc.lab.cli import claims, listing, templates
 from posenc.lab.explain import aliases
 from posenc.lab.models.kinds import Attention
 from posenc.lab.models.stems import NONE, STEMS
@@ -42,7 +42,7 @@ from posenc.lab.tasks.task import Layout
 from posenc.lab.train import generate
 from tests.hits import Recorded
 from tests.huggingface import page as huggingface
-from tests.test_architecture import ORDER
+from tests.test_architecture import ORDER, tree
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
@@ -113,17 +113,13 @@ def experiments():
     for path in sorted(EXPERIMENTS.glob("*.py")):
         made, record = from_file(path, yes=True), record_of(path)
         found = findings(made.published, load(record) if record.is_file() else None, made.header.attempted)
-        theirs, ours = map(given_verdicts, counted(found).values())
-        sightings = claims.sightings(count_seen(made.published))
-        here = whether_it_holds(found).partition(":")[0] + "." if found and record.is_file() else "–"
-        yield f"`{path.stem}`", made.header.claim, here, made.header.cost.rstrip("."), theirs, sightings, ours
+        theirs, ours = map(claims.verdicts, counted(found).values())
+        here = whether_it_holds(found).partition(":")[0] if found and record.is_file() else "–"
+        said = (made.header.claim, here, made.header.cost.rstrip("."))
+        yield f"`{path.stem}`", *said, theirs, claims.sightings(count_seen(made.published)), ours
         every += found
-    theirs, ours = map(given_verdicts, counted(every).values())
-    yield "all", "", "", "", theirs, claims.sightings(count_seen(one.published for one in every)), ours
-
-
-def given_verdicts(counts):
-    return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "none"
+    seen, verdicts = count_seen(one.published for one in every), map(claims.verdicts, counted(every).values())
+    yield "all", "", "", "", next(verdicts), claims.sightings(seen), next(verdicts)
 
 
 def published():
@@ -271,6 +267,14 @@ def test_every_python_name_is_there(page):
     for dotted in re.findall(r"(?:`|^ +)(posenc(?:\.\w+)+)", TEXT[page], re.MULTILINE):
         if dotted not in ("posenc.schemes", "posenc.tasks"):  # groups of entry points
             assert resolved(dotted) is not None
+
+
+def test_the_page_on_tasks_names_all_that_their_public_module_gives():
+    rows = re.findall(r"^\| (`.*`) \|", TEXT["docs/add-a-task.md"], re.MULTILINE)
+    nodes = [node for node in tree("posenc.tasks").body if isinstance(node, ast.ImportFrom)]
+    given = {alias.asname for node in nodes for alias in node.names} - {None}
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == given
+    assert not [line for line in templates.TASK.splitlines() if line.startswith("from posenc.tasks.")]
 
 
 def resolved(dotted):

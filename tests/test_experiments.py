@@ -84,6 +84,13 @@ def test_what_was_published_is_data_and_of_a_setting_that_is_told(path):
     assert made.published or path.stem == "first_look"
 
 
+def test_the_quick_start_says_where_its_mark_may_stand():
+    """At any of these indices, however long the row."""
+    titles = from_file(FOLDER / "first_look.py").words["titles"]
+    (text,) = (text for text in titles if text.startswith("index_of_token"))
+    assert titles[text].endswith(f"in the first {tasks.parse(text).indices}")
+
+
 @EACH
 def test_what_was_published_says_where_it_was_seen_and_the_header_what_is_from_memory(path):
     made = from_file(path, yes=True)

@@ -31,6 +31,8 @@ for text in ("rope + alibi", "fox"):
     both = jax.numpy.concatenate([first, last], 1)
     assert bool(jax.numpy.allclose(both, whole, atol=1e-5)), text
 assert posenc.spec(from_hf({"model_type": "llama", "rope_theta": 5e5})).startswith("rope")
+from posenc.tasks import integers, parse
+assert parse("copy").name == "copy"
 try:
     import posenc.nnx
 except ModuleNotFoundError as error:

@@ -64,6 +64,11 @@ def total(origin: str, counts: Mapping[str, int], claims: int) -> str:
     return f"{CALLED[origin]}: {of}; {', '.join(f'{n} {verdict}' for verdict, n in counts.items())}."
 
 
+def verdicts(counts: Mapping[str, int]) -> str:
+    """How often each verdict was given, of those that were."""
+    return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "none"
+
+
 def why_open(found: Sequence[Reproduction]) -> str:
     """Why claims are open, each fact once, the most frequent reason first; empty where none is."""
     causes = Counter(SHORT[one.cause] for one in distinct(found) if one.verdict == OPEN)

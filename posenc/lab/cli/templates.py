@@ -66,9 +66,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from posenc.tasks import Layout, Sizes, Task
-from posenc.tasks.draw import gather, index, integers
-from posenc.tasks.layout import slots
+from posenc.tasks import Layout, Sizes, Task, gather, index, integers, slots
 
 
 class {cls}(Task, name="{name}"):
@@ -121,7 +119,7 @@ TASK_TEST = '''\
 
 import pytest
 
-from posenc.tasks.checks import check
+from posenc.tasks import check
 
 from {name} import {cls}
 

@@ -1,0 +1,81 @@
+"""`posenc export`: every number of a run as rows, its losses, or all its records as one file."""
+
+import csv
+import io
+import json
+
+from tests.lab import made
+
+
+def test_an_export_has_one_row_per_trial_and_size(posenc, runs):
+    rows = list(csv.DictReader(io.StringIO(posenc("export", "mine").out)))
+    assert len(rows) == 18 * 4 and {row["scheme"] for row in rows} == {"rope", "alibi"}
+    assert len(json.loads(posenc("export", "mine", "--format", "json").out)) == len(rows)
+    assert {row["tuning"] for row in rows} == {"False"}
+    assert {(float(row["final_loss"]), round(float(row["final_fall"]), 9)) for row in rows} == {(0.5, 0.5)}
+
+
+def test_an_export_of_curves_has_one_row_per_trial_and_point(posenc, runs):
+    rows = list(csv.DictReader(io.StringIO(posenc("export", "mine", "--what", "curves").out)))
+    assert len(rows) == 2 * 18 and rows[0]["step"] == "5" and float(rows[0]["loss"]) == 1.0
+    assert {(row["step"], row["loss"]) for row in rows} == {("5", "1.0"), ("10", "0.5")}
+    assert len(json.loads(posenc("export", "mine", "--what", "curves", "--json").out)) == len(rows)
+    said = posenc("export", "mine", "--what", "curves", "--metric", "last")
+    assert said.code == 2 and "so leave --metric out" in said.err
+    made.filled("none", [{**(rec := made.rope()), "trials": [{**t, "curve": {}} for t in rec["trials"]]}])
+    said = posenc("export", "none", "--what", "curves")
+    assert said.code == 2 and "hold no loss along training; export its sizes" in said.err
+
+
+def test_a_figure_of_curves_has_the_losses_beside_it(posenc, runs, tmp_path):
+    assert posenc("plot", "mine", "--figure", "curves", "-o", "figures").code == 0
+    rows = list(csv.DictReader((tmp_path / "figures" / "curves.csv").read_text().splitlines()))
+    assert {(row["step"], row["loss"]) for row in rows} == {("5", "1.0"), ("10", "0.5")}
+
+
+def test_a_loss_has_figures_of_its_own_and_no_others(posenc, runs, tmp_path):
+    said = posenc("plot", "mine", "--metric", "nats", "--figure", "heatmap")
+    assert said.code == 2 and "nats is a loss, and --figure heatmap shows what is right; take length, place" in said.err
+    lossy = made.rope()
+    for trial in lossy["trials"]:
+        for counts in trial["evaluations"].values():
+            counts["nats"] = 512 * counts["total"]
+    made.filled("lossy", [lossy])
+    assert posenc("plot", "lossy", "--metric", "nats", "-o", "figures").code == 0
+    assert "loss (nats) (up)" in (tmp_path / "figures" / "length.caption.txt").read_text()
+    assert "0.50" in posenc("table", "lossy", "--metric", "nats").out
+
+
+def test_an_export_goes_to_a_file(posenc, runs, tmp_path):
+    for name, more in {"mine.csv": [], "mine.json": [], "named.json": ["--json"]}.items():
+        said = posenc("export", "mine", *more, "-o", name)
+        assert (said.code, said.out) == (0, f"{name}\n")
+        assert (tmp_path / name).read_text() == posenc("export", "mine", "--format", name.partition(".")[2]).out
+    for words, why in {
+        ("-o", "x.csv", "--json"): "does not end in .json",
+        ("-o", "no/x.csv"): "in an existing folder",
+        ("-o", "x.txt"): "use a file name with .csv or .json",
+        ("-o", "x.csv", "--bundle", "y.json"): "give one of them",
+    }.items():
+        said = posenc("export", "mine", *words)
+        assert said.code == 2 and said.out == "" and why in said.err and not list(tmp_path.glob("[xy].*"))
+
+
+def test_an_export_calls_the_share_right_accuracy_whatever_the_metric(posenc):
+    rec = made.rope((0,))
+    floors = {n: {"uniform": 0.5} for n in rec["task"]["floors"]}
+    made.filled("errors", [{**rec, "task": {**rec["task"], "metric": "error", "floors": floors}}])
+    first = next(csv.DictReader(io.StringIO(posenc("export", "errors", "--metric", "accuracy").out)))
+    assert (first["metric"], first["accuracy"]) == ("error", "1.0") and "value" not in first
+    assert json.loads(posenc("export", "errors", "--metric", "accuracy", "--json").out)[0]["accuracy"] == 1.0
+
+
+def test_a_bundle_is_read_in_place_of_its_run(posenc, runs):
+    assert posenc("export", "mine", "--bundle", "mine.json").code == 0
+    assert posenc("table", "mine.json").out == posenc("table", "mine").out
+    assert posenc("export", "mine.json", "--bundle", "again.json").code == 2
+
+
+def test_an_export_starts_no_formula(posenc):
+    made.filled("evil", [made.rope(task="=cmd()")])
+    assert "\n'=cmd()" in posenc("export", "evil").out
