@@ -1,4 +1,4 @@
-"""Schemes of distance do not notice where a text begins, before training and after.
+"""Schemes of distance do not notice where a text begins, if what is before it is masked, before training and after.
 
 Two measurements of a whole model, untrained and trained: how much its outputs change when a text is moved further along
 (the tokens before it are masked), and how much its last output changes when one earlier token is replaced. Then the
