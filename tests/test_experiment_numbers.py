@@ -329,8 +329,23 @@ def of_base(at):
     assert len(ahead) == 4 and all(min(at.ahead(claim)) > 0 for claim in ahead)
 
 
+def of_sensitivity(at):
+    """As tables print them, and by how much losses still fell over the last half."""
+    back, slopes = "token_k_back(k=3)", [f"alibi(form='half', factor={n}.0)" for n in (4, 16, 64)]
+    yield at.cell(back, "alibi(form='half')", 16)
+    yield from (at.cell(back, scheme, size) for size in (16, 64) for scheme in slopes)
+    yield min(at.cell(back, scheme, 16) for scheme in at.schemes(back) if scheme.startswith("t5"))
+    reaches = [f"t5(buckets=16, reach={n})" for n in (16, 32, 64)]
+    yield from (at.cell(back, scheme, 64) for scheme in (*reaches, "t5(buckets=16)"))
+    drawn = [scheme for scheme in at.schemes(back) if "random" in scheme]
+    yield from (end(at.cell(back, scheme, 16) for scheme in drawn) for end in (min, max))
+    assert {scheme for _, scheme in at.halves} == {*slopes, *drawn} and len(drawn) == 5
+    for schemes in (slopes, drawn):
+        yield from (end((at.half(back, scheme) for scheme in schemes), key=int) for end in (min, max))
+
+
 BY_LAST = (of_averaging, of_first_look, of_flipflop, of_memory, of_permutation, of_ruoss_small, of_sites, of_state)
-OTHERS = (of_addition, of_base, of_copying, of_counting, of_extension, of_norms, of_recall)
+OTHERS = (of_addition, of_base, of_copying, of_counting, of_extension, of_norms, of_recall, of_sensitivity)
 QUOTED = re.compile(r"\b\d\.\d+|\b\d+(?= to \d+ %)|\b\d+(?= %)")
 """A number with decimals, or one in percent."""
 
