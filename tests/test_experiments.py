@@ -35,7 +35,7 @@ EXPERIMENTS = sorted(p for p in FOLDER.glob("*.py") if p.name[0] != "_")
 RECORDED = sorted((FOLDER / "records").glob("*.json"))
 EACH = pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
 
-BY_TASK = {"extension", "ruoss_small"}
+BY_TASK = {"extension", "ruoss_small", "sensitivity"}
 """Run a task at a time, each for itself in the record."""
 SMALL = ("steps=2", "seeds=1", "lr=1e-3", "tuning=0", "rows=2", "batch=2", "width=16", "buckets=1")
 SMALLEST = {
