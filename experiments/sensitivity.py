@@ -44,6 +44,7 @@ EXPECTED = {
 published = [Order(*names, f"ours: {why}", metric="beyond", origin="ours") for names, why in EXPECTED.items()]
 
 titles = {BACK: "Token three places back", SORT: "Sort a string"}
+counted = "tokens"
 plan = Plan(steps=1000, seeds=(0, 1, 2, 3, 4, 5), lr=(3e-3,), sizes=(8, 16, 24, 32, 64))
 
 
