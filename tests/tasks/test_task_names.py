@@ -146,7 +146,7 @@ def test_a_task_is_final_and_its_name_is_its_own():
     assert tasks.names() == sorted(set(tasks.names()))
 
 
-@pytest.mark.parametrize("module", ["posenc.tasks", "posenc.lab.tasks.floors"])
+@pytest.mark.parametrize("module", ["posenc.lab.tasks", "posenc.lab.tasks.floors"])
 def test_the_examples_in_the_text_run(module):
     found = doctest.testmod(importlib.import_module(module))
     assert found.attempted and not found.failed
