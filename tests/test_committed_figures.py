@@ -120,14 +120,15 @@ def test_a_caption_names_the_axes_of_its_figure_and_how_many_runs_there_are_in_f
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.stem)
 def test_every_axis_of_accuracies_or_errors_has_the_floors_of_the_record(path):
-    """Those at a size, or the mean over the sizes trained on, by a metric that is shown; no other axis has any."""
+    """Those at a size, or the mean over the sizes trained on or beyond them, by a metric that is shown; no other axis
+    has any."""
     figure, results, caption = figure_and_caption(path)
     known = {name: set() for name in FLOORS}
     for each in (results, load(path), load(path).shown()):
-        inside = {c.task: c.inside for c in cells(each)}
+        inside, beyond = ({c.task: getattr(c, part) for c in cells(each)} for part in ("inside", "beyond"))
         described = [*each.tasks().values(), *(record.task for record in each.records)]  # ranges trained on may differ
         for task in described:
-            for sizes in (inside[task.label], *([n] for n in floors_of(task))):
+            for sizes in (inside[task.label], beyond[task.label], *([n] for n in floors_of(task))):
                 for name, share in mean_floors(task, sizes).items():
                     known[name].add(round(share, 9))
     up = ""

@@ -192,4 +192,4 @@ def test_a_scheme_of_a_file_is_swept_and_edited_and_evaluated(posenc, files, tmp
     assert posenc(*sweep).code == 0
     lines = (tmp_path / "runs" / "r" / "plan.jsonl").read_text().splitlines()
     assert len(lines) == 2 and lines[0] == first.strip() and json.loads(lines[0])["id"] != json.loads(lines[1])["id"]
-    assert posenc("table", "r").out.count("(file of mine:Mine=") == 2
+    assert posenc("table", "r", "--format", "csv").out.count("(file of mine:Mine=") == 2

@@ -11,7 +11,6 @@ import zlib
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from posenc.lab.tasks.task import Batch, Task
@@ -80,8 +79,9 @@ def beyond(hit: Array, batch: Batch, first: Int[Array, ""]) -> dict[str, Int[Arr
 
 def losses(logits: Float[Array, "B T C"], batch: Batch) -> Float[Array, "B T"]:
     """The cross-entropy of each scored token, in nats; 0 of others."""
-    each = optax.softmax_cross_entropy_with_integer_labels(logits.astype(jnp.float32), batch.targets)
-    return jnp.where(batch.score, each, 0.0)
+    logits = logits.astype(jnp.float32)
+    right = jnp.take_along_axis(logits, batch.targets[..., None], axis=-1)[..., 0]
+    return jnp.where(batch.score, jax.nn.logsumexp(logits, axis=-1) - right, 0.0)
 
 
 def nats(loss: Float[Array, "*bins T"]) -> Int[Array, "*bins"]:
