@@ -248,10 +248,13 @@ def test_a_full_disk_gets_the_space_of_checkpoints_and_loses_nothing(run, whole,
     assert as_json(run.folder) == as_json(whole)
 
 
-def test_checkpoints_that_a_killed_driver_left_of_a_recorded_group_go(run):
+def test_what_a_driver_left_that_was_killed_after_a_record_goes(run):
     assert driven(run.folder, run(), Inline(), Watch()) == 0
-    group = store.status(run.folder).rows[0].group
-    (run.folder / "ckpt" / group / "4.0123456789abcdef").mkdir(parents=True)
+    saved, held = (row.group for row in store.status(run.folder).rows[:2])
+    (run.folder / "ckpt" / saved / "4.0123456789abcdef").mkdir(parents=True)
+    claim = run.folder / "claims" / held
+    claim.write_text(json.dumps({"host": "elsewhere", "pid": 1, "token": "t"}))
+    os.utime(claim, (0, 0))
     planned(experiment(seeds=(2,)), run.folder)
     assert driven(run.folder, run(), Inline(), Watch()) == 0
     assert left(run.folder) == []

@@ -189,9 +189,12 @@ class Driver:
             one.release.close()
 
     def clear(self) -> None:
-        """Remove the checkpoints that a kill after their record left."""
-        for name in store.finished(self.folder).intersection(places.groups(self.orders.place)):
-            places.drop(self.orders.place, name)
+        """Remove the checkpoints and claims that a kill after their record left."""
+        saved, held = places.groups(self.orders.place), {claim.group for claim in store.held(self.folder)}
+        for name in store.finished(self.folder) & held.union(saved):
+            with store.claim(self.folder, name) as own:  # None where another worker is about to do it
+                if own is not None:
+                    places.drop(self.orders.place, name)
 
     def _take(self, name: str, lines: Sequence[PlannedTrial]) -> bool:
         """Claim a group and send it; False where another worker holds it."""
