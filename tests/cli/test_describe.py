@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 
 import pytest
 
@@ -12,6 +13,7 @@ from posenc.lab.explain import task_card
 from posenc.lab.models import kinds
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.spec.run import Run
+from posenc.lab.tasks.examples import ROWS
 from posenc.lab.tasks.task import TASKS
 from tests.night import by_day
 
@@ -253,3 +255,11 @@ def test_what_cannot_be_described_gets_one_sentence(posenc, left, words, part):
     said = posenc(*words)
     assert said.code == 2 and said.out == "" and left() == [] and part in said.err
     assert len(said.err.strip().splitlines()) == 1
+
+
+def test_floors_are_counted_on_rows_that_fall_into_few_equal_parts(monkeypatch):
+    """A text of settings too: `token_at_index(indices=8)` was made in 8,065 parts of two rows, and never ended."""
+    monkeypatch.setattr(task_card, "floors", lambda task, sizes, rows: rows)
+    for text in (*OURS, "token_at_index(indices=8)"):
+        rows = task_card.counted(text)["at size"]
+        assert math.gcd(rows, ROWS) == min(rows, ROWS), text

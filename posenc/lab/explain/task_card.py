@@ -30,7 +30,7 @@ LAYOUTS = {
 KEY, ROWS, SIZE, SHOWN = 0, 16, 8, 48
 """The example is the first of ROWS rows with a scored token, at SIZE, or smaller so as to have at most SHOWN tokens."""
 LONGEST, WORK = 1024, 2**20
-"""Floors are counted at sizes of at most LONGEST tokens, on about WORK tokens in all."""
+"""Floors are counted at sizes of at most LONGEST tokens, on at most WORK tokens at each size, or else on 64 rows."""
 _ENTRY = re.compile(r"^@\w+\{.*?(?=^@|^```|\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -74,8 +74,13 @@ def counted(text: str) -> dict[str, Any]:
     known = {task.sizes.train[1], *task.sizes.evaluation}
     short = sorted(n for n in known if task.tokens(n) <= LONGEST) or [task.sizes.smallest]
     two = list(dict.fromkeys((short[0], short[-1])))
-    rows = max(64, min(8192, WORK // task.tokens(two[-1])))
+    rows = max(64, min(8192, _power_below(WORK // task.tokens(two[-1]))))
     return {"metric": task.metric, "rows": rows, "at size": floors(task, two, rows=rows)}
+
+
+def _power_below(n: int) -> int:
+    """The largest power of two up to n. Examples are made in equal parts, and few are equal only for such a number."""
+    return 1 << max(n.bit_length() - 1, 0)
 
 
 def cite(text: str) -> str:
