@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from posenc.lab.figures.by_place import place_panels
 from posenc.lab.results.floors import floors
 from posenc.lab.results.results import load
 from posenc.lab.spec.experiment import Experiment
@@ -84,12 +85,18 @@ def test_floors_of_what_is_read_are_those_of_its_places(found):
         assert floors(by) == table
 
 
-def test_a_task_of_one_answer_has_no_places_and_is_read_by_its_metric(found):
+def test_a_task_of_one_answer_has_hits_at_the_place_of_its_slot_and_is_read_by_its_metric(found):
     record, trial = of(found, "even_pairs")
-    assert record.task.places is trial.places is record.task.read_by is None
+    for n in SIZES:
+        width, counts = record.task.places[n]["width"], trial.evaluations[n]
+        scored, right = (np.flatnonzero(c) for c in (record.task.places[n]["scored"], trial.places[n]["right"]))
+        assert scored.tolist() == right.tolist() == [n // width], "the slot stands behind the input"
+        assert trial.places[n]["right"][n // width] == counts["correct"]
+    assert record.task.read_by is None
     assert {row.metric for row in found.shown().rows() if row.task == "even_pairs"} == {"accuracy"}
     beyond = {row.size: row.value for row in found.shown("beyond").rows() if row.task == "even_pairs"}
     assert beyond == {row.size: row.value for row in found.rows() if row.task == "even_pairs"}
+    assert {panel.title for panel in place_panels(found)} == {"token_k_back, size 80"}, "one place is no figure"
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def place_panels(results: Results) -> list[Panel]:
     if not longest:
         raise ValueError(
             f"The records of {results.name!r} hold no hits by place: older versions did not count them, and tasks of"
-            " one answer token have none; train again under a new --name, or use --figure length."
+            " one answer token have them at one place; train again under a new --name, or use --figure length."
         )
     drawn: dict[tuple, dict[str, dict[float, dict]]] = {}
     first: dict[tuple, int | None] = {}
@@ -60,12 +60,14 @@ def place_panels(results: Results) -> list[Panel]:
 
 
 def _longest(results: Results) -> dict[tuple[str, tuple[int, int]], int]:
-    """Task and training range to the size of the longest texts whose hits are known by place."""
-    return {
-        (record.task.label, record.task.trained): max(record.task.places)
-        for record in results.records
-        if record.task.places and any(trial.places for trial in record.trials)
-    }
+    """Task and training range to the size of the longest texts whose hits are known at several places."""
+    longest = {}
+    for record in results.records:
+        if record.task.places and any(trial.places for trial in record.trials):
+            size = max(record.task.places)
+            if sum(map(bool, record.task.places[size]["scored"])) > 1:
+                longest[record.task.label, record.task.trained] = size
+    return longest
 
 
 def _means(task: TaskRecord, size: int, places: Mapping[str, Any]) -> list[tuple[float, float]]:

@@ -40,7 +40,7 @@ def described(
 def places_of(
     resolved: ResolvedRun, sizes: Sequence[int], counts: Mapping[str, Int[ndarray, "lanes sizes 32"]], lane: int
 ) -> dict[int, dict[str, list[int]]] | None:
-    """Size to what a trial has in each bin of places; None for a task of one answer token."""
+    """Size to what a trial has in each bin of places; None where nothing was evaluated."""
     each = {name: binned(resolved, sizes, counts[name][lane]) for name in ("right", "nats")}
     return {n: {name: bins[n] for name, bins in each.items()} for n in each["right"]} or None
 
@@ -52,8 +52,6 @@ def read_by(task: Task, everywhere: bool) -> str | None:
 
 
 def binned(resolved: ResolvedRun, sizes: Sequence[int], counts: Int[ndarray, "sizes 32"]) -> dict[int, list[int]]:
-    """Size to the counts of those bins that its texts reach; empty for a task of one answer token."""
-    if resolved.task.layout is Layout.CLASSIFY:
-        return {}
+    """Size to the counts of those bins that its texts reach; one answer token stands at the place of its slot."""
     tokens = {n: resolved.task.tokens(n) for n in sizes}
     return {n: counts[i, : -(-tokens[n] // width(tokens[n]))].tolist() for i, n in enumerate(sizes)}
