@@ -92,13 +92,14 @@ class Recorded:
         """By how many percent the loss still fell over the last half of the steps, as `posenc table` prints it."""
         return f"{100 * self.halves[task, scheme]:.0f}"
 
-    def ending(self, task, scheme):
-        """The median end of a loss over the runs, whether or not it still fell."""
+    def ending(self, task, scheme, rate=None):
+        """The median end of a loss over the runs, or over those at one rate, whether or not it still fell."""
         trials = [
             (record, trial)
             for record in self.results.records
             for trial in record.trials
             if (record.task.label, self.results.label(record, trial)) == (task, scheme)
+            and rate in (None, trial.knobs.lr)
         ]
         return losses._middle([losses.ending(trial, losses._switch(record, trial)) for record, trial in trials])
 

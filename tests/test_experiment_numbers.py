@@ -205,9 +205,13 @@ def of_permutation(at):
     symmetric = [f"{scheme}{encoder}" for scheme in ("alibi", "kerple", "sandwich")]
     blind, sure = at.medians(back, symmetric, 16, "token"), at.medians(back, symmetric, 16)
     yield from (min(blind), max(blind), executed(FOLDER / "permutation.py").either(16), min(sure), max(sure))
+    yield from (at.half(back, scheme) for scheme in symmetric)
+    half = f"alibi(form='half'){encoder}"
+    yield from (at(back, half, 16, metric="token"), at.half(back, half))
     yield min(at.medians(back, at.schemes(back, decoder) - {f"nope{decoder}"}, 16))
     yield from (at(back, f"nope{decoder}", size) for size in (8, 16, 32))
-    yield from (at(back, f"nope{decoder}", 16, metric="token"), at.still(back, f"nope{decoder}"))
+    yield from (at(back, f"nope{decoder}", 16, metric="token"), at.half(back, f"nope{decoder}"))
+    yield at(back, f"nope{encoder}", 16)
 
 
 def of_averaging(at):
@@ -219,11 +223,13 @@ def of_averaging(at):
     for task, size in ((back, 16), (recall, 8)):
         yield from (at(task, kind, size) for kind in (additive, dot, divided))
     yield from (at(back, average, 16), at(recall, average, 8), at(back, average, 16, metric="token"))
+    yield from (f"{100 * at.ending(task, average).fall:.0f}" for task in (back, recall))
     yield from (at(count, kind, 16) for kind in (average, additive, divided, dot))
     rates = {trial.knobs.lr for record in at.results.tuning for trial in record.trials}
     assert at(count, dot, 16, max) < 0.5 and len(at.shares[count, dot, 16, "last"]) == 6 and len(rates) == 3
     assert {lr for task, scheme, lr in at.curves if (task, scheme) == (count, dot)} == {min(rates)}
-    yield at.fall(count, dot)
+    assert set(at.halves) == {(count, average), (count, additive)}, "both count"
+    yield f"{100 * at.ending(count, dot).fall:.0f}"
     yield max(at.medians(back, at.schemes(back), 20))
 
 
@@ -297,7 +303,9 @@ def of_norms(at):
         if at.results.label(record, trial) == "rope (depth=8, norm=post)" and trial.knobs.lr == 0.01
     ]
     assert len(post) == 6 and max(post) < 0.08
-    assert at.loss("token_k_back(k=3)", "rope (depth=8, norm=post)", 0.01)[1] < 0.01
+    assert at.ending("token_k_back(k=3)", "rope (depth=8, norm=post)", 0.01).fall < 0.01
+    rest = {(scheme, rate) for _, scheme, rate in at.curves} - {("rope (depth=8, norm=post)", 0.01)}
+    assert len(rest) == 15 and max(at.ending("token_k_back(k=3)", *key).loss for key in rest) < 0.03
     yield from (median(post), 1 / 16)
     yield min(
         records.share(trial.evaluations[16], "last")

@@ -5,6 +5,7 @@ from statistics import median
 
 import pytest
 
+from posenc.lab.results.losses import LEARNED
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
 from posenc.lab.spec.experiment_file import executed, from_file
@@ -83,17 +84,31 @@ def test_what_is_learned_in_part_loses_less_behind_fillers_than_what_is_learned_
 
 
 def test_the_last_token_shows_where_the_index_stops():
-    """Behind as many fillers as were trained and behind four more; then the mean over all tokens; then two losses."""
+    """Behind as many fillers as were trained and behind four more; then the mean over all tokens."""
     at, result = Recorded("invariance"), header("invariance").result
     (task,) = at.results.tasks()
     both = ("learned", "sinusoidal")
     values = [at(task, scheme, size) for size in (8, 12) for scheme in both]
     means = {f"{at(task, scheme, 12, metric='token'):.2f}" for scheme in both}
-    assert quoted(result)[-3:] == [f"{value:.2f}" for value in values[2:]] + [*means]
-    assert re.findall(r"have (1\.00) and (1\.00)", result) == [tuple(f"{value:.2f}" for value in values[:2])]
-    assert re.findall(r"(\d+) %", result) == [at.still(task, scheme) for scheme in ("alibi", "kerple")]
+    assert quoted(result)[6:9] == [f"{value:.2f}" for value in values[2:]] + [*means]
+    far = [f"{at(task, scheme, 128):.2f}" for scheme in ("xpos", "cope")]
+    pairs = [tuple(f"{value:.2f}" for value in values[:2]), tuple(far)]
+    assert re.findall(r"have (1\.00) and (1\.00)", result) == pairs
+    spread = [at(task, "rope", 128, of) for of in (median, min, max)] + [at(task, "t5", 128)]
+    assert re.findall(r"\d\.\d+", result)[-4:] == [f"{value:.2f}" for value in spread]
+
+
+def test_the_losses_that_still_fell_are_those_that_are_said_and_all_others_ended_near_zero():
+    at, result = Recorded("invariance"), header("invariance").result
+    (task,) = at.results.tasks()
+    slow = ("alibi", "kerple", "fire", "sandwich", "fox", "nope")
+    assert re.findall(r"(\d+)\s+%", result) == [at.half(task, scheme) for scheme in slow]
+    assert {scheme for _, scheme in at.halves} == set(slow)
+    others = at.schemes(task).difference(slow)
+    assert len(others) == 6 and max(at.ending(task, scheme).loss for scheme in others) < LEARNED
 
 
 def test_every_number_of_the_results_of_invariance_is_looked_at():
-    """The bound, three that move, two learned in part and three of the index, each of which a test above reads."""
-    assert len(quoted(header("invariance").result)) == 9
+    """The bound, three that move, two learned in part, three of the index and three far behind it: tests above read
+    each."""
+    assert len(quoted(header("invariance").result)) == 12
