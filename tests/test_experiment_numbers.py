@@ -157,7 +157,7 @@ def of_sites(at):
     yield from (at(back, "rope", 32), at(back, "vo_rope", 32), at(back, values, 16), at(back, values, 32))
     yield at(back, values, 32, metric="token")
     yield from (at(back, "sinusoidal", 16), at(back, "sinusoidal", 20), at(back, sandwich, 16))
-    yield at.half(back, sandwich)
+    yield from (at.half(back, sandwich), at(back, "nope", 16))
     yield from (at(pointer, "rope", 16), at(pointer, "vo_rope", 16))
     yield max(at.medians(pointer, at.schemes(pointer) - {"rope", "vo_rope"}, 16))
     yield from (at(pointer, "rope", 32), at(index, "sinusoidal", 32), at(index, "nope", 32), at(index, "rope", 32))
@@ -283,6 +283,8 @@ def of_memory(at):
     yield min(at(each, rope, 32) for each in task.values())
     ours = {c for c in from_file(FOLDER / "memory.py").published if getattr(c, "first", "") == gru}
     assert len(ours) == 4 and max(max(at.ahead(claim)) for claim in ours) < 0
+    gated = [f for f in findings(from_file(FOLDER / "memory.py").published, at.results) if "gates" in f.published.fact]
+    assert len(gated) == 8 and {(f.verdict, f.cause) for f in gated} == {("open", "untrained")}
     yield from (at(task[8], network, 32) for network in (rnn, gru, lstm))
     yield from (at(task[16], network, 32) for network in (rnn, normal, gru, lstm))
     yield from (at(task[24], network, 32) for network in (rnn, normal, lstm, gru))

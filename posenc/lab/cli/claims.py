@@ -33,7 +33,8 @@ not run: there is no such run, or those compared share no size beyond all that w
 experiment is too dear to be run here.
 open: not decided, for the reason after the colon:
   not learned in training: what is behind has a median below 0.9 at a size trained on, where the models of the
-    publication had learned theirs. An order at the sizes trained on says itself that its second has not.
+    publication had learned theirs, or a prediction of ours takes it that ours have. An order at the sizes trained on
+    says itself that its second has not.
   not learned: our runs are at a floor, and what is claimed is not.
   too few runs: an order takes six pairs, and so does the rejection of a number; a number is met by three.
   both at the ceiling: no seeds decide it; the reason says how many steps each took.

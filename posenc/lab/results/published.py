@@ -72,8 +72,8 @@ class Published:
     bag: float | None = None
     """What the row's most frequent token gets right at the sizes of theirs; that at ours unless given."""
     learned: bool = True
-    """Whether the models of the publication had learned the sizes they were trained on. A value below 0.9 at those
-    sizes says itself that they had not."""
+    """Whether the models of the publication had learned the sizes they were trained on, or a prediction of ours is of
+    models that have. A value below 0.9 at those sizes says itself that they had not."""
     fact: str = ""
     """Claims of one fact are counted once: they say the same of the same runs of ours, or repeat one number. Without
     words a claim is a fact of its own."""

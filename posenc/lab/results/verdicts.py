@@ -3,7 +3,7 @@
     agrees           a number: our band, widened by the tolerance on both sides, meets the claim;
                      an order: the whole interval of paired differences lies above the tolerance
     differs          a number: it does not; an order: the whole interval lies below minus the tolerance
-    open             our runs do not decide it: what is behind has not learned the sizes trained on, though theirs had;
+    open             our runs do not decide it: what is behind has not learned the sizes trained on;
                      a number that is no guess, met by runs at a floor; an order of fewer than six pairs, or whose
                      interval holds neither, or both of whose schemes are at the ceiling; a number that our band meets
                      only because it is wide; a number that fewer than three runs meet, or fewer than six reject
@@ -18,7 +18,8 @@ What is compared is compared on one set of sizes, and above the highest floor of
 `orders`). Clear of a floor is what is above it by three standard errors of the test set; a positive control, a scheme
 that is clear of a guess, has three runs at least. A scheme has learned the sizes trained on where its median is 0.9 or
 more at each of them. One that has not shows nothing by being behind, unless the claim is that it is; so it is asked of
-what is behind, and only where the models of the publication had learned (`Published.learned`).
+what is behind, and only where the models of the publication had learned (`Published.learned`). A prediction of ours is
+asked alike: one that something is not learned says `learned=False`.
 A band is that of `statistics.summary`: the range below six runs, the exact 95 % interval of the median from six on, at
 the learning rate chosen on validation examples. A published best of several runs, which no band bounds, is held against
 the best of all our runs at all rates. A verdict is on our setting: where that is smaller than the published one,
@@ -89,9 +90,9 @@ def _of_all_tasks(claim: Published, evidence: Evidence) -> Reproduction:
 
 
 def _if_trained(found: Reproduction, evidence: Evidence) -> Reproduction:
-    """The finding, if what is behind has learned the sizes trained on, where the models of the publication had."""
+    """The finding, if what is behind has learned the sizes trained on, where the claim takes it that it had."""
     claim = found.published
-    if claim.origin != "published" or not claim.learned or found.verdict == BOTH:
+    if not claim.learned or found.verdict == BOTH:
         return found
     for scheme in _behind(found):
         weakest = evidence.weakest(claim.measure, scheme)
