@@ -40,6 +40,7 @@ BY_TASK = {"extension", "ruoss_small", "sensitivity"}
 SMALL = ("steps=2", "seeds=1", "lr=1e-3", "tuning=0", "rows=2", "batch=2", "width=16", "buckets=1")
 SMALLEST = {
     "addition": ("length=2", "shortest=1", "sizes=2,3"),
+    "atlas": ("length=9", "sizes=9,10"),
     "averaging": ("length=8", "sizes=8,9"),
     "base": ("length=8", "sizes=8,9"),
     "base_content": ("length=16", "shortest=16", "sizes=16,18"),

@@ -1,0 +1,68 @@
+"""Every scheme of the registry on the same ten probes, in decoders and encoders: what each of them does.
+
+56 names are 42 functions on a line of text: eleven more share RoPE's parameters and differ from it beyond the length
+trained on, and four equal another there. A row is a scheme at its defaults, but for constants that belong to a length,
+which a rule in `posenc.lab.spec.atlas` sets for 16 tokens; LSTM and GRU stand beside them. Probes ask for offsets, a
+pointer, distances, indices, order, counts, copies and parity.
+
+Source: ours; the probes and the rule are in `posenc.lab.spec.atlas`, the schemes in docs/schemes.md. What Li, Chi, Chen,
+Hua and Ruoss found is from memory.
+Setting: two layers of width 64, four heads, trained on up to 16 tokens, or 8 symbols for copies and parity, 2,000 steps
+of 32 rows at two rates; a small model that is trained for a minute says what a scheme can do at all, and not what it
+does in a large one.
+Cost: about 20 hours of one core for two seeds, by probe from 1.5 to 2.5 hours.
+Command: posenc sweep experiments/atlas.py
+Variation: posenc sweep experiments/atlas.py --only task=before scheme=rope,t5,fox --set length=32 --name doubled
+Result: not run.
+"""
+
+from posenc.lab.results.published import Order
+from posenc.lab.spec import atlas
+
+plan = atlas.PLAN
+titles = {probe.task: probe.title for probe in atlas.PROBES.values()}
+counted = "tokens"
+
+OFFSET, COPY, REVERSE = (atlas.PROBES[name].task for name in ("offset", "copy", "reverse"))
+ALIBI = "alibi(factor=64.0)"
+
+
+def _in(model, task, first, second, source, **rest):
+    return Order(task, f"{first} (model={model})", f"{second} (model={model})", source, **rest)
+
+
+published = [
+    _in("decoder", COPY, "nope", "rope", "Kazemnejad et al. (2023), figure 1, of copying and nine more", seen="paper"),
+    _in("decoder", OFFSET, "fire", ALIBI, "Li et al. (2024), of perplexity beyond the trained length", seen="memory"),
+    _in(
+        "decoder", OFFSET, "kerple", ALIBI, "Chi et al. (2022), of perplexity beyond the trained length", seen="memory"
+    ),
+    _in(
+        "decoder", OFFSET, "hope", "rope", "Chen et al. (2024), of perplexity beyond the trained length", seen="memory"
+    ),
+    _in("decoder", OFFSET, "fope", "rope", "Hua et al. (2025), of perplexity beyond the trained length", seen="memory"),
+    _in(
+        "decoder",
+        REVERSE,
+        "rope @ random_sorted(limit=128)",
+        "rope",
+        "Ruoss et al. (2023), Table 1, of encoders",
+        seen="memory",
+    ),
+    _in(
+        "encoder",
+        OFFSET,
+        "alibi(form='half', factor=64.0)",
+        ALIBI,
+        "ours: a penalty alike on both sides cannot tell them apart, so the other one alone can find an offset",
+        learned=False,
+        origin="ours",
+    ),
+]
+
+
+def runs():
+    schemes = {"decoder": (*atlas.rows("decoder"), *atlas.RECURRENT), "encoder": atlas.rows("encoder")}
+    return [
+        run for probe in atlas.PROBES for model in atlas.MODELS for run in atlas.runs(schemes[model], model, [probe])
+    ]

@@ -1,0 +1,111 @@
+"""The atlas: the probes to which every scheme is put, and the rows that stand for the registry. No jax.
+
+A row is a scheme as it is trained here, a probe a task with the sizes trained on; a model is a decoder or an encoder.
+`experiments/atlas.py` trains all of them, `posenc atlas` those of one's own scheme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from posenc.lab.spec.run import Plan, Run
+from posenc.language import grammar
+from posenc.language.declarations import declarations
+
+LENGTH = 16
+MODELS = ("decoder", "encoder")
+
+
+class Probe(NamedTuple):
+    """A task with the sizes trained on."""
+
+    title: str
+    task: str
+    shortest: int
+    length: int = LENGTH
+    models: tuple[str, ...] = MODELS
+
+
+PROBES = {
+    "offset": Probe("token three places back", "token_k_back(k=3)", 4),
+    "pointer": Probe("token up to four places back", "pointer_back(reach=4)", 8),
+    "distance": Probe("distance of two marks", "distance(reach=8)", 9),
+    "index": Probe("index of a mark, below eight", "index_of_token(indices=8)", 8),
+    "look-up": Probe("token at an index below four", "token_at_index(indices=4)", 8),
+    "order": Probe("order of two marks", "before", 4, models=("encoder",)),
+    "count": Probe("how many there are", "count_symbol(most=8)", 8),
+    "copy": Probe("copy", "copy(symbols=16)", 2, 8, ("decoder",)),
+    "reverse": Probe("copy backwards", "reverse(symbols=16)", 2, 8, ("decoder",)),
+    "parity": Probe("parity", "parity_check", 1, 8),
+}
+"""Probe by its name, those of distance first. Decoders have the order of two marks by their mask, whatever the scheme,
+and encoders no text to go on with."""
+
+PLAN = Plan(steps=2000, seeds=(0, 1), lr=(1e-3, 3e-3), rows=512)
+
+CONSTANTS = {
+    "alibi": ("alibi(factor=64.0)",),
+    "t5": ("t5(buckets=16, reach=16)",),
+    "deberta": ("deberta(reach=16)",),
+    "convit": ("convit(axes=1)",),
+    "liere": ("liere(axes=1)",),
+    "dape": ("kerple + dape",),
+    "dape_v2": ("kerple + dape_v2",),
+    "ssmax": ("ssmax + rope",),
+}
+"""Scheme to what is trained for it where that is not its default. A reach in tokens is the length trained on, since
+farther buckets are never trained. Slopes fall over 16 tokens by what the published ones do over 1,024. Schemes of the
+plane take a line, and additions are added to what their papers add them to."""
+BESIDE = ("alibi", "rope(base=10.0)", "rope @ random_sorted(limit=128)")
+"""More rows: published slopes, a base near the length, and random positions of RoPE."""
+ENCODERS = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)")
+"""More rows of encoders: penalties that tell left from right."""
+RECURRENT = ("lstm", "gru")
+"""Models in the place of a scheme, as decoders."""
+AFTER_TRAINING = {
+    **{name: name for name in ("pi", "ntk", "dynamic_ntk", "by_parts", "yarn", "llama3", "longrope")},
+    **{name: name for name in ("self_extend", "rerope")},
+    "log_n": "log_n + rope",
+    "llama4": "llama4 + rope",
+}
+"""Scheme to what RoPE's trained parameters are evaluated under: within the length trained on they equal RoPE."""
+EQUAL = {"mrope": "rope", "rope_2d": "rope", "sinusoidal_2d": "sinusoidal", "abacus": "learned"}
+"""Scheme to the row that it equals on a line of text, or is defined by coordinates that a line does not have."""
+
+
+def rows(model: str) -> tuple[str, ...]:
+    """The schemes that are trained in a model, as texts; a new scheme of the registry is one of them."""
+    names = [name for name in declarations("schemes") if name not in {*AFTER_TRAINING, *EQUAL}]
+    texts = [text for name in names for text in CONSTANTS.get(name, (name,))]
+    texts += [*BESIDE, *(ENCODERS if model == "encoder" else ())]
+    return tuple(text for text in texts if model == "decoder" or not causal_only(text))
+
+
+def causal_only(text: str) -> bool:
+    """Whether a scheme of the registry declares, whatever its settings, that it does not serve an encoder."""
+    limits = (declarations("schemes")[name].get("limits", "") for name in names_in(text))
+    return any("'bidirectional': " in source and "self.bidirectional" not in source for source in limits)
+
+
+def runs(schemes: Iterable[str], model: str, probes: Iterable[str] = PROBES) -> Iterator[Run]:
+    """The runs of these schemes in a model, probe after probe, so that a probe is whole before the next begins."""
+    schemes = tuple(schemes)
+    for probe in (PROBES[name] for name in probes):
+        if model in probe.models:
+            sizes = {"length": probe.length, "shortest": probe.shortest, "buckets": 1}
+            for text in schemes:
+                kind = {"scheme": "nope", "model": text} if text in RECURRENT else {"scheme": text, "model": model}
+                yield Run(task=probe.task, width=64, depth=2, heads=4, hidden=_hidden(text), batch=32, **kind, **sizes)
+
+
+def _hidden(text: str) -> int | None:
+    return None if text in RECURRENT else 128
+
+
+def names_in(text: str) -> Iterator[str]:
+    """The schemes that a text adds, without their coordinates."""
+    for part in grammar.addends(grammar.read(text)):
+        called = part.what if isinstance(part, grammar.Located) else part
+        if isinstance(called, grammar.Call):
+            yield called.name

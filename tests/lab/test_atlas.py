@@ -1,0 +1,43 @@
+"""The rows and probes of the atlas: every scheme of the registry has a row or a reason for none, and all can run."""
+
+import dataclasses
+
+from posenc.lab.spec import atlas
+from posenc.language import grammar
+from posenc.language.declarations import declarations
+from posenc.naming import parse
+
+
+def test_every_scheme_has_a_row_or_a_reason_for_none():
+    texts = {text for model in atlas.MODELS for text in atlas.rows(model)}
+    named = {name for text in texts for name in atlas.names_in(text)}
+    assert named | {*atlas.AFTER_TRAINING, *atlas.EQUAL} == set(declarations("schemes"))
+    assert {*atlas.EQUAL.values()} <= texts
+    assert named.isdisjoint({*atlas.AFTER_TRAINING, *atlas.EQUAL})
+
+
+def test_encoders_leave_out_what_declares_that_it_does_not_serve_them():
+    for name in declarations("schemes"):
+        assert atlas.causal_only(name) == ("bidirectional" in parse(name).limits), name
+    assert set(atlas.rows("decoder")) - set(atlas.rows("encoder")) == set(
+        filter(atlas.causal_only, atlas.rows("decoder"))
+    )
+
+
+def test_rows_are_texts_in_their_shortest_form_and_each_is_trained_once():
+    for model in atlas.MODELS:
+        rows = atlas.rows(model)
+        assert len(set(rows)) == len(rows) and all(grammar.write(grammar.read(text)) == text for text in rows)
+
+
+def test_runs_differ_in_scheme_and_model_alone_on_one_probe():
+    for probe in atlas.PROBES:
+        runs = [run for model in atlas.MODELS for run in atlas.runs(atlas.rows(model), model, [probe])]
+        alike = {dataclasses.replace(run, scheme="nope", model="decoder", hidden=None) for run in runs}
+        assert len(alike) == 1 and len(set(runs)) == len(runs)
+        assert {run.model for run in runs} == set(atlas.PROBES[probe].models)
+
+
+def test_recurrent_models_stand_in_the_place_of_a_scheme():
+    (run,) = atlas.runs(["lstm"], "decoder", ["offset"])
+    assert (run.model, run.scheme, run.hidden) == ("lstm", "nope", None)
