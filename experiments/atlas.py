@@ -5,8 +5,8 @@ trained on, and four equal another there. A row is a scheme at its defaults, but
 which a rule in `posenc.lab.spec.atlas` sets for 16 tokens; LSTM and GRU stand beside them. Probes ask for offsets, a
 pointer, distances, indices, order, counts, copies and parity.
 
-Source: ours; the probes and the rule are in `posenc.lab.spec.atlas`, the schemes in docs/schemes.md. What Li, Chi, Chen,
-Hua and Ruoss found is from memory.
+Source: ours; the probes and the rule are in `posenc.lab.spec.atlas`, the schemes in docs/schemes.md. What Li, Chi,
+Chen, Hua and Ruoss found is from memory.
 Setting: two layers of width 64, four heads, trained on up to 16 tokens, or 8 symbols for copies and parity, 2,000 steps
 of 32 rows at two rates; a small model that is trained for a minute says what a scheme can do at all, and not what it
 does in a large one.

@@ -235,17 +235,21 @@ def of_averaging(at):
 
 def of_addition(at):
     coupled, abacus = "learned @ given(shift=56, each='example')", "abacus @ given(which='digit', shift=56)"
-    plain, marked = "addition", "addition(format='zhou2024')"
-    assert at(plain, coupled, 10, min, "exact") > 0.99 and all(
-        at(plain, s, 6, max, "exact") < 0.02 for s in ("nope", "rope")
-    )
-    yield from (at(plain, coupled, size, metric="exact") for size in (12, 15))
-    yield from (at("addition(format='abacus')", abacus, size, metric="exact") for size in (10, 12, 15))
+    adds = plain, reverse, marked = ("addition", "addition(format='abacus')", "addition(format='zhou2024')")
     drawn = "fire @ random_sorted(limit=512)"
-    yield from (at(marked, fire, 10, metric="exact") for fire in (drawn, "fire"))
-    assert not at.falls("addition(format='abacus')", abacus)
-    yield at.still(marked, drawn)
-    yield from (at.fall(plain, scheme) for scheme in ("nope", "rope"))
+    assert at(plain, coupled, 10, min, "exact") > 0.99
+    assert max(at(plain, s, 6, max, "exact") for s in ("nope", "rope")) < 0.02
+    assert sum(share == 0 for share in at.shares[plain, coupled, 12, "exact"]) == 2
+    learned = [(reverse, abacus, 10, 4), (marked, "fire", 6, 4), (marked, drawn, 6, 1)]
+    assert all(sum(v >= 0.9 for v in at.shares[t, s, n, "exact"]) == seeds for t, s, n, seeds in learned)
+    yield from (at(plain, coupled, size, metric="exact") for size in (12, 15))
+    yield from (at(reverse, abacus, size, metric="exact") for size in (10, 12, 15))
+    yield max(share for task in adds for share in at.medians(task, at.schemes(task), 20, "exact"))
+    yield from (at(marked, fire, 10, metric="exact") for fire in ("fire", drawn))
+    assert max(at(marked, fire, 15, metric="exact") for fire in ("fire", drawn)) < 0.005
+    yield from (at.half(*where) for where in ((marked, "fire"), (marked, drawn), (reverse, abacus), (plain, "rope")))
+    assert (plain, "nope") not in at.halves
+    yield f"{100 * at.ending(plain, 'nope').fall:.0f}"
 
 
 def of_copying(at):
