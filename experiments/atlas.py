@@ -1,6 +1,6 @@
-"""Every scheme of the registry on the same ten probes, in decoders and encoders: what each of them does.
+"""Every scheme of the registry on the same probes, nine in decoders and eight in encoders: what each of them does.
 
-56 names are 42 functions on a line of text: eleven more share RoPE's parameters and differ from it beyond the length
+56 names are 41 functions on a line of text: eleven more share RoPE's parameters and differ from it beyond the length
 trained on, and four equal another there. A row is a scheme at its defaults, but for constants that belong to a length,
 which a rule in `posenc.lab.spec.atlas` sets for 16 tokens; LSTM and GRU stand beside them. Probes ask for offsets, a
 pointer, distances, indices, order, counts, copies and parity.
@@ -10,7 +10,7 @@ Chen, Hua and Ruoss found is from memory.
 Setting: two layers of width 64, four heads, trained on up to 16 tokens, or 8 symbols for copies and parity, 2,000 steps
 of 32 rows at two rates; a small model that is trained for a minute says what a scheme can do at all, and not what it
 does in a large one.
-Cost: about 20 hours of one core for two seeds, by probe from 1.5 to 2.5 hours.
+Cost: about 20 hours of one core for two seeds, estimated.
 Command: posenc sweep experiments/atlas.py
 Variation: posenc sweep experiments/atlas.py --only task=before scheme=rope,t5,fox --set length=32 --name doubled
 Result: not run.

@@ -1,7 +1,7 @@
 """The atlas: the probes to which every scheme is put, and the rows that stand for the registry. No jax.
 
 A row is a scheme as it is trained here, a probe a task with the sizes trained on; a model is a decoder or an encoder.
-`experiments/atlas.py` trains all of them, `posenc atlas` those of one's own scheme.
+`experiments/atlas.py` trains all of them.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ and encoders no text to go on with."""
 PLAN = Plan(steps=2000, seeds=(0, 1), lr=(1e-3, 3e-3), rows=512)
 
 CONSTANTS = {
-    "alibi": ("alibi(factor=64.0)",),
-    "t5": ("t5(buckets=16, reach=16)",),
-    "deberta": ("deberta(reach=16)",),
-    "convit": ("convit(axes=1)",),
-    "liere": ("liere(axes=1)",),
-    "dape": ("kerple + dape",),
-    "dape_v2": ("kerple + dape_v2",),
-    "ssmax": ("ssmax + rope",),
+    "alibi": "alibi(factor=64.0)",
+    "t5": "t5(buckets=16, reach=16)",
+    "deberta": "deberta(reach=16)",
+    "convit": "convit(axes=1)",
+    "liere": "liere(axes=1)",
+    "dape": "kerple + dape",
+    "dape_v2": "kerple + dape_v2",
+    "ssmax": "ssmax + rope",
 }
 """Scheme to what is trained for it where that is not its default. A reach in tokens is the length trained on, since
 farther buckets are never trained. Slopes fall over 16 tokens by what the published ones do over 1,024. Schemes of the
@@ -64,8 +64,7 @@ ENCODERS = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)
 RECURRENT = ("lstm", "gru")
 """Models in the place of a scheme, as decoders."""
 AFTER_TRAINING = {
-    **{name: name for name in ("pi", "ntk", "dynamic_ntk", "by_parts", "yarn", "llama3", "longrope")},
-    **{name: name for name in ("self_extend", "rerope")},
+    **{name: name for name in "pi ntk dynamic_ntk by_parts yarn llama3 longrope self_extend rerope".split()},
     "log_n": "log_n + rope",
     "llama4": "llama4 + rope",
 }
@@ -77,8 +76,7 @@ EQUAL = {"mrope": "rope", "rope_2d": "rope", "sinusoidal_2d": "sinusoidal", "aba
 def rows(model: str) -> tuple[str, ...]:
     """The schemes that are trained in a model, as texts; a new scheme of the registry is one of them."""
     names = [name for name in declarations("schemes") if name not in {*AFTER_TRAINING, *EQUAL}]
-    texts = [text for name in names for text in CONSTANTS.get(name, (name,))]
-    texts += [*BESIDE, *(ENCODERS if model == "encoder" else ())]
+    texts = [*(CONSTANTS.get(name, name) for name in names), *BESIDE, *(ENCODERS if model == "encoder" else ())]
     return tuple(text for text in texts if model == "decoder" or not causal_only(text))
 
 
@@ -95,12 +93,10 @@ def runs(schemes: Iterable[str], model: str, probes: Iterable[str] = PROBES) -> 
         if model in probe.models:
             sizes = {"length": probe.length, "shortest": probe.shortest, "buckets": 1}
             for text in schemes:
-                kind = {"scheme": "nope", "model": text} if text in RECURRENT else {"scheme": text, "model": model}
-                yield Run(task=probe.task, width=64, depth=2, heads=4, hidden=_hidden(text), batch=32, **kind, **sizes)
-
-
-def _hidden(text: str) -> int | None:
-    return None if text in RECURRENT else 128
+                own = {"scheme": text, "model": model, "hidden": 128}
+                if text in RECURRENT:
+                    own = {"scheme": "nope", "model": text}
+                yield Run(task=probe.task, width=64, depth=2, heads=4, batch=32, **own, **sizes)
 
 
 def names_in(text: str) -> Iterator[str]:

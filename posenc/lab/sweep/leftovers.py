@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import functools
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from posenc.lab.store import checkpoints
@@ -18,16 +19,19 @@ def clear(folder: Path, waiting: Collection[str], watch: Progress) -> None:
     left = (saved | held).difference(waiting)
     if not left:
         return
-    finished, others = {row.group: row.finished for row in store.status(folder).rows}, []
-    for group in left & finished.keys():
-        if finished[group]:
-            with store.claim(folder, group) as own:  # None where another worker is about to do it
-                if own is not None:
-                    checkpoints.drop_group(folder, group)
-        elif group in saved - held:
-            others.append(group)
-    if others:
+    finished = {row.group: row.finished for row in store.status(folder).rows}
+    recorded = (group for group in left & finished.keys() if finished[group])
+    drop_recorded(folder, recorded, functools.partial(checkpoints.drop_group, folder))
+    if others := [group for group in left & finished.keys() & (saved - held) if not finished[group]]:
         watch.note(
             f"{len(others)} group{'s' * (len(others) > 1)} of trials with checkpoints in {checkpoints.FOLDER}/ are not "
             "part of this sweep: their settings, revisions or sources differ. They stay."
         )
+
+
+def drop_recorded(folder: Path, groups: Iterable[str], drop: Callable[[str], None]) -> None:
+    """Remove the checkpoints and the claim of each group, whose every trial is recorded."""
+    for group in groups:
+        with store.claim(folder, group) as own:  # None where another worker is about to do it
+            if own is not None:
+                drop(group)

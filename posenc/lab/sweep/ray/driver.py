@@ -8,6 +8,7 @@ does what is left.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import secrets
@@ -23,6 +24,7 @@ from posenc.lab.store.records import canonical
 from posenc.lab.store.running import STEP
 from posenc.lab.store.schema import GroupRecord, PlannedTrial, read, written
 from posenc.lab.sweep.events import Events
+from posenc.lab.sweep.leftovers import drop_recorded
 from posenc.lab.sweep.progress import Pace, Progress, Tally
 from posenc.lab.sweep.ray import same
 from posenc.lab.sweep.signals import Signals, Stopped
@@ -191,10 +193,8 @@ class Driver:
     def clear(self) -> None:
         """Remove the checkpoints and claims that a kill after their record left."""
         saved, held = places.groups(self.orders.place), {claim.group for claim in store.held(self.folder)}
-        for name in store.finished(self.folder) & held.union(saved):
-            with store.claim(self.folder, name) as own:  # None where another worker is about to do it
-                if own is not None:
-                    places.drop(self.orders.place, name)
+        left = store.finished(self.folder) & held.union(saved)
+        drop_recorded(self.folder, left, functools.partial(places.drop, self.orders.place))
 
     def _take(self, name: str, lines: Sequence[PlannedTrial]) -> bool:
         """Claim a group and send it; False where another worker holds it."""
