@@ -1,16 +1,16 @@
-"""Every scheme of the registry on the same probes, nine in decoders and eight in encoders: what each of them does.
+"""Every scheme of the registry on the same probes, ten in decoders and eight in encoders: what each of them does.
 
 56 names are 41 functions on a line of text: eleven more share RoPE's parameters and differ from it beyond the length
 trained on, and four equal another there. A row is a scheme at its defaults, but for constants that belong to a length,
 which a rule in `posenc.lab.spec.atlas` sets for 16 tokens; LSTM and GRU stand beside them. Probes ask for offsets, a
-pointer, distances, indices, order, counts, copies and parity.
+pointer, distances, indices, order, counts, a bit to keep, copies and parity. `atlas_recall` has one more.
 
 Source: ours; the probes and the rule are in `posenc.lab.spec.atlas`, the schemes in docs/schemes.md. What Li, Chi,
 Chen, Hua and Ruoss found is from memory.
 Setting: two layers of width 64, four heads, trained on up to 16 tokens, or 8 symbols for copies and parity, 2,000 steps
 of 32 rows at two rates; a small model that is trained for a minute says what a scheme can do at all, and not what it
 does in a large one.
-Cost: about 20 hours of one core for two seeds, estimated.
+Cost: about 23 hours of one core for two seeds, estimated.
 Command: posenc sweep experiments/atlas.py
 Variation: posenc sweep experiments/atlas.py --only task=before scheme=rope,t5,fox --set length=32 --name doubled
 Result: not run.
@@ -62,7 +62,4 @@ published = [
 
 
 def runs():
-    schemes = {"decoder": (*atlas.rows("decoder"), *atlas.RECURRENT), "encoder": atlas.rows("encoder")}
-    return [
-        run for probe in atlas.PROBES for model in atlas.MODELS for run in atlas.runs(schemes[model], model, [probe])
-    ]
+    return atlas.every_run(atlas.probes())

@@ -16,6 +16,7 @@ from posenc.lab.results.floors import FLOORS, mean_floors
 from posenc.lab.results.floors import floors as floors_of
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
+from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import executed, from_file
 from tests.test_experiments import FOLDER, RECORDED
 
@@ -33,7 +34,7 @@ def test_a_committed_figure_is_drawn_again(path, tmp_path, capsys):
     if path in SCRIPTS:
         executed(path).main(folder=folder)
     else:
-        assert main(("plot", str(FOLDER / f"{path.stem}.py"), "-o", str(folder))) == 0
+        assert main(("plot", str(path), "-o", str(folder))) == 0
     names = [f"{path.stem}.{ending}" for ending in ("svg", "caption.txt", "csv")]
     contents, committed = ({n: (of / n).read_bytes() for n in names if (of / n).exists()} for of in (folder, FIGURES))
     assert contents.keys() == committed.keys() >= {*names[:2]}
@@ -78,7 +79,7 @@ def test_what_the_front_page_says_of_schemes_is_in_its_table():
 
 def test_random_positions_add_in_the_figure_what_they_add_in_the_record_of_each_seed():
     """At 24 symbols, for ALiBi, from the rows of the record."""
-    figure, _, _ = figure_and_caption(FOLDER / "records" / "ruoss_small.json")
+    figure, _, _ = figure_and_caption(FOLDER / "ruoss_small.py")
     values = {}
     for row in load(FOLDER / "records" / "ruoss_small.json").rows():
         if row.size == 24 and row.scheme.startswith("alibi"):
@@ -91,7 +92,7 @@ def test_random_positions_add_in_the_figure_what_they_add_in_the_record_of_each_
 
 def test_the_figure_of_norms_shows_what_validation_cannot_see():
     """Eight layers with norms after: all right where trained at three rates, and at 24 tokens the less the higher."""
-    figure, results, _ = figure_and_caption(FOLDER / "records" / "norms.json")
+    figure, results, _ = figure_and_caption(FOLDER / "norms.py")
     label, at_24 = "rope (depth=8, norm=post)", {}
     for row in results.rows():
         if row.size == 24 and row.scheme == label:
@@ -103,7 +104,7 @@ def test_the_figure_of_norms_shows_what_validation_cannot_see():
 
 def figure_and_caption(path):
     """The figure of a committed record, the results in it, and what is committed beside it."""
-    drawn, results = drawing(from_file(FOLDER / f"{path.stem}.py", yes=True), load(path))
+    drawn, results = drawing(from_file(path, yes=True), load(record_of(path)))
     return drawn.figure, results, (FIGURES / f"{path.stem}.caption.txt").read_text(encoding="utf-8")
 
 
@@ -112,7 +113,7 @@ def test_a_caption_names_the_axes_of_its_figure_and_how_many_runs_there_are_in_f
     figure, _, caption = figure_and_caption(path)
     labels = {said for axes in figure.axes for said in (axes.get_xlabel(), axes.get_ylabel()) if said}
     assert {said for said in labels if said not in caption} == set() and labels
-    runs = {cell.n for cell in cells(load(path))}
+    runs = {cell.n for cell in cells(load(record_of(path)))}
     assert all(f"n = {n} runs" in caption for n in runs)
     assert "Trials:" in caption and " diverged" in caption and " failed" in caption
     assert len(caption.splitlines()) <= 5 and len(caption) < 1800
@@ -124,7 +125,7 @@ def test_every_axis_of_accuracies_or_errors_has_the_floors_of_the_record(path):
     has any."""
     figure, results, caption = figure_and_caption(path)
     known = {name: set() for name in FLOORS}
-    for each in (results, load(path), load(path).shown()):
+    for each in (results, load(record_of(path)), load(record_of(path)).shown()):
         inside, beyond = ({c.task: getattr(c, part) for c in cells(each)} for part in ("inside", "beyond"))
         described = [*each.tasks().values(), *(record.task for record in each.records)]  # ranges trained on may differ
         for task in described:

@@ -20,6 +20,7 @@ from posenc.lab.results.published import ALL, SEEN, Order, Published
 from posenc.lab.results.rates import decided
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import cells
+from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.spec.run import WITH
@@ -32,7 +33,7 @@ from posenc.lab.train.training import resolve
 
 FOLDER = Path(__file__).resolve().parent.parent / "experiments"
 EXPERIMENTS = sorted(p for p in FOLDER.glob("*.py") if p.name[0] != "_")
-RECORDED = sorted((FOLDER / "records").glob("*.json"))
+RECORDED = [path for path in EXPERIMENTS if record_of(path).is_file()]
 EACH = pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda p: p.stem)
 
 BY_TASK = {"extension", "ruoss_small", "sensitivity"}
@@ -41,6 +42,7 @@ SMALL = ("steps=2", "seeds=1", "lr=1e-3", "tuning=0", "rows=2", "batch=2", "widt
 SMALLEST = {
     "addition": ("length=2", "shortest=1", "sizes=2,3"),
     "atlas": ("length=9", "sizes=9,10"),
+    "atlas_recall": ("length=32", "shortest=32", "sizes=32,34"),
     "averaging": ("length=8", "sizes=8,9"),
     "base": ("length=8", "sizes=8,9"),
     "base_content": ("length=16", "shortest=16", "sizes=16,18"),
@@ -71,7 +73,7 @@ def test_an_experiment_says_what_it_claims(path):
     for part in ("claim", "source", "cost", "command", "variation", "result"):
         assert getattr(head, part), f"{path.name} has no {part}"
     assert f"posenc sweep experiments/{path.name}" in head.command or "quickstart" in head.command
-    recorded = (FOLDER / "records" / f"{path.stem}.json").exists()
+    recorded = record_of(path).exists()
     without = head.result == "not run." or not head.attempted
     assert recorded != without, "a result has a record, and a record a result"
 
@@ -261,7 +263,7 @@ def trials_of(results):
 def recorded_part(path):
     """The experiment and its record. Of one that is run a task at a time, it is that of the tasks its record holds; its
     Result names the others."""
-    experiment, results = from_file(FOLDER / f"{path.stem}.py", yes=True), load(path)
+    experiment, results = from_file(path, yes=True), load(record_of(path))
     if path.stem not in BY_TASK:
         return experiment, results
     held = {label.partition("(")[0] for label in results.tasks()}
@@ -289,7 +291,7 @@ def test_what_came_later_leaves_the_names_of_recorded_trials_as_they_were(path):
 
 def test_words_of_an_experiment_are_of_tasks_and_lines_that_it_has():
     for path in RECORDED:
-        experiment, results = from_file(FOLDER / f"{path.stem}.py", yes=True), load(path)
+        experiment, results = from_file(path, yes=True), load(record_of(path))
         labels = {c.scheme for c in cells(results)}
         schemes = {label.partition(" (")[0] for label in labels}
         titled, held = set(experiment.words["titles"]), set(results.tasks())

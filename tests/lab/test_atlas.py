@@ -2,7 +2,9 @@
 
 import dataclasses
 
+from posenc.lab import tasks
 from posenc.lab.spec import atlas
+from posenc.lab.tasks import spec
 from posenc.language import grammar
 from posenc.language.declarations import declarations
 from posenc.naming import parse
@@ -28,6 +30,12 @@ def test_rows_are_texts_in_their_shortest_form_and_each_is_trained_once():
     for model in atlas.MODELS:
         rows = atlas.rows(model)
         assert len(set(rows)) == len(rows) and all(grammar.write(grammar.read(text)) == text for text in rows)
+
+
+def test_tasks_of_probes_are_texts_in_their_shortest_form():
+    """As records call them."""
+    for probe in atlas.PROBES.values():
+        assert spec(tasks.parse(probe.task)) == probe.task
 
 
 def test_runs_differ_in_scheme_and_model_alone_on_one_probe():

@@ -1,5 +1,6 @@
 """A record comes back as it was written, or is named and costs only its own trials."""
 
+import gzip
 import hashlib
 import json
 from pathlib import Path
@@ -55,12 +56,25 @@ def test_what_this_version_does_not_know_and_what_older_ones_did_not_write_is_ke
     assert record == made.typed(content)
 
 
-@pytest.mark.parametrize("path", sorted(COMMITTED.glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(COMMITTED.glob("*.json*")), ids=lambda path: path.stem)
 def test_a_committed_file_read_and_written_again_is_the_same_bytes(path, tmp_path):
     found = records.read_bundle(path)
     assert found.stored.problems == () and found.stored.records
     again = records.write_bundle(tmp_path / path.name, found.name, found.stored.records, found.unfinished)
     assert again.read_bytes() == path.read_bytes()
+
+
+def test_a_bundle_whose_name_ends_in_gz_is_compressed_and_reads_as_the_plain_one(tmp_path):
+    content = made.typed(made.rope())
+    plain, packed = (records.write_bundle(tmp_path / name, "a", (content,), ()) for name in ("a.json", "a.json.gz"))
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+    assert records.read_bundle(packed) == records.read_bundle(plain)
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(ValueError, match="a.json.gz' is not a bundle of records: it is not .* or is cut"):
+        records.read_bundle(packed)
+    packed.write_bytes(plain.read_bytes())
+    with pytest.raises(ValueError, match="it is not compressed by gzip"):
+        records.read_bundle(packed)
 
 
 def test_nan_infinity_and_numpy_become_json():

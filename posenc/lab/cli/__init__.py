@@ -48,6 +48,12 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
             "which schemes were measured at an ability, and how far they carry: which counting",
         ),
         (
+            "atlas",
+            "atlas",
+            "Atlas",
+            "schemes side by side on a dozen probes, yours too: atlas rope fox, atlas mine:Mine",
+        ),
+        (
             "describe",
             "describe",
             "DESCRIBE",
@@ -65,7 +71,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
 }
 
 
-_TRAINING = ("quickstart", "run", "sweep", "work")
+_TRAINING = ("quickstart", "run", "sweep", "work", "atlas")
 
 
 class Preempted(BaseException):

@@ -161,11 +161,13 @@ def _task_card(text: str, size: int | None = None) -> dict[str, Any]:
 
 
 def _with_experiments(card: dict[str, Any]) -> dict[str, Any]:
-    """The card of a scheme with the experiments whose records have it, those of a sum with all of its schemes."""
+    """The card of a scheme with the experiments whose records have it, those of a sum with all of its schemes, and what
+    the atlas measured of it."""
+    from posenc.lab.results.atlas_cells import measured
     from posenc.lab.results.recorded import experiments_with_schemes
 
     names = [part["scheme"].partition("(")[0] for part in card.get("parts", [card])]
-    return {**card, "experiments": experiments_with_schemes(names)}
+    return {**card, "experiments": experiments_with_schemes(names), "measured": measured(card["scheme"])}
 
 
 def _scheme_as_text(found: dict[str, Any]) -> str:
@@ -189,6 +191,8 @@ def _scheme_as_text(found: dict[str, Any]) -> str:
         facts |= {"cite": ", ".join(found["cite"]) or "nothing to cite"}
     if "experiments" in found:
         facts["experiments"] = ", ".join(found["experiments"]) or "in no committed record"
+    if found.get("measured"):
+        facts["measured"] = found["measured"]
     lines += [f"  {name:<12} {brief(value)}" for name, value in facts.items()]
     notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in found.get("notes", ()))
     return "\n\n".join(["\n".join(lines), *notes])

@@ -223,8 +223,8 @@ def check_names(requested: Experiment) -> None:
         tasks.parse(text)
 
 
-def carry_out(requested: Experiment, how: TrainOptions, engine: Engine | None = None) -> int:
-    """Train the experiment, with progress on stderr and the table on stdout; returns the exit code.
+def carry_out(requested: Experiment, how: TrainOptions, engine: Engine | None = None, *, table: bool = True) -> int:
+    """Train the experiment, with progress on stderr and, if wanted, the table on stdout; returns the exit code.
 
     Without an engine this process trains; an engine has workers train, and this process plans and touches no GPU.
     """
@@ -254,7 +254,7 @@ def carry_out(requested: Experiment, how: TrainOptions, engine: Engine | None = 
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if code in (OK, FAILED):
+    if table and code in (OK, FAILED):
         tabulate(folder)
     return code
 

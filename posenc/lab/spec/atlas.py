@@ -25,6 +25,9 @@ class Probe(NamedTuple):
     shortest: int
     length: int = LENGTH
     models: tuple[str, ...] = MODELS
+    steps: int = 2000
+    metric: str = "last"
+    """What tells how far a scheme comes: the last answer, or of a text or of keys in any order the share of them."""
 
 
 PROBES = {
@@ -34,14 +37,15 @@ PROBES = {
     "index": Probe("index of a mark, below eight", "index_of_token(indices=8)", 8),
     "look-up": Probe("token at an index below four", "token_at_index(indices=4)", 8),
     "order": Probe("order of two marks", "before", 4, models=("encoder",)),
-    "count": Probe("how many there are", "count_symbol(most=8)", 8),
-    "copy": Probe("copy", "copy(symbols=16)", 2, 8, ("decoder",)),
-    "reverse": Probe("copy backwards", "reverse(symbols=16)", 2, 8, ("decoder",)),
+    "count": Probe("how many there are", "count_symbol", 8),
+    "memory": Probe("the bit last written", "flip_flop", 8, 32, ("decoder",)),
+    "recall": Probe("values by their keys", "mqar(symbols=64, power=1.0)", 32, 32, ("decoder",), 4000, "accuracy"),
+    "copy": Probe("copy", "copy(symbols=16)", 2, 8, ("decoder",), metric="accuracy"),
+    "reverse": Probe("copy backwards", "reverse(symbols=16)", 2, 8, ("decoder",), metric="accuracy"),
     "parity": Probe("parity", "parity_check", 1, 8),
 }
 """Probe by its name, those of distance first. Decoders have the order of two marks by their mask, whatever the scheme,
-and encoders no text to go on with."""
-
+and encoders no text to go on with; memory and recall, the dearest, are asked of decoders alone."""
 PLAN = Plan(steps=2000, seeds=(0, 1), lr=(1e-3, 3e-3), rows=512)
 
 CONSTANTS = {
@@ -80,10 +84,20 @@ def rows(model: str) -> tuple[str, ...]:
     return tuple(text for text in texts if model == "decoder" or not causal_only(text))
 
 
+def row_of(text: str) -> str:
+    """The row that a scheme's text stands for: of "t5" the one with the constants of the atlas, of "mrope" RoPE's."""
+    return CONSTANTS.get(text, EQUAL.get(text, text))
+
+
 def causal_only(text: str) -> bool:
     """Whether a scheme of the registry declares, whatever its settings, that it does not serve an encoder."""
     limits = (declarations("schemes")[name].get("limits", "") for name in names_in(text))
     return any("'bidirectional': " in source and "self.bidirectional" not in source for source in limits)
+
+
+def probes(steps: int = PLAN.steps) -> tuple[str, ...]:
+    """The probes that are trained for so many steps."""
+    return tuple(name for name, probe in PROBES.items() if probe.steps == steps)
 
 
 def runs(schemes: Iterable[str], model: str, probes: Iterable[str] = PROBES) -> Iterator[Run]:
@@ -97,6 +111,12 @@ def runs(schemes: Iterable[str], model: str, probes: Iterable[str] = PROBES) -> 
                 if text in RECURRENT:
                     own = {"scheme": "nope", "model": text}
                 yield Run(task=probe.task, width=64, depth=2, heads=4, batch=32, **own, **sizes)
+
+
+def every_run(names: Iterable[str]) -> list[Run]:
+    """The runs of every row on these probes, decoders before encoders."""
+    schemes = {"decoder": (*rows("decoder"), *RECURRENT), "encoder": rows("encoder")}
+    return [run for name in names for model in MODELS for run in runs(schemes[model], model, [name])]
 
 
 def names_in(text: str) -> Iterator[str]:

@@ -44,8 +44,10 @@ def find(text: str) -> Path | None:
 
 
 def record_of(path: Path) -> Path:
-    """Where the record of an experiment file is committed."""
-    return path.parent / "records" / f"{path.stem}.json"
+    """Where the record of an experiment file is committed, a large one compressed."""
+    record = path.parent / "records" / f"{path.stem}.json"
+    packed = record.with_name(f"{record.name}.gz")
+    return packed if packed.is_file() else record
 
 
 def figures_of(path: Path) -> Path:

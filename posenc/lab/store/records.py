@@ -6,9 +6,12 @@ the next run of the same command computes again.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import json
 import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +34,8 @@ NATS = "nats"
 _RATIOS[NATS] = (NATS, "scored")
 PARTS = 1024
 """A nat is counted in so many parts."""
+PACKED = ".gz"
+"""The end of the name of a bundle that is compressed."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ def check_older(path: Path, content: bytes) -> None:
 def read_bundle(path: Path) -> Bundle:
     """One committed file. A record of it that cannot be used is named in `stored.problems`."""
     try:
-        whole = parsed(disk.content(path))
+        whole = parsed(_unpacked(path, disk.content(path)))
         if not isinstance(whole, dict) or not isinstance(whole.get("records"), list):
             raise ValueError("it has no list of records")
         _version(whole)
@@ -117,13 +122,14 @@ def read_bundle(path: Path) -> Bundle:
         raise ValueError(f"{str(path)!r} is not a bundle of records: its 'unfinished' is not a list.")
     lines = ((one, f"unfinished trial {number} of {str(path)!r}") for number, one in enumerate(rest, 1))
     unfinished = tuple(planned(UnfinishedTrial, *line, "bundle the run again") for line in lines)
-    return Bundle(str(whole.get("name") or path.stem), _once(records, problems), unfinished)
+    return Bundle(str(whole.get("name") or path.name.partition(".")[0]), _once(records, problems), unfinished)
 
 
 def write_bundle(
     path: Path, name: str, records: tuple[GroupRecord, ...], unfinished: Sequence[UnfinishedTrial]
 ) -> Path:
-    """One compact file, the same bytes for the same results: without host, times, or order of arrival."""
+    """One compact file, the same bytes for the same results: without host, times, or order of arrival. One whose name
+    ends in `.gz` is compressed."""
     kept = []
     for record in sorted(records, key=lambda record: digest(record.ids)):
         lasting = {k: v for k, v in record.provenance.items() if k not in ("host", "ended", "seconds", "compiled")}
@@ -133,7 +139,8 @@ def write_bundle(
     head = f'{{"name":{canonical(name)},"schema":{SCHEMA},"unfinished":{rest},"records":[\n'
     with disk.guarded(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    return disk.write(path, f"{head}{body}\n]}}\n".encode())
+    content = f"{head}{body}\n]}}\n".encode()
+    return disk.write(path, gzip.compress(content, mtime=0) if path.suffix == PACKED else content)
 
 
 def share(counts: Counts, metric: str) -> float:
@@ -191,6 +198,20 @@ def parsed(content: bytes) -> Any:
         return json.loads(content)
     except ValueError:
         raise ValueError("it is empty, cut short or not JSON") from None
+
+
+def _unpacked(path: Path, content: bytes) -> bytes:
+    """The content of a bundle, which may be compressed. Raises `ValueError`."""
+    if path.suffix != PACKED:
+        return content
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            whole = file.read(disk.LARGEST + 1)
+    except (OSError, EOFError, zlib.error):
+        raise ValueError("it is not compressed by gzip, or is cut short") from None
+    if len(whole) > disk.LARGEST:
+        raise ValueError(f"it has more than {disk.LARGEST} bytes when it is unpacked")
+    return whole
 
 
 def _version(record: dict) -> None:

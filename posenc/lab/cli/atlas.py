@@ -1,0 +1,183 @@
+"""`posenc atlas`: rows of the atlas side by side; a scheme that has none is trained on the same probes."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from posenc.lab.cli import FAILED, OK, USAGE
+from posenc.lab.cli.options import Flag, Name, Text
+from posenc.lab.cli.output import clean, say, say_json, say_rows
+from posenc.lab.results.atlas_cells import AtlasCell, atlas_cells, recorded_cells
+from posenc.lab.spec import atlas, settings
+from posenc.lab.spec.experiment import Experiment
+from posenc.lab.spec.run import Plan, Run
+from posenc.lab.store import disk
+
+LEGEND = (
+    "Three numbers: the median share right at L, 2 L and 4 L, where L is the longest size trained on; of text the last"
+    " token, of recall and copies every answer. Then how far it holds, with 0.9 or more at every size, unless the sizes"
+    " trained on were not learned. Floor: the best guess at 2 L. Difference: from the first, at 2 L."
+)
+
+
+@dataclass(frozen=True)
+class Atlas:
+    """Schemes on the probes of the atlas, side by side, from the records that come with posenc. A scheme that has no
+    row, such as one of your own, is trained on the probes first, and its row printed under that of a control.
+
+    posenc atlas rope fox
+
+    posenc atlas mine:Mine --probes offset,copy
+    """
+
+    schemes: Annotated[Positional[tuple[str, ...]], arg(metavar="SCHEME ...")] = ()
+    """Schemes; or lstm or gru, the models that stand in the place of one. Default: list the probes."""
+    model: Literal["decoder", "encoder"] = "decoder"
+    """The model around them."""
+    probes: Text = None
+    """These probes alone, NAME,NAME. Default: all that the model has."""
+    control: str = "rope"
+    """The row above that of a scheme that is trained."""
+    seeds: Annotated[str, arg(metavar="TEXT")] = "1"
+    """The number of seeds that are trained, or the seeds themselves, 3:6; each at two learning rates."""
+    name: Name = None
+    """What is trained goes to runs/NAME. Default: atlas_rows."""
+    dry_run: Flag = False
+    """Print what would be trained and how long it would take."""
+    json: Flag = False
+    """Print JSON: every cell."""
+
+    def __call__(self) -> int:
+        names = self._probes()
+        if not self.schemes:
+            self._list(names)
+            return OK
+        cells = {(c.row, c.probe): c for c in recorded_cells() if c.model == self.model and c.probe in names}
+        rows = [*map(atlas.row_of, self.schemes)]
+        if not {*rows} <= _measured(cells):
+            rows = _as_labelled([atlas.row_of(self.control), *rows])
+            if new := [row for row in rows if row not in _measured(cells)]:
+                code, trained = self._train(new, names)
+                if code not in (OK, FAILED) or self.dry_run:
+                    return code
+                cells |= {(c.row, c.probe): c for c in trained if c.row in new}
+        for text in self.schemes:
+            if (row := atlas.row_of(text)) != text:
+                print(clean(f"{text} stands in the atlas as {row}."), file=sys.stderr)
+        self._show([*dict.fromkeys(rows)], names, cells)
+        return OK
+
+    def _probes(self) -> tuple[str, ...]:
+        """The probes asked for, in the order of the atlas."""
+        possible = [name for name, probe in atlas.PROBES.items() if self.model in probe.models]
+        wanted = possible if self.probes is None else settings.several(self.probes, "--probes")
+        for name in wanted:
+            if name not in atlas.PROBES:
+                raise settings.unknown("probe", name, atlas.PROBES)
+            if name not in possible:
+                raise ValueError(f"The probe {name!r} is not one of {self.model}s; take {', '.join(possible)}.")
+        return tuple(name for name in possible if name in wanted)
+
+    def _list(self, names: Sequence[str]) -> None:
+        cells = [cell for cell in recorded_cells() if cell.model == self.model]
+        rows = [
+            (name, probe.title, probe.task, f"{probe.shortest} to {probe.length}", probe.steps, _rows(cells, name))
+            for name, probe in ((name, atlas.PROBES[name]) for name in names)
+        ]
+        columns = ("probe", "what is asked for", "task", "trained on", "steps", f"rows measured in {self.model}s")
+        if self.json:
+            say_json([dict(zip(columns, row, strict=True)) for row in rows])
+        else:
+            say_rows(columns, rows)
+
+    def _train(self, rows: Sequence[str], names: Sequence[str]) -> tuple[int, list[AtlasCell]]:
+        """Train what the probes ask of some rows; the exit code, and the cells that the run folder then has."""
+        from posenc.lab.cli.train import TrainOptions, carry_out
+        from posenc.lab.results.results import load
+
+        name, codes = self.name or "atlas_rows", []
+        for steps in sorted({atlas.PROBES[probe].steps for probe in names}):
+            some = [probe for probe in names if atlas.PROBES[probe].steps == steps]
+            plan = dataclasses.replace(atlas.PLAN, steps=steps, seeds=settings.value("seeds", self.seeds))
+            if runs := list(_possible(atlas.runs(rows, self.model, some), plan)):
+                options = TrainOptions(name=name, dry_run=self.dry_run)
+                codes.append(carry_out(Experiment(name, tuple(runs), plan), options, table=False))
+        if not codes:
+            return USAGE, []
+        return max(codes), [] if self.dry_run else atlas_cells(load(disk.root() / name))
+
+    def _show(self, rows: Sequence[str], names: Sequence[str], cells: Mapping[tuple[str, str], AtlasCell]) -> None:
+        shown = [cells[row, name] for name in names for row in rows if (row, name) in cells]
+        if self.json:
+            say_json([dataclasses.asdict(cell) | {"learned": cell.learned} for cell in shown])
+            return
+        columns = ["probe", "floor"]
+        for n, row in enumerate(rows):
+            columns += [row, "holds"] + ["difference"] * (n > 0)
+        say_rows(columns, [[name, *_line([cells.get((row, name)) for row in rows])] for name in names])
+        runs = {row: {(c.seeds, c.rates) for c in shown if c.row == row} for row in rows}
+        told = (f"{row} {' or '.join(_runs(*n) for n in sorted(of))}" for row, of in runs.items() if of)
+        say(f"{self.model.capitalize()}s; {'; '.join(told)}. {LEGEND}")
+
+
+def _measured(cells: Iterable[tuple[str, str]]) -> set[str]:
+    return {row for row, _ in cells}
+
+
+def _as_labelled(texts: Sequence[str]) -> list[str]:
+    """Rows as records call them; the modules of one's own schemes are imported."""
+    from posenc.lab.cli.machine import start
+    from posenc.lab.cli.modules import load_named
+    from posenc.lab.sweep.plan import shortest
+
+    start()
+    load_named(texts)
+    return list(dict.fromkeys(text if text in atlas.RECURRENT else shortest(text) for text in texts))
+
+
+def _possible(runs: Iterable[Run], plan: Plan) -> Iterator[Run]:
+    """The runs that can be trained; why another cannot is said on stderr."""
+    from posenc.lab.sweep.plan import rehearsed
+
+    for run in runs:
+        try:
+            rehearsed(run, plan)
+        except ValueError as error:
+            print(clean(f"{run.scheme} has no cell on {run.task}: {error}"), file=sys.stderr)
+        else:
+            yield run
+
+
+def _line(cells: Sequence[AtlasCell | None]) -> list[str]:
+    """A probe's floor, then for each row its numbers, how far it holds, and the difference from the first row."""
+    first, floors = cells[0], [cell.floor for cell in cells if cell]
+    line = [_short(floors[0]) if floors else "–"]
+    for n, cell in enumerate(cells):
+        line += ["–", "–"] if cell is None else [" ".join(map(_short, (cell.once, cell.twice, cell.four))), holds(cell)]
+        if n:
+            told = first is not None and cell is not None and (first.learned or cell.learned)
+            line.append(f"{cell.twice - first.twice:+.2f}" if told else "–")
+    return line
+
+
+def holds(cell: AtlasCell) -> str:
+    """How far a row holds on a probe, in words."""
+    return f"to {cell.reach:g} L" if cell.reach is not None else "not learned"
+
+
+def _rows(cells: Iterable[AtlasCell], probe: str) -> int:
+    return sum(cell.probe == probe for cell in cells)
+
+
+def _runs(seeds: int, rates: int) -> str:
+    return f"{seeds} seed{'s' * (seeds > 1)} × {rates} rate{'s' * (rates > 1)}"
+
+
+def _short(share: float) -> str:
+    return f"{share:.2f}".removeprefix("0")

@@ -1,0 +1,113 @@
+"""The atlas as one table: rows of schemes by family, columns of probes, in decoders and in encoders. No jax."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from posenc.lab.figures import style
+from posenc.lab.results.atlas_cells import APART, AtlasCell
+from posenc.lab.spec import atlas
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ON_TOP = ("nope", *atlas.RECURRENT)
+"""Rows that others are read against."""
+HEIGHT, HEAD, FOOT = 0.128, 0.85, 0.2
+"""Inches of a row, of the headings and of the line below."""
+ABOUT = (
+    "Number: how far a scheme holds, in L, the longest size trained on: up to there the median share right is at least"
+    " 0.9 at every size. Colour: that share at 2 L, from the highest floor (white) to 1 (blue). Grey: not learned; the"
+    " number is the least median at a size trained on. Hatched: not defined there. Dot: rates that tie in validation"
+    f" differ by {APART:g} or more beyond L. Of text the last token counts, of recall and copies every answer."
+)
+
+
+def draw(cells: Sequence[AtlasCell]) -> Figure:
+    """The table of some cells; probes that none of them has have no column."""
+    style.need_matplotlib()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    columns = [(m, p) for m in atlas.MODELS for p in atlas.PROBES if any((c.model, c.probe) == (m, p) for c in cells)]
+    rows = _rows(cells)
+    with matplotlib.rc_context(style.RC):
+        high = HEAD + HEIGHT * (len(rows) + 1) + FOOT
+        figure = Figure(figsize=(style.PAGE_WIDTH, high), layout="constrained")
+        axes = figure.subplots()
+        _table(axes, {(c.row, c.model, c.probe): c for c in cells}, [*rows], columns)
+        _headings(axes, columns)
+        _families(axes, [*rows.values()], len(columns))
+    return figure
+
+
+def _rows(cells: Sequence[AtlasCell]) -> dict[str, str]:
+    """Row to its family: those that others are read against, then family by family."""
+    families = {cell.row: "" if cell.row in ON_TOP else cell.family for cell in cells}
+    order = ["", *style.HUES, *sorted(set(families.values()) - set(style.HUES))]
+    place = {row: ON_TOP.index(row) if row in ON_TOP else len(ON_TOP) for row in families}
+    return dict(sorted(families.items(), key=lambda item: (order.index(item[1]), place[item[0]], item[0])))
+
+
+def _table(
+    axes: Axes,
+    cells: Mapping[tuple[str, str, str], AtlasCell],
+    rows: Sequence[str],
+    columns: Sequence[tuple[str, str]],
+) -> None:
+    """A line of floors, then a line for each row."""
+    import matplotlib
+
+    blues = matplotlib.colormaps["Blues"]
+    for x, (model, probe) in enumerate(columns):
+        floor = max(cell.floor for cell in cells.values() if (cell.model, cell.probe) == (model, probe))
+        axes.text(x, 0, _short(floor), ha="center", va="center", color=style.SOFT)
+        for y, row in enumerate(rows, 1):
+            box = ([x - 0.5, x + 0.5], y - 0.5, y + 0.5)
+            cell = cells.get((row, model, probe))
+            if cell is None:
+                undefined = model == "encoder" and (row in atlas.RECURRENT or atlas.causal_only(row))
+                axes.fill_between(*box, facecolor="none", edgecolor=style.FAINT, linewidth=0, hatch="////" * undefined)
+                continue
+            filled = blues(cell.above) if cell.learned else style.FAINT
+            ink = style.SOFT if not cell.learned else "white" if cell.above > 0.6 else style.INK
+            axes.fill_between(*box, color=filled, linewidth=0)
+            text = f"{cell.reach:.2g}" if cell.reach is not None else _short(cell.trained)
+            axes.text(x, y, text, ha="center", va="center", color=ink)
+            if cell.learned and cell.rates_apart >= APART:
+                axes.plot(x + 0.42, y - 0.32, ".", color=ink, markersize=2)
+    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) + 0.5, -0.5), xticks=[])
+    axes.set_yticks(range(len(rows) + 1), ["best floor at 2 L", *rows])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _headings(axes: Axes, columns: Sequence[tuple[str, str]]) -> None:
+    """The names of the probes, and above those of one model its name over a line."""
+    place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "annotation_clip": False}
+    for x, (_, probe) in enumerate(columns):
+        axes.annotate(probe, (x, 1), xytext=(0, 3), ha="center", va="bottom", rotation=90, **place)
+    models = [model for model, _ in columns]
+    for model in dict.fromkeys(models):
+        first, last = models.index(model), len(models) - 1 - models[::-1].index(model)
+        axes.annotate(f"{model}s", ((first + last) / 2, 1), xytext=(0, 44), ha="center", va="bottom", **place)
+        if first:
+            axes.axvline(first - 0.5, color="white", linewidth=4)
+
+
+def _families(axes: Axes, families: Sequence[str], across: int) -> None:
+    """A line above the first row of each family, which is named at its right."""
+    for y, family in enumerate(families, 1):
+        if y == 1 or family != families[y - 2]:
+            axes.axhline(y - 0.5, color="white", linewidth=2.4)
+            axes.annotate(
+                family, (across - 0.45, y), xycoords="data", va="center", color=style.SOFT, annotation_clip=False
+            )
+    for x in range(across - 1):
+        axes.axvline(x + 0.5, color="white", linewidth=0.8)
+
+
+def _short(share: float) -> str:
+    return f"{share:.2f}".removeprefix("0")

@@ -1,0 +1,180 @@
+"""The cells of the atlas: how far each row carries on each probe, from its records, and as the table that comes with
+posenc. No jax.
+
+L is the longest size trained on. As in every table, a number is the median over seeds at the rates that tie in
+validation.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from posenc.lab.results.floors import best_floor
+from posenc.lab.results.rate_gaps import by_rate
+from posenc.lab.results.results import Results
+from posenc.lab.results.statistics import HOLDS, TableCell, cells, summary
+from posenc.lab.results.words import label_parts
+from posenc.lab.spec import atlas, committed
+from posenc.lab.store.schema import TaskRecord
+
+TIMES = (1, 2, 4)
+"""Sizes that are told, in L."""
+APART = 0.2
+"""Rates that tie in validation are told apart where their medians differ by so much at a size beyond L."""
+TABLE = "atlas.cells.csv"
+"""The name of the table, beside the records."""
+PROBE_OF = {probe.task: name for name, probe in atlas.PROBES.items()}
+
+
+@dataclass(frozen=True)
+class AtlasCell:
+    """A row of the atlas on a probe."""
+
+    row: str
+    """The scheme's text, or the model in its place."""
+    model: str
+    probe: str
+    family: str
+    trained: float
+    """The least median at a size trained on."""
+    reach: float | None
+    """The furthest size, in L, up to which the median is at least 0.9; None where it is less at a size trained on."""
+    once: float
+    """The median at L."""
+    twice: float
+    """At 2 L."""
+    four: float
+    """At 4 L."""
+    floor: float
+    """The highest floor at 2 L."""
+    rates_apart: float
+    """The largest difference at a size beyond L between the medians of rates that tie in validation."""
+    seeds: int
+    rates: int
+    """How many were tried."""
+    diverged: int
+    failed: int
+    """Trials that ended without a result."""
+
+    @property
+    def learned(self) -> bool:
+        """Whether every size trained on was learned, without which a longer one tells nothing."""
+        return self.reach is not None
+
+    @property
+    def above(self) -> float:
+        """How far the median at 2 L is on the way from the highest floor to 1, cut to 0..1."""
+        return min(max((self.twice - self.floor) / (1 - self.floor), 0.0), 1.0) if self.floor < 1 else 0.0
+
+
+COLUMNS = tuple(f.name for f in fields(AtlasCell))
+_TEXTS = ("row", "model", "probe", "family")
+_COUNTS = ("seeds", "rates", "diverged", "failed")
+
+
+def atlas_cells(results: Results) -> list[AtlasCell]:
+    """The cells that these results have, probe after probe; tasks that are no probe are left out."""
+    metrics = {PROBE_OF[task]: task for task in results.choices("task") if task in PROBE_OF}
+    shown = results.only(task=tuple(metrics.values())).shown(
+        {t: atlas.PROBES[name].metric for name, t in metrics.items()}
+    )
+    tasks = shown.tasks()
+    models = {
+        (record.task.label, shown.label(record, trial)): str(record.run["model"]).partition("(")[0]
+        for record in shown.records
+        for trial in record.trials
+    }
+    made = (
+        _cell(cell, tasks[cell.task], models[cell.task, cell.scheme])
+        for cell in cells(shown)
+        if (cell.task, cell.scheme) in models
+    )
+    order = [*atlas.PROBES]
+    return sorted(made, key=lambda c: (order.index(c.probe), c.model, c.row))
+
+
+def _cell(cell: TableCell, task: TaskRecord, model: str) -> AtlasCell:
+    scheme, longest = label_parts(cell.scheme)[0], cell.trained[1]
+    row, kind = (model, "decoder") if model in atlas.RECURRENT else (scheme, model)
+    medians = {n: summary(values).median for n, values in cell.values.items() if n >= cell.trained[0] and values}
+    at = [medians.get(times * longest, math.nan) for times in TIMES]
+    floor = (best_floor(task, [2 * longest]) or ("", 0.0))[1]
+    counts = [cell.counts.get("diverged", 0), sum(n for of, n in cell.counts.items() if of not in ("done", "diverged"))]
+    inside = min(medians[n] for n in cell.inside)
+    numbers = [inside, _reach(medians, longest), *at, floor, _rates_apart(cell)]
+    rounded = [None if value is None else round(value, 4) for value in numbers]
+    return AtlasCell(row, kind, PROBE_OF[cell.task], cell.family, *rounded, cell.n, len(cell.rates), *counts)
+
+
+def _reach(medians: dict[int, float], longest: int) -> float | None:
+    """The furthest size, in L, up to which every median holds, if those trained on do."""
+    held = None
+    for size in sorted(medians):
+        if medians[size] < HOLDS:
+            break
+        held = size
+    return None if held is None or held < longest else held / longest
+
+
+def _rates_apart(cell: TableCell) -> float:
+    beyond = ([r.median for r in by_rate(cell.runs[n], cell.reported).values()] for n in cell.beyond)
+    return max((max(medians) - min(medians) for medians in beyond if medians), default=0.0)
+
+
+def table() -> Path | None:
+    """The table of cells that comes with posenc; None where no folder of experiments has it."""
+    return next((path for folder in committed.folders() if (path := folder / "records" / TABLE).is_file()), None)
+
+
+def recorded_cells() -> tuple[AtlasCell, ...]:
+    """The cells of that table."""
+    path = table()
+    return () if path is None else tuple(read(path.read_text(encoding="utf-8")))
+
+
+def measured(text: str, some: Iterable[AtlasCell] | None = None) -> str:
+    """What the atlas has of a scheme, in a sentence for each model; empty where it has nothing.
+
+    >>> cell = AtlasCell("rope", "decoder", "offset", "rotary", 1.0, 1.25, 1.0, 0.88, 0.5, 0.1, 0.0, 2, 2, 0, 0)
+    >>> measured("rope", [cell])
+    'decoder: offset to 1.25 L (2 seeds × 2 rates; experiments/atlas.py)'
+    """
+    row = atlas.row_of(text)
+    of_row = [cell for cell in (recorded_cells() if some is None else some) if cell.row == row]
+    sentences = []
+    for model in dict.fromkeys(cell.model for cell in of_row):
+        cells = [cell for cell in of_row if cell.model == model]
+        carried = [f"{c.probe} to {c.reach:g} L" for c in sorted(cells, key=lambda c: -(c.reach or 0)) if c.learned]
+        lost = [cell.probe for cell in cells if not cell.learned]
+        parts = [", ".join(carried)] * bool(carried) + [f"not learned: {', '.join(lost)}"] * bool(lost)
+        seeds, rates = min(cell.seeds for cell in cells), min(cell.rates for cell in cells)
+        runs = f"{seeds} seed{'s' * (seeds > 1)} × {rates} rate{'s' * (rates > 1)}"
+        sentences.append(f"{model}: {'; '.join(parts)} ({runs}; experiments/atlas.py)")
+    return "; ".join([*([f"as {row}"] if sentences and text in atlas.EQUAL else []), *sentences])
+
+
+def read(text: str) -> Iterator[AtlasCell]:
+    """Cells from a table as `write` makes it."""
+    for line in csv.DictReader(io.StringIO(text)):
+        yield AtlasCell(**{name: _value(name, line[name]) for name in COLUMNS})
+
+
+def write(some: Iterable[AtlasCell]) -> str:
+    """Cells as CSV."""
+    out = io.StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerow(COLUMNS)
+    lines.writerows([["" if (v := getattr(cell, name)) is None else v for name in COLUMNS] for cell in some])
+    return out.getvalue()
+
+
+def _value(name: str, text: str) -> Any:
+    if name in _TEXTS:
+        return text
+    return int(text) if name in _COUNTS else float(text) if text else None

@@ -1,0 +1,92 @@
+"""`posenc atlas`: rows side by side from the table, and a scheme of one's own trained on the same probes."""
+
+import json
+
+import pytest
+
+from posenc.lab.results import atlas_cells
+from posenc.lab.results.results import load
+from posenc.lab.spec import atlas
+from posenc.lab.spec.run import Plan
+from tests.lab.test_atlas_cells import cell
+from tests.lab.test_sources import SCHEME
+
+CELLS = (
+    cell("rope", twice=0.5, four=0.25),
+    cell("fox", twice=0.9, four=0.75, reach=2.0),
+    cell("fox", probe="index", trained=0.4, reach=None, once=0.4, twice=0.3, four=0.2),
+    cell("rope", model="encoder"),
+)
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    monkeypatch.setattr("posenc.lab.cli.atlas.recorded_cells", lambda: CELLS)
+
+
+def test_two_rows_stand_side_by_side_with_the_difference_at_twice_the_length(posenc, recorded, left):
+    said = posenc("atlas", "rope", "fox", "--probes", "index,offset,count")
+    assert said.code == 0 and not said.err and left() == []
+    lines = said.out.splitlines()
+    assert lines[0].split("  ")[0] == "probe" and lines[0].split()[-4:] == ["holds", "fox", "holds", "difference"]
+    assert lines[1].split() == "offset .20 1.00 .50 .25 to 1.25 L 1.00 .90 .75 to 2 L +0.40".split()
+    assert lines[2].split() == "index .20 – – .40 .30 .20 not learned –".split()
+    assert lines[3].split() == "count – – – – – –".split(), "no run of either"
+    assert "Decoders; rope 2 seeds × 2 rates; fox 2 seeds × 2 rates. Three numbers:" in said.out
+
+
+def test_json_has_every_cell(posenc, recorded):
+    rows = json.loads(posenc("atlas", "fox", "--json").out)
+    assert [(r["row"], r["probe"], r["learned"]) for r in rows] == [("fox", "offset", True), ("fox", "index", False)]
+
+
+def test_without_schemes_it_lists_the_probes_and_how_many_rows_are_measured(posenc, recorded):
+    lines = posenc("atlas", "--model", "encoder").out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [n for n, p in atlas.PROBES.items() if "encoder" in p.models]
+    assert lines[1].split()[-1] == "1" and lines[2].split()[-1] == "0"
+
+
+def test_a_scheme_that_equals_another_on_a_line_says_so(posenc, recorded):
+    said = posenc("atlas", "mrope", "--probes", "offset")
+    assert said.err == "mrope stands in the atlas as rope.\n" and "1.00 .50 .25" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["rope", "--probes", "ofset"], "No probe is called 'ofset'. Did you mean 'offset'?"),
+        (["rope", "--probes", "order"], "The probe 'order' is not one of decoders; take offset, pointer,"),
+        (["rop", "--probes", "offset"], "Did you mean 'rope'?"),
+        (["fox", "--model", "encoder", "--probes", "offset"], "fox has no cell on token_k_back(k=3):"),
+        (["rope(base=7.0)", "--seeds", "0"], "seeds is 0; it is how many"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_in_a_sentence(posenc, recorded, left, words, says):
+    said = posenc("atlas", *words)
+    assert said.code == 2 and says in said.err and "Traceback" not in said.err and left() == []
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Three probes of two steps."""
+    names = {"offset": 4, "index": 8, "recall": 32}
+    probes = {name: atlas.PROBES[name]._replace(steps=2 + (name == "recall")) for name in names}
+    monkeypatch.setattr(atlas, "PROBES", probes)
+    monkeypatch.setattr(atlas, "PLAN", Plan(steps=2, seeds=(0, 1), lr=(1e-3, 3e-3), rows=2))
+
+
+def test_a_scheme_of_ones_own_is_trained_and_stands_under_the_control(posenc, recorded, short, fresh, tmp_path):
+    (tmp_path / "mine.py").write_text(SCHEME.format(rate=0.1))
+    said = posenc("atlas", "mine:Mine", "--control", "fox")
+    assert said.code == 0, said.err
+    head, *lines = said.out.splitlines()
+    assert head.split() == ["probe", "floor", "fox", "holds", "mine", "holds", "difference"]
+    assert [line.split()[0] for line in lines[:3]] == ["offset", "index", "recall"]
+    assert "fox 2 seeds × 2 rates; mine 1 seed × 2 rates" in said.out
+    trained = atlas_cells.atlas_cells(load(tmp_path / "runs" / "atlas_rows"))
+    assert {(c.row, c.probe, c.seeds, c.rates) for c in trained} == {("mine", p, 1, 2) for p in atlas.PROBES}
+
+
+def test_a_probe_that_a_scheme_cannot_run_is_told_and_the_others_go_on(posenc, recorded, short):
+    said = posenc("atlas", "rope(fraction=0.3)", "--probes", "offset,index", "--dry-run")
+    assert said.code == 2 and said.err.count("has no cell on") == 2, "a part of the features that is no pair"
