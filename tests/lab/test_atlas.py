@@ -2,20 +2,44 @@
 
 import dataclasses
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import posenc
 from posenc.lab import tasks
 from posenc.lab.spec import atlas
 from posenc.lab.tasks import spec
 from posenc.language import grammar
 from posenc.language.declarations import declarations
 from posenc.naming import parse
+from tests.test_equivalences import DIMS, L, attend, differ, same, tokens
 
 
 def test_every_scheme_has_a_row_or_a_reason_for_none():
     texts = {text for model in atlas.MODELS for text in atlas.rows(model)}
     named = {name for text in texts for name in atlas.names_in(text)}
-    assert named | {*atlas.AFTER_TRAINING, *atlas.EQUAL} == set(declarations("schemes"))
+    assert named | atlas.WITHOUT == set(declarations("schemes")) and named.isdisjoint(atlas.WITHOUT)
     assert {*atlas.EQUAL.values()} <= texts
-    assert named.isdisjoint({*atlas.AFTER_TRAINING, *atlas.EQUAL})
+    assert {*atlas.IN_THE_PLANE} == {name for name in atlas.WITHOUT if parse(name).axes == 2}
+
+
+@pytest.mark.usefixtures("x64")
+def test_what_stands_for_another_row_equals_it_on_a_line():
+    """M-RoPE at RoPE's base, with the index on all axes; the table of Abacus at the index."""
+    q, k, v = tokens()
+    same(attend("mrope(base=10000.0)", q, k, v), attend(atlas.EQUAL["mrope"], q, k, v))
+    x, table = np.random.default_rng(0).normal(size=(2, L, DIMS.width)), np.random.default_rng(1)
+    table = jnp.asarray(table.normal(size=(1024, DIMS.width)))
+
+    def embed(text):
+        scheme = posenc.bind(posenc.parse(text), DIMS)
+        params = jax.tree.map(lambda leaf: table[: len(leaf)], posenc.init(scheme, jax.random.key(0), DIMS))
+        return np.asarray(posenc.embed(scheme, params, x, positions=np.arange(L)))
+
+    same(embed("abacus"), embed(atlas.EQUAL["abacus"]))
+    differ(embed("abacus"), x)
 
 
 def test_encoders_leave_out_what_declares_that_it_does_not_serve_them():

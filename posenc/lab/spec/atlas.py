@@ -73,13 +73,18 @@ AFTER_TRAINING = {
     "llama4": "llama4 + rope",
 }
 """Scheme to what RoPE's trained parameters are evaluated under: within the length trained on they equal RoPE."""
-EQUAL = {"mrope": "rope", "rope_2d": "rope", "sinusoidal_2d": "sinusoidal", "abacus": "learned"}
-"""Scheme to the row that it equals on a line of text, or is defined by coordinates that a line does not have."""
+EQUAL = {"mrope": "rope", "abacus": "learned"}
+"""Scheme to the row that it equals on a line of text: M-RoPE at the base of that row, Abacus at the index."""
+IN_THE_PLANE = ("rope_2d", "sinusoidal_2d")
+"""Schemes without a row, since a line of text has no second coordinate."""
+
+WITHOUT = frozenset({*AFTER_TRAINING, *EQUAL, *IN_THE_PLANE})
+"""Schemes that are not trained."""
 
 
 def rows(model: str) -> tuple[str, ...]:
     """The schemes that are trained in a model, as texts; a new scheme of the registry is one of them."""
-    names = [name for name in declarations("schemes") if name not in {*AFTER_TRAINING, *EQUAL}]
+    names = [name for name in declarations("schemes") if name not in WITHOUT]
     texts = [*(CONSTANTS.get(name, name) for name in names), *BESIDE, *(ENCODERS if model == "encoder" else ())]
     return tuple(text for text in texts if model == "decoder" or not causal_only(text))
 
