@@ -1,8 +1,8 @@
 """Every scheme of the registry on the same probes, ten in decoders and eight in encoders: what each of them does.
 
 Of 56 schemes 41 are trained; eleven share RoPE's parameters and differ from it beyond the length trained on, two equal
-another on a line of text, and two are of the plane. A row is a scheme at its defaults, but for constants that belong to a
-length, which a rule in `posenc.lab.spec.atlas` sets for 16 tokens; LSTM and GRU stand beside them. Probes ask for
+another on a line of text, and two are of the plane. A row is a scheme at its defaults, but for constants that belong to
+a length, which a rule in `posenc.lab.spec.atlas` sets for 16 tokens; LSTM and GRU stand beside them. Probes ask for
 offsets, a pointer, distances, indices, order, counts, a bit to keep, copies and parity. `atlas_recall` has one more.
 
 Source: ours; the probes and the rule are in `posenc.lab.spec.atlas`, the schemes in docs/schemes.md. What Li, Chi,

@@ -103,9 +103,9 @@ class Atlas:
 
         name, codes = self.name or "atlas_rows", []
         for steps in sorted({atlas.PROBES[probe].steps for probe in names}):
-            some = [probe for probe in names if atlas.PROBES[probe].steps == steps]
+            probes = [probe for probe in names if atlas.PROBES[probe].steps == steps]
             plan = dataclasses.replace(atlas.PLAN, steps=steps, seeds=settings.value("seeds", self.seeds))
-            if runs := list(_possible(atlas.runs(rows, self.model, some), plan)):
+            if runs := list(_possible(atlas.runs(rows, self.model, probes), plan)):
                 options = TrainOptions(name=name, dry_run=self.dry_run)
                 codes.append(carry_out(Experiment(name, tuple(runs), plan), options, table=False))
         if not codes:

@@ -15,10 +15,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from posenc.lab.results import statistics
 from posenc.lab.results.floors import best_floor
 from posenc.lab.results.rate_gaps import by_rate
 from posenc.lab.results.results import Results
-from posenc.lab.results.statistics import HOLDS, TableCell, cells, summary
+from posenc.lab.results.statistics import HOLDS, TableCell, summary
 from posenc.lab.results.words import label_parts
 from posenc.lab.spec import atlas, committed
 from posenc.lab.store.schema import TaskRecord
@@ -92,7 +93,7 @@ def atlas_cells(results: Results) -> list[AtlasCell]:
     }
     made = (
         _cell(cell, tasks[cell.task], models[cell.task, cell.scheme])
-        for cell in cells(shown)
+        for cell in statistics.cells(shown)
         if (cell.task, cell.scheme) in models
     )
     order = [*atlas.PROBES]
@@ -138,7 +139,7 @@ def recorded_cells() -> tuple[AtlasCell, ...]:
     return () if path is None else tuple(read(path.read_text(encoding="utf-8")))
 
 
-def measured(text: str, some: Iterable[AtlasCell] | None = None) -> str:
+def measured(text: str, cells: Iterable[AtlasCell] | None = None) -> str:
     """What the atlas has of a scheme, in a sentence for each model; empty where it has nothing.
 
     >>> cell = AtlasCell("rope", "decoder", "offset", "rotary", 1.0, 1.25, 1.0, 0.88, 0.5, 0.1, 0.0, 2, 2, 0, 0)
@@ -146,14 +147,14 @@ def measured(text: str, some: Iterable[AtlasCell] | None = None) -> str:
     'decoder: offset to 1.25 L (2 seeds × 2 rates; experiments/atlas.py)'
     """
     row = atlas.row_of(text)
-    of_row = [cell for cell in (recorded_cells() if some is None else some) if cell.row == row]
+    of_row = [cell for cell in (recorded_cells() if cells is None else cells) if cell.row == row]
     sentences = []
     for model in dict.fromkeys(cell.model for cell in of_row):
-        cells = [cell for cell in of_row if cell.model == model]
-        carried = [f"{c.probe} to {c.reach:g} L" for c in sorted(cells, key=lambda c: -(c.reach or 0)) if c.learned]
-        lost = [cell.probe for cell in cells if not cell.learned]
+        of_model = [cell for cell in of_row if cell.model == model]
+        carried = [f"{c.probe} to {c.reach:g} L" for c in sorted(of_model, key=lambda c: -(c.reach or 0)) if c.learned]
+        lost = [cell.probe for cell in of_model if not cell.learned]
         parts = [", ".join(carried)] * bool(carried) + [f"not learned: {', '.join(lost)}"] * bool(lost)
-        seeds, rates = min(cell.seeds for cell in cells), min(cell.rates for cell in cells)
+        seeds, rates = min(cell.seeds for cell in of_model), min(cell.rates for cell in of_model)
         runs = f"{seeds} seed{'s' * (seeds > 1)} × {rates} rate{'s' * (rates > 1)}"
         sentences.append(f"{model}: {'; '.join(parts)} ({runs}; experiments/atlas.py)")
     return "; ".join([*([f"as {row}"] if sentences and text in atlas.EQUAL else []), *sentences])
@@ -165,12 +166,12 @@ def read(text: str) -> Iterator[AtlasCell]:
         yield AtlasCell(**{name: _value(name, line[name]) for name in COLUMNS})
 
 
-def write(some: Iterable[AtlasCell]) -> str:
+def write(cells: Iterable[AtlasCell]) -> str:
     """Cells as CSV."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(COLUMNS)
-    lines.writerows([["" if (v := getattr(cell, name)) is None else v for name in COLUMNS] for cell in some])
+    lines.writerows([["" if (v := getattr(cell, name)) is None else v for name in COLUMNS] for cell in cells])
     return out.getvalue()
 
 
