@@ -11,13 +11,18 @@ Setting: two layers of width 64, four heads, trained on up to 16 tokens, or 8 sy
 of 32 rows at two rates; a small model that is trained for a minute says what a scheme can do at all, and not what it
 does in a large one.
 Cost: about 23 hours of one core for two seeds, estimated.
-Command: posenc sweep experiments/atlas.py
+Command: posenc sweep experiments/atlas.py --only scheme=rope --keep, then posenc sweep experiments/atlas.py, then
+python experiments/atlas.py atlas, which evaluates RoPE's models under the schemes that change it after training
 Variation: posenc sweep experiments/atlas.py --only task=before scheme=rope,t5,fox --set length=32 --name doubled
 Result: not run.
 """
 
+from pathlib import Path
+
 from posenc.lab.results.published import Order
 from posenc.lab.spec import atlas
+
+RECORD = Path(__file__).parent / "records" / "atlas.json.gz"
 
 plan = atlas.PLAN
 titles = {probe.task: probe.title for probe in atlas.PROBES.values()}
@@ -63,3 +68,21 @@ published = [
 
 def runs():
     return atlas.every_run(atlas.probes())
+
+
+def main(run):
+    """Evaluate the models that a sweep trained under RoPE under what changes it later; write all as one record."""
+    from posenc.lab.results.results import load
+    from posenc.lab.store import folder as store
+    from posenc.lab.store.records import write_bundle
+    from posenc.lab.sweep.evaluate import ask
+
+    results = load(store.find(run))
+    changed = ask(results.only(scheme="rope"), schemes=[*atlas.AFTER_TRAINING.values()])
+    print(write_bundle(RECORD, results.name, (*results.records, *changed.records), results.unfinished))
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(*sys.argv[1:])

@@ -15,11 +15,13 @@ import pytest
 from posenc.lab import tasks
 from posenc.lab.cli.watch import watching
 from posenc.lab.figures.own import drawing
+from posenc.lab.results.atlas_cells import atlas_cells
 from posenc.lab.results.floors import FLOORS
 from posenc.lab.results.published import ALL, SEEN, Order, Published
 from posenc.lab.results.rates import decided
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import cells
+from posenc.lab.spec import atlas
 from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.spec.presets import PRESETS
@@ -197,6 +199,23 @@ def test_extension_evaluates_kept_models_and_writes_one_record(tmp_path, monkeyp
     every = {module.label(m, f, False) for m in module.SCHEMES for f in module.FACTORS[1:]}
     assert every <= labels and module.label("pi", 8, True) in labels
     assert len(module.figure(results).figure.axes) == 2, "without training and after it"
+
+
+@pytest.mark.nightly  # as dear
+def test_the_atlas_evaluates_kept_models_of_rope_and_each_is_a_row(tmp_path, monkeypatch):
+    """In decoders and encoders, under all that RoPE's parameters go on with."""
+    path = FOLDER / "atlas.py"
+    module, made = executed(path), from_file(path).changed(texts(SMALL, "--set") | texts(SMALLEST["atlas"], "--set"))
+    made = made.only(["task=token_k_back(k=3)", "scheme=rope,learned", "model=decoder,encoder"])
+    with watching() as watch:
+        assert sweep(made, tmp_path / "runs", keep=True, watch=watch) == 0
+    monkeypatch.setattr(module, "RECORD", tmp_path / "atlas.json.gz")
+    module.main(str(tmp_path / "runs"))
+    results = load(tmp_path / "atlas.json.gz")
+    assert len(trials_of(results)) == 4 and not results.problems
+    rows = {"rope", "learned", *map(atlas.row_of, atlas.AFTER_TRAINING)}
+    found = {(cell.row, cell.model) for cell in atlas_cells(results)}
+    assert found == {(row, model) for row in rows for model in atlas.MODELS}
 
 
 @pytest.mark.timeout(3600)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from posenc.lab.spec.run import Plan, Run
+from posenc.lab.spec.run import WITH, Plan, Run
 from posenc.language import grammar
 from posenc.language.declarations import declarations
 
@@ -68,11 +68,14 @@ ENCODERS = ("alibi(form='half', factor=64.0)", "alibi(form='split', factor=64.0)
 RECURRENT = ("lstm", "gru")
 """Models in the place of a scheme, as decoders."""
 AFTER_TRAINING = {
-    **{name: name for name in "pi ntk dynamic_ntk by_parts yarn llama3 longrope self_extend rerope".split()},
+    **{name: name for name in "pi ntk by_parts yarn longrope dynamic_ntk rerope".split()},
+    "llama3": "llama3(factor=4.0, base=10000.0)",
+    "self_extend": "self_extend(group=7)",
     "log_n": "log_n + rope",
-    "llama4": "llama4 + rope",
+    "llama4": "llama4(floor=16) + rope",
 }
-"""Scheme to what RoPE's trained parameters are evaluated under: within the length trained on they equal RoPE."""
+"""Scheme to what RoPE's trained parameters are evaluated under, for a context four times as long. Those that stretch
+all positions, such as `pi`, are not RoPE within the length trained on either."""
 EQUAL = {"mrope": "rope", "abacus": "learned"}
 """Scheme to the row that it equals on a line of text: M-RoPE at the base of that row, Abacus at the index."""
 IN_THE_PLANE = ("rope_2d", "sinusoidal_2d")
@@ -91,6 +94,8 @@ def rows(model: str) -> tuple[str, ...]:
 
 def row_of(text: str) -> str:
     """The row that a scheme's text stands for: of "t5" the one with the constants of the atlas, of "mrope" RoPE's."""
+    if text in AFTER_TRAINING:
+        return f"{AFTER_TRAINING[text]}{WITH}rope"
     return CONSTANTS.get(text, EQUAL.get(text, text))
 
 
