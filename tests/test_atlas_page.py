@@ -1,0 +1,35 @@
+"""The tables of the page on which scheme serves for what, from cells with known reach."""
+
+from posenc.lab.spec import atlas
+from tests.atlas_page import NEEDS, longer, needs
+from tests.lab.test_atlas_cells import cell
+
+CELLS = (
+    cell("rope", reach=1.25),
+    cell("fox", reach=2.0),
+    cell("path", reach=8.0),
+    cell("nope", reach=None),
+    cell("fox", probe="count", reach=4.0),
+    cell("rope", model="encoder", reach=3.0),
+)
+
+
+def test_every_probe_is_a_need():
+    assert [*NEEDS] == [*atlas.PROBES]
+
+
+def test_rows_stand_by_how_far_they_hold_and_where_none_does_it_says_none():
+    _, offset, count = needs("decoder", CELLS)
+    assert offset == (NEEDS["offset"], "`path`", "`fox`", "`rope`", "`nope`")
+    assert count == (NEEDS["count"], "`fox`", "none", "none", "none")
+    assert [*needs("encoder", CELLS)][1:] == [(NEEDS["offset"], "none", "`rope`", "none", "none")]
+
+
+def test_rows_of_decoders_are_in_the_order_of_what_they_hold():
+    _, *rows = longer(CELLS)
+    assert rows == [
+        ("`fox`", "2", "2", "2", "1", "count"),
+        ("`path`", "1", "1", "1", "1", "offset"),
+        ("`rope`", "1", "1", "0", "0", "none"),
+        ("`nope`", "1", "0", "0", "0", "none"),
+    ]
