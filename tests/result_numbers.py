@@ -7,6 +7,7 @@ import math
 from statistics import median
 
 from posenc.lab.results import losses
+from posenc.lab.results.statistics import cells
 from posenc.lab.results.verdicts import findings
 from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.store import records
@@ -292,6 +293,25 @@ def of_base(at):
     assert len(ahead) == 4 and all(min(at.ahead(claim)) > 0 for claim in ahead)
 
 
+def of_base_content(at):
+    """As tables print them; of recall the share of all values."""
+    recall, pointer = "mqar(symbols=64, power=1.0)", "pointer_back(reach=4)"
+    shown = cells(at.results.shown({recall: "accuracy"}))
+    values = {(cell.task, cell.scheme): cell.values for cell in shown}
+    bases = ["rope(base=10.0)", "rope(base=16.0)", "rope(base=100.0)", "rope(base=1000.0)", "rope"]
+    yield math.floor(100 * min(median(values[recall, base][32]) for base in bases)) / 100
+    yield from (median(values[recall, base][size]) for size in (64, 256) for base in bases)
+    small, large, largest = (values[recall, base] for base in (bases[0], bases[3], bases[4]))
+    assert all(a > b for a, b in zip(large[64], small[64], strict=True))
+    (seed,) = (n for n, (a, b) in enumerate(zip(largest[64], small[64], strict=True)) if a <= b)
+    yield largest[32][seed]
+    assert {scheme for _, scheme in at.halves} == {*bases[:2]}
+    yield from (at.half(recall, base) for base in bases[:2])
+    yield min(median(values[pointer, base][16]) for base in bases)
+    yield from (median(values[pointer, base][64]) for base in bases)
+    yield from (min(values[pointer, bases[0]][64]), max(values[pointer, bases[0]][64]))
+
+
 def of_sensitivity(at):
     """As tables print them, and by how much losses still fell over the last half."""
     back, slopes = "token_k_back(k=3)", [f"alibi(form='half', factor={n}.0)" for n in (4, 16, 64)]
@@ -308,4 +328,14 @@ def of_sensitivity(at):
 
 
 BY_LAST = (of_averaging, of_first_look, of_flipflop, of_memory, of_permutation, of_ruoss_small, of_sites, of_state)
-OTHERS = (of_addition, of_base, of_copying, of_counting, of_extension, of_norms, of_recall, of_sensitivity)
+OTHERS = (
+    of_addition,
+    of_base,
+    of_base_content,
+    of_copying,
+    of_counting,
+    of_extension,
+    of_norms,
+    of_recall,
+    of_sensitivity,
+)

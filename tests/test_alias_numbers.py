@@ -8,9 +8,10 @@ import pytest
 
 from posenc.lab.explain import aliases
 from posenc.lab.results.rates import validations
+from posenc.lab.results.statistics import cells
 from tests.hits import FOLDER, Recorded, quoted
 
-BACK = "token_k_back(k=3)"
+BACK, RECALL = "token_k_back(k=3)", "mqar(symbols=64, power=1.0)"
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "rope-aliases.md").read_text(encoding="utf-8")
 
 
@@ -100,12 +101,21 @@ def test_the_bound_of_a_source_is_what_it_gives_at_base_10():
     assert min(gaps) > 0.5 and "none within 256 tokens is below a half" in text
 
 
-def test_how_far_base_10_carries_an_offset():
+def test_how_far_base_10_carries_an_offset_and_what_it_costs():
+    """Offsets in rows of 256, and the share of values found by their keys in texts of 64."""
     at, schemes = Recorded("base"), ("rope(base=10.0)", "rope")
     values = [at.cell(BACK, f"{scheme} (model={m})", 256) for m in ("encoder", "decoder") for scheme in schemes]
-    assert quoted(section("What the base decides")) == texts(*values)
+    shown = cells(Recorded("base_content").results.shown({RECALL: "accuracy"}))
+    found = {cell.scheme: cell.values[64] for cell in shown if cell.task == RECALL}
+    bases = ["rope(base=10.0)", "rope(base=16.0)", "rope(base=100.0)", "rope(base=1000.0)", "rope"]
+    recall = [median(found[base]) for base in bases]
+    ahead = [sum(a > b for a, b in zip(found[base], found[bases[0]], strict=True)) for base in bases[3:]]
+    assert quoted(section("What the base decides")) == texts(*values, *recall) and ahead == [6, 5]
     front = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
     assert f"still name {values[0]:.2f} of those tokens, where the usual base has {values[1]:.2f}" in front
+    assert (
+        f"find {recall[0]:.2f} of the values asked for by their keys in 64 with base 10, {recall[3]:.2f} with" in front
+    )
 
 
 @pytest.mark.parametrize("back", [3, 5])
