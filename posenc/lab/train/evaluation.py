@@ -96,7 +96,7 @@ class Counts(NamedTuple):
     """In each bin of places, or in those of each part of the examples."""
 
 
-class Question(NamedTuple):
+class SizeQuestion(NamedTuple):
     """What is evaluated: numbers, so that tasks and sizes share a program."""
 
     n: Any
@@ -111,7 +111,7 @@ class Question(NamedTuple):
     """The places of a bin."""
 
     @classmethod
-    def of(cls, resolved: Any, n: int, choosing: bool) -> Question:
+    def of(cls, resolved: Any, n: int, choosing: bool) -> SizeQuestion:
         """What is asked of the models of a run at size n."""
         task = resolved.task
         places = first_beyond(task, n, resolved.run.length), width(task.tokens(n))
@@ -119,7 +119,7 @@ class Question(NamedTuple):
 
 
 def counts(
-    settings: Counting, model: PyTree, seed: UInt32[Array, ""], question: Question, examples: ScoredExamples
+    settings: Counting, model: PyTree, seed: UInt32[Array, ""], question: SizeQuestion, examples: ScoredExamples
 ) -> Counts:
     """What is counted in each example, and by place in each part of them.
 
@@ -178,7 +178,7 @@ def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, .
 
 def examined(resolved: Any, model: PyTree, seed: Array, n: int, batch: Batch) -> dict[str, Int[np.ndarray, " rows"]]:
     """What is counted in each of these examples of size n, which are not those that choose a learning rate."""
-    settings, question = counting(resolved, *batch.tokens.shape), Question.of(resolved, n, False)
+    settings, question = counting(resolved, *batch.tokens.shape), SizeQuestion.of(resolved, n, False)
     return jax.device_get(
         _counts(settings, model, seed, question, _scored_examples(resolved, resolved.step.coordinates, batch))
     )
@@ -198,7 +198,7 @@ def evaluate(
     for n, choosing in zip(sizes, choosing_rates, strict=True):
         batch = examples_at(resolved.task, rows, sizes, n, choosing)
         settings = counting(resolved, *batch.tokens.shape)
-        question = Question.of(resolved, n, choosing)
+        question = SizeQuestion.of(resolved, n, choosing)
         totals.append(sums(settings, over, models, seeds, question, _scored_examples(resolved, names, batch)))
     join_halves = lambda halves: halves.astype(np.int64) @ (HALF, 1)  # noqa: E731
     return jax.tree.map(lambda *sizes: np.stack(list(map(join_halves, sizes)), 1), *jax.device_get(totals))
