@@ -67,7 +67,7 @@ class Group(Coordinates, name="group"):
         return inputs["index"] // self.size
 
 
-class TaskCoordinate(Coordinates, name="given"):
+class Told(Coordinates, name="given"):  # names of classes are part of the ids of recorded trials
     """What the task offers under a name, such as "coupled" or "digit", 0 where a token has none.
 
     `shift` adds one random number of at most that many to all that are not 0, in training only: for Abacus 99, one for
