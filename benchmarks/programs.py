@@ -62,12 +62,12 @@ def compiled(cells: Iterable[Any]) -> dict[str, float]:
     from posenc.lab.spec.run import Knobs, Plan
     from posenc.lab.sweep.plan import evaluated
     from posenc.lab.tasks.floors import floors
-    from posenc.lab.train.compiling import counted
+    from posenc.lab.train.compiling import count_compilations
     from posenc.lab.train.lanes import Arrangement, stack
     from posenc.lab.train.training import as_arrays, program
 
     how, plan, first = Arrangement("map", 1), Plan(), jnp.int32(0)
-    with counted() as found:
+    with count_compilations() as found:
         for one in cells:
             run, lane, sizes = program(one, 2, plan.rows, how), stack([as_arrays(Knobs())], how), evaluated(one, plan)
             state, _ = run.segment(run.init(lane), lane, first, jnp.int32(2))

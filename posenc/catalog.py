@@ -70,10 +70,10 @@ def describe(text: str, dims: Dims = TYPICAL) -> dict[str, Any]:
 def cite(text: str) -> str:
     """The BibTeX of everything in a scheme, each entry once: `cite("rope + alibi")`."""
     scheme = naming.parse(text)
-    found: dict[str, None] = {}
+    entries: dict[str, None] = {}
     for thing in (*_schemes(scheme), *_coordinates(scheme)):
-        found |= dict.fromkeys(_entries(type(thing)) or [f"% {thing.name}: its source names no publication to cite."])
-    return "\n\n".join(found)
+        entries |= dict.fromkeys(_entries(type(thing)) or [f"% {thing.name}: its source names no publication to cite."])
+    return "\n\n".join(entries)
 
 
 def summary(name: str) -> dict[str, Any]:
@@ -95,11 +95,11 @@ def _alone(scheme: Scheme, dims: Dims) -> tuple[dict[str, Any], int]:
     bound, refused = scheme, ""
     try:
         bound = naming.bind(scheme, dims)
-        counts, cached = _counted(bound, dims)
+        counts, cached = _parameters_and_cache(bound, dims)
     except ValueError as error:
         counts, cached, refused = {"each layer": 0, "shared": 0}, (-1, ""), str(error)
     rank, cache = (3, f"none: {bound.limits['cache']}") if "cache" in bound.limits else cached
-    found = {
+    card = {
         "scheme": naming.spec(scheme),
         "idea": idea,
         "family": scheme.family,
@@ -121,7 +121,7 @@ def _alone(scheme: Scheme, dims: Dims) -> tuple[dict[str, Any], int]:
         "kernels": [kernel for kernel, why in serves(bound).items() if not why],
         "cite": [key for entry in _entries(type(scheme)) for key in re.findall(r"@\w+\{([^,\s]+),", entry)],
     }
-    return found, rank
+    return card, rank
 
 
 def _schemes(scheme: Any) -> list[Scheme]:
@@ -136,15 +136,15 @@ def _coordinates(scheme: Any) -> list[Any]:
 
 def _around(scheme: Any) -> dict[str, Any]:
     """The rest of a composition: a window, a list of layers, coordinates."""
-    found: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     if isinstance(scheme, Composed) and scheme.window is not None:
         first = f" and the first {scheme.sinks} of its document" if scheme.sinks else ""
-        found["window"] = f"a query sees {scheme.window} keys{first}"
+        facts["window"] = f"a query sees {scheme.window} keys{first}"
     if isinstance(scheme, Pattern):
-        found["layers"] = [naming.spec(s) for s in scheme.layers]
+        facts["layers"] = [naming.spec(s) for s in scheme.layers]
     if coordinates := _coordinates(scheme):
-        found["coordinates"] = {naming.spec(c): _described(type(c))[0] for c in coordinates}
-    return found
+        facts["coordinates"] = {naming.spec(c): _described(type(c))[0] for c in coordinates}
+    return facts
 
 
 def _described(cls: type) -> tuple[str, str, list[str]]:
@@ -165,7 +165,7 @@ def _enters(scheme: Scheme) -> list[str]:
     return [site for hook, site in SITES.items() if scheme.overrides(hook)]
 
 
-def _counted(scheme: Scheme, dims: Dims) -> tuple[dict[str, int], tuple[int, str]]:
+def _parameters_and_cache(scheme: Scheme, dims: Dims) -> tuple[dict[str, int], tuple[int, str]]:
     """The numbers of parameters of each layer and of those that all layers share; its cache, ranked."""
     shapes = jax.eval_shape(lambda key: init(scheme, key, dims), jax.random.key(0))
     counts = {"each layer": 0, "shared": 0}

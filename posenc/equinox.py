@@ -119,5 +119,5 @@ class Attention(equinox.Module):
         as in `posenc.Cache.empty`, which says what is raised.
         """
         params = whole_params(self.scheme, tied, self.position)
-        about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions, "ring": ring}
-        return Cache.empty(self.scheme, params, self.dims, **about)
+        arguments = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions, "ring": ring}
+        return Cache.empty(self.scheme, params, self.dims, **arguments)

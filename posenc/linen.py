@@ -69,7 +69,7 @@ class Attention(linen.Module):
         The others are `posenc.attend`'s, and what does not fit is refused as there.
         """
         check_layer(self.scheme, self.dims, self.embedded, self.scale, self.cap, self.sinks)
-        weights = self.param("weights", self._drawn)
+        weights = self.param("weights", self._init_weights)
         position = None  # files of named arrays drop what is empty
         if self.is_initializing() or self.has_variable("params", "position"):
             position = self.param("position", self._placed)
@@ -93,7 +93,7 @@ class Attention(linen.Module):
             dropout_key=dropout_key,
         )
 
-    def _drawn(self, key) -> dict[str, Array]:
+    def _init_weights(self, key) -> dict[str, Array]:
         keys = iter(jax.random.split(key, len(Weights._fields)))
         return draw(self.scheme, self.dims, lambda shape: jax.random.normal(next(keys), shape))._asdict()
 
@@ -123,5 +123,5 @@ class Attention(linen.Module):
         except (KeyError, TypeError, IndexError):
             raise ValueError("variables hold no params/position; give those that this layer's init gave.") from None
         params = whole_params(self.scheme, tied, own)
-        about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions, "ring": ring}
-        return Cache.empty(self.scheme, params, self.dims, **about)
+        arguments = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions, "ring": ring}
+        return Cache.empty(self.scheme, params, self.dims, **arguments)

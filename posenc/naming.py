@@ -40,7 +40,7 @@ def spec(scheme: Any) -> str:
 def full(scheme: Any) -> str:
     """The text of a scheme with every setting written out, so that a new default is a new text; a setting that came
     later is left out where it changes nothing (`posenc.language.registry.later`)."""
-    return grammar.write(_tree(scheme, _every))
+    return grammar.write(_tree(scheme, _full_call))
 
 
 def names(kind: str = "schemes") -> list[str]:
@@ -78,28 +78,28 @@ def _build(tree: grammar.Tree) -> Any:
             windows = [p for p in parts if isinstance(p, grammar.Call) and p.name == "window"]
             if len(windows) == len(parts):
                 raise ValueError(ALONE)
-            whole = functools.reduce(add, [_build(p) for p in parts if p not in windows])
-            return functools.reduce(lambda scheme, call: windowed(scheme, *_window(call)), windows, whole)
+            joined = functools.reduce(add, [_build(p) for p in parts if p not in windows])
+            return functools.reduce(lambda scheme, call: windowed(scheme, *_window(call)), windows, joined)
     raise TypeError(f"{tree!r} is not a tree of the grammar.")
 
 
 def _window(call: grammar.Call) -> tuple[Any, Any]:
     """The keys and the sinks of a window."""
     named = dict(call.settings)
-    keys = (*call.given, *(named[name] for name in ("keys",) if name in named))
+    keys = (*call.positional, *(named[name] for name in ("keys",) if name in named))
     if len(keys) != 1 or len(named) != len(call.settings) or named.keys() - {"keys", "sinks"}:
         raise ValueError("A window has a number of keys, and maybe of sinks: window(512), or window(512, sinks=4).")
     return keys[0], named.get("sinks", 0)
 
 
-def _every(thing: Any, name: str) -> grammar.Call:
+def _full_call(thing: Any, name: str) -> grammar.Call:
     return grammar.Call(name, (), tuple(identity(thing).items()))
 
 
 def _tree(scheme: Any, named: Any = call) -> grammar.Tree:
     match scheme:
         case Composed():
-            addends = [a for coordinates, schemes in scheme.draws for a in _drawn(coordinates, schemes, named)]
+            addends = [a for coordinates, schemes in scheme.draws for a in _addends(coordinates, schemes, named)]
             sinks = (("sinks", scheme.sinks),) if scheme.sinks else ()
             return _sum(*addends, *([] if scheme.window is None else [grammar.Call("window", (scheme.window,), sinks)]))
         case Pattern(layers, before):
@@ -112,7 +112,7 @@ def _tree(scheme: Any, named: Any = call) -> grammar.Tree:
     raise TypeError(f"A scheme was expected, such as posenc.parse('rope'), not {scheme!r}.")
 
 
-def _drawn(coordinates: Coordinates | None, schemes: tuple[Scheme, ...], named: Any) -> list[grammar.Tree]:
+def _addends(coordinates: Coordinates | None, schemes: tuple[Scheme, ...], named: Any) -> list[grammar.Tree]:
     """The addends of a sum that share one draw of coordinates."""
     each = [named(s, s.name) for s in schemes]
     return each if coordinates is None else [grammar.Located(_sum(*each), named(coordinates, coordinates.name))]

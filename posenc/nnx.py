@@ -29,13 +29,13 @@ except ModuleNotFoundError as error:
     ) from error
 
 
-def attention_fn(scheme: Any, params: Any = None, *, sinks: Any = None, **about: Any) -> Any:
+def attention_fn(scheme: Any, params: Any = None, *, sinks: Any = None, **arguments: Any) -> Any:
     """The `attention_fn` of `nnx.MultiHeadAttention`: `posenc.attend` under this scheme, trained with the layer.
 
     Arguments, and what is raised, are those of `posenc.linen.attention_fn`. With `params` or `sinks` it is an
     `nnx.Module` that holds them, an `nnx.Param` for each array.
     """
-    plain = functools.partial(foreign.attention_fn, scheme, **about)
+    plain = functools.partial(foreign.attention_fn, scheme, **arguments)
     made = plain(params, sinks=sinks)
     return made if params is None and sinks is None else _Trained(plain, params, sinks)
 
@@ -143,5 +143,5 @@ class Attention(nnx.Module):
         as in `posenc.Cache.empty`, which says what is raised.
         """
         params = whole_params(self.scheme, tied, nnx.as_pure(self.position))
-        about = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions, "ring": ring}
-        return Cache.empty(self.scheme, params, self.dims, **about)
+        arguments = {"batch": batch, "capacity": capacity, "dtype": dtype, "positions": positions, "ring": ring}
+        return Cache.empty(self.scheme, params, self.dims, **arguments)

@@ -29,7 +29,7 @@ from posenc.attention.attend import attend
 from posenc.attention.encode import Layer, each_head, encode_keys, encode_queries, finish, first_carry, locate
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.kernels import ring as around
-from posenc.attention.kernels.parting import drawn as whole
+from posenc.attention.kernels.parting import is_sampled_distance
 from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens, describe, fold_tokens, ranks, sizes, zero_padding
 from posenc.attention.unknown import faulty, marked, unknown
@@ -101,11 +101,11 @@ def ring(
     tokens, position, info = jax.vmap(located, (mapped,))(flat)
 
     def here(params, qkv, segments, position, info):
-        one = lambda *a: _part(layer._replace(params=params), t.positions is None, (axis, count), *a)  # noqa: E731
-        return jax.vmap(one)(qkv, segments, position, info)
+        run_part = lambda *a: _part(layer._replace(params=params), t.positions is None, (axis, count), *a)  # noqa: E731
+        return jax.vmap(run_part)(qkv, segments, position, info)
 
     cut, each = P(None, axis), each_head(layer.scheme, params[1])
-    spec = jax.tree.map(lambda a: P() if whole(a) else cut, position, is_leaf=whole)
+    spec = jax.tree.map(lambda a: P() if is_sampled_distance(a) else cut, position, is_leaf=is_sampled_distance)
     specs = P(), cut, cut, spec, P(None, None, axis) if each else cut
     spread = jax.shard_map(here, mesh=mesh, in_specs=specs, out_specs=cut, axis_names={axis}, check_vma=False)
     out = jax.jit(spread)(params, (tokens.q, tokens.k, tokens.v), tokens.segments, position, info)
@@ -151,15 +151,18 @@ def queries(
         t = t._replace(key_x=t.x, key_positions=t.positions, key_segments=t.segments)
     if t.positions is None and t.segments is not None:
         t = t._replace(
-            **{side + "positions": _counted(layer.scheme, getattr(t, side + "segments")) for side in ("", "key_")}
+            **{
+                side + "positions": _implied_positions(layer.scheme, getattr(t, side + "segments"))
+                for side in ("", "key_")
+            }
         )
     rows = q.shape[-3] // count
 
     def here(params, sinks, start, t):
-        about = {name: getattr(t, name) for name in Tokens._fields[3:-1]}
-        about |= options._replace(mask=mask if t.pairs.allowed is None else t.pairs.allowed, sinks=sinks)._asdict()
+        arguments = {name: getattr(t, name) for name in Tokens._fields[3:-1]}
+        arguments |= options._replace(mask=mask if t.pairs.allowed is None else t.pairs.allowed, sinks=sinks)._asdict()
         start = start + jax.lax.axis_index(axis) * rows
-        return attend(scheme, params, t.q, t.k, t.v, query_start=start, kernel=kernel, **about)
+        return attend(scheme, params, t.q, t.k, t.v, query_start=start, kernel=kernel, **arguments)
 
     lead = len(q.shape[:-3])
     spec = jax.tree.map(lambda a: P(), t)
@@ -173,7 +176,7 @@ def queries(
     return jax.jit(spread)(params, layer.sinks, jnp.asarray(start, jnp.int32), jax.tree.map(jnp.asarray, t))
 
 
-def _counted(scheme: Any, segments: Array) -> Any:
+def _implied_positions(scheme: Any, segments: Array) -> Any:
     """The positions that segments imply."""
     index = jnp.broadcast_to(jnp.arange(segments.shape[-1], dtype=jnp.int32), segments.shape)
     return imply(scheme, since_start(index, jnp.asarray(segments)))

@@ -58,7 +58,7 @@ def attention_fn(
             f"{label(hooks)} needs the input of attention, which attention_fn does not see; use an Attention of posenc."
         )
     fixed = {"positions": positions, "segments": segments, "scale": scale, "cap": cap, "sinks": sinks}
-    given = mask
+    own_mask = mask
 
     def attention(
         query: Array,
@@ -85,27 +85,27 @@ def attention_fn(
         for name, passed in {"bias": bias, "precision": precision, "module": module, **products}.items():
             if passed is not None:
                 raise ValueError(f"attention_fn cannot heed {name}, which the layer passes on; leave it out there.")
-        if is_causal and not (isinstance(given, str) and given == "causal"):
-            shown = repr(given) if isinstance(given, str) else f"a {type(given).__name__}"
+        if is_causal and not (isinstance(own_mask, str) and own_mask == "causal"):
+            shown = repr(own_mask) if isinstance(own_mask, str) else f"a {type(own_mask).__name__}"
             raise ValueError(f"is_causal contradicts mask={shown}; give one of them.")
-        about = fixed | {"mask": given}
+        arguments = fixed | {"mask": own_mask}
         if dropout_rate and not deterministic:
             if broadcast_dropout:
                 raise ValueError(
                     "Flax drops the same weights in all sequences and heads unless broadcast_dropout=False, and posenc"
                     " drops others in each; give the layer broadcast_dropout=False."
                 )
-            about |= {"dropout": dropout_rate, "dropout_key": dropout_rng}
+            arguments |= {"dropout": dropout_rate, "dropout_key": dropout_rng}
         made = _made(hooks, params, *query.shape[-2:])
         if mask is None:
-            return attend(scheme, made, query, key, value, **about)
-        about["mask"] = _layer_mask(scheme, given, mask, query, key)
-        return attend(without_window(scheme), made, query, key, value, **about)
+            return attend(scheme, made, query, key, value, **arguments)
+        arguments["mask"] = _layer_mask(scheme, own_mask, mask, query, key)
+        return attend(without_window(scheme), made, query, key, value, **arguments)
 
     return attention
 
 
-def _layer_mask(scheme: Any, given: Any, mask: Any, query: Array, key: Array) -> Bool[Array, "*batch Q K"]:
+def _layer_mask(scheme: Any, own_mask: Any, mask: Any, query: Array, key: Array) -> Bool[Array, "*batch Q K"]:
     """The mask that a layer is called with, narrowed by the one given to `attention_fn` and by the scheme's window."""
     (*lead, queries, heads, _), keys, hooks = query.shape, key.shape[-3], normal_form(scheme).scheme
     if queries != keys:
@@ -118,7 +118,12 @@ def _layer_mask(scheme: Any, given: Any, mask: Any, query: Array, key: Array) ->
             f"{label(hooks)} is causal only: {why}; a mask of the layer could show what comes later, so leave it out"
             " there, and give attention_fn segments= for padding and documents."
         )
-    if not isinstance(given, str | Window) or isinstance(given, Window) and given.sinks or normal_form(scheme).sinks:
+    if (
+        not isinstance(own_mask, str | Window)
+        or isinstance(own_mask, Window)
+        and own_mask.sinks
+        or normal_form(scheme).sinks
+    ):
         raise ValueError("A mask of the layer narrows 'causal', 'full' or a Window without sinks; give one mask.")
     if mask.ndim > 2:
         if mask.shape[-3] != 1:
@@ -127,9 +132,9 @@ def _layer_mask(scheme: Any, given: Any, mask: Any, query: Array, key: Array) ->
                 " has one for all heads: [..., 1, Q, K]."
             )
         mask = mask[..., 0, :, :]
-    index, whole = jnp.arange(queries), (*lead, queries, keys)
-    narrowed = sees(normal_form(scheme).narrow(window(given)), index, index, None, None)
-    return jnp.broadcast_to(mask != 0, whole) & jnp.broadcast_to(narrowed, whole)
+    index, square = jnp.arange(queries), (*lead, queries, keys)
+    narrowed = sees(normal_form(scheme).narrow(window(own_mask)), index, index, None, None)
+    return jnp.broadcast_to(mask != 0, square) & jnp.broadcast_to(narrowed, square)
 
 
 def process_heads(

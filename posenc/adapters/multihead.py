@@ -114,17 +114,17 @@ def multihead(
     key = made(dims.key_heads or dims.heads)
     tokens = Tokens(made(dims.heads), key, key, x, positions=positions, segments=segments)  # type: ignore[arg-type]
     layer, checked, _ = validate(scheme, params, tokens, None, options, kernel, cache)
-    known = layer.weighting._asdict() | {"scheme": scheme, "dims": dims, "kernel": kernel, "product": product}
+    static = layer.weighting._asdict() | {"scheme": scheme, "dims": dims, "kernel": kernel, "product": product}
     learned = weights, params, options.sinks
-    about = {
+    traced = {
         "positions": checked.positions,
         "segments": checked.segments,
         "cache": cache,
         "mask": window(options.mask) if isinstance(options.mask, str) else options.mask,
         "dropout_key": options.dropout_key,
     }
-    run = lambda learned, x, about: _multihead(*learned, x, **known, **about)  # noqa: E731
-    return compiled_axes(run, (learned, x, about), x if cache is None else (x, cache))
+    run = lambda learned, x, traced: _multihead(*learned, x, **static, **traced)  # noqa: E731
+    return compiled_axes(run, (learned, x, traced), x if cache is None else (x, cache))
 
 
 @functools.partial(jax.jit, static_argnames=("scheme", "dims", "kernel", "product", "scale", "cap", "dropout"))
@@ -138,14 +138,14 @@ def _multihead(
     dims: Dims,
     cache: Cache | None,
     product: Callable[[Array, Array], Array],
-    **about: Any,
+    **arguments: Any,
 ) -> Any:
     weights = Weights(*(w.astype(x.dtype) for w in weights))
     q = rearrange(product(x, weights.query), "... l (h d) -> ... l h d", h=dims.heads)
     k, v = rearrange(product(x, weights.key_value), "... l (n g d) -> n ... l g d", n=2, d=dims.head)
     if cache is None:
-        return product(_merged(attend(scheme, params, q, k, v, x=x, sinks=sinks, **about)), weights.out)
-    mixed, cache = attend(scheme, params, q, k, v, x=x, sinks=sinks, cache=cache, **about)
+        return product(_merged(attend(scheme, params, q, k, v, x=x, sinks=sinks, **arguments)), weights.out)
+    mixed, cache = attend(scheme, params, q, k, v, x=x, sinks=sinks, cache=cache, **arguments)
     return product(_merged(mixed), weights.out), cache
 
 

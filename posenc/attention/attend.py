@@ -97,8 +97,8 @@ def attend(
     with_arrays = lambda params, sinks: layer._replace(params=params, sinks=sinks)  # noqa: E731
     learned = layer.params, layer.sinks
     if cache is None:
-        whole = lambda learned, t, start: _full(with_arrays(*learned), t, start, lead, late)  # noqa: E731
-        return compiled_axes(whole, (learned, t, jnp.asarray(start, jnp.int32)), q)
+        run = lambda learned, t, start: _full(with_arrays(*learned), t, start, lead, late)  # noqa: E731
+        return compiled_axes(run, (learned, t, jnp.asarray(start, jnp.int32)), q)
     step = lambda learned, t, cache: _step(with_arrays(*learned), t, cache, lead, late)  # noqa: E731
     return compiled_axes(step, (learned, t, cache), (q, cache))
 
@@ -132,35 +132,35 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     late = unknown(t, 0)
     positions, segments = jax.tree.map(jnp.asarray, (positions, segments))
 
-    def every(p, x, positions, segments):
+    def embed_all(p, x, positions, segments):
         index = jnp.arange(length, dtype=jnp.int32)
 
-        def one(x, positions, segments):
+        def embed_sequence(x, positions, segments):
             at = describe(scheme, index, segments, positions, index + 1, 1)
             t = Tokens(x, x, x, positions=positions, segments=segments)
             return marked(scheme.embed(p, x, at), faulty(t, 0, late))
 
         if not lead:
-            return one(x, positions, segments)
+            return embed_sequence(x, positions, segments)
         pairs = [fold(a, lead, tail) for a, tail in ((x, 2), (positions, ranks(axes(scheme))), (segments, 1))]
-        out = jax.vmap(one, [axis for _, axis in pairs])(*(a for a, _ in pairs))
+        out = jax.vmap(embed_sequence, [axis for _, axis in pairs])(*(a for a, _ in pairs))
         return out.reshape(*lead, *out.shape[-2:])
 
-    return compiled_axes(every, (p, x, positions, segments), x)
+    return compiled_axes(embed_all, (p, x, positions, segments), x)
 
 
 def _full(layer: Layer, t: Tokens, start: Array, lead: tuple[int, ...], late: Unknown) -> Float[Array, "*lead Q H d"]:
     """Every sequence, all its tokens at once."""
 
-    def one(t: Tokens) -> Float[Array, "Q H d"]:
+    def attend_sequence(t: Tokens) -> Float[Array, "Q H d"]:
         form, encoded, info = encode(layer, t, start)
         out = finish(layer.scheme, layer.params, kernels.mix(layer.kernel, form, encoded), info)
         return marked(out, faulty(t, start, late))
 
     if not lead:
-        return one(t)
+        return attend_sequence(t)
     flat, mapped = fold_tokens(t, lead, axes(layer.scheme))
-    out = jax.vmap(one, (mapped,))(flat)
+    out = jax.vmap(attend_sequence, (mapped,))(flat)
     return out.reshape(*lead, *out.shape[-3:])
 
 
@@ -169,7 +169,7 @@ def _step(
 ) -> tuple[Float[Array, "B Q H d"], Cache]:
     """Every sequence's new tokens, after those in its cache."""
 
-    def one(t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"], Cache]:
+    def decode_sequence(t: Tokens, cache: Cache) -> tuple[Float[Array, "Q H d"], Cache]:
         wrong = faulty(t, 0, late)
         if t.segments is not None:
             again = returned(t.segments, cache.document, cache.segment)
@@ -187,4 +187,4 @@ def _step(
         return out, longer
 
     flat, mapped = fold_tokens(t, lead, axes(layer.scheme))
-    return jax.vmap(one, (mapped, AXES), (0, AXES))(flat, cache)
+    return jax.vmap(decode_sequence, (mapped, AXES), (0, AXES))(flat, cache)

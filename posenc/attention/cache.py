@@ -18,7 +18,7 @@ from posenc.attention.encode import Keys, Layer, encode_keys, encode_queries, fi
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.tokens import Tokens, began, describe, zero_padding
 from posenc.core.compose import imply, normal_form, pick
-from posenc.core.masks import Window, documents, since_start, whole
+from posenc.core.masks import Window, as_integer, documents, since_start
 from posenc.core.parameters import bound, complete
 from posenc.core.scheme import At, Dims, Scheme, check_dims
 from posenc.core.shapes import KnownSizes, check_params, label
@@ -84,7 +84,7 @@ class Cache(NamedTuple):
         if not dims.causal:
             raise ValueError("A cache serves decoding, where tokens see what came before them; make dims causal=True.")
         for name, value in (("batch", batch), ("capacity", capacity)):
-            if (count := whole(value)) is None or count < 1:
+            if (count := as_integer(value)) is None or count < 1:
                 raise ValueError(f"{name} is {echoed(value)}; it is a whole number of at least 1.")
             if count >= FAR:
                 raise ValueError(f"{name} is {echoed(count)}; it is below {FAR}.")
@@ -92,7 +92,7 @@ class Cache(NamedTuple):
             raise TypeError(f"ring is {ring!r}; it is True or False.")
         if ring:
             window = Window(0, 0) if form.window is None else form.narrow(Window(None, 0))
-            check_ring(scheme, window, whole(capacity), 1)
+            check_ring(scheme, window, as_integer(capacity), 1)
         parts = pick(params, "layer"), pick(params, "heads")
         keys, position, _ = stored_shapes(scheme, parts, dims, capacity, dtype, positions)
         check_memory(f"{batch} sequences of {capacity} slots", (keys, position), "batch or capacity", copies=batch)
@@ -117,13 +117,13 @@ AXES = Cache(k=0, v=0, key_info=0, position=0, segment=0, carry=0, document=0, b
 def _kind(name: str, dtype: Any, kind: Any) -> Any:
     """The type that jax keeps of `dtype`, if it is of this kind."""
     try:
-        found = None if dtype is None else jax.dtypes.canonicalize_dtype(dtype)
+        canonical = None if dtype is None else jax.dtypes.canonicalize_dtype(dtype)
     except TypeError:
-        found = None
-    if found is None or not jnp.issubdtype(found, kind) or jnp.issubdtype(found, jnp.complexfloating):
+        canonical = None
+    if canonical is None or not jnp.issubdtype(canonical, kind) or jnp.issubdtype(canonical, jnp.complexfloating):
         least = "a floating type, such as jnp.float32" if kind is jnp.floating else "jnp.int32 or a floating type"
         raise TypeError(f"{name} is {dtype!r}; it is {least}.")
-    return found
+    return canonical
 
 
 def stored_shapes(scheme: Scheme, parts: Any, dims: Dims, capacity: int, dtype: Any, positions: Any) -> Any:

@@ -84,10 +84,10 @@ def locate(scheme: Scheme, params: tuple[Any, Any], x: Any, at: At, carry: PyTre
     if not each_head(scheme, head_params):
         return scheme.locate(layer, x, at, carry)
 
-    def one(own, head, carry):
+    def locate_head(own, head, carry):
         return scheme.locate(merge(layer, own), x, at._replace(head=head), carry)
 
-    return jax.vmap(one)(head_params, jnp.arange(at.heads), carry)
+    return jax.vmap(locate_head)(head_params, jnp.arange(at.heads), carry)
 
 
 def first_carry(scheme: Scheme, params: tuple[Any, Any], dims: Any) -> PyTree:
@@ -100,8 +100,8 @@ def first_carry(scheme: Scheme, params: tuple[Any, Any], dims: Any) -> PyTree:
 
 def lookup(scheme: Scheme, params: tuple[Any, Any], info: PyTree, key_info: PyTree, rows: Array) -> PyTree:
     """The info of queries where they are rows of a longer sequence of keys."""
-    one = lambda info, key_info: scheme.lookup(info, key_info, rows)  # noqa: E731
-    return jax.vmap(one)(info, key_info) if each_head(scheme, params[1]) else one(info, key_info)
+    lookup_head = lambda info, key_info: scheme.lookup(info, key_info, rows)  # noqa: E731
+    return jax.vmap(lookup_head)(info, key_info) if each_head(scheme, params[1]) else lookup_head(info, key_info)
 
 
 def encode_keys(
@@ -111,14 +111,14 @@ def encode_keys(
     layer, head_params = params
     k, v = k.swapaxes(0, 1), v.swapaxes(0, 1)
 
-    def one(p, k, v, info):
+    def encode_head(p, k, v, info):
         k, key_info, v = scheme.pair(p, k, v, info)
         return Keys(k, v, key_info)
 
     if not each_head(scheme, head_params):
-        return jax.vmap(lambda k, v: one(layer, k, v, info))(k, v)
+        return jax.vmap(lambda k, v: encode_head(layer, k, v, info))(k, v)
     k, v = (jnp.repeat(a, heads // k.shape[0], 0) for a in (k, v))
-    return jax.vmap(lambda own, k, v, info: one(merge(layer, own), k, v, info))(head_params, k, v, info)
+    return jax.vmap(lambda own, k, v, info: encode_head(merge(layer, own), k, v, info))(head_params, k, v, info)
 
 
 def encode_queries(
@@ -131,8 +131,8 @@ def encode_queries(
     """
     layer, head_params = params
     apart = each_head(scheme, head_params)
-    one = lambda own, q, info: scheme.query(merge(layer, own), q, info)  # noqa: E731
-    q, made = jax.vmap(one, (0, 0, 0 if apart else None))(head_params, q.swapaxes(0, 1), info)
+    query_head = lambda own, q, info: scheme.query(merge(layer, own), q, info)  # noqa: E731
+    q, made = jax.vmap(query_head, (0, 0, 0 if apart else None))(head_params, q.swapaxes(0, 1), info)
     return q, _query_info(scheme, made, info if apart else jax.tree.map(lambda a: a[None], info))
 
 
@@ -150,5 +150,5 @@ def finish(scheme: Scheme, params: tuple[Any, Any], o: Float[Array, "Q H d"], in
     if not scheme.overrides("output"):
         return o
     layer, head_params = params
-    one = lambda own, o, info: scheme.output(merge(layer, own), o, info)  # noqa: E731
-    return jax.vmap(one, (0, 1, 0 if each_head(scheme, head_params) else None), 1)(head_params, o, info)
+    output_head = lambda own, o, info: scheme.output(merge(layer, own), o, info)  # noqa: E731
+    return jax.vmap(output_head, (0, 1, 0 if each_head(scheme, head_params) else None), 1)(head_params, o, info)

@@ -20,10 +20,10 @@ def compiled_axes(f: Callable[..., Any], args: PyTree, out: PyTree) -> Any:
 
     `out` is a prefix of the result's tree. Without explicit axes it is `f(*args)` itself.
     """
-    found = [mesh for a in jax.tree.leaves((args, out)) if _explicit(mesh := jax.typeof(a).sharding.mesh)]
-    if not found:
+    meshes = [mesh for a in jax.tree.leaves((args, out)) if _explicit(mesh := jax.typeof(a).sharding.mesh)]
+    if not meshes:
         return f(*args)
-    return jax.sharding.auto_axes(f, out_sharding=jax.tree.map(lambda a: _lies(a, found[0]), out))(*args)
+    return jax.sharding.auto_axes(f, out_sharding=jax.tree.map(lambda a: _lies(a, meshes[0]), out))(*args)
 
 
 def _explicit(mesh: Any) -> bool:

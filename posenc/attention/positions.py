@@ -17,7 +17,7 @@ from posenc.core.compose import imply, spread
 from posenc.core.distances import Distances, pasts
 from posenc.core.masks import documents, since_start
 from posenc.core.scheme import Scheme
-from posenc.numerics.sizes import known
+from posenc.numerics.sizes import are_numbers
 
 
 def concrete(a: Any) -> np.ndarray | None:
@@ -28,35 +28,35 @@ def concrete(a: Any) -> np.ndarray | None:
 def numbers(name: str, a: Any) -> Any:
     """An array of NumPy or jax. NumPy's stay NumPy's: their values can be checked inside jit too."""
     if isinstance(a, jax.Array | np.ndarray):
-        found = a
+        converted = a
     else:
         traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(a))
         try:
-            found = jnp.asarray(a) if traced else np.asarray(a)
+            converted = jnp.asarray(a) if traced else np.asarray(a)
         except (TypeError, ValueError):
-            found = None
-    if found is None or not (found.dtype == bool or jnp.issubdtype(found.dtype, jnp.number)):
+            converted = None
+    if converted is None or not (converted.dtype == bool or jnp.issubdtype(converted.dtype, jnp.number)):
         shown = repr(a) if a is None or isinstance(a, str) and len(a) < 20 else f"of type {type(a).__name__}"
         raise TypeError(f"{name} is {shown}; it is an array of numbers.")
-    return found
+    return converted
 
 
-def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, whole: bool) -> Any:
+def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, of_documents: bool) -> Any:
     """Numbers per token, of at least 32 bits: `[L]` for all sequences, or `[..., L]`; a tuple with one for each part.
 
-    With `whole` they are the numbers of documents.
+    With `of_documents` they are the numbers of documents.
     """
     if a is None:
         return None
     if isinstance(a, Distances):
-        return Distances(*(per_token(name, part, lead, length, axes, whole) for part in (a.past, a.future)))
+        return Distances(*(per_token(name, part, lead, length, axes, of_documents) for part in (a.past, a.future)))
     if isinstance(a, tuple):
         if not isinstance(axes, tuple) or len(axes) != len(a):
             parts = f"a sum of {len(axes)} schemes" if isinstance(axes, tuple) else "one scheme"
             raise ValueError(f"{name} is a tuple of {len(a)}, given to {parts}; give one array, or one for each part.")
         if any(part is None for part in a):
             raise TypeError(f"{name} has None for a part of the sum; give an array for each part, or None for all.")
-        return tuple(per_token(name, part, lead, length, n, whole) for part, n in zip(a, axes, strict=True))
+        return tuple(per_token(name, part, lead, length, n, of_documents) for part, n in zip(a, axes, strict=True))
     if isinstance(axes, tuple):
         each = set(jax.tree.leaves(axes))
         if len(each) > 1:
@@ -67,8 +67,10 @@ def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, 
             )
         axes = each.pop()
     a = numbers(name, a)
-    if whole and not jnp.issubdtype(a.dtype, jnp.integer) or not _real(a.dtype):
-        raise TypeError(f"{name} is of type {a.dtype}; it holds whole numbers{'' if whole else ' or real ones'}.")
+    if of_documents and not jnp.issubdtype(a.dtype, jnp.integer) or not _real(a.dtype):
+        raise TypeError(
+            f"{name} is of type {a.dtype}; it holds whole numbers{'' if of_documents else ' or real ones'}."
+        )
     tail = (length, axes) if axes > 1 and a.shape[-2:] == (length, axes) else (length,)
     if a.shape not in (tail, (*lead, *tail)):
         raise ValueError(f"{name} has the shape {a.shape}; it is {tail} or {(*lead, *tail)}, a number for each token.")
@@ -77,7 +79,7 @@ def per_token(name: str, a: Any, lead: tuple[int, ...], length: int, axes: Any, 
             f"{name} has one number for each token, but this scheme has {axes} axes; give {(length, axes)}."
         )
     a = _exact(name, a)
-    if whole:
+    if of_documents:
         check_documents(name, a)
     return a
 
@@ -92,10 +94,10 @@ def check_apart(t: Tokens) -> None:
         for a in jax.tree.leaves(getattr(t, name)):
             if concrete(a) is None or segments is not None and real is None:
                 continue
-            known = _known(a, real)
-            limit = farthest(known.dtype)
-            if known.size and np.abs(known.astype(float)).max() >= limit:
-                worst = known.max() if known.max() >= limit else known.min()
+            values = _concrete_positions(a, real)
+            limit = farthest(values.dtype)
+            if values.size and np.abs(values.astype(float)).max() >= limit:
+                worst = values.max() if values.max() >= limit else values.min()
                 raise ValueError(
                     f"{name} holds {worst}, and the difference of two positions must fit into their type; give numbers"
                     f" between -{limit} and {limit}."
@@ -112,11 +114,11 @@ def _exact(name: str, a: Any) -> Any:
         kind = jax.dtypes.canonicalize_dtype(np.int64 if a.dtype == np.int64 else np.int32)
     else:
         kind = jax.dtypes.canonicalize_dtype(jnp.promote_types(a.dtype, jnp.float32))
-    if a.dtype == kind and jnp.issubdtype(kind, jnp.integer) or (known := concrete(a)) is None:
+    if a.dtype == kind and jnp.issubdtype(kind, jnp.integer) or (values := concrete(a)) is None:
         return a.astype(kind)
     limit = 2 ** (jnp.iinfo(kind).bits - 1) if jnp.issubdtype(kind, jnp.integer) else 2**31
-    if known.size and (float(known.max()) >= limit or float(known.min()) < -limit):
-        worst = known.max() if float(known.max()) >= limit else known.min()
+    if values.size and (float(values.max()) >= limit or float(values.min()) < -limit):
+        worst = values.max() if float(values.max()) >= limit else values.min()
         raise ValueError(f"{name} holds {worst}; numbers of tokens lie between -{limit} and {limit - 1}.")
     return a.astype(kind)
 
@@ -126,12 +128,12 @@ def check_documents(name: str, segments: Any) -> None:
 
     Positions count from where a document began, so a later piece would be counted from the wrong token.
     """
-    known = concrete(segments)
-    if known is None or not known.size:
+    values = concrete(segments)
+    if values is None or not values.size:
         return
-    if known.min() < 0:
-        raise ValueError(f"{name} holds {known.min()}; a document is a number above 0, and padding is 0.")
-    document = documents(known)
+    if values.min() < 0:
+        raise ValueError(f"{name} holds {values.min()}; a document is a number above 0, and padding is 0.")
+    document = documents(values)
     pieces = np.diff(document, axis=-1, prepend=0) != 0
     ordered = np.sort(document, -1)
     names = np.diff(ordered, axis=-1, prepend=0) != 0
@@ -150,14 +152,14 @@ def check_positions(scheme: Scheme, p: Any, t: Tokens, start: Any, cached: bool)
             if segments is not None and (cached or real is None):
                 continue  # where documents start is not known before the program runs
             count = t.q.shape[-3]
-            positions = start + (np if known(count) else jnp).arange(count, dtype=np.int32)
+            positions = start + (np if are_numbers(count) else jnp).arange(count, dtype=np.int32)
             positions = positions if real is None else since_start(positions, real)
             positions = imply(scheme, positions)
         numbers = spread(scheme, pasts(positions))
-        scheme.check_positions(p, jax.tree.map(lambda a, real=real: _known(a, real), numbers))
+        scheme.check_positions(p, jax.tree.map(lambda a, real=real: _concrete_positions(a, real), numbers))
 
 
-def _known(positions: Any, segments: np.ndarray | None) -> Any:
+def _concrete_positions(positions: Any, segments: np.ndarray | None) -> Any:
     """Positions as NumPy's where they are concrete, those of padding set to zero, which every scheme has."""
     if isinstance(positions, jax.core.Tracer):
         return positions

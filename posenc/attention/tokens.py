@@ -13,7 +13,7 @@ from posenc.core.compose import imply, spread
 from posenc.core.distances import Distances
 from posenc.core.masks import since_start
 from posenc.core.scheme import At, Dims, Scheme
-from posenc.numerics.sizes import known
+from posenc.numerics.sizes import are_numbers
 
 
 class Tokens(NamedTuple):
@@ -65,7 +65,7 @@ def zero_padding(t: Tokens) -> Tokens:
 def sizes(t: Tokens) -> Dims:
     """The sizes of one sequence, for the carry before its first token."""
     width = t.q.shape[1] * t.q.shape[2] if t.x is None else t.x.shape[-1]
-    trained = max(t.k.shape[0], 1) if known(t.k.shape[0]) else 1  # a carry does not depend on it
+    trained = max(t.k.shape[0], 1) if are_numbers(t.k.shape[0]) else 1  # a carry does not depend on it
     return Dims(width, t.q.shape[1], t.q.shape[2], trained, key_heads=t.k.shape[1])
 
 
@@ -83,8 +83,8 @@ def fold(a: Any, lead: tuple[int, ...], tail: Any) -> tuple[Any, Any]:
         pairs = [fold(part, lead, n) for part, n in zip(a, tail, strict=True)]
         return make(p for p, _ in pairs), make(n for _, n in pairs)
     if isinstance(a, Distances):
-        (past, one), (future, other) = (fold(part, lead, tail) for part in (a.past, a.future))
-        return Distances(past, future), Distances(one, other)
+        (past, past_axis), (future, future_axis) = (fold(part, lead, tail) for part in (a.past, a.future))
+        return Distances(past, future), Distances(past_axis, future_axis)
     if a.ndim == jax.tree.leaves(tail)[0]:
         return a, None
     return a.reshape(-1, *a.shape[len(lead) :]), 0

@@ -46,17 +46,17 @@ def marked(out: Array, faulty: Bool[Array, ""] | None) -> Array:
 
 def faulty(t: Tokens, start: Any, unknown: Unknown) -> Bool[Array, ""] | None:
     """Whether one sequence's tokens hold what validation refuses where it is known; None if nothing is unknown."""
-    found = []
+    faults = []
     for positions, segments in ((t.positions, t.segments), (t.key_positions, t.key_segments)):
         if unknown.positions:
             each = jax.tree.leaves(positions, is_leaf=lambda a: isinstance(a, Distances))
-            found += [_far_apart(a, segments) for a in each]
+            faults += [_far_apart(a, segments) for a in each]
         if unknown.segments and segments is not None:
-            found.append(torn(segments))
+            faults.append(torn(segments))
     if unknown.counts:
-        found.append((start < 0) | (start > FAR - t.q.shape[0]))
-        found += [(n < 0) | (n >= FAR) for n in jax.tree.leaves(t.pairs.prefix)]
-    return jnp.stack(found).any() if found else None
+        faults.append((start < 0) | (start > FAR - t.q.shape[0]))
+        faults += [(n < 0) | (n >= FAR) for n in jax.tree.leaves(t.pairs.prefix)]
+    return jnp.stack(faults).any() if faults else None
 
 
 def farthest(dtype: Any) -> int | float:

@@ -22,7 +22,7 @@ from posenc.attention.options import Options
 from posenc.attention.positions import check_apart, check_positions, concrete, numbers, per_token
 from posenc.attention.tokens import Tokens
 from posenc.core.compose import Chain, Composed, axes, normal_form, pick, spread
-from posenc.core.distances import drawn
+from posenc.core.distances import is_sampled
 from posenc.core.masks import Window
 from posenc.core.parameters import bound, complete
 from posenc.core.scheme import Dims, Scheme
@@ -167,15 +167,15 @@ def check_scheme(form: Composed, window: Window, positions: Any, x: Any) -> None
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
 
 
-def check_distances(scheme: Scheme, positions: Any, whole: bool) -> None:
+def check_distances(scheme: Scheme, positions: Any, all_tokens: bool) -> None:
     """Refuse sampled distances if any hook uses absolute positions."""
-    if not drawn(positions):
+    if not is_sampled(positions):
         return
-    if not whole:
+    if not all_tokens:
         raise ValueError("Sampled distances serve one whole sequence; pass all its tokens at once, or positions.")
     if isinstance(scheme, Chain):
         for s, part in zip(scheme.parts, spread(scheme, positions), strict=True):
-            check_distances(s, part, whole)
+            check_distances(s, part, all_tokens)
     elif (
         scheme.positional
         or scheme.overrides("embed", "value", "output")

@@ -80,12 +80,12 @@ def check(scheme: Any, dims: Dims | None = None, *, only: str | Iterable[str] | 
     >>> posenc.check("rope", only="the_future_is_unseen").ok
     True
     """
-    scheme, chosen, dims = scheme_of(scheme), _chosen(only), DIMS if dims is None else dims
+    scheme, properties, dims = scheme_of(scheme), _select_properties(only), DIMS if dims is None else dims
     _check_sizes(scheme, dims)
     with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
         case = Case(scheme, dims)
-        found = tuple(Finding(f.__name__, tag, examine(f, case)) for f, tag in chosen)
-    return Report(_shown(case), found)
+        findings = tuple(Finding(f.__name__, tag, examine(f, case)) for f, tag in properties)
+    return Report(_shown(case), findings)
 
 
 def _check_sizes(scheme: Any, dims: Any) -> None:
@@ -111,13 +111,13 @@ def examine(f: Callable[[Case], Outcome], case: Case) -> Outcome:
             return Outcome(False, reason=f"{type(fault).__name__}: {first}")
 
 
-def _chosen(only: str | Iterable[str] | None) -> list[tuple[Callable[[Case], Outcome], str]]:
+def _select_properties(only: str | Iterable[str] | None) -> list[tuple[Callable[[Case], Outcome], str]]:
     if only is None:
         return list(PROPERTIES.items())
     requested = {only} if isinstance(only, str) else set(only)
-    known = {f.__name__ for f in PROPERTIES} | set(PROPERTIES.values()) - {""}
-    if unknown := sorted(requested - known):
-        raise ValueError(f"No property is called {', '.join(unknown)}; choose from {', '.join(sorted(known))}.")
+    names = {f.__name__ for f in PROPERTIES} | set(PROPERTIES.values()) - {""}
+    if unknown := sorted(requested - names):
+        raise ValueError(f"No property is called {', '.join(unknown)}; choose from {', '.join(sorted(names))}.")
     return [(f, tag) for f, tag in PROPERTIES.items() if {f.__name__, tag} & requested]
 
 

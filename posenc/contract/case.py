@@ -103,15 +103,15 @@ class Case:
         q, k, v = self.project(y, a)
         return attend(self.scheme, p, q, k, v, x=y, positions=positions, segments=segments, mask=mask)
 
-    def eager(self, p: Any, a: CaseInputs, **about: Any) -> Any:
+    def eager(self, p: Any, a: CaseInputs, **arguments: Any) -> Any:
         """`layer`, op by op."""
-        p, a, about = jax.tree.map(jnp.asarray, (p, a, about))
+        p, a, arguments = jax.tree.map(jnp.asarray, (p, a, arguments))
         with jax.disable_jit():
-            return jax.device_get(self.layer(p, a, **about))
+            return jax.device_get(self.layer(p, a, **arguments))
 
-    def jit(self, f: Any, **about: Any) -> Any:
+    def jit(self, f: Any, **options: Any) -> Any:
         """`jax.jit`, at little effort."""
-        return jax.jit(f, compiler_options=self.options, **about)
+        return jax.jit(f, compiler_options=self.options, **options)
 
     @functools.cached_property
     def _output(self):
@@ -130,7 +130,7 @@ class Case:
 
     def output(self, a=None, p=None, positions=None, segments=None, mask: Any = "causal") -> Array:
         """The output of `LENGTH` tokens with positions and segments."""
-        positions, segments = self._about(positions, segments)
+        positions, segments = self._positions_and_segments(positions, segments)
         p, a = self.params if p is None else p, self.inputs if a is None else a
         return jax.device_get(self._output(p, a, positions, segments, mask=mask))
 
@@ -141,9 +141,9 @@ class Case:
     def pull(self, weight, a=None, p=None, positions=None, segments=None) -> tuple[Any, CaseInputs]:
         """The gradients of ⟨weight, output⟩: of the parameters, and of the inputs."""
         p, a = self.params if p is None else p, self.inputs if a is None else a
-        return jax.device_get(self._pull(p, a, weight, *self._about(positions, segments)))
+        return jax.device_get(self._pull(p, a, weight, *self._positions_and_segments(positions, segments)))
 
-    def _about(self, positions, segments):
+    def _positions_and_segments(self, positions, segments):
         segments = np.ones(LENGTH, np.int32) if segments is None else segments
         positions = restarted(segments) if positions is None else positions
         return self.positions(positions), segments
@@ -203,9 +203,9 @@ def rows(a: Any, places: Any) -> Any:
 def put(a: Any, places: Any, value: Any) -> Any:
     """Every array with these rows replaced."""
 
-    def one(b):
+    def replace_rows(b):
         b = np.array(b)
         b[places] = value
         return b
 
-    return jax.tree.map(one, a)
+    return jax.tree.map(replace_rows, a)

@@ -31,7 +31,7 @@ def cached_decoding_equals_the_full_forward(case: Case) -> Outcome:
     step, alone = _stepper(case), case.output(positions=COUNTED[0], segments=SEGMENTS[0])
     if apart := error(alone, case.plain()) > 1e-12:
         return Outcome(False, apart, "one document alone is not itself")
-    return at_most(max(error(_decode(case, step, s), _whole(case, s)) for s in SCHEDULES), 1e-11)
+    return at_most(max(error(_decode(case, step, s), _full_forward(case, s)) for s in SCHEDULES), 1e-11)
 
 
 def cached_decoding_takes_positions(case: Case) -> Outcome:
@@ -41,7 +41,7 @@ def cached_decoding_takes_positions(case: Case) -> Outcome:
     if why := case.admits(UNORDERED):
         return absent(why)
     out = _decode(case, _stepper(case), SCHEDULES[2], UNORDERED, spare=3)
-    return at_most(error(out, _whole(case, SCHEDULES[2], UNORDERED)), 1e-11)
+    return at_most(error(out, _full_forward(case, SCHEDULES[2], UNORDERED)), 1e-11)
 
 
 def _refused(case: Case) -> Outcome:
@@ -60,7 +60,7 @@ def _empty(case: Case, batch: int, capacity: int) -> Cache:
     return Cache.empty(case.scheme, case.params, case.dims, batch=batch, capacity=capacity, dtype=jnp.float64)
 
 
-def _whole(case: Case, schedule: tuple[int, ...], positions: Any = None) -> np.ndarray:
+def _full_forward(case: Case, schedule: tuple[int, ...], positions: Any = None) -> np.ndarray:
     """What the full forward gives each token: of the whole text, or, where keys are re-encoded as the text grows,
     of the text up to the end of each chunk."""
     if "reencoded" not in case.scheme.limits:
@@ -92,7 +92,9 @@ def _decode(case: Case, step: Any, schedule: tuple[int, ...], positions: Any = N
     for size in schedule:
         part = slice(start, start := start + size)
         here = case.positions(places[:, part])
-        about = (None, SEGMENTS[:, part]) if positions is None else (here, None)
-        o, cache = step(case.params, jax.tree.map(lambda b, part=part: b[:, part], tokens), here, *about, cache)
+        positions_and_segments = (None, SEGMENTS[:, part]) if positions is None else (here, None)
+        o, cache = step(
+            case.params, jax.tree.map(lambda b, part=part: b[:, part], tokens), here, *positions_and_segments, cache
+        )
         out.append(np.asarray(o))
     return np.concatenate(out, 1)

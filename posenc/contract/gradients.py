@@ -33,11 +33,14 @@ def _compare(case: Case, places: np.ndarray) -> Outcome:
         return Outcome(False, reason=f"{', '.join(moved)} is declared frozen and has a gradient")
     worst = ("", 0.0)
     for n, name in enumerate(names):
-        one = _direction(case.params if name == "parameters" else getattr(case.inputs, name), n, still)
+        direction = _direction(case.params if name == "parameters" else getattr(case.inputs, name), n, still)
         gradient = by_params if name == "parameters" else getattr(by_inputs, name)
-        slope = sum(float((g * d).sum()) for g, d in zip(jax.tree.leaves(gradient), jax.tree.leaves(one), strict=True))
-        found = (_along(case, name, one, places, STEP) - _along(case, name, one, places, -STEP)) / (2 * STEP)
-        apart = abs(slope - found) / max(1.0, abs(found))
+        slope = sum(
+            float((g * d).sum()) for g, d in zip(jax.tree.leaves(gradient), jax.tree.leaves(direction), strict=True)
+        )
+        ahead, behind = (_along(case, name, direction, places, step) for step in (STEP, -STEP))
+        difference = (ahead - behind) / (2 * STEP)
+        apart = abs(slope - difference) / max(1.0, abs(difference))
         worst = max(worst, (name, np.inf if np.isnan(apart) else apart), key=lambda pair: pair[1])
     return Outcome(worst[1] <= BOUND, worst[1], "" if worst[1] <= BOUND else f"in the direction of {worst[0]}")
 
@@ -83,9 +86,9 @@ def scores_of_the_future_are_finite(case: Case) -> Outcome:
         return absent("it has no score hook" if case.scheme.reads != "heads" else "it reads all heads at once")
 
     @case.jit
-    def found(a):
+    def score_and_gradient(a):
         p, tile = case.tile(case.dims.heads - 1, a)
         s, pull = jax.vjp(lambda p, s: case.scheme.score(p, s, tile._replace(logits=s)), p, tile.logits)
         return s, pull(jnp.ones_like(s))
 
-    return holds_if(finite(found(case.inputs)), "the score of a future key, or a gradient, is not")
+    return holds_if(finite(score_and_gradient(case.inputs)), "the score of a future key, or a gradient, is not")

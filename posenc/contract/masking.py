@@ -48,10 +48,10 @@ def documents_do_not_leak(case: Case) -> Outcome:
     """A changed document changes no other, and gradients of one do not reach another: exactly."""
     out, most = case.output(segments=DOCUMENTS), 0.0
     for document in (1, 2, 3):
-        chosen = DOCUMENTS == document
-        changed = case.output(put(case.inputs, chosen, 7.0), segments=DOCUMENTS)
-        most = max(most, largest((changed - out)[~chosen]))
-        most = max(most, largest(rows(case.pull(_only(case, chosen), segments=DOCUMENTS)[1], ~chosen)))
+        in_document = DOCUMENTS == document
+        changed = case.output(put(case.inputs, in_document, 7.0), segments=DOCUMENTS)
+        most = max(most, largest((changed - out)[~in_document]))
+        most = max(most, largest(rows(case.pull(_only(case, in_document), segments=DOCUMENTS)[1], ~in_document)))
     return at_most(most, 0.0)
 
 
@@ -106,7 +106,7 @@ def examples_are_independent(case: Case) -> Outcome:
 
 def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
     """Queries [a, a + n) over all keys, with `query_start=a` = those rows of the square."""
-    positions, whole = jnp.asarray(case.positions(case.index)), case.plain()
+    positions, square = jnp.asarray(case.positions(case.index)), case.plain()
     size = 4
 
     @case.jit
@@ -118,7 +118,7 @@ def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
         run = functools.partial(run, x=part(y), key_x=y, query_start=start)
         return run(), run(positions=part(positions), key_positions=positions)
 
-    outs = [(out, whole[n : n + size]) for n in (0, 5, LENGTH - size) for out in block(case.params, case.inputs, n)]
+    outs = [(out, square[n : n + size]) for n in (0, 5, LENGTH - size) for out in block(case.params, case.inputs, n)]
     return at_most(max(error(*pair) for pair in outs), 1e-11)
 
 
@@ -136,5 +136,5 @@ def _front(a: CaseInputs, places: np.ndarray) -> CaseInputs:
     return jax.tree.map(lambda b: np.concatenate([b[places], 2 * b[rest] + 1]), a)
 
 
-def _only(case: Case, chosen: np.ndarray) -> np.ndarray:
-    return np.where(chosen[:, None, None], case.weight, 0)
+def _only(case: Case, tokens: np.ndarray) -> np.ndarray:
+    return np.where(tokens[:, None, None], case.weight, 0)

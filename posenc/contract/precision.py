@@ -96,11 +96,11 @@ def products_keep_their_digits(case: Case) -> Outcome:
     arguments = pick(case.params, "layer"), pick(case.params, "heads"), case.inputs
 
     def total(layer, heads, a):
-        one = jax.vmap(
+        sum_head = jax.vmap(
             lambda head_params: _sum(_outputs(case, merge(layer, head_params), a)), axis_name=REPEAT_AXIS, axis_size=1
         )
-        every = jax.vmap(one, axis_name=GROUP_AXIS, axis_size=case.dims.heads)
-        return every(jax.tree.map(lambda b: b[:, None], heads)).sum()
+        sum_heads = jax.vmap(sum_head, axis_name=GROUP_AXIS, axis_size=case.dims.heads)
+        return sum_heads(jax.tree.map(lambda b: b[:, None], heads)).sum()
 
     with jax.enable_x64(False):
         arguments = jax.tree.map(lambda a: jnp.asarray(a, jnp.float32), arguments)
@@ -141,4 +141,4 @@ def _equations(jaxpr: Any) -> Iterator[Any]:
 
 def _highest(precision: Any) -> bool:
     pair = precision if isinstance(precision, tuple) else (precision, precision)
-    return all(one == jax.lax.Precision.HIGHEST for one in pair)
+    return all(factor == jax.lax.Precision.HIGHEST for factor in pair)

@@ -74,12 +74,12 @@ def parameters_are_as_declared(case: Case) -> Outcome:
     first, again = (_traced(lambda key: init(case.scheme, key, case.dims), jax.random.key(0)) for _ in range(2))
     if first != again:
         return Outcome(False, reason="the same sizes and key gave other parameters the second time")
-    one = jax.eval_shape(lambda key: init(case.scheme, key, case.dims), jax.random.key(0))
-    made = jax.tree.leaves(one, is_leaf=lambda p: isinstance(p, dict))
+    shapes = jax.eval_shape(lambda key: init(case.scheme, key, case.dims), jax.random.key(0))
+    made = jax.tree.leaves(shapes, is_leaf=lambda p: isinstance(p, dict))
     for scheme, p in zip(parts(case.scheme), made, strict=True):
         if fault := _undeclared(scheme, p, case.dims):
             return Outcome(False, reason=fault)
-    return Outcome(True, reason=f"{sum(a.size for a in jax.tree.leaves(one))} numbers")
+    return Outcome(True, reason=f"{sum(a.size for a in jax.tree.leaves(shapes))} numbers")
 
 
 def _undeclared(scheme: Scheme, p: dict, dims: Dims) -> str:
@@ -101,12 +101,12 @@ def _under_other_settings(scheme: Scheme, dims: Dims) -> set[str]:
     """The names of parameters under the defaults and the samples: a setting may leave out what is declared tied."""
     if not isinstance(type(scheme).tied, frozenset) or not scheme.samples:
         return set()
-    found = set()
+    names = set()
     for settings in ({}, *scheme.samples):
-        one = bind(type(scheme)(**settings), dims)
-        made = jax.eval_shape(functools.partial(init, one, dims=dims), jax.random.key(0))
-        found |= made["layer"].keys() | made["heads"].keys()
-    return found
+        bound = bind(type(scheme)(**settings), dims)
+        made = jax.eval_shape(functools.partial(init, bound, dims=dims), jax.random.key(0))
+        names |= made["layer"].keys() | made["heads"].keys()
+    return names
 
 
 def embed_reads_shared_parameters(case: Case) -> Outcome:

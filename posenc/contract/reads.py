@@ -67,18 +67,18 @@ def scores_do_not_look_beyond_their_tile(case: Case) -> Outcome:
     scheme = case.scheme
     if not scheme.overrides("score", "normalize") or scheme.reads == "heads":
         return absent("it leaves scores alone" if scheme.reads != "heads" else "it reads all heads at once")
-    keys, whole = slice(None) if scheme.reads == "row" else slice(2, 9), slice(None)
+    keys, all_keys = slice(None) if scheme.reads == "row" else slice(2, 9), slice(None)
 
     @case.jit
-    def found(a):
+    def compare_tiles(a):
         p, tile = case.tile(2, a)
-        part, row = _part(tile, slice(4, 8), keys), _part(tile, slice(4, 8), whole)
+        part, row = _part(tile, slice(4, 8), keys), _part(tile, slice(4, 8), all_keys)
         pairs = [(scheme.score(p, part.logits, part), scheme.score(p, tile.logits, tile)[4:8, keys])]
         if scheme.overrides("normalize"):
             pairs.append((scheme.normalize(p, row.logits, row), scheme.normalize(p, tile.logits, tile)[4:8]))
         return pairs
 
-    return at_most(max(error(*pair) for pair in found(case.inputs)), 1e-12)
+    return at_most(max(error(*pair) for pair in compare_tiles(case.inputs)), 1e-12)
 
 
 def extra_is_linear(case: Case) -> Outcome:
@@ -87,15 +87,15 @@ def extra_is_linear(case: Case) -> Outcome:
         return absent("it adds nothing to the weighted values")
 
     @case.jit
-    def found(inputs, a, b):
+    def compare_sums(inputs, a, b):
         p, tile = case.tile(1, inputs)
         f = functools.partial(case.scheme.value_bias, p)
         left, right = _part(tile, slice(None), slice(0, 5)), _part(tile, slice(None), slice(5, None))
-        whole = f(a, tile)
-        return (f(a + 2 * b, tile), whole + 2 * f(b, tile)), (f(a[:, :5], left) + f(a[:, 5:], right), whole)
+        total = f(a, tile)
+        return (f(a + 2 * b, tile), total + 2 * f(b, tile)), (f(a[:, :5], left) + f(a[:, 5:], right), total)
 
     weights = np.random.default_rng(4).uniform(size=(2, LENGTH, LENGTH))
-    return at_most(max(error(*pair) for pair in found(case.inputs, *weights)), 1e-12)
+    return at_most(max(error(*pair) for pair in compare_sums(case.inputs, *weights)), 1e-12)
 
 
 def weights_are_zero_where_nothing_is_seen(case: Case) -> Outcome:
@@ -104,11 +104,11 @@ def weights_are_zero_where_nothing_is_seen(case: Case) -> Outcome:
         return absent("its weights are softmax's" if not case.scheme.overrides("normalize") else "it reads all heads")
 
     @case.jit
-    def found(a):
+    def hidden_weights(a):
         p, tile = case.tile(1, a)
         return jnp.where(tile.visible, 0, case.scheme.normalize(p, tile.logits, tile))
 
-    return at_most(largest(found(case.inputs)), 0.0)
+    return at_most(largest(hidden_weights(case.inputs)), 0.0)
 
 
 def _part(tile: Tile, rows: slice, keys: slice) -> Tile:

@@ -98,7 +98,7 @@ def finite(tree: Any) -> bool:
 
 def largest(tree: Any) -> float:
     """The largest number of a tree, whatever its sign; infinite where one is NaN."""
-    found = max(
+    maximum = max(
         (float(np.max(np.abs(np.asarray(a, np.float64)), initial=0.0)) for a in jax.tree.leaves(tree)), default=0.0
     )
-    return np.inf if np.isnan(found) else found
+    return np.inf if np.isnan(maximum) else maximum

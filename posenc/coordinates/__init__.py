@@ -1,6 +1,6 @@
 """Which position a token gets: its index, random numbers, a shifted or scaled index, or what the task gives.
 
-A second small registry of frozen dataclasses. Each is a function `(key, given, train) -> positions`, where `given`
+A second small registry of frozen dataclasses. Each is a function `(key, inputs, train) -> positions`, where `inputs`
 holds `index` (`[L]` or `[batch, L]`), the true `length` (traced; `[]` or `[batch]`) and whatever the task offers.
 Real tokens come first and padding after them. Kinds that draw do so in evaluation too unless their paper does not;
 padding never changes a token's position.
@@ -36,21 +36,21 @@ def place(scheme: Any, key: PRNGKeyArray, given: Given, *, layer: int | Array = 
     draws = normal_form(scheme).draws
     check_given(given)
 
-    def one(coordinates: Coordinates | None, key: PRNGKeyArray) -> Any:
+    def place_part(coordinates: Coordinates | None, key: PRNGKeyArray) -> Any:
         if coordinates is None:
             return given["index"]
         return coordinates(jax.random.fold_in(key, layer) if coordinates.resample == "layer" else key, given, train)
 
     if len(draws) == 1:
-        return one(draws[0][0], key)
-    every = [(one(c, jax.random.fold_in(key, n)), schemes) for n, (c, schemes) in enumerate(draws)]
-    return tuple(positions for positions, schemes in every for _ in schemes)
+        return place_part(draws[0][0], key)
+    pairs = [(place_part(c, jax.random.fold_in(key, n)), schemes) for n, (c, schemes) in enumerate(draws)]
+    return tuple(positions for positions, schemes in pairs for _ in schemes)
 
 
-def check_reach(scheme: Any, dims: Dims, given: Given, train: bool) -> None:
+def check_reach(scheme: Any, dims: Dims, inputs: Given, train: bool) -> None:
     """Refuse, by the schemes' `check_positions`, the largest positions that coordinates draw for concrete tokens."""
     for coordinates, schemes in (draw for layer in layers(scheme) for draw in layer.draws):
-        largest = None if coordinates is None else coordinates.largest(given, train)
+        largest = None if coordinates is None else coordinates.largest(inputs, train)
         for s in schemes if largest is not None else ():
             s.check_positions(jax.eval_shape(lambda s=s: s.init(jax.random.key(0), dims)), largest)
 

@@ -50,11 +50,11 @@ class Augment(Coordinates, name="augment"):
         if self.delta <= 0:
             raise ValueError(f"delta is what neighbours are apart, and is {self.delta}; it is above 0.")
 
-    def __call__(self, key, given, train):
-        numbers = [offered(given, name) for name in self.which] or [given["index"]]
-        return sequences(self.each, lambda *args: self._one(train, *args), key, given, *numbers)
+    def __call__(self, key, inputs, train):
+        numbers = [offered(inputs, name) for name in self.which] or [inputs["index"]]
+        return sequences(self.each, lambda *args: self._place_sequence(train, *args), key, inputs, *numbers)
 
-    def _one(self, train: bool, key, length, *axes: Array) -> Float[Array, "L ..."]:
+    def _place_sequence(self, train: bool, key, length, *axes: Array) -> Float[Array, "L ..."]:
         p = self.delta * jnp.stack(axes, -1).astype(jnp.float32)
         p, apart = self.centered(p, (jnp.arange(p.shape[0]) < length)[:, None])
         if train:
@@ -74,9 +74,9 @@ class Augment(Coordinates, name="augment"):
 
     def draw(self, key, tokens: int, axes: int) -> tuple[Float[Array, "1 n"], Float[Array, "L n"], Float[Array, ""]]:
         """The shift of all, that of each token as a share of what neighbours are apart, and the scale's logarithm."""
-        all_, one, scale = jax.random.split(key, 3)
+        all_, own_key, scale = jax.random.split(key, 3)
         shift = jax.random.uniform(all_, (1, axes), jnp.float32, -self.shift, self.shift)
-        own = self.local * (2 * uniforms(one, tokens, (axes,)) - 1)
+        own = self.local * (2 * uniforms(own_key, tokens, (axes,)) - 1)
         bound = math.log(self.factor)
         return shift, own, jax.random.uniform(scale, (), jnp.float32, -bound, bound)
 

@@ -48,15 +48,15 @@ class Coordinates:
         """The same with its open settings filled from a model's sizes."""
         return self
 
-    def __call__(self, key: PRNGKeyArray, given: Given, train: bool) -> PyTree[Num[Array, "*batch L"]]:
-        """The position of each token, or a `ValueError` where `given` does not serve; `posenc.place` checked its index
+    def __call__(self, key: PRNGKeyArray, inputs: Given, train: bool) -> PyTree[Num[Array, "*batch L"]]:
+        """The position of each token, or a `ValueError` where `inputs` do not serve; `posenc.place` checked its index
         and length."""
         raise TypeError(f"{type(self).__name__} does not say which positions it gives.")
 
-    def largest(self, given: Given, train: bool) -> Num[Array, "*batch L"] | None:
+    def largest(self, inputs: Given, train: bool) -> Num[Array, "*batch L"] | None:
         """The largest position that a draw can give each token, for a scheme to refuse before anything is drawn.
 
-        None where it is not known, or where nothing is drawn. What is given is concrete.
+        None where it is not known, or where nothing is drawn. `inputs` are concrete.
         """
         return None
 
@@ -84,12 +84,12 @@ def check_given(given: Given) -> None:
         )
 
 
-def offered(given: Given, name: str, whole: bool = False) -> Array:
-    """What the task gives under a name, `[L]` or `[batch, L]`: a number for each token, with `whole` a whole number."""
-    if name not in given:
-        others = ", ".join(repr(n) for n in given if n not in ("index", "length")) or "none"
+def offered(inputs: Given, name: str, integer: bool = False) -> Array:
+    """What the task gives under a name, `[L]` or `[batch, L]`: a number for each token, whole ones with `integer`."""
+    if name not in inputs:
+        others = ", ".join(repr(n) for n in inputs if n not in ("index", "length")) or "none"
         raise ValueError(f"The task offers no coordinates called {name!r}; it offers {others}.")
-    numbers, index, length = (_array(given[n]) for n in (name, "index", "length"))
+    numbers, index, length = (_array(inputs[n]) for n in (name, "index", "length"))
     numbers = numbers.astype(np.int32) if numbers.dtype == bool else numbers
     batch = index.shape[:-1] or length.shape or numbers.shape[:-1]
     if numbers.shape not in (index.shape[-1:], (*batch, index.shape[-1])) or numbers.ndim > 2:
@@ -97,7 +97,7 @@ def offered(given: Given, name: str, whole: bool = False) -> Array:
             f"{name!r} has the shape {numbers.shape}; with an index {index.shape} and a length {length.shape} it is"
             f" {index.shape[-1:]} or {(*batch, index.shape[-1])}, a number for each token."
         )
-    if whole and not jnp.issubdtype(numbers.dtype, jnp.integer):
+    if integer and not jnp.issubdtype(numbers.dtype, jnp.integer):
         raise TypeError(f"{name!r} is {numbers.dtype}; it holds whole numbers here.")
     return numbers
 
@@ -106,12 +106,12 @@ def _array(a: Any) -> Array | np.ndarray:
     return a if isinstance(a, jax.Array) else np.asarray(a)
 
 
-def sequences(each: str, draw: Callable[..., PyTree], key: PRNGKeyArray, given: Given, *tokens: Array) -> PyTree:
+def sequences(each: str, draw: Callable[..., PyTree], key: PRNGKeyArray, inputs: Given, *tokens: Array) -> PyTree:
     """`draw(key, length, *tokens)` of every sequence: one draw for the whole batch, or one for each example.
 
     `tokens` are `[L, ...]` for all sequences alike, or have a batch axis before.
     """
-    length, numbers = jnp.asarray(given["length"]), tuple(jnp.asarray(a) for a in tokens)
+    length, numbers = jnp.asarray(inputs["length"]), tuple(jnp.asarray(a) for a in tokens)
     rows = {a.shape[0] for a in numbers if a.ndim == 2} | {n for n in length.shape}
     if not rows:
         return draw(key, length, *numbers)

@@ -62,17 +62,19 @@ class RandomSorted(Coordinates, name="random_sorted"):
                 f"random_sorted permutes all numbers below limit, which is {self.limit}; give up to {MOST}."
             )
         if self.over == "positions" and (self.both_sides or self.version == "as_released"):
-            given = "both_sides=True" if self.both_sides else "version='as_released'"
-            raise ValueError(f"{given} is a setting of distances; write over='distances' beside it, or leave it out.")
+            setting = "both_sides=True" if self.both_sides else "version='as_released'"
+            raise ValueError(f"{setting} is a setting of distances; write over='distances' beside it, or leave it out.")
 
-    def __call__(self, key, given, train):
-        index = given["index"]
+    def __call__(self, key, inputs, train):
+        index = inputs["index"]
         if index.shape[-1] > self.limit:
             raise ValueError(f"{index.shape[-1]} tokens need as many numbers, but limit is {self.limit}; raise it.")
-        return sequences(self.each, self._positions if self.over == "positions" else self._distances, key, given, index)
+        return sequences(
+            self.each, self._positions if self.over == "positions" else self._distances, key, inputs, index
+        )
 
-    def largest(self, given, train):
-        return np.full_like(given["index"], self.limit - 1) if self.over == "positions" else None
+    def largest(self, inputs, train):
+        return np.full_like(inputs["index"], self.limit - 1) if self.over == "positions" else None
 
     def _positions(self, key, length, index):
         return _several(key, self.limit, length, index.shape[-1])
@@ -84,11 +86,11 @@ class RandomSorted(Coordinates, name="random_sorted"):
         past = side(key)
         return self.versioned(Distances(past, -side(jax.random.fold_in(key, 1)) if self.both_sides else -past))
 
-    def versioned(self, drawn: Distances) -> Distances:
+    def versioned(self, distances: Distances) -> Distances:
         """The distances that stand in the place of those drawn."""
         if self.version == "as_described":
-            return drawn
-        return jax.tree.map(lambda d: jnp.maximum(d, 1) - self.limit, drawn)
+            return distances
+        return jax.tree.map(lambda d: jnp.maximum(d, 1) - self.limit, distances)
 
 
 def _several(key, limit, count, size):
@@ -133,12 +135,12 @@ class RandomFloat(Coordinates, name="random_float"):
     def bind(self, dims):
         return self if self.trained else dataclasses.replace(self, trained=dims.trained)
 
-    def __call__(self, key, given, train):
+    def __call__(self, key, inputs, train):
         if self.trained is None:
             raise ValueError("'random_float' leaves trained open; call posenc.bind(scheme, dims) first.")
-        return sequences(self.each, self._drawn if train else self._even, key, given, given["index"])
+        return sequences(self.each, self._sample if train else self._even, key, inputs, inputs["index"])
 
-    def _drawn(self, key, length, index):
+    def _sample(self, key, length, index):
         numbers = uniforms(key, index.shape[-1])
         return self.limit * jnp.sort(jnp.where(jnp.arange(index.shape[-1]) < length, numbers, 1.0))
 
@@ -171,14 +173,14 @@ class Offset(Coordinates, name="offset"):
         if self.limit < 0:
             raise ValueError(f"offset shifts by at most limit, which is {self.limit}; it is at least 0.")
 
-    def __call__(self, key, given, train):
+    def __call__(self, key, inputs, train):
         if not train:
-            return given["index"] + (self.limit + 1 if self.evaluate == "largest" else 0)
+            return inputs["index"] + (self.limit + 1 if self.evaluate == "largest" else 0)
         draw = lambda key, length, index: index + jax.random.randint(key, (), 0, self.limit + 1)  # noqa: E731
-        return sequences(self.each, draw, key, given, given["index"])
+        return sequences(self.each, draw, key, inputs, inputs["index"])
 
-    def largest(self, given, train):
-        return given["index"] + self.limit if train else self(None, given, train)
+    def largest(self, inputs, train):
+        return inputs["index"] + self.limit if train else self(None, inputs, train)
 
 
 class Skip(Coordinates, name="skip"):
@@ -208,17 +210,19 @@ class Skip(Coordinates, name="skip"):
         if self.target < 1:
             raise ValueError(f"skip reaches a length of target, which is {self.target}; it is at least 1.")
 
-    def __call__(self, key, given, train):
+    def __call__(self, key, inputs, train):
         if not train:
-            return given["index"]
-        if given["index"].shape[-1] > self.target:
-            raise ValueError(f"{given['index'].shape[-1]} tokens are more than skip's target, {self.target}; raise it.")
-        return sequences(self.each, self._drawn, key, given, given["index"])
+            return inputs["index"]
+        if inputs["index"].shape[-1] > self.target:
+            raise ValueError(
+                f"{inputs['index'].shape[-1]} tokens are more than skip's target, {self.target}; raise it."
+            )
+        return sequences(self.each, self._sample, key, inputs, inputs["index"])
 
-    def largest(self, given, train):
-        return given["index"] + (self.target - np.asarray(given["length"])[..., None] if train else 0)
+    def largest(self, inputs, train):
+        return inputs["index"] + (self.target - np.asarray(inputs["length"])[..., None] if train else 0)
 
-    def _drawn(self, key, length, index):
+    def _sample(self, key, length, index):
         piece, gap = jax.random.split(key)
         first = jax.random.randint(piece, (), 1, jnp.maximum((length + 1) // 2, 1) + 1)
         skipped = jax.random.randint(gap, (), 0, self.target - length + 1)

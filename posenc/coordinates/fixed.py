@@ -15,8 +15,8 @@ from posenc.language.registry import later
 class Index(Coordinates, name="index"):
     """The token's place in the sequence."""
 
-    def __call__(self, key, given, train):
-        return given["index"]
+    def __call__(self, key, inputs, train):
+        return inputs["index"]
 
 
 class Scale(Coordinates, name="scale"):
@@ -38,8 +38,8 @@ class Scale(Coordinates, name="scale"):
         if self.factor <= 0:
             raise ValueError(f"scale divides positions by factor, which is {self.factor}; it is above 0.")
 
-    def __call__(self, key, given, train):
-        return given["index"] / jnp.asarray(self.factor, jnp.promote_types(given["index"].dtype, jnp.float32))
+    def __call__(self, key, inputs, train):
+        return inputs["index"] / jnp.asarray(self.factor, jnp.promote_types(inputs["index"].dtype, jnp.float32))
 
 
 class Group(Coordinates, name="group"):
@@ -63,11 +63,11 @@ class Group(Coordinates, name="group"):
         if self.size < 1:
             raise ValueError(f"group takes size tokens together, which is {self.size}; it is at least 1.")
 
-    def __call__(self, key, given, train):
-        return given["index"] // self.size
+    def __call__(self, key, inputs, train):
+        return inputs["index"] // self.size
 
 
-class Told(Coordinates, name="given"):
+class Told(Coordinates, name="given"):  # names of classes are part of the ids of recorded trials
     """What the task offers under a name, such as "coupled" or "digit", 0 where a token has none.
 
     `shift` adds one random number of at most that many to all that are not 0, in training only: for Abacus 99, one for
@@ -102,12 +102,12 @@ class Told(Coordinates, name="given"):
     def validate(self):
         _check_shift("given", self.shift)
 
-    def __call__(self, key, given, train):
-        numbers = offered(given, self.which, self.shift > 0)
-        return _shifted(self, key, given, numbers) if train and self.shift else numbers
+    def __call__(self, key, inputs, train):
+        numbers = offered(inputs, self.which, self.shift > 0)
+        return _shifted(self, key, inputs, numbers) if train and self.shift else numbers
 
-    def largest(self, given, train):
-        return _farthest(self, offered(given, self.which), train)
+    def largest(self, inputs, train):
+        return _farthest(self, offered(inputs, self.which), train)
 
 
 class Axes(Coordinates, name="axes"):
@@ -125,18 +125,18 @@ class Axes(Coordinates, name="axes"):
     def validate(self):
         _check_shift("axes", self.shift)
 
-    def __call__(self, key, given, train):
-        numbers = self._offered(given)
+    def __call__(self, key, inputs, train):
+        numbers = self._offered(inputs)
         if train and self.shift:
-            numbers = [_shifted(self, jax.random.fold_in(key, n), given, a) for n, a in enumerate(numbers)]
+            numbers = [_shifted(self, jax.random.fold_in(key, n), inputs, a) for n, a in enumerate(numbers)]
         return jnp.stack(jnp.broadcast_arrays(*numbers), -1)
 
-    def largest(self, given, train):
-        return np.stack(np.broadcast_arrays(*(_farthest(self, a, train) for a in self._offered(given))), -1)
+    def largest(self, inputs, train):
+        return np.stack(np.broadcast_arrays(*(_farthest(self, a, train) for a in self._offered(inputs))), -1)
 
-    def _offered(self, given):
+    def _offered(self, inputs):
         names = [name for name in (self.first, self.second, self.third) if name is not None]
-        return [offered(given, name, self.shift > 0) for name in names]
+        return [offered(inputs, name, self.shift > 0) for name in names]
 
 
 class Segments(Coordinates, name="segments"):
@@ -172,19 +172,19 @@ class Segments(Coordinates, name="segments"):
         if self.cap is not None and self.part == "which":
             raise ValueError("cap is of places inside segments, and part is 'which'; leave cap out.")
 
-    def __call__(self, key, given, train):
-        ends = jnp.asarray(offered(given, "separator", whole=True), jnp.int32)
+    def __call__(self, key, inputs, train):
+        ends = jnp.asarray(offered(inputs, "separator", integer=True), jnp.int32)
         before = jnp.cumsum(ends, -1, dtype=jnp.int32) - ends
         if self.part == "which":
             return before
-        index = jnp.broadcast_to(jnp.asarray(given["index"], jnp.int32), ends.shape)
+        index = jnp.broadcast_to(jnp.asarray(inputs["index"], jnp.int32), ends.shape)
         after = jnp.pad(ends[..., :-1], [(0, 0)] * (ends.ndim - 1) + [(1, 0)]) > 0
         start = jnp.where(after, index, index[..., :1])
         inside = index - jax.lax.cummax(start, ends.ndim - 1)
         return inside if self.cap is None else jnp.minimum(inside, self.cap - 1)
 
-    def largest(self, given, train):
-        return self(None, given, train)
+    def largest(self, inputs, train):
+        return self(None, inputs, train)
 
 
 def _check_shift(name: str, shift: int) -> None:
@@ -192,12 +192,12 @@ def _check_shift(name: str, shift: int) -> None:
         raise ValueError(f"{name} shifts by at most shift, which is {shift}; it is at least 0.")
 
 
-def _shifted(coordinates, key, given, numbers):
+def _shifted(coordinates, key, inputs, numbers):
     """All that is not 0, moved on by one draw."""
     draw = lambda key, length, numbers: jnp.where(  # noqa: E731
         numbers > 0, numbers + jax.random.randint(key, (), 0, coordinates.shift + 1, numbers.dtype), numbers
     )
-    return sequences(coordinates.each, draw, key, given, numbers)
+    return sequences(coordinates.each, draw, key, inputs, numbers)
 
 
 def _farthest(coordinates, numbers, train):

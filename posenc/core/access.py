@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from posenc.core.compose import Composed, Pattern
-from posenc.core.masks import whole
+from posenc.core.masks import as_integer
 from posenc.core.scheme import Scheme
 
 
@@ -22,7 +22,7 @@ def layer(scheme: Any, n: int) -> Any:
     `ValueError` for anything but a whole number of at least 0.
     """
     _check(scheme)
-    if (number := whole(n)) is None or number < 0:
+    if (number := as_integer(n)) is None or number < 0:
         raise ValueError(f"n is {n!r}; layers are counted from 0, so it is a whole number of at least 0.")
     return scheme.layers[number % len(scheme.layers)] if isinstance(scheme, Pattern) else scheme
 
@@ -40,8 +40,8 @@ def input_scheme(scheme: Any) -> Any:
     anything but a scheme.
     """
     _check(scheme)
-    found = scheme.input if isinstance(scheme, Pattern) else scheme
-    return found if found is not None and found.overrides("embed") else None
+    candidate = scheme.input if isinstance(scheme, Pattern) else scheme
+    return candidate if candidate is not None and candidate.overrides("embed") else None
 
 
 def acts_on_input(scheme: Any) -> bool:

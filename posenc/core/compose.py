@@ -51,8 +51,8 @@ class Chain(Scheme, name=None):
 
     @property
     def limits(self):
-        every = [s.limits for s in self.parts]
-        joined = {n: "; ".join(limits[n] for limits in every if n in limits) for n in LIMITS}
+        by_part = [s.limits for s in self.parts]
+        joined = {n: "; ".join(limits[n] for limits in by_part if n in limits) for n in LIMITS}
         if joined["reencoded"] and self.contextual and not joined["cache"]:
             reads = next(_name(s) for s in self.parts if s.contextual)
             joined["cache"] = (
@@ -78,11 +78,11 @@ class Chain(Scheme, name=None):
         return tuple(s.carry(dims) for s in self.parts)
 
     def scale(self, d: int) -> float:
-        chosen = {s.scale(d): s for s in self.parts if s.overrides("scale")}
-        if len(chosen) > 1:
-            each = " and ".join(f"{_name(s)} by {value:.6g}" for value, s in chosen.items())
+        by_scale = {s.scale(d): s for s in self.parts if s.overrides("scale")}
+        if len(by_scale) > 1:
+            each = " and ".join(f"{_name(s)} by {value:.6g}" for value, s in by_scale.items())
             raise ValueError(f"Two schemes multiply q·k differently, {each}; combine schemes of one scale.")
-        return next(iter(chosen), d**-0.5)
+        return next(iter(by_scale), d**-0.5)
 
     def embed(self, p, x, at: At):
         for n, s in enumerate(self.parts):
@@ -96,15 +96,15 @@ class Chain(Scheme, name=None):
     def query(self, p, q, info):
         passed = []
         for n, s in enumerate(self.parts):
-            q, one = s.query(p[n], q, info[n])
-            passed.append(one)
+            q, part_info = s.query(p[n], q, info[n])
+            passed.append(part_info)
         return q, tuple(passed)
 
     def key(self, p, k, info):
         passed = []
         for n, s in enumerate(self.parts):
-            k, one = s.key(p[n], k, info[n])
-            passed.append(one)
+            k, part_info = s.key(p[n], k, info[n])
+            passed.append(part_info)
         return k, tuple(passed)
 
     def value(self, p, v, info):
@@ -115,21 +115,21 @@ class Chain(Scheme, name=None):
     def pair(self, p, k, v, info):
         passed = []
         for n, s in enumerate(self.parts):
-            k, one, v = s.pair(p[n], k, v, info[n])
-            passed.append(one)
+            k, part_info, v = s.pair(p[n], k, v, info[n])
+            passed.append(part_info)
         return k, tuple(passed), v
 
     def score(self, p, s, tile: Tile):
-        for n, one in enumerate(self.parts):
-            s = one.score(p[n], s, _tile(tile, n))
+        for n, part in enumerate(self.parts):
+            s = part.score(p[n], s, _tile(tile, n))
         return s
 
     def normalize(self, p, s, tile: Tile):
-        n = next(n for n, one in enumerate(self.parts) if one.overrides("normalize"))
+        n = next(n for n, part in enumerate(self.parts) if part.overrides("normalize"))
         return self.parts[n].normalize(p[n], s, _tile(tile, n))
 
     def value_bias(self, p, a, tile: Tile):
-        adds = [n for n, one in enumerate(self.parts) if one.overrides("value_bias")]
+        adds = [n for n, part in enumerate(self.parts) if part.overrides("value_bias")]
         return sum(self.parts[n].value_bias(p[n], a, _tile(tile, n)) for n in adds)
 
     def output(self, p, o, info):
@@ -140,8 +140,8 @@ class Chain(Scheme, name=None):
     def overrides(self, *hooks):
         return any(s.overrides(*hooks) for s in self.parts)
 
-    def lookup(self, info, whole, rows):
-        return tuple(s.lookup(info[n], whole[n], rows) for n, s in enumerate(self.parts))
+    def lookup(self, info, key_info, rows):
+        return tuple(s.lookup(info[n], key_info[n], rows) for n, s in enumerate(self.parts))
 
 
 def _name(s: Any) -> str:
@@ -223,11 +223,11 @@ class Composed(_Sum):
     @property
     def draws(self) -> tuple[tuple[Any, tuple[Scheme, ...]], ...]:
         """Coordinates, None for the index, and the plain schemes whose positions one draw of them gives."""
-        left, found = list(parts(self.scheme)), []
+        left, draws = list(parts(self.scheme)), []
         for coordinates, count in self.coordinates or (Draw(None),) * len(left):
-            found.append((coordinates, tuple(left[:count])))
+            draws.append((coordinates, tuple(left[:count])))
             del left[:count]
-        return tuple(found)
+        return tuple(draws)
 
     def bind(self, dims):
         filled = tuple(Draw(d.coordinates and d.coordinates.bind(dims), d.parts) for d in self.coordinates)
@@ -320,12 +320,12 @@ def add(a: Any, b: Any) -> Any:
     for s in (a, b):
         if not isinstance(s, Scheme | Composed):
             raise TypeError(f"{s!r} cannot be added to a scheme.")
-    one, two = normal_form(a), normal_form(b)
-    if one.window is not None and two.window is not None:
+    left, right = normal_form(a), normal_form(b)
+    if left.window is not None and right.window is not None:
         raise ValueError("A sum has one window; leave one out.")
-    draws = tuple(Draw(coordinates, len(schemes)) for form in (one, two) for coordinates, schemes in form.draws)
-    chain = Chain(parts(one.scheme) + parts(two.scheme))
-    narrow = two if one.window is None else one
+    draws = tuple(Draw(coordinates, len(schemes)) for form in (left, right) for coordinates, schemes in form.draws)
+    chain = Chain(parts(left.scheme) + parts(right.scheme))
+    narrow = right if left.window is None else left
     return _least(Composed(chain, draws, narrow.window, narrow.sinks))
 
 
@@ -391,8 +391,8 @@ def spread(scheme: Scheme, positions: Any) -> Any:
 
 def imply(scheme: Scheme, index: Any) -> Any:
     """The index as positions: the same number on every axis, and an array for each part of a chain."""
-    every = tuple(index if s.axes == 1 else index[..., None].repeat(s.axes, -1) for s in parts(scheme))
-    return every if isinstance(scheme, Chain) else every[0]
+    positions = tuple(index if s.axes == 1 else index[..., None].repeat(s.axes, -1) for s in parts(scheme))
+    return positions if isinstance(scheme, Chain) else positions[0]
 
 
 def axes(scheme: Scheme) -> Any:

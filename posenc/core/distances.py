@@ -30,7 +30,7 @@ class Distances:
         return jnp.where(gap >= 0, self.past[jnp.abs(gap)], self.future[jnp.abs(gap)])
 
 
-def drawn(positions: Any) -> bool:
+def is_sampled(positions: Any) -> bool:
     """Whether any of these positions are distances."""
     return any(map(_are, jax.tree.leaves(positions, is_leaf=_are)))
 

@@ -29,7 +29,7 @@ class Window:
     sinks: int = 0
 
     def __post_init__(self):
-        sinks = whole(self.sinks)
+        sinks = as_integer(self.sinks)
         if sinks is None or sinks < 0:
             raise ValueError(f"sinks is {self.sinks!r}; it is a number of first tokens, at least 0.")
         check_far("sinks", sinks, "leave them out")
@@ -38,7 +38,7 @@ class Window:
             value = getattr(self, name)
             if value is None:
                 continue
-            count = whole(value)
+            count = as_integer(value)
             if count is None or count < 0:
                 raise ValueError(f"{name} is {value!r}; it is a number of neighbours, at least 0, or None for all.")
             check_far(name, count, "None for all")
@@ -69,7 +69,7 @@ def check_keys(keys: Any) -> None:
     check_far("window", keys or 0, "leave it out")
 
 
-def whole(value: Any) -> int | None:
+def as_integer(value: Any) -> int | None:
     """A whole number of any library as Python's; None for anything else, True and False among it."""
     try:
         return None if isinstance(value, bool | np.bool_) else operator.index(value)
@@ -94,9 +94,9 @@ Mask = Literal["causal", "full"] | Window | Prefix | Bool[Array, "*batch Q K"]
 
 def window(mask: Mask) -> Window:
     """The window that the name of a mask stands for, or a window as it is."""
-    if (found := _window(mask)) is None:
+    if (bounds := _window(mask)) is None:
         raise ValueError(f"mask is {_shown(mask)}; it is 'causal', 'full' or a posenc.Window(left, right).")
-    return found
+    return bounds
 
 
 def split(mask: Mask) -> tuple[Window, Any, Any]:
@@ -107,12 +107,12 @@ def split(mask: Mask) -> tuple[Window, Any, Any]:
         return Window(None, 0), mask.length, None
     if hasattr(mask, "shape") and hasattr(mask, "dtype"):
         return Window(), None, mask
-    if (found := _window(mask)) is None:
+    if (bounds := _window(mask)) is None:
         raise ValueError(
             f"mask is {_shown(mask)}; it is 'causal', 'full', a posenc.Window(left, right), a posenc.Prefix(length), or"
             " an array of booleans, [..., queries, keys]."
         )
-    return found, None, None
+    return bounds, None, None
 
 
 def _window(mask: Any) -> Window | None:

@@ -26,19 +26,19 @@ def init(scheme: Any, key: PRNGKeyArray, dims: Dims) -> Any:
     if not _is_key(key):
         shown = repr(key) if isinstance(key, int) else f"of type {type(key).__name__}"
         raise TypeError(f"key is {shown}; give one random key, such as jax.random.key(0).")
-    shapes = jax.eval_shape(lambda key: drawn(form, key, dims), key)
+    shapes = jax.eval_shape(lambda key: init_parameters(form, key, dims), key)
     names = " + ".join(repr(getattr(s, "name", type(s).__name__)) for s in parts(scheme))
     what = f"The parameters of {names}, with what drawing them needs,"
     check_memory(what, shapes, "longest, the size of tables, or its settings", copies=4)
-    return drawn(form, key, dims)
+    return init_parameters(form, key, dims)
 
 
-def drawn(form: Composed, key: PRNGKeyArray, dims: Dims) -> Any:
+def init_parameters(form: Composed, key: PRNGKeyArray, dims: Dims) -> Any:
     """What `init` gives, without its checks."""
     scheme = form.scheme
     if isinstance(scheme, Chain):
         pairs = zip(scheme.parts, _keys(form, key), strict=True)
-        return tuple(drawn(normal_form(s), k, dims) for s, k in pairs)
+        return tuple(init_parameters(normal_form(s), k, dims) for s, k in pairs)
     for_layer, for_heads = jax.random.split(key)
     heads = jax.vmap(lambda k: scheme.init_head(k, dims))(jax.random.split(for_heads, dims.heads))
     return {"layer": scheme.init(for_layer, dims), "heads": heads}
@@ -50,7 +50,7 @@ def _keys(form: Composed, key: PRNGKeyArray) -> list[PRNGKeyArray]:
     draws = form.draws
     outer = [key] if len(draws) == 1 else jax.random.split(key, len(draws))
     pairs = zip(outer, (len(schemes) for _, schemes in draws), strict=True)
-    return [one for k, count in pairs for one in ([k] if count == 1 else jax.random.split(k, count))]
+    return [part_key for k, count in pairs for part_key in ([k] if count == 1 else jax.random.split(k, count))]
 
 
 def _is_key(key: Any) -> bool:

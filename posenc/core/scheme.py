@@ -80,7 +80,7 @@ class Dims:
     def __post_init__(self):
         sizes = "width", "heads", "head", "trained", "longest", "key_heads"
         for name in sizes:
-            object.__setattr__(self, name, _whole(getattr(self, name)))
+            object.__setattr__(self, name, _as_integer(getattr(self, name)))
         convert(self)
         for name in sizes:
             value = getattr(self, name)
@@ -134,8 +134,8 @@ class Tile(NamedTuple):
 
     def gather(self, s: Float[Array, "Q K"]) -> Float[Array, "H Q K"]:
         """The same array of every head, for schemes that read `heads`."""
-        every = jax.lax.all_gather(jax.lax.all_gather(s, REPEAT_AXIS), GROUP_AXIS)
-        return every.reshape(self.heads, *s.shape)
+        all_heads = jax.lax.all_gather(jax.lax.all_gather(s, REPEAT_AXIS), GROUP_AXIS)
+        return all_heads.reshape(self.heads, *s.shape)
 
 
 @dataclass_transform(frozen_default=True)
@@ -286,14 +286,14 @@ class Scheme:
         """Whether this scheme has any of these hooks of its own."""
         return any(getattr(type(self), hook) is not getattr(Scheme, hook) for hook in hooks)
 
-    def lookup(self, info: PyTree, whole: PyTree, rows: Int[Array, " Q"]) -> PyTree:
+    def lookup(self, info: PyTree, key_info: PyTree, rows: Int[Array, " Q"]) -> PyTree:
         """The info of queries that are rows of a longer sequence of keys.
 
         A contextual scheme read the tokens before them only there, so their info is taken from the keys.
         """
         if not self.contextual:
             return info
-        return jax.tree.map(lambda a: a.at[rows].get(mode="fill"), whole)
+        return jax.tree.map(lambda a: a.at[rows].get(mode="fill"), key_info)
 
     def __add__(self, other: Any) -> Any:
         from posenc.core.compose import add  # composition knows schemes, so schemes cannot know it at import
@@ -338,7 +338,7 @@ def check_whole(name: str, position: Num[Array, "*batch L"]) -> None:
         )
 
 
-def _whole(value: Any) -> Any:
+def _as_integer(value: Any) -> Any:
     """A whole number of any library as Python's; anything else as it is, for `convert` to refuse."""
     try:
         return value if isinstance(value, bool) else operator.index(value)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from posenc.core.compose import Chain, normal_form, parts
-from posenc.core.parameters import GROUPS, drawn
+from posenc.core.parameters import GROUPS, init_parameters
 from posenc.core.scheme import Dims, Scheme
 
 GUESS = 8
@@ -55,20 +55,20 @@ def check_params(scheme: Scheme, params: Any, sizes: KnownSizes, *, shared: bool
 _STRANGE = "The parameters are not those of this scheme; make them with posenc.init(scheme, key, dims)."
 
 
-def _check_group(scheme: Scheme, given: Mapping, expected: dict, shared: bool) -> None:
-    if missing := [n for n in expected if n not in given and (n in scheme.tied or not shared)]:
+def _check_group(scheme: Scheme, params: Mapping, expected: dict, shared: bool) -> None:
+    if missing := [n for n in expected if n not in params and (n in scheme.tied or not shared)]:
         tied = ", and pass what layers share as tied" if missing[0] in scheme.tied else ""
         hint = f"make them with posenc.init(scheme, key, dims){tied}"
         raise ValueError(f"The parameters lack {missing[0]!r} of {label(scheme)}; {hint}.")
-    if unknown := [n for n in given if n not in expected]:
+    if unknown := [n for n in params if n not in expected]:
         own = ", ".join(map(repr, expected)) or "none here"
         raise ValueError(f"{label(scheme)} has no parameter {unknown[0]!r}; it has {own}: make them with posenc.init.")
-    for name in given:
-        ours, theirs = _shapes(expected[name]), _shapes(given[name])
+    for name in params:
+        ours, theirs = _shapes(expected[name]), _shapes(params[name])
         if len(ours) != len(theirs) or not all(map(_fits, theirs, ours)):
-            found, needed = (" and ".join(map(_shown, shapes)) for shapes in (theirs, ours))
+            actual, needed = (" and ".join(map(_shown, shapes)) for shapes in (theirs, ours))
             raise ValueError(
-                f"The parameter {name!r} of {label(scheme)} has the shape {found}, but this attention needs {needed};"
+                f"The parameter {name!r} of {label(scheme)} has the shape {actual}, but this attention needs {needed};"
                 " make it with posenc.init for the same sizes."
             )
 
@@ -79,17 +79,17 @@ def _expected(scheme: Scheme, sizes: KnownSizes, params: Any) -> Any:
     `None` as a whole where there is nothing to compare.
     """
     try:
-        one = _made(scheme, sizes.dims(GUESS))
-        if jax.tree.structure(one) == jax.tree.structure(params) and _shapes(one) == _shapes(params):
+        small = _made(scheme, sizes.dims(GUESS))
+        if jax.tree.structure(small) == jax.tree.structure(params) and _shapes(small) == _shapes(params):
             return None  # the parameters are right, and most are: no need to look further
-        two = _made(scheme, sizes.dims(2 * GUESS))
+        large = _made(scheme, sizes.dims(2 * GUESS))
     except (TypeError, ValueError):
         return None  # the scheme refuses a size that was only guessed, so nothing can be compared
-    return jax.tree.map(_alike, one, two) if jax.tree.structure(one) == jax.tree.structure(two) else None
+    return jax.tree.map(_alike, small, large) if jax.tree.structure(small) == jax.tree.structure(large) else None
 
 
 def _made(scheme: Scheme, dims: Dims) -> PyTree:
-    return jax.eval_shape(lambda: drawn(normal_form(scheme), jax.random.key(0), dims))
+    return jax.eval_shape(lambda: init_parameters(normal_form(scheme), jax.random.key(0), dims))
 
 
 class _Shape(tuple):
@@ -107,10 +107,10 @@ def _shapes(tree: Any) -> list[Any]:
     return [a if free(a) else _Shape(np.shape(a)) for a in jax.tree.leaves(tree, is_leaf=free)]
 
 
-def _fits(given: _Shape, expected: _Shape | None) -> bool:
+def _fits(actual: _Shape, expected: _Shape | None) -> bool:
     if expected is None:
         return True
-    return len(given) == len(expected) and all(m in (None, n) for n, m in zip(given, expected, strict=True))
+    return len(actual) == len(expected) and all(m in (None, n) for n, m in zip(actual, expected, strict=True))
 
 
 def _shown(shape: _Shape | None) -> str:

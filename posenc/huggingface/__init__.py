@@ -50,14 +50,14 @@ def report(config: Any, *, like: str | None = None) -> ConfigReport:
 
     Raises as `from_hf` does.
     """
-    whole = Settings(_as_dict(config), {})
-    values = {"model_type": whole.get("model_type"), **(whole.get("text_config") or whole)}
-    kind = _read_as(whole, values, like)
+    outer = Settings(_as_dict(config), {})
+    values = {"model_type": outer.get("model_type"), **(outer.get("text_config") or outer)}
+    kind = _read_as(outer, values, like)
     facts = facts_of.types()[kind]
     settings = Settings(values, facts.names)
     scheme = _read(settings, facts)
     used = tuple(name for name in values if name in settings.used)
-    return ConfigReport(scheme, whole.get("model_type"), kind, used, _aside(values, used, facts))
+    return ConfigReport(scheme, outer.get("model_type"), kind, used, _aside(values, used, facts))
 
 
 def to_hf(scheme: Any, *, layers: int | None = None, model_type: str | None = None, version: int = 5) -> dict[str, Any]:
@@ -95,9 +95,9 @@ def permute(a: Any, to: Layout, *, fraction: float = 1.0, axis: int = -1) -> Any
 
 def _aside(values: Mapping[str, Any], used: tuple[str, ...], facts: Facts) -> tuple[tuple[str, str], ...]:
     """What of a config concerns attention and not the scheme, and what of it no code reads, each with a reason."""
-    given = [name for name, value in values.items() if value is not None and value is not False and value != 0]
-    left = {name: why for name, why in facts_of.aside().items() if name in given}
-    left |= {name: UNREAD for name in facts_of.positional() if name in given and name not in used}
+    present = [name for name, value in values.items() if value is not None and value is not False and value != 0]
+    left = {name: why for name, why in facts_of.aside().items() if name in present}
+    left |= {name: UNREAD for name in facts_of.positional() if name in present and name not in used}
     return tuple((left | dict(facts.notes)).items())
 
 
@@ -112,22 +112,22 @@ def _as_dict(config: Any) -> Mapping[str, Any]:
     )
 
 
-def _read_as(whole: Mapping[str, Any], values: Mapping[str, Any], like: str | None) -> str:
+def _read_as(outer: Mapping[str, Any], values: Mapping[str, Any], like: str | None) -> str:
     """The model type whose code a config is read by; a `ValueError` for one that was not compared."""
-    known, composed = facts_of.types(), facts_of.compared()
+    readable, composed = facts_of.types(), facts_of.compared()
     if like is not None:
-        if not isinstance(like, str) or like not in known:
-            which = f"none of the {len(known)} model types that posenc reads"
+        if not isinstance(like, str) or like not in readable:
+            which = f"none of the {len(readable)} model types that posenc reads"
             raise ValueError(f"like is {echoed(like)}, which is {which}.")
         return like
-    kind, inner = whole.get("model_type"), values.get("model_type")
-    if kind in known and "text_config" not in whole:
+    kind, inner = outer.get("model_type"), values.get("model_type")
+    if kind in readable and "text_config" not in outer:
         return kind
-    found = composed.get(kind, {"refused": "it is none of transformers 5.23's"})
-    inner = inner if inner in known else found.get("text")
-    if inner in known and "refused" not in found:
+    entry = composed.get(kind, {"refused": "it is none of transformers 5.23's"})
+    inner = inner if inner in readable else entry.get("text")
+    if inner in readable and "refused" not in entry:
         return inner
-    why = found.get("refused", f"its text part, of the type {echoed(values.get('model_type'))}, is not read")
+    why = entry.get("refused", f"its text part, of the type {echoed(values.get('model_type'))}, is not read")
     raise ValueError(
         f"model_type={echoed(kind)} is not read: {why}. To read it as another type, name that, as in"
         " from_hf(config, like='llama')."

@@ -58,11 +58,11 @@ class Facts:
 def types() -> dict[str, Facts]:
     """The facts of every model type that is read."""
     out: dict[str, Facts] = {}
-    known = _toml()
-    for family in known["family"] + known["layered"]:
+    tables = _toml()
+    for family in tables["family"] + tables["layered"]:
         own = {name: value for name, value in family.items() if name != "types"}
-        own |= {"rope": known["ropes"][own["rope"]]} if "rope" in own else {}
-        own |= {"notes": {name: known["notes"][name] for name in own["notes"]}} if "notes" in own else {}
+        own |= {"rope": tables["ropes"][own["rope"]]} if "rope" in own else {}
+        own |= {"notes": {name: tables["notes"][name] for name in own["notes"]}} if "notes" in own else {}
         out |= dict.fromkeys(family["types"].split(), Facts(**own))
     return out
 

@@ -24,7 +24,7 @@ class Kind(NamedTuple):
     """The same in words."""
 
 
-def _whole(value: Any) -> bool:
+def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < FAR
 
 
@@ -35,7 +35,7 @@ def _number(value: Any) -> bool:
 
 def _flag(value: Any) -> bool:
     """Some configs of Llama 4 have a whole number in the place of true."""
-    return isinstance(value, bool) or _whole(value) and value >= 0
+    return isinstance(value, bool) or _is_integer(value) and value >= 0
 
 
 def _each(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -46,10 +46,10 @@ TEXT = Kind(lambda value: isinstance(value, str), "a text")
 TEXTS = Kind(_each(TEXT.fits), "a list of texts")
 FLAG = Kind(_flag, "true or false")
 SIDES = Kind(lambda value: isinstance(value, bool) or value in ("all", "vision"), "true, false, 'all' or 'vision'")
-COUNT = Kind(lambda value: _whole(value) and value >= 1, f"a whole number of at least 1 and below {FAR}")
-WHOLE = Kind(_whole, f"a whole number below {FAR}")
-PLACE = Kind(lambda value: _whole(value) and value >= 0, "a number of layers, at least 0")
-DEPTH = Kind(lambda value: _whole(value) and 1 <= value <= DEEPEST, f"a number of layers from 1 to {DEEPEST}")
+COUNT = Kind(lambda value: _is_integer(value) and value >= 1, f"a whole number of at least 1 and below {FAR}")
+WHOLE = Kind(_is_integer, f"a whole number below {FAR}")
+PLACE = Kind(lambda value: _is_integer(value) and value >= 0, "a number of layers, at least 0")
+DEPTH = Kind(lambda value: _is_integer(value) and 1 <= value <= DEEPEST, f"a number of layers from 1 to {DEEPEST}")
 NUMBER = Kind(_number, "a finite number")
 NUMBERS = Kind(_each(_number), "a list of finite numbers")
 POSITIVE = Kind(lambda value: _each(_number)(value) and value and min(value) > 0, "a list of numbers above 0")

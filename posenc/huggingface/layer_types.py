@@ -35,11 +35,11 @@ def read_layers(config: Config, facts: Facts) -> list[LayerType]:
     if listed is not None and len(listed) != depth:
         raise ValueError(f"layer_types has {len(listed)} entries for {depth} layers; give one for each.")
     width = window(config, facts)
-    turned = _turned(config, facts, depth)
-    labels = _labels(config, facts, depth, width, turned) if listed is None else list(listed)
+    rotates = _rotating_layers(config, facts, depth)
+    labels = _labels(config, facts, depth, width, rotates) if listed is None else list(listed)
     if facts.turns == "windowed" and not (facts.all_without_window and width is None):
-        turned = [label == SLIDING for label in labels]
-    pairs = [(a, b) for a, b in zip(labels, turned, strict=True) if a not in WITHOUT_ATTENTION]
+        rotates = [label == SLIDING for label in labels]
+    pairs = [(a, b) for a, b in zip(labels, rotates, strict=True) if a not in WITHOUT_ATTENTION]
     if odd := sorted({label for label, _ in pairs} - {FULL, SLIDING}):
         raise ValueError(
             f"Layers of the type {echoed(odd[0])} are not supported; posenc reads {FULL!r} and {SLIDING!r}."
@@ -61,14 +61,14 @@ def window(config: Config, facts: Facts) -> int | None:
     return config["sliding_window"] if "sliding_window" in config else facts.window
 
 
-def _turned(config: Config, facts: Facts, depth: int) -> list[bool]:
+def _rotating_layers(config: Config, facts: Facts, depth: int) -> list[bool]:
     """For each layer whether it rotates, where that does not depend on its window."""
     if facts.turns == "listed":
         return no_rope_layers(config, depth)
     bases = config.get("layer_rope_theta") if facts.turns == "bases" else None
     if bases is None:
-        every = facts.turns == "bases" and facts.backwards
-        return [letter == "S" for letter in _backwards("FSSS", depth)] if every else [True] * depth
+        periodic = facts.turns == "bases" and facts.backwards
+        return [letter == "S" for letter in _backwards("FSSS", depth)] if periodic else [True] * depth
     if len(bases) != depth:
         raise ValueError(f"layer_rope_theta has {len(bases)} entries for {depth} layers; give one for each.")
     return [bool(base) for base in bases]
@@ -85,11 +85,11 @@ def no_rope_layers(config: Config, depth: int) -> list[bool]:
         if len(listed) != depth:
             raise ValueError(f"no_rope_layers has {len(listed)} entries for {depth} layers; give one for each.")
         return [bool(here) for here in listed]
-    every = config.get("no_rope_layer_interval", 4)
-    return [letter == "S" for letter in _letters(every, depth, "SSSF")]
+    period = config.get("no_rope_layer_interval", 4)
+    return [letter == "S" for letter in _letters(period, depth, "SSSF")]
 
 
-def _labels(config: Config, facts: Facts, depth: int, width: Any, turned: list[bool]) -> list[str]:
+def _labels(config: Config, facts: Facts, depth: int, width: Any, rotates: list[bool]) -> list[str]:
     """The type of each layer where the config does not list them."""
     if facts.windows == "all":
         return [FULL if width is None else SLIDING] * depth
@@ -97,13 +97,13 @@ def _labels(config: Config, facts: Facts, depth: int, width: Any, turned: list[b
         return [FULL] * depth
     if facts.turns == "listed":
         special = LETTERS[facts.layers]  # of layers without rotation, if it is a window; else of those with one
-        return [special if here != (special == SLIDING) else FULL for here in turned]
+        return [special if here != (special == SLIDING) else FULL for here in rotates]
     if not facts.layers:
         raise ValueError("The layers of this model type have no period; give layer_types, an entry for each.")
-    every = config.get(facts.period) if facts.period else None
+    period = config.get(facts.period) if facts.period else None
     if facts.backwards:
         return [LETTERS[letter] for letter in _backwards(facts.layers, depth)]
-    labels = [LETTERS[letter] for letter in _letters(every, depth, facts.layers)]
+    labels = [LETTERS[letter] for letter in _letters(period, depth, facts.layers)]
     start = facts.start and config.get("max_window_layers", facts.start)
     stop = facts.stop and config.get("max_window_layers", facts.stop)
     early, late = slice(0, start or 0), slice(depth if stop is None else stop, depth)
@@ -112,16 +112,16 @@ def _labels(config: Config, facts: Facts, depth: int, width: Any, turned: list[b
     return labels[: depth - 1] + [LETTERS[facts.last]] if facts.last else labels
 
 
-def _letters(every: Any, depth: int, usual: str) -> str:
-    """A letter for each layer. `every` is None for the usual period, the length of a like one, or its letters."""
-    if isinstance(every, str) and every and set(every) <= {"L", "G"}:
-        usual = every.replace("L", "S").replace("G", "F")  # local and global, as EXAONE writes them
-    elif every is not None:
-        if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+def _letters(period: Any, depth: int, usual: str) -> str:
+    """A letter for each layer. `period` is None for the usual period, the length of a like one, or its letters."""
+    if isinstance(period, str) and period and set(period) <= {"L", "G"}:
+        usual = period.replace("L", "S").replace("G", "F")  # local and global, as EXAONE writes them
+    elif period is not None:
+        if not isinstance(period, int) or isinstance(period, bool) or period < 1:
             raise ValueError(
-                f"The period of the layers that differ is {echoed(every)}; it must be a whole number of at least 1."
+                f"The period of the layers that differ is {echoed(period)}; it must be a whole number of at least 1."
             )
-        others = next(letter for letter in usual if letter != "F") * (every - 1)
+        others = next(letter for letter in usual if letter != "F") * (period - 1)
         usual = "F" + others if usual.startswith("F") else others + "F"
     return (usual * depth)[:depth]
 

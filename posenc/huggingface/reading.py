@@ -22,25 +22,27 @@ COMMON = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}
 
 def read_rotations(config: Config, labels: set[str], facts: Facts) -> dict[str, Any]:
     """The scheme of each type of layer, None where it has no rotation."""
-    found = config.get("rope_scaling") or config.get("rope_parameters")
-    if found is None and "rope_type" in facts.rope and config.get("rope_theta") is not None:
+    rotary = config.get("rope_scaling") or config.get("rope_parameters")
+    if rotary is None and "rope_type" in facts.rope and config.get("rope_theta") is not None:
         raise ValueError(
             f"This model type has rotary settings of its own, of the rope_type {facts.rope['rope_type']!r}, and"
             " rope_theta alone does not say whether they hold; give rope_parameters."
         )
-    found = first(found, facts.rope, {})
-    if found and all(str(name).endswith("attention") for name in found):
-        return _by_layer_type(found, config, labels, facts)
-    if facts.bases and not config.get("rope_scaling") and found:
+    rotary = first(rotary, facts.rope, {})
+    if rotary and all(str(name).endswith("attention") for name in rotary):
+        return _by_layer_type(rotary, config, labels, facts)
+    if facts.bases and not config.get("rope_scaling") and rotary:
         raise ValueError(
             f"rope_parameters of this model type are by the type of layer, {' and '.join(facts.bases)}; its code"
             " ignores one set for all."
         )
-    return {label: _scheme(found, config, facts, label) for label in labels}
+    return {label: _scheme(rotary, config, facts, label) for label in labels}
 
 
-def _by_layer_type(found: Config, config: Config, labels: set[str], facts: Facts) -> dict[str, Any]:
-    if odd := [one for one in found.values() if one is not None and not isinstance(one, Mapping)]:
+def _by_layer_type(by_label: Config, config: Config, labels: set[str], facts: Facts) -> dict[str, Any]:
+    if odd := [
+        settings for settings in by_label.values() if settings is not None and not isinstance(settings, Mapping)
+    ]:
         raise ValueError(f"The rotary settings of a type of layer are {echoed(odd[0])}; they must be a dict, or None.")
     if not facts.bases:
         raise ValueError(
@@ -48,7 +50,7 @@ def _by_layer_type(found: Config, config: Config, labels: set[str], facts: Facts
             " rope_type and what it needs."
         )
     # sets that are missing have the defaults of the type
-    return {label: _scheme(found.get(label) or {}, config, facts, label) for label in labels}
+    return {label: _scheme(by_label.get(label) or {}, config, facts, label) for label in labels}
 
 
 def _scheme(settings: Config, config: Config, facts: Facts, label: str) -> Any:
@@ -105,12 +107,12 @@ def _by_axes(kind: str, settings: Config, config: Config, facts: Facts, label: s
 
 def _base(settings: Config, config: Config, facts: Facts, label: str) -> float:
     name, usual = facts.bases.get(label, ("rope_theta", facts.base))
-    given = [settings["rope_theta"]] if "rope_theta" in settings else [config[name]] if name in config else []
-    if given == [None]:
+    bases = [settings["rope_theta"]] if "rope_theta" in settings else [config[name]] if name in config else []
+    if bases == [None]:
         raise ValueError(
             f"{name or 'rope_theta'} is None; give the base of the rotation, such as 10000.0, or leave it out."
         )
-    return float(first(*given, usual))
+    return float(first(*bases, usual))
 
 
 def _fraction(kind: str, settings: Config, config: Config, facts: Facts) -> float:

@@ -40,14 +40,14 @@ class RopeSettings:
             raise ValueError(f"The rotary settings {echoed(dict(self.settings))} lack {name}; give it.")
         return self.settings[name]
 
-    def some(self, **names: str) -> dict[str, Any]:
+    def present_settings(self, **names: str) -> dict[str, Any]:
         """The settings that are present, from posenc's names to Hugging Face's."""
         return {ours: self.settings[n] for ours, n in names.items() if self.settings.get(n) is not None}
 
     def original(self) -> int:
         """The original length: beside the settings as in Phi-3's configs, among them, or the model's length."""
-        given = self.config.get(LENGTH), self.usual, self.settings.get(LENGTH)
-        original = first(*given, self.config.get("max_position_embeddings"))
+        lengths = self.config.get(LENGTH), self.usual, self.settings.get(LENGTH)
+        original = first(*lengths, self.config.get("max_position_embeddings"))
         if original is None:
             raise ValueError(f"The rotary settings {echoed(dict(self.settings))} lack {LENGTH}; give it.")
         scaling.check_original(self.kind, original)
@@ -78,16 +78,18 @@ def _dynamic(s: RopeSettings) -> Any:
 
 def _yarn(s: RopeSettings) -> Any:
     names = {n: n for n in ("attention_factor", "beta_fast", "beta_slow", "truncate")}
-    found = {n: value for n, value in s.some(**names).items() if value or n in ("truncate", "attention_factor")}
-    scales = s.some(mscale="mscale", mscale_all_dim="mscale_all_dim")
-    if "attention_factor" not in found and len(scales) == 2 and all(scales.values()):  # else the authors use neither
-        found |= scales
+    settings = {
+        n: value for n, value in s.present_settings(**names).items() if value or n in ("truncate", "attention_factor")
+    }
+    scales = s.present_settings(mscale="mscale", mscale_all_dim="mscale_all_dim")
+    if "attention_factor" not in settings and len(scales) == 2 and all(scales.values()):  # else the authors use neither
+        settings |= scales
     if beta := s.settings.get("llama_4_scaling_beta"):
         raise ValueError(
             f"llama_4_scaling_beta is {beta}: the code multiplies queries by 1 + {beta} · log(1 + ⌊p / original⌋),"
             " which no scheme of posenc does ('llama4' counts from p + 1); multiply them yourself and leave it out."
         )
-    return YaRN(s.factor(), s.original(), **found, **s.common)
+    return YaRN(s.factor(), s.original(), **settings, **s.common)
 
 
 def _longrope(s: RopeSettings) -> Any:
@@ -95,7 +97,7 @@ def _longrope(s: RopeSettings) -> Any:
     long = short if s.short else long
     factor = s.factor()
     factor = max(1.0, factor) if factor > 0 else factor  # at 1 and below their attention factor is 1
-    magnitude = s.some(magnitude="attention_factor") | s.some(magnitude="long_mscale")
+    magnitude = s.present_settings(magnitude="attention_factor") | s.present_settings(magnitude="long_mscale")
     if s.settings.get("short_mscale") != s.settings.get("long_mscale"):
         raise ValueError(
             f"short_mscale is {s.settings.get('short_mscale')} and long_mscale {s.settings.get('long_mscale')};"

@@ -30,8 +30,8 @@ def write_rotation(scheme: Any, facts: Facts, version: int) -> dict[str, Any]:
     if isinstance(inner, MRoPE) and not coordinates:
         return _write_axes(inner)
     if type(inner) not in WRITERS:
-        known, hint = ", ".join(one.name for one in WRITERS), HINTS.get(getattr(inner, "name", ""), "")
-        raise ValueError(f"Hugging Face has no rope_type for {label}; it has one for {known}.{hint}")
+        names, hint = ", ".join(cls.name for cls in WRITERS), HINTS.get(getattr(inner, "name", ""), "")
+        raise ValueError(f"Hugging Face has no rope_type for {label}; it has one for {names}.{hint}")
     scale = COORDINATES.find("scale")
     if coordinates and not (type(inner) is RoPE and isinstance(coordinates[0], scale)):
         raise ValueError(f"A config can express the coordinates 'scale' with 'rope' only, not {label}.")
@@ -83,8 +83,8 @@ def _write_width(scheme: RoPE, settings: dict[str, Any], facts: Facts) -> dict[s
 Written = tuple[dict[str, Any], dict[str, Any]]
 
 
-def _write_rope(scheme: RoPE, whole: Any) -> Written:
-    factor = next((c.factor for c, _ in normal_form(whole).draws if c is not None), 1.0)
+def _write_rope(scheme: RoPE, composed: Any) -> Written:
+    factor = next((c.factor for c, _ in normal_form(composed).draws if c is not None), 1.0)
     if scheme.frequencies == "learned" or (scheme.p != 1 and scheme.fraction != 1):
         raise ValueError(
             f"Hugging Face has no rope_type for {spec(scheme)}; frequencies must be fixed, and p or fraction 1."
@@ -95,13 +95,13 @@ def _write_rope(scheme: RoPE, whole: Any) -> Written:
     return ({"rope_type": "default"} if factor == 1 else {"rope_type": "linear", "factor": factor}), {}
 
 
-def _write_dynamic(scheme: DynamicNTK, whole: Any) -> Written:
+def _write_dynamic(scheme: DynamicNTK, composed: Any) -> Written:
     if scheme.rule != "ntk":
         raise ValueError(f"Hugging Face's 'dynamic' has the rule 'ntk' only, not {scheme.rule!r}.")
     return {"rope_type": "dynamic", "factor": scheme.factor}, {"max_position_embeddings": scheme.original}
 
 
-def _write_yarn(scheme: YaRN, whole: Any) -> Written:
+def _write_yarn(scheme: YaRN, composed: Any) -> Written:
     if scheme.extrapolation_factor != 1:
         raise ValueError("Hugging Face's 'yarn' has no extrapolation_factor; leave it at 1.")
     if (scheme.mscale, scheme.mscale_all_dim) != (1, 0) and not (scheme.mscale and scheme.mscale_all_dim):
@@ -117,7 +117,7 @@ def _write_yarn(scheme: YaRN, whole: Any) -> Written:
     return settings, {}
 
 
-def _write_longrope(scheme: LongRoPE, whole: Any) -> Written:
+def _write_longrope(scheme: LongRoPE, composed: Any) -> Written:
     if scheme.switch != "length" or scheme.start:
         raise ValueError(
             "Hugging Face's 'longrope' always switches by length; leave switch at 'length' and start at 0."
@@ -131,14 +131,14 @@ def _write_longrope(scheme: LongRoPE, whole: Any) -> Written:
     return settings, {}
 
 
-def _write_llama3(scheme: Llama3, whole: Any) -> Written:
+def _write_llama3(scheme: Llama3, composed: Any) -> Written:
     names = "factor", "low_freq_factor", "high_freq_factor"
     return {"rope_type": "llama3", LENGTH: scheme.original, **{n: getattr(scheme, n) for n in names}}, {}
 
 
 WRITERS: dict[type, Callable[[Any, Any], Written]] = {
     RoPE: _write_rope,
-    PI: lambda scheme, whole: ({"rope_type": "linear", "factor": scheme.factor}, {}),
+    PI: lambda scheme, composed: ({"rope_type": "linear", "factor": scheme.factor}, {}),
     DynamicNTK: _write_dynamic,
     YaRN: _write_yarn,
     LongRoPE: _write_longrope,

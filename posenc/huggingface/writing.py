@@ -79,21 +79,21 @@ def plain(scheme: Any) -> Any:
 
 def _write(scheme: Any, layers: int | None, kind: str, facts: Facts, version: int) -> Config:
     """The config before the check that it is read back."""
-    for one, write in ((ALiBi, _write_alibi), (T5, _write_t5), (Learned, _write_learned)):
-        if isinstance(scheme, one):
+    for cls, write in ((ALiBi, _write_alibi), (T5, _write_t5), (Learned, _write_learned)):
+        if isinstance(scheme, cls):
             if layers is not None:
                 raise ValueError(f"layers is {layers!r}, but no config of {spec(scheme)} lists them; leave it out.")
             return write(scheme)
     if isinstance(scheme, Pattern) and scheme.input is not None:
         raise ValueError("A config cannot express a scheme added to the input before the layers; give the list alone.")
-    every = _layers(scheme, layers, kind, facts)
-    inner = [without_window(s) for s in every]
-    types = [FULL if normal_form(s).window is None else SLIDING for s in every]
+    layer_schemes = _layers(scheme, layers, kind, facts)
+    inner = [without_window(s) for s in layer_schemes]
+    types = [FULL if normal_form(s).window is None else SLIDING for s in layer_schemes]
     out: Config = {}
     if isinstance(scheme, Pattern) or layers is not None:
-        out["num_hidden_layers"] = len(every)
+        out["num_hidden_layers"] = len(layer_schemes)
         out |= {"layer_types": types} if facts.windows == "listed" else {}
-    out |= _write_window(every, facts)
+    out |= _write_window(layer_schemes, facts)
     return out | _write_rotations(types, inner, facts, version)
 
 
@@ -109,8 +109,8 @@ def _layers(scheme: Any, layers: int | None, kind: str, facts: Facts) -> list[An
     return [period[n % len(period)] for n in range(depth)]
 
 
-def _write_window(every: list[Any], facts: Facts) -> Config:
-    windows = {keys for s in every if (keys := normal_form(s).window) is not None}
+def _write_window(layer_schemes: list[Any], facts: Facts) -> Config:
+    windows = {keys for s in layer_schemes if (keys := normal_form(s).window) is not None}
     if len(windows) > 1:
         raise ValueError(f"A config has one sliding_window, and these layers have {sorted(windows)}; give them one.")
     if not windows:
@@ -136,15 +136,15 @@ def _write_rotations(types: list[str], schemes: list[Any], facts: Facts, version
     sets: dict[str, set[Any]] = {}
     for label, s in zip(types, schemes, strict=True):
         sets.setdefault(label, set()).add(s)
-    if any(len(found) > 1 for found in sets.values()):
+    if any(len(rotations) > 1 for rotations in sets.values()):
         raise ValueError(
             "A config has one set of rotary settings for layers with a window and one for those without, and these"
             " layers differ in more; give all layers with a window one scheme, and all others one."
         )
     written = {label: write_rotation(s, facts, 5) if s in rotary else {} for label, (s,) in sets.items()}
-    out = {"rope_parameters": {label: one.pop("rope_parameters", None) for label, one in written.items()}}
-    around = {name: value for one in written.values() for name, value in one.items()}
-    if any(one.items() - around.items() for one in written.values()):
+    out = {"rope_parameters": {label: settings.pop("rope_parameters", None) for label, settings in written.items()}}
+    around = {name: value for settings in written.values() for name, value in settings.items()}
+    if any(settings.items() - around.items() for settings in written.values()):
         raise ValueError("A config has one max_position_embeddings, and these layers have several; give them one.")
     return out | around | _write_without(schemes, rotates, facts)
 

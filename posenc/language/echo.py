@@ -7,9 +7,9 @@ from typing import Any
 MOST = 60
 
 
-def counted(number: int, thing: str) -> str:
+def plural(number: int, noun: str) -> str:
     """ "1 trial", "2 trials"."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def cut(text: str) -> str:

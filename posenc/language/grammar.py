@@ -37,7 +37,7 @@ class Call:
     """A name with settings: `rope(base=500000.0)`. The name of a class in a module is `mine:Mine`."""
 
     name: str
-    given: tuple[Value, ...] = ()
+    positional: tuple[Value, ...] = ()
     settings: tuple[tuple[str, Value], ...] = ()
 
 
@@ -89,8 +89,8 @@ def read(text: str) -> Tree:
 def write(tree: Tree) -> str:
     """The text of a tree; `read(write(tree)) == tree`."""
     match tree:
-        case Call(name, given, settings):
-            inside = [repr(v) for v in given] + [f"{k}={v!r}" for k, v in settings]
+        case Call(name, positional, settings):
+            inside = [repr(v) for v in positional] + [f"{k}={v!r}" for k, v in settings]
             return f"{name}({', '.join(inside)})" if inside else name
         case Sum(parts):
             return " + ".join(write(p) for p in parts)
@@ -109,8 +109,8 @@ def modules(tree: Tree) -> Iterator[str]:
             if ":" in name:
                 yield name.partition(":")[0]
         case Sum(several) | Period(several):
-            for one in several:
-                yield from modules(one)
+            for part in several:
+                yield from modules(part)
         case Located(what, where):
             yield from modules(what)
             yield from modules(where)
@@ -130,20 +130,20 @@ def _parsed(text: str) -> ast.expr:
         prefix += "_"
     names: dict[str, str] = {}
 
-    def stand_in(found: re.Match) -> str:
-        if found[0].startswith("#"):
-            raise _Refused(f"it has a comment, {echoed(found[0])}, and every part of a text counts")
-        if found["name"] is None or any(map(keyword.iskeyword, re.split("[.:]", found["name"]))):
-            return found[0]
+    def stand_in(match: re.Match) -> str:
+        if match[0].startswith("#"):
+            raise _Refused(f"it has a comment, {echoed(match[0])}, and every part of a text counts")
+        if match["name"] is None or any(map(keyword.iskeyword, re.split("[.:]", match["name"]))):
+            return match[0]
         key = f"{prefix}{len(names)}"
-        names[key] = found["name"]
+        names[key] = match["name"]
         return key
 
-    whole = ast.parse(_CLASS_IN_A_MODULE.sub(stand_in, text), mode="eval").body
-    for node in ast.walk(whole):
+    expression = ast.parse(_CLASS_IN_A_MODULE.sub(stand_in, text), mode="eval").body
+    for node in ast.walk(expression):
         if isinstance(node, ast.Name):
             node.id = names.get(node.id, node.id)
-    return whole
+    return expression
 
 
 def _tree(node: ast.expr) -> Tree:

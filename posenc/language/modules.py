@@ -26,16 +26,18 @@ def class_of(text: str, kind: str, registered: Mapping[str, type]) -> type:
             f"{echoed(text)} is a class of the module {echoed(module)}, which is not imported, and a text imports"
             f" nothing by itself; add --import {cut(module)} to the command, or import it in Python first."
         )
-    found = vars(sys.modules[module])  # not getattr, by which some modules import more
-    known = {k: v for k, v in found.items() if isinstance(v, type) and registered.get(getattr(v, "name", None)) is v}
-    if name in known:
-        return known[name]
+    members = vars(sys.modules[module])  # not getattr, by which some modules import more
+    classes = {
+        k: v for k, v in members.items() if isinstance(v, type) and registered.get(getattr(v, "name", None)) is v
+    }
+    if name in classes:
+        return classes[name]
     wrong = (
         f"{echoed(text)} is not the class of a {kind}"
-        if name in found
+        if name in members
         else f"The module {module!r} has no {echoed(name)}"
     )
-    defined = [k for k, cls in known.items() if cls.__module__ == module]
+    defined = [k for k, cls in classes.items() if cls.__module__ == module]
     near = difflib.get_close_matches(name, defined, 1, 0.5) or defined
     raise ValueError(f"{wrong}; " + (f"write {module}:{near[0]}." if near else f"{module!r} defines no {kind}."))
 

@@ -68,8 +68,8 @@ class Registry:
         if name in self.broken:
             raise ValueError(f"The {self.kind} {name!r} comes from a package that fails to load: {self.broken[name]}.")
         kinds = self.kind.rpartition(" ")[2].removesuffix("s")
-        every = offer(name, self.names(), f"`posenc list {kinds}s` has all")
-        raise ValueError(f"No {self.kind} is called {echoed(name)}.{every}")
+        hint = offer(name, self.names(), f"`posenc list {kinds}s` has all")
+        raise ValueError(f"No {self.kind} is called {echoed(name)}.{hint}")
 
     def source(self, cls: type) -> tuple[str, str] | None:
         """Where a class is defined, "mine:Mine", and the SHA-256 of that file when it was imported.
@@ -77,17 +77,17 @@ class Registry:
         None for what posenc or an installed package provides: its `revision` tells one version from another.
         """
         name = getattr(cls, "name", None)
-        known = name in self._digests and self._classes.get(name) is cls
-        return (f"{cls.__module__}:{cls.__name__}", self._digests[name]) if known else None
+        is_registered = name in self._digests and self._classes.get(name) is cls
+        return (f"{cls.__module__}:{cls.__name__}", self._digests[name]) if is_registered else None
 
     def make(self, call: Call) -> Any:
         """The object that `name(settings)` stands for."""
         cls = self.find(call.name)
         fields = [f.name for f in dataclasses.fields(cls) if f.init]
         has = f"it has {', '.join(fields)}" if fields else "it has none"
-        if len(call.given) > len(fields):
-            raise ValueError(f"{call.name!r} was given {len(call.given)} settings; {has}.")
-        settings = dict(zip(fields, call.given, strict=False))
+        if len(call.positional) > len(fields):
+            raise ValueError(f"{call.name!r} was given {len(call.positional)} settings; {has}.")
+        settings = dict(zip(fields, call.positional, strict=False))
         for key, value in call.settings:
             if key not in fields:
                 raise ValueError(f"{call.name!r} has no setting {echoed(key)}; {has}.{self._owners(key)}")

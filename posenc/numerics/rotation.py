@@ -40,9 +40,9 @@ def angles(position: Num[Array, " L"], frequency: Frequencies, dtype: jnp.dtype)
         angle = _reduced(jnp.where(here, position, 0).astype(jnp.int32), frequency).astype(dtype)
         return jnp.where(here[:, None], angle, jnp.nan)
     position = jnp.where(here, position, jnp.nan)
-    whole = jax.lax.stop_gradient(jnp.floor(position))
-    rest = jnp.outer((position - whole).astype(dtype), jnp.asarray(frequency, dtype))
-    return _reduced(whole.astype(jnp.int32), frequency).astype(dtype) + rest
+    integer = jax.lax.stop_gradient(jnp.floor(position))
+    rest = jnp.outer((position - integer).astype(dtype), jnp.asarray(frequency, dtype))
+    return _reduced(integer.astype(jnp.int32), frequency).astype(dtype) + rest
 
 
 def rotate(x: Float[Array, "L d"], angle: Float[Array, "L n"], layout: Layout) -> Float[Array, "L d"]:
@@ -55,11 +55,11 @@ def turn(
 ) -> Float[Array, "L d"]:
     """As `rotate`, from cosines and sines. "half" pairs feature i with i + n, "interleaved" 2i with 2i + 1."""
     n = cos.shape[-1]
-    turned, rest = x[:, : 2 * n].astype(cos.dtype), x[:, 2 * n :]
-    a, b = (turned[:, :n], turned[:, n:]) if layout == "half" else (turned[:, ::2], turned[:, 1::2])
+    rotated, rest = x[:, : 2 * n].astype(cos.dtype), x[:, 2 * n :]
+    a, b = (rotated[:, :n], rotated[:, n:]) if layout == "half" else (rotated[:, ::2], rotated[:, 1::2])
     pair = a * cos - b * sin, b * cos + a * sin
-    turned = jnp.concatenate(pair, -1) if layout == "half" else jnp.stack(pair, -1).reshape(turned.shape)
-    return jnp.concatenate([turned.astype(x.dtype), rest], -1)
+    rotated = jnp.concatenate(pair, -1) if layout == "half" else jnp.stack(pair, -1).reshape(rotated.shape)
+    return jnp.concatenate([rotated.astype(x.dtype), rest], -1)
 
 
 def check_base(name: str, base: float) -> None:

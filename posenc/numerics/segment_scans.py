@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from posenc.numerics.sizes import known
+from posenc.numerics.sizes import are_numbers
 
 Sum = tuple[Float[Array, "..."], Int[Array, ""]]
 Past = tuple[Float[Array, "n d"], Int[Array, " n"]]
@@ -68,12 +68,12 @@ def _documents(segment: Int[Array, " L"], before: Int[Array, ""]) -> Int[Array, 
 
 def _scan(merge: Callable[[Any, Any], Any], a: PyTree) -> PyTree:
     """All that stands up to and including each token, merged; token by token where the length is a symbol."""
-    if known(jax.tree.leaves(a)[0].shape[0]):
+    if are_numbers(jax.tree.leaves(a)[0].shape[0]):
         return jax.lax.associative_scan(merge, a)
 
-    def step(state, one):
+    def step(state, token):
         begun, so_far = state
-        so_far = jax.tree.map(lambda both, alone: jnp.where(begun, both, alone), merge(so_far, one), one)
+        so_far = jax.tree.map(lambda both, alone: jnp.where(begun, both, alone), merge(so_far, token), token)
         return (True, so_far), so_far
 
     return jax.lax.scan(step, (False, jax.tree.map(lambda b: b[0], a)), a)[1]

@@ -12,12 +12,12 @@ FAR = 2**30
 """Positions, indices, windows and lengths lie below this, so that the difference of two of them fits into 32 bits."""
 
 
-def known(*sizes: Any) -> bool:
+def are_numbers(*sizes: Any) -> bool:
     """Whether all sizes are numbers and none is a symbol, which compares with nothing."""
     return all(isinstance(n, int) for n in sizes)
 
 
-def whole(count: Any, block: int) -> Any:
+def round_up(count: Any, block: int) -> Any:
     """`count` tokens, up to whole blocks."""
     return -(-count // block) * block
 
@@ -38,7 +38,7 @@ def check_memory(what: str, shapes: Any, lower: str, copies: int = 1) -> None:
 
     `copies` is how many of each there will be, and `lower` what to make smaller.
     """
-    arrays = [a for a in jax.tree.leaves(shapes) if known(*a.shape)]
+    arrays = [a for a in jax.tree.leaves(shapes) if are_numbers(*a.shape)]
     need, have = copies * sum(math.prod(a.shape) * a.dtype.itemsize for a in arrays), memory() * jax.device_count()
     if 0 < have < need:
         raise ValueError(f"{what} take {gib(need)}, and this machine has {gib(have)}; lower {lower}.")

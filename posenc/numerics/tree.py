@@ -22,9 +22,9 @@ def along_path(x: Float[Array, "L d"], node: Int[Array, " L"], generator: Float[
 
     def up(carry, _):
         x, node = carry
-        every = jnp.einsum("lc,bcd->bld", x, steps, precision="highest")  # Wᵀ x for each kind of child
+        products = jnp.einsum("lc,bcd->bld", x, steps, precision="highest")  # Wᵀ x for each kind of child
         child = ((node - 1) % branching)[None, :, None]
-        moved = jnp.take_along_axis(every, child, 0)[0]
+        moved = jnp.take_along_axis(products, child, 0)[0]
         return (jnp.where((node > 0)[:, None], moved, x), _parent(node, branching)), None
 
     (x, _), _ = jax.lax.scan(up, (x, node), None, _levels(node, branching))

@@ -64,8 +64,8 @@ class CoPE(Scheme, name="cope"):
         if self.gates != "own":
             return {}
         reach = dims.width**-0.5
-        drawn = jax.random.uniform(key, (dims.width + 1, dims.head), minval=-reach, maxval=reach)
-        return {"gate": drawn[:-1], "gate_bias": drawn[-1]}
+        weights = jax.random.uniform(key, (dims.width + 1, dims.head), minval=-reach, maxval=reach)
+        return {"gate": weights[:-1], "gate_bias": weights[-1]}
 
     def locate(self, p, x, at, carry):
         if self.gates != "own":

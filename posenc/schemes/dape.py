@@ -142,17 +142,17 @@ def _channels(s: Float[Array, "Q K"], tile: Tile) -> Float[Array, "2H Q K"]:
 
 def _inner(key: PRNGKeyArray, channels: int, hidden: int, *kernel: int) -> dict[str, Array]:
     """The hidden layer, the same for all heads."""
-    w, b = _drawn(key, math.prod((channels, *kernel)), (channels, hidden, *kernel), (hidden,))
+    w, b = _uniform(key, math.prod((channels, *kernel)), (channels, hidden, *kernel), (hidden,))
     return {"w1": w, "b1": b}
 
 
 def _outer(key: PRNGKeyArray, hidden: int, *kernel: int) -> dict[str, Array]:
     """One head's output."""
-    w, b = _drawn(key, math.prod((hidden, *kernel)), (hidden, *kernel), ())
+    w, b = _uniform(key, math.prod((hidden, *kernel)), (hidden, *kernel), ())
     return {"w2": w, "b2": b}
 
 
-def _drawn(key: PRNGKeyArray, inputs: int, *shapes: tuple[int, ...]) -> list[Array]:
+def _uniform(key: PRNGKeyArray, inputs: int, *shapes: tuple[int, ...]) -> list[Array]:
     """Uniform numbers between ±1 / √inputs."""
     keys, bound = jax.random.split(key, len(shapes)), inputs**-0.5
     return [jax.random.uniform(k, shape, minval=-bound, maxval=bound) for k, shape in zip(keys, shapes, strict=True)]

@@ -97,12 +97,12 @@ class FoPE(Scheme, name="fope"):
         return {name: ones + spread * jax.random.normal(k, ones.shape) for name, k in keys}
 
     def query(self, p, q, info):
-        return self._turned(p, q, info), info
+        return self._rotate(p, q, info), info
 
     def key(self, p, k, info):
-        return self._turned(p, k, info), info
+        return self._rotate(p, k, info), info
 
-    def _turned(self, p: dict, x: Array, position: Num[Array, " L"]) -> Array:
+    def _rotate(self, p: dict, x: Array, position: Num[Array, " L"]) -> Array:
         exact, (frequency, pairs) = bias_dtype(x), self._series(x.shape[-1])
         angle = angles(position, frequency, exact)
         cos, sin = (self._sum(p, name, f(angle)) for name, f in (("cos", jnp.cos), ("sin", jnp.sin)))
@@ -119,14 +119,14 @@ class FoPE(Scheme, name="fope"):
     def _series(self, head: int) -> tuple[np.ndarray, int]:
         """The frequencies, and the number of pairs of features that they rotate."""
         check_pairs("fope", head)
-        every = frequencies(head, self.base)
-        high = every >= 2 * np.pi / self.length
+        all_frequencies = frequencies(head, self.base)
+        high = all_frequencies >= 2 * np.pi / self.length
         if self.zeros == "kept":
-            return np.where(high, every, 0.0), head // 2
+            return np.where(high, all_frequencies, 0.0), head // 2
         pairs = min(int(high.sum()), head // 4)
         if not pairs:
             raise ValueError(
                 f"'fope' has no frequency left for a head of {head} features and {self.length} tokens; take a head of"
                 " at least 4 and a length of at least 7."
             )
-        return every[high], pairs
+        return all_frequencies[high], pairs

@@ -64,12 +64,12 @@ class Fourier(Scheme, name="fourier"):
 
     def init(self, key, dims):
         draw = lambda k, n, *shape: n**-0.5 * jax.random.normal(k, shape)  # noqa: E731
-        r, one, two = jax.random.split(key, 3)
+        r, first, second = jax.random.split(key, 3)
         return {
             "frequency": draw(r, self.gamma**2, self.axes, self.features // 2),
-            "w1": draw(one, self.features, self.features, self.hidden),
+            "w1": draw(first, self.features, self.features, self.hidden),
             "b1": jnp.zeros(self.hidden),
-            "w2": draw(two, self.hidden, self.hidden, dims.width),
+            "w2": draw(second, self.hidden, self.hidden, dims.width),
             "b2": jnp.zeros(dims.width),
         }
 

@@ -146,7 +146,7 @@ class GRAPEAP(Scheme, name="grape_ap"):
 
     def key(self, p, k, info):
         if self.source == "input":
-            return k, (_turned(*info), ())
+            return k, (_rotated_norm(*info), ())
         return k, self._features(k, info) if self.source == "key" else ()
 
     def pair(self, p, k, v, info):
@@ -156,18 +156,18 @@ class GRAPEAP(Scheme, name="grape_ap"):
     def _features(self, a: Float[Array, "L d"], info: Any) -> tuple[Array, Array]:
         """What `score` reads of a key: its features, rotated and normalised, and as they are."""
         _check_pairs(self.source, a.shape[-1])
-        return _turned(a.astype(bias_dtype(a)), info[1]), a
+        return _rotated_norm(a.astype(bias_dtype(a)), info[1]), a
 
     def score(self, p, s, tile):
-        turned, plain = tile.key_info
+        rotated, plain = tile.key_info
         a = tile.query_info if self.source == "input" else plain.at[tile.qi].get(mode="fill")
-        likeness = product(a, turned.T) / turned.shape[-1]
+        likeness = product(a, rotated.T) / rotated.shape[-1]
         step = jax.nn.log_sigmoid(likeness) * slope(tile.head, tile.heads).astype(likeness.dtype)
         step = jnp.where(tile.visible, step, 0)
         return s + (jax.lax.cumsum(step, 1, reverse=True) - step).astype(s.dtype)
 
 
-def _turned(a: Float[Array, "L n"], position: Num[Array, " L"]) -> Float[Array, "L n"]:
+def _rotated_norm(a: Float[Array, "L n"], position: Num[Array, " L"]) -> Float[Array, "L n"]:
     """R(-p) norm(a)."""
     a = a * jax.lax.rsqrt((a**2).mean(-1, keepdims=True) + 2.0**-23)
     return rotate(a, -angles(position, np.ones(a.shape[-1] // 2), a.dtype), "half")

@@ -94,10 +94,10 @@ class GRAPEM(Scheme, name="grape_m"):
         return phase - step, carry
 
     def query(self, p, q, info):
-        return self._turned(p, q, info), info
+        return self._rotate(p, q, info), info
 
     def key(self, p, k, info):
-        return self._turned(p, k, info), info
+        return self._rotate(p, k, info), info
 
-    def _turned(self, p: dict, x: Array, phase: Float[Array, " L"]) -> Array:
+    def _rotate(self, p: dict, x: Array, phase: Float[Array, " L"]) -> Array:
         return rotate(x, -angles(phase, jnp.exp(p["log_frequency"].astype(phase.dtype)), bias_dtype(x)), "half")

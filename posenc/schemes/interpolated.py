@@ -158,8 +158,8 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
     def locate(self, p, x, at, carry):
         return (at.position, scaling.extent(at.position, at.segment)), carry
 
-    def lookup(self, info, whole, rows):
-        return info[0], whole[1].at[rows].get(
+    def lookup(self, info, key_info, rows):
+        return info[0], key_info[1].at[rows].get(
             mode="fill", fill_value=jnp.nan
         )  # only the keys know the length of the text
 

@@ -78,15 +78,15 @@ class LieRE(Scheme, name="liere"):
         generator = skew(p["generator"].astype(exact), self.size)  # [axes, blocks, size, size]
         if self.axes == 1:
             return jax.vmap(turns, (0, None), 1)(generator[0], share[:, 0]), carry
-        one = jnp.ones(1, exact)  # the eigenvectors change with the direction of the position
+        step = jnp.ones(1, exact)  # the eigenvectors change with the direction of the position
         mixed = jnp.einsum("la,abcd->lbcd", share, generator, precision="highest")
-        return jax.vmap(jax.vmap(lambda a: turns(a, one)[0]))(mixed), carry
+        return jax.vmap(jax.vmap(lambda a: turns(a, step)[0]))(mixed), carry
 
     def query(self, p, q, info):
         exact = bias_dtype(q)
         blocks = q.reshape(q.shape[0], -1, self._block(q.shape[-1])).astype(exact)
-        turned = jnp.einsum("lbcd,lbd->lbc", info.astype(exact), blocks, precision="highest")
-        return turned.reshape(q.shape).astype(q.dtype), ()
+        rotated = jnp.einsum("lbcd,lbd->lbc", info.astype(exact), blocks, precision="highest")
+        return rotated.reshape(q.shape).astype(q.dtype), ()
 
     def key(self, p, k, info):
         return self.query(p, k, info)

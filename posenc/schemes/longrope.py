@@ -103,10 +103,10 @@ class LongRoPE(Scheme, name="longrope"):
             return at.position, carry
         return (at.position, scaling.extent(at.position, at.segment)), carry
 
-    def lookup(self, info, whole, rows):
+    def lookup(self, info, key_info, rows):
         if self.switch == "never":
             return info
-        return info[0], whole[1].at[rows].get(
+        return info[0], key_info[1].at[rows].get(
             mode="fill", fill_value=jnp.nan
         )  # only the keys know the length of the text
 

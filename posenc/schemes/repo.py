@@ -65,7 +65,7 @@ class RePo(Scheme, name="repo"):
             x = jax.nn.silu(product(x, p["gate"].T)) * product(x, p["content"].T)
         return product(x, p["w"]), carry
 
-    def lookup(self, info, whole, rows):
+    def lookup(self, info, key_info, rows):
         return info  # it does not depend on earlier tokens
 
     def query(self, p, q, info):

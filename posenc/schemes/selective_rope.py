@@ -133,12 +133,12 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
         return phases, (past, so_far)
 
     def query(self, p, q, info):
-        return self._turned(p, q, info), ()
+        return self._rotate(p, q, info), ()
 
     def key(self, p, k, info):
-        return self._turned(p, k, info), ()
+        return self._rotate(p, k, info), ()
 
-    def _turned(self, p, x, phases):
+    def _rotate(self, p, x, phases):
         temperature = jnp.asarray(p.get("temperature", self._fixed(x.shape[-1])), phases.dtype)
         return rotate(x, phases * temperature[None, :], "half")
 

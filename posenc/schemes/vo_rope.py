@@ -47,17 +47,17 @@ class VORoPE(Scheme, name="vo_rope"):
         return Scheme.overrides(self, *(h for h in hooks if h not in unused))
 
     def query(self, p, q, info):
-        return (self._turned(q, info, 1) if self.queries_and_keys else q), info
+        return (self._rotate(q, info, 1) if self.queries_and_keys else q), info
 
     def key(self, p, k, info):
-        return (self._turned(k, info, 1) if self.queries_and_keys else k), info
+        return (self._rotate(k, info, 1) if self.queries_and_keys else k), info
 
     def value(self, p, v, info):
-        return self._turned(v, info, 1)
+        return self._rotate(v, info, 1)
 
     def output(self, p, o, info):
-        return self._turned(o, info, -1)
+        return self._rotate(o, info, -1)
 
-    def _turned(self, x: Array, position: Num[Array, " L"], sign: int) -> Array:
+    def _rotate(self, x: Array, position: Num[Array, " L"], sign: int) -> Array:
         check_pairs("vo_rope", x.shape[-1])
         return rotate(x, sign * angles(position, frequencies(x.shape[-1], self.base), bias_dtype(x)), self.layout)

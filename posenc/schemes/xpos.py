@@ -72,12 +72,12 @@ class XPos(Scheme, name="xpos"):
             )
 
     def query(self, p, q, info):
-        return self._turned(q, info, 1), info
+        return self._rotate(q, info, 1), info
 
     def key(self, p, k, info):
-        return self._turned(k, info, -1), info
+        return self._rotate(k, info, -1), info
 
-    def _turned(self, x: Array, position: Num[Array, " L"], sign: int) -> Array:
+    def _rotate(self, x: Array, position: Num[Array, " L"], sign: int) -> Array:
         d, exact = x.shape[-1], bias_dtype(x)
         check_pairs("xpos", d)
         if x.dtype == jnp.float16:

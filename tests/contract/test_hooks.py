@@ -28,7 +28,7 @@ HOOKS = {
     "normalize": "(self, p, s, tile)",
     "value_bias": "(self, p, a, tile)",
     "output": "(self, p, o, info)",
-    "lookup": "(self, info, whole, rows)",
+    "lookup": "(self, info, key_info, rows)",
     "overrides": "(self, *hooks)",
 }
 ATTRIBUTES = {

@@ -131,7 +131,7 @@ FAULTS = {
         "posenc.core.compose:Chain.score", "_tile(tile, n)", "_tile(tile, -1)", "fox", SUMS
     ),
     "a sum leaves out what its parts do to values": Fault(
-        "posenc.core.compose:Chain.pair", "k, one, v = s.pair(", "k, one, _ = s.pair(", "vo_rope + alibi", SUMS
+        "posenc.core.compose:Chain.pair", "part_info, v = s.pair(", "part_info, _ = s.pair(", "vo_rope + alibi", SUMS
     ),
     "a sum leaves out what its parts add to values": Fault(
         "posenc.core.compose:Chain.value_bias", "for n in adds)", "for n in adds) * 0", "shaw", SUMS

@@ -229,8 +229,8 @@ FAULTS = {
     ),
     "keys keep the first device's part of the band": ("(ring[1] - 1) * tiling.keys - met.begin", "0 * met.begin"),
     "a device skips the keys of its last neighbour": (
-        "return found",
-        "return found & (met.begin + tiling.keys != met.start)",
+        "return visible",
+        "return visible & (met.begin + tiling.keys != met.start)",
     ),
 }
 """A piece of the ring's source, and what replaces it."""

@@ -23,8 +23,8 @@ FAULTS = {
         LAYOUT + "over_keys", "(first + right + 1) // cols", "(first + rows + right) // cols", "nope", "tiled"
     ),
     "the gradient of the bias is dropped": Fault(
-        "posenc.attention.kernels.band:band", "return jax.vmap(one)",
-        "return (lambda *a: jax.lax.stop_gradient(jax.vmap(one)(*a)))", "t5", "tiled",
+        "posenc.attention.kernels.band:band", "return jax.vmap(score_head)",
+        "return (lambda *a: jax.lax.stop_gradient(jax.vmap(score_head)(*a)))", "t5", "tiled",
     ),
     "the band is a diagonal off": Fault(LAYOUT + "corner", "n * tiling.rows -", "n * tiling.rows + 1 -", "t5", "tiled"),
     "the rows of a band run backwards": Fault("posenc.attention.kernels.band:_lines", "w[:, ::-1]", "w", "t5", "tiled"),

@@ -28,7 +28,7 @@ def joint(text, uniform, top, numbers):
     cell = resolve(run)
 
     def sample(key):
-        n = cell.batching.sizes.drawn(key, (ROWS,))
+        n = cell.batching.sizes.sample(key, (ROWS,))
         return cell.task.sample(key, n, batch=ROWS, n_max=top).strata
 
     strata = jax.jit(sample)(jax.random.key(3))
@@ -71,7 +71,7 @@ def test_every_size_is_as_likely_where_a_task_draws_it():
     """Also of a task whose sizes go in steps, and where the other number is fixed."""
     for task in ("dyck", "addition(other='same')"):
         cell = resolve(Run(task=task, model="decoder", length=12, shortest=2, uniform="numbers"))
-        found = np.bincount(cell.batching.sizes.drawn(jax.random.key(0), (ROWS,)), minlength=13)
+        found = np.bincount(cell.batching.sizes.sample(jax.random.key(0), (ROWS,)), minlength=13)
         legal = [n for n in range(2, 13) if parse(task).sizes.has(n)]
         assert found.sum() == found[legal].sum() and chisquare(found[legal]).pvalue > 1e-3
 

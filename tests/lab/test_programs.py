@@ -17,7 +17,7 @@ from posenc.lab.tasks.examples import ROWS, examples
 from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.measure import evaluation_key
 from posenc.lab.train import evaluation, training
-from posenc.lab.train.compiling import counted
+from posenc.lab.train.compiling import count_compilations
 from posenc.lab.train.shapes import endless
 from posenc.lab.train.training import resolve
 from posenc.naming import bind, parse
@@ -108,8 +108,8 @@ def test_floors_are_made_of_as_many_examples_at_once_as_a_sweep_evaluates():
 
 
 def test_what_is_compiled_is_counted_in_each_block_around_it():
-    with counted() as outer:
-        with counted() as first:
+    with count_compilations() as outer:
+        with count_compilations() as first:
             jax.jit(lambda x: jnp.sin(x) * 3)(jnp.ones(3))
         jax.jit(lambda x: jnp.cos(x) * 4)(jnp.ones(5))
     jax.jit(lambda x: jnp.tan(x) * 5)(jnp.ones(7))

@@ -18,7 +18,7 @@ from posenc.lab.store import folder as store
 from posenc.lab.sweep import resuming
 from posenc.lab.sweep.sweep import sweep
 from posenc.lab.train import training
-from posenc.lab.train.compiling import counted
+from posenc.lab.train.compiling import count_compilations
 from tests.lab import made
 from tests.lab.interrupted import STAGED, experiment, found, kept, notes, resumed, send, steps, stopped, until
 from tests.lab.test_sweep import BASE, Watch, trials
@@ -110,7 +110,7 @@ def test_going_on_compiles_nothing_that_training_would_not(tmp_path):
     stopped(tmp_path / "x", 6)
     for f in (training.initial_states, training.train_segment):
         f.clear_cache()
-    with counted() as found:
+    with count_compilations() as found:
         resumed(tmp_path / "x")
     assert "train_segment" in found.each and "initial_states" not in found.each
 

@@ -15,7 +15,7 @@ from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.plan import evaluated
 from posenc.lab.tasks import examples
-from posenc.lab.tasks.padding import rounded
+from posenc.lab.tasks.padding import round_length
 from posenc.lab.train import batches, evaluation, training
 from posenc.lab.train.batches import Examples
 from posenc.lab.train.evaluation import SHORT, rounds
@@ -175,7 +175,7 @@ def test_evaluation_does_not_depend_on_the_padded_size(monkeypatch):
 @pytest.mark.parametrize("scheme", ["learned", "rope @ random_sorted(7)"])
 def test_the_longest_sequence_is_padded_no_further_than_tables_reach(scheme):
     cell = resolve(dataclasses.replace(RUN, scheme=scheme, longest=6))
-    assert cell.task.tokens(6) == cell.shape.dims.table == 7 < rounded(7)
+    assert cell.task.tokens(6) == cell.shape.dims.table == 7 < round_length(7)
     sums = evaluation.evaluate(
         cell, 16, Arrangement("map", 1), one(started(cell).model), jnp.zeros(1, jnp.uint32), (6,), (False,)
     )

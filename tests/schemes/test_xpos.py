@@ -12,9 +12,9 @@ from tests.oracles import xpos as oracle
 
 X = posenc.parse("xpos(scale_base=16.0)")
 FAULTS = {
-    "both sides grow": lambda scheme, k, c: (scheme._turned(k, c, 1), c),
+    "both sides grow": lambda scheme, k, c: (scheme._rotate(k, c, 1), c),
     "the key not turned": lambda scheme, k, c: (k, c),
-    "the centre in the middle of the sequence": lambda scheme, k, c: (scheme._turned(k, c - c.shape[0] // 2, -1), c),
+    "the centre in the middle of the sequence": lambda scheme, k, c: (scheme._rotate(k, c - c.shape[0] // 2, -1), c),
 }
 
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
-from posenc.attention.kernels.parting import drawn, varying
+from posenc.attention.kernels.parting import is_sampled_distance, varying
 from posenc.core.compose import imply, merge, spread
 from posenc.core.scheme import Scheme, Tile
 
@@ -32,12 +32,12 @@ def band(
     distance, none = _distances(gaps, position, scheme), jnp.zeros(1, gaps.dtype)
     blank = jax.tree.map(lambda _: None, distance)
 
-    def one(own, head):
+    def score_head(own, head):
         zeros = jnp.zeros((gaps.size, 1), dtype)
         tile = Tile(blank, blank, distance, zeros, 1.0, jnp.ones(zeros.shape, bool), gaps, none, head, heads)
         return scheme.score(merge(layer, own), zeros, tile)[:, 0]
 
-    return jax.vmap(one)(head_params, jnp.arange(heads))
+    return jax.vmap(score_head)(head_params, jnp.arange(heads))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
@@ -95,5 +95,5 @@ toeplitz.defvjp(_kept, _pulled)
 def _distances(gaps: Int[Array, " N"], position: PyTree, scheme: Scheme) -> PyTree:
     """The distance at each difference of indices, `[N, 1]` and maybe an axis, for each part of a chain."""
     at = spread(scheme, imply(scheme, gaps) if position is None else position)
-    of = lambda a: a.between(gaps, jnp.zeros(1, gaps.dtype)) if drawn(a) else a[:, None]  # noqa: E731
-    return jax.tree.map(of, at, is_leaf=drawn)
+    of = lambda a: a.between(gaps, jnp.zeros(1, gaps.dtype)) if is_sampled_distance(a) else a[:, None]  # noqa: E731
+    return jax.tree.map(of, at, is_leaf=is_sampled_distance)

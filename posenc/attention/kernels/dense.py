@@ -36,8 +36,8 @@ def mix(form: Form, encoded: Encoded) -> Float[Array, "Q H d"]:
 
 def square(form: Form, encoded: Encoded) -> Float[Array, "H Q d"]:
     """The weighted values of whole rows, heads first."""
-    found = steps(form, encoded)
-    out = found.mixed if found.value_bias is None else found.mixed + found.value_bias
+    computed = steps(form, encoded)
+    out = computed.mixed if computed.value_bias is None else computed.mixed + computed.value_bias
     return out.reshape(form.heads, *out.shape[2:]).astype(encoded.v.dtype)
 
 
@@ -51,7 +51,7 @@ def steps(form: Form, encoded: Encoded) -> Steps:
     dot = products.scores(nested(encoded.q), encoded.k, exact)
     logits, weighting = dot * form.weighting.scale, form.weighting
 
-    def one(own, head, sink, logits, query_info, key_info):
+    def weigh_head(own, head, sink, logits, query_info, key_info):
         p = merge(layer, own)
         index = encoded.query.index, encoded.key.index
         tile = Tile(query_info, key_info, apart, logits, weighting.scale, seen, *index, head, form.heads)
@@ -63,7 +63,7 @@ def steps(form: Form, encoded: Encoded) -> Steps:
 
     query_info, axes = head_axes(encoded.query_info, form.heads)
     query_info = jax.tree.map(lambda a, axis: a if axis is None else nested(a), query_info, axes)
-    inner = jax.vmap(one, (0, 0, 0, 0, axes, None), axis_name=REPEAT_AXIS)
+    inner = jax.vmap(weigh_head, (0, 0, 0, 0, axes, None), axis_name=REPEAT_AXIS)
     outer = jax.vmap(inner, (0, 0, 0, 0, axes, 0), axis_name=GROUP_AXIS)
     own, head, sinks = jax.tree.map(nested, (head_params, jnp.arange(form.heads), form.sinks))
     score, weights, value_bias = outer(own, head, sinks, logits, query_info, encoded.key_info)
@@ -75,8 +75,8 @@ def _softmax_with(sink: Float[Array, ""] | None, s: Float[Array, "Q K"], seen: B
     if sink is None:
         return softmax(s, seen)
     column = jnp.broadcast_to(sink.astype(s.dtype), (s.shape[0], 1))
-    some = seen.any(-1, keepdims=True)  # a row that sees nothing stays zero
-    return softmax(jnp.concatenate([s, column], -1), jnp.concatenate([seen, some], -1))[:, :-1]
+    sees_any = seen.any(-1, keepdims=True)  # a row that sees nothing stays zero
+    return softmax(jnp.concatenate([s, column], -1), jnp.concatenate([seen, sees_any], -1))[:, :-1]
 
 
 @jax.custom_jvp

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from posenc.core.scheme import Scheme
 from posenc.core.shapes import label
-from posenc.numerics.sizes import known, memory
+from posenc.numerics.sizes import are_numbers, memory
 
 KERNELS = ("dense", "tiled", "rows")
 CROSSING = {"cpu": 640 * 640}
@@ -49,7 +49,7 @@ def choose(scheme: Scheme, kernel: str, q: Any, keys: int, listed: bool = False)
         )
     queries = q.shape[-3]
     if kernel == "auto":
-        few = not known(queries, keys) or queries * keys < CROSSING.get(jax.default_backend(), ELSEWHERE)
+        few = not are_numbers(queries, keys) or queries * keys < CROSSING.get(jax.default_backend(), ELSEWHERE)
         kernel = "dense" if few else "rows" if able["tiled"] or listed else "tiled"
     if kernel == "dense":
         _check_memory(q, keys)
@@ -58,7 +58,7 @@ def choose(scheme: Scheme, kernel: str, q: Any, keys: int, listed: bool = False)
 
 def block(queries: int, keys: int) -> int:
     """Rows and columns of a tile."""
-    return 512 if known(queries, keys) and max(queries, keys) >= 2048 else 256
+    return 512 if are_numbers(queries, keys) and max(queries, keys) >= 2048 else 256
 
 
 def _check_memory(q: Any, keys: int) -> None:
@@ -66,7 +66,7 @@ def _check_memory(q: Any, keys: int) -> None:
     size = jnp.promote_types(q.dtype, jnp.float32).itemsize
     (*lead, queries, heads, _) = q.shape
     batch = math.prod(lead)
-    if not known(batch, queries, keys):
+    if not are_numbers(batch, queries, keys):
         return
     need, have = 2 * batch * heads * queries * keys * size, memory() * jax.device_count()
     if 0 < have < need:

@@ -16,8 +16,8 @@ from jaxtyping import Array, Float, Int, UInt32
 
 def seeds(key: Any, count: Any) -> UInt32[Array, "count 2"]:
     """A seed for each sequence of a batch."""
-    one = lambda n: jax.random.bits(jax.random.fold_in(key, n), (2,), jnp.uint32)  # noqa: E731
-    return jax.vmap(one)(jnp.arange(count))
+    seed = lambda n: jax.random.bits(jax.random.fold_in(key, n), (2,), jnp.uint32)  # noqa: E731
+    return jax.vmap(seed)(jnp.arange(count))
 
 
 def kept(
@@ -31,8 +31,8 @@ def kept(
     return jnp.where(bits >= jnp.uint32(rate * 2**32), jnp.float32(1 / (1 - rate)), 0.0)
 
 
-def _mixed(seed: UInt32[Array, " 2"], one: Array, other: Array) -> UInt32[Array, " n"]:
+def _mixed(seed: UInt32[Array, " 2"], first: Array, second: Array) -> UInt32[Array, " n"]:
     """Random bits for each pair of counters: first all of one kind, then as many more."""
     from jax.extend.random import threefry_2x32  # it imports Pallas, which attention without dropout does not need
 
-    return threefry_2x32(seed, jnp.concatenate([one, other]).astype(jnp.uint32))
+    return threefry_2x32(seed, jnp.concatenate([first, second]).astype(jnp.uint32))

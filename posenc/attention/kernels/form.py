@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Num, PyTree, UInt32
 
-from posenc.attention.kernels.parting import drawn, lengthened
+from posenc.attention.kernels.parting import is_sampled_distance, lengthened
 from posenc.core.masks import Window, sees
 from posenc.core.scheme import Scheme
-from posenc.numerics.sizes import known
+from posenc.numerics.sizes import are_numbers
 
 
 class Weighting(NamedTuple):
@@ -91,10 +91,10 @@ def _visible(window: Window, query: Side, key: Side, pairs: Pairs) -> Bool[Array
 def distance(query: Side, key: Side) -> PyTree[Num[Array, "Q K"]]:
     """Query position minus key position, for each part of a chain, or the distance sampled for the pair."""
 
-    def one(i: Any, j: Any) -> Any:
-        return i.between(query.index, key.index) if drawn(i) else i[:, None] - j[None, :]
+    def difference(i: Any, j: Any) -> Any:
+        return i.between(query.index, key.index) if is_sampled_distance(i) else i[:, None] - j[None, :]
 
-    return jax.tree.map(one, query.position, key.position, is_leaf=drawn)
+    return jax.tree.map(difference, query.position, key.position, is_leaf=is_sampled_distance)
 
 
 def capped(s: Float[Array, "*rows K"], cap: float | None) -> Float[Array, "*rows K"]:
@@ -116,12 +116,12 @@ def count_visible(window: Window, query: Side, key: Side, rows: int, pairs: Pair
         end = key.index.size if window.right is None else jnp.minimum(query.index + window.right + 1, key.index.size)
         return jnp.broadcast_to(jnp.maximum(end - first, 0), (count,)).astype(jnp.int32)
 
-    def some(query: Side, pairs: Pairs) -> Array:
+    def count_rows(query: Side, pairs: Pairs) -> Array:
         return _visible(window, query, key, pairs).sum(-1, dtype=jnp.int32)
 
-    if known(count) and count <= rows:
-        return some(query, pairs)
+    if are_numbers(count) and count <= rows:
+        return count_rows(query, pairs)
     cut = lambda a: lengthened(a, 0, rows).reshape(-1, rows, *a.shape[1:])  # noqa: E731
     blocks = jax.tree.map(cut, (query._replace(position=None), pairs.allowed))
-    each = jax.lax.map(lambda block: some(block[0], pairs._replace(allowed=block[1])), blocks)
+    each = jax.lax.map(lambda block: count_rows(block[0], pairs._replace(allowed=block[1])), blocks)
     return each.reshape(-1)[:count]

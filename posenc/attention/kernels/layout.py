@@ -17,7 +17,7 @@ from posenc.attention.kernels.form import Weighting
 from posenc.attention.kernels.parting import lengthened
 from posenc.core.masks import Window
 from posenc.core.scheme import Scheme
-from posenc.numerics.sizes import known, whole
+from posenc.numerics.sizes import are_numbers, round_up
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,13 +101,13 @@ def padded(tiling: Tiling, a: Arrays) -> Arrays:
 
 def blocks(tiling: Tiling) -> Array:
     """Numbers of the blocks of queries, of 32 bits as indices are."""
-    return jnp.arange(whole(tiling.queries, tiling.rows) // tiling.rows, dtype=jnp.int32)
+    return jnp.arange(round_up(tiling.queries, tiling.rows) // tiling.rows, dtype=jnp.int32)
 
 
 def over_keys(tiling: Tiling, a: Arrays, n: Array, step: Any, state: Any) -> Any:
     """`step` over the blocks of keys that a block of queries may see; masked only where the mask cuts a tile."""
     rows, cols, left, right = tiling.rows, tiling.cols, tiling.window.left, tiling.window.right
-    count, first = whole(tiling.keys, cols) // cols, a.start - a.begin + n * rows
+    count, first = round_up(tiling.keys, cols) // cols, a.start - a.begin + n * rows
     low, high = jnp.int32(0), jnp.int32(count)
     inner, outer = jnp.int32(0), jnp.int32(tiling.keys // cols)
     until = lambda index: jnp.clip(-((a.begin - index) // cols), 0, count)  # noqa: E731  # tiles with keys before it
@@ -131,7 +131,7 @@ def over_keys(tiling: Tiling, a: Arrays, n: Array, step: Any, state: Any) -> Any
     if left is not None:
         state = jax.lax.fori_loop(low, inner, functools.partial(step, masked=True), state)
     state = jax.lax.fori_loop(inner, outer, functools.partial(step, masked=False), state)
-    if right is not None or not known(tiling.keys) or tiling.keys % cols:
+    if right is not None or not are_numbers(tiling.keys) or tiling.keys % cols:
         state = jax.lax.fori_loop(outer, high, functools.partial(step, masked=True), state)
     return state
 
@@ -155,7 +155,7 @@ def _cut(a: Arrays, names: tuple[str, ...], at: Any, size: int) -> Arrays:
 
 def corner(tiling: Tiling, n: Array, m: Array) -> Array:
     """Where in the band the diagonals of a tile begin."""
-    return whole(tiling.keys, tiling.cols) - tiling.cols + n * tiling.rows - m * tiling.cols
+    return round_up(tiling.keys, tiling.cols) - tiling.cols + n * tiling.rows - m * tiling.cols
 
 
 def added(tiling: Tiling, sums: Arrays, grad: Arrays, n: Array, m: Array) -> Arrays:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from posenc.core.distances import Distances
-from posenc.numerics.sizes import known, whole
+from posenc.numerics.sizes import are_numbers, round_up
 
 
 def varies(a: Any) -> bool:
@@ -17,30 +17,30 @@ def varies(a: Any) -> bool:
     return jnp.issubdtype(a.dtype, jnp.inexact)
 
 
-def drawn(a: Any) -> bool:
+def is_sampled_distance(a: Any) -> bool:
     """Whether these are sampled distances, which stand for positions but belong to no single token."""
     return isinstance(a, Distances)
 
 
-def part(tree: Any, chosen: Any) -> tuple[Any, Any]:
-    """The leaves that are chosen, and the others, each with None where the other has something.
+def part(tree: Any, predicate: Any) -> tuple[Any, Any]:
+    """The leaves for which the predicate holds, and the others, each with None where the other has something.
 
-    Sampled distances are one leaf where they are what is chosen.
+    Sampled distances are one leaf where the predicate is of them.
     """
-    is_leaf = drawn if chosen is drawn else None
-    some = jax.tree.map(lambda a: a if chosen(a) else None, tree, is_leaf=is_leaf)
-    return some, jax.tree.map(lambda a: None if chosen(a) else a, tree, is_leaf=is_leaf)
+    is_leaf = is_sampled_distance if predicate is is_sampled_distance else None
+    selected = jax.tree.map(lambda a: a if predicate(a) else None, tree, is_leaf=is_leaf)
+    return selected, jax.tree.map(lambda a: None if predicate(a) else a, tree, is_leaf=is_leaf)
 
 
-def join(some: Any, rest: Any) -> Any:
+def join(selected: Any, rest: Any) -> Any:
     """What `part` parted; sampled distances as one leaf, or by what varies of them."""
 
-    def one(a: Any, b: Any) -> Any:
-        if drawn(a) and drawn(b):
-            return Distances(one(a.past, b.past), one(a.future, b.future))
+    def join_leaves(a: Any, b: Any) -> Any:
+        if is_sampled_distance(a) and is_sampled_distance(b):
+            return Distances(join_leaves(a.past, b.past), join_leaves(a.future, b.future))
         return b if a is None else a
 
-    return jax.tree.map(one, some, rest, is_leaf=lambda a: a is None or drawn(a))
+    return jax.tree.map(join_leaves, selected, rest, is_leaf=lambda a: a is None or is_sampled_distance(a))
 
 
 def varying(tree: Any, of: Any) -> Any:
@@ -57,8 +57,8 @@ def varying(tree: Any, of: Any) -> Any:
 def lengthened(a: Array, axis: int, block: int) -> Array:
     """An array with the last token again until whole blocks are full: numbers that hooks know how to read."""
     count = a.shape[axis]
-    more = whole(count, block) - count
-    if known(more) and not more:
+    more = round_up(count, block) - count
+    if are_numbers(more) and not more:
         return a
     last = jax.lax.slice_in_dim(a, a.shape[axis] - 1, a.shape[axis], axis=axis)
     return jnp.concatenate([a, jnp.repeat(last, more, axis)], axis)

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 from jaxtyping import Array, Float
 
-from posenc.numerics.sizes import known
+from posenc.numerics.sizes import are_numbers
 
 FEW = 20
 """Keys up to which query heads stay apart: on a processor, 16 tokens then take three quarters of the time."""
@@ -36,6 +36,6 @@ def gathered(q: Float[Array, "G R Q e"], weights: Float[Array, "G R Q K"], exact
 def _with(a: Float[Array, "G R Q x"], b: Float[Array, "G K y"], axis: int, exact: Any) -> Float[Array, "G R Q z"]:
     """The product over the last axis of `a` and this axis of `b`."""
     keys = b.shape[1]
-    rows = a if known(keys) and keys <= FEW else a.reshape(a.shape[0], -1, a.shape[-1])
+    rows = a if are_numbers(keys) and keys <= FEW else a.reshape(a.shape[0], -1, a.shape[-1])
     over = ((rows.ndim - 1,), (axis,)), ((0,), (0,))
     return jax.lax.dot_general(rows, b, over, preferred_element_type=exact).reshape(*a.shape[:3], -1)

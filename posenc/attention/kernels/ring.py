@@ -30,20 +30,20 @@ Ring = tuple[str, int]
 
 def mix(form: Form, encoded: Encoded, block: int, ring: Ring) -> Float[Array, "Q H d"]:
     """Every row of this device's queries, over the keys of all; to be run inside `jax.shard_map`."""
-    tiling, whole = tiled.arranged(form, encoded, block, parts=ring[1])
+    tiling, arrays = tiled.arranged(form, encoded, block, parts=ring[1])
     if tiling.banded or not (tiling.scores or tiling.adds):  # no hook reads where keys stand: it need not travel
-        whole = whole._replace(**dict.fromkeys(("query_info", "key_info", "qp", "kp")))
-    out = _attention(tiling, ring, *part(varying(whole, whole), varies)).astype(encoded.v.dtype)
+        arrays = arrays._replace(**dict.fromkeys(("query_info", "key_info", "qp", "kp")))
+    out = _attention(tiling, ring, *part(varying(arrays, arrays), varies)).astype(encoded.v.dtype)
     return out[: tiling.queries]
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _attention(tiling: Tiling, ring: Ring, some: Arrays, rest: Arrays) -> Float[Array, "Q H d"]:
-    return _forward(tiling, ring, some, rest)[0]
+def _attention(tiling: Tiling, ring: Ring, differentiable: Arrays, rest: Arrays) -> Float[Array, "Q H d"]:
+    return _forward(tiling, ring, differentiable, rest)[0]
 
 
-def _forward(tiling: Tiling, ring: Ring, some: Arrays, rest: Arrays) -> tuple[Array, tuple]:
-    a = join(some, rest)
+def _forward(tiling: Tiling, ring: Ring, differentiable: Arrays, rest: Arrays) -> tuple[Array, tuple]:
+    a = join(differentiable, rest)
     exact = jnp.promote_types(a.q.dtype, jnp.float32)
     out, lse = jnp.zeros((*a.q.shape[:2], a.v.shape[-1]), exact), jnp.full(a.q.shape[:2], -jnp.inf, exact)
 
@@ -59,14 +59,14 @@ def _forward(tiling: Tiling, ring: Ring, some: Arrays, rest: Arrays) -> tuple[Ar
         return out, lse, _passed(keys, ring)
 
     out, lse, _ = jax.lax.fori_loop(0, ring[1], fold, (*varying((out, lse), a), _keys(a)))
-    return out, (some, rest, out, jnp.where(lse > -jnp.inf, lse, jnp.inf))
+    return out, (differentiable, rest, out, jnp.where(lse > -jnp.inf, lse, jnp.inf))
 
 
 def _backward(tiling: Tiling, ring: Ring, saved: tuple, do: Array) -> tuple[Arrays, None]:
-    some, rest, out, lse = saved
-    a = join(some, rest)
+    differentiable, rest, out, lse = saved
+    a = join(differentiable, rest)
     zero = lambda b: jnp.zeros(b.shape, jnp.promote_types(b.dtype, lse.dtype))  # noqa: E731
-    none = varying(jax.tree.map(zero, some), a)
+    none = varying(jax.tree.map(zero, differentiable), a)
 
     def fold(n: Array, state: tuple) -> tuple:
         ours, theirs, keys = state
@@ -89,7 +89,7 @@ def _backward(tiling: Tiling, ring: Ring, saved: tuple, do: Array) -> tuple[Arra
 
     start = none._replace(**dict.fromkeys(TRAVELS)), {name: getattr(none, name) for name in KEY}, _keys(a)
     ours, theirs, _ = jax.lax.fori_loop(0, ring[1], fold, start)
-    return jax.tree.map(lambda g, b: g.astype(b.dtype), ours._replace(**theirs), some), None
+    return jax.tree.map(lambda g, b: g.astype(b.dtype), ours._replace(**theirs), differentiable), None
 
 
 _attention.defvjp(_forward, _backward)
@@ -122,12 +122,12 @@ def _diagonals(tiling: Tiling, ring: Ring, met: Arrays) -> Array:
 
 def _visible(tiling: Tiling, met: Arrays) -> Bool[Array, ""]:
     """Whether the window lets any of these queries see any of these keys."""
-    left, right, found = tiling.window.left, tiling.window.right, jnp.bool_(True)
+    left, right, visible = tiling.window.left, tiling.window.right, jnp.bool_(True)
     if left is not None:
-        found &= met.begin + tiling.keys - 1 >= met.start - left
+        visible &= met.begin + tiling.keys - 1 >= met.start - left
     if right is not None:
-        found &= met.begin <= met.start + tiling.queries - 1 + right
-    return found
+        visible &= met.begin <= met.start + tiling.queries - 1 + right
+    return visible
 
 
 def _folded(o: Array, l: Array, more: Array, top: Array) -> tuple[Array, Array]:  # noqa: E741

@@ -24,17 +24,17 @@ from posenc.attention.kernels import dropout, layout, products
 from posenc.attention.kernels.band import band, toeplitz
 from posenc.attention.kernels.form import Encoded, Form, Side, capped, distance
 from posenc.attention.kernels.layout import QUERY, TURNED, Arrays, Tiling, flat, heads_first, lined
-from posenc.attention.kernels.parting import drawn, join, part, varies, varying
+from posenc.attention.kernels.parting import is_sampled_distance, join, part, varies, varying
 from posenc.core.compose import merge
 from posenc.core.masks import sees
 from posenc.core.scheme import Tile
-from posenc.numerics.sizes import known
+from posenc.numerics.sizes import are_numbers
 
 
 def mix(form: Form, encoded: Encoded, block: int) -> Float[Array, "Q H d"]:
     """Every row of every head, over all keys, in tiles of `block` queries and as many keys."""
-    tiling, whole = arranged(form, encoded, block)
-    out = _attention(tiling, *part(varying(whole, whole), varies)).astype(encoded.v.dtype)
+    tiling, arrays = arranged(form, encoded, block)
+    out = _attention(tiling, *part(varying(arrays, arrays), varies)).astype(encoded.v.dtype)
     return out[: tiling.queries]
 
 
@@ -49,43 +49,43 @@ def arranged(form: Form, encoded: Encoded, block: int, parts: int = 1) -> tuple[
     nested = lambda a: a.reshape(groups, heads // groups, *a.shape[1:])  # noqa: E731
     first = lambda tree: jax.tree.map(lambda a: a.swapaxes(0, 1), tree)  # noqa: E731
     position = encoded.query.position
-    by_gap = form.implied or all(map(drawn, jax.tree.leaves(position, is_leaf=drawn)))
+    by_gap = form.implied or all(map(is_sampled_distance, jax.tree.leaves(position, is_leaf=is_sampled_distance)))
     banded = by_gap and scheme.reads == "distance" and not scheme.overrides("value_bias")
     scale = form.weighting.scale
     late = scale if q.dtype != exact else 1.0
     q = q if q.dtype != exact else q * scale
-    short = [min(block, n) if known(n) else block for n in (queries, count)]
+    short = [min(block, n) if are_numbers(n) else block for n in (queries, count)]
     sizes = heads, queries, count, *short
     tiling = Tiling(scheme, form.window, form.weighting, late, *sizes, banded)
     w, start = None, encoded.query.index[0]
     if banded:
-        past = (parts - 1) * count + layout.whole(count, tiling.cols) - 1
-        gaps = jnp.arange(past + layout.whole(queries, tiling.rows)) - past
+        past = (parts - 1) * count + layout.round_up(count, tiling.cols) - 1
+        gaps = jnp.arange(past + layout.round_up(queries, tiling.rows)) - past
         gaps = start + jnp.clip(gaps, 1 - parts * count, queries - 1).astype(jnp.int32)
         w = nested(band(scheme, form.params, gaps, None if form.implied else position, heads, exact))
-    (lags, qp), (_, kp) = (part(side.position, drawn) for side in (encoded.query, encoded.key))
+    (lags, qp), (_, kp) = (part(side.position, is_sampled_distance) for side in (encoded.query, encoded.key))
     keys, info = first((encoded.k, encoded.v)), first((encoded.query_info, encoded.key_info))
-    whole = Arrays(
+    arrays = Arrays(
         layer, jax.tree.map(nested, head_params), lags, w,
         jax.tree.map(nested, form.sinks), encoded.pairs.prefix, encoded.pairs.seed, first(q), *keys, *info,
         qp, kp, start, encoded.key.index[0], encoded.query.segment, encoded.key.segment, encoded.query.began,
     )  # fmt: skip
-    return tiling, layout.padded(tiling, whole)
+    return tiling, layout.padded(tiling, arrays)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _attention(tiling: Tiling, some: Arrays, rest: Arrays) -> Float[Array, "Q H d"]:
-    return forward(tiling, some, rest)[0]
+def _attention(tiling: Tiling, differentiable: Arrays, rest: Arrays) -> Float[Array, "Q H d"]:
+    return forward(tiling, differentiable, rest)[0]
 
 
-def forward(tiling: Tiling, some: Arrays, rest: Arrays) -> tuple[Array, tuple]:
+def forward(tiling: Tiling, differentiable: Arrays, rest: Arrays) -> tuple[Array, tuple]:
     """The output, and what its gradient needs: the logarithm of each row's sum, infinite where nothing is visible."""
-    a = join(some, rest)
+    a = join(differentiable, rest)
     o, lse = map(lined, jax.lax.map(functools.partial(_rows, tiling, a), layout.blocks(tiling)))
     if a.sinks is not None:
         new = jnp.where(lse < jnp.inf, jnp.logaddexp(lse, a.sinks.reshape(1, -1).astype(lse.dtype)), jnp.inf)
         o, lse = o * jnp.exp(jnp.where(lse < jnp.inf, lse - new, 0.0))[..., None], new
-    return o, (some, rest, o, lse)
+    return o, (differentiable, rest, o, lse)
 
 
 def _rows(tiling: Tiling, a: Arrays, n: Array) -> tuple[Array, Array]:
@@ -111,9 +111,9 @@ def _rows(tiling: Tiling, a: Arrays, n: Array) -> tuple[Array, Array]:
         return out * shrink[..., None] + mixed, new, total * shrink + e.sum(-1)
 
     out, top, total = layout.over_keys(tiling, a, n, step, first)
-    some = total > 0
-    out = out / jnp.where(some, total, 1.0)[..., None]
-    lse = jnp.where(some, jnp.where(some, top, 0.0) + jnp.log(jnp.where(some, total, 1.0)), jnp.inf)
+    sees_any = total > 0
+    out = out / jnp.where(sees_any, total, 1.0)[..., None]
+    lse = jnp.where(sees_any, jnp.where(sees_any, top, 0.0) + jnp.log(jnp.where(sees_any, total, 1.0)), jnp.inf)
     return flat(jnp.moveaxis(out, 2, 0)), flat(jnp.moveaxis(lse, 2, 0))
 
 
@@ -123,20 +123,20 @@ def _backward(tiling: Tiling, saved: tuple, do: Array) -> tuple[Arrays, None]:
 
 def gradient(tiling: Tiling, saved: tuple, do: Array) -> Arrays:
     """The gradient of all that has one, in float32 at least. The rows that were saved may have seen more keys."""
-    some, rest, o, lse = saved
-    a = join(some, rest)
+    differentiable, rest, o, lse = saved
+    a = join(differentiable, rest)
     exact = lse.dtype
     zero = lambda b: jnp.zeros(b.shape, jnp.promote_types(b.dtype, exact))  # noqa: E731
     zeros = lambda tree: varying(jax.tree.map(zero, tree), a)  # noqa: E731
-    turned = {name: getattr(some, name).transpose(1, 2, 0) for name in TURNED}
-    keep = zeros(some._replace(**dict.fromkeys(QUERY), **turned))  # what all blocks of queries add to
+    transposed = {name: getattr(differentiable, name).transpose(1, 2, 0) for name in TURNED}
+    keep = zeros(differentiable._replace(**dict.fromkeys(QUERY), **transposed))  # what all blocks of queries add to
     lines = do.astype(exact), (do.astype(exact) * o).sum(-1), lse
 
     def block(keep: Arrays, n: Array) -> tuple[Arrays, dict[str, PyTree]]:
         queries, at = layout.queries(tiling, a, n), n * tiling.rows
         of_rows = [layout.nested(jax.lax.dynamic_slice_in_dim(b, at, tiling.rows), a) for b in lines]
         of_rows = [jnp.moveaxis(b, 0, 2) for b in of_rows]
-        none = zeros(layout.queries(tiling, some, n))
+        none = zeros(layout.queries(tiling, differentiable, n))
 
         def step(m: Array, sums: Arrays, masked: bool) -> Arrays:
             t = layout.keys(tiling, queries, m)
@@ -240,12 +240,12 @@ class _Tile:
         visible = jnp.ones(a.shape[2:], bool) if self.visible is None else self.visible
         scale = tiling.weighting.scale
 
-        def one(own, head, a, logits, query_info, key_info):
+        def apply_hook(own, head, a, logits, query_info, key_info):
             tile = Tile(query_info, key_info, apart, logits, scale, visible, self.qi, self.ki, head, tiling.heads)
             return hook(merge(t.layer, own), a, tile)
 
         heads = jnp.arange(tiling.heads).reshape(a.shape[:2])
         axes = jax.tree.map(lambda b: 1 if b.shape[1:3] == heads.shape else None, t.query_info)
         query_info = jax.tree.map(lambda b, axis: b[:, 0, 0] if axis is None else b, t.query_info, axes)
-        each = jax.vmap(jax.vmap(one, (0, 0, 0, 0, axes, None)), (0, 0, 0, 0, axes, 1))
+        each = jax.vmap(jax.vmap(apply_hook, (0, 0, 0, 0, axes, None)), (0, 0, 0, 0, axes, 1))
         return each(t.head_params, heads, a, logits, query_info, t.key_info)

@@ -12,7 +12,7 @@ from posenc.lab.results.published import ALL, Order, Published, Seen
 from posenc.lab.results.rank_agreement import FEWEST, RankCorrelation
 from posenc.lab.results.reproduction import NOT_ATTEMPTED, OPEN, Reproduction
 from posenc.lab.results.statistics import LEAST
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 COLUMNS = ("task", "scheme", "measure", "from", "seen", "claim", "our runs", "n", "p", "floor", "verdict")
 CALLED = {"published": "Published claims", "ours": "Claims of our own (predictions and arithmetic)"}
@@ -150,8 +150,8 @@ def _verdict(found: Reproduction) -> str:
 def _ranked(one: RankCorrelation, several: bool) -> str:
     name = f"{one.column} in {one.source}" if several else one.column
     if not one.cells:
-        return f"{name} – (the runs of {counted(one.schemes, 'scheme')} share no size or no places to be compared at)"
-    sizes = counted(one.schemes, "scheme") if one.cells == one.schemes else f"{one.cells} numbers"
+        return f"{name} – (the runs of {plural(one.schemes, 'scheme')} share no size or no places to be compared at)"
+    sizes = plural(one.schemes, "scheme") if one.cells == one.schemes else f"{one.cells} numbers"
     if one.value is None:
         why = f"{FEWEST} are needed" if one.schemes < FEWEST else "all are equal"
         return f"{name} – ({sizes}; {why})"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from posenc.lab.cli.options import First, Flag
 from posenc.lab.cli.output import say, say_rows
 from posenc.lab.store import disk
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Compact:
         if self.dry_run:
             todo = compacting.packable(folder)
             say_rows(("file", "why"), compacting.listed(todo))
-            say(f"{counted(len(todo.files), 'record')} would be packed.")
+            say(f"{plural(len(todo.files), 'record')} would be packed.")
             return 0
         disk.check_writable(folder)
         done = compacting.compact(folder)
         if done is None:
             raise ValueError(f"Another process compacts {str(folder)!r} now; wait until it is done.")
-        into = f" into {counted(len(done.packs), 'file')}" if done.packs else ""
+        into = f" into {plural(len(done.packs), 'file')}" if done.packs else ""
         mended = f"; mended {done.mended} damaged or missing" if done.mended else ""
-        say(f"{counted(done.records, 'record')} packed{into}{mended}.")
+        say(f"{plural(done.records, 'record')} packed{into}{mended}.")
         return 0

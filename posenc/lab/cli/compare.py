@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 from posenc.lab.cli.options import First, Flag, Metric
 from posenc.lab.cli.output import say, say_json
 from posenc.lab.cli.read import check_finished, report, results_of
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 if TYPE_CHECKING:
     from posenc.lab.results.control import Against
@@ -168,7 +168,7 @@ def _ranked(beside: tuple[Against, ...]) -> str:
 
     control, *others = beside
     lines = [
-        f"{control.scheme} is the control, over {counted(len(control.tasks), 'task')} beyond the sizes trained on: "
+        f"{control.scheme} is the control, over {plural(len(control.tasks), 'task')} beyond the sizes trained on: "
         f"{', '.join(control.tasks)}",
         f"{control.scheme}: rank {control.rank:.2f} of {len(beside)}, {_score(control)}",
     ]

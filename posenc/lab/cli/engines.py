@@ -14,7 +14,7 @@ from posenc.lab.cli.work import Training
 from posenc.lab.store import places
 from posenc.lab.sweep import slurm, team
 from posenc.lab.sweep.ray.settings import Ray
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 
 class Engine(Protocol):
@@ -90,7 +90,7 @@ class RayEngine:
         check(self.asked)
 
     def preview(self, folder: Path, how: Training) -> str:
-        of = f"{counted(self.asked.cpus, 'CPU')} and {self.asked.gpus:g} GPUs"
+        of = f"{plural(self.asked.cpus, 'CPU')} and {self.asked.gpus:g} GPUs"
         where = places.place_of(self.asked.checkpoints, folder)
         return f"one task of Ray for each group, with {of}; checkpoints below {where}"
 

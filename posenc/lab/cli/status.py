@@ -14,7 +14,7 @@ from posenc.lab.cli.options import First, Flag
 from posenc.lab.cli.output import lasting, say, say_json, say_rows, terminal
 from posenc.lab.cli.read import report
 from posenc.lab.store.records import plain
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 if TYPE_CHECKING:
     from posenc.lab.results.standing import Standing
@@ -85,9 +85,9 @@ class Status:
         if cells or not self.watch:
             say_rows(("task", "scheme", "trials", ""), cells)
         if more := standing.undecided:
-            say(f"At most {counted(more, 'more trial')} will be planned once the learning rates are chosen.")
+            say(f"At most {plural(more, 'more trial')} will be planned once the learning rates are chosen.")
         if replaced := _replaced(found, standing):
-            trials = f"{counted(replaced, 'trial')} without a result"
+            trials = f"{plural(replaced, 'trial')} without a result"
             say(f"{trials} will not be trained, since the tuning seeds chose another learning rate.")
         if found.compiling and not self.watch:
             say(f"Compiling took {found.compiling:.1f} s.")

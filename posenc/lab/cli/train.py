@@ -31,7 +31,7 @@ from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.suites import usual_model
 from posenc.lab.store import disk
 from posenc.lab.sweep.signals import heeded
-from posenc.language.echo import counted, echoed
+from posenc.language.echo import echoed, plural
 
 
 @dataclass(frozen=True)
@@ -200,8 +200,8 @@ def print_tuning(plan: Plan, stream: TextIO) -> None:
 
     tried = len(plan.lr) * len(plan.tuning)
     line = (
-        f"Of each run, {counted(tried, 'trial')} choose the learning rate ({len(plan.lr)} rates, "
-        f"{counted(len(plan.tuning), 'seed')}); {counted(len(plan.seeds), 'other seed')} then train at it, and only "
+        f"Of each run, {plural(tried, 'trial')} choose the learning rate ({len(plan.lr)} rates, "
+        f"{plural(len(plan.tuning), 'seed')}); {plural(len(plan.seeds), 'other seed')} then train at it, and only "
         f"{'those are' if len(plan.seeds) > 1 else 'that is'} reported."
     )
     few = f" Intervals and tests need {LEAST} reported seeds; give more by seeds=…."
@@ -325,7 +325,7 @@ def group_size(typed: str) -> int:
 def expectation(requested: Experiment, found: Mapping[str, Any]) -> str:
     """The steps of each trial, and how long all will take, before anything is trained."""
     steps, default = requested.plan.steps, " (the default; --steps changes it)" * (requested.plan.steps == Plan().steps)
-    about = f"{counted(steps, 'step')} for each trial{default}; expected: roughly {lasting(found['seconds'])}"
+    about = f"{plural(steps, 'step')} for each trial{default}; expected: roughly {lasting(found['seconds'])}"
     return f"{about} with compiling and evaluation, longer if other programs use this machine"
 
 
@@ -355,7 +355,7 @@ def save(requested: Experiment, path: Path) -> None:
 
 def _print_rehearsal(found: dict[str, Any], folder: Path) -> int:
     """Print what a sweep would do, as `rehearse` found it."""
-    count = f"{counted(found['trials'], 'trial')} in {counted(found['programs'], 'program')}, {found['done']} done"
+    count = f"{plural(found['trials'], 'trial')} in {plural(found['programs'], 'program')}, {found['done']} done"
     todo = f"{found['operations']:.1e} floating-point operations"
     timed = f"by matrix products timed just now on {found['device']}"
     say(f"{count}, {todo}, about {lasting(found['seconds'])} {timed}; results would go to {folder}.")

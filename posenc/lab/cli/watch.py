@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from posenc.lab.cli.output import clean, lasting, terminal
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 EVERY = 10.0
 
@@ -39,8 +39,8 @@ class Watch:
         self.finished_trials = self.by_others = 0
         self.spent = 0.0
         been = f", {done} of them done earlier" if done else ""
-        left = "" if programs is None else f"; {counted(programs, 'program')} to compile"
-        self.note(f"{counted(trials, 'trial')}{been}{left}")
+        left = "" if programs is None else f"; {plural(programs, 'program')} to compile"
+        self.note(f"{plural(trials, 'trial')}{been}{left}")
 
     def group(self, label: str, trials: int) -> None:
         """Some trials of one run start."""

@@ -15,7 +15,7 @@ from posenc.lab.cli.output import say, say_json, say_rows, tie, wrap
 from posenc.lab.spec import settings
 from posenc.lab.spec.abilities import ABILITIES, tasks_with
 from posenc.language.declarations import declarations
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 if TYPE_CHECKING:
     from posenc.lab.results.ability_scores import AbilityScore
@@ -127,7 +127,7 @@ def _open(ability: str, scores: Sequence[AbilityScore]) -> Iterator[str]:
 
     tasks, schemes = gaps(ability, scores)
     if tasks:
-        yield f"{counted(len(tasks), 'task')} in no record: {', '.join(tasks)}."
+        yield f"{plural(len(tasks), 'task')} in no record: {', '.join(tasks)}."
     yield f"{len(schemes)} of {len(declarations('schemes'))} schemes have no record for {ability}."
     by_task: dict[str, list[AbilityScore]] = {}
     for score in scores:

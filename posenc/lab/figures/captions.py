@@ -18,7 +18,7 @@ from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, cel
 from posenc.lab.results.words import NETWORKS, Words
 from posenc.lab.store.folder import FAILURES
 from posenc.lab.store.records import NATS
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 NAMED = 5
 """Schemes whose loss was still falling, or whose learning rate ties or may change, that are named; of more, their
@@ -101,7 +101,7 @@ def unstable(found: tuple[TableCell, ...]) -> list[str]:
     """The schemes whose tuning trials all diverged, at every rate, and what is reported of them."""
     names = [(cell.task, cell.scheme) for cell in found if cell.unstable]
     verb = "are" if len(names) > 1 else "is"
-    which = f"{counted(len(names), 'scheme')} diverged in all tuning trials at every rate and {verb}"
+    which = f"{plural(len(names), 'scheme')} diverged in all tuning trials at every rate and {verb}"
     return [f"{which} reported at the smallest: {_by_task(names)}."] if names else []
 
 
@@ -117,7 +117,7 @@ def left_out(found: tuple[TableCell, ...]) -> list[str]:
     """The reported trials at other rates than their tuning seeds chose, as a choice among fewer rates leaves them."""
     names = []
     for cell in found:
-        trials = ", ".join(f"{counted(n, 'trial')} at {rate:g}" for rate, n in sorted(cell.left_out.items()))
+        trials = ", ".join(f"{plural(n, 'trial')} at {rate:g}" for rate, n in sorted(cell.left_out.items()))
         names += [(cell.task, f"{cell.scheme} ({trials})")] if trials else []
     head = "Reported seeds that are left out, since the tuning seeds chose another learning rate"
     return [f"{head}: {_by_task(names)}."] if names else []
@@ -142,7 +142,7 @@ def rate_gaps(found: tuple[TableCell, ...], words: Words | None = None) -> list[
     names = words.lines(c.scheme for c in found) if words else {}
     shown, whose = [], dict[str, None]()
     for gap in gaps[:WIDEST]:
-        seeds = counted(next(iter(gap.by_rate.values())).n, "tuning seed" if gap.tuning else "seed")
+        seeds = plural(next(iter(gap.by_rate.values())).n, "tuning seed" if gap.tuning else "seed")
         each = [
             f"{rate:g}: {s.median:.2f}{'' if words else f' [{s.low:.2f}–{s.high:.2f}]'}"
             for rate, s in gap.by_rate.items()

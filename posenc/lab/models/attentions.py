@@ -44,9 +44,9 @@ class Additive(Scheme, name=None):
     precedence = "first"
 
     def init_head(self, key, dims):
-        d, (one, two, three) = dims.head, jax.random.split(key, 3)
-        matrices = [jax.random.normal(k, (d, d)) * d**-0.5 for k in (one, two)]
-        return dict(zip(WEIGHTS, (*matrices, jax.random.normal(three, (d,)) * d**-0.5), strict=True))
+        d, (first, second, third) = dims.head, jax.random.split(key, 3)
+        matrices = [jax.random.normal(k, (d, d)) * d**-0.5 for k in (first, second)]
+        return dict(zip(WEIGHTS, (*matrices, jax.random.normal(third, (d,)) * d**-0.5), strict=True))
 
     def query(self, p, q, info):
         return q, q @ p["from_query"].astype(q.dtype)

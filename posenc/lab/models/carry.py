@@ -21,8 +21,10 @@ def carried(before: PyTree, fresh: PyTree) -> PyTree:
     Layers keep their weights whatever the period. Of positional parameters a layer keeps those of equal parts of its
     scheme, in order; the others stay as they are in `fresh`, and `fresh_parameters` names them.
     """
-    whole = lambda a: isinstance(a, Transformer)  # noqa: E731
-    return jax.tree.map(lambda a, b: _continued(a, b) if whole(b) else a, before, fresh, is_leaf=whole)
+    is_transformer = lambda a: isinstance(a, Transformer)  # noqa: E731
+    return jax.tree.map(
+        lambda a, b: _continued(a, b) if is_transformer(b) else a, before, fresh, is_leaf=is_transformer
+    )
 
 
 def fresh_parameters(before: Transformer, fresh: Transformer) -> tuple[str, ...]:
@@ -30,8 +32,8 @@ def fresh_parameters(before: Transformer, fresh: Transformer) -> tuple[str, ...]
 
     Raises `ValueError` if any other parameter would stay at its initial value.
     """
-    known = {name for names in _names(before) for every in names for name in every}
-    anew = [every[0] for names in _names(fresh) for every in names if known.isdisjoint(every)]
+    names_before = {name for names in _names(before) for aliases in names for name in aliases}
+    anew = [aliases[0] for names in _names(fresh) for aliases in names if names_before.isdisjoint(aliases)]
     for kind, _, *rest in anew:
         if kind == "weight":
             raise ValueError(
@@ -50,15 +52,15 @@ def differences(trained: PyTree, other: PyTree) -> tuple[str, ...]:
     theirs, ours = _shapes(trained), _shapes(other)
     used, anew, reshaped = set(), [], []
     pairs = zip(_counterparts(trained, other, _class), _names(other, _class), ours, strict=True)
-    for found, names, shape in pairs:
-        for at, every in zip(found, names, strict=True):
+    for counterparts, names, shape in pairs:
+        for at, aliases in zip(counterparts, names, strict=True):
             used.add(at)
             if at is None:
-                anew.append(every[0])
+                anew.append(aliases[0])
             elif theirs[at[0]] != shape:
-                reshaped.append(every[0])
-    steps = ((i, n, every) for i, names in enumerate(_names(trained, _class)) for n, every in enumerate(names))
-    unused = [every[0] for i, n, every in steps if (i, n) not in used]
+                reshaped.append(aliases[0])
+    steps = ((i, n, aliases) for i, names in enumerate(_names(trained, _class)) for n, aliases in enumerate(names))
+    unused = [aliases[0] for i, n, aliases in steps if (i, n) not in used]
     kinds = (("needs {} too", anew), ("has no {}", unused), ("has {} in another shape", reshaped))
     return tuple(text.format(", ".join(_grouped(names))) for text, names in kinds if names)
 
@@ -73,21 +75,21 @@ def moved(trained: PyTree, other: PyTree) -> PyTree:
 
 def _continued(before: Transformer, fresh: Transformer) -> Transformer:
     fresh_parameters(before, fresh)  # raises where sizes differ
-    turns, (whole, tree), made = _turns(before), jax.tree.flatten(fresh), []
-    for found, a in zip(_counterparts(before, fresh, spec), _turns(fresh), strict=True):
-        made.append(jnp.stack([a[n] if at is None else turns[at[0]][at[1]] for n, at in enumerate(found)]))
-    return jax.tree.unflatten(tree, [a.reshape(b.shape) for a, b in zip(made, whole, strict=True)])
+    turns, (leaves, tree), made = _turns(before), jax.tree.flatten(fresh), []
+    for counterparts, a in zip(_counterparts(before, fresh, spec), _turns(fresh), strict=True):
+        made.append(jnp.stack([a[n] if at is None else turns[at[0]][at[1]] for n, at in enumerate(counterparts)]))
+    return jax.tree.unflatten(tree, [a.reshape(b.shape) for a, b in zip(made, leaves, strict=True)])
 
 
 def _counterparts(before: PyTree, fresh: PyTree, called: Callable[[Any], str]) -> list[list[tuple[int, int] | None]]:
     """For each leaf and scan step of a fresh model, the leaf and scan step before that has one of its names: the first
     of several."""
-    known: dict[tuple, tuple[int, int]] = {}
+    places: dict[tuple, tuple[int, int]] = {}
     for i, names in enumerate(_names(before, called)):
-        for n, every in enumerate(names):
-            for name in every:
-                known.setdefault(name, (i, n))
-    find = lambda every: next((known[name] for name in every if name in known), None)  # noqa: E731
+        for n, aliases in enumerate(names):
+            for name in aliases:
+                places.setdefault(name, (i, n))
+    find = lambda aliases: next((places[name] for name in aliases if name in places), None)  # noqa: E731
     return [list(map(find, names)) for names in _names(fresh, called)]
 
 
@@ -98,8 +100,8 @@ def _shapes(model: PyTree) -> list[tuple[Any, Any]]:
 
 def _leaves(model: PyTree) -> list[tuple[bool, Any]]:
     """The leaves, and whether each has a leading axis for the steps of a scan over layers."""
-    every, layers = jax.tree_util.tree_leaves_with_path(model), isinstance(model, Transformer)
-    return [(layers and step_name(path[0]) == "blocks", a) for path, a in every]
+    leaves, layers = jax.tree_util.tree_leaves_with_path(model), isinstance(model, Transformer)
+    return [(layers and step_name(path[0]) == "blocks", a) for path, a in leaves]
 
 
 def _turns(model: PyTree) -> list[Array]:
@@ -109,13 +111,13 @@ def _turns(model: PyTree) -> list[Array]:
 
 def _grouped(names: Iterable[tuple]) -> tuple[str, ...]:
     """The parts of schemes that these parameters belong to, each with its layers: "kerple (layer 1, layer 3)"."""
-    found: dict[str, dict[str, None]] = {}
+    layers_by_part: dict[str, dict[str, None]] = {}
     for kind, n, *rest in names:
         if kind == "weight":
-            found[".".join(map(str, rest))] = {}
+            layers_by_part[".".join(map(str, rest))] = {}
         else:
-            found.setdefault(rest[0], {})["shared" if kind == "shared" else f"layer {n + 1}"] = None
-    return tuple(f"{part} ({', '.join(where)})" if where else part for part, where in found.items())
+            layers_by_part.setdefault(rest[0], {})["shared" if kind == "shared" else f"layer {n + 1}"] = None
+    return tuple(f"{part} ({', '.join(where)})" if where else part for part, where in layers_by_part.items())
 
 
 def _class(scheme: Any) -> str:

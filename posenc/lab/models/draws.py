@@ -42,7 +42,7 @@ class Cut:
         start, self._at = self._at, self._at + math.prod(shape)
         return _slice(self._flat, start, math.prod(shape)).reshape(shape)
 
-    def some(self, shape: tuple[int, int], rows: Any, columns: Any) -> Array:
+    def padded_normal(self, shape: tuple[int, int], rows: Any, columns: Any) -> Array:
         """The next numbers of the draw for so many rows and columns, the others zero; None for all."""
         rows, columns = _all(shape, rows, columns)
         start, self._at = self._at, self._at + rows * columns
@@ -60,17 +60,17 @@ class _Count(Cut):
 
     def __init__(self, draw: WeightDraw):
         super().__init__(jnp.zeros(0), WeightDraw(jax.random.key(0), draw.symbols, draw.classes))
-        self.drawn: list[tuple[Any, ...]] = []
+        self.shapes: list[tuple[Any, ...]] = []
         self.room = 0
 
     def normal(self, shape):
-        self.drawn.append(shape)
+        self.shapes.append(shape)
         self.room += math.prod(shape)
         return jnp.zeros(shape)
 
-    def some(self, shape, rows, columns):
+    def padded_normal(self, shape, rows, columns):
         self.normal(shape)
-        self.drawn[-1] = _all(shape, rows, columns)
+        self.shapes[-1] = _all(shape, rows, columns)
         return jnp.zeros(shape)
 
 
@@ -95,14 +95,14 @@ def named_key(key: PRNGKeyArray, *names: str | int | Array) -> PRNGKeyArray:
 def cut(builds: list[tuple[Build, int | None]], key: PRNGKeyArray | WeightDraw) -> list[Any]:
     """The results of all builders from one shared draw; with a number, that many of one, stacked on a leading axis."""
     draw = key if isinstance(key, WeightDraw) else WeightDraw(key)
-    counts = [_counted(build, draw) for build, _ in builds]
+    counts = [_count_numbers(build, draw) for build, _ in builds]
     sizes = [room * (times or 1) for (_, room), (_, times) in zip(counts, builds, strict=True)]
     # normal numbers do not depend on how many follow them
     flat = jax.random.normal(draw.key, (sum(sizes),))
     made, start = [], 0
-    for n, ((build, times), (drawn, _), size) in enumerate(zip(builds, counts, sizes, strict=True)):
+    for n, ((build, times), (count, _), size) in enumerate(zip(builds, counts, sizes, strict=True)):
         numbers, own = _slice(flat, start, size), draw._replace(key=jax.random.fold_in(draw.key, n))
-        start = start + drawn * (times or 1)
+        start = start + count * (times or 1)
         if times is None:
             made.append(build(Cut(numbers, own)))
         else:
@@ -111,8 +111,8 @@ def cut(builds: list[tuple[Build, int | None]], key: PRNGKeyArray | WeightDraw) 
     return made
 
 
-def _counted(build: Build, draw: WeightDraw) -> tuple[Any, int]:
+def _count_numbers(build: Build, draw: WeightDraw) -> tuple[Any, int]:
     """How many numbers a builder draws, and for how many it has room."""
     count = _Count(draw)
     jax.eval_shape(lambda: build(count))
-    return sum(math.prod(shape) for shape in count.drawn), count.room
+    return sum(math.prod(shape) for shape in count.shapes), count.room

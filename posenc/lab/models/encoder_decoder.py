@@ -114,9 +114,9 @@ class EncoderDecoder(nnx.Module):
             return WriterLayer(self.writer.plain[i], plain[i], self.writer.shape, full, rngs=rngs)
 
         def shared(rngs: Any) -> Positional:
-            every = {tied_name(s): s for s in self.across}
-            params = {name: split(s, init(s, rngs.params(), full))[0] for name, s in every.items()}
-            return shared_positional(every, params)
+            by_name = {tied_name(s): s for s in self.across}
+            params = {name: split(s, init(s, rngs.params(), full))[0] for name, s in by_name.items()}
+            return shared_positional(by_name, params)
 
         reads = self.reader.builders(lambda i, rngs: Block(self.reader.plain[i], self.reader.shape, rngs=rngs))
         *made, self.tied = cut([*reads, *self.writer.builders(layer), (shared, None)], key)

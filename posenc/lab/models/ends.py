@@ -34,15 +34,15 @@ class Ends(nnx.Module):
         """Builds the parameters that layers share, the embedding, the readout of `features`, and those of the stem."""
         shape, width = self.shape, self.shape.dims.width
         features = width if features is None else features
-        every = {tied_name(s): s for s in (self.input, *schemes) if s is not None}
-        tied = {name: split(s, init(s, rngs.params(), shape.dims))[0] for name, s in every.items()}
+        by_name = {tied_name(s): s for s in (self.input, *schemes) if s is not None}
+        tied = {name: split(s, init(s, rngs.params(), shape.dims))[0] for name, s in by_name.items()}
         only = rngs.params.draw
         classes = only.classes if shape.classes else None  # a reader has no readout
-        readout = rngs.params.some((features, shape.classes), None, classes) * features**-0.5
+        readout = rngs.params.padded_normal((features, shape.classes), None, classes) * features**-0.5
         # not unit normal: tokens would drown positions in learned tables, which start at 0.02
-        embedding = rngs.params.some((shape.vocab, width), only.symbols, None) * width**-0.5
+        embedding = rngs.params.padded_normal((shape.vocab, width), only.symbols, None) * width**-0.5
         stem = (nnx.Param(shape.stem.init(rngs.params.normal, shape.dims)),) if shape.stem else ()
-        return shared_positional(every, tied), Weight(embedding), Weight(readout), *stem
+        return shared_positional(by_name, tied), Weight(embedding), Weight(readout), *stem
 
     def _set_outer(self, tied: Any, embedding: Any, readout: Any, *stem: Any) -> None:
         self.tied, self.embedding, self.readout = tied, embedding, readout

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from posenc.attention.cache import Cache
 from posenc.coordinates import place
 from posenc.core.compose import Pattern, axes, normal_form, spread
-from posenc.core.distances import drawn
+from posenc.core.distances import is_sampled
 from posenc.core.masks import Window
 from posenc.lab.models.interface import Inputs, coordinate_inputs
 from posenc.naming import spec
@@ -84,20 +84,20 @@ def slice_tokens(a: Array, first: int | Int[Array, ""], new: int) -> Array:
 
 def slice_positions(scheme: Any, positions: Any, first: int | Int[Array, ""], new: int) -> Any:
     """The positions of `new` tokens from `first` on, out of those that `posenc.place` returned for the whole text."""
-    if drawn(positions):
+    if is_sampled(positions):
         raise ValueError(
             "Sampled distances are drawn for a whole sequence, so generating token by token is impossible; take another"
             " coordinate."
         )
 
-    def one(a, many):
+    def slice_part(a, many):
         if isinstance(many, tuple):
-            return tuple(one(*pair) for pair in zip(a, many, strict=True))
+            return tuple(slice_part(*pair) for pair in zip(a, many, strict=True))
         a = jnp.asarray(a)
         return jax.lax.dynamic_slice_in_dim(a, first, new, a.ndim - (1 if many == 1 else 2))
 
     plain = normal_form(scheme).scheme
-    return one(spread(plain, positions), axes(plain))
+    return slice_part(spread(plain, positions), axes(plain))
 
 
 def empty_caches(
@@ -109,8 +109,8 @@ def empty_caches(
     keeps = left is None or form.sinks > 0 or "reencoded" in plain.limits or plain.reads in ("row", "heads")
     capacity = length if keeps else min(length, left + most)
     kind = jnp.result_type(*jax.tree.leaves(positions)) if jax.tree.leaves(positions) else jnp.int32
-    one = jax.tree.map(lambda a: a[0], attention)
+    layer = jax.tree.map(lambda a: a[0], attention)
     ring = capacity < length
-    cache = one.empty(batch=batch, capacity=capacity, dtype=dtype, positions=kind, ring=ring, tied=tied)
+    cache = layer.empty(batch=batch, capacity=capacity, dtype=dtype, positions=kind, ring=ring, tied=tied)
     layers = jax.tree.leaves(attention)[0].shape[0]
     return jax.tree.map(lambda a: jnp.broadcast_to(a, (layers, *a.shape)), cache)

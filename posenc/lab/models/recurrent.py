@@ -105,5 +105,5 @@ def states(cell: Any, x: Float[Array, "B T D"], valid: Bool[Array, "B T"]) -> Fl
     exact = bias_dtype(x)
     zero = jnp.zeros((x.shape[0], cell.hidden_features), exact)
     start = (zero, zero) if isinstance(cell, nnx.OptimizedLSTMCell) else zero
-    found = jax.lax.scan(step, start, (x.astype(exact).swapaxes(0, 1), valid.T))[1]
-    return found.swapaxes(0, 1).astype(x.dtype)
+    outputs = jax.lax.scan(step, start, (x.astype(exact).swapaxes(0, 1), valid.T))[1]
+    return outputs.swapaxes(0, 1).astype(x.dtype)

@@ -78,6 +78,6 @@ class RNNSearch(Ends):
             return self.writer(s, jnp.concatenate([token, c], -1))[0], (s, c)
 
         first = jnp.tanh(h[:, 0, h.shape[-1] // 2 :] @ start)
-        found = jax.lax.scan(step, first, y.astype(exact).swapaxes(0, 1))[1]
-        s, c = (a.swapaxes(0, 1).astype(y.dtype) for a in found)
+        outputs = jax.lax.scan(step, first, y.astype(exact).swapaxes(0, 1))[1]
+        s, c = (a.swapaxes(0, 1).astype(y.dtype) for a in outputs)
         return s, c

@@ -90,10 +90,10 @@ class Stack(Ends):
         """
         drop = dropout(self.shape.dropout, key, train)
 
-        def one(x, n, i, block, state):
+        def run_layer(x, n, i, block, state):
             arguments = attention_arguments(self.layers[i], n, inputs, key, train=train, new=new)
             return layer(x, n, i, block, state, drop=drop.at("layer", n), tied=self.shared(i), **arguments)
 
         x = self.enter(inputs, key, train)
-        x, states = scan_layers(one, x if new is None else slice_tokens(x, *new), self.blocks, states)
+        x, states = scan_layers(run_layer, x if new is None else slice_tokens(x, *new), self.blocks, states)
         return normalise(x, self.scale.get_value()) if self.shape.norm == "pre" else x, states

@@ -45,7 +45,7 @@ def positional(scheme: Any, params: PyTree) -> Positional:
 
 def shared_positional(schemes: Mapping[str, Any], params: Mapping[str, PyTree]) -> Positional:
     """Parameters that layers share, by the name of their scheme, labelled."""
-    marks = {name: _marks(schemes[name], one) for name, one in params.items()}
+    marks = {name: _marks(schemes[name], p) for name, p in params.items()}
     return Positional(params, decays=tuple(jax.tree.leaves(marks)))
 
 

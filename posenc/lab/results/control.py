@@ -25,7 +25,7 @@ from posenc.lab.results.sizes import other_places
 from posenc.lab.results.sizes import shared as shared_sizes
 from posenc.lab.results.statistics import DRAWS, LEAST, LEVEL, TableCell, cells
 from posenc.lab.store.schema import TaskRecord
-from posenc.language.echo import counted, echoed
+from posenc.language.echo import echoed, plural
 from posenc.language.nearest import shorten
 
 NONE = "nope"
@@ -126,7 +126,7 @@ def left_out(results: Results) -> dict[str, str]:
         elif floor >= 1:
             found[task] = "its highest floor is 1"
         elif lacking := len(every) - len(runs):
-            found[task] = f"{counted(lacking, 'scheme')} did not run it"
+            found[task] = f"{plural(lacking, 'scheme')} did not run it"
         elif max(np.median(of) for of in runs) * (1 - floor) <= error(examples, floor):
             found[task] = "no scheme is above its highest floor"
         elif why := hindrance(cells_of, fell):

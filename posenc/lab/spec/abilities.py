@@ -31,14 +31,14 @@ def ability_of(task: str) -> str:
     >>> ability_of("shifted(task='count_symbol')")
     'counting'
     """
-    said = _said(grammar.read(task), "ability")
-    return ast.literal_eval(said) if said else ""
+    source = _attribute_source(grammar.read(task), "ability")
+    return ast.literal_eval(source) if source else ""
 
 
 def answers_each_token(task: str) -> bool:
     """Whether a task of ours is known to ask for an answer at each token, so that the mean over the tokens of a long
     text also counts places that were trained."""
-    return _said(grammar.read(task), "layout") == "Layout.TOKENS"
+    return _attribute_source(grammar.read(task), "layout") == "Layout.TOKENS"
 
 
 def tasks_with(ability: str) -> tuple[str, ...]:
@@ -46,10 +46,10 @@ def tasks_with(ability: str) -> tuple[str, ...]:
     return tuple(name for name in sorted(declarations(TASKS)) if ability_of(name) == ability)
 
 
-def _said(task: grammar.Tree, attribute: str) -> str:
+def _attribute_source(task: grammar.Tree, attribute: str) -> str:
     """What the class of a task sets an attribute to, as source text; of `shifted` what the task in its setting does."""
     body = declarations(TASKS).get(task.name, {}) if isinstance(task, grammar.Call) else {}
     if attribute not in body or "self.inner" not in body[attribute]:
         return body.get(attribute, "")
-    inner = dict(zip(("task",), task.given, strict=False)) | dict(task.settings)
-    return _said(grammar.read(inner.get("task", ast.literal_eval(body["task"]))), attribute)
+    inner = dict(zip(("task",), task.positional, strict=False)) | dict(task.settings)
+    return _attribute_source(grammar.read(inner.get("task", ast.literal_eval(body["task"]))), attribute)

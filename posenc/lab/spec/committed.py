@@ -12,11 +12,11 @@ PACKAGED = Path(posenc.__file__).resolve().parent / "experiments"
 
 def folders() -> list[Path]:
     """Folders of experiment files, the first found first: inside the package, beside it, and in the current folder."""
-    found: list[Path] = []
+    existing: list[Path] = []
     for place in (PACKAGED, PACKAGED.parent.parent / "experiments", Path("experiments")):
-        if place.is_dir() and not any(place.samefile(other) for other in found):
-            found.append(place)
-    return found
+        if place.is_dir() and not any(place.samefile(other) for other in existing):
+            existing.append(place)
+    return existing
 
 
 def files() -> dict[str, Path]:
@@ -24,13 +24,13 @@ def files() -> dict[str, Path]:
 
     Raises `ValueError` where no folder has any: the installation is broken.
     """
-    found = {p.stem: p for folder in folders() for p in sorted(folder.glob("*.py")) if _is_ours(p)}
-    if not found:
+    paths = {p.stem: p for folder in folders() for p in sorted(folder.glob("*.py")) if _is_ours(p)}
+    if not paths:
         raise ValueError(
             f"No experiment was found in {str(PACKAGED)!r} or in the folder 'experiments' here; reinstall posenc, or"
             " run the command in a checkout."
         )
-    return found
+    return paths
 
 
 def _is_ours(path: Path) -> bool:

@@ -88,12 +88,12 @@ class Experiment:
         """The runs that have these settings: `only(["scheme=rope,alibi"])`. Raises `NothingMatches`."""
         runs = self.runs
         for text in texts:
-            name, given = words.pair(text, "--only")
+            name, choices = words.pair(text, "--only")
             if name not in words.fields(Run):
                 raise words.unknown_setting("a run", name, words.fields(Run))
             has = {_key(name, getattr(run, name)): getattr(run, name) for run in self.runs}
             wanted = []
-            for value in words.several(given, name):
+            for value in words.several(choices, name):
                 each = [_key(name, words.value(name, v)) for v in words.expanded(name, [value])]
                 if not set(each) & set(has):
                     raise NothingMatches(f"No run has {name}={value}; there are {', '.join(map(str, has.values()))}.")
@@ -121,11 +121,11 @@ def grid(base: Run, **axes: Iterable[Any]) -> tuple[Run, ...]:
     return _crossed(Usual(base, Plan()), {}, axes)
 
 
-def _crossed(usual: Usual, chosen: dict[str, Any], axes: Mapping[str, Iterable[Any]]) -> tuple[Run, ...]:
+def _crossed(usual: Usual, settings: dict[str, Any], axes: Mapping[str, Iterable[Any]]) -> tuple[Run, ...]:
     """The same, of which some is said and the rest is as usual."""
     lists = {name: _axis(name, values) for name, values in axes.items()}
     points = [dict(zip(lists, point, strict=True)) for point in itertools.product(*lists.values())]
-    runs = tuple(usual.filled({**chosen, **point}) for point in points)
+    runs = tuple(usual.filled({**settings, **point}) for point in points)
     for name, values in lists.items():
         if len({getattr(run, name) for run in runs}) < len(values):
             raise ValueError(f"{name} is given one value twice: {', '.join(map(str, values))}.")
@@ -175,7 +175,7 @@ def from_words(
         ("--set", sets),
         ("--seeds", [seeds] * bool(seeds)),
     )
-    source = " ".join(f"{option} {' '.join(given)}" for option, given in parts if given)
+    source = " ".join(f"{option} {' '.join(values)}" for option, values in parts if values)
     return from_texts(axes, texts, name=name, source=source, preset=preset, yes=yes)
 
 
@@ -213,8 +213,8 @@ def from_texts(
     planned = usual.planned(plan, crossed.get("task", [run.get("task", usual.run.task)]))
     check_many(math.prod(map(len, crossed.values())) * planned.trials, yes)
     runs = _crossed(usual, run, crossed)
-    about = {"preset": preset, "suites": tuple(suite.name for suite in suites)}
-    return Experiment(name or suggested(runs), runs, planned, source, **about)
+    origin = {"preset": preset, "suites": tuple(suite.name for suite in suites)}
+    return Experiment(name or suggested(runs), runs, planned, source, **origin)
 
 
 def check_many(trials: int, yes: bool) -> None:
@@ -226,8 +226,8 @@ def check_many(trials: int, yes: bool) -> None:
 def suggested(runs: Sequence[Run]) -> str:
     """A name for runs that were given none, from what they train: "rope-reverse_string"."""
     parts = {n: sorted({getattr(r, n) for r in runs}) for n in ("scheme", "task")}
-    chosen = "-".join(v[0] if len(v) == 1 else f"{len(v)}_{n}s" for n, v in parts.items())
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", chosen).strip("_.-")[:60] or "sweep"
+    name = "-".join(v[0] if len(v) == 1 else f"{len(v)}_{n}s" for n, v in parts.items())
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_.-")[:60] or "sweep"
 
 
 def _key(name: str, value: Any) -> Any:

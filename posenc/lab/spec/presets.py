@@ -39,8 +39,8 @@ class Preset:
 
 def _read(path: Path) -> dict[str, Preset]:
     with path.open("rb") as file:
-        whole = tomllib.load(file)
-    return {name: _preset(name, **about) for name, about in whole.items()}
+        tables = tomllib.load(file)
+    return {name: _preset(name, **table) for name, table in tables.items()}
 
 
 def _preset(name: str, *, run: dict, plan: dict, evidence: list[str], left_out: list[str], **texts: str) -> Preset:

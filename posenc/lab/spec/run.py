@@ -45,28 +45,28 @@ class Continuation(NamedTuple):
     def read(cls, text: str) -> Continuation:
         """That of a setting `then`. Raises `ValueError`."""
         share, _, rest = text.partition(" ")
-        found = cls.labelled(rest)
+        continuation = cls.labelled(rest)
         try:
             part = float(share)
         except ValueError:
             part = math.nan
-        if not (0 < part < 1 and found.scheme):
+        if not (0 < part < 1 and continuation.scheme):
             raise ValueError(
                 f"then is {text!r}; it is a share of the steps and a scheme, such as '0.9 nope', and may end with the"
                 " largest size to train on from there, as in '0.95 pi(factor=4.0), length=64'."
             )
-        grammar.read(found.scheme)
-        return found._replace(share=part)
+        grammar.read(continuation.scheme)
+        return continuation._replace(share=part)
 
     @classmethod
     def labelled(cls, text: str) -> Continuation:
         """That of a label, which has no share. Raises `ValueError` for a length that cannot be a size."""
-        if (found := _LENGTH.search(text)) is None:
+        if (match := _LENGTH.search(text)) is None:
             return cls(scheme=text.strip())
-        length = found[1].strip()
+        length = match[1].strip()
         if not (length.isdecimal() and len(length) < 10 and 1 <= int(length) <= MOST):
             raise ValueError(f"The length in {text!r} is {length!r}; it is a whole number from 1 to {MOST}.")
-        return cls(scheme=text[: found.start()].strip(), length=int(length))
+        return cls(scheme=text[: match.start()].strip(), length=int(length))
 
     def __str__(self) -> str:
         return f"{self.share!r} {self.label}"
@@ -236,8 +236,8 @@ class Plan:
         if not 0 <= self.steps < 2**31:
             raise ValueError(f"steps is {self.steps}; it is a whole number from 0 to {2**31 - 1}.")
         for name in ("lr", "weight_decay", "clip", "warmup"):
-            given = getattr(self, name)
-            for value in given if isinstance(given, tuple) else (given,):
+            setting = getattr(self, name)
+            for value in setting if isinstance(setting, tuple) else (setting,):
                 if not _single(value):
                     raise ValueError(f"{name} is {value}; in the float32 of training that is {_rounded(value)}.")
         if not self.seeds or len(set(self.seeds)) < len(self.seeds) or not all(0 <= s < 2**32 for s in self.seeds):

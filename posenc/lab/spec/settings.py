@@ -60,13 +60,13 @@ def pair(text: str, option: str) -> tuple[str, str]:
 
 def texts(words: Iterable[str], option: str) -> dict[str, str]:
     """Name to text of what an option such as `--set` takes, each name once."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for word in words:
         name, text = pair(word, option)
-        if name in found:
+        if name in by_name:
             raise ValueError(f"{option} gives {name} twice; give it once.")
-        found[name] = text
-    return found
+        by_name[name] = text
+    return by_name
 
 
 def several(text: str, name: str) -> list[str]:
@@ -84,18 +84,18 @@ def joined(values: Iterable[str]) -> list[str]:
     >>> joined(["rope", "then pi", "length=64", "yarn", "trained with rope"])
     ['rope, then pi, length=64', 'yarn, trained with rope']
     """
-    found: list[str] = []
+    merged: list[str] = []
     for value in values:
-        if found and _GOES_ON.match(value):
-            found[-1] += f", {value}"
+        if merged and _GOES_ON.match(value):
+            merged[-1] += f", {value}"
         else:
-            found.append(value)
-    return found
+            merged.append(value)
+    return merged
 
 
-def is_suite(given: Any) -> bool:
+def is_suite(task: Any) -> bool:
     """Whether this names a suite in the place of a task."""
-    return isinstance(given, str) and given.strip().startswith(SUITE)
+    return isinstance(task, str) and task.strip().startswith(SUITE)
 
 
 def expanded(name: str, values: Iterable[Any]) -> list[Any]:
@@ -108,31 +108,31 @@ def expanded(name: str, values: Iterable[Any]) -> list[Any]:
         return values
     from posenc.lab import tasks
 
-    known, found = tasks.suites(), []
-    for given in values:
-        if not is_suite(given):
-            found.append(given)
+    suite_names, names = tasks.suites(), []
+    for entry in values:
+        if not is_suite(entry):
+            names.append(entry)
             continue
-        suite = given.strip().removeprefix(SUITE).strip()
-        if suite not in known:
-            raise unknown("suite", suite, known, "`posenc list suites` has all")
-        found += [task for task in tasks.suite(suite) if task not in [*found, *values]]
-    return found
+        suite = entry.strip().removeprefix(SUITE).strip()
+        if suite not in suite_names:
+            raise unknown("suite", suite, suite_names, "`posenc list suites` has all")
+        names += [task for task in tasks.suite(suite) if task not in [*names, *values]]
+    return names
 
 
-def unknown(kind: str, given: str, known: Iterable[str], see: str = "") -> ValueError:
+def unknown(kind: str, name: str, names: Iterable[str], see: str = "") -> ValueError:
     """The refusal of a name, which offers the nearest and tells others, or how to `see` all where these are many."""
-    return ValueError(f"No {kind} is called {echoed(given)}.{offer(given, known, see)}")
+    return ValueError(f"No {kind} is called {echoed(name)}.{offer(name, names, see)}")
 
 
-def unknown_setting(whose: str, given: str, known: Iterable[str], write: str = "model=") -> ValueError:
+def unknown_setting(whose: str, name: str, names: Iterable[str], write: str = "model=") -> ValueError:
     """The refusal of a setting; of a direction it says what has one, and how to `write` that."""
-    if given in DIRECTIONS:
+    if name in DIRECTIONS:
         return ValueError(
-            f"No setting of {whose} is called {given!r}; the model has a direction: write {write}decoder for a causal"
+            f"No setting of {whose} is called {name!r}; the model has a direction: write {write}decoder for a causal"
             f" one, where a token sees those before it, or {write}encoder for one that sees both ways."
         )
-    return unknown(f"setting of {whose}", given, known, "`posenc run --help` has all")
+    return unknown(f"setting of {whose}", name, names, "`posenc run --help` has all")
 
 
 def owner(name: str) -> type[Run] | type[Plan]:
@@ -151,27 +151,27 @@ def fields(cls: type) -> dict[str, Any]:
 
 def typed(texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of `Run` and those of `Plan` among some texts by name."""
-    found: dict[type, dict[str, Any]] = {Run: {}, Plan: {}}
+    by_owner: dict[type, dict[str, Any]] = {Run: {}, Plan: {}}
     for name, text in texts.items():
-        found[owner(name)][name] = value(name, text)
-    return found[Run], found[Plan]
+        by_owner[owner(name)][name] = value(name, text)
+    return by_owner[Run], by_owner[Plan]
 
 
-def value(name: str, given: Any) -> Any:
+def value(name: str, setting: Any) -> Any:
     """A setting in its own type: texts are read, everything else is left for `Run` and `Plan` to check."""
     hint = fields(owner(name))[name]
     kinds = typing.get_args(hint) if typing.get_origin(hint) in (Union, types.UnionType) else (hint,)
-    if name in ("seeds", "tuning") and isinstance(given, str | int) and not isinstance(given, bool):
-        return () if name == "tuning" and str(given).strip() in ("", "0") else seeds(str(given), name)
-    if isinstance(given, list):
-        return tuple(given)
-    if not isinstance(given, str):
-        return (given,) if any(typing.get_origin(k) is tuple for k in kinds) and given is not None else given
-    if types.NoneType in kinds and given in ("None", "none"):
+    if name in ("seeds", "tuning") and isinstance(setting, str | int) and not isinstance(setting, bool):
+        return () if name == "tuning" and str(setting).strip() in ("", "0") else seeds(str(setting), name)
+    if isinstance(setting, list):
+        return tuple(setting)
+    if not isinstance(setting, str):
+        return (setting,) if any(typing.get_origin(k) is tuple for k in kinds) and setting is not None else setting
+    if types.NoneType in kinds and setting in ("None", "none"):
         return None
-    if any(given in typing.get_args(kind) for kind in kinds if typing.get_origin(kind) is Literal):
-        return given
-    return _read(name, given, kinds[0])
+    if any(setting in typing.get_args(kind) for kind in kinds if typing.get_origin(kind) is Literal):
+        return setting
+    return _read(name, setting, kinds[0])
 
 
 def _read(name: str, text: str, kind: Any) -> Any:

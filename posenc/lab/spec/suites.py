@@ -39,8 +39,8 @@ class Suite:
 
     def __post_init__(self):
         object.__setattr__(self, "presets", tuple(self.presets))
-        for chosen in (self.run, *self.apart.values()):
-            Run(**chosen)
+        for fields in (self.run, *self.apart.values()):
+            Run(**fields)
         Plan(**self.plan)
 
     @property
@@ -59,8 +59,8 @@ class Suite:
         """What it says of a run of one of its tasks: the length with which that was published, and its own."""
         from posenc.lab import tasks
 
-        one = tasks.parse(task)
-        return {"model": usual_model(one), "length": one.sizes.train[1], **self.run, **self.apart.get(task, {})}
+        parsed = tasks.parse(task)
+        return {"model": usual_model(parsed), "length": parsed.sizes.train[1], **self.run, **self.apart.get(task, {})}
 
 
 def usual_model(task: Task) -> str:
@@ -71,10 +71,10 @@ def usual_model(task: Task) -> str:
 def named(values: Iterable[Any]) -> tuple[Suite, ...]:
     """The suites among what stands in the place of tasks. Refuses those that there are not."""
     names = dict.fromkeys(v.strip().removeprefix(settings.SUITE).strip() for v in values if settings.is_suite(v))
-    found = tuple(SUITES.get(name, Suite(name)) for name in names)
-    for suite in found:
+    suites = tuple(SUITES.get(name, Suite(name)) for name in names)
+    for suite in suites:
         _ = suite.tasks
-    return found
+    return suites
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,11 @@ class Usual:
         papers = (suite for suite in SUITES.values() if self.preset in suite.presets and name in suite.tasks)
         return next(({"length": suite.of(task)["length"], "shortest": None} for suite in papers), {})
 
-    def filled(self, chosen: Mapping[str, Any]) -> Run:
+    def filled(self, fields: Mapping[str, Any]) -> Run:
         """The run of which this is said."""
-        return dataclasses.replace(self.run, **{**self.of(chosen.get("task", self.run.task)), **chosen})
+        return dataclasses.replace(self.run, **{**self.of(fields.get("task", self.run.task)), **fields})
 
-    def planned(self, chosen: Mapping[str, Any], tasks: Iterable[str]) -> Plan:
+    def planned(self, fields: Mapping[str, Any], tasks: Iterable[str]) -> Plan:
         """The plan of which this is said, for runs of these tasks.
 
         As there is one plan for all, suites say something of it only where all tasks are theirs and they agree, and the
@@ -118,17 +118,19 @@ class Usual:
         lent, plans = [self.of(task) for task in tasks], [suite.plan for suite in self.suites]
         if self.preset is not None:
             usual = (
-                {"sizes": None} if any(one.get("length", self.run.length) != self.run.length for one in lent) else {}
+                {"sizes": None}
+                if any(defaults.get("length", self.run.length) != self.run.length for defaults in lent)
+                else {}
             )
         else:
             usual = plans[0] if all(lent) and all(plan == plans[0] for plan in plans) else {}
-        return dataclasses.replace(self.plan, **{**usual, **chosen})
+        return dataclasses.replace(self.plan, **{**usual, **fields})
 
 
 def _read(path: Path) -> dict[str, Suite]:
     with path.open("rb") as file:
         usual = tomllib.load(file)
-    return {name: Suite(name, **about) for name, about in usual.items()}
+    return {name: Suite(name, **fields) for name, fields in usual.items()}
 
 
 SUITES = _read(Path(__file__).with_suffix(".toml"))

@@ -59,32 +59,32 @@ def from_toml(text: str, name: str = "sweep", yes: bool = False) -> Experiment:
     if crowded is not None:
         raise ValueError(f"Line {crowded} of the file {name!r} has more than {DOTS} dots; names have a few at most.")
     try:
-        whole = tomllib.loads(text)
+        document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"The file {name!r} is not valid TOML: {error}.") from None
-    for key, value in whole.items():
+    for key, value in document.items():
         if key not in _TABLES:
             raise settings.unknown("part of an experiment", key, _TABLES)
         kind = str if key in _TEXTS else list if key in ("zip", "exclude") else dict
         if not isinstance(value, kind) or kind is list and not all(isinstance(v, dict) for v in value):
             raise ValueError(f"{key!r} is written {_form(key)} in an experiment file, not {echoed(value)}.")
-    header = whole.get("header", {})
+    header = document.get("header", {})
     for key in header:
         if key not in settings.fields(Header):
             raise settings.unknown("part of a header", key, settings.fields(Header))
         if not isinstance(header[key], str):
             raise ValueError(f"{key} of [header] is a text, not {echoed(header[key])}.")
-    preset = whole.get("preset")
-    base, axes = _run_and_axes(whole)
-    usual = Usual(*starting(preset), preset, named(_in_place_of_tasks(whole)))
+    preset = document.get("preset")
+    base, axes = _run_and_axes(document)
+    usual = Usual(*starting(preset), preset, named(_in_place_of_tasks(document)))
     tasks = next((axis["task"] for axis in axes if "task" in axis), [base.get("task", usual.run.task)])
-    plan = usual.planned(_values(whole.get("plan", {}), Plan), tasks)
+    plan = usual.planned(_values(document.get("plan", {}), Plan), tasks)
     points = [[dict(zip(axis, p, strict=True)) for p in zip(*axis.values(), strict=True)] for axis in axes]
     check_many(math.prod(map(len, points)) * plan.trials, yes)
-    every = [{k: v for part in p for k, v in part.items()} for p in itertools.product(*points)]
-    runs = _without(whole.get("exclude", []), [usual.filled({**base, **point}) for point in every])
-    about = {"preset": preset, "suites": tuple(suite.name for suite in usual.suites)}
-    return Experiment(whole.get("name", name), runs, plan, whole.get("source", ""), Header(**header), **about)
+    combinations = [{k: v for part in p for k, v in part.items()} for p in itertools.product(*points)]
+    runs = _without(document.get("exclude", []), [usual.filled({**base, **point}) for point in combinations])
+    origin = {"preset": preset, "suites": tuple(suite.name for suite in usual.suites)}
+    return Experiment(document.get("name", name), runs, plan, document.get("source", ""), Header(**header), **origin)
 
 
 def read(path: Path, yes: bool = False) -> Experiment:
@@ -92,12 +92,12 @@ def read(path: Path, yes: bool = False) -> Experiment:
     return from_toml(path.read_text(encoding="utf-8", errors="replace"), path.stem, yes)
 
 
-def _run_and_axes(whole: dict) -> tuple[dict[str, Any], list[dict[str, list[Any]]]]:
+def _run_and_axes(document: dict) -> tuple[dict[str, Any], list[dict[str, list[Any]]]]:
     """What all runs share, and in what they differ: a list for each setting, those of one table in step."""
-    base = _values(whole.get("run", {}), Run)
+    base = _values(document.get("run", {}), Run)
     axes = [{"task": _listed("task", base.pop("task"))}] if settings.is_suite(base.get("task")) else []
-    axes += [{name: _listed(name, values)} for name, values in whole.get("grid", {}).items()]
-    axes += [{n: _listed(n, v) for n, v in together.items()} for together in whole.get("zip", [])]
+    axes += [{name: _listed(name, values)} for name, values in document.get("grid", {}).items()]
+    axes += [{n: _listed(n, v) for n, v in together.items()} for together in document.get("zip", [])]
     names = [name for axis in axes for name in axis]
     for name in names:
         if names.count(name) > 1 or name in base:
@@ -108,22 +108,20 @@ def _run_and_axes(whole: dict) -> tuple[dict[str, Any], list[dict[str, list[Any]
     return base, axes
 
 
-def _in_place_of_tasks(whole: dict) -> list[Any]:
+def _in_place_of_tasks(document: dict) -> list[Any]:
     """What stands for tasks, suites not yet replaced by theirs."""
-    tables = [whole.get("run", {}), whole.get("grid", {}), *whole.get("zip", [])]
-    given = [table["task"] for table in tables if "task" in table]
-    return [value for one in given for value in (one if isinstance(one, list) else [one])]
+    tables = [document.get("run", {}), document.get("grid", {}), *document.get("zip", [])]
+    tasks = [table["task"] for table in tables if "task" in table]
+    return [value for task in tasks for value in (task if isinstance(task, list) else [task])]
 
 
 def _without(excluded: list[dict[str, Any]], runs: list[Run]) -> tuple[Run, ...]:
     left_out = []
     for out in excluded:
-        each_task = [_values(one, Run) for one in _each_task(out)]
-        if not any(_is(run, one) for run in runs for one in each_task):
-            chosen = " and ".join(f"{n}={v}" for n, v in out.items()) or "nothing"
-            raise ValueError(
-                f"[[exclude]] says {chosen}, but no run has that; write it as the runs do, or leave it out."
-            )
+        each_task = [_values(exclusion, Run) for exclusion in _each_task(out)]
+        if not any(_is(run, exclusion) for run in runs for exclusion in each_task):
+            text = " and ".join(f"{n}={v}" for n, v in out.items()) or "nothing"
+            raise ValueError(f"[[exclude]] says {text}, but no run has that; write it as the runs do, or leave it out.")
         left_out += each_task
     return tuple(r for r in runs if not any(_is(r, out) for out in left_out))
 

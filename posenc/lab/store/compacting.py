@@ -21,7 +21,7 @@ from posenc.lab.store import disk, packs
 from posenc.lab.store.claims import claim, held
 from posenc.lab.store.reading import UNUSABLE, singles
 from posenc.lab.store.records import parsed, unsealed
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 LEAST = 1000
 """Single records that a run has before the end of a sweep packs them; fewer stay readable files."""
@@ -172,6 +172,6 @@ def listed(todo: Packable) -> list[tuple[str, str]]:
     """What would be done, each file with a reason."""
     rows = [(path.name, "to be packed") for path, _ in todo.files]
     rows += [(path.name, "in a pack already") for path, _ in todo.packed]
-    rows += [(path.name, f"{counted(pack.lost, 'line')} damaged") for path, pack in todo.damaged]
+    rows += [(path.name, f"{plural(pack.lost, 'line')} damaged") for path, pack in todo.damaged]
     rows += [(packs.index_path(path).name, "the index is missing or damaged") for path, _ in todo.unindexed]
     return rows + [(path.name, "an index without its pack") for path in todo.orphans]

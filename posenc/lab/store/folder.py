@@ -45,7 +45,7 @@ from posenc.lab.store.records import write_record as write_record
 from posenc.lab.store.running import Running as Running
 from posenc.lab.store.running import running, saved
 from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 OUTCOMES = ("done", "diverged", "failed", "oom", "running", "stale", "pending")
 FAILURES = ("failed", "oom")
@@ -162,7 +162,7 @@ def status(folder: Path) -> RunStatus:
         rows.append(GroupStatus(*head, counts, "".join(error), worker, about, first.tuning, stopped.get(group)))
     total, problems = Counter(outcomes.values()), stored.problems
     if beside := recorded.keys() - outcomes.keys():
-        problems += (f"The plan lacks {counted(len(beside), 'recorded trial')}; restore plan.jsonl.",)
+        problems += (f"The plan lacks {plural(len(beside), 'recorded trial')}; restore plan.jsonl.",)
     each = {o: total[o] for o in OUTCOMES}
     return RunStatus(each, tuple(rows), outcomes, problems, stored.compiling)
 

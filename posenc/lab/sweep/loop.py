@@ -15,7 +15,7 @@ from posenc.lab.sweep.progress import Progress, Tally
 from posenc.lab.sweep.signals import Signals, Stopped
 from posenc.lab.sweep.team import DONE, FAILED, PAUSES
 from posenc.lab.sweep.worker import Worker
-from posenc.lab.train.compiling import counted
+from posenc.lab.train.compiling import count_compilations
 from posenc.lab.train.lanes import Arrangement
 from posenc.lab.train.training import ResolvedRun
 from posenc.language import echo
@@ -57,7 +57,7 @@ def carry_out(
     """Run these groups in this process, or see them recorded or failed elsewhere; returns the exit code."""
     clear(folder, groups, watch)
     tally = Tally(folder, {group: len(lines) for group, lines in groups.items()})
-    with Signals() as signals, counted() as compiled:
+    with Signals() as signals, count_compilations() as compiled:
         worker = Worker(folder, how, keep, watch, tally, signals.check, save_every)
         try:
             _until_done(groups, resolved, worker, tally, watch, signals.check)
@@ -85,7 +85,7 @@ def _until_done(
         elsewhere = held.keys() & {group for group, at in failures(worker.folder).items() if at != before.get(group)}
         held = {g: lines for g, lines in held.items() if g not in elsewhere}  # one try for each sweep
         if len(held) not in (0, noted):
-            watch.note(f"Waiting for {echo.counted(len(held), 'group')} that other workers run.")
+            watch.note(f"Waiting for {echo.plural(len(held), 'group')} that other workers run.")
             noted = len(held)
         if len(held) == len(left):  # for others to end, or for one to die
             _wait(pause, check)

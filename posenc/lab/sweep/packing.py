@@ -8,7 +8,7 @@ from posenc.lab.store import compacting
 from posenc.lab.store import folder as store
 from posenc.lab.store.reading import singles
 from posenc.lab.sweep.progress import Progress
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 
 def pack(folder: Path, watch: Progress) -> None:
@@ -22,4 +22,4 @@ def pack(folder: Path, watch: Progress) -> None:
         watch.note(f"The records are not packed: {error.strerror}")
         return
     if done is not None and done.records:
-        watch.note(f"Packed {counted(done.records, 'record')} into {counted(len(done.packs), 'file')}.")
+        watch.note(f"Packed {plural(done.records, 'record')} into {plural(len(done.packs), 'file')}.")

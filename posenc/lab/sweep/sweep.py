@@ -24,7 +24,7 @@ from posenc.lab.sweep.team import DONE, FAILED
 from posenc.lab.train import device
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 
 def sweep(
@@ -64,7 +64,7 @@ def sweep(
         wanted, undecided, _ = _planned(experiment, runs, folder, group_size)
         if tried >= wanted.keys():
             watch.note(
-                f"Not trained, since tuning trials of the same run have no result: {counted(undecided, 'trial')} to be "
+                f"Not trained, since tuning trials of the same run have no result: {plural(undecided, 'trial')} to be "
                 "reported. The same command tries those that failed again; a new --name chooses among other rates."
             )
             code = max(code, FAILED)

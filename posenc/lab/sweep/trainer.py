@@ -33,7 +33,7 @@ from posenc.lab.sweep.saving import Saver, Unsaved
 from posenc.lab.sweep.signals import Stopped
 from posenc.lab.tasks.floors import Table, floors_by_metric
 from posenc.lab.train import device
-from posenc.lab.train.compiling import Compiled, counted
+from posenc.lab.train.compiling import Compiled, count_compilations
 from posenc.lab.train.lanes import Arrangement, placed, stack
 from posenc.lab.train.shapes import StepShape, true_model
 from posenc.lab.train.training import ResolvedRun, as_arrays, forget_programs, program, pure, stages
@@ -138,7 +138,7 @@ class Trainer:
             reserve = 2**14 + len(ids) * (40 * shared.steps // group.spacing + 900 * len(shared.sizes))
             saver = Saver(home.folder, group.name, group.token, ids, facts, self.every, reserve, say, home.changed)
             saver.places, saver.silent = places, self._full
-        with saver, counted() as compiled:
+        with saver, count_compilations() as compiled:
             try:
                 return finish(self._trained(group, saver, source, compiled), saver)
             except (Stopped, Taken, disk.DiskError):

@@ -21,7 +21,7 @@ from posenc.lab.store import folder as store
 from posenc.lab.store.schema import KnobRecord, PlannedTrial, written
 from posenc.lab.sweep import plan
 from posenc.lab.train.training import ResolvedRun
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 
 def rates(folder: Path) -> Mapping[str, float]:
@@ -53,7 +53,7 @@ def takes_part(lines: Sequence[PlannedTrial]) -> str:
     if not lines:
         return ""
     rates = ", ".join(f"{rate:g}" for rate in sorted({line.knobs.lr for line in lines}))
-    which = f"{counted(len(lines), 'tuning trial')} that earlier commands planned here (lr {rates})"
+    which = f"{plural(len(lines), 'tuning trial')} that earlier commands planned here (lr {rates})"
     return f"The choice of learning rates is also among {which}; use a new --name to choose without."
 
 

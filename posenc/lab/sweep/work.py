@@ -16,7 +16,7 @@ from posenc.lab.sweep.progress import Progress
 from posenc.lab.sweep.team import DONE, FAILED, outcome
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 
 def work(
@@ -48,7 +48,7 @@ def work(
             return code
         lost = done - store.survey(folder).outcomes.keys()
         if again := waiting(folder, [line for line in lines if line.id in lost], (), False):
-            records = f"Records of {counted(len(again), 'group')}"
+            records = f"Records of {plural(len(again), 'group')}"
             watch.note(f"{records} are damaged, as `posenc status` says; running again.")
             if (code := train(again)) not in (DONE, FAILED):
                 return code

@@ -56,7 +56,7 @@ def suite(name: str) -> tuple[str, ...]:
     >>> "copy" in suite("quick")
     True
     """
-    known = suites()
-    if name not in known:
-        raise ValueError(f"No suite is called {name!r}.{offer(str(name), known, '`posenc list suites` has all')}")
+    suite_names = suites()
+    if name not in suite_names:
+        raise ValueError(f"No suite is called {name!r}.{offer(str(name), suite_names, '`posenc list suites` has all')}")
     return tuple(task for task in names() if name in _TASKS.find(task).suites)

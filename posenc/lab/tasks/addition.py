@@ -145,10 +145,10 @@ class Addition(Task, name="addition"):
         each = 1 if not form.hints else 2
         cut = text.index(PLUS)
         spelled_out = [text[:cut][each - 1 :: each], text[cut + 1 :][each - 1 :: each]]
-        turned = [word[::-1] if form.operands == "reversed" else word for word in spelled_out]
-        total = str(sum(int("".join(map(str, word))) for word in turned))
+        words = [word[::-1] if form.operands == "reversed" else word for word in spelled_out]
+        total = str(sum(int("".join(map(str, word))) for word in words))
         if form.padded == "both":
-            total = total.zfill(max(map(len, turned)) + 1)
+            total = total.zfill(max(map(len, words)) + 1)
         digits = [int(c) for c in reversed(total)]
         if form.hints:
             units = min(text[:cut][::2])
@@ -219,14 +219,15 @@ def _sums(task, key, n, n_max, k, form, other):
     """Examples of k numbers and their sum."""
     sizes, words, start = jax.random.split(key, 3)
     top = largest(n_max, other)
-    drawn = counts(sizes, n, k, other)
+    digit_counts = counts(sizes, n, k, other)
     numbers = [
-        number(word, c, top + 1, zero=form.zero) for word, c in zip(jax.random.split(words, k), drawn, strict=True)
+        number(word, c, top + 1, zero=form.zero)
+        for word, c in zip(jax.random.split(words, k), digit_counts, strict=True)
     ]
     values = jnp.stack(numbers, axis=1)
     result = carried(jnp.sum(values, axis=1, dtype=INT), 9 * k)
-    longest = jnp.max(jnp.stack(drawn), axis=0)
-    lengths = drawn if form.padded == "none" else [longest] * k
+    longest = jnp.max(jnp.stack(digit_counts), axis=0)
+    lengths = digit_counts if form.padded == "none" else [longest] * k
     total = longest + 1 if form.padded == "both" else written(result)
     each, markers = 1, None
     if form.hints:
@@ -237,7 +238,7 @@ def _sums(task, key, n, n_max, k, form, other):
         result[:, None], [total], each * (top + 1), sign=PLUS, backwards=form.result == "reversed", markers=markers
     )
     p = each * sum(lengths) + k - 1
-    strata = {f"digits_{word}": c for word, c in zip(WORDS, drawn, strict=False)}
+    strata = {f"digits_{word}": c for word, c in zip(WORDS, digit_counts, strict=False)}
     batch = prompted(task, n, length, prompt, p, answer, each * total, strata)
     i = jnp.arange(length, dtype=INT)[None, :] - 1
     index, digit = digit_coordinates(i, [*lengths, total], each)

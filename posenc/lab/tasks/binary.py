@@ -75,8 +75,8 @@ def multiply(x: Bits, y: Bits) -> Bits:
     def column(before, bit):
         window, carry = before
         window = _push(window, bit)  # y_c, y_{c-1}, …
-        whole = carry + jnp.sum(x & window, axis=1, dtype=INT)
-        return (window, whole // 2), whole % 2
+        total = carry + jnp.sum(x & window, axis=1, dtype=INT)
+        return (window, total // 2), total % 2
 
     _, bits = jax.lax.scan(column, (jnp.zeros_like(x), jnp.zeros_like(x[:, 0])), y.T)
     return bits.T
@@ -88,11 +88,11 @@ def root(pairs: Int[Array, "B H"]) -> Bits:
     Each digit gives a bit: 1 if four times the root so far, plus 1, can be subtracted from the remainder.
     """
 
-    one = jnp.ones_like(pairs[:, 0])
+    ones = jnp.ones_like(pairs[:, 0])
 
     def step(before, digit):
         rest, so_far = before
-        rest, take = _push(rest, digit // 2, digit % 2), _push(so_far, 0 * one, one)
+        rest, take = _push(rest, digit // 2, digit % 2), _push(so_far, 0 * ones, ones)
         borrow, short = _carries(rest < take, rest == take)
         bit = jnp.where(short, 0, 1)
         rest = jnp.where(short[:, None], rest, rest ^ take ^ borrow)

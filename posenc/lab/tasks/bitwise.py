@@ -60,37 +60,37 @@ class BitwiseOr(Task, name="bitwise_or"):
         top = largest(n_max, self.other)
         place = jnp.arange(top, dtype=INT)[None, :]
         if self.bits == "fair":
-            drawn = counts(pair, n, 2, self.other)
+            lengths = counts(pair, n, 2, self.other)
             values = [
                 jnp.where(place < c[:, None], integers(word, n.shape[0], top, 2), 0)
-                for word, c in zip((first, second), drawn, strict=True)
+                for word, c in zip((first, second), lengths, strict=True)
             ]
         else:
-            drawn, one, holder = self._one(pair, n)
-            values = [((place == one[:, None]) & (holder == which)[:, None]).astype(INT) for which in (0, 1)]
-        total = jnp.maximum(*drawn)
+            lengths, index, holder = self._single_bit(pair, n)
+            values = [((place == index[:, None]) & (holder == which)[:, None]).astype(INT) for which in (0, 1)]
+        total = jnp.maximum(*lengths)
         length = self.tokens(n_max)
-        prompt = spelled(jnp.stack(values, axis=1), drawn, length, sign=OR, backwards=True)
-        strata = {"bits_a": drawn[0], "bits_b": drawn[1]}
-        batch = prompted(self, n, length, prompt, drawn[0] + drawn[1] + 1, jnp.maximum(*values), total, strata)
+        prompt = spelled(jnp.stack(values, axis=1), lengths, length, sign=OR, backwards=True)
+        strata = {"bits_a": lengths[0], "bits_b": lengths[1]}
+        batch = prompted(self, n, length, prompt, lengths[0] + lengths[1] + 1, jnp.maximum(*values), total, strata)
         i = jnp.arange(length, dtype=INT)[None, :] - 1
-        return batch._replace(coords=batch.coords | {"digit": digit_coordinates(i, [*drawn, total])[1]})
+        return batch._replace(coords=batch.coords | {"digit": digit_coordinates(i, [*lengths, total])[1]})
 
-    def _one(self, key, n):
+    def _single_bit(self, key, n):
         """Lengths, the index of the 1, and its string: uniform over all triples whose longer string has n bits."""
         row, column, fair = jax.random.split(key, 3)
         if self.other != "any":
-            drawn = counts(row, n, 2, self.other)
-            shorter = jnp.minimum(*drawn)
-            one, tie = between(column, 0, shorter - 1), between(fair, 0, jnp.ones_like(n))
-            return drawn, one, jnp.where(drawn[0] == drawn[1], tie, (drawn[1] < drawn[0]).astype(INT))
+            lengths = counts(row, n, 2, self.other)
+            shorter = jnp.minimum(*lengths)
+            index, tie = between(column, 0, shorter - 1), between(fair, 0, jnp.ones_like(n))
+            return lengths, index, jnp.where(lengths[0] == lengths[1], tie, (lengths[1] < lengths[0]).astype(INT))
         # n² triples: a shorter string of j bits, on either side, has j places for the 1; two strings of n bits have n.
         x, y = between(row, 1, n), between(column, 0, n - 1)
         low = y < x
-        shorter, one = jnp.where(low, x, n - x), jnp.where(low, y, y - x)
+        shorter, index = jnp.where(low, x, n - x), jnp.where(low, y, y - x)
         left = jnp.where(x == n, between(fair, 0, jnp.ones_like(n)) == 0, low)
-        drawn = [jnp.where(left, shorter, n), jnp.where(left, n, shorter)]
-        return drawn, one, jnp.where(left, 0, 1)
+        lengths = [jnp.where(left, shorter, n), jnp.where(left, n, shorter)]
+        return lengths, index, jnp.where(left, 0, 1)
 
     def answer(self, prompt):
         cut = prompt.index(OR)

@@ -70,15 +70,15 @@ class FillBlank(Task, name="fill_blank"):
         def agrees(values, i):
             return i + 2 >= len(values) or values[i + 2] == (2 * values[i + 1] + 3 * values[i] + 1) % MODULUS
 
-        found = []
+        answer = []
         for t, token in enumerate(prompt):
             beside = prompt[max(t - 1, 0) : t] + prompt[t + 1 : t + 2]
             if token != BLANK or BLANK in beside or len(beside) < 1 + self.window:
                 continue
             low = max(min(t - 1, len(prompt) - 3), t - 2, 0)
             tries = [prompt[:t] + [value] + prompt[t + 1 :] for value in range(MODULUS)]
-            found += [tried[t] for tried in tries if agrees(tried, low)]
-        return found
+            answer += [tried[t] for tried in tries if agrees(tried, low)]
+        return answer
 
 
 def _powers(length: int) -> np.ndarray:

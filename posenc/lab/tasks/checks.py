@@ -44,14 +44,15 @@ def check(task: Task, *, only: str | Iterable[str] | None = None) -> Report:
     """
     if not isinstance(task, Task):
         raise TypeError(f"A task was expected, not {task!r}; give posenc.tasks.parse(text), or a task object.")
-    known = {one.__name__: one for one in PROPERTIES}
-    wanted = list(known) if only is None else [only] if isinstance(only, str) else list(only)
+    properties = {function.__name__: function for function in PROPERTIES}
+    wanted = list(properties) if only is None else [only] if isinstance(only, str) else list(only)
     for name in wanted:
-        if name not in known:
-            raise ValueError(f"No property of tasks is called {name}; known: {', '.join(known)}.")
+        if name not in properties:
+            raise ValueError(f"No property of tasks is called {name}; known: {', '.join(properties)}.")
     case = _case(task)
     return Report(
-        grammar.write(call(task, task.name)), tuple(Finding(name, "", _outcome(known[name], case)) for name in wanted)
+        grammar.write(call(task, task.name)),
+        tuple(Finding(name, "", _outcome(properties[name], case)) for name in wanted),
     )
 
 
@@ -96,8 +97,8 @@ def examples_are_scored(case: TaskCase) -> Outcome:
     if empty := [n for n, share in shares.items() if not share]:
         return Outcome(False, reason=f"size {empty[0]}: no example has a scored place")
     least = min(shares, key=shares.__getitem__)
-    some = f"size {least}: {shares[least]:.0%} of the examples have a scored place"
-    return Outcome(True, reason="" if shares[least] == 1 else some)
+    note = f"size {least}: {shares[least]:.0%} of the examples have a scored place"
+    return Outcome(True, reason="" if shares[least] == 1 else note)
 
 
 def examples_are_well_formed(case: TaskCase) -> Outcome:
@@ -188,11 +189,11 @@ def padding_changes_no_example(case: TaskCase) -> Outcome:
 def floors_leave_room(case: TaskCase) -> Outcome:
     """A guess without the tokens is right less often than the oracle."""
     task, n = case.task, case.task.sizes.train[1]
-    found = floors(task, [n], rows=ROWS)[n]
-    known = f"at size {n}, in {task.metric}: {', '.join(f'{name} {value:.2f}' for name, value in found.items())}"
+    scores = floors(task, [n], rows=ROWS)[n]
+    text = f"at size {n}, in {task.metric}: {', '.join(f'{name} {value:.2f}' for name, value in scores.items())}"
     best = 0.0 if task.metric == "error" else 1.0
-    solved = any(value == best for value in found.values())
-    return Outcome(not solved, reason=known + ("; a guess without the tokens is always right" if solved else ""))
+    solved = any(value == best for value in scores.values())
+    return Outcome(not solved, reason=text + ("; a guess without the tokens is always right" if solved else ""))
 
 
 def the_text_names_the_task(case: TaskCase) -> Outcome:

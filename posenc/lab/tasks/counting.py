@@ -38,10 +38,10 @@ class CountSymbol(Task, name="count_symbol"):
     def make(self, key, n, n_max):
         word, place, much = jax.random.split(key, 3)
         count = between(much, 0, jnp.full_like(n, self.most))
-        chosen = distinct_positions(place, n, self.most, n_max)
+        positions = distinct_positions(place, n, self.most, n_max)
         live = jnp.arange(self.most, dtype=INT)[None, :] < count[:, None]
         row = jnp.arange(n_max, dtype=INT)[None, None, :]
-        marked = ((chosen[:, :, None] == row) & live[:, :, None]).any(axis=1)
+        marked = ((positions[:, :, None] == row) & live[:, :, None]).any(axis=1)
         x = jnp.where(marked, self.symbols, integers(word, n.shape[0], n_max, self.symbols))
         return one_slot(self, n, self.tokens(n_max), x, n, count, {"count": count})
 

@@ -74,9 +74,9 @@ class DateFormat(Task, name="date_format"):
         return WIDTH
 
     def make(self, key, n, n_max):
-        when, how = jax.random.split(key)
-        form = between(how, 0, jnp.full_like(n, len(FORMS) - 1))
-        year, month, day = _date(between(when, 0, jnp.asarray(START)[12 * n] - 1))
+        date_key, form_key = jax.random.split(key)
+        form = between(form_key, 0, jnp.full_like(n, len(FORMS) - 1))
+        year, month, day = _date(between(date_key, 0, jnp.asarray(START)[12 * n] - 1))
         digits = [year // 1000, year // 100 % 10, year // 10 % 10, year % 10]
         digits += [month // 10, month % 10, day // 10, day % 10]
         marks = jnp.broadcast_to(jnp.asarray(MARKS)[None, :], (n.shape[0], len(MARKS)))

@@ -57,8 +57,8 @@ def counts(key: PRNGKeyArray, n: Rows, k: int, other: Other = "any", *, least: i
     u = jax.random.uniform(which, n.shape, jnp.float32) * below[-1]
     first = jnp.sum(u[None, :] >= below[:-1], axis=0, dtype=INT)
     keys = jax.random.split(rest, k)
-    drawn = [between(keys[j], least, jnp.where(j < first, jnp.maximum(n - 1, least), n)) for j in range(k)]
-    return [jnp.where(j == first, n, c) for j, c in enumerate(drawn)]
+    sizes = [between(keys[j], least, jnp.where(j < first, jnp.maximum(n - 1, least), n)) for j in range(k)]
+    return [jnp.where(j == first, n, c) for j, c in enumerate(sizes)]
 
 
 def number(key: PRNGKeyArray, count: Rows, length: int, *, zero: bool) -> Int[Array, "B L"]:
@@ -139,6 +139,6 @@ def digit_coordinates(i: Int[Array, "1 T"], lengths: Sequence[Rows], each: int =
     """For index i of a text of numbers with a sign after each: its index if a digit and its marker count as one token,
     and "digit", the number of digits of its number up to and including it (0 at other tokens)."""
     run, within, length = runs(i, [each * count for count in lengths])
-    place, known = within // each, (i >= 0) & (within < length)
+    place, inside = within // each, (i >= 0) & (within < length)
     before = i - within - run  # tokens of the runs before it, without their signs
-    return before // each + run + place, jnp.where(known & (within % each == each - 1), place + 1, 0)
+    return before // each + run + place, jnp.where(inside & (within % each == each - 1), place + 1, 0)

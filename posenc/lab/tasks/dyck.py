@@ -89,17 +89,17 @@ class Dyck(Task, name="dyck"):
         return tagged(self, n, x, n, following - self.kinds, has_next & (following >= self.kinds), None, strata)
 
     def answer(self, prompt):
-        stack, found = [], []
+        stack, answer = [], []
         for token, after in zip(prompt, prompt[1:], strict=False):
             if token < self.kinds:
                 stack.append(token)
             else:
                 stack.pop()
             if self.full and len(stack) == self.depth:
-                found.append(self.kinds + stack[-1])
+                answer.append(self.kinds + stack[-1])
             if not self.full and after >= self.kinds:
-                found.append(stack[-1])
-        return found
+                answer.append(stack[-1])
+        return answer
 
 
 def _rises(length: int, depth: int) -> np.ndarray:

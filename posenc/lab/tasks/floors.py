@@ -25,7 +25,7 @@ from jaxtyping import Array, Bool, Int
 
 from posenc.lab.tasks.examples import parts
 from posenc.lab.tasks.measure import RATIOS, first_beyond, tally
-from posenc.lab.tasks.padding import few, lengthened
+from posenc.lab.tasks.padding import bucket_classes, pad_tokens
 from posenc.lab.tasks.task import Batch, Task
 
 FLOORS = ("uniform", "prior", "bag", "position")
@@ -45,7 +45,7 @@ class Guessing(NamedTuple):
     """The number of classes, padded: further ones are never right."""
 
 
-class Known(NamedTuple):
+class TaskNumbers(NamedTuple):
     """What is known of a task, as numbers; those that it lacks are -1."""
 
     choices: Any
@@ -60,7 +60,7 @@ class Answers(NamedTuple):
     """What guesses see of examples, and what they are judged by."""
 
     tokens: Int[Array, "rows S"]
-    counted: Bool[Array, "rows S"]
+    is_input: Bool[Array, "rows S"]
     """The tokens of the input."""
     targets: Int[Array, "rows T"]
     score: Bool[Array, "rows T"]
@@ -69,7 +69,7 @@ class Answers(NamedTuple):
     def of(cls, batch: Batch) -> Answers:
         """Those of a batch, padded so that tasks share programs."""
         own = (batch.tokens, batch.prompt) if batch.source is None else (batch.source, batch.source_valid)
-        return lengthened(cls(*own, batch.targets, batch.score))
+        return pad_tokens(cls(*own, batch.targets, batch.score))
 
 
 class Judged(NamedTuple):
@@ -92,8 +92,8 @@ def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> Table:
     >>> floors(parse("reverse_string"), [4], rows=64)[4]["uniform"]
     0.5
     """
-    every = Judged(0, False)
-    return _tables(task, sizes, rows, lambda n: {task.metric: every})[task.metric]
+    judged = Judged(0, False)
+    return _tables(task, sizes, rows, lambda n: {task.metric: judged})[task.metric]
 
 
 def floors_by_metric(task: Task, sizes: Sequence[int], length: int, *, rows: int = 8192) -> dict[str, Table]:
@@ -103,10 +103,10 @@ def floors_by_metric(task: Task, sizes: Sequence[int], length: int, *, rows: int
     """
 
     def judged(n: int) -> dict[str, Judged]:
-        every = {task.metric: Judged(0, False)}
+        by_metric = {task.metric: Judged(0, False)}
         if task.metric not in ("token", "error"):
-            return every
-        return every | {"last": Judged(0, True), "beyond": Judged(first_beyond(task, n, length), False)}
+            return by_metric
+        return by_metric | {"last": Judged(0, True), "beyond": Judged(first_beyond(task, n, length), False)}
 
     return _tables(task, sizes, rows, judged)
 
@@ -118,36 +118,42 @@ def _tables(
         task.check_size(n)
     if not sizes:
         raise ValueError(f"The list of sizes for the floors of {task.name!r} is empty; give at least one size.")
-    how = Guessing(task.metric == "exact", task.layout.writes, task.cue is not None, few(task.classes))
+    guessing = Guessing(task.metric == "exact", task.layout.writes, task.cue is not None, bucket_classes(task.classes))
     cue = range(-1, -1) if task.cue is None else task.cue
-    known = Known(task.choices, task.special("EOS") if task.layout.writes else -1, cue.start, cue.stop)
-    part, whole = RATIOS[task.metric]
-    names = [name for name in FLOORS if how.cued or name != "bag"]
+    numbers = TaskNumbers(task.choices, task.special("EOS") if task.layout.writes else -1, cue.start, cue.stop)
+    part, total = RATIOS[task.metric]
+    names = [name for name in FLOORS if guessing.cued or name != "bag"]
     tables: dict[str, Table] = {}
     for n in sizes:
         key = jax.random.fold_in(jax.random.key(SEED), n)
-        drawn = tuple(map(Answers.of, parts(task, 2 * rows, max(sizes), key, n)))
+        answers = tuple(map(Answers.of, parts(task, 2 * rows, max(sizes), key, n)))
         for metric, which in judged(n).items():
             which = Judged(jnp.int32(which.first), jnp.bool_(which.last))
-            found = jax.device_get(_counted(how, Known(*map(jnp.int32, known)), which, drawn))
-            if not found["uniform"][whole]:
+            sums = jax.device_get(_sums_by_floor(guessing, TaskNumbers(*map(jnp.int32, numbers)), which, answers))
+            if not sums["uniform"][total]:
                 continue  # no place is beyond training
-            right = {name: float(found[name][part]) / float(found[name][whole]) for name in names}
-            turned = {name: 1 - r if metric == "error" else r for name, r in right.items()}
-            tables.setdefault(metric, {})[int(n)] = turned
+            right = {name: float(sums[name][part]) / float(sums[name][total]) for name in names}
+            scores = {name: 1 - r if metric == "error" else r for name, r in right.items()}
+            tables.setdefault(metric, {})[int(n)] = scores
     return tables
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _counted(how: Guessing, known: Known, which: Judged, drawn: tuple[Answers, ...]) -> dict[str, dict[str, Array]]:
+def _sums_by_floor(
+    guessing: Guessing, numbers: TaskNumbers, which: Judged, answers: tuple[Answers, ...]
+) -> dict[str, dict[str, Array]]:
     """The sums of each floor, chosen on every other example and counted on those between."""
-    whole = _judged(which, jax.tree.map(lambda *some: jnp.concatenate(some), *drawn))
-    learnt, judged = (jax.tree.map(lambda leaf, h=h: leaf[h::2], whole) for h in (0, 1))
+    sample = _judged(which, jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *answers))
+    learnt, judged = (jax.tree.map(lambda leaf, h=h: leaf[h::2], sample) for h in (0, 1))
     return {
-        "uniform": _uniform(how, known, judged),
-        "prior": tally(_prior(how, known, learnt, judged), judged),
-        "position": tally(_position(how, learnt, judged), judged),
-    } | ({"bag": tally(_right(how, known, judged, _frequent(how, known, judged)), judged)} if how.cued else {})
+        "uniform": _uniform(guessing, numbers, judged),
+        "prior": tally(_prior(guessing, numbers, learnt, judged), judged),
+        "position": tally(_position(guessing, learnt, judged), judged),
+    } | (
+        {"bag": tally(_right(guessing, numbers, judged, _frequent(guessing, numbers, judged)), judged)}
+        if guessing.cued
+        else {}
+    )
 
 
 def _judged(which: Judged, batch: Answers) -> Answers:
@@ -157,13 +163,13 @@ def _judged(which: Judged, batch: Answers) -> Answers:
     return batch._replace(score=batch.score & (index >= which.first) & (last | ~which.last))
 
 
-def _end(how: Guessing, known: Known, batch: Answers) -> Bool[Array, "rows T"]:
+def _end(guessing: Guessing, numbers: TaskNumbers, batch: Answers) -> Bool[Array, "rows T"]:
     """Where the target is EOS; the length of the answer is taken as known."""
-    return batch.score & (batch.targets == known.end) if how.writes else jnp.zeros_like(batch.score)
+    return batch.score & (batch.targets == numbers.end) if guessing.writes else jnp.zeros_like(batch.score)
 
 
-def _uniform(how: Guessing, known: Known, batch: Answers) -> dict[str, Array]:
-    end, share = _end(how, known, batch), 1.0 / known.choices
+def _uniform(guessing: Guessing, numbers: TaskNumbers, batch: Answers) -> dict[str, Array]:
+    end, share = _end(guessing, numbers, batch), 1.0 / numbers.choices
     chance = jnp.where(end, 1.0, share)
     sums = {name: s.astype(jnp.float32) for name, s in tally(batch.score, batch).items()}
     free = jnp.sum(batch.score & ~end, axis=1, dtype=jnp.int32)
@@ -176,41 +182,41 @@ def _uniform(how: Guessing, known: Known, batch: Answers) -> dict[str, Array]:
     return sums
 
 
-def _right(how: Guessing, known: Known, batch: Answers, guess: Array) -> Bool[Array, "rows T"]:
+def _right(guessing: Guessing, numbers: TaskNumbers, batch: Answers, guess: Array) -> Bool[Array, "rows T"]:
     """Which scored tokens a guess gets right."""
-    return batch.score & ((batch.targets == guess) | _end(how, known, batch))
+    return batch.score & ((batch.targets == guess) | _end(guessing, numbers, batch))
 
 
-def _prior(how: Guessing, known: Known, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
+def _prior(guessing: Guessing, numbers: TaskNumbers, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
     """Which scored tokens the best constant gets right."""
-    if how.exact:
-        whole = lambda c: jnp.sum(tally(_right(how, known, learnt, c), learnt)["exact"])  # noqa: E731
-        each = jax.lax.map(whole, jnp.arange(how.classes, dtype=jnp.int32))
+    if guessing.exact:
+        exact_hits = lambda c: jnp.sum(tally(_right(guessing, numbers, learnt, c), learnt)["exact"])  # noqa: E731
+        each = jax.lax.map(exact_hits, jnp.arange(guessing.classes, dtype=jnp.int32))
     else:
-        guessed = (learnt.score & ~_end(how, known, learnt)).astype(jnp.int32)
-        each = jnp.zeros(how.classes, jnp.int32).at[learnt.targets].add(guessed)
-    return _right(how, known, judged, jnp.argmax(each).astype(jnp.int32))
+        guessed = (learnt.score & ~_end(guessing, numbers, learnt)).astype(jnp.int32)
+        each = jnp.zeros(guessing.classes, jnp.int32).at[learnt.targets].add(guessed)
+    return _right(guessing, numbers, judged, jnp.argmax(each).astype(jnp.int32))
 
 
-def _frequent(how: Guessing, known: Known, batch: Answers) -> Int[Array, "rows 1"]:
+def _frequent(guessing: Guessing, numbers: TaskNumbers, batch: Answers) -> Int[Array, "rows 1"]:
     """Each row's most frequent token of the task's cue, as a class. Classes are counted from the first such token."""
     tokens = batch.tokens
-    counted = batch.counted & (tokens >= known.first) & (tokens < known.beyond)
-    ordered = jnp.sort(jnp.where(counted, tokens, known.beyond), axis=1)
+    in_cue = batch.is_input & (tokens >= numbers.first) & (tokens < numbers.beyond)
+    ordered = jnp.sort(jnp.where(in_cue, tokens, numbers.beyond), axis=1)
     i = jnp.broadcast_to(jnp.arange(ordered.shape[1], dtype=jnp.int32)[None, :], ordered.shape)
     begins = jnp.pad(ordered[:, 1:] != ordered[:, :-1], ((0, 0), (1, 0)), constant_values=True)
-    run = jnp.where(ordered < known.beyond, i - jax.lax.cummax(jnp.where(begins, i, 0), axis=1) + 1, 0)
+    run = jnp.where(ordered < numbers.beyond, i - jax.lax.cummax(jnp.where(begins, i, 0), axis=1) + 1, 0)
     best = jnp.take_along_axis(ordered, jnp.argmax(run, axis=1)[:, None], axis=1)[:, 0]
-    best = jnp.where(counted.any(axis=1), best, known.first)
-    return (best if how.writes else best - known.first)[:, None]
+    best = jnp.where(in_cue.any(axis=1), best, numbers.first)
+    return (best if guessing.writes else best - numbers.first)[:, None]
 
 
-def _position(how: Guessing, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
+def _position(guessing: Guessing, learnt: Answers, judged: Answers) -> Bool[Array, "rows T"]:
     """Which scored tokens the best constant sequence gets right; at one size, that is the best function of index."""
-    if how.exact:
+    if guessing.exact:
         return judged.score & (judged.targets == learnt.targets[_commonest(learnt)][None, :])
     index = jnp.arange(learnt.targets.shape[1], dtype=jnp.int32)[None, :]
-    count = jnp.zeros((index.shape[1], how.classes), jnp.int32)
+    count = jnp.zeros((index.shape[1], guessing.classes), jnp.int32)
     count = count.at[index, learnt.targets].add(learnt.score.astype(jnp.int32))
     return judged.score & (judged.targets == jnp.argmax(count, axis=1)[None, :])
 

@@ -63,21 +63,21 @@ class WordProblem(Task, name="word_problem"):
 
     def answer(self, prompt):
         named = elements(self.group)
-        product, found = tuple(range(len(named[0]))), []
+        product, answer = tuple(range(len(named[0]))), []
         for g in prompt:
             product = tuple(product[i] for i in named[g])
-            found.append(named.index(product))
-        return found
+            answer.append(named.index(product))
+        return answer
 
 
 def elements(group: str) -> list[Permutation]:
     """All elements, as the images of 0, 1, …, in lexical order: the identity is the first."""
     generators = GENERATORS[group]
-    found = new = {tuple(range(len(generators[0])))}
+    members = new = {tuple(range(len(generators[0])))}
     while new:
-        new = {tuple(a[i] for i in b) for a in new for b in generators} - found
-        found = found | new
-    return sorted(found)
+        new = {tuple(a[i] for i in b) for a in new for b in generators} - members
+        members = members | new
+    return sorted(members)
 
 
 def _steps(group: str) -> np.ndarray:

@@ -65,11 +65,11 @@ class SortLabels(Task, name="sort_labels"):
         return self.other if isinstance(self.other, int) else n
 
     def make(self, key, n, n_max):
-        pair, start, some, words = jax.random.split(key, 4)
+        pair, start, counts_key, words = jax.random.split(key, 4)
         length, most = counts(pair, n, 2, self.other)
         keys = jax.vmap(jax.random.fold_in, (None, 0))(words, jnp.arange(n_max))
         entry = jnp.arange(n_max, dtype=INT)[None, :]
-        count = jax.random.randint(some, (n_max, n.shape[0]), 1, 1 + most[None, :], INT)
+        count = jax.random.randint(counts_key, (n_max, n.shape[0]), 1, 1 + most[None, :], INT)
         top = self._digits(n_max)
         values = jax.vmap(lambda k, c: number(k, c, top, zero=False))(keys, count).swapaxes(0, 1)
         count = jnp.where(entry < length[:, None], count.T, 0)

@@ -42,8 +42,8 @@ def slots(
     is_slot = valid & ~is_prompt
     tokens = jnp.where(is_prompt, gather(prompt, i), jnp.where(is_slot, task.special("EMPTY"), task.special("PAD")))
     targets = jnp.where(is_slot, gather(answer, i - p[:, None]), 0)
-    counted = is_slot if score is None else is_slot & (i < (p + score)[:, None])
-    return _batch(n, tokens, targets, counted, is_slot, valid, is_prompt, strata)
+    scored = is_slot if score is None else is_slot & (i < (p + score)[:, None])
+    return _batch(n, tokens, targets, scored, is_slot, valid, is_prompt, strata)
 
 
 def ended(

@@ -72,12 +72,12 @@ class AdditionKazemnejad(Task, name="addition_kazemnejad"):
 
     def _counts(self, key, n):
         bound, *free = jax.random.split(key, 3)
-        drawn = counts(bound, n, 2, least=self.shortest)
+        lengths = counts(bound, n, 2, least=self.shortest)
         if self.law == "longest":
-            return drawn
+            return lengths
         return [
             jnp.where(n <= TRAINED, between(length_key, self.shortest, n), count)
-            for length_key, count in zip(free, drawn, strict=True)
+            for length_key, count in zip(free, lengths, strict=True)
         ]
 
     def answer(self, prompt):

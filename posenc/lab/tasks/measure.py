@@ -58,14 +58,14 @@ def by_row(hit: Array, batch: Batch) -> dict[str, Int[Array, " B"]]:
     scored = batch.score.any(axis=1)
     index = jnp.arange(batch.score.shape[1], dtype=jnp.int32)[None, :]
     last = jnp.max(jnp.where(batch.score, index, -1), axis=1)
-    counted = {
+    columns = {
         "correct": hit.sum(axis=1),
         "scored": batch.score.sum(axis=1),
         "exact": scored & (hit == batch.score).all(axis=1),
         "last": (hit & (index == last[:, None])).any(axis=1),
         "rows": scored,
     }
-    return {name: counts.astype(jnp.int32) for name, counts in counted.items()}
+    return {name: counts.astype(jnp.int32) for name, counts in columns.items()}
 
 
 def beyond(hit: Array, batch: Batch, first: Int[Array, ""]) -> dict[str, Int[Array, " B"]]:
@@ -122,10 +122,10 @@ def score(sums: dict[str, Int[Array, ""]], metric: str) -> float:
     """One number from the sums, on the host."""
     if metric not in RATIOS:
         raise ValueError(f"No metric is called {metric!r}; take one of {', '.join(RATIOS)}.")
-    part, whole = (int(np.asarray(sums[name])) for name in RATIOS[metric])
-    if whole == 0:
+    part, total = (int(np.asarray(sums[name])) for name in RATIOS[metric])
+    if total == 0:
         raise ValueError(f"Nothing was scored, so there is no {metric!r}; evaluate at least one row.")
-    return 1 - part / whole if metric == "error" else part / whole
+    return 1 - part / total if metric == "error" else part / total
 
 
 def full(task: Task) -> str:

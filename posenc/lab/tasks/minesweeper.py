@@ -100,8 +100,10 @@ class Minesweeper(Task, name="minesweeper"):
         equals = line | (i == p[:, None])
         index = jnp.where(equals, middle, jnp.where(in_prompt, index, index + middle + 1))
         col, row = coupling.board(index, w, height[:, None])
-        known = (i >= 0) & (i <= (p + cells)[:, None])
-        return batch._replace(coords=batch.coords | {"row": jnp.where(known, row, 0), "col": jnp.where(known, col, 0)})
+        inside = (i >= 0) & (i <= (p + cells)[:, None])
+        return batch._replace(
+            coords=batch.coords | {"row": jnp.where(inside, row, 0), "col": jnp.where(inside, col, 0)}
+        )
 
     def answer(self, prompt):
         cells = [token for token in prompt[1:-1] if token != LINE]

@@ -109,10 +109,10 @@ class MultiplicationAbacus(Task, name="multiplication_abacus"):
 
     def make(self, key, n, n_max):
         pair, first, second = jax.random.split(key, 3)
-        drawn = counts(pair, n, 2, self.other)
+        lengths = counts(pair, n, 2, self.other)
         top = largest(n_max, self.other)
-        a, b = (number(word, c, top, zero=False) for word, c in zip((first, second), drawn, strict=True))
-        return _products(self, n, n_max, a, b, drawn, None, backwards=True)[0]
+        a, b = (number(word, c, top, zero=False) for word, c in zip((first, second), lengths, strict=True))
+        return _products(self, n, n_max, a, b, lengths, None, backwards=True)[0]
 
     def answer(self, prompt):
         cut = prompt.index(TIMES)

@@ -76,9 +76,9 @@ class SameOrder(Task, name="same_order"):
         return 2 * n + 2
 
     def make(self, key, n, n_max):
-        word, one, other, fair = jax.random.split(key, 4)
+        word, first, other, fair = jax.random.split(key, 4)
         x = self._uneven(word, n, n_max)
-        i = between(one, 0, n - 1)
+        i = between(first, 0, n - 1)
         row = jnp.arange(n_max, dtype=INT)[None, :]
         unequal = (x != pick(x, i)[:, None]) & (row < n[:, None])
         j = jnp.argmax(jnp.where(unequal, uniforms(other, n.shape[0], n_max), -1.0), axis=1).astype(INT)

@@ -58,9 +58,9 @@ class CountingCope(Task, name="counting_cope"):
 
     def _room(self, n):
         """By how many tokens n statements may exceed n. Mean and variance per statement are largest at an end."""
-        every, fewer = SETS + INCREMENTS + self.passes, SETS + self.passes
-        mean = max((3 * SETS + INCREMENTS) / every, 3 * SETS / fewer)
-        square = max((9 * SETS + INCREMENTS) / every, 9 * SETS / fewer)
+        total, fewer = SETS + INCREMENTS + self.passes, SETS + self.passes
+        mean = max((3 * SETS + INCREMENTS) / total, 3 * SETS / fewer)
+        square = max((9 * SETS + INCREMENTS) / total, 9 * SETS / fewer)
         return min(3 * n, math.ceil(mean * n + 10 * math.sqrt(square * n)) + 9)
 
     def make(self, key, n, n_max):
@@ -96,8 +96,8 @@ class CountingCope(Task, name="counting_cope"):
         length = jnp.where(u < self.passes, 1, jnp.where(u < self.passes + setting, 4, 2))
         length = jnp.where(t < first, 1, jnp.where(t == first, 4, length))
         length = jnp.where(t < n, length, 1).astype(INT)
-        every = jnp.ones_like(may)
-        variable = _rank(jnp.where((length == 2)[:, None], may, every), v)
+        all_variables = jnp.ones_like(may)
+        variable = _rank(jnp.where((length == 2)[:, None], may, all_variables), v)
         here = jnp.arange(self.variables, dtype=INT)[None, :] == variable[:, None]
         after = jnp.where(length[:, None] == 4, 0, value + 1)
         value = jnp.where(here & (length[:, None] > 1), after, value)

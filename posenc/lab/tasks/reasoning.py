@@ -171,12 +171,12 @@ class Lego(Task, name="lego"):
         return 5 * n + 5
 
     def make(self, key, n, n_max):
-        who, how, query, shuffle = jax.random.split(key, 4)
-        batch, (equals, plus, _, one, end) = n.shape[0], range(self.letters, self.letters + 5)
-        v = distinct(who, jnp.zeros((batch, self.letters), FLOAT), n_max)
-        minus = integers(how, batch, n_max, 2)
+        letters_key, signs_key, query, shuffle = jax.random.split(key, 4)
+        batch, (equals, plus, _, unit, end) = n.shape[0], range(self.letters, self.letters + 5)
+        v = distinct(letters_key, jnp.zeros((batch, self.letters), FLOAT), n_max)
+        minus = integers(signs_key, batch, n_max, 2)
         j = between(query, (n + 1) // 2, n - 1)
-        before = jnp.concatenate([jnp.full_like(v[:, :1], one), v[:, :-1]], axis=1)
+        before = jnp.concatenate([jnp.full_like(v[:, :1], unit), v[:, :-1]], axis=1)
         clauses = [v, jnp.full_like(v, equals), plus + minus, before, jnp.full_like(v, end)]
         if self.permute:
             order = distinct_positions(shuffle, n, n_max, n_max)
@@ -188,10 +188,10 @@ class Lego(Task, name="lego"):
 
     def answer(self, prompt):
         *text, query = prompt[1:-1]
-        equals, plus, minus, one, end = range(self.letters, self.letters + 5)
+        equals, plus, minus, unit, end = range(self.letters, self.letters + 5)
         clauses = {text[at]: (text[at + 2], text[at + 3]) for at in range(0, len(text), 5)}
         positive = True
-        while query != one:
+        while query != unit:
             sign, query = clauses[query]
             positive = positive == (sign == plus)
         return [plus if positive else minus, self.special("EOS")]

@@ -149,13 +149,13 @@ class AssociativeRecall(Task, name="associative_recall"):
 
     def answer(self, prompt):
         if self.repeat:
-            values, found = {}, []
+            values, answer = {}, []
             for k, v in zip(prompt[::2], prompt[1::2], strict=True):
                 if k in values:
-                    found.append(values[k] - self.keys)
+                    answer.append(values[k] - self.keys)
                 elif k < self.keys:
                     values[k] = v
-            return found
+            return answer
         if self.fuzzy:
             kind = lambda token: (token >= self.keys) + (token >= self.keys + self.values)  # noqa: E731
             runs = [(what, tuple(run)) for what, run in groupby(prompt[1:-1], kind)]

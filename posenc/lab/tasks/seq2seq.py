@@ -108,12 +108,12 @@ class ToyTranslation(Task, name="toy_translation"):
         return n + 1
 
     def make(self, key, n, n_max):
-        who, how = jax.random.split(key)
+        words_key, subject_key = jax.random.split(key)
         i = jnp.arange(n_max, dtype=INT)[None, :]
-        subject = between(how, 0, n - 3)[:, None]  # the index of the subject's noun, after its adjectives
+        subject = between(subject_key, 0, n - 3)[:, None]  # the index of the subject's noun, after its adjectives
         verb, last = subject + 1, n[:, None] - 1
         kind = jnp.where(i == verb, 2, jnp.where((i == subject) | (i == last), 1, 0))
-        x = kind * self.words + integers(who, n.shape[0], n_max, self.words)
+        x = kind * self.words + integers(words_key, n.shape[0], n_max, self.words)
         where = jnp.select(
             [i == 0, i <= subject, i == verb, i < last],
             [jnp.broadcast_to(subject, kind.shape), i - 1, jnp.broadcast_to(last, kind.shape), i],

@@ -117,8 +117,8 @@ class Sizes:
         high = self.largest if self.largest is None else max(low, self.below(self.largest))
         if low == high:
             return f"only {low}"
-        every = "" if self.step == 1 else f", in steps of {self.step}"
-        return (f"at least {low}" if high is None else f"{low} to {high}") + every
+        steps = "" if self.step == 1 else f", in steps of {self.step}"
+        return (f"at least {low}" if high is None else f"{low} to {high}") + steps
 
     def upto(self, length: int, shortest: int | None = None) -> Sizes:
         """These sizes with training from `shortest` to `length`; a task published with one training size keeps one."""

@@ -18,7 +18,7 @@ from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.spec.run import Run
 from posenc.lab.tasks import Batch, Task
 from posenc.lab.tasks.measure import train_key
-from posenc.lab.tasks.padding import lengthened, rounded, tight
+from posenc.lab.tasks.padding import pad_tokens, round_length, round_longest
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.sizes import StepSizes
 
@@ -57,11 +57,11 @@ class Batching(NamedTuple):
             return Examples.of(self.task.sample(jax.random.key(0), edge, batch=self.sizes.batch, n_max=edge))
 
         def padded(a: Any, longest: Any) -> Any:
-            tokens = min(rounded(a.shape[-1]), tight(longest.shape[-1]))
+            tokens = min(round_length(a.shape[-1]), round_longest(longest.shape[-1]))
             return jax.ShapeDtypeStruct((*a.shape[:-1], tokens), a.dtype)
 
-        every = [jax.eval_shape(functools.partial(sample, edge)) for edge in self.sizes.edges]
-        return tuple(jax.tree.map(padded, one, every[-1]) for one in every)
+        samples = [jax.eval_shape(functools.partial(sample, edge)) for edge in self.sizes.edges]
+        return tuple(jax.tree.map(padded, shape, samples[-1]) for shape in samples)
 
     def size_in_bytes(self) -> int:
         """Bytes of the largest batch."""
@@ -84,28 +84,30 @@ def draw_sizes(sizes: StepSizes, stride: int, seeds: UInt32[Array, " lanes"], fi
     n = first + jnp.arange(stride, dtype=jnp.int32)
     keys = jax.vmap(lambda seed: jax.vmap(lambda n: train_key(seed, sizes.turn(n)))(n))(seeds)
     of = lambda seed: jax.vmap(lambda n: sizes.size(seed, n))(n)  # noqa: E731
-    found = jax.vmap(of)(seeds) if sizes.lengths == "example" else of(jnp.uint32(0))
-    return Draws(keys, found, jax.vmap(sizes.bucket)(n))
+    step_sizes = jax.vmap(of)(seeds) if sizes.lengths == "example" else of(jnp.uint32(0))
+    return Draws(keys, step_sizes, jax.vmap(sizes.bucket)(n))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
-def make_batches(task: Task, batch: int, room: int, how: Arrangement, keys: PRNGKeyArray, sizes: Array) -> Examples:
+def make_batches(
+    task: Task, batch: int, room: int, arrangement: Arrangement, keys: PRNGKeyArray, sizes: Array
+) -> Examples:
     """The batches of each lane, padded as size `room` needs: `[lanes, stride, batch, tokens]`."""
 
-    def one(keys: PRNGKeyArray, sizes: Array) -> Examples:
-        make = lambda now: lengthened(Examples.of(task.sample(*now, batch=batch, n_max=room)), tight)  # noqa: E731
+    def make_lane(keys: PRNGKeyArray, sizes: Array) -> Examples:
+        make = lambda now: pad_tokens(Examples.of(task.sample(*now, batch=batch, n_max=room)), round_longest)  # noqa: E731
         return jax.lax.map(make, (keys, sizes))
 
-    return lanes(one, how, int(sizes.ndim == 1))(keys, sizes)
+    return lanes(make_lane, arrangement, int(sizes.ndim == 1))(keys, sizes)
 
 
-def batches_of(batching: Batching, draws: Draws, how: Arrangement) -> Examples:
+def batches_of(batching: Batching, draws: Draws, arrangement: Arrangement) -> Examples:
     """The batches that were drawn."""
     sizes = batching.sizes
-    return make_batches(batching.task, sizes.batch, sizes.edges[-1], how, draws.keys, draws.sizes)
+    return make_batches(batching.task, sizes.batch, sizes.edges[-1], arrangement, draws.keys, draws.sizes)
 
 
-def cut(given: Examples, shapes: Any) -> Examples:
+def cut(batch: Examples, shapes: Any) -> Examples:
     """A batch without padding that its size does not need; `shapes` are those of its leaves."""
-    leaves, tree = jax.tree.flatten(given)
+    leaves, tree = jax.tree.flatten(batch)
     return jax.tree.unflatten(tree, [a[tuple(map(slice, shape))] for a, shape in zip(leaves, shapes, strict=True)])

@@ -35,23 +35,23 @@ class Compiled:
 
 
 @contextlib.contextmanager
-def counted() -> Iterator[Compiled]:
+def count_compilations() -> Iterator[Compiled]:
     """The count of a block. Blocks may be nested; a program counts in each of those around it."""
-    found = Compiled()
+    compiled = Compiled()
 
     def took(event: str, seconds: float, fun_name: str = "", **_: Any) -> None:
         if event == COMPILED:
-            found.programs, found.seconds = found.programs + 1, found.seconds + seconds
+            compiled.programs, compiled.seconds = compiled.programs + 1, compiled.seconds + seconds
             name = fun_name.removeprefix("jit(").removesuffix(")")
-            found.each[name] = found.each.get(name, 0.0) + seconds
+            compiled.each[name] = compiled.each.get(name, 0.0) + seconds
 
     def happened(event: str, **_: Any) -> None:
-        found.kept += event == KEPT
+        compiled.kept += event == KEPT
 
     jax.monitoring.register_event_duration_secs_listener(took)
     jax.monitoring.register_event_listener(happened)
     try:
-        yield found
+        yield compiled
     finally:
         jax.monitoring.unregister_event_duration_listener(took)
         jax.monitoring.unregister_event_listener(happened)

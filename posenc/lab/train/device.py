@@ -65,8 +65,8 @@ def named() -> str:
     """The devices in words: "cpu x2"."""
     import jax
 
-    found = jax.devices()
-    return f"{found[0].device_kind} x{len(found)}"
+    devices = jax.devices()
+    return f"{devices[0].device_kind} x{len(devices)}"
 
 
 def describe() -> dict[str, Any]:

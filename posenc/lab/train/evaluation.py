@@ -33,7 +33,7 @@ from posenc.lab.tasks.measure import (
     validation_key,
     width,
 )
-from posenc.lab.tasks.padding import lengthened, rounded
+from posenc.lab.tasks.padding import pad_tokens, round_length
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.shapes import endless, known_classes
 
@@ -96,7 +96,7 @@ class Counts(NamedTuple):
     """In each bin of places, or in those of each part of the examples."""
 
 
-class Asked(NamedTuple):
+class SizeQuestion(NamedTuple):
     """What is evaluated: numbers, so that tasks and sizes share a program."""
 
     n: Any
@@ -111,45 +111,47 @@ class Asked(NamedTuple):
     """The places of a bin."""
 
     @classmethod
-    def of(cls, resolved: Any, n: int, choosing: bool) -> Asked:
+    def of(cls, resolved: Any, n: int, choosing: bool) -> SizeQuestion:
         """What is asked of the models of a run at size n."""
         task = resolved.task
         places = first_beyond(task, n, resolved.run.length), width(task.tokens(n))
         return cls(jnp.int32(n), jnp.bool_(choosing), jnp.int32(task.classes), *map(jnp.int32, places))
 
 
-def counts(how: Counting, model: PyTree, seed: UInt32[Array, ""], question: Asked, given: ScoredExamples) -> Counts:
+def counts(
+    settings: Counting, model: PyTree, seed: UInt32[Array, ""], question: SizeQuestion, examples: ScoredExamples
+) -> Counts:
     """What is counted in each example, and by place in each part of them.
 
     Random positions are drawn anew for each trial, size and part of the examples.
     """
 
-    def some(part: tuple) -> dict[str, Array]:
-        number, given = part
+    def count_part(part: tuple) -> dict[str, Array]:
+        number, batch = part
         own = jax.random.fold_in(positions_key(seed, "evaluation", question.n), 2 * number + question.choosing)
-        logits = model(given.inputs, own, train=how.as_trained)
+        logits = model(batch.inputs, own, train=settings.as_trained)
         logits = jnp.where(known_classes(logits, question.classes), logits, -jnp.inf)
-        hit, loss = hits(logits, given), losses(logits, given)
-        rows = by_row(hit, given) | beyond(hit, given, question.beyond) | {"nats": nats(loss)}
-        return Counts(rows, by_place(hit, loss, given, question.width))
+        hit, loss = hits(logits, batch), losses(logits, batch)
+        rows = by_row(hit, batch) | beyond(hit, batch, question.beyond) | {"nats": nats(loss)}
+        return Counts(rows, by_place(hit, loss, batch, question.width))
 
-    rows = given.targets.shape[0]
-    cut = jax.tree.map(lambda a: a.reshape(-1, how.each, *a.shape[1:]), given)
-    counted = jax.lax.map(some, (jnp.arange(rows // how.each, dtype=jnp.int32), cut))
-    return counted._replace(rows=jax.tree.map(jnp.ravel, counted.rows))
+    rows = examples.targets.shape[0]
+    cut = jax.tree.map(lambda a: a.reshape(-1, settings.each, *a.shape[1:]), examples)
+    parts = jax.lax.map(count_part, (jnp.arange(rows // settings.each, dtype=jnp.int32), cut))
+    return parts._replace(rows=jax.tree.map(jnp.ravel, parts.rows))
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _counts(how: Counting, *args: Any) -> dict[str, Int[Array, " rows"]]:
-    return counts(how, *args).rows
+def _counts(settings: Counting, *args: Any) -> dict[str, Int[Array, " rows"]]:
+    return counts(settings, *args).rows
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1))
-def sums(how: Counting, over: Arrangement, *args: Any) -> Counts:
+def sums(settings: Counting, over: Arrangement, *args: Any) -> Counts:
     """The sums of `counts` in each lane, each as a quotient and a rest by `HALF`, along the last axis."""
 
     def summed(*args: Any) -> Counts:
-        return jax.tree.map(lambda a: jnp.stack([(a // HALF).sum(0), (a % HALF).sum(0)], -1), counts(how, *args))
+        return jax.tree.map(lambda a: jnp.stack([(a // HALF).sum(0), (a % HALF).sum(0)], -1), counts(settings, *args))
 
     return lanes(summed, over, 2)(*args)
 
@@ -168,16 +170,18 @@ def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: b
 def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
     """What decides each program that an evaluation compiles."""
     task, step = resolved.task, resolved.step
-    found: set[tuple[Any, ...]] = {("examples", task, rows, max(sizes))}
+    keys: set[tuple[Any, ...]] = {("examples", task, rows, max(sizes))}
     for tokens in map(task.tokens, rounds(task, sizes)):
-        found.add(("sums", step.scheme, step.shape, _padded(resolved, tokens), counting(resolved, rows, tokens)))
-    return found
+        keys.add(("sums", step.scheme, step.shape, _padded(resolved, tokens), counting(resolved, rows, tokens)))
+    return keys
 
 
 def examined(resolved: Any, model: PyTree, seed: Array, n: int, batch: Batch) -> dict[str, Int[np.ndarray, " rows"]]:
     """What is counted in each of these examples of size n, which are not those that choose a learning rate."""
-    how, question = counting(resolved, *batch.tokens.shape), Asked.of(resolved, n, False)
-    return jax.device_get(_counts(how, model, seed, question, _given(resolved, resolved.step.coordinates, batch)))
+    settings, question = counting(resolved, *batch.tokens.shape), SizeQuestion.of(resolved, n, False)
+    return jax.device_get(
+        _counts(settings, model, seed, question, _scored_examples(resolved, resolved.step.coordinates, batch))
+    )
 
 
 def evaluate(
@@ -187,28 +191,28 @@ def evaluate(
     models: PyTree,
     seeds: UInt32[Array, " lanes"],
     sizes: Sequence[int],
-    chosen: Sequence[bool],
+    choosing_rates: Sequence[bool],
 ) -> Counts:
     """The sums over all examples, `[lanes, sizes, …]`, where each size has whether it is for choosing a rate."""
-    found, names = [], resolved.step.coordinates
-    for n, choosing in zip(sizes, chosen, strict=True):
+    totals, names = [], resolved.step.coordinates
+    for n, choosing in zip(sizes, choosing_rates, strict=True):
         batch = examples_at(resolved.task, rows, sizes, n, choosing)
-        how = counting(resolved, *batch.tokens.shape)
-        question = Asked.of(resolved, n, choosing)
-        found.append(sums(how, over, models, seeds, question, _given(resolved, names, batch)))
-    whole = lambda halves: halves.astype(np.int64) @ (HALF, 1)  # noqa: E731
-    return jax.tree.map(lambda *sizes: np.stack(list(map(whole, sizes)), 1), *jax.device_get(found))
+        settings = counting(resolved, *batch.tokens.shape)
+        question = SizeQuestion.of(resolved, n, choosing)
+        totals.append(sums(settings, over, models, seeds, question, _scored_examples(resolved, names, batch)))
+    join_halves = lambda halves: halves.astype(np.int64) @ (HALF, 1)  # noqa: E731
+    return jax.tree.map(lambda *sizes: np.stack(list(map(join_halves, sizes)), 1), *jax.device_get(totals))
 
 
-def _given(resolved: Any, names: tuple[str, ...], batch: Batch) -> ScoredExamples:
+def _scored_examples(resolved: Any, names: tuple[str, ...], batch: Batch) -> ScoredExamples:
     """The examples as the models of a run take them; of the coordinates these."""
-    given = ScoredExamples(inputs(batch).reading(names), batch.targets, batch.score)
-    return lengthened(given, functools.partial(_padded, resolved))
+    examples = ScoredExamples(inputs(batch).reading(names), batch.targets, batch.score)
+    return pad_tokens(examples, functools.partial(_padded, resolved))
 
 
 def _padded(resolved: Any, tokens: int) -> int:
     """The length that examples of so many tokens are padded to: where a scheme has a table of positions, at most its
     rows, unless the examples themselves are longer."""
     if endless(resolved.scheme):
-        return rounded(tokens)
-    return max(tokens, min(rounded(tokens), resolved.shape.dims.table))
+        return round_length(tokens)
+    return max(tokens, min(round_length(tokens), resolved.shape.dims.table))

@@ -28,11 +28,11 @@ WAYS = ("teacher_forced", "free_running")
 
 
 def greedy(
-    model: Any, given: Inputs, prompt: Bool[Array, "B T"], key: PRNGKeyArray, *, end: int | None = None, first: int = 1
+    model: Any, inputs: Inputs, prompt: Bool[Array, "B T"], key: PRNGKeyArray, *, end: int | None = None, first: int = 1
 ) -> Int[Array, "B T"]:
     """The likeliest next token at every place, the text after each prompt being the model's own.
 
-    `given.tokens` have room for what is written and `given.valid` says where text may stand. The first `first` tokens
+    `inputs.tokens` have room for what is written and `inputs.valid` says where text may stand. The first `first` tokens
     of all prompts are read at once, each further one by itself, until every text has said `end` or is full: places
     after that, and those whose logits are NaN, say -1. One program, whatever the prompts' lengths. Raises `ValueError`
     for a model that cannot go on token by token, and for prompts that are shorter than `first`.
@@ -46,18 +46,18 @@ def greedy(
             raise ValueError("A prompt is the beginning of a text, of one token at least, and has no holes.")
         if not 1 <= first <= many.min():
             raise ValueError(f"first is {first}, but the shortest prompt has {many.min()} tokens; take 1 to as many.")
-    return _greedy(model, given, prompt, key, end=end, first=first)
+    return _greedy(model, inputs, prompt, key, end=end, first=first)
 
 
 @functools.partial(jax.jit, static_argnames=("end", "first"))
-def _greedy(model: Any, given: Inputs, prompt: Array, key: Any, *, end: int | None, first: int) -> Array:
-    jax.eval_shape(lambda: model(given, key))  # what a full pass refuses is refused here too
+def _greedy(model: Any, inputs: Inputs, prompt: Array, key: Any, *, end: int | None, first: int) -> Array:
+    jax.eval_shape(lambda: model(inputs, key))  # what a full pass refuses is refused here too
     length = prompt.shape[1]
-    tokens, room = jnp.where(prompt, given.tokens, 0), given.valid.sum(1)
+    tokens, room = jnp.where(prompt, inputs.tokens, 0), inputs.valid.sum(1)
     scored = ~jnp.pad(prompt[:, 1:], ((0, 0), (0, 1)))  # from the last token of the prompt on
 
     def step(t, new, tokens, written, carry):
-        logits, carry = model.proceed(carry, given._replace(tokens=tokens), key, t, new)
+        logits, carry = model.proceed(carry, inputs._replace(tokens=tokens), key, t, new)
         return jax.lax.dynamic_update_slice_in_dim(written, _best(logits), t, 1), carry
 
     def go(state):
@@ -72,7 +72,7 @@ def _greedy(model: Any, given: Inputs, prompt: Array, key: Any, *, end: int | No
         return (t < length) & ~(ended if end is None else ended | ((written == end) & scored).any(1)).all()
 
     written = jnp.full(prompt.shape, -1, jnp.int32)
-    written, carry = step(0, first, tokens, written, model.begin(given, key, first))
+    written, carry = step(0, first, tokens, written, model.begin(inputs, key, first))
     return jax.lax.while_loop(on, go, (jnp.int32(first), tokens, written, carry))[2]
 
 
@@ -102,9 +102,9 @@ def exact(
     batches = {n: sample(evaluation_key(task, n), jnp.int32(n)) for n in sizes}
     first = min(int(batch.prompt.sum(1).min()) for batch in batches.values())
     forced = jax.jit(lambda model, batch, key: measure(model(inputs(batch), key), batch))
-    found = {}
+    scores = {}
     for n, batch in batches.items():
         key = positions_key(seed, "evaluation", n)
         sums = forced(model, batch, key), free_running(model, task, batch, key, first=first)
-        found[n] = {m: {way: score(s, m) for way, s in zip(WAYS, sums, strict=True)} for m in METRICS}
-    return found
+        scores[n] = {m: {way: score(s, m) for way, s in zip(WAYS, sums, strict=True)} for m in METRICS}
+    return scores

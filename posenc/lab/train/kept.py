@@ -28,11 +28,11 @@ def restored(resolved: ResolvedRun, folder: Path, trial: str) -> Any:
     kept = parameters.restore(folder, trial)
 
     def at(path: tuple, _: Any) -> Any:
-        found = kept
+        node = kept
         for key in path:
             if key != VALUE:
-                found = found[str(step_name(key))]
-        return jnp.asarray(found)
+                node = node[str(step_name(key))]
+        return jnp.asarray(node)
 
     return jax.tree_util.tree_map_with_path(at, model)
 

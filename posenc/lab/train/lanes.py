@@ -39,54 +39,54 @@ class Arrangement:
 
 def arrangement(requested: str | None = None) -> Arrangement:
     """The fastest arrangement for the devices at hand, or the one asked for: "map", "vmap", "map:1", "vmap:4"."""
-    found = jax.device_count()
+    available = jax.device_count()
     inside = "map" if jax.default_backend() == "cpu" else "vmap"
     if requested is None:
-        return Arrangement(inside, found)
+        return Arrangement(inside, available)
     word, _, number = requested.partition(":")
     if word not in ("map", "vmap") or (number and not number.isdigit()):
         raise ValueError(f"lanes are {requested!r}; write map or vmap, with a number of devices if need be: vmap:4.")
-    devices = int(number) if number else found
-    if not 1 <= devices <= found:
-        raise ValueError(f"lanes ask for {devices} devices, but {found} are here; ask for 1 to {found}.")
+    devices = int(number) if number else available
+    if not 1 <= devices <= available:
+        raise ValueError(f"lanes ask for {devices} devices, but {available} are here; ask for 1 to {available}.")
     return Arrangement(word, devices)
 
 
-def lanes(f: Callable, how: Arrangement, shared: int) -> Callable:
+def lanes(f: Callable, arrangement: Arrangement, shared: int) -> Callable:
     """`f` of one trial, over a leading axis of trials; its last `shared` arguments are the same for all.
 
-    The results do not depend on `how`, beyond rounding.
+    The results do not depend on `arrangement`, beyond rounding.
     """
 
     def inner(*args: PyTree) -> PyTree:
         own, common = args[: len(args) - shared], args[len(args) - shared :]
-        if how.inside == "vmap":
+        if arrangement.inside == "vmap":
             return jax.vmap(lambda *own: f(*own, *common))(*own)
         return jax.lax.map(lambda own: f(*own, *common), own)
 
-    if how.devices == 1:
+    if arrangement.devices == 1:
         return inner
 
     def spread(*args: PyTree) -> PyTree:
-        mesh = _mesh(how)
+        mesh = _mesh(arrangement)
         specs = (P(AXIS),) * (len(args) - shared) + (P(),) * shared
         return jax.shard_map(inner, mesh=mesh, in_specs=specs, out_specs=P(AXIS), check_vma=False)(*args)
 
     return spread
 
 
-def placed(lanes: PyTree, how: Arrangement) -> PyTree:
+def placed(lanes: PyTree, arrangement: Arrangement) -> PyTree:
     """Arrays of lanes on the devices where programs over lanes leave theirs, so that these are not compiled again."""
-    if how.devices == 1:
+    if arrangement.devices == 1:
         return jax.tree.map(jnp.asarray, lanes)
-    return jax.device_put(lanes, NamedSharding(_mesh(how), P(AXIS)))
+    return jax.device_put(lanes, NamedSharding(_mesh(arrangement), P(AXIS)))
 
 
-def _mesh(how: Arrangement) -> Any:
-    return jax.make_mesh((how.devices,), (AXIS,), axis_types=(jax.sharding.AxisType.Auto,))
+def _mesh(arrangement: Arrangement) -> Any:
+    return jax.make_mesh((arrangement.devices,), (AXIS,), axis_types=(jax.sharding.AxisType.Auto,))
 
 
-def stack(trials: list[Any], how: Arrangement) -> PyTree:
-    """One array per field over all trials, padded with copies of the first to a number of lanes that `how` runs."""
-    every = trials + [trials[0]] * (how.padded(len(trials)) - len(trials))
-    return jax.tree.map(lambda *values: jnp.asarray(values), *every)
+def stack(trials: list[Any], arrangement: Arrangement) -> PyTree:
+    """One array per field over all trials, padded with copies of the first to so many lanes as `arrangement` runs."""
+    padded = trials + [trials[0]] * (arrangement.padded(len(trials)) - len(trials))
+    return jax.tree.map(lambda *values: jnp.asarray(values), *padded)

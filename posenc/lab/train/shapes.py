@@ -19,7 +19,7 @@ from posenc.core.compose import layers, parts
 from posenc.core.parameters import init
 from posenc.core.scheme import Dims
 from posenc.lab.models.interface import Inputs, Shape, build, coordinate_inputs
-from posenc.lab.tasks.padding import few
+from posenc.lab.tasks.padding import bucket_classes
 from posenc.lab.train.batches import Batching
 from posenc.naming import bind
 
@@ -48,12 +48,14 @@ class StepShape(NamedTuple):
 def step_shape(scheme: Any, shape: Shape, schedule: str, batching: Batching) -> StepShape:
     """The shape of the program that trains a model of this `shape` on such batches."""
     padded = shape._replace(
-        dims=_without_lengths(scheme, shape.dims), vocab=few(shape.vocab), classes=few(shape.classes)
+        dims=_without_lengths(scheme, shape.dims),
+        vocab=bucket_classes(shape.vocab),
+        classes=bucket_classes(shape.classes),
     )
-    every, most = batching.shapes(), shape.dims.table
-    names = _read(bind(scheme, shape.dims), every[-1].inputs)
+    batches, most = batching.shapes(), shape.dims.table
+    names = _read(bind(scheme, shape.dims), batches[-1].inputs)
     within = lambda a: a.shape if endless(scheme) else (*a.shape[:-1], min(a.shape[-1], most))  # noqa: E731
-    sizes = tuple(tuple(map(within, jax.tree.leaves(one.reading(names)))) for one in every)
+    sizes = tuple(tuple(map(within, jax.tree.leaves(batch.reading(names)))) for batch in batches)
     return StepShape(scheme, padded, schedule, sizes, names)
 
 
@@ -68,10 +70,10 @@ def endless(scheme: Any) -> bool:
     Those with a table of positions do not, nor do coordinates that draw from a range.
     """
     return not any(
-        coordinates or one.overrides("check_positions")
+        coordinates or part.overrides("check_positions")
         for layer in layers(scheme)
         for coordinates, schemes in layer.draws
-        for one in schemes
+        for part in schemes
     )
 
 
@@ -88,45 +90,49 @@ def _without_lengths(scheme: Any, dims: Dims) -> Dims:
     neutral = dataclasses.replace(dims, trained=NEUTRAL, longest=NEUTRAL)
     if bind(scheme, dims) != bind(scheme, neutral):
         return dims
-    return neutral if _drawn(scheme, dims) == _drawn(scheme, neutral) else dims
+    return neutral if _initialisation(scheme, dims) == _initialisation(scheme, neutral) else dims
 
 
-def _drawn(scheme: Any, dims: Dims) -> tuple[str, list[Any]]:
+def _initialisation(scheme: Any, dims: Dims) -> tuple[str, list[Any]]:
     """How the initial parameters of a scheme are computed."""
-    every = [one for layer in layers(bind(scheme, dims)) for one in parts(layer) if one.overrides("init", "init_head")]
-    traced = jax.make_jaxpr(lambda: [init(one, jax.random.key(0), dims) for one in every])()
+    learned = [
+        part for layer in layers(bind(scheme, dims)) for part in parts(layer) if part.overrides("init", "init_head")
+    ]
+    traced = jax.make_jaxpr(lambda: [init(part, jax.random.key(0), dims) for part in learned])()
     return str(traced), [a.tolist() for a in traced.consts]
 
 
 class _Heard(Mapping):
     """What is given to coordinates; it keeps which names they ask for."""
 
-    def __init__(self, given: Mapping[str, Any]):
-        self._given, self.names = given, set[str]()
+    def __init__(self, coordinates: Mapping[str, Any]):
+        self._coordinates, self.names = coordinates, set[str]()
 
     def __getitem__(self, name: str) -> Any:
         self.names.add(name)
-        return self._given[name]
+        return self._coordinates[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._given)
+        return iter(self._coordinates)
 
     def __len__(self) -> int:
-        return len(self._given)
+        return len(self._coordinates)
 
 
-def _read(scheme: Any, given: Inputs) -> tuple[str, ...]:
+def _read(scheme: Any, inputs: Inputs) -> tuple[str, ...]:
     """Which coordinates of the task the scheme reads."""
-    every = [coordinates for layer in layers(scheme) for coordinates, _ in layer.draws if coordinates is not None]
+    all_coordinates = [
+        coordinates for layer in layers(scheme) for coordinates, _ in layer.draws if coordinates is not None
+    ]
     names = set[str]()
 
-    def place(given: Inputs) -> None:
-        for coordinates in every:
-            heard = _Heard(coordinate_inputs(given))
+    def place(inputs: Inputs) -> None:
+        for coordinates in all_coordinates:
+            heard = _Heard(coordinate_inputs(inputs))
             for train in (True, False):
                 coordinates(jax.random.key(0), heard, train)
             names.update(heard.names)
 
-    if given.coords:
-        jax.eval_shape(place, given)
-    return tuple(name for name in sorted(given.coords) if name in names)
+    if inputs.coords:
+        jax.eval_shape(place, inputs)
+    return tuple(name for name in sorted(inputs.coords) if name in names)

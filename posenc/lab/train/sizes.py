@@ -50,21 +50,21 @@ class StepSizes(NamedTuple):
         """The first step that sees what step n sees: n itself, or one of the few that a `dataset` fills."""
         return n if self.dataset is None else n % (self.dataset // self.batch)
 
-    def drawn(self, key: PRNGKeyArray, shape: tuple[int, ...]) -> Int[Array, "*shape"]:
+    def sample(self, key: PRNGKeyArray, shape: tuple[int, ...]) -> Int[Array, "*shape"]:
         """Sizes at random."""
         if self.ways is None:
-            found = jax.random.randint(key, shape, self.shortest, self.length + 1)
-            return jnp.asarray(self.legal, jnp.int32)[found - self.shortest]
-        every, ways = tuple(dict.fromkeys(self.legal)), np.array(self.ways, np.float64)
+            sizes = jax.random.randint(key, shape, self.shortest, self.length + 1)
+            return jnp.asarray(self.legal, jnp.int32)[sizes - self.shortest]
+        distinct, ways = tuple(dict.fromkeys(self.legal)), np.array(self.ways, np.float64)
         share = jnp.asarray(ways / ways.sum(), jnp.float32)
-        return jax.random.choice(key, jnp.asarray(every, jnp.int32), shape, p=share)
+        return jax.random.choice(key, jnp.asarray(distinct, jnp.int32), shape, p=share)
 
     def size(self, seed: UInt32[Array, ""], n: Int[Array, ""]) -> Int[Array, "*batch"]:
         """The size of a step, or of each of its examples: only the latter depend on the seed."""
         key = jax.random.fold_in(jax.random.key(self.length), self.turn(n))
         if self.lengths == "example":
-            return self.drawn(jax.random.fold_in(key, seed), (self.batch,))
-        return self.drawn(key, ())
+            return self.sample(jax.random.fold_in(key, seed), (self.batch,))
+        return self.sample(key, ())
 
     def bucket(self, n: Int[Array, ""]) -> Int[Array, ""]:
         """Which of `edges` the batch of a step is cut to, whatever the seed."""

@@ -132,20 +132,20 @@ def check_model(run: Run, task: Task) -> bool:
 
 def _check_direction(scheme: Any, run: Run) -> None:
     """Refuse a scheme that cannot see the future where a model shows it."""
-    for one in (layer.scheme for layer in layers(scheme)):
-        if why := one.limits.get("bidirectional"):
+    for part in (layer.scheme for layer in layers(scheme)):
+        if why := part.limits.get("bidirectional"):
             raise ValueError(
-                f"{label(one)} is causal only: {why}; but model={run.model!r} is bidirectional; take"
+                f"{label(part)} is causal only: {why}; but model={run.model!r} is bidirectional; take"
                 " model=decoder, or another scheme."
             )
 
 
 def _check_behind(scheme: Any, run: Run) -> None:
     """Refuse parameters for keys that a model never shows: nobody would train them."""
-    for one in (plain for layer in layers(scheme) for plain in parts(layer)):
-        if getattr(one, "bidirectional", None):
+    for part in (plain for layer in layers(scheme) for plain in parts(layer)):
+        if getattr(part, "bidirectional", None):
             raise ValueError(
-                f"{label(one)} has bidirectional=True, for keys after the query too, but model={run.model!r} shows"
+                f"{label(part)} has bidirectional=True, for keys after the query too, but model={run.model!r} shows"
                 " none; leave bidirectional out, or take model=encoder."
             )
 
@@ -203,15 +203,15 @@ def segment(
     """`stride` steps from step `first` of `total`, and the loss of each."""
     step, alone = resolved.step, Arrangement("map", 1)
     draws = draw_sizes(resolved.batching.sizes, stride, knobs.seed[None], first)
-    given = jax.tree.map(lambda a: a[0], batches_of(resolved.batching, draws, alone)).reading(step.coordinates)
-    return steps_on(step, state, knobs, given, first, draws.buckets, total, jnp.int32(resolved.task.classes))
+    batches = jax.tree.map(lambda a: a[0], batches_of(resolved.batching, draws, alone)).reading(step.coordinates)
+    return steps_on(step, state, knobs, batches, first, draws.buckets, total, jnp.int32(resolved.task.classes))
 
 
 def steps_on(
     step: StepShape,
     state: State,
     knobs: Knobs,
-    given: Examples,
+    batches: Examples,
     first: Array,
     buckets: Int[Array, " stride"],
     total: Array,
@@ -219,18 +219,18 @@ def steps_on(
 ) -> tuple[State, Array]:
     """A step on each of these batches, the first of which is that of step `first`, and the loss of each."""
 
-    def one(state: State, now: tuple) -> tuple[State, Array]:
-        n, bucket, given = now
+    def train_step(state: State, inputs: tuple) -> tuple[State, Array]:
+        n, bucket, batch = inputs
         branches = [functools.partial(loss_and_gradient, sizes) for sizes in step.batches]
-        loss, gradient = jax.lax.switch(bucket, branches, state.model, knobs, n, given, classes)
+        loss, gradient = jax.lax.switch(bucket, branches, state.model, knobs, n, batch, classes)
         optimiser = adamw(knobs, rate_at(step.schedule, knobs, n, total), state.model)
-        update, moments = optimiser.update(gradient, state.optimiser, state.model)
-        fine = jnp.isfinite(loss) & jnp.isfinite(optax.tree.norm(update))
-        diverged = jnp.where((state.diverged < 0) & ~fine, n, state.diverged)
-        return State(optax.apply_updates(state.model, update), moments, diverged), loss
+        update, optimiser_state = optimiser.update(gradient, state.optimiser, state.model)
+        finite = jnp.isfinite(loss) & jnp.isfinite(optax.tree.norm(update))
+        diverged = jnp.where((state.diverged < 0) & ~finite, n, state.diverged)
+        return State(optax.apply_updates(state.model, update), optimiser_state, diverged), loss
 
-    every = first + jnp.arange(buckets.size, dtype=jnp.int32)
-    return jax.lax.scan(one, state, (every, buckets, given))
+    step_numbers = first + jnp.arange(buckets.size, dtype=jnp.int32)
+    return jax.lax.scan(train_step, state, (step_numbers, buckets, batches))
 
 
 class Program(NamedTuple):
@@ -241,7 +241,7 @@ class Program(NamedTuple):
     evaluate: Any
 
 
-def program(resolved: ResolvedRun, stride: int, rows: int, how: Arrangement) -> Program:
+def program(resolved: ResolvedRun, stride: int, rows: int, arrangement: Arrangement) -> Program:
     """Three functions over lanes: states live on the device and are given up to each segment.
 
     What they compile is shared by all runs of the process: `initial_states`, `train_segment` and the sums of an
@@ -251,20 +251,22 @@ def program(resolved: ResolvedRun, stride: int, rows: int, how: Arrangement) -> 
     symbols, classes, size = jnp.int32(task.vocab), jnp.int32(task.classes), batching.size_in_bytes()
 
     def start(knobs: Knobs, before: State | None = None) -> State:
-        return initial_states(*step.model, how, knobs, before, symbols, classes)
+        return initial_states(*step.model, arrangement, knobs, before, symbols, classes)
 
     def go(state: State, knobs: Knobs, first: Array, total: Array) -> tuple[State, Array]:
         room, losses = max(1, BATCHES // (size * knobs.seed.size)), []
-        few = max(n for n in range(1, stride + 1) if stride % n == 0 and n <= room)
-        for at in range(0, stride, few):
-            draws = draw_sizes(batching.sizes, few, knobs.seed, first + at)
-            given = batches_of(batching, draws, how).reading(step.coordinates)
-            state, loss = train_segment(step, how, state, knobs, given, first + at, draws.buckets, total, classes)
+        chunk = max(n for n in range(1, stride + 1) if stride % n == 0 and n <= room)
+        for at in range(0, stride, chunk):
+            draws = draw_sizes(batching.sizes, chunk, knobs.seed, first + at)
+            batches = batches_of(batching, draws, arrangement).reading(step.coordinates)
+            state, loss = train_segment(
+                step, arrangement, state, knobs, batches, first + at, draws.buckets, total, classes
+            )
             losses.append(loss)
         return state, losses[0] if len(losses) == 1 else jnp.concatenate(losses, 1)
 
-    def look(state: State, knobs: Knobs, sizes: Sequence[int], chosen: Sequence[bool]) -> dict[str, Any]:
-        return evaluation.evaluate(resolved, rows, how, state.model, knobs.seed, sizes, chosen)
+    def look(state: State, knobs: Knobs, sizes: Sequence[int], choosing_rates: Sequence[bool]) -> dict[str, Any]:
+        return evaluation.evaluate(resolved, rows, arrangement, state.model, knobs.seed, sizes, choosing_rates)
 
     return Program(start, go, look)
 
@@ -278,39 +280,39 @@ def forget_programs() -> None:
 
 def programs(resolved: ResolvedRun, steps: int, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
     """What decides each program that a run compiles: runs share those for which it is equal."""
-    batching, whole = resolved.batching, stages(resolved, steps)
-    found = {("batches", batching), ("sizes", batching.sizes)}
-    for step in (stage.step for stage, _ in whole):
-        found |= {("initial", *step.model), ("steps", step)}
-    return found | evaluation.programs(whole[-1][0], rows, sizes)
+    batching, all_stages = resolved.batching, stages(resolved, steps)
+    keys = {("batches", batching), ("sizes", batching.sizes)}
+    for step in (stage.step for stage, _ in all_stages):
+        keys |= {("initial", *step.model), ("steps", step)}
+    return keys | evaluation.programs(all_stages[-1][0], rows, sizes)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def initial_states(scheme: Any, shape: Shape, how: Arrangement, *args: Any) -> State:
+def initial_states(scheme: Any, shape: Shape, arrangement: Arrangement, *args: Any) -> State:
     """`begin` in each lane."""
-    return lanes(functools.partial(begin, scheme, shape), how, 2)(*args)
+    return lanes(functools.partial(begin, scheme, shape), arrangement, 2)(*args)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
-def train_segment(step: StepShape, how: Arrangement, *args: Any) -> tuple[State, Array]:
+def train_segment(step: StepShape, arrangement: Arrangement, *args: Any) -> tuple[State, Array]:
     """`steps_on` in each lane."""
-    return lanes(functools.partial(steps_on, step), how, 4)(*args)
+    return lanes(functools.partial(steps_on, step), arrangement, 4)(*args)
 
 
-def loss_and_gradient(sizes: Any, model: PyTree, knobs: Knobs, n: Array, given: Examples, classes: Array):
+def loss_and_gradient(sizes: Any, model: PyTree, knobs: Knobs, n: Array, batch: Examples, classes: Array):
     key = positions_key(knobs.seed, "train", n)
-    return jax.value_and_grad(cross_entropy)(model, cut(given, sizes), key, classes)
+    return jax.value_and_grad(cross_entropy)(model, cut(batch, sizes), key, classes)
 
 
-def cross_entropy(model: PyTree, given: Examples, key: Array, classes: Any) -> Float[Array, ""]:
+def cross_entropy(model: PyTree, batch: Examples, key: Array, classes: Any) -> Float[Array, ""]:
     """The loss of one batch: cross-entropy of the targets, averaged by the weights that the task gives them.
 
     Of the model's classes the task has the first `classes`.
     """
-    logits = model(given.inputs, key, train=True)
+    logits = model(batch.inputs, key, train=True)
     logits = jnp.where(known_classes(logits, classes), logits, NEVER)
-    losses = optax.softmax_cross_entropy_with_integer_labels(logits, given.targets)
-    return (losses * given.weight).sum() / jnp.maximum(given.weight.sum(), 1.0)
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, batch.targets)
+    return (losses * batch.weight).sum() / jnp.maximum(batch.weight.sum(), 1.0)
 
 
 def rate_at(schedule: str, knobs: Knobs, n: Array, total: Array) -> Float[Array, ""]:

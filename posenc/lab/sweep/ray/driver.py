@@ -29,7 +29,7 @@ from posenc.lab.sweep.progress import Pace, Progress, Tally
 from posenc.lab.sweep.ray import same
 from posenc.lab.sweep.signals import Signals, Stopped
 from posenc.lab.sweep.team import DONE, FAILED, PAUSES
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 LOST_AT_MOST = 5
 """How often in a row a group is sent again without having gone further, before it counts as failed."""
@@ -215,7 +215,7 @@ class Driver:
     def _fits(self) -> int:
         found = self.cluster.fits()
         if not found:
-            need = f"{counted(self.orders.cpus, 'CPU')} and {self.orders.gpus:g} GPUs for a group"
+            need = f"{plural(self.orders.cpus, 'CPU')} and {self.orders.gpus:g} GPUs for a group"
             self._once(f"No node of the cluster has {need}; groups wait until one has.")
         return found
 
