@@ -59,7 +59,7 @@ def test_runs_at_a_floor_do_not_agree_with_what_is_no_guess():
 
 
 def test_an_agreement_at_a_floor_is_noticed(plant):
-    fault = f"{NUMBERS}:_beside_a_guess", "found.verdict == AGREES", "False"
+    fault = f"{NUMBERS}:_beside_a_guess", "finding.verdict == AGREES", "False"
     noticed(plant, fault, test_runs_at_a_floor_do_not_agree_with_what_is_no_guess)
 
 
@@ -248,7 +248,7 @@ def test_two_schemes_at_the_ceiling_are_told_apart_by_steps_and_not_by_seeds():
 
 
 def test_a_ceiling_that_passes_for_equal_is_noticed(plant):
-    fault = f"{ORDERS}:_scores", 'found.cause == "equal"', "False"
+    fault = f"{ORDERS}:_scores", 'finding.cause == "equal"', "False"
     noticed(plant, fault, test_two_schemes_at_the_ceiling_are_told_apart_by_steps_and_not_by_seeds)
 
 
