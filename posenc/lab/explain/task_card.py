@@ -35,7 +35,7 @@ _ENTRY = re.compile(r"^@\w+\{.*?(?=^@|^```|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def card(text: str, size: int | None = None) -> dict[str, Any]:
-    """The card of a task as plain values; `counted` has its floors, which cost a compilation."""
+    """The card of a task as plain values; `floor_table` has its floors, which cost a compilation."""
     task = tasks.parse(text)
     idea, lines, notes = _documented(type(task))
     sizes, n = task.sizes, _small(task) if size is None else size
