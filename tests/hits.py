@@ -111,7 +111,9 @@ class Recorded:
     def ahead(self, claim):
         """By how much each seed of the first scheme of an order is above that of the second."""
         evidence = Evidence(self.results)
-        first, second = (evidence.chosen(claim.measure, scheme) for scheme in (claim.first, claim.second))
+        first, second = (
+            evidence.values_at_chosen_rate(claim.measure, scheme) for scheme in (claim.first, claim.second)
+        )
         return [value - second[seed] for seed, value in first.items()]
 
     def schemes(self, task, suffix=""):

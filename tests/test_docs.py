@@ -29,7 +29,7 @@ from posenc.lab.models.stems import NONE, STEMS
 from posenc.lab.results.answer import whether_it_holds
 from posenc.lab.results.at_floor import at_floor
 from posenc.lab.results.bag import most_frequent
-from posenc.lab.results.facts import counted
+from posenc.lab.results.facts import count_verdicts
 from posenc.lab.results.published import count_seen
 from posenc.lab.results.results import load
 from posenc.lab.results.verdicts import findings
@@ -114,12 +114,12 @@ def experiments():
     for path in sorted(EXPERIMENTS.glob("*.py")):
         made, record = from_file(path, yes=True), record_of(path)
         found = findings(made.published, load(record) if record.is_file() else None, made.header.attempted)
-        theirs, ours = map(claims.verdicts, counted(found).values())
+        theirs, ours = map(claims.verdicts, count_verdicts(found).values())
         here = whether_it_holds(found).partition(":")[0] if found and record.is_file() else "–"
         said = (made.header.claim, here, made.header.cost.rstrip("."))
         yield f"`{path.stem}`", *said, theirs, claims.sightings(count_seen(made.published)), ours
         every += found
-    seen, verdicts = count_seen(one.published for one in every), map(claims.verdicts, counted(every).values())
+    seen, verdicts = count_seen(one.published for one in every), map(claims.verdicts, count_verdicts(every).values())
     yield "all", "", "", "", next(verdicts), claims.sightings(seen), next(verdicts)
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from posenc.lab.explain import alias_figure, aliases
-from posenc.lab.figures.files import drawn
+from posenc.lab.figures.files import render
 from posenc.lab.store import disk
 
 FOLDER = Path(__file__).resolve().parent
@@ -26,7 +26,7 @@ def main(folder=FOLDER):
     heads = {text: aliases.widest_head(aliases.frequencies(text, HEAD, TRAINED), BACK, TRAINED) for text in SCHEMES}
     figure = alias_figure.draw(heads, ROW)
     for kind in ("svg", "pdf", "png"):
-        disk.write(Path(folder) / f"aliases.{kind}", drawn(figure, kind, "aliases", ABOUT))
+        disk.write(Path(folder) / f"aliases.{kind}", render(figure, kind, "aliases", ABOUT))
     disk.write(Path(folder) / "aliases.caption.txt", f"{ABOUT}\n".encode())
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from posenc.lab.explain import aliases, diagonals
 from posenc.lab.explain.alias_figure import ALIAS
-from posenc.lab.figures.files import drawn
+from posenc.lab.figures.files import render
 from posenc.lab.store import disk
 
 FOLDER = Path(__file__).resolve().parent
@@ -62,14 +62,14 @@ def main(run=None, folder=FOLDER):
     panels = measured()
     head = aliases.widest_head(aliases.frequencies("rope", FEATURES, TRAINED), BACK, TRAINED)
     near = [alias.distance for alias in aliases.find_aliases(head, TOKENS)]
-    figure, about = diagonals.draw(panels), diagonals.about(panels)
+    figure, about = diagonals.draw(panels), diagonals.caption(panels)
     for axes in figure.axes[[one.scheme for one in panels].index("rope") :: len(panels)]:
         for distance in near:  # beside the end of its diagonal
             ahead = distance > 0
             place = (distance - 1, 1.5) if ahead else (TOKENS + distance + 0.5, TOKENS - 2)
             axes.text(*place, f"{distance:+}", ha="right" if ahead else "left", va="center", size=6.5, color=ALIAS)
     for kind in ("svg", "pdf", "png"):
-        disk.write(Path(folder) / f"patterns.{kind}", drawn(figure, kind, "patterns", about))
+        disk.write(Path(folder) / f"patterns.{kind}", render(figure, kind, "patterns", about))
     said = (
         f"Orange: aliases of rope, by arithmetic alone, at {' and '.join(f'{d:+}' for d in near)} from the query, where"
         f" a key has nearly the phases of the one {BACK} places back."

@@ -42,7 +42,7 @@ def test_two_schemes_are_not_ranked(posenc, name):
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        ("floor", Fault("posenc.lab.cli.compare:_doubts", "at_floor(tasks[one.task], both, one.over)", "0", "", "")),
+        ("floor", Fault("posenc.lab.cli.compare:_doubts", "at_floor(task, both, comparison.over)", "0", "", "")),
         ("both", Fault("posenc.lab.cli.compare:_doubts", "why := hindrance(", "why := 0 and hindrance(", "", "")),
         ("floor", Fault("posenc.lab.results.learned:above_floor", "share > floor[1]", "share > 0", "", "")),
         ("unsolved", Fault("posenc.lab.cli.compare:_row", "if doubt is not None", "if False", "", "")),

@@ -67,7 +67,7 @@ def test_an_example_asks_for_something_where_most_rows_do_not():
 
 @pytest.mark.parametrize("name", ["even_pairs", pytest.param("bucket_sort", marks=pytest.mark.nightly)])
 def test_floors_are_counted_at_two_sizes(name):
-    found = task_card.counted(name)
+    found = task_card.floor_table(name)
     first, last = found["at size"]
     assert first == 40 and last == 500 and found["rows"] > 1000
     uniform = 0.5 if name == "even_pairs" else 0.2
@@ -80,7 +80,7 @@ def test_floors_are_counted_at_two_sizes(name):
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", OURS)
 def test_the_floors_of_every_task_can_be_counted(name):
-    found = task_card.counted(name)
+    found = task_card.floor_table(name)
     assert 1 <= len(found["at size"]) <= 2
     for n, at in found["at size"].items():
         assert tasks.parse(name).tokens(n) <= task_card.LONGEST or len(found["at size"]) == 1
@@ -261,5 +261,5 @@ def test_floors_are_counted_on_rows_that_fall_into_few_equal_parts(monkeypatch):
     """A text of settings too: `token_at_index(indices=8)` was made in 8,065 parts of two rows, and never ended."""
     monkeypatch.setattr(task_card, "floors", lambda task, sizes, rows: rows)
     for text in (*OURS, "token_at_index(indices=8)"):
-        rows = task_card.counted(text)["at size"]
+        rows = task_card.floor_table(text)["at size"]
         assert math.gcd(rows, ROWS) == min(rows, ROWS), text

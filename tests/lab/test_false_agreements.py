@@ -8,7 +8,7 @@ from scipy.stats import binom, binomtest
 
 from posenc.lab.results.answer import answer
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.facts import counted
+from posenc.lab.results.facts import count_verdicts
 from posenc.lab.results.numbers import unseen
 from posenc.lab.results.orders import sign_test
 from posenc.lab.results.reproduction import AGREES, BOTH, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE
@@ -203,7 +203,7 @@ def test_an_error_rate_at_a_guess_needs_a_control():
 def test_our_own_prediction_is_not_counted_as_published():
     ours = Order("copy", "rope", "alibi", "distances do not change", origin="ours")
     found = findings([ours, Published("copy", "rope", 0.9, "x")], results(rope=(0.9,) * 6, alibi=(0.3,) * 6))
-    counts = counted(found)
+    counts = count_verdicts(found)
     assert counts["published"][AGREES] == counts["ours"][AGREES] == 1
     for source in ("ours: distances do not change", "arithmetic: of a set", "Our own guess", "prediction"):
         with pytest.raises(ValueError, match="not a publication; give origin='ours'"):

@@ -68,7 +68,7 @@ def test_no_winner_is_named_where_none_learned_or_all_still_learn(case, hindranc
         (Fault("posenc.lab.results.learned:hindrance", "and all(", "and any(", "", ""), {"curves": (FALLS, FLAT)}),
         (Fault("posenc.lab.results.learned:hindrance", "fell = bool(compared)", "fell = False", "", ""), ALL_FALL),
         (Fault("posenc.lab.results.learned:solves", ">= least", ">= 0.5", "", ""), NOTHING),
-        (Fault("posenc.lab.figures.claims:better", "(why := hindrance(found, fell))", "(why := '')", "", ""), NOTHING),
+        (Fault("posenc.lab.figures.claims:better", "(why := hindrance(group, fell))", "(why := '')", "", ""), NOTHING),
         (Fault("posenc.lab.figures.tables:_best", "not hindrance(group, fell)", "True", "", ""), NOTHING),
         (
             Fault("posenc.lab.results.control:left_out", "why := hindrance(cells_of, fell)", "why := ''", "", ""),

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from posenc.lab.cli.read import chosen
+from posenc.lab.cli.read import filter_results
 from posenc.lab.explain.induced import diagram
 from posenc.lab.results.results import load
 from posenc.lab.spec.experiment import Experiment, from_words
@@ -116,8 +116,8 @@ def test_a_label_has_the_length_and_is_chosen_by_it(both):
     assert label == "rope, then pi(factor=2.0), length=16" == plan.shortest("rope(), then pi(2.0),length = 16")
     assert {r.label for r in load(both).records} == {"rope", label}
     assert diagram(label) == diagram("pi(factor=2.0)") and "── pi" in diagram(label)
-    assert {r.scheme for r in chosen(load(both), (f"scheme={label},rope",)).rows()} == {"rope", label}
-    assert {r.scheme for r in chosen(load(both), (f"scheme={label}",)).rows()} == {label}
+    assert {r.scheme for r in filter_results(load(both), (f"scheme={label},rope",)).rows()} == {"rope", label}
+    assert {r.scheme for r in filter_results(load(both), (f"scheme={label}",)).rows()} == {label}
 
 
 def test_the_length_is_part_of_the_identity_in_one_form():

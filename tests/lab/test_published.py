@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from posenc.lab.results import published
-from posenc.lab.results.facts import counted
+from posenc.lab.results.facts import count_verdicts
 from posenc.lab.results.reproduction import AGREES, BOTH, DIFFERS, NOT_RUN, OPEN, VERDICTS
 from posenc.lab.results.statistics import summary
 from posenc.lab.results.verdicts import findings
@@ -156,7 +156,7 @@ def test_what_no_record_holds_is_not_run():
     for found in (None, results(rope=(0.5,))):
         assert [f.verdict for f in findings(said, found)] == [NOT_RUN] * 3
     none = dict.fromkeys(VERDICTS, 0)
-    assert counted(findings(said, None)) == {"published": none | {"not run": 3}, "ours": none}
+    assert count_verdicts(findings(said, None)) == {"published": none | {"not run": 3}, "ours": none}
 
 
 def test_a_size_that_was_not_measured_is_not_run():

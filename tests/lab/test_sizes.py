@@ -141,7 +141,7 @@ def test_a_column_is_on_one_set_of_sizes():
 
 def test_sizes_of_ones_own_are_noticed(plant):
     plant(
-        Fault("posenc.lab.results.evidence:Evidence.sizes", "for task in every]", "for task in compared[:1]]", "", "")
+        Fault("posenc.lab.results.evidence:Evidence.sizes", "for task in tasks]", "for task in compared[:1]]", "", "")
     )
     with pytest.raises(AssertionError):
         test_an_order_of_two_that_trained_on_other_lengths_is_on_the_sizes_beyond_both()

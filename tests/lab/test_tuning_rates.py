@@ -116,7 +116,7 @@ def test_a_rate_that_is_added_and_chosen_is_reported_alone_and_the_other_is_said
     [
         Fault("posenc.lab.results.statistics:_cell", '"left_out": others', '"left_out": {}', "", ""),
         Fault("posenc.lab.results.rates:at_chosen", "trial.knobs.lr in choice.ties", "True", "", ""),
-        Fault("posenc.lab.figures.captions:exceptions", ", *left_out(found)", "", "", ""),
+        Fault("posenc.lab.figures.captions:exceptions", ", *left_out(table_cells)", "", "", ""),
     ],
 )
 def test_rates_that_are_mixed_are_seen(folder, monkeypatch, plant, fault):  # noqa: F811

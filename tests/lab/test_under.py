@@ -11,7 +11,7 @@ from einops import rearrange
 
 import posenc
 from posenc.core.scheme import Dims
-from posenc.lab.cli.read import chosen
+from posenc.lab.cli.read import filter_results
 from posenc.lab.models.carry import differences, moved
 from posenc.lab.results.results import load
 from posenc.lab.spec.experiment import Experiment, grid
@@ -176,7 +176,7 @@ def test_results_under_another_scheme_are_results_like_any_other(folder, tmp_pat
     again = load(records.write_bundle(tmp_path / "u.json", "u", found.records, []))
     assert {r.scheme for r in again.rows()} == {"rope", "pi, trained with rope", "yarn, trained with rope"}
     assert {r.family for r in again.rows()} == {"rotary"} and {r.trained_to for r in again.rows()} == {LENGTH}
-    some = chosen(again, ("scheme=yarn, trained with rope,rope",))
+    some = filter_results(again, ("scheme=yarn, trained with rope,rope",))
     assert {r.scheme for r in some.rows()} == {"rope", "yarn, trained with rope"}
     later = dataclasses.replace(results, records=(dataclasses.replace(results.records[0], label="rope, then nope"),))
     assert ask(later, schemes=["pi"], sizes=(24,)).records[0].label == "pi, trained with rope, then nope"

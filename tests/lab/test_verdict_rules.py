@@ -7,7 +7,7 @@ import pytest
 
 from posenc.lab.results.answer import answer
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.facts import counted, orders_by_chance
+from posenc.lab.results.facts import count_verdicts, orders_by_chance
 from posenc.lab.results.orders import by_chance
 from posenc.lab.results.published import ALL
 from posenc.lab.results.reproduction import AGREES, BOTH, DIFFERS, NOT_ATTEMPTED, NOT_RUN, OPEN, UNINFORMATIVE
@@ -59,7 +59,7 @@ def test_runs_at_a_floor_do_not_agree_with_what_is_no_guess():
 
 
 def test_an_agreement_at_a_floor_is_noticed(plant):
-    fault = f"{NUMBERS}:_beside_a_guess", "found.verdict == AGREES", "False"
+    fault = f"{NUMBERS}:_beside_a_guess", "finding.verdict == AGREES", "False"
     noticed(plant, fault, test_runs_at_a_floor_do_not_agree_with_what_is_no_guess)
 
 
@@ -248,7 +248,7 @@ def test_two_schemes_at_the_ceiling_are_told_apart_by_steps_and_not_by_seeds():
 
 
 def test_a_ceiling_that_passes_for_equal_is_noticed(plant):
-    fault = f"{ORDERS}:_scores", 'found.cause == "equal"', "False"
+    fault = f"{ORDERS}:_scores", 'finding.cause == "equal"', "False"
     noticed(plant, fault, test_two_schemes_at_the_ceiling_are_told_apart_by_steps_and_not_by_seeds)
 
 
@@ -258,14 +258,14 @@ def test_claims_of_one_fact_are_counted_once():
     other = Order("copy", "nope", "rope", "x", fact="rope is ahead")
     alone = Order("copy", "rope", "nope", "y")
     runs = made.results("x", [CONTROL, *(record(s, 0.5) for s in ("nope", "alibi", "t5"))])
-    given = counted(findings([*orders, other, alone], runs))["published"]
+    given = count_verdicts(findings([*orders, other, alone], runs))["published"]
     assert (given[AGREES], given[DIFFERS], sum(given.values())) == (2, 1, 3), "what differs is not hidden"
     here, there = (Published("copy", s, 0.9, "x", fact="a number") for s in ("rope", "rope @ random"))
     for found in ([here, there], [there, here]):
-        given = counted(findings(found, runs))["published"]
+        given = count_verdicts(findings(found, runs))["published"]
         assert (given[AGREES], given[NOT_RUN], sum(given.values())) == (1, 0, 1)
     predicted = dataclasses.replace(here, origin="ours", seen=None)
-    assert [sum(given.values()) for given in counted(findings([here, predicted], runs)).values()] == [1, 1]
+    assert [sum(given.values()) for given in count_verdicts(findings([here, predicted], runs)).values()] == [1, 1]
 
 
 def test_facts_that_are_counted_as_rows_are_noticed(plant):
@@ -280,7 +280,7 @@ def test_what_is_too_dear_to_run_is_apart_from_what_was_not_run_yet():
     assert (dear[0].verdict, dear[0].cause, waiting[0].verdict) == (NOT_ATTEMPTED, "cost", NOT_RUN)
     assert answer(dear, None) == "Whether the claim holds here is not known: it was not attempted here."
     for both in ((*dear, *waiting), (*waiting, *dear)):
-        given = counted(both)["published"]
+        given = count_verdicts(both)["published"]
         assert (given[NOT_RUN], given[NOT_ATTEMPTED]) == (1, 0), "it may be run elsewhere"
 
 

@@ -10,7 +10,7 @@ import pytest
 import posenc
 from posenc.core.compose import normal_form
 from posenc.lab.explain import by_hand, watched
-from posenc.lab.explain.problem import FORMS, HEAD, TOP, drawn, introduced
+from posenc.lab.explain.problem import FORMS, HEAD, TOP, introduced, random_problem
 from posenc.lab.explain.steps import number, numbers
 from tests.night import by_day
 
@@ -75,7 +75,7 @@ def computed(problem):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", [None, 0, 7])
 def test_every_form_equals_a_computation_of_its_own(form, seed):
-    problem = introduced(form) if seed is None else drawn(form, seed=seed)
+    problem = introduced(form) if seed is None else random_problem(form, seed=seed)
     sheet = by_hand.sheet(problem)
     heads, joined = computed(problem)
     for h, head in enumerate(heads):
@@ -175,7 +175,7 @@ def test_wider_heads_say_the_same():
 @pytest.mark.parametrize("form", FORMS)
 def test_worksheets_hold_small_whole_numbers_that_suit_a_pencil(form):
     for seed in range(20):
-        problem = drawn(form, seed=seed)
+        problem = random_problem(form, seed=seed)
         assert problem.sources.shape == (4, 6) and problem.query.shape[1:] == (6, HEAD)
         arrays = [problem.x, problem.sources, problem.query, problem.key, problem.value]
         assert all(np.array_equal(a, np.round(a)) and abs(a).max() <= 2 for a in arrays)
@@ -185,9 +185,9 @@ def test_worksheets_hold_small_whole_numbers_that_suit_a_pencil(form):
 
 
 def test_a_seed_s_worksheet_stays_what_it_is():
-    problem = drawn(seed=0)
+    problem = random_problem(seed=0)
     np.testing.assert_array_equal(problem.x[0], [0, 0, 1, 0, 2, 1])
-    assert not np.array_equal(drawn(seed=1).x, problem.x)
+    assert not np.array_equal(random_problem(seed=1).x, problem.x)
 
 
 @pytest.mark.parametrize(

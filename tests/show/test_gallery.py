@@ -8,7 +8,7 @@ import pytest
 import posenc
 from posenc.lab.cli import main
 from posenc.lab.explain import gallery, induced
-from posenc.lab.figures.files import drawn
+from posenc.lab.figures.files import render
 
 PAGE = Path(__file__).resolve().parents[2] / "experiments" / "figures" / "gallery.svg"
 
@@ -76,4 +76,4 @@ def test_what_few_tokens_do_not_show_is_shown_by_other_settings(name):
 
 @pytest.mark.nightly
 def test_the_committed_page_is_drawn_again():
-    assert drawn(gallery.draw(gallery.panels()), "svg", PAGE.stem, gallery.ABOUT) == PAGE.read_bytes()
+    assert render(gallery.draw(gallery.panels()), "svg", PAGE.stem, gallery.ABOUT) == PAGE.read_bytes()

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from posenc.lab.explain import by_hand, page, paper, worksheet
-from posenc.lab.explain.problem import FORMS, drawn, introduced
+from posenc.lab.explain.problem import FORMS, introduced, random_problem
 from posenc.lab.explain.steps import Matrix, Sheet, Step
-from posenc.lab.figures.files import drawn as file
+from posenc.lab.figures.files import render
 
 ALONE = {"meta", "br", "hr", "img", "link"}
 FETCHES = {"src", "href", "data", "action", "poster", "srcset", "background"}
@@ -43,7 +43,7 @@ class Page(HTMLParser):
 
 def sheets():
     yield by_hand.sheet(introduced(), "rope + alibi")
-    yield from (by_hand.sheet(drawn(form), blank=True) for form in FORMS)
+    yield from (by_hand.sheet(random_problem(form), blank=True) for form in FORMS)
 
 
 @pytest.fixture(scope="module", params=range(6))
@@ -87,7 +87,7 @@ def test_whatever_a_scheme_is_called_a_page_shows_it_as_text():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_worksheet_tells_what_is_given_and_nothing_that_is_asked(form):
-    blank, solved = (by_hand.sheet(drawn(form), blank=b) for b in (True, False))
+    blank, solved = (by_hand.sheet(random_problem(form), blank=b) for b in (True, False))
     text = worksheet.as_text(blank)
     asked = [m for step in blank.steps for m in step.matrices if not m.given]
     assert text.count(worksheet.BOX) == sum(m.values.size for m in asked) > 40
@@ -115,11 +115,11 @@ def test_lines_of_text_fit_a_terminal():
 
 def test_a_figure_has_the_same_bytes_each_time_and_a_panel_for_every_matrix():
     one = by_hand.sheet(introduced("multi-head"), "alibi")
-    first, second = (file(paper.draw(one), "svg", "attention", one.title) for _ in range(2))
+    first, second = (render(paper.draw(one), "svg", "attention", one.title) for _ in range(2))
     assert first == second
     assert len(paper.draw(one).axes) == sum(len(step.matrices) for step in one.steps)
 
 
 def test_a_worksheet_s_figure_holds_no_number_that_is_asked_for():
-    text = file(paper.draw(by_hand.sheet(drawn(), blank=True)), "svg", "x", "y").decode()
+    text = render(paper.draw(by_hand.sheet(random_problem(), blank=True)), "svg", "x", "y").decode()
     assert set(re.findall(r">-?\d+\.\d{4}<", text)) == set()

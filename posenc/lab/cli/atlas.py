@@ -122,8 +122,8 @@ class Atlas:
             columns += [row, "holds"] + ["difference"] * (n > 0)
         say_rows(columns, [[name, *_line([cells.get((row, name)) for row in rows])] for name in names])
         runs = {row: {(c.seeds, c.rates) for c in shown if c.row == row} for row in rows}
-        told = (f"{row} {' or '.join(_runs(*n) for n in sorted(of))}" for row, of in runs.items() if of)
-        say(f"{self.model.capitalize()}s; {'; '.join(told)}. {LEGEND}")
+        parts = (f"{row} {' or '.join(_runs(*n) for n in sorted(of))}" for row, of in runs.items() if of)
+        say(f"{self.model.capitalize()}s; {'; '.join(parts)}. {LEGEND}")
 
 
 def _measured(cells: Iterable[tuple[str, str]]) -> set[str]:
@@ -161,8 +161,8 @@ def _line(cells: Sequence[AtlasCell | None]) -> list[str]:
     for n, cell in enumerate(cells):
         line += ["–", "–"] if cell is None else [" ".join(map(_short, (cell.once, cell.twice, cell.four))), holds(cell)]
         if n:
-            told = first is not None and cell is not None and (first.learned or cell.learned)
-            line.append(f"{cell.twice - first.twice:+.2f}" if told else "–")
+            comparable = first is not None and cell is not None and (first.learned or cell.learned)
+            line.append(f"{cell.twice - first.twice:+.2f}" if comparable else "–")
     return line
 
 

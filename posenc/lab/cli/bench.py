@@ -38,9 +38,9 @@ class Bench:
 
     def __call__(self) -> int:
         for name in ("length", "heads", "head", "rounds"):
-            given = getattr(self, name)
-            if any(n < 1 for n in (given if name == "length" else (given,))):
-                raise ValueError(f"--{name} is {given}; it must be a whole number of at least 1.")
+            value = getattr(self, name)
+            if any(n < 1 for n in (value if name == "length" else (value,))):
+                raise ValueError(f"--{name} is {value}; it must be a whole number of at least 1.")
         load_named(self.schemes)
         from posenc.lab.sweep import bench
         from posenc.lab.train import device
@@ -48,17 +48,17 @@ class Bench:
         refused = {
             text: bench.refused(text) for text in self.schemes
         }  # an unknown scheme fails before anything is timed
-        found = [
+        timings = [
             row
             for text in self.schemes
             for n in self.length
             for row in bench.measure(text, n, self.heads, self.head, dtype=self.dtype, rounds=self.rounds)
         ]
         if self.json:
-            rows = [{**row._asdict(), "median": row.median if row.seconds else None} for row in found]
+            rows = [{**row._asdict(), "median": row.median if row.seconds else None} for row in timings]
             say_json({"machine": device.describe(), "rows": rows, "refused": refused})
             return 0
-        say_rows(HEADER, table(found))
+        say_rows(HEADER, table(timings))
         for text, why in refused.items():
             for kernel, reason in why.items():
                 say(f"\n{text}: {kernel} does not serve it, since it {reason}.")
@@ -68,16 +68,16 @@ class Bench:
 HEADER = ["scheme", "tokens", "pass", "kernel", "faster", "min … max s", "scratch MiB", "of peak", ""]
 
 
-def table(found: Sequence[Any]) -> list[list[str]]:
+def table(timings: Sequence[Any]) -> list[list[str]]:
     """A line for each kernel, against the dense one of the same scheme, length and pass."""
-    base = {(r.scheme, r.length, r.passes): r for r in found if r.kernel == "dense"}
+    base = {(r.scheme, r.length, r.passes): r for r in timings if r.kernel == "dense"}
     rows = []
-    for r in found:
+    for r in timings:
         dense, cells = base.get((r.scheme, r.length, r.passes)), ["", "", "needs too much memory"]
         if r.seconds:
             ratio = f"{dense.median / r.median:.2f}" if dense and dense.seconds else ""
             cells = [ratio, f"{min(r.seconds):.4f} … {max(r.seconds):.4f}", f"{r.of_peak:.2f}"]
         marks = ["auto"] * r.auto + [r.marks] * bool(r.marks)
-        about = [r.scheme, str(r.length), r.passes, r.kernel]
-        rows.append([*about, *cells[:2], f"{r.scratch / 2**20:.0f}", cells[2], ", ".join(marks)])
+        labels = [r.scheme, str(r.length), r.passes, r.kernel]
+        rows.append([*labels, *cells[:2], f"{r.scratch / 2**20:.0f}", cells[2], ", ".join(marks)])
     return rows

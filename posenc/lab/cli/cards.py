@@ -71,17 +71,17 @@ def kinds_of(text: str) -> list[str]:
     if ":" in tree.name:
         return ["task" if _is_task(tree.name) else "scheme"]
     registries = {"scheme": SCHEMES, "task": TASKS, "model": kinds.MODELS}
-    known = {kind: {*registry.names(), *registry.broken} for kind, registry in registries.items()}
-    known |= {"preset": set(PRESETS), "experiment": set(_experiments())}
-    named = [kind for kind, names in known.items() if tree.name in names]
+    by_kind = {kind: {*registry.names(), *registry.broken} for kind, registry in registries.items()}
+    by_kind |= {"preset": set(PRESETS), "experiment": set(_experiments())}
+    named = [kind for kind, names in by_kind.items() if tree.name in names]
     if tree != grammar.Call(tree.name):  # presets and experiments have no settings
         named = [kind for kind in named if kind in registries] or named
     if tree.name == "window" or tree.name in COORDINATES.names():
         stands = "beside a scheme: 'rope + window(512)'" if tree.name == "window" else f"after @: 'rope @ {tree.name}'"
         raise ValueError(f"{echoed(text)} does not stand alone, but {stands}.")
     if not named:
-        near = difflib.get_close_matches(tree.name, sorted(set().union(*known.values())), 1, 0.5)
-        named = [kind for kind, names in known.items() if set(near) & names]
+        near = difflib.get_close_matches(tree.name, sorted(set().union(*by_kind.values())), 1, 0.5)
+        named = [kind for kind, names in by_kind.items() if set(near) & names]
         return named[:1] or ["scheme"]
     return named
 
@@ -110,48 +110,48 @@ def makers(kind: str) -> tuple[Callable[[str], dict[str, Any]], Callable[[dict[s
 
 def model(text: str) -> dict[str, Any]:
     """The card of a model, in plain values."""
-    one = kinds.parse(text)
-    row = next(row for row in listing.models() if row["name"] == one.name)
-    run = Run(model=kinds.spec(one)).filled(1)
-    read = ["width", "depth", *one.reads]
+    parsed = kinds.parse(text)
+    row = next(row for row in listing.models() if row["name"] == parsed.name)
+    run = Run(model=kinds.spec(parsed)).filled(1)
+    read = ["width", "depth", *parsed.reads]
     return {
-        "model": kinds.spec(one),
+        "model": kinds.spec(parsed),
         "idea": row["idea"],
-        "notes": [" ".join(p.split()) for p in inspect.cleandoc(type(one).__doc__ or "").split("\n\n")[1:]],
-        "settings": settings(one),
-        "settings are": docs(type(one)),
-        "direction": "causal" if one.causal else "bidirectional",
+        "notes": [" ".join(p.split()) for p in inspect.cleandoc(type(parsed).__doc__ or "").split("\n\n")[1:]],
+        "settings": settings(parsed),
+        "settings are": docs(type(parsed)),
+        "direction": "causal" if parsed.causal else "bidirectional",
         "directions": row["directions"],
-        "source": one.source or "none",
-        "position enters": EVERYWHERE if one.attends else ["input"],
+        "source": parsed.source or "none",
+        "position enters": EVERYWHERE if parsed.attends else ["input"],
         "reads of a run": read,
-        "weights": {"each layer": one.weights(run), "at": {name: getattr(run, name) for name in read}},
-        "another scheme may go on": one.goes_on,
-        "use": f"posenc run --model {shlex.quote(kinds.spec(one))}",
+        "weights": {"each layer": parsed.weights(run), "at": {name: getattr(run, name) for name in read}},
+        "another scheme may go on": parsed.goes_on,
+        "use": f"posenc run --model {shlex.quote(kinds.spec(parsed))}",
     }
 
 
-def model_as_text(found: dict[str, Any]) -> str:
+def model_as_text(card: dict[str, Any]) -> str:
     """A model's card in lines."""
-    helps, weights = found["settings are"], found["weights"]
-    shown = [f"{k}={v!r}" + (f" ({helps[k].rstrip('.')})" if k in helps else "") for k, v in found["settings"].items()]
-    either = f"; {' or '.join(found['directions'])} by its setting" if len(found["directions"]) > 1 else ""
+    helps, weights = card["settings are"], card["weights"]
+    shown = [f"{k}={v!r}" + (f" ({helps[k].rstrip('.')})" if k in helps else "") for k, v in card["settings"].items()]
+    either = f"; {' or '.join(card['directions'])} by its setting" if len(card["directions"]) > 1 else ""
     sizes = ", ".join(f"{k} {v}" for k, v in weights["at"].items() if isinstance(v, int))
-    anywhere = len(found["position enters"]) > 1
+    anywhere = len(card["position enters"]) > 1
     allowed = "any scheme" if anywhere else "input schemes (sinusoidal, learned, …) or nope"
-    if anywhere and found["direction"] == "bidirectional":
+    if anywhere and card["direction"] == "bidirectional":
         allowed += " that is defined in both directions"
     facts = {
         "settings": "; ".join(shown) or "none",
-        "direction": found["direction"] + either,
-        "source": SOURCE[found["source"]],
-        "position": f"can enter at {', '.join(found['position enters'])}: {allowed}",
-        "run": f"reads {', '.join(found['reads of a run'])}",
+        "direction": card["direction"] + either,
+        "source": SOURCE[card["source"]],
+        "position": f"can enter at {', '.join(card['position enters'])}: {allowed}",
+        "run": f"reads {', '.join(card['reads of a run'])}",
         "weights": f"{weights['each layer']} in the matrices of a layer ({sizes})",
-        "then": "another scheme can continue with its parameters" if found["another scheme may go on"] else "",
-        "use": found["use"],
+        "then": "another scheme can continue with its parameters" if card["another scheme may go on"] else "",
+        "use": card["use"],
     }
-    return _card(found["model"], found["idea"], facts.items(), found["notes"])
+    return _card(card["model"], card["idea"], facts.items(), card["notes"])
 
 
 def preset(text: str) -> dict[str, Any]:
@@ -163,17 +163,17 @@ def preset(text: str) -> dict[str, Any]:
     return {"preset": name, **{k: v for k, v in row.items() if k != "name"}}
 
 
-def preset_as_text(found: dict[str, Any]) -> str:
+def preset_as_text(card: dict[str, Any]) -> str:
     """A preset's card in lines: what it sets, and how it differs from the publication."""
-    settings = found["settings"]
+    settings = card["settings"]
     facts = {
-        "source": f"{found['source']} ({found['known']})",
+        "source": f"{card['source']} ({card['known']})",
         "run": _changed(settings["run"], Run()),
         "plan": _changed(settings["plan"], Plan()),
-        "use": f"posenc run {found['use']}",
+        "use": f"posenc run {card['use']}",
     }
     left = [("" if n else "differs", text) for n, text in enumerate(settings["left_out"])]
-    return _card(found["preset"], found["idea"], [*facts.items(), *left])
+    return _card(card["preset"], card["idea"], [*facts.items(), *left])
 
 
 def experiment(text: str) -> dict[str, Any]:
@@ -189,10 +189,10 @@ def experiment(text: str) -> dict[str, Any]:
 def _experiment_file(text: str) -> Path:
     """The experiment file of a name, or a path that ends in .py. Raises `ValueError` where there is none."""
     if not text.endswith(".py"):
-        known = committed.files()
-        if text not in known:
-            raise words.unknown("experiment", text, sorted(known), "`posenc list experiments` has all")
-        return known[text]
+        files = committed.files()
+        if text not in files:
+            raise words.unknown("experiment", text, sorted(files), "`posenc list experiments` has all")
+        return files[text]
     path = Path(text)
     if not path.is_file():
         raise ValueError(f"There is no experiment file at {echoed(text)}; `posenc list experiments` names those here.")
@@ -201,14 +201,14 @@ def _experiment_file(text: str) -> Path:
     return path
 
 
-def experiment_as_text(found: dict[str, Any]) -> str:
+def experiment_as_text(card: dict[str, Any]) -> str:
     """An experiment's card in lines: claim, source, where it was seen, setting, cost, command and result."""
-    name = found["experiment"]
-    facts = {"source": found["source"], "seen": claims.sightings(found["seen"]) if any(found["seen"].values()) else ""}
-    facts |= {part: found[part] for part in ("setting", "cost", "command", "variation", "result")}
-    see = name if name in committed.files() else shlex.quote(found["file"])
-    facts["see"] = f"posenc table {see}; posenc plot {see}" if found["recorded"] else ""
-    return _card(f"{name} (an experiment)", found["claim"], facts.items())
+    name = card["experiment"]
+    facts = {"source": card["source"], "seen": claims.sightings(card["seen"]) if any(card["seen"].values()) else ""}
+    facts |= {part: card[part] for part in ("setting", "cost", "command", "variation", "result")}
+    see = name if name in committed.files() else shlex.quote(card["file"])
+    facts["see"] = f"posenc table {see}; posenc plot {see}" if card["recorded"] else ""
+    return _card(f"{name} (an experiment)", card["claim"], facts.items())
 
 
 def _experiments() -> Iterable[str]:

@@ -70,19 +70,19 @@ def verdicts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n) or "none"
 
 
-def why_open(found: Sequence[Reproduction]) -> str:
+def why_open(findings: Sequence[Reproduction]) -> str:
     """Why claims are open, each fact once, the most frequent reason first; empty where none is."""
-    causes = Counter(SHORT[one.cause] for one in distinct(found) if one.verdict == OPEN)
+    causes = Counter(SHORT[finding.cause] for finding in distinct(findings) if finding.verdict == OPEN)
     each = ", ".join(f"{n} {cause}" for cause, n in causes.most_common())
     return f"Open: {each}." if each else ""
 
 
-def chance(found: Sequence[Reproduction]) -> str:
+def chance(findings: Sequence[Reproduction]) -> str:
     """How many of the orders tested chance alone would decide; empty where none was tested."""
-    tested, decided, expected = orders_by_chance(found)
+    tested, decided, expected = orders_by_chance(findings)
     if not tested:
         return ""
-    least = min(one.ours.n for one in found if one.p is not None)
+    least = min(finding.ours.n for finding in findings if finding.p is not None)
     return (
         f"Orders tested, with {LEAST} pairs of runs or more: {tested}, of which {decided} decided. If no two schemes "
         f"differed, chance would decide {expected:.1f} of them (each with p = {by_chance(least):.3f} at {least} pairs)."
@@ -94,31 +94,31 @@ def sightings(counts: Mapping[Seen, int]) -> str:
     return ", ".join(f"{n} {place}" for place, n in counts.items() if n) or "none"
 
 
-def row(found: Reproduction) -> dict[str, str]:
+def row(finding: Reproduction) -> dict[str, str]:
     """A finding as the texts of a row."""
-    claim = found.published
+    claim = finding.published
     return {
         "task": claim.task,
         "scheme": f"{claim.first} over {claim.second}" if isinstance(claim, Order) else claim.scheme,
         "measure": _measure(claim),
         "from": claim.origin,
         "seen": claim.seen or "–",
-        "claim": _order(claim) if isinstance(claim, Order) else _number(claim, found.explained),
-        "our runs": _ours(found) if found.ours.n else "–",
-        "n": str(found.ours.n) if found.ours.n else "–",
-        "p": "–" if found.p is None else f"{found.p:.3f}",
-        "floor": "–" if found.floor is None else f"{found.floor:.2f}",
-        "verdict": _verdict(found),
-        "reason": found.reason,
+        "claim": _order(claim) if isinstance(claim, Order) else _number(claim, finding.explained),
+        "our runs": _ours(finding) if finding.ours.n else "–",
+        "n": str(finding.ours.n) if finding.ours.n else "–",
+        "p": "–" if finding.p is None else f"{finding.p:.3f}",
+        "floor": "–" if finding.floor is None else f"{finding.floor:.2f}",
+        "verdict": _verdict(finding),
+        "reason": finding.reason,
         "source": claim.source,
     }
 
 
 def ranked(ranks: Sequence[RankCorrelation]) -> str:
     """The rank correlations of one experiment as a sentence; columns of one task are told apart by their source."""
-    names = [one.column for one in ranks]
-    each = [_ranked(one, names.count(one.column) > 1) for one in ranks]
-    over = "; intervals are over our runs, not over schemes" if any(one.value is not None for one in ranks) else ""
+    names = [corr.column for corr in ranks]
+    each = [_ranked(corr, names.count(corr.column) > 1) for corr in ranks]
+    over = "; intervals are over our runs, not over schemes" if any(corr.value is not None for corr in ranks) else ""
     return f"Rank correlation (Spearman) with what was published{over}: {'; '.join(each)}."
 
 
@@ -142,22 +142,22 @@ def _floor_row(row: FloorRow) -> list[str]:
     ]
 
 
-def _verdict(found: Reproduction) -> str:
-    said = found.verdict in (OPEN, NOT_ATTEMPTED) and SHORT.get(found.cause)
-    return f"{found.verdict}: {said}" if said else found.verdict
+def _verdict(finding: Reproduction) -> str:
+    cause = finding.verdict in (OPEN, NOT_ATTEMPTED) and SHORT.get(finding.cause)
+    return f"{finding.verdict}: {cause}" if cause else finding.verdict
 
 
-def _ranked(one: RankCorrelation, several: bool) -> str:
-    name = f"{one.column} in {one.source}" if several else one.column
-    if not one.cells:
-        return f"{name} – (the runs of {plural(one.schemes, 'scheme')} share no size or no places to be compared at)"
-    sizes = plural(one.schemes, "scheme") if one.cells == one.schemes else f"{one.cells} numbers"
-    if one.value is None:
-        why = f"{FEWEST} are needed" if one.schemes < FEWEST else "all are equal"
+def _ranked(corr: RankCorrelation, several: bool) -> str:
+    name = f"{corr.column} in {corr.source}" if several else corr.column
+    if not corr.cells:
+        return f"{name} – (the runs of {plural(corr.schemes, 'scheme')} share no size or no places to be compared at)"
+    sizes = plural(corr.schemes, "scheme") if corr.cells == corr.schemes else f"{corr.cells} numbers"
+    if corr.value is None:
+        why = f"{FEWEST} are needed" if corr.schemes < FEWEST else "all are equal"
         return f"{name} – ({sizes}; {why})"
-    few = ", too narrow below six runs" if one.runs < LEAST else ""
-    interval = f"95% bootstrap {one.low:.2f} to {one.high:.2f}{few}"
-    return f"{name} {one.value:.2f} ({interval}; {sizes}, n = {one.runs})"
+    few = ", too narrow below six runs" if corr.runs < LEAST else ""
+    interval = f"95% bootstrap {corr.low:.2f} to {corr.high:.2f}{few}"
+    return f"{name} {corr.value:.2f} ({interval}; {sizes}, n = {corr.runs})"
 
 
 def _number(claim: Published, explained: bool) -> str:
@@ -173,17 +173,17 @@ def _order(claim: Order) -> str:
     return "larger rate" if claim.about == "rate" else "above"
 
 
-def _ours(found: Reproduction) -> str:
-    claim, ours = found.published, found.ours
-    if isinstance(claim, Order) and found.rates is not None:
-        rates = " against ".join("none" if rate == 0 else f"{rate:g}" for rate in found.rates)
+def _ours(finding: Reproduction) -> str:
+    claim, ours = finding.published, finding.ours
+    if isinstance(claim, Order) and finding.rates is not None:
+        rates = " against ".join("none" if rate == 0 else f"{rate:g}" for rate in finding.rates)
         return f"{rates}; {ours.median:+g} [{ours.low:+g}, {ours.high:+g}] rates"
     if isinstance(claim, Order):
         return f"{ours.median:+.3f} [{ours.low:+.3f}, {ours.high:+.3f}] ±{claim.tolerance:g}"
     if claim.scale == "log":
-        bound = f", 0 means ≤ {found.unseen:.2g}" if found.unseen is not None and ours.low == 0 else ""
+        bound = f", 0 means ≤ {finding.unseen:.2g}" if finding.unseen is not None and ours.low == 0 else ""
         return f"error {ours.median:.3g} [{ours.low:.3g}–{ours.high:.3g}]{bound}"
-    best = "" if found.best is None else f", best of {found.best_of}: {found.best:.3f}"
+    best = "" if finding.best is None else f", best of {finding.best_of}: {finding.best:.3f}"
     return f"{ours.median:.3f} [{ours.low:.3f}–{ours.high:.3f}]{best}"
 
 

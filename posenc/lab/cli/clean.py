@@ -24,10 +24,10 @@ class Clean:
         folder = disk.find(self.run)
         if not (folder / "plan.jsonl").is_file():
             raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so it is not a run folder; nothing is removed.")
-        found = leftovers(folder)
+        files = leftovers(folder)
         if not self.dry_run:
-            remove(found)
-        say_rows(("file", "why", "kB"), [(str(o.path.relative_to(folder)), o.why, o.size // 1000) for o in found])
+            remove(files)
+        say_rows(("file", "why", "kB"), [(str(o.path.relative_to(folder)), o.why, o.size // 1000) for o in files])
         done = "would be removed" if self.dry_run else "removed"
-        say(f"{len(found)} {done}, {sum(o.size for o in found) / 1e6:.1f} MB.")
+        say(f"{len(files)} {done}, {sum(o.size for o in files) / 1e6:.1f} MB.")
         return 0

@@ -70,21 +70,21 @@ class Compare:
             beside = against(results, self.first)
             notes = [*over(results, beside[0].tasks[:1]), *rates(cells(results))]  # the first line has the tasks
             if self.json:
-                rows = [dataclasses.asdict(one) for one in beside]
+                rows = [dataclasses.asdict(row) for row in beside]
                 say_json({"control": self.first, "schemes": rows, "notes": notes})
             else:
                 say("\n".join([_ranked(beside), *notes]))
         else:
             from posenc.lab.results.statistics import compare
 
-            found = compare(results, self.first, self.second, self.size)
+            comparisons = compare(results, self.first, self.second, self.size)
             shown = tuple(cell for cell in cells(results) if cell.scheme in (self.first, self.second))
-            doubts = _doubts(results, found, shown)
+            doubts = _doubts(results, comparisons, shown)
             if self.json:
-                rows = [_row(one, doubts.get(one.task)) for one in found]
+                rows = [_row(comparison, doubts.get(comparison.task)) for comparison in comparisons]
                 say_json({"first": self.first, "second": self.second, "tasks": rows, "notes": rates(shown)})
             else:
-                say("\n".join([_paired(found, doubts), *rates(shown)]))
+                say("\n".join([_paired(comparisons, doubts), *rates(shown)]))
         report(results.problems)
         return 0
 
@@ -97,7 +97,7 @@ class Doubt(NamedTuple):
     """Whether the difference is of anything but guesses."""
 
 
-def _doubts(results: Results, found: tuple[Comparison, ...], shown: tuple[TableCell, ...]) -> dict[str, Doubt]:
+def _doubts(results: Results, comparisons: tuple[Comparison, ...], shown: tuple[TableCell, ...]) -> dict[str, Doubt]:
     """Task to the doubt about its comparison, where there is one."""
     from posenc.lab.figures.floor_lines import FLOORS
     from posenc.lab.results.floors import best_floor
@@ -105,57 +105,61 @@ def _doubts(results: Results, found: tuple[Comparison, ...], shown: tuple[TableC
     from posenc.lab.results.losses import falling
 
     tasks, fell, doubts = results.tasks(), falling(results), {}
-    for one in found:
-        both = [cell for cell in shown if cell.task == one.task]
-        if at_floor(tasks[one.task], both, one.over) and (floor := best_floor(tasks[one.task], one.over)):
+    for comparison in comparisons:
+        both = [cell for cell in shown if cell.task == comparison.task]
+        task = tasks[comparison.task]
+        if at_floor(task, both, comparison.over) and (floor := best_floor(task, comparison.over)):
             height = f"{FLOORS[floor[0]]} {floor[1]:.2f}".replace(" 0.", " .")
-            doubts[one.task] = Doubt(f"both at the floor ({height}); not compared", False)
-        elif why := hindrance(both, fell, beyond=any(n in cell.beyond for n in one.over for cell in both)):
-            doubts[one.task] = Doubt(HINDERED[why], True)
+            doubts[comparison.task] = Doubt(f"both at the floor ({height}); not compared", False)
+        elif why := hindrance(both, fell, beyond=any(n in cell.beyond for n in comparison.over for cell in both)):
+            doubts[comparison.task] = Doubt(HINDERED[why], True)
     return doubts
 
 
-def _row(one: Comparison, doubt: Doubt | None) -> dict[str, Any]:
+def _row(comparison: Comparison, doubt: Doubt | None) -> dict[str, Any]:
     """A comparison as JSON, without what is not said of it."""
-    row = dataclasses.asdict(one) | {"doubt": doubt and doubt.reason}
+    row = dataclasses.asdict(comparison) | {"doubt": doubt and doubt.reason}
     if doubt is not None:
         row |= dict.fromkeys(("better", "interval", "wilcoxon", *(() if doubt.measured else ("difference", "by_rate"))))
     return row
 
 
-def _paired(found: tuple[Comparison, ...], doubts: Mapping[str, Doubt]) -> str:
+def _paired(comparisons: tuple[Comparison, ...], doubts: Mapping[str, Doubt]) -> str:
     """A line for each task, every number with its n and the name of its interval."""
-    lines = [f"{found[0].first} against {found[0].second}, paired by seed, over {found[0].sizes}"]
-    for one in found:
-        gap, doubt = one.difference, doubts.get(one.task)
+    lines = [f"{comparisons[0].first} against {comparisons[0].second}, paired by seed, over {comparisons[0].sizes}"]
+    for comparison in comparisons:
+        gap, doubt = comparison.difference, doubts.get(comparison.task)
         difference = f"median difference {gap.median:+.3f}, {gap.kind} [{gap.low:+.3f}, {gap.high:+.3f}]"
-        if len(one.by_rate) > 1:
-            difference += f", by rate {', '.join(f'{rate:g} {median:+.3f}' for rate, median in one.by_rate.items())}"
+        if len(comparison.by_rate) > 1:
+            medians = (f"{rate:g} {median:+.3f}" for rate, median in comparison.by_rate.items())
+            difference += f", by rate {', '.join(medians)}"
         if doubt is not None:
-            numbers = f"{difference}, n = {one.n} seeds; " if doubt.measured else ""
-            lines.append(f"{one.task}: {numbers}{doubt.reason}.")
+            numbers = f"{difference}, n = {comparison.n} seeds; " if doubt.measured else ""
+            lines.append(f"{comparison.task}: {numbers}{doubt.reason}.")
             continue
-        interval = f" [{one.interval[0]:.2f}, {one.interval[1]:.2f}], 95% Wilson" if one.interval else ""
-        p = f"; Wilcoxon p = {one.wilcoxon:.3g}" if one.wilcoxon is not None else ""
+        interval = " [{:.2f}, {:.2f}], 95% Wilson".format(*comparison.interval) if comparison.interval else ""
+        p = f"; Wilcoxon p = {comparison.wilcoxon:.3g}" if comparison.wilcoxon is not None else ""
         lines.append(
-            f"{one.task}: P({one.first} > {one.second}) = {one.better:.2f}{interval}, n = {one.n} seeds; "
-            f"{difference}{p}"
+            f"{comparison.task}: P({comparison.first} > {comparison.second}) = {comparison.better:.2f}{interval}, "
+            f"n = {comparison.n} seeds; {difference}{p}"
         )
-    tested = tuple(one for one in found if one.task not in doubts)
-    few = [one.task for one in tested if one.interval is None]
-    where = "" if len(few) == len(found) else f" on {', '.join(few)}"
+    tested = tuple(comparison for comparison in comparisons if comparison.task not in doubts)
+    few = [comparison.task for comparison in tested if comparison.interval is None]
+    where = "" if len(few) == len(comparisons) else f" on {', '.join(few)}"
     lines += [f"Fewer than 6 seeds{where}: no interval and no test; run more."] if few else []
     return "\n".join([*lines, *_least(tested)])
 
 
-def _least(found: tuple[Comparison, ...]) -> list[str]:
+def _least(comparisons: tuple[Comparison, ...]) -> list[str]:
     """The smallest p that so few pairs can have, where several tasks need a smaller one."""
     from posenc.lab.results.statistics import ALPHA, ENOUGH, least_p
 
-    ns = sorted({one.n for one in found if one.wilcoxon is not None and one.n < ENOUGH})
+    ns = sorted(
+        {comparison.n for comparison in comparisons if comparison.wilcoxon is not None and comparison.n < ENOUGH}
+    )
     if not ns:
         return []
-    least, tests = least_p(ns[0]), sum(one.wilcoxon is not None for one in found)
+    least, tests = least_p(ns[0]), sum(comparison.wilcoxon is not None for comparison in comparisons)
     line = f"Wilcoxon's p is {least:.2g} at least with {ns[0]} seeds"
     if least * tests > ALPHA:
         line += f", which cannot reach {ALPHA:g} after correction for {tests} tasks"
@@ -172,17 +176,17 @@ def _ranked(beside: tuple[Against, ...]) -> str:
         f"{', '.join(control.tasks)}",
         f"{control.scheme}: rank {control.rank:.2f} of {len(beside)}, {_score(control)}",
     ]
-    for one in others:
-        p = "" if one.p is None else f" (p = {one.p:.2g} after Holm)"
-        interval = _interval(one.improvement_interval)
+    for other in others:
+        p = "" if other.p is None else f" (p = {other.p:.2g} after Holm)"
+        interval = _interval(other.improvement_interval)
         lines.append(
-            f"{one.scheme}: rank {one.rank:.2f}{p}, better than {control.scheme} with probability "
-            f"{one.improvement:.2f}{interval}, {_score(one)}"
+            f"{other.scheme}: rank {other.rank:.2f}{p}, better than {control.scheme} with probability "
+            f"{other.improvement:.2f}{interval}, {_score(other)}"
         )
     lines.append("Scores: 0 is the highest floor or below, 1 everything right. Ranks: 1 is the best.")
     if len(control.tasks) < TASKS:
         lines.append(f"Fewer than {TASKS} tasks: ranks are not tested.")
-    if any(one.middle_interval is None for one in beside):
+    if any(row.middle_interval is None for row in beside):
         lines.append("Brackets need 6 seeds of every task; run more.")
     else:
         what = "of the interquartile mean and of the mean probability over tasks"
@@ -190,9 +194,9 @@ def _ranked(beside: tuple[Against, ...]) -> str:
     return "\n".join(lines)
 
 
-def _score(one: Against) -> str:
-    n = f"n = {one.n} of each task"
-    return f"interquartile mean of scores {one.middle:.2f}{_interval(one.middle_interval)}, {n}"
+def _score(row: Against) -> str:
+    n = f"n = {row.n} of each task"
+    return f"interquartile mean of scores {row.middle:.2f}{_interval(row.middle_interval)}, {n}"
 
 
 def _interval(ends: tuple[float, float] | None) -> str:

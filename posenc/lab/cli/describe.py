@@ -39,8 +39,8 @@ class DescribeScheme:
         from posenc.catalog import describe
         from posenc.core.scheme import Dims
 
-        found = describe(self.scheme, Dims(self.width, self.heads, self.head, self.trained, self.longest))
-        show(self.scheme, "scheme", _with_experiments(found), self.json)
+        card = describe(self.scheme, Dims(self.width, self.heads, self.head, self.trained, self.longest))
+        show(self.scheme, "scheme", _with_experiments(card), self.json)
         return 0
 
 
@@ -157,7 +157,7 @@ def _task_card(text: str, size: int | None = None) -> dict[str, Any]:
 
     card = task_card.card(text, size)
     experiments = experiments_with_task(card["task"].partition("(")[0])
-    return {**card, "experiments": experiments, "floors": task_card.counted(text)}
+    return {**card, "experiments": experiments, "floors": task_card.floor_table(text)}
 
 
 def _with_experiments(card: dict[str, Any]) -> dict[str, Any]:
@@ -170,31 +170,31 @@ def _with_experiments(card: dict[str, Any]) -> dict[str, Any]:
     return {**card, "experiments": experiments_with_schemes(names), "measured": measured(card["scheme"])}
 
 
-def _scheme_as_text(found: dict[str, Any]) -> str:
-    count = found["parameters"]
+def _scheme_as_text(card: dict[str, Any]) -> str:
+    count = card["parameters"]
     dims = count["dims"]
     sizes = f"(width {dims['width']}, {dims['heads']} heads, trained on {dims['trained']}, longest {dims['longest']})"
-    lines = [found["scheme"], *([f"  {found['idea']}"] if "idea" in found else [])]
-    lines += ["", *(f"      {line}" for line in found["equation"].splitlines()), ""] if found.get("equation") else []
+    lines = [card["scheme"], *([f"  {card['idea']}"] if "idea" in card else [])]
+    lines += ["", *(f"      {line}" for line in card["equation"].splitlines()), ""] if card.get("equation") else []
     facts = {
-        "enters at": ", ".join(found["enters"]) or "nowhere",
+        "enters at": ", ".join(card["enters"]) or "nowhere",
         "parameters": f"{count['each layer']} in each layer, {count['shared']} shared by all {sizes}",
-        "direction": f"causal only: {found['causal only']}" if found["causal only"] else "causal and bidirectional",
-        "kernel": found["kernel class"],
-        "cache": found["cache"],
-        **{k: found[k] for k in ("window", "layers", "coordinates", "refused at these dims") if found.get(k)},
+        "direction": f"causal only: {card['causal only']}" if card["causal only"] else "causal and bidirectional",
+        "kernel": card["kernel class"],
+        "cache": card["cache"],
+        **{k: card[k] for k in ("window", "layers", "coordinates", "refused at these dims") if card.get(k)},
     }
-    if "idea" in found:
-        settings = ", ".join(f"{k}={v!r}" for k, v in found["settings"].items())
-        facts |= {"settings": settings or "none", "family": found["family"], "score reads": found["reads"]}
-        facts |= {"beyond L": found["extrapolates"] or "not stated", "checked": _verified(found["proof"])}
-        facts |= {"cite": ", ".join(found["cite"]) or "nothing to cite"}
-    if "experiments" in found:
-        facts["experiments"] = ", ".join(found["experiments"]) or "in no committed record"
-    if found.get("measured"):
-        facts["measured"] = found["measured"]
+    if "idea" in card:
+        settings = ", ".join(f"{k}={v!r}" for k, v in card["settings"].items())
+        facts |= {"settings": settings or "none", "family": card["family"], "score reads": card["reads"]}
+        facts |= {"beyond L": card["extrapolates"] or "not stated", "checked": _verified(card["proof"])}
+        facts |= {"cite": ", ".join(card["cite"]) or "nothing to cite"}
+    if "experiments" in card:
+        facts["experiments"] = ", ".join(card["experiments"]) or "in no committed record"
+    if card.get("measured"):
+        facts["measured"] = card["measured"]
     lines += [f"  {name:<12} {brief(value)}" for name, value in facts.items()]
-    notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in found.get("notes", ()))
+    notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in card.get("notes", ()))
     return "\n\n".join(["\n".join(lines), *notes])
 
 

@@ -45,14 +45,14 @@ class EngineOptions:
     """Where checkpoints of Ray's nodes go: a folder that all see, or gs://, s3://. Default: the run folder."""
 
 
-def chosen(options: EngineOptions, workers: str | None) -> Engine | None:
+def select_engine(options: EngineOptions, workers: str | None) -> Engine | None:
     """Who runs the workers, if it is not this process. Raises `ValueError` for options of another engine."""
     typed = {engine: _typed(options, engine) for engine in ("slurm", "ray")}
     if options.checkpoints is not None:
         typed["ray"]["checkpoints"] = options.checkpoints
-    for engine, given in typed.items():
-        if given and options.engine != engine:
-            name = next(iter(given))
+    for engine, values in typed.items():
+        if values and options.engine != engine:
+            name = next(iter(values))
             option = f"--{name}" if name == "checkpoints" else f"--{engine}.{name}"
             raise ValueError(f"{option} is an option of --engine {engine}; add that, or leave it out.")
     if options.engine == "here":

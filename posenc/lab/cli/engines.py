@@ -26,10 +26,10 @@ class Engine(Protocol):
     def check(self) -> None:
         """Raise `ValueError` where this machine cannot do it, before anything is planned."""
 
-    def preview(self, folder: Path, how: Training) -> str:
+    def preview(self, folder: Path, training: Training) -> str:
         """What would be started, for a dry run."""
 
-    def train(self, folder: Path, how: Training) -> int:
+    def train(self, folder: Path, training: Training) -> int:
         """Have workers train what is left of a run folder; returns the exit code."""
 
 
@@ -48,14 +48,14 @@ class Team:
     def check(self) -> None:
         """Every machine can start processes."""
 
-    def preview(self, folder: Path, how: Training) -> str:
+    def preview(self, folder: Path, training: Training) -> str:
         return "\n".join(f"worker {n}: {_pinned(place)}" for n, place in enumerate(self.places(), 1))
 
-    def train(self, folder: Path, how: Training) -> int:
+    def train(self, folder: Path, training: Training) -> int:
         where = self.places()
         many = f"{len(where)} worker{'s' * (len(where) != 1)}"
         _tell(f"{many}; `posenc status {folder}` says how far they are.")
-        return team.together(how.command(folder), where, folder, _tell)
+        return team.together(training.command(folder), where, folder, _tell)
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class SlurmEngine:
     def check(self) -> None:
         slurm.check()
 
-    def preview(self, folder: Path, how: Training) -> str:
-        return slurm.script(self.asked, folder, how.command(folder))
+    def preview(self, folder: Path, training: Training) -> str:
+        return slurm.script(self.asked, folder, training.command(folder))
 
-    def train(self, folder: Path, how: Training) -> int:
-        job = slurm.submitted(self.asked, folder, how.command(folder))
+    def train(self, folder: Path, training: Training) -> int:
+        job = slurm.submitted(self.asked, folder, training.command(folder))
         say(f"Job {job}: {self.asked.workers} of {folder / slurm.SCRIPT}; `posenc status {folder}` says how far it is.")
         return 0
 
@@ -89,16 +89,16 @@ class RayEngine:
 
         check(self.asked)
 
-    def preview(self, folder: Path, how: Training) -> str:
+    def preview(self, folder: Path, training: Training) -> str:
         of = f"{plural(self.asked.cpus, 'CPU')} and {self.asked.gpus:g} GPUs"
         where = places.place_of(self.asked.checkpoints, folder)
         return f"one task of Ray for each group, with {of}; checkpoints below {where}"
 
-    def train(self, folder: Path, how: Training) -> int:
+    def train(self, folder: Path, training: Training) -> int:
         from posenc.lab.sweep.ray.sweep import on_cluster
 
-        given = {"keep": how.keep, "lanes": how.lanes, "save_every": how.every, "imports": modules.imported()}
-        return on_cluster(folder, self.asked, **given, watch=Elsewhere())
+        options = {"keep": training.keep, "lanes": training.lanes, "save_every": training.every}
+        return on_cluster(folder, self.asked, **options, imports=modules.imported(), watch=Elsewhere())
 
 
 def _pinned(place: team.Place) -> str:

@@ -11,7 +11,7 @@ from tyro.conf import arg
 from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import File, First, Flag, Settings, Text
 from posenc.lab.cli.output import figure_path, say, say_json
-from posenc.lab.cli.read import chosen, say_table, stored
+from posenc.lab.cli.read import filter_results, say_table, stored
 from posenc.lab.spec import settings
 from posenc.lab.store import disk
 
@@ -53,13 +53,13 @@ class Evaluate:
     """Print JSON."""
 
     def __call__(self) -> int:
-        for option, given in (("--csv", self.csv), ("--png", self.png)):
-            if given is not None and self.by is None:
+        for option, value in (("--csv", self.csv), ("--png", self.png)):
+            if value is not None and self.by is None:
                 raise ValueError(f"{option} needs groups of examples; name them with --by, or leave it out.")
         if self.bundle is not None and self.by is not None:
             raise ValueError("--bundle holds whole sizes, but --by requests groups; use --csv, or leave out --by.")
         target = None if self.png is None else figure_path(self.png)
-        results = chosen(stored(self.run), self.only)
+        results = filter_results(stored(self.run), self.only)
         schemes = None if self.scheme is None else settings.several(self.scheme, "--scheme")
         load_named([self.task, *(schemes or ())])
         from posenc.lab import tasks
@@ -67,16 +67,18 @@ class Evaluate:
         requested: dict[str, Any] = {"rows": self.rows, "task": None if self.task is None else tasks.parse(self.task)}
         requested["schemes"] = schemes
         requested["sizes"] = None if self.sizes is None else settings.value("sizes", self.sizes)
-        return self._whole(results, requested) if self.by is None else self._grouped(results, requested, target)
+        return (
+            self._evaluate_sizes(results, requested) if self.by is None else self._grouped(results, requested, target)
+        )
 
-    def _whole(self, results: Any, requested: dict[str, Any]) -> int:
+    def _evaluate_sizes(self, results: Any, requested: dict[str, Any]) -> int:
         from posenc.lab.store.records import write_bundle
         from posenc.lab.sweep.evaluate import ask
 
-        found = ask(results, **requested)
-        say_table(found.shown(), "json" if self.json else "text")
+        evaluation = ask(results, **requested)
+        say_table(evaluation.shown(), "json" if self.json else "text")
         if self.bundle is not None:
-            path = write_bundle(Path(self.bundle), found.name, found.records, [])
+            path = write_bundle(Path(self.bundle), evaluation.name, evaluation.records, [])
             if not self.json:
                 say(f"Wrote {path}.")
         return 0
@@ -94,10 +96,10 @@ class Evaluate:
             say(grouped.as_text(rows, by, left_out))
         written = [] if self.csv is None else [disk.write(Path(self.csv), grouped.as_csv(rows, by).encode())]
         if target is not None:
-            from posenc.lab.figures.files import drawn
+            from posenc.lab.figures.files import render
 
-            about = f"run {results.name} by {', '.join(by)}"
-            written.append(disk.write(target, drawn(grouped.draw(rows, by), target.suffix[1:], target.stem, about)))
+            subject = f"run {results.name} by {', '.join(by)}"
+            written.append(disk.write(target, render(grouped.draw(rows, by), target.suffix[1:], target.stem, subject)))
         if written and not self.json:
             say(f"Wrote {', '.join(map(str, written))}.")
         return 0

@@ -58,7 +58,7 @@ class ExplainScheme:
             parts = [head, induced.diagram(self.scheme), *map(induced.as_text, shown)]
             say("\n\n".join(parts if shown else [*parts, "The scores do not depend on position."]))
         if target is not None and shown:
-            _drawn(induced.draw(shown, head), target, head, self.json)
+            _write_figure(induced.draw(shown, head), target, head, self.json)
         return 0
 
 
@@ -75,7 +75,7 @@ class ExplainAll:
         target = figure_path(self.png)
         from posenc.lab.explain import gallery
 
-        _drawn(gallery.draw(gallery.panels()), target, gallery.ABOUT)
+        _write_figure(gallery.draw(gallery.panels()), target, gallery.ABOUT)
         return 0
 
 
@@ -95,14 +95,15 @@ class ExplainPatterns:
         target = None if self.png is None else figure_path(self.png)
         from posenc.lab.explain import diagonals
 
-        found = diagonals.diagonals(self.run, self.len)
+        scheme_diagonals = diagonals.diagonals(self.run, self.len)
         lines = [
-            f"{one.scheme}: layer {one.layer}, head {one.head}, {one.share:.2f}; all heads {one.sum:.2f}"
-            for one in found
+            f"{diagonal.scheme}: layer {diagonal.layer}, head {diagonal.head}, {diagonal.share:.2f}; "
+            f"all heads {diagonal.sum:.2f}"
+            for diagonal in scheme_diagonals
         ]
-        say("\n".join([diagonals.about(found), *lines]))
+        say("\n".join([diagonals.caption(scheme_diagonals), *lines]))
         if target is not None:
-            _drawn(diagonals.draw(found), target, diagonals.about(found))
+            _write_figure(diagonals.draw(scheme_diagonals), target, diagonals.caption(scheme_diagonals))
         return 0
 
 
@@ -153,7 +154,7 @@ class ExplainAliases:
         else:
             say(f"{title}\n\n{aliases.as_text(head, self.len, self.within)}")
         if target is not None:
-            _drawn(alias_figure.draw({self.scheme: head}, self.len, self.within), target, title, self.json)
+            _write_figure(alias_figure.draw({self.scheme: head}, self.len, self.within), target, title, self.json)
         return 0
 
 
@@ -190,17 +191,17 @@ class ExplainAttention:
         from posenc.lab.explain import by_hand, page, paper, problem, worksheet
 
         if self.blank or self.solution or self.seed is not None:
-            posed = problem.drawn(self.form, self.causal, self.seed or 0)
+            posed = problem.random_problem(self.form, self.causal, self.seed or 0)
         else:
             posed = problem.introduced(self.form, self.causal)
         kinds = [True] * self.blank + [False] * (self.solution or not self.blank)
         sheets = [by_hand.sheet(posed, self.scheme, blank=blank) for blank in kinds]
         if self.json:
-            say_json([worksheet.as_json(one) for one in sheets])
+            say_json([worksheet.as_json(sheet) for sheet in sheets])
         else:
             say("\n\n\n".join(map(worksheet.as_text, sheets)))
         if target is not None:
-            _drawn(paper.draw(sheets[0]), target, sheets[0].title, self.json)
+            _write_figure(paper.draw(sheets[0]), target, sheets[0].title, self.json)
         if path is not None:
             disk.write(path, page.page(sheets).encode())
             if not self.json:
@@ -218,10 +219,10 @@ _SCHEME = CommandForm(ExplainScheme, "SCHEME")
 EXPLAIN = Forms((_SCHEME, *_LITERAL.values()), lambda text: _LITERAL.get(text, _SCHEME))
 
 
-def _drawn(figure: Any, path: Any, about: str, quiet: bool = False) -> None:
-    from posenc.lab.figures.files import drawn
+def _write_figure(figure: Any, path: Any, subject: str, quiet: bool = False) -> None:
+    from posenc.lab.figures.files import render
 
-    disk.write(path, drawn(figure, path.suffix[1:], path.stem, about))
+    disk.write(path, render(figure, path.suffix[1:], path.stem, subject))
     if not quiet:  # JSON alone is on stdout
         say(f"Wrote {path}.")
 

@@ -98,12 +98,12 @@ class Check:
 
     def __call__(self) -> int:
         subject, check = self._subject()
-        every = [subject]
+        instances = [subject]
         if self.samples:
-            every += [type(subject)(**settings) for settings in getattr(subject, "samples", ())]
+            instances += [type(subject)(**settings) for settings in getattr(subject, "samples", ())]
         reports = []
-        for one in every:
-            reports.append(check(one, only=self.only or None))
+        for instance in instances:
+            reports.append(check(instance, only=self.only or None))
             if not self.json:
                 say(reports[-1])
         if self.json:
@@ -116,37 +116,37 @@ class Check:
         from posenc.lab.tasks import checks
 
         if re.fullmatch(r"[\w.]+:\w+", self.what):
-            found = attribute(self.what)
+            subject = attribute(self.what)
         elif cards.kind_of(self.what) == "task":
-            found = tasks.parse(self.what)
+            subject = tasks.parse(self.what)
         else:
             from posenc.naming import parse
 
-            found = parse(self.what)
-        if isinstance(found, tasks.Task):
-            return found, checks.check
+            subject = parse(self.what)
+        if isinstance(subject, tasks.Task):
+            return subject, checks.check
         from posenc.contract import check
 
-        return found, check
+        return subject, check
 
 
 def attribute(text: str) -> Any:
     """What `module:Class` is: a scheme or task, which needs no name here, built with its defaults; or an object."""
     module, _, name = text.partition(":")
-    found = getattr(modules.load(module), name, None)
-    if found is None:
+    value = getattr(modules.load(module), name, None)
+    if value is None:
         raise ValueError(f"The module {module!r} has no {name!r}; give the class of a scheme or task.")
     from posenc.core.compose import normal_form
     from posenc.core.scheme import Scheme
     from posenc.lab.tasks.task import Task
 
-    if isinstance(found, type):
-        if not issubclass(found, Scheme | Task):
+    if isinstance(value, type):
+        if not issubclass(value, Scheme | Task):
             raise ValueError(f"{text!r} must be a class derived from posenc.Scheme or from posenc.tasks.Task.")
-        found = found()
-    if not isinstance(found, Task):
-        normal_form(found)
-    return found
+        value = value()
+    if not isinstance(value, Task):
+        normal_form(value)
+    return value
 
 
 def _flat(finding: Any) -> dict[str, Any]:

@@ -45,9 +45,9 @@ class Names:
             raise ValueError(f"--ability is for tasks, and {self.kind} have none; use `posenc list tasks --ability`.")
         rows = makers[self.kind]()
         if self.ability is not None:
-            known = sorted({*ABILITIES, *filter(None, (row["ability"] for row in rows))})
-            if self.ability not in known:
-                raise settings.unknown("ability", self.ability, known)
+            abilities = sorted({*ABILITIES, *filter(None, (row["ability"] for row in rows))})
+            if self.ability not in abilities:
+                raise settings.unknown("ability", self.ability, abilities)
             rows = [row for row in rows if row["ability"] == self.ability]
         if self.json:
             say_json(rows)
@@ -71,7 +71,7 @@ def tasks() -> list[dict[str, Any]]:
     from posenc.lab import tasks
     from posenc.lab.tasks.task import TASKS
 
-    found = [(name, tasks.parse(name)) for name in tasks.names()]
+    pairs = [(name, tasks.parse(name)) for name in tasks.names()]
     rows = [
         {
             "name": name,
@@ -81,7 +81,7 @@ def tasks() -> list[dict[str, Any]]:
             "directions": sorted(t.directions),
             "idea": _idea(t),
         }
-        for name, t in found
+        for name, t in pairs
     ]
     return rows + _broken(TASKS, rows[0])
 
@@ -104,16 +104,16 @@ def coordinates() -> list[dict[str, Any]]:
     import posenc
     from posenc.coordinates import COORDINATES
 
-    found = [(name, COORDINATES.find(name)) for name in posenc.names("coordinates")]
-    return [{"name": name, "use": f"rope @ {name}", "idea": _idea(cls)} for name, cls in found]
+    pairs = [(name, COORDINATES.find(name)) for name in posenc.names("coordinates")]
+    return [{"name": name, "use": f"rope @ {name}", "idea": _idea(cls)} for name, cls in pairs]
 
 
 def stems() -> list[dict[str, Any]]:
     """One row per stem, the default included."""
     from posenc.lab.models.stems import NONE, STEMS
 
-    found = [(name, _idea(STEMS.find(name))) for name in STEMS.names()]
-    return [{"name": name, "use": f"--stem {name}", "idea": idea} for name, idea in [(NONE, "No stem."), *found]]
+    pairs = [(name, _idea(STEMS.find(name))) for name in STEMS.names()]
+    return [{"name": name, "use": f"--stem {name}", "idea": idea} for name, idea in [(NONE, "No stem."), *pairs]]
 
 
 def models() -> list[dict[str, Any]]:
@@ -134,8 +134,8 @@ def experiments() -> list[dict[str, Any]]:
     """One row per experiment file."""
     rows = []
     for path in sorted(committed.files().values(), key=lambda p: p.stem):
-        found = header_of(path)
-        rows.append({"name": path.stem, "file": str(path), "claim": found.claim, "cost": found.cost})
+        head = header_of(path)
+        rows.append({"name": path.stem, "file": str(path), "claim": head.claim, "cost": head.cost})
     return rows
 
 
@@ -152,9 +152,13 @@ def presets() -> list[dict[str, Any]]:
     rows = []
     for preset in PRESETS.values():
         cell = {"use": f"--preset {preset.name}", "idea": preset.idea, "source": preset.source}
-        known = "; ".join(EVIDENCE[tag] for tag in preset.evidence)
-        settled = {"run": dataclasses.asdict(preset.run), "plan": dataclasses.asdict(preset.plan)}
-        rows.append({"name": preset.name, **cell, "known": known, "settings": {**settled, "left_out": preset.left_out}})
+        evidence = "; ".join(EVIDENCE[tag] for tag in preset.evidence)
+        settled = {
+            "run": dataclasses.asdict(preset.run),
+            "plan": dataclasses.asdict(preset.plan),
+            "left_out": preset.left_out,
+        }
+        rows.append({"name": preset.name, **cell, "known": evidence, "settings": settled})
     return rows
 
 

@@ -27,14 +27,14 @@ class Doctor:
         from posenc.lab.train import device
 
         start()
-        found: dict[str, Any] = dict(device.describe())
-        found |= {name: _version(name) for name in PACKAGES}
-        found |= {"runs": f"{disk.root()}, {_writable()}", "compilation cache": f"{device.cache()}, {device.cached()}"}
-        found |= {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+        facts: dict[str, Any] = dict(device.describe())
+        facts |= {name: _version(name) for name in PACKAGES}
+        facts |= {"runs": f"{disk.root()}, {_writable()}", "compilation cache": f"{device.cache()}, {device.cached()}"}
+        facts |= {name: os.environ[name] for name in _VARIABLES if name in os.environ}
         if self.json:
-            say_json(found)
+            say_json(facts)
         else:
-            say_rows(("what", "here"), list(found.items()))
+            say_rows(("what", "here"), list(facts.items()))
         return 0
 
 

@@ -53,8 +53,8 @@ def load_named(texts: Iterable[str | None]) -> None:
 
 def load_for(experiment: Experiment) -> None:
     """Import the modules whose classes an experiment names."""
-    every = ((run.scheme, run.task, run.stem, run.goes_on.scheme) for run in experiment.runs)
-    load_named(dict.fromkeys(text for texts in every for text in texts))
+    run_texts = ((run.scheme, run.task, run.stem, run.goes_on.scheme) for run in experiment.runs)
+    load_named(dict.fromkeys(text for texts in run_texts for text in texts))
 
 
 def imported() -> list[str]:
@@ -71,16 +71,16 @@ def imported() -> list[str]:
 
 def taken(args: list[str]) -> tuple[list[str], list[str]]:
     """The arguments without `--import MODULE`, which every command takes, and the modules."""
-    left, found, given = [], [], iter(args)
-    for arg in given:
+    left, modules, remaining = [], [], iter(args)
+    for arg in remaining:
         flag, equals, value = arg.partition("=")
         if flag != OPTION:
             left.append(arg)
-        elif not (value := value if equals else next(given, "")):
+        elif not (value := value if equals else next(remaining, "")):
             raise ValueError(f"{OPTION} takes {WANTED}.")
         else:
-            found.append(value)
-    return left, found
+            modules.append(value)
+    return left, modules
 
 
 def _register_ours() -> None:

@@ -128,13 +128,13 @@ def training() -> list[tuple[str, Any, Any]]:
 
 def docs(cls: type) -> dict[str, str]:
     """The docstrings under the fields of a dataclass, by field."""
-    whole = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
-    found = {}
-    for field, text in itertools.pairwise(getattr(whole, "body", ())):
+    tree = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+    by_field = {}
+    for field, text in itertools.pairwise(getattr(tree, "body", ())):
         match field, text:
             case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str() as doc)):
-                found[name] = " ".join(inspect.cleandoc(doc).split())
-    return found
+                by_field[name] = " ".join(inspect.cleandoc(doc).split())
+    return by_field
 
 
 def _options(cls: type) -> dict[str, Any]:
@@ -168,35 +168,35 @@ def _tidied(cls: type, args: list[str], prog: str) -> list[str]:
         else:
             values[at].append(arg)
     positional = values.pop("")
-    return positional + [arg for flag, found in values.items() for arg in _joined(flag, found, many[flag])]
+    return positional + [arg for flag, texts in values.items() for arg in _joined(flag, texts, many[flag])]
 
 
-def _unknown_option(prog: str, args: Sequence[str], known: Iterable[str]) -> ValueError:
+def _unknown_option(prog: str, args: Sequence[str], options: Iterable[str]) -> ValueError:
     """The refusal of the first of these arguments; where a setting is typed as another command takes it, how this one
     does."""
-    known, (flag, equals, value), *rest = list(known), args[0].partition("="), *args[1:]
+    options, (flag, equals, value), *rest = list(options), args[0].partition("="), *args[1:]
     after = [value] * bool(equals) + list(itertools.takewhile(lambda arg: not arg.startswith("--"), rest))
     has = {**settings.fields(Run), **settings.fields(Plan)}
-    if flag in ("--set", "--grid") and "--steps" in known:
+    if flag in ("--set", "--grid") and "--steps" in options:
         pairs = [text.partition("=") for text in after]
-        typed = [f"--{name} {shlex.quote(value)}" for name, _, value in pairs if f"--{name}" in known]
+        typed = [f"--{name} {shlex.quote(value)}" for name, _, value in pairs if f"--{name}" in options]
         written = " ".join(typed) or "--steps 10"
         return ValueError(f"`{prog}` has an option for each setting and no {flag}; write {written}.")
     name = flag.lstrip("-").replace("-", "_")
-    if name in has and "--set" in known:
+    if name in has and "--set" in options:
         value = next(iter(after), "VALUE")
         way = "--grid" if name in ("scheme", "task") else "--set"
         return ValueError(f"`{prog}` takes settings by --grid and --set; write {way} {shlex.quote(f'{name}={value}')}.")
-    if name in settings.DIRECTIONS and "--model" in known:
-        return settings.unknown_setting("a run", name, known, "--model ")
-    return settings.unknown(f"option of `{prog}`", flag, known, f"`{prog} --help` has all")
+    if name in settings.DIRECTIONS and "--model" in options:
+        return settings.unknown_setting("a run", name, options, "--model ")
+    return settings.unknown(f"option of `{prog}`", flag, options, f"`{prog} --help` has all")
 
 
-def _joined(flag: str, found: list[str], many: bool) -> list[str]:
+def _joined(flag: str, texts: list[str], many: bool) -> list[str]:
     """An option and its values as tyro reads them. It takes a text that starts with a dash for an option of its own."""
-    if many and (dashed := next((text for text in found if text.startswith("-")), None)):
+    if many and (dashed := next((text for text in texts if text.startswith("-")), None)):
         raise ValueError(f"{flag} was given {echoed(dashed)}, which is neither an option nor a value of one.")
-    return [f"{flag}={found[0]}"] if len(found) == 1 and not many else [flag, *found]
+    return [f"{flag}={texts[0]}"] if len(texts) == 1 and not many else [flag, *texts]
 
 
 def _without_notes(hint: Any) -> Any:

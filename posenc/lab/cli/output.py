@@ -99,11 +99,11 @@ def say_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 def lasting(seconds: float) -> str:
     """A time for people: "48 s", "2 min 05 s", "3 h 20 min"."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
+    total = max(0, round(seconds))
+    if total < 60:
+        return f"{total} s"
     return (
-        f"{whole // 60} min {whole % 60:02d} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+        f"{total // 60} min {total % 60:02d} s" if total < 3600 else f"{total // 3600} h {total % 3600 // 60:02d} min"
     )
 
 

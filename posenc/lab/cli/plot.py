@@ -121,8 +121,8 @@ def draw(
     report(results.problems)
     for name in wanted:
         maker = pkgutil.resolve_name(FIGURES[name])
-        drawn = maker(results, control) if name in CONTROLLED else maker(results)
-        _save(drawn, folder, f"{of}.{name}" if of else name, results, size)
+        drawing = maker(results, control) if name in CONTROLLED else maker(results)
+        _save(drawing, folder, f"{of}.{name}" if of else name, results, size)
 
 
 def draw_experiment(
@@ -143,18 +143,18 @@ def draw_experiment(
         draw(worded(experiment, results, metric), wanted, folder, size, control, experiment.name)
         return
     report(results.problems)
-    drawn, results = drawing(experiment, results)
-    _save(drawn, folder, experiment.name, results, size)
+    own_drawing, results = drawing(experiment, results)
+    _save(own_drawing, folder, experiment.name, results, size)
 
 
-def _save(drawn: Drawing, folder: Path, name: str, results: Results, size: Size) -> None:
+def _save(drawing: Drawing, folder: Path, name: str, results: Results, size: Size) -> None:
     """Write a figure, in the size of a venue if there is one, and print its files."""
     from posenc.lab.figures import files, venues
 
     if size is not None:
-        venues.fit(drawn.figure, *size)
+        venues.fit(drawing.figure, *size)
         name = f"{name}.{'-'.join(size)}"
-    written = files.save(drawn.figure, folder, name, results, drawn.caption, drawn.rows)
+    written = files.save(drawing.figure, folder, name, results, drawing.caption, drawing.rows)
     say(f"{folder}: {', '.join(path.name for path in written)}")
 
 

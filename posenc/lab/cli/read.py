@@ -46,7 +46,7 @@ class Tabulate:
     """Whether each median has its spread in brackets. Default: on; in LaTeX if they fit a column of a paper."""
 
     def __call__(self) -> int:
-        results = chosen(results_of(self.run, self.metric), self.only)
+        results = filter_results(results_of(self.run, self.metric), self.only)
         form = "json" if self.json else self.format
         if self.brackets is not None and form == "json":
             raise ValueError("--brackets is for tables, and JSON holds every run; leave it out.")
@@ -122,9 +122,9 @@ class Export:
         results = stored(self.run)
         if results.problems:
             raise ValueError(f"{self.run!r} has records that cannot be used: {results.problems[0]}")
-        found = recounted(results)
-        every = (*found.records, *found.tuning)
-        say(str(records.write_bundle(path, results.name, every, results.unfinished)))
+        recount = recounted(results)
+        group_records = (*recount.records, *recount.tuning)
+        say(str(records.write_bundle(path, results.name, group_records, results.unfinished)))
         return 0
 
 
@@ -169,19 +169,19 @@ def check_finished(results: Results, run: str) -> None:
         )
 
 
-def chosen(results: Results, texts: tuple[str, ...]) -> Results:
+def filter_results(results: Results, texts: tuple[str, ...]) -> Results:
     """Only some tasks, schemes or seeds. Raises if no result has a value, or none has all values."""
     from posenc.lab.results.results import CHOICES
 
     where: dict[str, Any] = {}
     for text in texts:
-        name, given = settings.pair(text, "--only")
+        name, choice_text = settings.pair(text, "--only")
         if name not in CHOICES:
             raise settings.unknown("column to choose by", name, CHOICES)
         if name in where:
             raise ValueError(f"--only {name} is given twice; give it once, as {name}=A,B.")
         has = results.choices(name)
-        where[name] = tuple(_choice(name, value, has) for value in settings.joined(settings.several(given, name)))
+        where[name] = tuple(_choice(name, value, has) for value in settings.joined(settings.several(choice_text, name)))
     kept = results.only(**where)
     if texts and not kept.records and not kept.unfinished:
         raise NothingMatches(f"Nothing has {' and '.join(texts)}; each of them is there, but not together.")
@@ -221,8 +221,8 @@ def _choice(name: str, text: str, has: list[Any]) -> Any:
     raise NothingMatches(f"Nothing has {name}={text}; there are {shorten(text, map(str, has)) or 'no results'}.")
 
 
-def not_empty(given: str | None, option: str, what: str) -> None:
-    if given is not None and not given.strip():
+def not_empty(text: str | None, option: str, what: str) -> None:
+    if text is not None and not text.strip():
         raise ValueError(f"{option} is empty; give {what}, or leave it out.")
 
 

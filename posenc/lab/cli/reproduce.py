@@ -20,7 +20,7 @@ from posenc.lab.cli.output import clean, say, say_json, say_rows
 from posenc.lab.results.answer import answer
 from posenc.lab.results.at_floor import FloorRow, at_floor
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.facts import counted, orders_by_chance
+from posenc.lab.results.facts import count_verdicts, orders_by_chance
 from posenc.lab.results.orders import TEST
 from posenc.lab.results.published import ORIGINS, Order, count_seen
 from posenc.lab.results.rank_agreement import RankCorrelation, rank_correlations
@@ -48,7 +48,7 @@ class Reproduce:
     """Every claim of the experiment files: the published value beside ours, with n, interval, verdict and its reason.
 
     Results come from the committed records; nothing is trained. An experiment without a record takes one line, unless
-    you name it. What was published and what we predict ourselves are counted apart.
+    you name it. What was published and what we predict ourselves are count_verdicts apart.
     """
 
     name: Positional[tuple[str, ...]] = ()
@@ -64,79 +64,82 @@ class Reproduce:
         if self.legend:
             say_json({"legend": claims.LEGEND}) if self.json else say(claims.LEGEND)
             return 0
-        every = committed.files()
-        chosen = {_stem(name, every): None for name in self.name} or dict.fromkeys(every)
-        reports = [_report(experiment, results) for experiment, results in _read(every, chosen)]
+        files = committed.files()
+        stems = {_stem(name, files): None for name in self.name} or dict.fromkeys(files)
+        reports = [_report(experiment, results) for experiment, results in _read(files, stems)]
         if self.floors:
             _floors(at_floor([(r.experiment.published, r.results) for r in reports]), self.json)
             return 0
-        found = [one for report in reports for one in report.found]
-        counts = counted(found)
-        sightings = count_seen(one.published for one in found)
+        all_findings = [finding for report in reports for finding in report.found]
+        counts = count_verdicts(all_findings)
+        sightings = count_seen(finding.published for finding in all_findings)
         if self.json:
-            tested = dict(zip(("tested", "decided", "by_chance"), orders_by_chance(found), strict=True))
-            about = {"verdicts": counts, "orders": tested, "seen": sightings, "test": TEST}
-            say_json({"experiments": [_whole(report) for report in reports], **about})
+            tested = dict(zip(("tested", "decided", "by_chance"), orders_by_chance(all_findings), strict=True))
+            totals = {"verdicts": counts, "orders": tested, "seen": sightings, "test": TEST}
+            say_json({"experiments": [_as_json(report) for report in reports], **totals})
             return 0
         for report in reports:
             _block(report, bool(self.name))
         for origin in ORIGINS:
-            say(claims.total(origin, counts[origin], sum(one.published.origin == origin for one in found)))
+            of_origin = sum(finding.published.origin == origin for finding in all_findings)
+            say(claims.total(origin, counts[origin], of_origin))
         say(f"Where published claims were seen: {claims.sightings(sightings)}.")
-        _say_filled([claims.why_open(found), claims.chance(found)])
-        marked = [one.verdict for one in found if one.explained and one.published.origin == "published"]
+        _say_filled([claims.why_open(all_findings), claims.chance(all_findings)])
+        published = [finding for finding in all_findings if finding.published.origin == "published"]
+        marked = [finding.verdict for finding in published if finding.explained]
         say(f"Published values at a floor (†): {len(marked)}, of which {marked.count(BOTH)} have ours at a floor too.")
         say("`posenc reproduce --legend` says what the columns and the verdicts mean.")
         return 0
 
 
-def _stem(name: str, every: dict[str, Path]) -> str:
+def _stem(name: str, files: dict[str, Path]) -> str:
     stem = Path(name).stem
-    if stem not in every:
-        raise settings.unknown("experiment", name, every, "`posenc list experiments` has all")
+    if stem not in files:
+        raise settings.unknown("experiment", name, files, "`posenc list experiments` has all")
     return stem
 
 
-def _read(every: dict[str, Path], chosen: dict[str, None]) -> list[tuple[Experiment, Results | None]]:
+def _read(files: dict[str, Path], stems: dict[str, None]) -> list[tuple[Experiment, Results | None]]:
     """The chosen experiments with their committed results; an unreadable one is reported on stderr."""
-    found = []
-    for stem in chosen:
+    pairs = []
+    for stem in stems:
         try:
-            experiment = from_file(every[stem], yes=True)
-            record = committed.record_of(every[stem])
+            experiment = from_file(files[stem], yes=True)
+            record = committed.record_of(files[stem])
             results = load(record) if record.is_file() else None
         except ValueError as error:
             print(clean(error), file=sys.stderr)
             continue
         for problem in results.problems if results else ():
             print(clean(f"{stem}: {problem}"), file=sys.stderr)
-        found.append((experiment, results))
-    return found
+        pairs.append((experiment, results))
+    return pairs
 
 
 def _report(experiment: Experiment, results: Results | None) -> Reproduced:
     evidence = None if results is None else Evidence(results)
     ranks = () if evidence is None else rank_correlations(experiment.published, evidence)
-    found = findings(experiment.published, evidence, experiment.header.attempted)
-    return Reproduced(experiment, results, evidence, found, ranks)
+    reproductions = findings(experiment.published, evidence, experiment.header.attempted)
+    return Reproduced(experiment, results, evidence, reproductions, ranks)
 
 
 def _block(report: Reproduced, named: bool) -> None:
     """Print the claims of one experiment; the answer in words where it was named."""
-    experiment, head, found = report.experiment, report.experiment.header, report.found
+    experiment, head, all_findings = report.experiment, report.experiment.header, report.found
     lines = [f"{experiment.name}: {head.claim}", f"Source: {head.source}"]
     lines += [f"Setting: {head.setting}"] * bool(head.setting)
     if report.results is None:
         why = "not run" if head.attempted else "not attempted here"
-        lines.append(f"{why}: {len(found)} claims; posenc sweep experiments/{experiment.source}. Cost: {head.cost}")
-    elif not found:
+        command = f"posenc sweep experiments/{experiment.source}"
+        lines.append(f"{why}: {len(all_findings)} claims; {command}. Cost: {head.cost}")
+    elif not all_findings:
         lines.append("It is compared with no published value.")
     _say_filled(lines)
-    if found and (report.results is not None or named):
+    if all_findings and (report.results is not None or named):
         columns = (*claims.COLUMNS, "reason", "source") if named else claims.COLUMNS
-        say_rows(columns, [[row[c] for c in columns] for row in map(claims.row, found)])
+        say_rows(columns, [[row[c] for c in columns] for row in map(claims.row, all_findings)])
     _say_filled([claims.ranked(report.ranks)] * bool(report.ranks))
-    _say_filled([answer(found, report.evidence)] if named else [])
+    _say_filled([answer(all_findings, report.evidence)] if named else [])
     say("")
 
 
@@ -156,17 +159,17 @@ def _floors(rows: tuple[FloorRow, ...], json: bool) -> None:
     say(claims.FLOOR_RULES)
 
 
-def _whole(report: Reproduced) -> dict[str, Any]:
+def _as_json(report: Reproduced) -> dict[str, Any]:
     """One experiment as JSON."""
     rows = []
-    for one in report.found:
-        ours = {**dataclasses.asdict(one.ours), "best": one.best, "best_of": one.best_of}
-        kind = "order" if isinstance(one.published, Order) else "number"
-        rows.append({"kind": kind, **dataclasses.asdict(one.published), "ours": ours if one.ours.n else None})
-        rows[-1] |= {"floor": one.floor, "explained": one.explained, "verdict": one.verdict, "reason": one.reason}
-        rows[-1] |= {"cause": one.cause, "needs": one.needs, "p": one.p, "rates": one.rates, "unseen": one.unseen}
+    for finding in report.found:
+        ours = {**dataclasses.asdict(finding.ours), "best": finding.best, "best_of": finding.best_of}
+        kind = "order" if isinstance(finding.published, Order) else "number"
+        rows.append({"kind": kind, **dataclasses.asdict(finding.published), "ours": ours if finding.ours.n else None})
+        names = ("floor", "explained", "verdict", "reason", "cause", "needs", "p", "rates", "unseen")
+        rows[-1] |= {name: getattr(finding, name) for name in names}
     code = report.results.provenance().get("commit", []) if report.results else []
-    about = {"name": report.experiment.name, **dataclasses.asdict(report.experiment.header)}
-    about |= {"recorded": report.results is not None, "commit": code, "rows": rows}
-    ranks = [dataclasses.asdict(one) for one in report.ranks]
-    return {**about, "rank_correlations": ranks, "answer": answer(report.found, report.evidence)}
+    fields = {"name": report.experiment.name, **dataclasses.asdict(report.experiment.header)}
+    fields |= {"recorded": report.results is not None, "commit": code, "rows": rows}
+    ranks = [dataclasses.asdict(corr) for corr in report.ranks]
+    return {**fields, "rank_correlations": ranks, "answer": answer(report.found, report.evidence)}

@@ -46,32 +46,32 @@ class Status:
 
         folder = store.find(self.run)
         if not self.watch:
-            found, standing = _look(folder)
-            say_json(self._json(found, standing)) if self.json else self._text(found, standing, found.rows)
+            status, standing = _look(folder)
+            say_json(self._json(status, standing)) if self.json else self._text(status, standing, status.rows)
             return 0
         while True:
             began = time.monotonic()
-            found, standing = _look(folder)
+            status, standing = _look(folder)
             if self.json:
-                print(json.dumps(plain(self._json(found, standing)), default=str), flush=True)
+                print(json.dumps(plain(self._json(status, standing)), default=str), flush=True)
             else:
                 sys.stdout.write(CLEARED if terminal(sys.stdout) else "")
-                rows = [row for row in found.rows if row.running or row.error and not row.finished]
-                self._text(found, standing, rows)
+                rows = [row for row in status.rows if row.running or row.error and not row.finished]
+                self._text(status, standing, rows)
                 sys.stdout.flush()
-            if ended(found, standing):
+            if ended(status, standing):
                 return 0
             time.sleep(max(PAUSE, 4 * (time.monotonic() - began)))
 
-    def _json(self, found: RunStatus, standing: Standing) -> dict[str, Any]:
-        rows = [vars(row) | {"running": row.running and asdict(row.running)} for row in found.rows]
-        parts = {"counts": found.counts, "groups": rows, "outcomes": found.outcomes}
-        more = {"undecided": standing.undecided, "replaced": _replaced(found, standing)}
-        more |= {"compiling": round(found.compiling, 3)}
-        return {"run": self.run, **parts, "problems": found.problems, **more}
+    def _json(self, status: RunStatus, standing: Standing) -> dict[str, Any]:
+        rows = [vars(row) | {"running": row.running and asdict(row.running)} for row in status.rows]
+        parts = {"counts": status.counts, "groups": rows, "outcomes": status.outcomes}
+        more = {"undecided": standing.undecided, "replaced": _replaced(status, standing)}
+        more |= {"compiling": round(status.compiling, 3)}
+        return {"run": self.run, **parts, "problems": status.problems, **more}
 
-    def _text(self, found: RunStatus, standing: Standing, rows: tuple[GroupStatus, ...] | list[GroupStatus]) -> None:
-        shown = {o: n for o, n in found.counts.items() if n or o in ("done", "failed", "pending")}
+    def _text(self, status: RunStatus, standing: Standing, rows: tuple[GroupStatus, ...] | list[GroupStatus]) -> None:
+        shown = {o: n for o, n in status.counts.items() if n or o in ("done", "failed", "pending")}
         say(f"{Path(self.run).name}: {', '.join(f'{o} {n}' for o, n in shown.items())}")
         cells = [
             (
@@ -86,12 +86,12 @@ class Status:
             say_rows(("task", "scheme", "trials", ""), cells)
         if more := standing.undecided:
             say(f"At most {plural(more, 'more trial')} will be planned once the learning rates are chosen.")
-        if replaced := _replaced(found, standing):
+        if replaced := _replaced(status, standing):
             trials = f"{plural(replaced, 'trial')} without a result"
             say(f"{trials} will not be trained, since the tuning seeds chose another learning rate.")
-        if found.compiling and not self.watch:
-            say(f"Compiling took {found.compiling:.1f} s.")
-        report(found.problems)
+        if status.compiling and not self.watch:
+            say(f"Compiling took {status.compiling:.1f} s.")
+        report(status.problems)
 
 
 def at_work(row: Running) -> str:
@@ -117,9 +117,9 @@ def stopped(row: GroupStatus) -> str:
     return "" if row.saved is None or row.finished else f"saved at step {row.saved}"
 
 
-def _replaced(found: RunStatus, standing: Standing) -> int:
+def _replaced(status: RunStatus, standing: Standing) -> int:
     """How many trials have no result and need none, since another learning rate was chosen."""
-    return len(found.left & standing.replaced)
+    return len(status.left & standing.replaced)
 
 
 def _look(folder: Path) -> tuple[RunStatus, Standing]:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TextIO
 from tyro.conf import Positional, arg
 
 from posenc.lab.cli import FAILED, OK, modules, preempt
-from posenc.lab.cli.engine_options import EngineOptions, chosen
+from posenc.lab.cli.engine_options import EngineOptions, select_engine
 from posenc.lab.cli.engines import Engine
 from posenc.lab.cli.machine import start
 from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
@@ -56,7 +56,7 @@ class TrainOptions:
     """A published setting by name (`posenc list presets`); explicit options override it."""
 
 
-def _one(self: Any) -> int:
+def _train(self: Any) -> int:
     names = (*settings.fields(Run), *settings.fields(Plan))
     texts = {name: text for name in names if (text := getattr(self, name)) is not None}
     source = " ".join([f"--preset {self.preset}"] * bool(self.preset) + [f"--{n} {text}" for n, text in texts.items()])
@@ -70,7 +70,7 @@ One = dataclasses.make_dataclass(
     "One",
     training(),
     bases=(TrainOptions,),
-    namespace={"__call__": _one, "__doc__": _ONE, "__module__": __name__},
+    namespace={"__call__": _train, "__doc__": _ONE, "__module__": __name__},
     frozen=True,
 )
 
@@ -100,9 +100,9 @@ class Sweep(EngineOptions, TrainOptions):
     """Train in so many processes, each with its own cores or GPU; auto is one for each GPU, or for every two cores."""
 
     def __call__(self) -> int:
-        engine = chosen(self, self.workers)
-        for option, given in (("--name", self.name), ("--save", self.save)):
-            if given == "":
+        engine = select_engine(self, self.workers)
+        for option, value in (("--name", self.name), ("--save", self.save)):
+            if value == "":
                 raise ValueError(f"{option} is empty; give it a value, or leave it out.")
         if bool(self.file) == bool(self.grid):
             raise ValueError("`posenc sweep` takes an experiment file or --grid NAME=A,B, one of the two.")
@@ -146,8 +146,8 @@ class QuickStart:
         from posenc.lab.figures.style import need_matplotlib
 
         need_matplotlib()
-        whole = from_file(committed.files()["first_look"])
-        requested = dataclasses.replace(whole.changed(QUICK_START), name=self.name)
+        first_look = from_file(committed.files()["first_look"])
+        requested = dataclasses.replace(first_look.changed(QUICK_START), name=self.name)
         code = carry_out(requested, TrainOptions(name=self.name))
         if code == 0:
             folder = disk.root() / self.name
@@ -160,8 +160,8 @@ def print_preset(requested: Experiment) -> None:
     if requested.preset is None:
         return
     preset = PRESETS[requested.preset]
-    known, length = "; ".join(EVIDENCE[tag] for tag in preset.evidence), preset.run.length
-    print(f"{preset.source} ({known}). Differences: {'; '.join(preset.left_out)}.", file=sys.stderr)
+    evidence, length = "; ".join(EVIDENCE[tag] for tag in preset.evidence), preset.run.length
+    print(f"{preset.source} ({evidence}). Differences: {'; '.join(preset.left_out)}.", file=sys.stderr)
     moved = dict.fromkeys(f"{run.task} trains to {run.length}" for run in requested.runs if run.length != length)
     if moved and not requested.suites:  # `print_suites` prints all lengths
         print(clean(f"{', '.join(moved)}, not to the preset's {length}."), file=sys.stderr)
@@ -188,7 +188,7 @@ def print_suites(requested: Experiment, stream: TextIO) -> None:
     }
     shared = ", ".join(f"{n}={v}" for n, v in {**plan, **{n: ",".join(values) for n, values in has.items()}}.items())
     lines = [f"{' and '.join(settings.SUITE + name for name in requested.suites)}: {shared}"]
-    lines += [f"  {how}: {', '.join(tasks)}" for how, tasks in together.items()]
+    lines += [f"  {setting}: {', '.join(tasks)}" for setting, tasks in together.items()]
     print("\n".join(map(clean, lines)), file=stream)
 
 
@@ -223,34 +223,34 @@ def check_names(requested: Experiment) -> None:
         tasks.parse(text)
 
 
-def carry_out(requested: Experiment, how: TrainOptions, engine: Engine | None = None, *, table: bool = True) -> int:
+def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | None = None, *, table: bool = True) -> int:
     """Train the experiment, with progress on stderr and, if wanted, the table on stdout; returns the exit code.
 
     Without an engine this process trains; an engine has workers train, and this process plans and touches no GPU.
     """
-    every = save_every(how.save_every)
-    most = None if how.group_size is None else group_size(how.group_size)
+    interval = save_every(options.save_every)
+    most = None if options.group_size is None else group_size(options.group_size)
     if engine is not None:
-        return delegate(requested, how, engine, every, most)
+        return delegate(requested, options, engine, interval, most)
     before = {number: signal.signal(number, preempt) for number in heeded()}  # until the sweep listens itself
     try:
         folder = disk.root() / disk.check_name(requested.name)
-        if not how.dry_run:
+        if not options.dry_run:
             disk.check_writable(folder)
         start()
         check_names(requested)
-        print_suites(requested, sys.stdout if how.dry_run else sys.stderr)
-        print_tuning(requested.plan, sys.stdout if how.dry_run else sys.stderr)
+        print_suites(requested, sys.stdout if options.dry_run else sys.stderr)
+        print_tuning(requested.plan, sys.stdout if options.dry_run else sys.stderr)
         from posenc.lab.sweep.sweep import rehearse, sweep
 
-        if how.dry_run:
+        if options.dry_run:
             return _print_rehearsal(rehearse(requested, folder), folder)
         expected = rehearse(requested, folder)
         if expected["done"] < expected["trials"]:
             print(clean(expectation(requested, expected)), file=sys.stderr)
         with watching() as watch:
-            options = {"keep": how.keep, "lanes": how.lanes, "save_every": every, "group_size": most}
-            code = sweep(requested, folder, **options, watch=watch)
+            sweep_options = {"keep": options.keep, "lanes": options.lanes, "save_every": interval, "group_size": most}
+            code = sweep(requested, folder, **sweep_options, watch=watch)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -259,25 +259,27 @@ def carry_out(requested: Experiment, how: TrainOptions, engine: Engine | None = 
     return code
 
 
-def delegate(requested: Experiment, how: TrainOptions, engine: Engine, every: float, group_size: int | None) -> int:
+def delegate(
+    requested: Experiment, options: TrainOptions, engine: Engine, interval: float, group_size: int | None
+) -> int:
     """Plan the experiment and have the engine's workers train it; returns the exit code."""
     folder = disk.root() / disk.check_name(requested.name)
-    if not how.dry_run:
+    if not options.dry_run:
         engine.check()
         disk.check_writable(folder)
     with planning():
         start()
         check_names(requested)
-        print_suites(requested, sys.stdout if how.dry_run else sys.stderr)
-        print_tuning(requested.plan, sys.stdout if how.dry_run else sys.stderr)
+        print_suites(requested, sys.stdout if options.dry_run else sys.stderr)
+        print_tuning(requested.plan, sys.stdout if options.dry_run else sys.stderr)
         from posenc.lab.sweep.sweep import planned, rehearse
 
-        if how.dry_run:
+        if options.dry_run:
             _print_rehearsal(rehearse(requested, folder), folder)
         elif others := planned(requested, folder, group_size):
             print(clean(others), file=sys.stderr)
-    training = Training(how.keep, how.lanes, every)
-    if how.dry_run:
+    training = Training(options.keep, options.lanes, interval)
+    if options.dry_run:
         say(engine.preview(folder, training))
         return OK
     code = engine.train(folder, training)
@@ -322,11 +324,11 @@ def group_size(typed: str) -> int:
     return int(typed)
 
 
-def expectation(requested: Experiment, found: Mapping[str, Any]) -> str:
+def expectation(requested: Experiment, rehearsal: Mapping[str, Any]) -> str:
     """The steps of each trial, and how long all will take, before anything is trained."""
     steps, default = requested.plan.steps, " (the default; --steps changes it)" * (requested.plan.steps == Plan().steps)
-    about = f"{plural(steps, 'step')} for each trial{default}; expected: roughly {lasting(found['seconds'])}"
-    return f"{about} with compiling and evaluation, longer if other programs use this machine"
+    sentence = f"{plural(steps, 'step')} for each trial{default}; expected: roughly {lasting(rehearsal['seconds'])}"
+    return f"{sentence} with compiling and evaluation, longer if other programs use this machine"
 
 
 def tabulate(folder: Path) -> None:
@@ -353,14 +355,15 @@ def save(requested: Experiment, path: Path) -> None:
     disk.write(path, text)
 
 
-def _print_rehearsal(found: dict[str, Any], folder: Path) -> int:
+def _print_rehearsal(rehearsal: dict[str, Any], folder: Path) -> int:
     """Print what a sweep would do, as `rehearse` found it."""
-    count = f"{plural(found['trials'], 'trial')} in {plural(found['programs'], 'program')}, {found['done']} done"
-    todo = f"{found['operations']:.1e} floating-point operations"
-    timed = f"by matrix products timed just now on {found['device']}"
-    say(f"{count}, {todo}, about {lasting(found['seconds'])} {timed}; results would go to {folder}.")
-    if others := found.get("others"):
+    count = f"{plural(rehearsal['trials'], 'trial')} in {plural(rehearsal['programs'], 'program')}"
+    count += f", {rehearsal['done']} done"
+    todo = f"{rehearsal['operations']:.1e} floating-point operations"
+    timed = f"by matrix products timed just now on {rehearsal['device']}"
+    say(f"{count}, {todo}, about {lasting(rehearsal['seconds'])} {timed}; results would go to {folder}.")
+    if others := rehearsal.get("others"):
         say(others)
-    if spared := found.get("spared"):
+    if spared := rehearsal.get("spared"):
         say(f"Of the trials not done, {spared} have a result if the same learning rates are chosen again.")
     return 0

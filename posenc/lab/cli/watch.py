@@ -38,9 +38,9 @@ class Watch:
         self.total, self.before, self.started = trials, done, time.monotonic()
         self.finished_trials = self.by_others = 0
         self.spent = 0.0
-        been = f", {done} of them done earlier" if done else ""
+        earlier = f", {done} of them done earlier" if done else ""
         left = "" if programs is None else f"; {plural(programs, 'program')} to compile"
-        self.note(f"{plural(trials, 'trial')}{been}{left}")
+        self.note(f"{plural(trials, 'trial')}{earlier}{left}")
 
     def group(self, label: str, trials: int) -> None:
         """Some trials of one run start."""
@@ -88,8 +88,8 @@ class Watch:
         for label, (at, part) in self.first.items():
             if self.parts[label] > part:
                 training = (1 - self.parts[label]) * (now - at) / (self.parts[label] - part)
-                whole = now - self.begun[label] + training
-                seconds = training + whole / self.sizes[label] * waiting
+                duration = now - self.begun[label] + training
+                seconds = training + duration / self.sizes[label] * waiting
                 return f"; roughly {lasting(seconds)} left, and then evaluation"
         return ""
 

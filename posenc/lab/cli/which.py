@@ -96,9 +96,9 @@ def _block(group: Sequence[AbilityScore]) -> Iterator[str]:
     yield f"{first.task}{model}, {trained}, at {first.size} ({first.experiment}{n}{floor})"
 
     def name(score: AbilityScore) -> str:
-        told = len(models) == 1 or any(setting.startswith("model=") for setting in score.settings)
-        about = [*([] if told else [score.model]), *score.settings, *([f"n = {score.right.n}"] * (len(runs) > 1))]
-        return f"{score.scheme} ({', '.join(about)})" if about else score.scheme
+        named = len(models) == 1 or any(setting.startswith("model=") for setting in score.settings)
+        notes = [*([] if named else [score.model]), *score.settings, *([f"n = {score.right.n}"] * (len(runs) > 1))]
+        return f"{score.scheme} ({', '.join(notes)})" if notes else score.scheme
 
     unlearned = [score for score in group if score.learned is False]
     lines = {

@@ -35,14 +35,14 @@ class Work:
     def __call__(self) -> int:
         from posenc.lab.cli.train import save_every
 
-        folder, every = disk.find(self.run), save_every(self.save_every)
+        folder, interval = disk.find(self.run), save_every(self.save_every)
         if not (folder / "plan.jsonl").is_file():
             raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so nothing is planned; `posenc sweep` plans.")
         disk.check_writable(folder)
         if self.workers is not None:
             from posenc.lab.cli.engines import Team
 
-            return Team(number(self.workers)).train(folder, Training(self.keep, self.lanes, every))
+            return Team(number(self.workers)).train(folder, Training(self.keep, self.lanes, interval))
         from posenc.lab.cli.machine import start
         from posenc.lab.cli.watch import watching
 
@@ -50,7 +50,7 @@ class Work:
         from posenc.lab.sweep.work import work
 
         with watching() as watch:
-            return work(folder, keep=self.keep, lanes=self.lanes, save_every=every, watch=watch)
+            return work(folder, keep=self.keep, lanes=self.lanes, save_every=interval, watch=watch)
 
 
 def number(typed: str) -> int | None:

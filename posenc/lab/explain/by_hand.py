@@ -47,29 +47,29 @@ def sheet(problem: Problem, text: str | None = None, *, blank: bool = False) -> 
     Raises `ValueError` or `TypeError` if the scheme cannot serve this form, as attention itself does.
     """
     title = TITLES[problem.form] + (", causal" if problem.causal and problem.form != "masked" else "")
-    about = [ABOUT[problem.form]] + [f"The numbers are those of seed {problem.seed}."] * (problem.seed is not None)
+    notes = [ABOUT[problem.form]] + [f"The numbers are those of seed {problem.seed}."] * (problem.seed is not None)
     with jax.enable_x64(True):
         if text is None:
             solved = solve(problem)
             steps = walk(solved, None, _undivided(solved))
-            return Sheet(title, " ".join(about), tuple(steps), blank=blank)
+            return Sheet(title, " ".join(notes), tuple(steps), blank=blank)
         ours = _suited(problem, text)
         usual = solve(ours.problem)
         if jax.tree.leaves(ours.params) and not _differ(ours, usual):
             ours = solve(ours.problem, ours.scheme, _moved(ours.params))
-            about.append("The scheme's parameters have no effect before training, so random numbers are added to them.")
+            notes.append("The scheme's parameters have no effect before training, so random numbers are added to them.")
         if (wide := ours.problem.query.shape[-1]) != problem.query.shape[-1]:
-            about.append(f"The scheme needs heads of {wide} features; the added features are zero.")
+            notes.append(f"The scheme needs heads of {wide} features; the added features are zero.")
         if ours.problem.trained:
             trained = ours.problem.trained
-            about.append(f"The scheme is bound to a training length of {trained}, as a shorter one does not suit it.")
+            notes.append(f"The scheme is bound to a training length of {trained}, as a shorter one does not suit it.")
         if ours.problem.causal and not problem.causal:
-            about.append("The scheme is causal only, so a query sees only itself and the tokens before it.")
+            notes.append("The scheme is causal only, so a query sees only itself and the tokens before it.")
         if not _differ(ours, usual):
-            about.append("The scheme changes nothing here.")
+            notes.append("The scheme changes nothing here.")
         steps = walk(ours, usual, None)
     path = "" if problem.memory is not None else diagram(text)  # the diagram shows one sequence
-    return Sheet(f"{title}, the same under {text}", " ".join(about), tuple(steps), path, blank=blank)
+    return Sheet(f"{title}, the same under {text}", " ".join(notes), tuple(steps), path, blank=blank)
 
 
 def solve(problem: Problem, scheme: Any = None, params: Any = None) -> Solved:
@@ -84,8 +84,8 @@ def solve(problem: Problem, scheme: Any = None, params: Any = None) -> Solved:
         (a @ w).swapaxes(0, 1) for a, w in ((x, problem.query), (sources, problem.key), (sources, problem.value))
     )
     key_x = None if problem.memory is None else sources
-    found = watch(scheme, params, q, k, v, x=x, key_x=key_x, causal=problem.causal, where=where)
-    return Solved(problem, scheme, params, x, sources, found | {"q": q, "k": k, "v": v})
+    arrays = watch(scheme, params, q, k, v, x=x, key_x=key_x, causal=problem.causal, where=where)
+    return Solved(problem, scheme, params, x, sources, arrays | {"q": q, "k": k, "v": v})
 
 
 def _form(problem: Problem) -> Any:
@@ -107,8 +107,8 @@ def _suited(problem: Problem, text: str) -> Solved:
     for trained, width in itertools.product((None, LONGER), (w for w in WIDTHS if w >= narrowest)):
         wide = dataclasses.replace(problem.wide(width), trained=trained)
         try:
-            whole = scheme if wide.vector is None else add(_form(wide), scheme)
-            return solve(wide, posenc.bind(whole, _dims(wide)))
+            combined = scheme if wide.vector is None else add(_form(wide), scheme)
+            return solve(wide, posenc.bind(combined, _dims(wide)))
         except ValueError as error:
             refused = error
     assert refused is not None
@@ -136,10 +136,10 @@ def _dims(problem: Problem) -> Dims:
 def _moved(params: Any) -> Any:
     draw = np.random.default_rng(0).normal
 
-    def one(a):
+    def perturb(a):
         return a + MOVED * draw(size=a.shape) if jnp.issubdtype(a.dtype, jnp.floating) else a
 
-    return jax.tree.map(one, params)
+    return jax.tree.map(perturb, params)
 
 
 def _differ(ours: Solved, usual: Solved) -> bool:

@@ -55,17 +55,17 @@ class Diagonal:
 def diagonals(run: str, size: int) -> list[Diagonal]:
     """One for each scheme of which a run kept a model of the token some places back, from its first trial."""
     folder = store.find(run)
-    kept, found = set(parameters.kept(folder)), {}
+    kept, by_label = set(parameters.kept(folder)), {}
     for line in store.read_plan(folder):
-        if line.id in kept and line.label not in found and line.task.startswith(TASK):
+        if line.id in kept and line.label not in by_label and line.task.startswith(TASK):
             resolved, layers = of_trial(run, folder, line, size)
-            found[line.label] = steepest(line.label, layers, resolved.task.k, resolved.run.length)
-    if not found:
+            by_label[line.label] = steepest(line.label, layers, resolved.task.k, resolved.run.length)
+    if not by_label:
         raise ValueError(
             f"{run!r} kept no model of {TASK!r}, whose answer stands a known number of places back; train one with"
             " --keep."
         )
-    return list(found.values())
+    return list(by_label.values())
 
 
 def steepest(scheme: str, layers: Sequence[Float[np.ndarray, "H T T"]], back: int, length: int) -> Diagonal:
@@ -81,40 +81,41 @@ def steepest(scheme: str, layers: Sequence[Float[np.ndarray, "H T T"]], back: in
     return max(heads, key=lambda head: head.share)
 
 
-def draw(found: Sequence[Diagonal]) -> Figure:
+def draw(diagonals: Sequence[Diagonal]) -> Figure:
     """Two panels for each scheme, its head above and below the sum over all heads, from white for no weight to dark for
     the largest in the panel; lines show where training ended."""
     style.need_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
 
-    across = min(ACROSS, len(found))
-    down = -(-len(found) // across)
+    across = min(ACROSS, len(diagonals))
+    down = -(-len(diagonals) // across)
     with matplotlib.rc_context(style.RC):
         figure = Figure(figsize=(style.PAGE_WIDTH * across / ACROSS, 3.1 * down), layout="constrained")
         grid = figure.subplots(2 * down, across, squeeze=False)
-        for k, one in enumerate(found):
+        for k, diagonal in enumerate(diagonals):
             row, column = divmod(k, across)
             head, total = grid[2 * row, column], grid[2 * row + 1, column]
-            _map(head, one.weights, f"layer {one.layer}, head {one.head}: {one.share:.2f}", one.length)
-            _map(total, one.total, f"all heads: {one.sum:.2f}", one.length)
-            head.set_title(f"{style.plain(one.scheme)}\n\n", size=7.5)
+            title = f"layer {diagonal.layer}, head {diagonal.head}: {diagonal.share:.2f}"
+            _map(head, diagonal.weights, title, diagonal.length)
+            _map(total, diagonal.total, f"all heads: {diagonal.sum:.2f}", diagonal.length)
+            head.set_title(f"{style.plain(diagonal.scheme)}\n\n", size=7.5)
             total.set_title("\n", size=7.5)
             total.set_xlabel("key")
             for axes in (head, total):
                 axes.tick_params(labelbottom=axes is total, labelleft=column == 0)
                 axes.set_ylabel("" if column else "query")
-        for axes in grid.reshape(down, 2, across).swapaxes(1, 2).reshape(-1, 2)[len(found) :].flat:
+        for axes in grid.reshape(down, 2, across).swapaxes(1, 2).reshape(-1, 2)[len(diagonals) :].flat:
             axes.remove()
     return figure
 
 
-def _map(axes: Axes, weights: Float[np.ndarray, "T T"], about: str, length: int) -> None:
+def _map(axes: Axes, weights: Float[np.ndarray, "T T"], title: str, length: int) -> None:
     """Weights as a map, with a text above it and lines where training ended."""
     size, most = len(weights), float(weights.max())
     axes.imshow(weights, cmap="Blues", vmin=0, vmax=most, interpolation="nearest")
     place = {"xytext": (0, 3), "textcoords": "offset points", "va": "bottom", "size": 6, "color": style.SOFT}
-    text = axes.annotate(f"{about}\ndarkest {most:.2f}", (0, 1), xycoords="axes fraction", **place)
+    text = axes.annotate(f"{title}\ndarkest {most:.2f}", (0, 1), xycoords="axes fraction", **place)
     text.set_in_layout(False)  # it may be wider than its panel
     ticks = range(0, size, max(1, -(-size // 4)))
     axes.set_xticks(ticks)
@@ -126,12 +127,12 @@ def _map(axes: Axes, weights: Float[np.ndarray, "T T"], about: str, length: int)
         axes.axhline(length - 0.5, **edge)
 
 
-def about(found: Sequence[Diagonal]) -> str:
+def caption(diagonals: Sequence[Diagonal]) -> str:
     """What the figure shows, in two sentences."""
-    one = found[0]
+    diagonal = diagonals[0]
     return (
-        f"For each scheme the head that looks most at the token {one.back} places back, with its mean weight there, and"
-        " below it the sum over all heads of all layers, which shows what heads find together and none alone. Both are"
-        f" means over sequences of {len(one.weights)} tokens, where up to {one.length} were trained, from white for no"
-        " weight to dark blue for the largest of the panel."
+        f"For each scheme the head that looks most at the token {diagonal.back} places back, with its mean weight"
+        " there, and below it the sum over all heads of all layers, which shows what heads find together and none"
+        f" alone. Both are means over sequences of {len(diagonal.weights)} tokens, where up to {diagonal.length} were"
+        " trained, from white for no weight to dark blue for the largest of the panel."
     )

@@ -55,9 +55,9 @@ def panels() -> list[SchemePanel]:
 
 def _panel(name: str) -> SchemePanel:
     for moved in (MOVED,) if name in SCALED else (0.0, MOVED):
-        if found := induced.views(AS.get(name, name), LENGTH, causal=True, moved=moved):
-            matrices = [view for view in found if len(view.matrix) > 1]
-            return SchemePanel(name, SCHEMES.find(name).family, (matrices or found)[0], bool(moved))
+        if views := induced.views(AS.get(name, name), LENGTH, causal=True, moved=moved):
+            matrices = [view for view in views if len(view.matrix) > 1]
+            return SchemePanel(name, SCHEMES.find(name).family, (matrices or views)[0], bool(moved))
     return SchemePanel(name, SCHEMES.find(name).family, None, False)
 
 

@@ -75,27 +75,27 @@ class _Probe:
 
     def views(self) -> list[View]:
         """The matrices in which position has an effect."""
-        found, shape = [], (DRAWS, self.length, HEADS, HEAD)
+        views, shape = [], (DRAWS, self.length, HEADS, HEAD)
         if self.hooks.overrides("embed"):
-            found.append(View("input: similarity of equal tokens at each position", self._similarity()))
+            views.append(View("input: similarity of equal tokens at each position", self._similarity()))
         if self.hooks.overrides("score", "locate", "normalize"):
             scores = self._scores(jnp.zeros(shape)).mean(0)
             for head in range(2) if not np.allclose(scores[0], scores[1:], equal_nan=True) else range(1):
-                found.append(
+                views.append(
                     View(f"score: added by the scheme, relative to a token with itself, head {head}", scores[head])
                 )
         if self.hooks.overrides("query", "key"):
             content = jnp.broadcast_to(jax.random.normal(jax.random.key(1), (DRAWS, 1, HEADS, HEAD)), shape)
             scores = self._scores(content)[:, 0]
             mean, spread = scores.mean(0), scores.std(0)
-            found.append(View("query and key: score of equal content, relative to a token with itself, mean", mean))
+            views.append(View("query and key: score of equal content, relative to a token with itself, mean", mean))
             if np.nanmax(np.abs(mean)) < np.nanmax(spread):
-                found.append(View("query and key: the same, standard deviation over contents", spread))
+                views.append(View("query and key: the same, standard deviation over contents", spread))
             content = jax.random.normal(jax.random.key(2), shape)
-            found.append(View("query and key: size of a query's scores, relative to no scheme", self._sizes(content)))
+            views.append(View("query and key: size of a query's scores, relative to no scheme", self._sizes(content)))
         if self.hooks.overrides("value", "output"):
-            found.append(View("value: rotation between key and query, 1 minus the cosine", self._turned()))
-        return [view for view in found if view.shows_position]
+            views.append(View("value: rotation between key and query, 1 minus the cosine", self._value_rotation()))
+        return [view for view in views if view.shows_position]
 
     def _sizes(self, content: Any) -> np.ndarray:
         """How much larger the differences among a query's scores are than without any scheme, `[1, L]`."""
@@ -103,7 +103,7 @@ class _Probe:
         ours, usual = (np.nanstd(p._scores(content), axis=(0, 1, 3)) for p in (self, plain))
         return np.where(usual > 1e-9, ours / np.maximum(usual, 1e-9), np.nan)[None]
 
-    def _turned(self) -> np.ndarray:
+    def _value_rotation(self) -> np.ndarray:
         """1 minus the cosine between a key's value and the part of it that reaches a query."""
         q = jnp.zeros((1, self.length, HEADS, HEAD))
         arrived, sent = self._each_key(q, q)
@@ -115,15 +115,15 @@ class _Probe:
         """The effect of each key's value alone on each query, `[draw, H, Q, K, d]`, and that value, of length one."""
         sent = jnp.ones(HEAD) * HEAD**-0.5
         values = jnp.eye(self.length)[:, None, :, None, None] * jnp.broadcast_to(sent, (1, 1, 1, HEADS, HEAD))
-        about = {"x": self.x[: len(q)], "positions": self.positions}
+        arguments = {"x": self.x[: len(q)], "positions": self.positions}
         mask = "causal" if self.dims.causal else "full"
 
-        def one(v):
+        def attend(v):
             v = jnp.broadcast_to(v, q.shape).astype(q.dtype)
-            return posenc.attend(self.scheme, self.params, q, k, v, mask=mask, **about)
+            return posenc.attend(self.scheme, self.params, q, k, v, mask=mask, **arguments)
 
-        every = jax.jit(lambda: jax.lax.map(one, values) - one(0 * values[0])[None])()
-        return np.asarray(every).transpose(1, 3, 2, 0, 4), np.asarray(sent)
+        outputs = jax.jit(lambda: jax.lax.map(attend, values) - attend(0 * values[0])[None])()
+        return np.asarray(outputs).transpose(1, 3, 2, 0, 4), np.asarray(sent)
 
     def _similarity(self) -> np.ndarray:
         x = jnp.zeros((self.length, self.dims.width))
@@ -139,11 +139,11 @@ class _Probe:
         If no token sees itself, minus the query's highest score.
         """
         mask = "causal" if self.dims.causal else "full"
-        about = {"x": self.x, "positions": self.positions, "mask": mask}
+        arguments = {"x": self.x, "positions": self.positions, "mask": mask}
         if self.hooks.overrides("value", "output"):  # a rotated value keeps its length
             a = np.linalg.norm(self._each_key(content, content)[0], axis=-1)
         else:
-            a = np.asarray(weights(self.scheme, self.params, content, content, **about))
+            a = np.asarray(weights(self.scheme, self.params, content, content, **arguments))
         logs = np.where(a > 1e-300, np.log(np.maximum(a, 1e-300)), np.nan)
         own = np.diagonal(logs, axis1=-2, axis2=-1)
         if np.isnan(own).all():  # no token sees itself
@@ -163,7 +163,7 @@ def _laid(hooks: Any, positions: Any) -> Any:
     return jnp.stack([positions] * hooks.axes, -1)
 
 
-def weights(scheme: Any, params: Any, q: Any, k: Any, **about: Any) -> Any:
+def weights(scheme: Any, params: Any, q: Any, k: Any, **arguments: Any) -> Any:
     """The weights of attention, `[batch, H, Q, K]`, from `[batch, L, H, d]` and further arguments of `posenc.attend`.
 
     Attention over one-hot values returns its weights. Each call has as many of them as a head has features, since some
@@ -171,11 +171,11 @@ def weights(scheme: Any, params: Any, q: Any, k: Any, **about: Any) -> Any:
     """
     length, columns = k.shape[1], []
     mix = jax.jit(lambda params, q, k, v, more: posenc.attend(scheme, params, q, k, v, **more, **fixed))
-    fixed = {name: about.pop(name) for name in ("mask",) if name in about}
+    fixed = {name: arguments.pop(name) for name in ("mask",) if name in arguments}
     for start in range(0, length, k.shape[-1]):
         hot = jnp.eye(length, k.shape[-1], -start)
         v = jnp.broadcast_to(hot[None, :, None, :], k.shape).astype(k.dtype)
-        out = mix(params, q, k, v, about) - mix(params, q, k, 0 * v, about)
+        out = mix(params, q, k, v, arguments) - mix(params, q, k, 0 * v, arguments)
         columns.append(out[..., : length - start])
     return jnp.concatenate(columns, -1).swapaxes(1, 2)
 
@@ -185,8 +185,8 @@ def diagram(text: str) -> str:
 
     A pattern of layers has one diagram for each distinct layer; of schemes trained in turn, the last is shown.
     """
-    whole = posenc.parse(Continuation.labelled(text.split(THEN)[-1]).scheme)
-    return "\n\n".join(_diagram(s) for s in dict.fromkeys(layer.scheme for layer in layers(whole)))
+    scheme = posenc.parse(Continuation.labelled(text.split(THEN)[-1]).scheme)
+    return "\n\n".join(_diagram(s) for s in dict.fromkeys(layer.scheme for layer in layers(scheme)))
 
 
 def _diagram(scheme: Any) -> str:
@@ -213,8 +213,8 @@ def as_text(view: View) -> str:
     cells = [["", *map(str, columns)]]
     cells += [[str(q) if len(rows) > 1 else "", *(_number(float(view.matrix[q, k])) for k in columns)] for q in rows]
     width = max(len(cell) for row in cells for cell in row)
-    whole = view.matrix.shape[1]
-    note = "" if len(columns) == whole else f" ({len(columns)} of {whole} positions)"
+    length = view.matrix.shape[1]
+    note = "" if len(columns) == length else f" ({len(columns)} of {length} positions)"
     return "\n".join([view.title + note, *("  ".join(cell.rjust(width) for cell in row).rstrip() for row in cells)])
 
 

@@ -43,10 +43,10 @@ def trained(run: str, text: str, size: int) -> list[View]:
     others = standing(folder).replaced
     labelled.sort(key=lambda line: (line.tuning, line.id in others))
     line = next((line for line in labelled if sources.unchanged(line.run)), labelled[0])
-    _, found = of_trial(run, folder, line, size)
+    _, layers = of_trial(run, folder, line, size)
     return [
         View(f"layer {layer + 1}, head {head + 1}: mean weight on {line.task}", a)
-        for layer, heads in enumerate(found)
+        for layer, heads in enumerate(layers)
         for head, a in enumerate(heads)
     ]
 
@@ -65,14 +65,14 @@ def of_trial(run: str, folder: Path, line: PlannedTrial, size: int) -> tuple[Res
 def patterns(model: Transformer, resolved: ResolvedRun, batch: Any) -> list[np.ndarray]:
     """Per layer the weights of every head, `[H, T, T]`, the mean over the batch."""
     key, entered = jax.random.key(0), inputs(batch)
-    x, found = model.enter(entered, key), []
+    x, layer_weights = model.enter(entered, key), []
     for n in range(resolved.shape.depth):
         turn, which = divmod(n, len(model.layers))
         block = jax.tree.map(lambda a, turn=turn: a[turn], model.blocks[which])
         shared, arguments = model.shared(which), attention_arguments(model.layers[which], n, entered, key)
-        found.append(np.asarray(_weights(block.attention, block.before(x, 0), shared, arguments)))
+        layer_weights.append(np.asarray(_weights(block.attention, block.before(x, 0), shared, arguments)))
         x = block(x, **arguments, tied=shared)
-    return found
+    return layer_weights
 
 
 def _weights(attention: Any, x: Any, shared: Any, arguments: dict[str, Any]) -> Any:

@@ -76,7 +76,7 @@ def introduced(form: str = "single", causal: bool = False) -> Problem:
     return _shaped(form, _array(X), _array(STATES), query, key, value, _array(OUTPUT), _array(VECTOR), causal)
 
 
-def drawn(form: str = "single", causal: bool = False, seed: int = 0) -> Problem:
+def random_problem(form: str = "single", causal: bool = False, seed: int = 0) -> Problem:
     """4 tokens of 6 features and heads of 3, in whole numbers small enough for pencil and paper.
 
     Drawn again until no token decides a row of the softmax alone and no two tokens are equal.
@@ -85,17 +85,17 @@ def drawn(form: str = "single", causal: bool = False, seed: int = 0) -> Problem:
     draw = random.Random(seed).random  # the one draw whose numbers Python promises to keep
     heads = 2 if form == "multi-head" else 1
 
-    def some(chosen: tuple[int, ...], *shape: int) -> np.ndarray:
-        return _array([chosen[int(draw() * len(chosen))] for _ in range(math.prod(shape))]).reshape(shape)
+    def random_array(values: tuple[int, ...], *shape: int) -> np.ndarray:
+        return _array([values[int(draw() * len(values))] for _ in range(math.prod(shape))]).reshape(shape)
 
     while True:
-        x, states = some((0, 0, 1, 1, 2), TOKENS, FEATURES), some((0, 1, 2), 2, FEATURES)
-        query, key = (some((0, 0, 0, 1, 1, -1), heads, FEATURES, HEAD) for _ in range(2))
-        value = some((0, 0, 1, 2), heads, FEATURES, HEAD)
-        output, vector = some((0, 0, 1, -1), heads * HEAD, FEATURES), some((1, 2, -1), HEAD)
-        found = _shaped(form, x, states, query, key, value, output, vector, causal)
-        if _easy(found):
-            return replace(found, seed=seed)
+        x, states = random_array((0, 0, 1, 1, 2), TOKENS, FEATURES), random_array((0, 1, 2), 2, FEATURES)
+        query, key = (random_array((0, 0, 0, 1, 1, -1), heads, FEATURES, HEAD) for _ in range(2))
+        value = random_array((0, 0, 1, 2), heads, FEATURES, HEAD)
+        output, vector = random_array((0, 0, 1, -1), heads * HEAD, FEATURES), random_array((1, 2, -1), HEAD)
+        problem = _shaped(form, x, states, query, key, value, output, vector, causal)
+        if _easy(problem):
+            return replace(problem, seed=seed)
 
 
 def _shaped(form, x, states, query, key, value, output, vector, causal) -> Problem:

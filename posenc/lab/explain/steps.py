@@ -71,17 +71,17 @@ class Sheet:
 def numbers(values: np.ndarray) -> list[list[str]]:
     """A matrix as texts in one format: whole numbers, or four decimals."""
     finite = values[np.isfinite(values)]
-    whole = bool(np.all(np.abs(finite - np.round(finite)) < 1e-9))
-    return [[number(float(value), whole) for value in row] for row in values]
+    integral = bool(np.all(np.abs(finite - np.round(finite)) < 1e-9))
+    return [[number(float(value), integral) for value in row] for row in values]
 
 
-def number(value: float, whole: bool = False) -> str:
+def number(value: float, integral: bool = False) -> str:
     """One number as a text."""
     if np.isnan(value):
         return "·"
     if np.isinf(value):
         return "−∞" if value < 0 else "∞"
-    shown = f"{value:.0f}" if whole else f"{value:.4f}" if abs(value) < HUGE else f"{value:.3e}"
+    shown = f"{value:.0f}" if integral else f"{value:.4f}" if abs(value) < HUGE else f"{value:.3e}"
     return shown.removeprefix("-") if not float(shown) else shown
 
 
@@ -92,6 +92,6 @@ def indexed(letter: str, count: int) -> tuple[str, ...]:
 
 def dotted(left: Sequence[float], right: Sequence[float]) -> str:
     """A dot product written out: "1·0 + 0·1 + 2·1"."""
-    whole = all(abs(v - round(v)) < 1e-9 for v in (*left, *right))
-    pairs = ((number(a, whole), number(b, whole)) for a, b in zip(left, right, strict=True))
+    integral = all(abs(v - round(v)) < 1e-9 for v in (*left, *right))
+    pairs = ((number(a, integral), number(b, integral)) for a, b in zip(left, right, strict=True))
     return " + ".join("·".join(f"({n})" if n.startswith("-") else n for n in pair) for pair in pairs)

@@ -25,16 +25,16 @@ def card(text: str) -> dict[str, Any]:
     }
 
 
-def as_text(found: dict[str, Any]) -> str:
+def as_text(content: dict[str, Any]) -> str:
     """A card in lines."""
-    cells = [list(COLUMNS), *(_cells(row) for row in found["tasks"])]
+    cells = [list(COLUMNS), *(_cells(row) for row in content["tasks"])]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     rows = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells)
     facts = {
-        "settings": ", ".join(f"{name}={_cell(value, ',')}" for name, value in found["settings"].items()) or "none",
-        "published": " or ".join(f"--preset {name}" for name in found["presets"]) or "not as a whole",
+        "settings": ", ".join(f"{name}={_cell(value, ',')}" for name, value in content["settings"].items()) or "none",
+        "published": " or ".join(f"--preset {name}" for name in content["presets"]) or "not as a whole",
     }
-    parts = ["\n".join([found["use"], *([f"  {found['idea']}"] * bool(found["idea"]))])]
+    parts = ["\n".join([content["use"], *([f"  {content['idea']}"] * bool(content["idea"]))])]
     parts.append("\n".join(f"  {row}" for row in rows))
     parts.append("\n".join(f"  {name:<12} {value}" for name, value in facts.items()))
     return "\n\n".join(parts)

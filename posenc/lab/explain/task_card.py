@@ -35,7 +35,7 @@ _ENTRY = re.compile(r"^@\w+\{.*?(?=^@|^```|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def card(text: str, size: int | None = None) -> dict[str, Any]:
-    """The card of a task as plain values; `counted` has its floors, which cost a compilation."""
+    """The card of a task as plain values; `floor_table` has its floors, which cost a compilation."""
     task = tasks.parse(text)
     idea, lines, notes = _documented(type(task))
     sizes, n = task.sizes, _small(task) if size is None else size
@@ -68,11 +68,11 @@ def card(text: str, size: int | None = None) -> dict[str, Any]:
     }
 
 
-def counted(text: str) -> dict[str, Any]:
+def floor_table(text: str) -> dict[str, Any]:
     """The floors at two sizes, the largest trained on and one far beyond, and the number of rows at each."""
     task = tasks.parse(text)
-    known = {task.sizes.train[1], *task.sizes.evaluation}
-    short = sorted(n for n in known if task.tokens(n) <= LONGEST) or [task.sizes.smallest]
+    sizes = {task.sizes.train[1], *task.sizes.evaluation}
+    short = sorted(n for n in sizes if task.tokens(n) <= LONGEST) or [task.sizes.smallest]
     two = list(dict.fromkeys((short[0], short[-1])))
     rows = max(64, min(8192, _power_below(WORK // task.tokens(two[-1]))))
     return {"metric": task.metric, "rows": rows, "at size": floors(task, two, rows=rows)}
@@ -92,41 +92,41 @@ def cite(text: str) -> str:
 def entries(cls: type[Task]) -> list[str]:
     """The BibTeX entries of a task's family that the task names as its sources; all of them if it names none."""
     doc = cls.__doc__ or ""
-    every = [e.strip() for text in (_module(cls), doc) for e in _ENTRY.findall(inspect.cleandoc(text))]
-    named = {e: re.match(r"@\w+\{([a-z]+)(\d{4})", e) for e in every}
+    bibtex = [e.strip() for text in (_module(cls), doc) for e in _ENTRY.findall(inspect.cleandoc(text))]
+    named = {e: re.match(r"@\w+\{([a-z]+)(\d{4})", e) for e in bibtex}
     plain = _folded(_ENTRY.sub("", inspect.cleandoc(doc)))
     by = {e: m for e, m in named.items() if m and re.search(rf"\b{m[1]}\b", plain)}
     dated = {m[1] for m in by.values() if m[2] in plain}
     named_here = [e for e, m in by.items() if m[1] not in dated or m[2] in plain]
     ours = re.search(r"\(ours\b", doc.strip().split("\n\n")[0])
-    return named_here or ([] if ours else every)
+    return named_here or ([] if ours else bibtex)
 
 
-def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
+def as_text(content: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
     """A card as lines of text."""
-    sizes, tokens, example = found["sizes"], found["tokens"], found["example"]
+    sizes, tokens, example = content["sizes"], content["tokens"], content["example"]
     first, last = sizes["trained on"]
     beyond = ", ".join(map(str, sizes["evaluated"])) or "none"
     bounds = f"from {sizes['smallest']}" + (f" to {sizes['largest']}" if sizes["largest"] is not None else "")
     bounds += f" in steps of {sizes['step']}" * (sizes["step"] > 1)
     facts = {
-        "layout": f"{found['layout']['name']}: {found['layout']['is']}",
-        "direction": " and ".join(found["directions"]),
-        "metric": found["metric"],
-        "ability": found["ability"] or "not stated",
-        "settings": ", ".join(f"{k}={v!r}" for k, v in found["settings"].items()) or "none",
+        "layout": f"{content['layout']['name']}: {content['layout']['is']}",
+        "direction": " and ".join(content["directions"]),
+        "metric": content["metric"],
+        "ability": content["ability"] or "not stated",
+        "settings": ", ".join(f"{k}={v!r}" for k, v in content["settings"].items()) or "none",
         "tokens": f"{tokens['own']} task tokens and {', '.join(tokens['special'])}; {tokens['classes']} classes",
         "sizes": f"{bounds}; trained on {first if first == last else f'{first} to {last}'}"
         f" ({sizes['tokens at the largest trained on']} tokens), evaluated at {beyond}",
-        "coordinates": ", ".join(found["coordinates"]) or "none",
-        "strata": ", ".join(found["strata"]) or "none",
-        "suites": ", ".join(found["suites"]) or "none",
-        "cite": ", ".join(found["cite"]) or "nothing to cite",
+        "coordinates": ", ".join(content["coordinates"]) or "none",
+        "strata": ", ".join(content["strata"]) or "none",
+        "suites": ", ".join(content["suites"]) or "none",
+        "cite": ", ".join(content["cite"]) or "nothing to cite",
     }
-    if "experiments" in found:
-        facts["experiments"] = ", ".join(found["experiments"]) or "in no committed record"
-    parts = ["\n".join([found["task"], f"  {found['idea']}"])]
-    parts += ["\n".join(f"      {line}" for line in found["lines"])] * bool(found["lines"])
+    if "experiments" in content:
+        facts["experiments"] = ", ".join(content["experiments"]) or "in no committed record"
+    parts = ["\n".join([content["task"], f"  {content['idea']}"])]
+    parts += ["\n".join(f"      {line}" for line in content["lines"])] * bool(content["lines"])
     parts.append("\n".join([f"  An example of size {example['size']}:", *(f"      {s}" for s in _aligned(example))]))
     if counts is not None:
         floor = [f"  Floors, in {counts['metric']}, counted on {counts['rows']} examples of each size:"]
@@ -136,7 +136,7 @@ def as_text(found: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
         ]
         parts.append("\n".join(floor))
     parts.append("\n".join(f"  {name:<12} {value}" for name, value in facts.items()))
-    notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in found["notes"])
+    notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in content["notes"])
     return "\n\n".join([*parts, *notes])
 
 

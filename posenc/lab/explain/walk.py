@@ -89,7 +89,9 @@ class _Walk:
         products = [self.tokens(n, label, h) for h in range(self.heads) for n, (label, _) in made.items()]
         x, q = self.ours.x[self.row], self.ours.found["q"][self.row, 0]
         columns = enumerate(self.problem.query[0].T[:3])
-        working = [f"q{self.n}, feature {j + 1}: {dotted(x, w)} = {number(q[j], self.whole(q))}" for j, w in columns]
+        working = [
+            f"q{self.n}, feature {j + 1}: {dotted(x, w)} = {number(q[j], self.is_integral(q))}" for j, w in columns
+        ]
         title = "Queries and keys" if self.additive else "Queries, keys and values"
         formula = ", ".join(f for _, f in made.values())
         yield Step("projections", f"{title}: {formula}", tuple(products), working=tuple(working))
@@ -111,8 +113,8 @@ class _Walk:
         if not seen.all():
             note = "The mask sets hidden scores to minus infinity, and e to that power is 0."
             masks = (
-                Matrix(self.head("S", h), one, self.queries, self.keys, (self.row,))
-                for h, one in enumerate(self.masked(self.ours))
+                Matrix(self.head("S", h), values, self.queries, self.keys, (self.row,))
+                for h, values in enumerate(self.masked(self.ours))
             )
             yield Step("mask", "Mask", tuple(masks), note)
         if by := self.ours.by("normalize"):
@@ -120,21 +122,21 @@ class _Walk:
             return
         columns = (*self.keys, "sum")
         powers = tuple(
-            Matrix(self.head("e^S", h), one, self.queries, columns, (self.row,))
-            for h, one in enumerate(self.powers(self.ours))
+            Matrix(self.head("e^S", h), values, self.queries, columns, (self.row,))
+            for h, values in enumerate(self.powers(self.ours))
         )
-        whole = [m for two in zip(powers, self.pairs("weights", "A"), strict=True) for m in two]
+        matrices = [m for two in zip(powers, self.pairs("weights", "A"), strict=True) for m in two]
         e, a = self.powers(self.ours)[0][self.row], self.ours.found["weights"][0][self.row]
         pairs = zip(self.keys, e, a, strict=False)
         working = [f"weight of {name}: {number(x)} / {number(e[-1])} = {number(w)}" for name, x, w in pairs if x]
         note = "Each row of A adds up to 1: e to the power of each score, divided by the sum of its row."
-        yield Step("softmax", "Softmax", tuple(whole), note, tuple(working))
+        yield Step("softmax", "Softmax", tuple(matrices), note, tuple(working))
 
     def products(self) -> Iterator[Step]:
-        found = self.ours.found
-        q, k, dot = found["query"][0][self.row], found["key"][0], found["dot"][0][self.row]
+        arrays = self.ours.found
+        q, k, dot = arrays["query"][0][self.row], arrays["key"][0], arrays["dot"][0][self.row]
         labels = zip(k, dot, indexed("k", len(k)), strict=True)
-        working = [f"q{self.n}·{name} = {dotted(q, key)} = {number(s, self.whole(s))}" for key, s, name in labels]
+        working = [f"q{self.n}·{name} = {dotted(q, key)} = {number(s, self.is_integral(s))}" for key, s, name in labels]
         title = "Scores: every query times every key, Q Kᵀ"
         yield Step("scores", title, self.pairs("dot", "Q Kᵀ"), working=tuple(working))
         scale, root = normal_form(self.ours.scheme).scheme.scale(self.d), math.sqrt(self.d)
@@ -188,19 +190,19 @@ class _Walk:
         def beside(solved: Solved) -> np.ndarray:
             return np.concatenate(list(solved.found["out"]), -1)
 
-        def one(label: str, of: Any) -> Matrix:
+        def matrix(label: str, of: Any) -> Matrix:
             without = None if self.usual is None else of(self.usual)
             return Matrix(label, of(self.ours), self.queries, marked=(self.row,), without=without)
 
-        yield Step("heads", "Heads side by side", (one("[O₁ O₂]", beside),))
-        made = (Matrix("W_o", w, given=True), one("[O₁ O₂] W_o", lambda s: beside(s) @ w))
+        yield Step("heads", "Heads side by side", (matrix("[O₁ O₂]", beside),))
+        made = (Matrix("W_o", w, given=True), matrix("[O₁ O₂] W_o", lambda s: beside(s) @ w))
         yield Step("output projection", "Back to the width of a token: [O₁ O₂] W_o", made)
 
-    def undivided(self, found: dict[str, np.ndarray]) -> Step:
+    def undivided(self, arrays: dict[str, np.ndarray]) -> Step:
         """Weights and output as introductions compute them, without √d_k."""
         made = [
-            Matrix("A = softmax(Q Kᵀ)", found["weights"][0], self.queries, self.keys, (self.row,)),
-            Matrix("A V", found["out"][0], self.queries, marked=(self.row,)),
+            Matrix("A = softmax(Q Kᵀ)", arrays["weights"][0], self.queries, self.keys, (self.row,)),
+            Matrix("A V", arrays["out"][0], self.queries, marked=(self.row,)),
         ]
         note = "Introductions leave √d_k out and may round the first row to 0, 0.5, 0.5, which gives 2, 7, 1.5."
         return Step("undivided", "The same without the division", tuple(made), note)
@@ -242,5 +244,5 @@ class _Walk:
         return label if self.heads == 1 else f"{label}, head {h + 1}"
 
     @staticmethod
-    def whole(values: np.ndarray) -> bool:
+    def is_integral(values: np.ndarray) -> bool:
         return bool(np.all(np.abs(values - np.round(values)) < 1e-9))

@@ -52,11 +52,11 @@ class AdditiveScore(Scheme, name=None):
         return additive(tile.query_info, tile.key_info, jnp.asarray(self.vector, s.dtype))
 
 
-def positions(scheme: Any, length: int, one: bool = True) -> Any:
+def positions(scheme: Any, length: int, single: bool = True) -> Any:
     """Positions of a scheme with coordinates; None, the index, for all others."""
     if not normal_form(scheme).coordinates:
         return None
-    if not one:
+    if not single:
         raise ValueError(
             "Coordinates are drawn for one sequence; use --form single, multi-head or masked for this scheme."
         )
@@ -84,17 +84,17 @@ def watch(
         "dot": steps.dot, "scaled": steps.logits, "score": steps.score, "weights": steps.weights, "mixed": steps.mixed,
         "value_bias": bias,
     }  # fmt: skip
-    found = {name: flat(a) for name, a in each.items()} | {
+    arrays = {name: flat(a) for name, a in each.items()} | {
         "query": encoded.q,
         "key": encoded.k,
         "value": encoded.v,
         "visible": jnp.broadcast_to(steps.visible, (form.heads, *steps.visible.shape)),
         "out": out.swapaxes(0, 1),
     }
-    found = {name: np.asarray(a, bool if name == "visible" else float) for name, a in found.items()}
+    arrays = {name: np.asarray(a, bool if name == "visible" else float) for name, a in arrays.items()}
     arguments = {"x": x, "key_x": key_x, "positions": where, "mask": mask, "kernel": "dense"}
     expected = np.asarray(attend(scheme, params, q, k, v, **arguments)).swapaxes(0, 1)
-    wrong = np.max(np.abs(found["out"] - expected), initial=0.0)
+    wrong = np.max(np.abs(arrays["out"] - expected), initial=0.0)
     if not wrong < 1e-9:
         raise RuntimeError(f"the steps end {wrong:.1e} away from posenc.attend")
-    return found
+    return arrays

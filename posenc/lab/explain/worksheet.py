@@ -86,13 +86,13 @@ def _beside(blocks: list[list[str]]) -> list[str]:
     """Matrices side by side while they fit, then below one another."""
     lines: list[str] = []
     row: list[list[str]] = []
-    for one in [*blocks, None]:
-        widths = [max(map(len, b)) for b in [*row, one or []] if b]
-        if one is not None and (not row or sum(widths) + len(GAP) * (len(widths) + 1) <= WIDE):
-            row.append(one)
+    for matrix in [*blocks, None]:
+        widths = [max(map(len, b)) for b in [*row, matrix or []] if b]
+        if matrix is not None and (not row or sum(widths) + len(GAP) * (len(widths) + 1) <= WIDE):
+            row.append(matrix)
             continue
         lines += [""] * bool(lines) + [f"   {line}" for line in _joined(row)]
-        row = [one] if one is not None else []
+        row = [matrix] if matrix is not None else []
     return lines
 
 

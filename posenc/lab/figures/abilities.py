@@ -76,13 +76,13 @@ def column(results: Results, ability: Ability, schemes: Mapping[str, Sequence[st
     texts = {text for of in schemes.values() for text in of}
 
     def ours(records: Sequence[GroupRecord]) -> tuple[GroupRecord, ...]:
-        asked = [r for r in records if r.task.label == ability.task and r.label in texts]
-        return tuple(r for r in asked if str(r.run["model"]).partition("(")[0] == ability.model)
+        matching = [r for r in records if r.task.label == ability.task and r.label in texts]
+        return tuple(r for r in matching if str(r.run["model"]).partition("(")[0] == ability.model)
 
-    some = replace(results, records=ours(results.records), tuning=ours(results.tuning), unfinished=(), varied=None)
-    some = some.by(ability.metric)
-    by_text = {cell.scheme: cell for cell in cells(some)}
-    (task,) = some.tasks().values()
+    subset = replace(results, records=ours(results.records), tuning=ours(results.tuning), unfinished=(), varied=None)
+    subset = subset.by(ability.metric)
+    by_text = {cell.scheme: cell for cell in cells(subset)}
+    (task,) = subset.tasks().values()
     size = min(task.floors, key=lambda n: abs(n - ability.times * task.trained[1]))
     floor = best_floor(task, [size]) or ("uniform", 0.0)
     runs = {row: by_text[text] for row, of in schemes.items() for text in of if text in by_text}
@@ -92,16 +92,16 @@ def column(results: Results, ability: Ability, schemes: Mapping[str, Sequence[st
 def rows(columns: Sequence[Column], schemes: Sequence[str]) -> list[dict[str, Any]]:
     """Every cell with what it rests on, as a CSV has it."""
     made = []
-    for one in columns:
-        about = {"record": one.ability.record, "task": one.ability.task, "model": one.ability.model}
-        about |= {"metric": one.ability.metric, "size": one.size, "trained to": one.longest}
-        floor = {"floor": round(one.floor[1], 6), "best floor": one.floor[0]}
-        for scheme in (scheme for scheme in schemes if scheme in one.runs):
-            cell = one.runs[scheme]
-            s = summary(cell.values[one.size])
+    for col in columns:
+        shared = {"record": col.ability.record, "task": col.ability.task, "model": col.ability.model}
+        shared |= {"metric": col.ability.metric, "size": col.size, "trained to": col.longest}
+        floor = {"floor": round(col.floor[1], 6), "best floor": col.floor[0]}
+        for scheme in (scheme for scheme in schemes if scheme in col.runs):
+            cell = col.runs[scheme]
+            s = summary(cell.values[col.size])
             values = {"n": s.n, "median": s.median, "low": s.low, "high": s.high, "lr": cell.rate}
-            row = {**about, "scheme": scheme, "text": cell.scheme, **values, **floor}
-            made.append(row | {"excess": round(one.excess(scheme) or 0.0, 6), "learned": one.learned(scheme)})
+            row = {**shared, "scheme": scheme, "text": cell.scheme, **values, **floor}
+            made.append(row | {"excess": round(col.excess(scheme) or 0.0, 6), "learned": col.learned(scheme)})
     return made
 
 
@@ -110,20 +110,20 @@ def draw(axes: Axes, columns: Sequence[Column], schemes: Sequence[str], title: s
     across, down = len(columns), len(schemes)
     grid = np.full((down, across), np.nan)
     for (row, k), _ in np.ndenumerate(grid):
-        one, scheme = columns[k], schemes[row]
-        score, excess = one.score(scheme), one.excess(scheme)
+        col, scheme = columns[k], schemes[row]
+        score, excess = col.score(scheme), col.excess(scheme)
         text, colour = "–", style.SOFT
         if score is not None and excess is not None:
             text = _short(score)
-            if one.learned(scheme):
+            if col.learned(scheme):
                 grid[row, k] = max(0.0, excess)
                 colour = "white" if excess > 0.6 else style.INK
             else:
                 axes.fill_between([k - 0.5, k + 0.5], row - 0.5, row + 0.5, color=style.FAINT, linewidth=0)
         axes.text(k, row, text, ha="center", va="center", color=colour)
     axes.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0, vmax=1, aspect="auto", zorder=0.5)
-    for k, one in enumerate(columns):
-        axes.text(k, down, _short(one.floor[1]), ha="center", va="center", color=style.SOFT)
+    for k, col in enumerate(columns):
+        axes.text(k, down, _short(col.floor[1]), ha="center", va="center", color=style.SOFT)
     _headings(axes, columns)
     _gaps(axes, columns, down)
     axes.set(xlim=(-0.5, across - 0.5), ylim=(down + 0.5, -0.5), xticks=[], xlabel=MARKS)
@@ -138,9 +138,9 @@ def _headings(axes: Axes, columns: Sequence[Column]) -> None:
     from matplotlib.transforms import ScaledTranslation
 
     place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "annotation_clip": False}
-    models = [one.ability.model for one in columns]
-    for k, one in enumerate(columns):
-        axes.annotate(one.heading, (k, 1), xytext=(0, 3), ha="center", va="bottom", linespacing=1.1, **place)
+    models = [col.ability.model for col in columns]
+    for k, col in enumerate(columns):
+        axes.annotate(col.heading, (k, 1), xytext=(0, 3), ha="center", va="bottom", linespacing=1.1, **place)
     above = axes.get_xaxis_transform() + ScaledTranslation(0, 26 / 72, axes.figure.dpi_scale_trans)
     for model in dict.fromkeys(models):
         first, last = models.index(model), len(models) - 1 - models[::-1].index(model)

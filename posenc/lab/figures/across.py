@@ -47,9 +47,9 @@ PANELS = 60
 """The most panels of a figure."""
 
 
-def across(results: Results, panel: Panel, **how: Any) -> Drawing:
+def across(results: Results, panel: Panel, **options: Any) -> Drawing:
     """One panel: a line through medians for each scheme, with every run or the spread."""
-    return panels(results, [panel], **how)
+    return panels(results, [panel], **options)
 
 
 def panels(
@@ -77,18 +77,18 @@ def panels(
     if not labels:
         raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")
     names, looks = results.words.lines(labels), style.looks(((s, families.get(s, "none")) for s in labels), most)
-    about = caption(results, shown, names, every_rate=every_rate, claimed=claimed, more=more)
+    text = caption(results, shown, names, every_rate=every_rate, claimed=claimed, more=more)
     many = max(len(panel.points) for panel in shown) > most
-    drawn = multiples(shown, names) if many else [*shown]
-    if len(drawn) > PANELS:
-        raise ValueError(f"Lines and tasks would make {len(drawn)} panels, more than {PANELS}; use --figure heatmap.")
+    grid = multiples(shown, names) if many else [*shown]
+    if len(grid) > PANELS:
+        raise ValueError(f"Lines and tasks would make {len(grid)} panels, more than {PANELS}; use --figure heatmap.")
     in_a_row = MULTIPLES if many else columns
     with matplotlib.rc_context(style.RC):
-        rows, columns = shape(len(drawn), in_a_row)
+        rows, columns = shape(len(grid), in_a_row)
         below = 0 if many else 0.17 * style.lines(list(names.values()), style.PAGE_WIDTH) + 0.1
         figure = Figure(figsize=(style.PAGE_WIDTH, TALL[columns] * rows + below), layout="constrained")
         before = None
-        for k, (axes, panel) in enumerate(zip(places(figure, len(drawn), in_a_row), drawn, strict=True)):
+        for k, (axes, panel) in enumerate(zip(places(figure, len(grid), in_a_row), grid, strict=True)):
             if panel is None:
                 axes.remove()
                 continue
@@ -99,7 +99,7 @@ def panels(
         if not many:
             style.legend(figure, {scheme: looks[scheme] for scheme in by_merit(shown)}, names)
         settle(figure)
-    return Drawing(figure, about)
+    return Drawing(figure, text)
 
 
 def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look], beside: int = 1) -> None:
@@ -147,9 +147,11 @@ def by_merit(shown: Sequence[Panel]) -> list[str]:
     return sorted(worths, key=lambda scheme: (-sum(worths[scheme]) / len(worths[scheme]), scheme))
 
 
-def fit_in(found: Sequence[TableCell]) -> bool:
+def fit_in(table_cells: Sequence[TableCell]) -> bool:
     """Whether a panel for each task, or for each line of each task where there are many, is few enough."""
-    tasks = {(c.task, c.trained): sum((d.task, d.trained) == (c.task, c.trained) for d in found) for c in found}
+    tasks = {
+        (c.task, c.trained): sum((d.task, d.trained) == (c.task, c.trained) for d in table_cells) for c in table_cells
+    }
     return max(tasks.values(), default=0) <= MOST or sum(tasks.values()) <= PANELS
 
 

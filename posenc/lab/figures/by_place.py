@@ -36,26 +36,26 @@ def place_panels(results: Results) -> list[Panel]:
             f"The records of {results.name!r} hold no hits by place: older versions did not count them, and tasks of"
             " one answer token have them at one place; train again under a new --name, or use --figure length."
         )
-    drawn: dict[tuple, dict[str, dict[float, dict]]] = {}
+    by_task: dict[tuple, dict[str, dict[float, dict]]] = {}
     first: dict[tuple, int | None] = {}
     for task, label, trial in at_chosen_rates(results):
         key = task.label, task.trained
         if (size := longest.get(key)) is not None and trial.places and size in trial.places:
             first[key] = task.first_beyond
             for x, mean in _means(task, size, trial.places[size]):
-                runs = drawn.setdefault(key, {}).setdefault(label, {}).setdefault(x, {})
+                runs = by_task.setdefault(key, {}).setdefault(label, {}).setdefault(x, {})
                 runs[trial.knobs.lr, trial.knobs.seed] = mean
     words, tasks, shown = results.words, results.tasks(), []
-    for key, runs in sorted(drawn.items()):
+    for key, runs in sorted(by_task.items()):
         points = {label: seed_values(of) for label, of in runs.items()}
         task, share = key[0], guess(tasks[key[0]])
         loss = tasks[task].metric == NATS
         floor = {"uniform": -math.log(share) if loss else share} if share else {}
-        known = {x: floor for of in points.values() for x in of} if floor else {}
+        floors = {x: floor for of in points.values() for x in of} if floor else {}
         inside = (0, first[key] - 1) if first[key] else None
         title, what = f"{words.title(task)}, size {longest[key]}", "loss (nats)" if loss else "accuracy"
-        about = (f"{what} at this place", title, words.code(task), known, inside)
-        shown.append(Panel(points, "place in the text", *about, log=False, falling=loss))
+        fields = (f"{what} at this place", title, words.code(task), floors, inside)
+        shown.append(Panel(points, "place in the text", *fields, log=False, falling=loss))
     return shown
 
 

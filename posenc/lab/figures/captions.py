@@ -45,14 +45,14 @@ def metric_named(metric: str) -> str:
     return METRICS.get(metric, f"accuracy ({plain(metric)})")
 
 
-def brackets(found: tuple[TableCell, ...]) -> str:
+def brackets(table_cells: tuple[TableCell, ...]) -> str:
     """What the spreads are: a range, an interval, or one of them by the number of runs."""
-    return spreads(v for c in found for v in c.values.values())
+    return spreads(v for c in table_cells for v in c.values.values())
 
 
-def spreads(every: Iterable[Sequence[float]]) -> str:
+def spreads(groups: Iterable[Sequence[float]]) -> str:
     """The same for any groups of values of runs."""
-    kinds = {summary(v).kind for v in every}
+    kinds = {summary(v).kind for v in groups}
     if kinds == {INTERVAL}:
         return f"the {INTERVAL}"
     if kinds == {RANGE} or not kinds:
@@ -60,10 +60,10 @@ def spreads(every: Iterable[Sequence[float]]) -> str:
     return f"the range over runs where n < {LEAST}, the {INTERVAL} elsewhere"
 
 
-def counts(found: tuple[TableCell, ...], unreadable: int = 0) -> str:
+def counts(table_cells: tuple[TableCell, ...], unreadable: int = 0) -> str:
     """The number of trials by outcome, at all learning rates, and of records that could not be read."""
     total: dict[str, int] = {}
-    for cell in found:
+    for cell in table_cells:
         for outcome, n in cell.counts.items():
             total[outcome] = total.get(outcome, 0) + n
     failed = sum(total.get(k, 0) for k in FAILURES)
@@ -77,55 +77,55 @@ def counts(found: tuple[TableCell, ...], unreadable: int = 0) -> str:
     return f"{text}."
 
 
-def chosen(found: tuple[TableCell, ...]) -> list[str]:
+def rate_choice_notes(table_cells: tuple[TableCell, ...]) -> list[str]:
     """On which examples learning rates were chosen, if several were tried; older records have no validation."""
-    several = [c for c in found if len(c.rates) > 1]
+    several = [c for c in table_cells if len(c.rates) > 1]
     tuned = numbers(len(c.tuning) for c in several if c.tuning)
     other = f"{tuned} other seed{'s' * (tuned != '1')}"
     examples = "chosen on validation examples of the sizes trained on, by"
-    how = [f"{examples} {other}"] if any(c.tuning for c in several) else []
+    notes = [f"{examples} {other}"] if any(c.tuning for c in several) else []
     if any(c.validated and not c.tuning for c in several):
-        how.append(f"{'elsewhere ' * bool(how)}{examples} the reported seeds themselves")
+        notes.append(f"{'elsewhere ' * bool(notes)}{examples} the reported seeds themselves")
     if not all(c.validated for c in several):
-        where = "for schemes with older records, which hold none, " if how else ""
-        how.append(f"{where}chosen on the test examples of the sizes trained on")
-    return how
+        where = "for schemes with older records, which hold none, " if notes else ""
+        notes.append(f"{where}chosen on the test examples of the sizes trained on")
+    return notes
 
 
-def exceptions(found: tuple[TableCell, ...]) -> list[str]:
+def exceptions(table_cells: tuple[TableCell, ...]) -> list[str]:
     """What is not as usual in the choice by tuning seeds."""
-    return [*unstable(found), *unsettled(found), *left_out(found)]
+    return [*unstable(table_cells), *unsettled(table_cells), *left_out(table_cells)]
 
 
-def unstable(found: tuple[TableCell, ...]) -> list[str]:
+def unstable(table_cells: tuple[TableCell, ...]) -> list[str]:
     """The schemes whose tuning trials all diverged, at every rate, and what is reported of them."""
-    names = [(cell.task, cell.scheme) for cell in found if cell.unstable]
+    names = [(cell.task, cell.scheme) for cell in table_cells if cell.unstable]
     verb = "are" if len(names) > 1 else "is"
     which = f"{plural(len(names), 'scheme')} diverged in all tuning trials at every rate and {verb}"
     return [f"{which} reported at the smallest: {_by_task(names)}."] if names else []
 
 
-def unsettled(found: tuple[TableCell, ...]) -> list[str]:
+def unsettled(table_cells: tuple[TableCell, ...]) -> list[str]:
     """The schemes whose learning rate may change, since some tuning trials have no result."""
-    names = [(cell.task, cell.scheme) for cell in found if not cell.settled]
+    names = [(cell.task, cell.scheme) for cell in table_cells if not cell.settled]
     which = _by_task(names) if len(names) <= NAMED else f"{len(names)} schemes, counted per task"
     head = "The learning rate may still change, since tuning trials have no result"
     return [f"{head}: {which}."] if names else []
 
 
-def left_out(found: tuple[TableCell, ...]) -> list[str]:
+def left_out(table_cells: tuple[TableCell, ...]) -> list[str]:
     """The reported trials at other rates than their tuning seeds chose, as a choice among fewer rates leaves them."""
     names = []
-    for cell in found:
+    for cell in table_cells:
         trials = ", ".join(f"{plural(n, 'trial')} at {rate:g}" for rate, n in sorted(cell.left_out.items()))
         names += [(cell.task, f"{cell.scheme} ({trials})")] if trials else []
     head = "Reported seeds that are left out, since the tuning seeds chose another learning rate"
     return [f"{head}: {_by_task(names)}."] if names else []
 
 
-def ties(found: tuple[TableCell, ...]) -> list[str]:
+def ties(table_cells: tuple[TableCell, ...]) -> list[str]:
     """The schemes that are reported at several rates, since these tie in validation."""
-    several = [c for c in found if len(c.reported) > 1]
+    several = [c for c in table_cells if len(c.reported) > 1]
     names = [(c.task, f"{c.scheme} ({', '.join(f'{rate:g}' for rate in c.reported)})") for c in several]
     which = _by_task(names) if len(names) <= NAMED else f"{len(names)} schemes, counted per task"
     head = (
@@ -135,11 +135,11 @@ def ties(found: tuple[TableCell, ...]) -> list[str]:
     return [f"{head}: {which}."] if names else []
 
 
-def rate_gaps(found: tuple[TableCell, ...], words: Words | None = None) -> list[str]:
+def rate_gaps(table_cells: tuple[TableCell, ...], words: Words | None = None) -> list[str]:
     """The schemes whose tying rates differ beyond the sizes trained on, by how much, and at which size most; in words
     of an experiment without the spreads, which are in the table."""
-    gaps = sorted(filter(None, map(rate_gap, found)), key=lambda gap: (-gap.width, gap.task, gap.scheme))
-    names = words.lines(c.scheme for c in found) if words else {}
+    gaps = sorted(filter(None, map(rate_gap, table_cells)), key=lambda gap: (-gap.width, gap.task, gap.scheme))
+    names = words.lines(c.scheme for c in table_cells) if words else {}
     shown, whose = [], dict[str, None]()
     for gap in gaps[:WIDEST]:
         seeds = plural(next(iter(gap.by_rate.values())).n, "tuning seed" if gap.tuning else "seed")
@@ -162,29 +162,29 @@ def _by_task(names: Iterable[tuple[str, str]]) -> str:
     tasks: dict[str, list[str]] = {}
     for task, name in names:
         tasks.setdefault(task, []).append(name)
-    return "; ".join(f"{listed(found)} on {plain(task)}" for task, found in tasks.items())
+    return "; ".join(f"{listed(group)} on {plain(task)}" for task, group in tasks.items())
 
 
 def still_falling(results: Results) -> list[str]:
     """The schemes whose loss was still falling when training ended, the fastest first, in a sentence."""
-    found = falling(results)
-    if not found:
+    falls = falling(results)
+    if not falls:
         return []
-    by_fall = sorted(found, key=lambda key: (-found[key], key))
-    several = len({task for task, _ in found}) > 1 or len({c.task for c in cells(results)}) > 1
+    by_fall = sorted(falls, key=lambda key: (-falls[key], key))
+    several = len({task for task, _ in falls}) > 1 or len({c.task for c in cells(results)}) > 1
     shown = [
-        f"{plain(scheme)}{f' on {plain(task)}' * several} {found[task, scheme]:.0%}" for task, scheme in by_fall[:NAMED]
+        f"{plain(scheme)}{f' on {plain(task)}' * several} {falls[task, scheme]:.0%}" for task, scheme in by_fall[:NAMED]
     ]
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    more = f" and {len(falls) - NAMED} more" if len(falls) > NAMED else ""
     return [f"Still falling when training ended ({SAID}): {', '.join(shown)}{more}."]
 
 
-def unlearned(results: Results, found: tuple[TableCell, ...]) -> list[str]:
+def unlearned(results: Results, table_cells: tuple[TableCell, ...]) -> list[str]:
     """The tasks on which no scheme is above the best floor at any size trained on, and what to try."""
     tasks = results.tasks()
     names = []
-    for task in dict.fromkeys(c.task for c in found):
-        measured = [(c, n) for c in found if c.task == task for n in c.inside if c.values[n]]
+    for task in dict.fromkeys(c.task for c in table_cells):
+        measured = [(c, n) for c in table_cells if c.task == task for n in c.inside if c.values[n]]
         if measured and all(at_floor(tasks[task], [c], [n]) for c, n in measured):
             names.append(task)
     if not names:
@@ -195,14 +195,14 @@ def unlearned(results: Results, found: tuple[TableCell, ...]) -> list[str]:
     ]
 
 
-def models(results: Results, found: tuple[TableCell, ...]) -> list[str]:
+def models(results: Results, table_cells: tuple[TableCell, ...]) -> list[str]:
     """The models trained; and what ALiBi's symmetric penalty finds in an encoder, if it was trained there."""
     parts = ("model", "depth", "width", "heads")
     runs = [record.run for record in results.records if all(part in record.run for part in parts)]
     named = dict.fromkeys(_model(run) for run in runs)
     shown = [f"{plain(m)} of {d} layer{'s' * (d != 1)}, width {w}{heads}" for m, d, w, heads in named]
     lines = [f"Model{'s' * (len(shown) > 1)}: {'; '.join(shown)}."] if shown else []
-    if {run["model"] for run in runs} == {"encoder"} and any(c.scheme == "alibi" for c in found):
+    if {run["model"] for run in runs} == {"encoder"} and any(c.scheme == "alibi" for c in table_cells):
         lines.append(
             "ALiBi's penalty grows with the distance |i - j|: by it alone a head of an encoder looks most at the"
             " nearest keys, on both sides alike, and never most at one further off."
@@ -217,14 +217,16 @@ def _model(run: Mapping[str, Any]) -> tuple[str, int, int, str]:
     return NETWORKS.get(name, name), run["depth"], run["width"], f", {run['heads']} heads" * attends
 
 
-def rates(found: tuple[TableCell, ...], words: Words | None = None) -> list[str]:
+def rates(table_cells: tuple[TableCell, ...], words: Words | None = None) -> list[str]:
     """The learning rates tried, and how each scheme's was chosen, if there were several; and where it matters."""
-    tried = sorted({rate for c in found for rate in c.rates})
-    if all(len(c.rates) < 2 for c in found):
+    tried = sorted({rate for c in table_cells for rate in c.rates})
+    if all(len(c.rates) < 2 for c in table_cells):
         return []
-    every = ", ".join(f"{r:g}" for r in tried)
-    how = f"Of the learning rates {every}, each scheme's was, per task, {'; '.join(chosen(found))}."
-    return [how, *exceptions(found), *ties(found), *rate_gaps(found, words)]
+    tried_text = ", ".join(f"{r:g}" for r in tried)
+    sentence = (
+        f"Of the learning rates {tried_text}, each scheme's was, per task, {'; '.join(rate_choice_notes(table_cells))}."
+    )
+    return [sentence, *exceptions(table_cells), *ties(table_cells), *rate_gaps(table_cells, words)]
 
 
 def shared(results: Results) -> str:
@@ -239,17 +241,17 @@ def shared(results: Results) -> str:
     return "All runs of a task share one test set per size, so spreads leave out its sampling error."
 
 
-def forced(found: tuple[TableCell, ...]) -> list[str]:
+def forced(table_cells: tuple[TableCell, ...]) -> list[str]:
     """How token accuracy is measured, if it is shown."""
-    if all(c.metric != "token" for c in found):
+    if all(c.metric != "token" for c in table_cells):
         return []
     return ["Token accuracy is teacher-forced: each token is predicted from the true tokens before it."]
 
 
-def numbers(counted: Iterable[int]) -> str:
+def numbers(values: Iterable[int]) -> str:
     """A number of runs, or the smallest and the largest number."""
-    found = sorted({*counted})
-    return (str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}") if found else "0"
+    distinct = sorted({*values})
+    return (str(distinct[0]) if len(distinct) == 1 else f"{distinct[0]} to {distinct[-1]}") if distinct else "0"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -32,8 +32,8 @@ Groups = Mapping[tuple[str, tuple[int, int]], list[TableCell]]
 def solved(results: Results, names: Mapping[str, str]) -> str:
     """Which lines solve the sizes trained on, for each task."""
     by_who: dict[str, list[str]] = {}
-    for (task, _), found in _groups(results).items():
-        measured = [c for c in found if c.inside]
+    for (task, _), group in _groups(results).items():
+        measured = [c for c in group if c.inside]
         solving = [c.scheme for c in measured if solves(c)]
         named = len(solving) <= NAMED
         who = listed([names.get(s, s) for s in solving] or ["none"]) if named else f"{len(solving)} of {len(measured)}"
@@ -52,9 +52,9 @@ def better(results: Results, names: Mapping[str, str]) -> str:
     """Whether the best line beyond the sizes trained on is clear of others, for each task with six runs or more; or why
     that is not said."""
     best_of, hindered, few, fell = [], dict[Hindrance, list[str]](), False, falling(results)
-    for (task, _), found in _groups(results).items():
-        beyond = [c for c in found if c.beyond]
-        if len(beyond) > 1 and (why := hindrance(found, fell)):
+    for (task, _), group in _groups(results).items():
+        beyond = [c for c in group if c.beyond]
+        if len(beyond) > 1 and (why := hindrance(group, fell)):
             hindered.setdefault(why, []).append(results.words.title(task))
             continue
         compared = [c for c in beyond if len(c.means(c.beyond)) >= LEAST]
@@ -65,13 +65,14 @@ def better(results: Results, names: Mapping[str, str]) -> str:
             others = len(compared) - 1
             who = f"{plain(names.get(best.scheme, best.scheme))} above {len(below)} of {others}" if below else "none"
             best_of.append(f"{who} ({plain(results.words.title(task))})")
-    said = [f"Clearly best beyond them (rank-sum tests with Holm's correction): {'; '.join(best_of)}."] * bool(best_of)
-    said += [f"With fewer than {LEAST} runs no scheme is called better than another."] * (few and not best_of)
-    alone = len(hindered) == 1 and not said
+    tests = "rank-sum tests with Holm's correction"
+    sentences = [f"Clearly best beyond them ({tests}): {'; '.join(best_of)}."] * bool(best_of)
+    sentences += [f"With fewer than {LEAST} runs no scheme is called better than another."] * (few and not best_of)
+    alone = len(hindered) == 1 and not sentences
     for why, tasks in hindered.items():
         sentence = f"{WORDS[why]}, {SO[why]}."
-        said.append(f"{sentence[0].upper()}{sentence[1:]}" if alone else f"{listed(tasks)}: {sentence}")
-    return " ".join(said)
+        sentences.append(f"{sentence[0].upper()}{sentence[1:]}" if alone else f"{listed(tasks)}: {sentence}")
+    return " ".join(sentences)
 
 
 def _below(results: Results, best: TableCell, compared: Sequence[TableCell]) -> list[TableCell]:

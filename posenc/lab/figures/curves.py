@@ -28,16 +28,16 @@ SAID = "Records hold the loss of training batches, and no accuracy along trainin
 
 def curves(results: Results) -> Drawing:
     """The loss along training, one panel per task and training range."""
-    drawn: dict[tuple, dict[str, dict[int, dict]]] = {}
+    by_task: dict[tuple, dict[str, dict[int, dict]]] = {}
     for task, label, trial in at_chosen_rates(results):
         for step, loss in _curve(trial):
-            at = drawn.setdefault((task.label, task.trained), {}).setdefault(label, {})
+            at = by_task.setdefault((task.label, task.trained), {}).setdefault(label, {})
             at.setdefault(step, {})[trial.knobs.lr, trial.knobs.seed] = loss
-    _refuse(results, drawn)
+    _refuse(results, by_task)
     words = results.words
     shown = [
         Panel(points, "steps of training", "loss", words.title(task), words.code(task), log=False, falling=True)
-        for (task, _), runs in sorted(drawn.items())
+        for (task, _), runs in sorted(by_task.items())
         for points in [{label: seed_values(of) for label, of in runs.items()}]
     ]
     return replace(panels(results, shown, more=SAID), rows=files.curves(results))
@@ -45,29 +45,29 @@ def curves(results: Results) -> Drawing:
 
 def steps(results: Results) -> Drawing:
     """The steps until the loss of each run is small, a row for each scheme, a column for each task."""
-    found: dict[tuple, dict[str, dict]] = {}
+    by_task: dict[tuple, dict[str, dict]] = {}
     most: dict[tuple, int] = {}
     for task, label, trial in at_chosen_rates(results):
         if curve := _curve(trial):
             below = [step for step, loss in curve if loss <= _small(task)]
             key = (task.label, task.trained)
-            of = found.setdefault(key, {}).setdefault(label, {})
+            of = by_task.setdefault(key, {}).setdefault(label, {})
             of[trial.knobs.lr, trial.knobs.seed] = min(below, default=math.inf)
             most[key] = max(most.get(key, 0), curve[-1][0])
-    _refuse(results, found)
-    words, names = results.words, results.words.lines(label for of in found.values() for label in of)
+    _refuse(results, by_task)
+    words, names = results.words, results.words.lines(label for of in by_task.values() for label in of)
     order = {c.scheme: None for c in sorted(cells(results), key=lambda c: (c.family, c.scheme)) if c.scheme in names}
     columns = [
         Dots(words.title(task), "steps", {names[k]: v for k, v in of.items()}, {}, (0, most[task, trained]), "never")
-        for (task, trained), runs in sorted(found.items())
+        for (task, trained), runs in sorted(by_task.items())
         for of in [seed_values(runs)]
     ]
-    tasks = "; ".join(words.coded(task) for task, _ in sorted(found))
-    about = (
+    tasks = "; ".join(words.coded(task) for task, _ in sorted(by_task))
+    sentence = (
         f"Steps until the loss of a training batch is at most {SHARE:g} of that of a guess among all answers: {tasks}."
         " Dots are runs, bars their medians; runs that never come there stand at the end."
     )
-    text = "\n".join([about, f"{SAID} {coded(results, names)}".strip(), *ending(results)])
+    text = "\n".join([sentence, f"{SAID} {coded(results, names)}".strip(), *ending(results)])
     return Drawing(rows([names[label] for label in order], columns), text, files.curves(results))
 
 
@@ -113,8 +113,8 @@ def _small(task: TaskRecord) -> float:
     return -SHARE * math.log(share)
 
 
-def _refuse(results: Results, found: object) -> None:
-    if not found:
+def _refuse(results: Results, by_task: object) -> None:
+    if not by_task:
         raise ValueError(
             f"The records of {results.name!r} hold no loss along training; train again under a new --name."
         )

@@ -39,30 +39,30 @@ def error_curve(results: Results) -> Drawing:
     import matplotlib
     from matplotlib.figure import Figure
 
-    found, tasks = shown(results), results.tasks()
-    keys = sorted({(c.task, c.trained) for c in found})
-    looks = style.looks((c.scheme, results.words.family(c.scheme, c.family)) for c in found)
-    names = results.words.lines(c.scheme for c in found)
-    drawn, counted = [], []
+    cells, tasks = shown(results), results.tasks()
+    keys = sorted({(c.task, c.trained) for c in cells})
+    looks = style.looks((c.scheme, results.words.family(c.scheme, c.family)) for c in cells)
+    names = results.words.lines(c.scheme for c in cells)
+    panels, sentences = [], []
     with matplotlib.rc_context(style.RC):
         rows, columns = shape(len(keys))
         below = 0.17 * style.lines(list(names.values()), style.PAGE_WIDTH) + 0.1
         figure = Figure(figsize=(style.PAGE_WIDTH, 2.4 * rows + below), layout="constrained")
         for axes, key in zip(places(figure, len(keys)), keys, strict=True):
-            group = sorted((c for c in found if (c.task, c.trained) == key), key=lambda c: list(looks).index(c.scheme))
-            totals, known = scored(results, key[0]), _turned(floors(tasks[key[0]]))
+            group = sorted((c for c in cells if (c.task, c.trained) == key), key=lambda c: list(looks).index(c.scheme))
+            totals, error_floors = scored(results, key[0]), _as_error_rates(floors(tasks[key[0]]))
             if not any(totals.values()):
                 raise ValueError(
                     f"Every trial of {key[0]!r} diverged, so there is no error rate to draw; use --figure length."
                 )
-            panel = _rates(results, group, totals, known)
+            panel = _rates(results, group, totals, error_floors)
             _panel(axes, panel, totals, looks, columns)
-            drawn.append(panel)
-            counted.append(_counted(group, totals, names))
-        best = by_merit([replace(panel, falling=True) for panel in drawn])
+            panels.append(panel)
+            sentences.append(_errors_sentence(group, totals, names))
+        best = by_merit([replace(panel, falling=True) for panel in panels])
         style.legend(figure, {scheme: looks[scheme] for scheme in best}, names)
         settle(figure)
-    return Drawing(figure, _caption(results, drawn, counted, names))
+    return Drawing(figure, _caption(results, panels, sentences, names))
 
 
 def scored(results: Results, task: str) -> dict[int, int]:
@@ -81,18 +81,19 @@ def wrong(cell: TableCell, totals: Mapping[int, int], size: int) -> tuple[int, i
     return sum(round((1 - v) * totals[size]) for v in cell.values[size]), totals[size] * len(cell.values[size])
 
 
-def _turned(known: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
-    return {n: {name: 1 - share for name, share in at.items()} for n, at in known.items()}
+def _as_error_rates(shares: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
+    return {n: {name: 1 - share for name, share in at.items()} for n, at in shares.items()}
 
 
-def _rates(results: Results, found: list[TableCell], totals: Mapping[int, int], known: Floors) -> Panel:
+def _rates(results: Results, cells: list[TableCell], totals: Mapping[int, int], error_floors: Floors) -> Panel:
     """The error rates of one task, at the sizes of which any answer was scored."""
-    at = [n for n in sorted({n for cell in found for n in cell.values}) if totals.get(n)]
-    points = {c.scheme: {n: [1 - v for v in c.values[n]] for n in at if n in c.values} for c in found}
-    task, metric = found[0].task, metric_named(found[0].metric)
+    at = [n for n in sorted({n for cell in cells for n in cell.values}) if totals.get(n)]
+    points = {c.scheme: {n: [1 - v for v in c.values[n]] for n in at if n in c.values} for c in cells}
+    task, metric = cells[0].task, metric_named(cells[0].metric)
     up = metric.replace("accuracy", "error rate")
-    title, code, here = results.words.title(task), results.words.code(task), {n: known[n] for n in at if n in known}
-    return Panel(points, results.words.unit(task), up, title, code, here, found[0].trained)
+    title, code = results.words.title(task), results.words.code(task)
+    here = {n: error_floors[n] for n in at if n in error_floors}
+    return Panel(points, results.words.unit(task), up, title, code, here, cells[0].trained)
 
 
 def _panel(axes: Axes, panel: Panel, totals: Mapping[int, int], looks: Mapping[str, style.Look], beside: int) -> None:
@@ -121,24 +122,26 @@ def _panel(axes: Axes, panel: Panel, totals: Mapping[int, int], looks: Mapping[s
     bracket(axes, *(panel.trained or (at[0], at[-1])))
 
 
-def _counted(found: list[TableCell], totals: Mapping[int, int], names: Mapping[str, str]) -> str:
+def _errors_sentence(cells: list[TableCell], totals: Mapping[int, int], names: Mapping[str, str]) -> str:
     """The errors of each scheme at the largest size trained on."""
-    inside, every = [n for c in found for n in c.inside], [n for c in found for n in c.values]
-    n = max(inside, default=min(every))
-    here = sorted((c for c in found if n in c.values), key=lambda c: (wrong(c, totals, n), c.scheme))
-    counted = ["{} {:,} of {:,}".format(style.plain(names[c.scheme]), *wrong(c, totals, n)) for c in here]
-    return f"Errors of all runs together at {n}: {', '.join(counted)}."
+    inside, measured = [n for c in cells for n in c.inside], [n for c in cells for n in c.values]
+    n = max(inside, default=min(measured))
+    here = sorted((c for c in cells if n in c.values), key=lambda c: (wrong(c, totals, n), c.scheme))
+    counts = ["{} {:,} of {:,}".format(style.plain(names[c.scheme]), *wrong(c, totals, n)) for c in here]
+    return f"Errors of all runs together at {n}: {', '.join(counts)}."
 
 
-def _caption(results: Results, drawn: list[Panel], counted: list[str], names: Mapping[str, str]) -> str:
-    every = [values for panel in drawn for of in panel.points.values() for values in of.values()]
-    each = [axes_named(p.title, p.up, p.along, "", p.about).replace("(up)", "(up, on a log axis)") for p in drawn]
-    runs = runs_named(of for panel in drawn for of in panel.points.values())
-    few = max(map(len, every)) < LEAST
-    spread = "thin lines single runs" if few else f"bands {spreads(every)}"
+def _caption(results: Results, panels: list[Panel], sentences: list[str], names: Mapping[str, str]) -> str:
+    groups = [values for panel in panels for of in panel.points.values() for values in of.values()]
+    each = [axes_named(p.title, p.up, p.along, "", p.about).replace("(up)", "(up, on a log axis)") for p in panels]
+    runs = runs_named(of for panel in panels for of in panel.points.values())
+    few = max(map(len, groups)) < LEAST
+    spread = "thin lines single runs" if few else f"bands {spreads(groups)}"
     marks = (
-        f"Thick lines are medians of runs, {spread}{floors_named(drawn)}, as error rates. The dashed line is one error"
+        f"Thick lines are medians of runs, {spread}{floors_named(panels)}, as error rates. The dashed line is one error"
         " in all scored answers; what has none stands below it, at 0."
     )
     coding = coded(results, names)
-    return "\n".join([f"{'; '.join(each)}; {runs}.", f"{marks} {coding}".strip(), " ".join(counted), *ending(results)])
+    return "\n".join(
+        [f"{'; '.join(each)}; {runs}.", f"{marks} {coding}".strip(), " ".join(sentences), *ending(results)]
+    )

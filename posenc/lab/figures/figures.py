@@ -46,13 +46,13 @@ def length(
     alike. With `each`, every run is a line. `ends` are those of the axis of some tasks.
     """
     results = results if metric is None else results.by(metric)
-    found, tasks = shown(results), results.tasks()
-    drawn = []
-    for task, trained in sorted({(c.task, c.trained) for c in found}, key=lambda key: _order(results, key)):
-        group = [c for c in found if (c.task, c.trained) == (task, trained)]
+    table_cells, tasks = shown(results), results.tasks()
+    task_panels = []
+    for task, trained in sorted({(c.task, c.trained) for c in table_cells}, key=lambda key: _order(results, key)):
+        group = [c for c in table_cells if (c.task, c.trained) == (task, trained)]
         panel = _size_panel(results, tasks[task], group, _sizes(group, largest, differing))
-        drawn.append(replace(panel, each=each, ends=(ends or {}).get(task, (0.0, 1.0))))
-    return panels(results, drawn, claimed=not any(panel.falling for panel in drawn))
+        task_panels.append(replace(panel, each=each, ends=(ends or {}).get(task, (0.0, 1.0))))
+    return panels(results, task_panels, claimed=not any(panel.falling for panel in task_panels))
 
 
 def _sizes(group: list[TableCell], largest: int | None, differing: bool) -> list[int]:
@@ -63,27 +63,29 @@ def _sizes(group: list[TableCell], largest: int | None, differing: bool) -> list
     return sizes[max(apart[0] - 1, 0) : apart[-1] + 2] if differing and apart else sizes
 
 
-def _size_panel(results: Results, task: TaskRecord, found: list[TableCell], kept: list[int]) -> Panel:
+def _size_panel(results: Results, task: TaskRecord, group: list[TableCell], kept: list[int]) -> Panel:
     """Accuracy, or the loss, against size for some schemes on one task."""
-    points = {c.scheme: {n: c.values[n] for n in kept if n in c.values} for c in found}
-    known = {n: at for n, at in floors(task).items() if n in kept}
+    points = {c.scheme: {n: c.values[n] for n in kept if n in c.values} for c in group}
+    size_floors = {n: at for n, at in floors(task).items() if n in kept}
     words, up = results.words, metric_named(task.metric)
     title, code = words.title(task.label), words.code(task.label)
-    return Panel(points, words.unit(task.label), up, title, code, known, found[0].trained, falling=task.metric == NATS)
+    return Panel(
+        points, words.unit(task.label), up, title, code, size_floors, group[0].trained, falling=task.metric == NATS
+    )
 
 
 def heat(results: Results) -> Drawing:
     """Task by scheme: accuracy beyond the training range, with its caption."""
-    found = shown(results)
-    runs = sorted({summary(c.means(c.beyond).values()).n for c in found if c.beyond})
+    table_cells = shown(results)
+    runs = sorted({summary(c.means(c.beyond).values()).n for c in table_cells if c.beyond})
     tasks = [f"{results.words.coded(task)}." for task in results.tasks() if results.words.code(task)]
-    names = results.words.lines(c.scheme for c in found)
-    drawn = heat_map(results)
-    about = (
+    names = results.words.lines(c.scheme for c in table_cells)
+    figure = heat_map(results)
+    sentence = (
         "Accuracy over the sizes beyond the training range: each cell is the median over n runs of their mean, n ="
         f" {'–'.join(map(str, runs[:: max(len(runs) - 1, 1)]))}; the last column is the best of the task's floors."
     )
-    return Drawing(drawn, "\n".join([" ".join([about, *tasks, coded(results, names)]).strip(), *ending(results)]))
+    return Drawing(figure, "\n".join([" ".join([sentence, *tasks, coded(results, names)]).strip(), *ending(results)]))
 
 
 def heat_map(results: Results) -> Figure:
@@ -97,15 +99,15 @@ def heat_map(results: Results) -> Figure:
     import numpy as np
     from matplotlib.figure import Figure
 
-    found = {((c.task, c.trained), c.scheme): c for c in shown(results)}
+    table = {((c.task, c.trained), c.scheme): c for c in shown(results)}
     if not extrapolates(results):
         raise ValueError(
             f"{results.name!r} has no size beyond the training range, which a heat map needs; use --figure length."
         )
-    about, rows = results.tasks(), sorted({row for row, _ in found})
-    schemes = list(style.looks((c.scheme, c.family) for c in found.values()))
-    sums = {key: summary(cell.means(cell.beyond).values()) for key, cell in found.items()}
-    bases = [_base(about[row[0]], [c for key, c in found.items() if key[0] == row]) for row in rows]
+    tasks, rows = results.tasks(), sorted({row for row, _ in table})
+    schemes = list(style.looks((c.scheme, c.family) for c in table.values()))
+    sums = {key: summary(cell.means(cell.beyond).values()) for key, cell in table.items()}
+    bases = [_base(tasks[row[0]], [c for key, c in table.items() if key[0] == row]) for row in rows]
     grid = np.array([[sums[r, s].median if (r, s) in sums else np.nan for s in schemes] for r in rows])
     grid = np.column_stack([grid, [np.nan if base is None else base[1] for base in bases]])
     with matplotlib.rc_context({**style.RC, "axes.spines.left": False, "axes.spines.bottom": False}):
@@ -137,25 +139,25 @@ def extrapolates(results: Results) -> bool:
 
 def shown(results: Results) -> tuple[TableCell, ...]:
     """The cells with a finished run. Raises `ValueError` if there is none."""
-    found = tuple(c for c in cells(results) if c.n)
-    if not found:
+    table_cells = tuple(c for c in cells(results) if c.n)
+    if not table_cells:
         raise ValueError(f"{results.name!r} has no finished trial to draw; run it first, or see `posenc status`.")
-    return found
+    return table_cells
 
 
-def _base(task: TaskRecord, found: list[TableCell]) -> tuple[str, float] | None:
-    return best_floor(task, sorted({n for c in found for n in c.beyond}))
+def _base(task: TaskRecord, group: list[TableCell]) -> tuple[str, float] | None:
+    return best_floor(task, sorted({n for c in group for n in c.beyond}))
 
 
 def _base_text(base: tuple[str, float] | None) -> str:
     return f"{base[1]:.2f}\n{FLOORS[base[0]]}" if base else "not\nknown"
 
 
-def _cell_text(found: Summary | None) -> str:
+def _cell_text(stats: Summary | None) -> str:
     """The text of a cell; a summary without runs has no size beyond training that all its runs share."""
-    if found is None:
+    if stats is None:
         return "no\nresult"
-    return f"{found.median:.2f}\nn={found.n}" if found.n else "no longer\nsize"
+    return f"{stats.median:.2f}\nn={stats.n}" if stats.n else "no longer\nsize"
 
 
 def _row_name(results: Results, row: tuple[str, tuple[int, int]], rows: list[tuple[str, tuple[int, int]]]) -> str:
@@ -167,5 +169,5 @@ def _row_name(results: Results, row: tuple[str, tuple[int, int]], rows: list[tup
 
 def _order(results: Results, key: tuple[str, tuple[int, int]]) -> tuple:
     """Tasks in the order in which the experiment gives their titles, then by their texts."""
-    given = list(results.words.titles)
-    return (given.index(key[0]) if key[0] in given else len(given), key)
+    titles = list(results.words.titles)
+    return (titles.index(key[0]) if key[0] in titles else len(titles), key)

@@ -38,19 +38,19 @@ def save(
     folder = Path(folder)
     with disk.guarded(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    about = source(results)
-    written = [disk.write(folder / f"{name}.{kind}", drawn(figure, kind, name, about)) for kind in FORMATS]
+    subject = source(results)
+    written = [disk.write(folder / f"{name}.{kind}", render(figure, kind, name, subject)) for kind in FORMATS]
     written.append(disk.write(folder / f"{name}.csv", (as_csv(rows) if rows else data(results)).encode()))
     return [*written, disk.write(folder / f"{name}.caption.txt", (caption.strip() + "\n").encode())]
 
 
-def drawn(figure: Figure, kind: str, name: str, about: str) -> bytes:
+def render(figure: Figure, kind: str, name: str, subject: str) -> bytes:
     """A figure in one of the formats, with its name and subject as metadata."""
     import matplotlib
 
     buffer = io.BytesIO()
     with matplotlib.rc_context(style.RC):
-        figure.savefig(buffer, format=kind, metadata=_metadata(kind, name, about))
+        figure.savefig(buffer, format=kind, metadata=_metadata(kind, name, subject))
     return buffer.getvalue()
 
 
@@ -83,10 +83,10 @@ def curves(results: Results) -> list[dict[str, Any]]:
     for record in (*results.records, *results.tuning):
         for trial in record.trials:
             scheme, curve = results.label(record, trial), trial.curve or {}
-            about = {"task": record.task.label, "scheme": scheme, "family": record.family, "trial": trial.id}
-            about |= {"seed": trial.knobs.seed, "lr": trial.knobs.lr, "outcome": trial.outcome, "tuning": trial.tuning}
+            shared = {"task": record.task.label, "scheme": scheme, "family": record.family, "trial": trial.id}
+            shared |= {"seed": trial.knobs.seed, "lr": trial.knobs.lr, "outcome": trial.outcome, "tuning": trial.tuning}
             points = zip(curve.get("step", ()), curve.get("loss", ()), strict=True)
-            rows += [about | {"step": step, "loss": loss} for step, loss in points]
+            rows += [shared | {"step": step, "loss": loss} for step, loss in points]
     return sorted(rows, key=lambda row: (*(row[k] for k in ("task", "scheme", "lr", "seed", "trial", "step")),))
 
 
@@ -94,8 +94,8 @@ def listed(results: Results) -> list[dict[str, Any]]:
     """One dict per trial and size, under the column names of `EVERY`; those that chose a rate are among them."""
     ends = {id: {"final_loss": end.loss, "final_fall": end.fall} for id, end in endings(results).items()}
     none = {"final_loss": None, "final_fall": None}
-    every = [*((row, False) for row in results.rows()), *((row, True) for row in results.tuning_rows())]
-    return [_named(row) | {"tuning": tunes} | ends.get(row.trial, none) for row, tunes in every]
+    pairs = [*((row, False) for row in results.rows()), *((row, True) for row in results.tuning_rows())]
+    return [_named(row) | {"tuning": tunes} | ends.get(row.trial, none) for row, tunes in pairs]
 
 
 def _named(row: Row) -> dict[str, Any]:
@@ -108,9 +108,9 @@ def harmless(text: Any) -> str:
     return f"'{shown}" if shown[:1] in ("=", "+", "-", "@") else shown
 
 
-def _metadata(kind: str, name: str, about: str) -> dict[str, Any]:
+def _metadata(kind: str, name: str, subject: str) -> dict[str, Any]:
     if kind == "svg":
-        return {"Title": name, "Description": about, "Creator": "posenc", "Date": None}
+        return {"Title": name, "Description": subject, "Creator": "posenc", "Date": None}
     if kind == "pdf":
-        return {"Title": name, "Subject": about, "Creator": "posenc", "Producer": "matplotlib", "CreationDate": None}
-    return {"Title": name, "Description": about, "Software": "posenc"}
+        return {"Title": name, "Subject": subject, "Creator": "posenc", "Producer": "matplotlib", "CreationDate": None}
+    return {"Title": name, "Description": subject, "Software": "posenc"}

@@ -18,11 +18,11 @@ OUT = 3.0
 """Points from the axis to a name."""
 
 
-def floor_lines(axes: Axes, known: Floors) -> None:
+def floor_lines(axes: Axes, floors: Floors) -> None:
     """Dotted lines at the floors of each place along x, named in the right margin. Then `settle` the names."""
-    along, low = sorted(known), axes.get_ylim()[0]
+    along, low = sorted(floors), axes.get_ylim()[0]
     for name, word in FLOORS.items():
-        at = [(x, known[x][name]) for x in along if name in known[x]]
+        at = [(x, floors[x][name]) for x in along if name in floors[x]]
         if not at:
             continue
         x, y = zip(*at, strict=True)

@@ -44,9 +44,9 @@ def note(rows: Rows, left_out: int) -> str:
     metric = ", ".join(sorted({"accuracy" if r.metric == "error" else r.metric for r in rows}))
     many = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else f"{runs[0]}"
     ties = len({(r.task, r.scheme, r.lr) for r in rows}) > len(seeds)
-    how = "learning rates that tie on validation examples" if ties else "learning rate chosen on validation examples"
+    rate = "learning rates that tie on validation examples" if ties else "learning rate chosen on validation examples"
     return (
-        f"Median of runs ({many} of each scheme), at the {how}{', of each seed the median over them' * ties}; {metric}"
+        f"Median of runs ({many} of each scheme), at the {rate}{', of each seed the median over them' * ties}; {metric}"
         f" over all examples of a group. Diverged trials left out: {left_out}. Floors are of whole sizes, as `posenc"
         " evaluate` without groups and `posenc describe TASK` count them."
     )
@@ -74,18 +74,18 @@ def draw(rows: Rows, by: Sequence[str]) -> Figure:
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(style.RC):
-        found = _cells(rows, by)
-        names = list(found) if len(by) == 2 else list(dict.fromkeys(task for task, _ in found))
+        cells = _cells(rows, by)
+        names = list(cells) if len(by) == 2 else list(dict.fromkeys(task for task, _ in cells))
         looks = style.looks((row.scheme, row.family) for row in rows)
         down, across = shape(len(names))
         below = 0 if len(by) == 2 else 0.22 * style.lines(looks, 3.3 * across)
         figure = Figure(figsize=(3.3 * across, 2.7 * down + below), layout="constrained")
         for axes, name in zip(places(figure, len(names)), names, strict=True):
             if len(by) == 2:
-                _heat(axes, found[name], by)
+                _heat(axes, cells[name], by)
                 axes.set_title(style.title(f"{name[1]} · {name[0]}"))
                 continue
-            for (task, scheme), groups in found.items():
+            for (task, scheme), groups in cells.items():
                 if task == name:
                     line(axes, {group[0]: values for group, values in groups.items()}, looks[scheme], scheme)
             axes.set(xlabel=by[0], ylabel="accuracy", ylim=(-0.02, 1.02))

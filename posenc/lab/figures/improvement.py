@@ -27,25 +27,25 @@ def improvement(results: Results, control: str | None = None) -> Drawing:
     from matplotlib.figure import Figure
 
     control = control_of(results, control)
-    beside, every = against(results, control), cells(results)
-    rows = sorted(beside, key=lambda one: (one.rank, one.scheme))
-    families = {cell.scheme: cell.family for cell in every}
-    looks = style.looks((one.scheme, families[one.scheme]) for one in rows)
+    beside, table_cells = against(results, control), cells(results)
+    rows = sorted(beside, key=lambda row: (row.rank, row.scheme))
+    families = {cell.scheme: cell.family for cell in table_cells}
+    looks = style.looks((row.scheme, families[row.scheme]) for row in rows)
     with matplotlib.rc_context(style.RC):
         figure = Figure(figsize=(6.9, 1.0 + 0.24 * len(rows)), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
-        _column(left, rows, looks, lambda one: one.middle, lambda one: one.middle_interval)
-        _column(right, rows, looks, lambda one: one.improvement, lambda one: one.improvement_interval, control)
+        _column(left, rows, looks, lambda row: row.middle, lambda row: row.middle_interval)
+        _column(right, rows, looks, lambda row: row.improvement, lambda row: row.improvement_interval, control)
         left.axvline(0, color=style.SOFT, linewidth=0.8, linestyle=":", zorder=0)
         right.axvline(0.5, color=style.SOFT, linewidth=0.8, linestyle=":", zorder=0)
         left.set(xlabel="interquartile mean of scores", ylim=(len(rows) - 0.5, -0.5))
-        left.set_yticks(range(len(rows)), [style.plain(one.scheme) for one in rows])
+        left.set_yticks(range(len(rows)), [style.plain(row.scheme) for row in rows])
         right.set(xlabel="probability of a better run", xlim=(-0.02, 1.02))
         for axes in (left, right):
             axes.tick_params(length=2.5)
             axes.tick_params(axis="y", length=0)
-    about = [*_about(rows, control), *over(results, rows[0].tasks)]
-    return Drawing(figure, "\n".join([*about, counts(every, results.unreadable), *rates(every)]))
+    caption = [*_caption_lines(rows, control), *over(results, rows[0].tasks)]
+    return Drawing(figure, "\n".join([*caption, counts(table_cells, results.unreadable), *rates(table_cells)]))
 
 
 def _column(
@@ -57,22 +57,22 @@ def _column(
     control: str | None = None,
 ) -> None:
     """A point for each row, and its interval where there is one; the control beside itself has none."""
-    for n, one in enumerate(rows):
-        look = looks[one.scheme]
-        if one.scheme == control:
+    for n, row in enumerate(rows):
+        look = looks[row.scheme]
+        if row.scheme == control:
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
             axes.text(0.5, n, "control", ha="center", va="center", size=7.5, color=style.SOFT, bbox=box, zorder=1)
             continue
-        if (interval := ends(one)) is not None:
+        if (interval := ends(row)) is not None:
             axes.plot(interval, [n, n], color=look.colour, linewidth=2.2, alpha=0.45, solid_capstyle="butt")
-        axes.plot([value(one)], [n], look.marker, color=look.colour, markersize=5, markeredgewidth=0, clip_on=False)
+        axes.plot([value(row)], [n], look.marker, color=look.colour, markersize=5, markeredgewidth=0, clip_on=False)
 
 
-def _about(rows: Sequence[Against], control: str) -> list[str]:
-    tasks, n = rows[0].tasks, min(one.n for one in rows)
+def _caption_lines(rows: Sequence[Against], control: str) -> list[str]:
+    tasks, n = rows[0].tasks, min(row.n for row in rows)
     runs = f"{len(tasks)} tasks" if len(tasks) > 1 else style.plain(tasks[0])
     head = f"Each scheme beside {style.plain(control)}, the control, over {runs}, at least {n} runs of each"
-    if all(one.middle_interval for one in rows):
+    if all(row.middle_interval for row in rows):
         bars = "Bars: 95% percentile bootstrap over runs, stratified by task: left of the interquartile mean, right of"
         bars += " the mean probability over tasks."
     else:
@@ -84,6 +84,6 @@ def tested(rows: Sequence[Against], control: str) -> str:
     """Which schemes rank otherwise than the control, after Holm's correction."""
     if len(rows[0].tasks) < TASKS:
         return f"Fewer than {TASKS} tasks: ranks are not tested."
-    apart = [one.scheme for one in rows if one.p is not None and one.p < 1 - LEVEL]
+    apart = [row.scheme for row in rows if row.p is not None and row.p < 1 - LEVEL]
     which = f"{listed(apart)} {'ranks' if len(apart) == 1 else 'rank'}" if apart else "no scheme ranks"
     return f"By mean rank over tasks, {which} otherwise than {style.plain(control)} at 5% after Holm's correction."

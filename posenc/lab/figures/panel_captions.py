@@ -50,27 +50,27 @@ def foreign(figure: Figure, results: Results) -> str:
     titled = [(next(filter(None, map(axes.get_title, ("left", "center", "right"))), ""), axes) for axes in figure.axes]
     named = [axes_named(title, axes.get_ylabel(), axes.get_xlabel()) for title, axes in titled if axes.get_xlabel()]
     runs = numbers(c.n for c in cells(results) if c.n)
-    return "\n".join([" ".join(f"{one}." for one in named), f"n = {runs} runs of each scheme.", *ending(results)])
+    return "\n".join([" ".join(f"{name}." for name in named), f"n = {runs} runs of each scheme.", *ending(results)])
 
 
-def axes_named(title: str, up: str, along: str, log: str = "", about: str = "") -> str:
+def axes_named(title: str, up: str, along: str, log: str = "", subject: str = "") -> str:
     """The title of a panel and what it is, its vertical and its horizontal axis."""
-    head = f"{plain(title)}{f' ({plain(about)})' if about else ''}".strip()
+    head = f"{plain(title)}{f' ({plain(subject)})' if subject else ''}".strip()
     return f"{head}{': ' if head else ''}{plain(up)} (up) against {plain(along)} (along{log})"
 
 
 def marks(shown: Sequence[Panel]) -> str:
     """What lines, bands and dots are."""
-    every = [values for panel in shown for of in panel.points.values() for values in of.values()]
-    few, many = (any(test(len(values)) for values in every) for test in (lambda n: n < LEAST, lambda n: n >= LEAST))
+    groups = [values for panel in shown for of in panel.points.values() for values in of.values()]
+    few, many = (any(test(len(values)) for values in groups) for test in (lambda n: n < LEAST, lambda n: n >= LEAST))
     if all(panel.each for panel in shown):
         return f"Lines are single runs{floors_named(shown)}."
     more = "Thick lines are medians of runs"
-    if few and any(len(values) > 1 for values in every):
+    if few and any(len(values) > 1 for values in groups):
         more += ", thin lines single runs" + f" where n < {LEAST}" * many
     if many:
         mark = "bars" if all(panel.bars for panel in shown) else "bands"
-        more += f", {mark} {spreads(v for v in every if len(v) >= LEAST)}"
+        more += f", {mark} {spreads(v for v in groups if len(v) >= LEAST)}"
     return f"{more}{floors_named(shown)}."
 
 
@@ -87,8 +87,8 @@ def below(shown: Sequence[Panel], names: Mapping[str, str]) -> str:
 
 def floors_named(shown: Sequence[Panel]) -> str:
     """What the dotted lines are, as the end of a sentence."""
-    drawn = {name for panel in shown for at in (panel.floors or {}).values() for name in at}
-    each = [f"{SHORT[name]} ({words})" for name, words in FLOORS.items() if name in drawn]
+    names = {name for panel in shown for at in (panel.floors or {}).values() for name in at}
+    each = [f"{SHORT[name]} ({words})" for name, words in FLOORS.items() if name in names]
     if each:
         return f"; dotted lines are floors: {', '.join(each)}"
     return "; floors are unknown" if any(panel.floors is not None for panel in shown) else ""
@@ -97,25 +97,25 @@ def floors_named(shown: Sequence[Panel]) -> str:
 def coded(results: Results, names: Mapping[str, str]) -> str:
     """The texts of the lines that an experiment calls by other words."""
     words = results.words.names
-    given = {names[label]: label for label in names if label in words}
-    given |= {words[key]: key for label in names for key in words if label.startswith(f"{key} (")}
-    return f"Lines: {'; '.join(f'{plain(a)} is {plain(b)}' for a, b in given.items())}." if given else ""
+    texts = {names[label]: label for label in names if label in words}
+    texts |= {words[key]: key for label in names for key in words if label.startswith(f"{key} (")}
+    return f"Lines: {'; '.join(f'{plain(a)} is {plain(b)}' for a, b in texts.items())}." if texts else ""
 
 
 def ending(results: Results, *, every_rate: bool = False) -> list[str]:
     """The models and trials, and how rates were chosen; then how tokens are counted, and the shared test set."""
-    found = cells(results)
-    each = ["Every learning rate tried is drawn; none was chosen.", *rate_gaps(found, results.words)]
-    how = " ".join(each if every_rate else rates(found, results.words))
+    table_cells = cells(results)
+    each = ["Every learning rate tried is drawn; none was chosen.", *rate_gaps(table_cells, results.words)]
+    rates_text = " ".join(each if every_rate else rates(table_cells, results.words))
     return [
-        " ".join([*models(results, found), counts(found, results.unreadable)]),
-        " ".join(filter(None, [how, *forced(found), shared(results)])),
+        " ".join([*models(results, table_cells), counts(table_cells, results.unreadable)]),
+        " ".join(filter(None, [rates_text, *forced(table_cells), shared(results)])),
     ]
 
 
-def runs_named(every: Iterable[Mapping[Any, Sequence[float]]]) -> str:
+def runs_named(lines: Iterable[Mapping[Any, Sequence[float]]]) -> str:
     """The number of runs behind each point of a line."""
-    return f"n = {numbers(len(values) for of in every for values in of.values())} runs"
+    return f"n = {numbers(len(values) for of in lines for values in of.values())} runs"
 
 
 def _panels(shown: Sequence[Panel]) -> str:
@@ -127,7 +127,7 @@ def _panels(shown: Sequence[Panel]) -> str:
         each = [axes_named(p.title, p.up, p.along, logs[p.along], p.about) for p in _once(shown)]
         return f"{'; '.join(each)}; {runs}."
     ((up, along),) = axes
-    titled = [f"{plain(panel.title)}{_about(panel)}" for panel in _once(shown) if panel.title or panel.about]
+    titled = [f"{plain(panel.title)}{_subject(panel)}" for panel in _once(shown) if panel.title or panel.about]
     return f"{axes_named('', up, along, logs[along])}{': ' if titled else ''}{'; '.join(titled).strip()}; {runs}."
 
 
@@ -140,5 +140,5 @@ def _once(shown: Sequence[Panel]) -> list[Panel]:
     return list({panel.title: panel for panel in shown}.values())
 
 
-def _about(panel: Panel) -> str:
+def _subject(panel: Panel) -> str:
     return f" ({plain(panel.about)})" if panel.about else ""

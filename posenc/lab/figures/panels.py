@@ -84,22 +84,22 @@ def shape(panels: int, most: int = COLUMNS) -> tuple[int, int]:
     return -(-panels // columns), columns
 
 
-def places(figure: Figure, panels: int, most: int = COLUMNS, **how: Any) -> list[Axes]:
+def places(figure: Figure, panels: int, most: int = COLUMNS, **options: Any) -> list[Axes]:
     """Axes for a number of panels; the rest of the last row stays empty."""
-    every = list(figure.subplots(*shape(panels, most), squeeze=False, **how).flat)
-    for axes in every[panels:]:
+    grid = list(figure.subplots(*shape(panels, most), squeeze=False, **options).flat)
+    for axes in grid[panels:]:
         axes.remove()
-    return every[:panels]
+    return grid[:panels]
 
 
 def line(
     axes: Axes,
-    found: Mapping[Any, Sequence[float]],
+    points: Mapping[Any, Sequence[float]],
     look: Look,
     name: str,
     place: Callable[[float], float] = float,
     offset: float | None = None,
-    **how: Any,
+    **options: Any,
 ) -> None:
     """One value for each run at each place along x: a line through the medians, over a thin line for each of up to five
     runs, or a band over the spread of more.
@@ -109,21 +109,21 @@ def line(
     """
     from matplotlib.transforms import ScaledTranslation
 
-    at = sorted(found)
+    at = sorted(points)
     if offset is not None:
-        how["transform"] = axes.transData + ScaledTranslation(offset / 72, 0, axes.figure.dpi_scale_trans)
-    sums = [summary(found[x]) for x in at]
+        options["transform"] = axes.transData + ScaledTranslation(offset / 72, 0, axes.figure.dpi_scale_trans)
+    sums = [summary(points[x]) for x in at]
     if max(s.n for s in sums) >= LEAST:
         low, high = ([place(end) for end in ends] for ends in ([s.low for s in sums], [s.high for s in sums]))
         if offset is None:
             axes.fill_between(at, low, high, color=look.colour, alpha=0.18, linewidth=0)
         else:
-            axes.vlines(at, low, high, color=look.colour, linewidth=0.8, **how)
+            axes.vlines(at, low, high, color=look.colour, linewidth=0.8, **options)
     else:
-        for run in itertools.zip_longest(*(found[x] for x in at)):
-            known = [(x, place(value)) for x, value in zip(at, run, strict=True) if value is not None]
-            axes.plot(*zip(*known, strict=True), color=look.colour, alpha=0.4, linewidth=0.6, label="_run", **how)
-    styled = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": name, **how}
+        for run in itertools.zip_longest(*(points[x] for x in at)):
+            dots = [(x, place(value)) for x, value in zip(at, run, strict=True) if value is not None]
+            axes.plot(*zip(*dots, strict=True), color=look.colour, alpha=0.4, linewidth=0.6, label="_run", **options)
+    styled = {"color": look.colour, "marker": look.marker, "linestyle": look.dash, "label": name, **options}
     size = {"linewidth": look.weight, "markersize": 2 + 1.2 * look.weight, "markeredgewidth": 0}
     size |= {"markevery": max(1, len(at) // TICKS)}
     axes.plot(at, [place(s.median) for s in sums], **styled, **size)

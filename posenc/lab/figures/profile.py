@@ -30,11 +30,11 @@ def profile(results: Results) -> Drawing:
     import matplotlib
     from matplotlib.figure import Figure
 
-    found, every = profiles(results), cells(results)
-    families = {cell.scheme: cell.family for cell in every}
-    pieces = [found[n : n + MOST] for n in range(0, len(found), MOST)]
-    looks = style.looks((one.scheme, families[one.scheme]) for one in found)
-    looks = {one.scheme: looks[one.scheme] for one in found}
+    curves, table_cells = profiles(results), cells(results)
+    families = {cell.scheme: cell.family for cell in table_cells}
+    pieces = [curves[n : n + MOST] for n in range(0, len(curves), MOST)]
+    looks = style.looks((curve.scheme, families[curve.scheme]) for curve in curves)
+    looks = {curve.scheme: looks[curve.scheme] for curve in curves}
     with matplotlib.rc_context(style.RC):
         rows, columns = shape(len(pieces))
         wide = 3.3 * columns + 0.9
@@ -43,8 +43,8 @@ def profile(results: Results) -> Drawing:
             _panel(axes, piece, looks)
             axes.set_ylabel("share of runs above it" if n % columns == 0 else "")
         style.legend(figure, looks)
-    about = [*_about(found, len(pieces)), *over(results, found[0].tasks)]
-    return Drawing(figure, "\n".join([*about, counts(every, results.unreadable), *rates(every)]))
+    caption = [*_caption_lines(curves, len(pieces)), *over(results, curves[0].tasks)]
+    return Drawing(figure, "\n".join([*caption, counts(table_cells, results.unreadable), *rates(table_cells)]))
 
 
 def over(results: Results, tasks: Sequence[str]) -> list[str]:
@@ -54,28 +54,28 @@ def over(results: Results, tasks: Sequence[str]) -> list[str]:
     return [" ".join([*named, *([f"Left out: {', '.join(out)}."] if out else [])])] if named or out else []
 
 
-def _panel(axes: Axes, found: Sequence[Profile], looks: dict[str, style.Look]) -> None:
-    for one in found:
-        look = looks[one.scheme]
-        if one.interval is not None:
-            axes.fill_between(TAUS, *one.interval, color=look.colour, alpha=0.13, linewidth=0, step="post")
-        axes.step(TAUS, one.above, where="post", color=look.colour, linestyle=look.dash, linewidth=1.4)
-        axes.plot(TAUS[::20], one.above[::20], look.marker, color=look.colour, markersize=3.6, markeredgewidth=0)
+def _panel(axes: Axes, curves: Sequence[Profile], looks: dict[str, style.Look]) -> None:
+    for curve in curves:
+        look = looks[curve.scheme]
+        if curve.interval is not None:
+            axes.fill_between(TAUS, *curve.interval, color=look.colour, alpha=0.13, linewidth=0, step="post")
+        axes.step(TAUS, curve.above, where="post", color=look.colour, linestyle=look.dash, linewidth=1.4)
+        axes.plot(TAUS[::20], curve.above[::20], look.marker, color=look.colour, markersize=3.6, markeredgewidth=0)
     axes.set(xlim=(0, 1), ylim=(-0.02, 1.02), xlabel="score", yticks=[0, 0.25, 0.5, 0.75, 1])
     axes.set_yticklabels(["0", ".25", ".5", ".75", "1"])
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["highest\nfloor", ".25", ".5", ".75", "all\nright"])
     axes.tick_params(length=2.5)
 
 
-def _about(found: Sequence[Profile], panels: int) -> list[str]:
-    tasks, n = found[0].tasks, min(one.n for one in found)
+def _caption_lines(curves: Sequence[Profile], panels: int) -> list[str]:
+    tasks, n = curves[0].tasks, min(curve.n for curve in curves)
     named = f"{len(tasks)} tasks" if len(tasks) > 1 else style.plain(tasks[0])
     runs = f"{named}, at least {n} runs of each"
     head = f"Performance profiles over {runs}: the share of runs with a score above each value, the mean over tasks"
     head += f"; {panels} panels, by interquartile mean" if panels > 1 else ""
-    middles = ", ".join(f"{style.plain(one.scheme)} {one.middle:.2f}" for one in found[:MOST])
-    more = f" and {len(found) - MOST} lower" if len(found) > MOST else ""
-    if all(one.interval for one in found):
+    middles = ", ".join(f"{style.plain(curve.scheme)} {curve.middle:.2f}" for curve in curves[:MOST])
+    more = f" and {len(curves) - MOST} lower" if len(curves) > MOST else ""
+    if all(curve.interval for curve in curves):
         bands = "Bands: 95% at each score, by a percentile bootstrap over runs, stratified by task, of the mean share."
     else:
         bands = f"No bands, since they need {LEAST} runs of each task."

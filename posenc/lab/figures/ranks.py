@@ -34,44 +34,44 @@ def _diagram(results: Results) -> Drawing:
     import matplotlib
     from matplotlib.figure import Figure
 
-    found, every = ranking(results), cells(results)
-    groups, half = spans(found.groups), (len(found.schemes) + 1) // 2
+    mean_ranks, table_cells = ranking(results), cells(results)
+    groups, half = spans(mean_ranks.groups), (len(mean_ranks.schemes) + 1) // 2
     lines = 1 + max((line for *_, line in groups), default=-1)
     with matplotlib.rc_context(style.RC):
         figure = Figure(figsize=(6.9, 0.75 + 0.16 * lines + 0.21 * half), layout="constrained")
         axes = figure.subplots()
-        _axis(axes, found)
+        _axis(axes, mean_ranks)
         for first, last, line in groups:
-            ends = found.ranks[first] - 0.04, found.ranks[last] + 0.04
+            ends = mean_ranks.ranks[first] - 0.04, mean_ranks.ranks[last] + 0.04
             axes.plot(ends, [-0.5 - 0.75 * line] * 2, color=style.INK, linewidth=2.6, solid_capstyle="butt")
         depth = 0.75 * lines + 0.6
-        _names(axes, found, half, depth)
-        many = len(found.schemes)
+        _names(axes, mean_ranks, half, depth)
+        many = len(mean_ranks.schemes)
         axes.set(ylim=(0.3 - depth - half, 2.6), xlim=(0.4 - 0.35 * many, 0.6 + 1.35 * many))
         axes.axis("off")
-    about = [*_about(found), *over(results, found.tasks)]
-    return Drawing(figure, "\n".join([*about, counts(every, results.unreadable), *rates(every)]))
+    caption = [*_caption_lines(mean_ranks), *over(results, mean_ranks.tasks)]
+    return Drawing(figure, "\n".join([*caption, counts(table_cells, results.unreadable), *rates(table_cells)]))
 
 
-def _axis(axes: Axes, found: Ranking) -> None:
-    many = len(found.schemes)
+def _axis(axes: Axes, mean_ranks: Ranking) -> None:
+    many = len(mean_ranks.schemes)
     axes.plot([1, many], [0, 0], color=style.INK, linewidth=0.9)
     for place in range(1, many + 1):
         named = place % 2 == 1 or many <= SPARSE
         axes.plot([place, place], [0, 0.28 if named else 0.16], color=style.INK, linewidth=0.9)
         if named:
             axes.text(place, 0.42, str(place), ha="center", va="bottom", size=8)
-    if found.critical is not None:
-        end = min(1 + found.critical, many)
+    if mean_ranks.critical is not None:
+        end = min(1 + mean_ranks.critical, many)
         axes.plot([1, end], [1.75, 1.75], color=style.SOFT, linewidth=1.6)
-        about = f"critical difference {found.critical:.2f}"
-        axes.text(1, 1.95, about, ha="left", va="bottom", size=8, color=style.SOFT)
+        text = f"critical difference {mean_ranks.critical:.2f}"
+        axes.text(1, 1.95, text, ha="left", va="bottom", size=8, color=style.SOFT)
 
 
-def _names(axes: Axes, found: Ranking, half: int, depth: float) -> None:
+def _names(axes: Axes, mean_ranks: Ranking, half: int, depth: float) -> None:
     """The better half to the left, the other to the right, each with a line to its place."""
-    many = len(found.schemes)
-    for n, (scheme, rank) in enumerate(zip(found.schemes, found.ranks, strict=True)):
+    many = len(mean_ranks.schemes)
+    for n, (scheme, rank) in enumerate(zip(mean_ranks.schemes, mean_ranks.ranks, strict=True)):
         left = n < half
         height, side = -depth - (n if left else many - 1 - n), 0.7 if left else many + 0.3
         axes.plot([rank, rank, side], [0, height, height], color=style.SOFT, linewidth=0.8, zorder=0)
@@ -80,18 +80,20 @@ def _names(axes: Axes, found: Ranking, half: int, depth: float) -> None:
         axes.text(side - 0.08 if left else side + 0.08, height, text, **where)
 
 
-def _about(found: Ranking) -> list[str]:
-    head = f"Mean ranks over {len(found.tasks)} tasks, 1 the best. {SCORES}."
-    if found.critical is None:
+def _caption_lines(mean_ranks: Ranking) -> list[str]:
+    head = f"Mean ranks over {len(mean_ranks.tasks)} tasks, 1 the best. {SCORES}."
+    if mean_ranks.critical is None:
         test = f"Fewer than {TASKS} tasks: nothing is tested."
     else:
         test = (
             f"A bar joins schemes that do not differ: their mean ranks are closer than Nemenyi's critical difference "
-            f"at 5%, {found.critical:.2f}."
+            f"at 5%, {mean_ranks.critical:.2f}."
         )
-        if found.alike is not None:
-            test += f" Friedman's test that all rank alike, corrected by Iman and Davenport, has p = {found.alike:.2g}"
-            test += "." if found.alike < 1 - LEVEL else ": nothing shows that any two differ."
+        if mean_ranks.alike is not None:
+            test += (
+                f" Friedman's test that all rank alike, corrected by Iman and Davenport, has p = {mean_ranks.alike:.2g}"
+            )
+            test += "." if mean_ranks.alike < 1 - LEVEL else ": nothing shows that any two differ."
     return [head, test]
 
 
@@ -100,20 +102,20 @@ def _beside(results: Results, control: str) -> Drawing:
     import matplotlib
     from matplotlib.figure import Figure
 
-    rows = sorted(against(results, control), key=lambda one: (one.rank, one.scheme))
-    every = cells(results)
-    families = {cell.scheme: cell.family for cell in every}
-    looks = style.looks((one.scheme, families[one.scheme]) for one in rows)
-    place = next(one.rank for one in rows if one.scheme == control)
+    rows = sorted(against(results, control), key=lambda row: (row.rank, row.scheme))
+    table_cells = cells(results)
+    families = {cell.scheme: cell.family for cell in table_cells}
+    looks = style.looks((row.scheme, families[row.scheme]) for row in rows)
+    place = next(row.rank for row in rows if row.scheme == control)
     with matplotlib.rc_context(style.RC):
         figure = Figure(figsize=(4.6, 0.9 + 0.2 * len(rows)), layout="constrained")
         axes = figure.subplots()
         axes.axvline(place, color=style.SOFT, linewidth=0.8, linestyle=":", zorder=0)
-        for n, one in enumerate(rows):
-            look, apart = looks[one.scheme], one.p is not None and one.p < 1 - LEVEL
-            colour = style.INK if one.scheme == control else look.colour if apart else "#b5b5b5"
-            axes.plot([place, one.rank], [n, n], color=colour, linewidth=1.2, alpha=0.6)
-            axes.plot([one.rank], [n], look.marker, color=colour, markersize=5, markeredgewidth=0)
+        for n, row in enumerate(rows):
+            look, apart = looks[row.scheme], row.p is not None and row.p < 1 - LEVEL
+            colour = style.INK if row.scheme == control else look.colour if apart else "#b5b5b5"
+            axes.plot([place, row.rank], [n, n], color=colour, linewidth=1.2, alpha=0.6)
+            axes.plot([row.rank], [n], look.marker, color=colour, markersize=5, markeredgewidth=0)
         axes.set(xlabel="mean rank over tasks", ylim=(len(rows) - 0.5, -0.5), xlim=(0.8, len(rows) + 0.2))
         axes.set_xticks(spaced(range(1, len(rows) + 1), len(rows) / 12))
         axes.set_yticks(range(len(rows)), _rows(rows, control))
@@ -121,9 +123,9 @@ def _beside(results: Results, control: str) -> Drawing:
         axes.tick_params(axis="y", length=0)
     tasks = rows[0].tasks
     head = f"Mean ranks over {len(tasks)} tasks among {len(rows)} schemes, 1 the best. {SCORES}."
-    about = [head, f"{tested(rows, control)} Those that do not are grey.", *over(results, tasks)]
-    return Drawing(figure, "\n".join([*about, counts(every, results.unreadable), *rates(every)]))
+    caption = [head, f"{tested(rows, control)} Those that do not are grey.", *over(results, tasks)]
+    return Drawing(figure, "\n".join([*caption, counts(table_cells, results.unreadable), *rates(table_cells)]))
 
 
 def _rows(rows: Sequence, control: str) -> list[str]:
-    return [style.plain(one.scheme) + " (control)" * (one.scheme == control) for one in rows]
+    return [style.plain(row.scheme) + " (control)" * (row.scheme == control) for row in rows]

@@ -105,15 +105,15 @@ def _dots(axes: Axes, names: Sequence[str], column: Dots) -> None:
     place = lambda value: end if np.isinf(value) else value  # noqa: E731
     for row, name in enumerate(names):
         axes.axhline(row, color=style.BAND, linewidth=0.8, zorder=0)
-        found = list(column.runs.get(name, ()))
-        if not found:
+        values = list(column.runs.get(name, ()))
+        if not values:
             continue
         dots = {"color": style.HUES["absolute"], "alpha": 0.45, "markersize": 3.6, "markeredgewidth": 0}
-        axes.plot([*map(place, found)], [row] * len(found), "o", **dots, clip_on=False, label="_run")
-        if len(found) >= LEAST and np.isfinite(found).all():
-            s = summary(found)
+        axes.plot([*map(place, values)], [row] * len(values), "o", **dots, clip_on=False, label="_run")
+        if len(values) >= LEAST and np.isfinite(values).all():
+            s = summary(values)
             axes.plot([s.low, s.high], [row, row], color=style.HUES["absolute"], linewidth=1.4, alpha=0.5)
-        middle = float(np.median([*map(place, found)]))
+        middle = float(np.median([*map(place, values)]))
         axes.plot([middle, middle], [row - 0.32, row + 0.32], color=style.INK, linewidth=1.4, label=name, clip_on=False)
     margin = 0.03 * (high - low)
     axes.set_xlim(low - margin, (end if column.never else high) + margin)
@@ -150,8 +150,8 @@ def _grid(axes: Axes, names: Sequence[str], column: Grid) -> None:
     for (row, k), value in np.ndenumerate(grid):
         if text := column.texts.get(names[row], {}).get(at[k]):
             axes.text(k, row, text, ha="center", va="center", size=6.5, color="white" if value > 0.6 else style.INK)
-    every = max(1, -(-len(at) // 8)) if not column.texts else 1
-    axes.set_xticks(range(0, len(at), every), [f"{x:g}" for x in at[::every]])
+    step = max(1, -(-len(at) // 8)) if not column.texts else 1
+    axes.set_xticks(range(0, len(at), step), [f"{x:g}" for x in at[::step]])
     axes.tick_params(axis="x", length=0)
     axes.spines["bottom"].set_visible(False)
     if column.trained:

@@ -15,20 +15,20 @@ COLUMNS = 2
 
 def solved_seeds(results: Results) -> Drawing:
     """A row for each scheme, a column for each size, one part for each task and training range."""
-    found, words = shown(results), results.words
-    names = words.lines(c.scheme for c in found)
+    cells, words = shown(results), results.words
+    names = words.lines(c.scheme for c in cells)
     parts, named = [], []
-    for task, trained in sorted({(c.task, c.trained) for c in found}):
-        group = [c for c in found if (c.task, c.trained) == (task, trained)]
-        counted = {names[c.scheme]: {n: sum(v >= SOLVED for v in of) for n, of in c.values.items()} for c in group}
+    for task, trained in sorted({(c.task, c.trained) for c in cells}):
+        group = [c for c in cells if (c.task, c.trained) == (task, trained)]
+        solved = {names[c.scheme]: {n: sum(v >= SOLVED for v in of) for n, of in c.values.items()} for c in group}
         n = {names[c.scheme]: {size: len(of) for size, of in c.values.items()} for c in group}
-        shares = {row: {size: k / n[row][size] for size, k in of.items()} for row, of in counted.items()}
-        texts = {row: {size: f"{k}/{n[row][size]}" for size, k in of.items()} for row, of in counted.items()}
+        shares = {row: {size: k / n[row][size] for size, k in of.items()} for row, of in solved.items()}
+        texts = {row: {size: f"{k}/{n[row][size]}" for size, k in of.items()} for row, of in solved.items()}
         parts.append(Grid(words.title(task), words.unit(task), shares, texts, trained))
         named.append(f"{words.coded(task)} by {metric_named(group[0].metric)}")
-    about = f"Seeds of which at least {SOLVED} is right, k of n, at each size: {'; '.join(named)}."
+    sentence = f"Seeds of which at least {SOLVED} is right, k of n, at each size: {'; '.join(named)}."
     order = [
-        names[label] for label in dict.fromkeys(c.scheme for c in sorted(found, key=lambda c: (c.family, c.scheme)))
+        names[label] for label in dict.fromkeys(c.scheme for c in sorted(cells, key=lambda c: (c.family, c.scheme)))
     ]
-    text = "\n".join([f"{about} {coded(results, names)}".strip(), *ending(results)])
+    text = "\n".join([f"{sentence} {coded(results, names)}".strip(), *ending(results)])
     return Drawing(rows(order, parts, COLUMNS), text)

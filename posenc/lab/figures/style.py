@@ -86,21 +86,21 @@ def looks(schemes: Iterable[tuple[str, str]], most: int = len(HUES)) -> dict[str
 
     Up to `most` have a hue each, of which there are 11.
     """
-    known = dict(schemes)
-    order = sorted(known, key=lambda s: (known[s], len(s), s))
-    hues = family_hues({*known.values()})
-    if len(known) <= most:
-        return _each_a_hue({scheme: hues[known[scheme]] for scheme in order})
+    families = dict(schemes)
+    order = sorted(families, key=lambda s: (families[s], len(s), s))
+    hues = family_hues({*families.values()})
+    if len(families) <= most:
+        return _each_a_hue({scheme: hues[families[scheme]] for scheme in order})
     if len(hues) == 1:  # a colour of the family would part no two lines
         return {scheme: _in_turn(k) for k, scheme in enumerate(order)}
     counts: dict[str, int] = {}
-    chosen = {}
+    by_scheme = {}
     for scheme in order:
-        colour = hues[known[scheme]]
+        colour = hues[families[scheme]]
         k = counts.get(colour, 0)
         counts[colour] = k + 1
-        chosen[scheme] = Look(colour, MARKERS[k % len(MARKERS)], DASHES[k % len(DASHES)])
-    return chosen
+        by_scheme[scheme] = Look(colour, MARKERS[k % len(MARKERS)], DASHES[k % len(DASHES)])
+    return by_scheme
 
 
 def _in_turn(k: int) -> Look:
@@ -111,12 +111,12 @@ def _in_turn(k: int) -> Look:
 def _each_a_hue(wanted: Mapping[str, str]) -> dict[str, Look]:
     """Scheme to a hue of its own: the one wanted if it is the first to want it, else one that nobody wants."""
     free = [hue for hue in (*[*HUES.values()][::-1], *FURTHER) if hue not in wanted.values()]
-    chosen: dict[str, Look] = {}
+    by_scheme: dict[str, Look] = {}
     for k, (scheme, hue) in enumerate(wanted.items()):
-        taken = {look.colour for look in chosen.values()}
+        taken = {look.colour for look in by_scheme.values()}
         weight = WIDEST - (WIDEST - THINNEST) * k / max(len(wanted) - 1, 1)
-        chosen[scheme] = Look(free.pop(0) if hue in taken else hue, MARKERS[k], DASHES[0], weight)
-    return chosen
+        by_scheme[scheme] = Look(free.pop(0) if hue in taken else hue, MARKERS[k], DASHES[0], weight)
+    return by_scheme
 
 
 def legend(figure: Figure, shown: Mapping[str, Look], names: Mapping[str, str] | None = None) -> None:
@@ -125,8 +125,8 @@ def legend(figure: Figure, shown: Mapping[str, Look], names: Mapping[str, str] |
     from matplotlib.lines import Line2D
 
     def line(k: Look) -> Line2D:
-        how = {"color": k.colour, "marker": k.marker, "linestyle": k.dash}
-        return Line2D([], [], **how, linewidth=k.weight, markersize=2.4 + 1.2 * k.weight, markeredgewidth=0)
+        options = {"color": k.colour, "marker": k.marker, "linestyle": k.dash}
+        return Line2D([], [], **options, linewidth=k.weight, markersize=2.4 + 1.2 * k.weight, markeredgewidth=0)
 
     called = [plain((names or {}).get(scheme, scheme)) for scheme in shown]
     across = math.ceil(len(shown) / lines(called, figure.figure.get_figwidth()))

@@ -15,7 +15,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from posenc.lab.figures.captions import brackets, chosen, counts, exceptions, rate_gaps, still_falling, ties, unlearned
+from posenc.lab.figures.captions import (
+    brackets,
+    counts,
+    exceptions,
+    rate_choice_notes,
+    rate_gaps,
+    still_falling,
+    ties,
+    unlearned,
+)
 from posenc.lab.figures.files import harmless
 from posenc.lab.figures.fitting import COLUMN, SEPARATION, Columns, narrow, parts, points
 from posenc.lab.figures.style import plain
@@ -44,36 +53,38 @@ def table(results: Results, format: str = "text", columns: Columns = ALL) -> str
     }
     if format not in writers:
         raise ValueError(f"No table format is called {format!r}; use {', '.join(writers)}.")
-    found = cells(results)
-    shown = _fitting(found, columns) if format == "latex" else columns
+    table_cells = cells(results)
+    shown = _fitting(table_cells, columns) if format == "latex" else columns
     return writers[format](
-        found, [*notes(found, results, shown.brackets is not False), *_left_out(found, columns, shown)], shown
+        table_cells,
+        [*notes(table_cells, results, shown.brackets is not False), *_left_out(table_cells, columns, shown)],
+        shown,
     )
 
 
-def notes(found: tuple[TableCell, ...], results: Results, spreads: bool = True) -> list[str]:
+def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = True) -> list[str]:
     """Notes under a table: metric, brackets, choice of rates, outcomes, commits, and tasks that no scheme learned."""
     named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
     named |= {"last": "accuracy at the last token", "beyond": "accuracy at places beyond training"}
     named |= {NATS: "mean loss of answer tokens in nats, less is better"}
     metrics: dict[str, set[str]] = {}
-    for cell in found:
+    for cell in table_cells:
         if cell.metric:
             metrics.setdefault(named.get(cell.metric, cell.metric), set()).add(plain(cell.task))
     shown = [k if len(metrics) == 1 else f"{k} ({', '.join(sorted(v))})" for k, v in sorted(metrics.items())]
-    beside = f"Brackets: {brackets(found)}" if spreads else "Spreads are left out"
+    beside = f"Brackets: {brackets(table_cells)}" if spreads else "Spreads are left out"
     lines = [f"Median of runs; {'; '.join(shown) or 'no result yet'}. {beside}. * sizes trained on."]
     if metrics.keys() != {named[NATS]}:
         lines[0] += f" {HEAD[-1]}: the largest size up to which every median is at least {HOLDS:g}."
-    if how := chosen(found):
-        tried = "all rates tried and all seeds" if any(c.tuning for c in found) else "all rates tried"
-        lines.append(f"n counts runs at lr, {'; '.join(how)}. The other counts are over {tried}.")
-    lines += [*exceptions(found), *ties(found), *rate_gaps(found)]
+    if choices := rate_choice_notes(table_cells):
+        tried = "all rates tried and all seeds" if any(c.tuning for c in table_cells) else "all rates tried"
+        lines.append(f"n counts runs at lr, {'; '.join(choices)}. The other counts are over {tried}.")
+    lines += [*exceptions(table_cells), *ties(table_cells), *rate_gaps(table_cells)]
     commits = results.provenance().get("commit", [])
     mixed = [f"These records are from {len(commits)} commits: {', '.join(map(plain, commits))}."]
-    ended = counts(found, results.unreadable)
+    ended = counts(table_cells, results.unreadable)
     mixed = mixed if len(commits) > 1 else []
-    return [*lines, ended, *mixed, *still_falling(results), *unlearned(results, found)]
+    return [*lines, ended, *mixed, *still_falling(results), *unlearned(results, table_cells)]
 
 
 def _left_out(table_cells: tuple[TableCell, ...], columns: Columns, shown: Columns) -> list[str]:
@@ -94,18 +105,18 @@ def _not_evaluated(table_cells: tuple[TableCell, ...], columns: Columns) -> list
     return [f"Left out, since not evaluated at {', '.join(map(str, columns.sizes))}: {', '.join(map(plain, without))}."]
 
 
-def _blocks(found: tuple[TableCell, ...], columns: Columns) -> list[tuple[list[str], list[list[str]], list[int]]]:
+def _blocks(table_cells: tuple[TableCell, ...], columns: Columns) -> list[tuple[list[str], list[list[str]], list[int]]]:
     """Header, rows and the number of rows of each task, for all tasks trained and measured at the same sizes; tasks
     that have none of the sizes shown are left out."""
     shapes: dict[tuple[str, tuple[int, int]], tuple] = {}
-    for task, (low, high) in sorted({(c.task, c.trained) for c in found}):
-        sizes = sorted({n for c in found if (c.task, c.trained) == (task, (low, high)) for n in c.values})
+    for task, (low, high) in sorted({(c.task, c.trained) for c in table_cells}):
+        sizes = sorted({n for c in table_cells if (c.task, c.trained) == (task, (low, high)) for n in c.values})
         shapes[task, (low, high)] = (tuple(sizes), tuple(n for n in sizes if low <= n <= high))
     blocks = []
     for measured, trained in dict.fromkeys(shapes.values()):
         if not (sizes := columns.of(measured)) and columns.sizes is not None:
             continue
-        inside = [c for c in found if shapes[c.task, c.trained] == (measured, trained)]
+        inside = [c for c in table_cells if shapes[c.task, c.trained] == (measured, trained)]
         header = [*HEAD, *(f"{n}*" if n in trained else str(n) for n in sizes)]
         tasks = dict.fromkeys(c.task for c in inside)
         rows = [_row(c, sizes, columns.brackets is not False) for c in inside]
@@ -139,9 +150,9 @@ def _shown(s: Summary, n: int, brackets: bool) -> str:
     return f"{s.median:.2f}{spread}" + (f" n={s.n}" if s.n != n else "")
 
 
-def _text(found: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
+def _text(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
     parts = []
-    for header, rows, tasks in _blocks(found, columns):
+    for header, rows, tasks in _blocks(table_cells, columns):
         widths = [max(len(r[k]) for r in [header, *rows]) for k in range(len(header))]
         rule = "  ".join("─" * w for w in widths)
         lines, start = [_aligned(header, widths).rstrip(), rule], 0
@@ -154,13 +165,14 @@ def _text(found: tuple[TableCell, ...], notes: list[str], columns: Columns) -> s
     if (width := columns.width) is None:
         return "\n\n".join([*parts, "\n".join(notes)]) + "\n"
     if any(len(line) > width for part in parts for line in part.splitlines()):
-        parts = [part for block in _blocks(found, columns) for part in _narrow(*block, width, _counted(found))]
+        outcomes = _shows_outcomes(table_cells)
+        parts = [part for block in _blocks(table_cells, columns) for part in _narrow(*block, width, outcomes)]
     return "\n\n".join([*parts, "\n".join(textwrap.fill(note, width, **_WORDS) for note in notes)]) + "\n"
 
 
-def _narrow(header: list[str], rows: list[list[str]], tasks: list[int], width: int, counted: bool) -> Iterator[str]:
+def _narrow(header: list[str], rows: list[list[str]], tasks: list[int], width: int, outcomes: bool) -> Iterator[str]:
     """A block as a table for each task, under its name, each broken into parts that fit."""
-    head, start = _head(counted), 0
+    head, start = _head(outcomes), 0
     for many in tasks:
         group = rows[start : start + many]
         name = textwrap.fill(group[0][0], width, **_WORDS)
@@ -168,14 +180,14 @@ def _narrow(header: list[str], rows: list[list[str]], tasks: list[int], width: i
         start += many
 
 
-def _counted(table_cells: tuple[TableCell, ...]) -> bool:
+def _shows_outcomes(table_cells: tuple[TableCell, ...]) -> bool:
     """Whether a trial is not done, so that counts by outcome say more than n."""
     return any(sum(c.counts.values()) > c.counts.get("done", 0) for c in table_cells)
 
 
-def _head(counted: bool, short: bool = False) -> list[int]:
+def _head(outcomes: bool, short: bool = False) -> list[int]:
     """The columns before the sizes where the task stands above: counts of outcomes only if a trial is not done."""
-    left_out = {"task", *(() if counted else OUTCOMES), *(("lr", "90% to") if short else ())}
+    left_out = {"task", *(() if outcomes else OUTCOMES), *(("lr", "90% to") if short else ())}
     return [k for k, name in enumerate(HEAD) if name not in left_out]
 
 
@@ -185,9 +197,9 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cells)
 
 
-def _markdown(found: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
+def _markdown(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
     parts = []
-    for header, rows, _ in _blocks(found, columns):
+    for header, rows, _ in _blocks(table_cells, columns):
         marks = ["---:" if 2 <= k < len(HEAD) else "---" for k in range(len(header))]
         escaped = [[c.replace("|", "\\|").replace("*", "\\*").replace("_", "\\_") for c in r] for r in [header, *rows]]
         lines = [escaped[0], marks, *escaped[1:]]
@@ -195,14 +207,14 @@ def _markdown(found: tuple[TableCell, ...], notes: list[str], columns: Columns) 
     return "\n\n".join([*parts, "\n".join(notes).replace("* sizes", "\\* sizes")]) + "\n"
 
 
-def _latex(results: Results, found: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
+def _latex(results: Results, table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
     """A booktabs tabular in the width of a paper's column; of several parts where all sizes do not fit beside another.
 
     Bold is the best scheme, if its spread ends above the spreads of all others and its median above the highest floor,
     where enough was learned to call a scheme better.
     """
-    bold, head, tables = _best(results, found), _head(_counted(found), columns.short), []
-    for header, rows, tasks in _blocks(found, columns):
+    bold, head, tables = _best(results, table_cells), _head(_shows_outcomes(table_cells), columns.short), []
+    for header, rows, tasks in _blocks(table_cells, columns):
         widths = _points(header, rows, bold)
         for kept in parts(head, range(len(HEAD), len(header)), lambda ks, w=widths: _wide(w, ks), COLUMN):
             lines = [_tabular(kept), r"\toprule", _cells([header[k] for k in kept]), r"\midrule"]
@@ -216,8 +228,8 @@ def _latex(results: Results, found: tuple[TableCell, ...], notes: list[str], col
                 start += many
             tables.append("\n".join([*lines[:-1], r"\bottomrule", r"\end{tabular}"]))
     begin = rf"{{\footnotesize\setlength{{\tabcolsep}}{{{SEPARATION:g}pt}}%"
-    said = [r"The preamble needs \usepackage{booktabs}.", *notes]
-    return "\n\n".join(["\n".join(f"% {line}" for line in said), begin, *tables, "}"]) + "\n"
+    comments = [r"The preamble needs \usepackage{booktabs}.", *notes]
+    return "\n\n".join(["\n".join(f"% {line}" for line in comments), begin, *tables, "}"]) + "\n"
 
 
 def _fitting(table_cells: tuple[TableCell, ...], columns: Columns) -> Columns:
@@ -230,7 +242,7 @@ def _fitting(table_cells: tuple[TableCell, ...], columns: Columns) -> Columns:
 
 def _fits(table_cells: tuple[TableCell, ...], columns: Columns) -> bool:
     """Whether no block of a LaTeX table is wider than a column; bold is the widest that its numbers can be."""
-    head = _head(_counted(table_cells), columns.short)
+    head = _head(_shows_outcomes(table_cells), columns.short)
     return all(
         _wide(_points(header, rows, None), [*head, *range(len(HEAD), len(header))]) <= COLUMN
         for header, rows, _ in _blocks(table_cells, columns)
@@ -261,11 +273,11 @@ def _boxed(text: str, most: float) -> str:
     return rf"\parbox[t]{{{most:.0f}pt}}{{\raggedright {escaped}}}" if points(text) > most else escaped
 
 
-def _best(results: Results, found: tuple[TableCell, ...]) -> set[tuple[str, str, str]]:
+def _best(results: Results, table_cells: tuple[TableCell, ...]) -> set[tuple[str, str, str]]:
     """Task, scheme and size of each best median whose spread lies above the spreads of all other schemes."""
     best, tasks, fell = set(), results.tasks(), falling(results)
-    for task in dict.fromkeys(c.task for c in found):
-        group = [c for c in found if c.task == task]
+    for task in dict.fromkeys(c.task for c in table_cells):
+        group = [c for c in table_cells if c.task == task]
         learned = not hindrance(group, fell)
         for n in sorted({n for c in group for n in c.values if learned or n not in c.beyond}):
             sums = {(c.scheme, c.trained): summary(c.values[n]) for c in group if c.values.get(n)}
@@ -283,15 +295,15 @@ def _cells(row: Sequence[str], bold: Collection[int] = ()) -> str:
     return " & ".join(rf"\textbf{{{cell}}}" if k in bold else cell for k, cell in enumerate(escaped)) + r" \\"
 
 
-def _csv(found: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
+def _csv(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
     """One header for all tasks; per size three columns of full precision: median, low, high."""
-    sizes = columns.of(sorted({n for c in found for n in c.values}))
+    sizes = columns.of(sorted({n for c in table_cells for n in c.values}))
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     spreads = columns.brackets is not False
     ends = ("", " low", " high") if spreads else ("",)
     writer.writerow([*HEAD, *["spread"] * spreads, *(f"{n}{what}" for n in sizes for what in ends)])
-    for cell in found:
+    for cell in table_cells:
         sums = [summary(cell.values.get(n, ())) for n in sizes]
         kinds = sorted({s.kind for s in sums if s.n})
         numbers = [v for s in sums for v in ((s.median, s.low, s.high) if s.n else ("", "", ""))[: len(ends)]]
@@ -308,21 +320,21 @@ def _at_rate(cell: TableCell, rate: float, sizes: Sequence[int]) -> dict[str, An
     return {str(n): {"n": s.n, "median": s.median, "low": s.low, "high": s.high} for n, s in sums.items() if s}
 
 
-def _json(found: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
+def _json(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
     """One object per row, the values of all runs with it."""
     rows = []
-    for cell in found:
-        about = dict(zip(HEAD, [cell.task, cell.scheme, *_counts(cell), cell.rate, cell.holds_to], strict=True))
-        about |= {"family": cell.family, "metric": cell.metric, "trained": list(cell.trained), "outcomes": cell.counts}
-        about |= {"rates": list(cell.rates), "tuning": list(cell.tuning)}
-        about |= {"ties": list(cell.ties), "reported": list(cell.reported)}
+    for cell in table_cells:
+        row = dict(zip(HEAD, [cell.task, cell.scheme, *_counts(cell), cell.rate, cell.holds_to], strict=True))
+        row |= {"family": cell.family, "metric": cell.metric, "trained": list(cell.trained), "outcomes": cell.counts}
+        row |= {"rates": list(cell.rates), "tuning": list(cell.tuning)}
+        row |= {"ties": list(cell.ties), "reported": list(cell.reported)}
         sizes = columns.of(tuple(cell.values))
-        about["by_rate"] = {str(rate): _at_rate(cell, rate, sizes) for rate in cell.reported}
+        row["by_rate"] = {str(rate): _at_rate(cell, rate, sizes) for rate in cell.reported}
         sums = {n: summary(cell.values[n]) for n in sizes}
-        about["sizes"] = {
+        row["sizes"] = {
             str(n): {"n": s.n, "median": s.median, "mean": s.mean, "low": s.low, "high": s.high, "spread": s.kind}
             | {"values": list(cell.values[n])}
             for n, s in sums.items()
         }
-        rows.append(about)
+        rows.append(row)
     return json.dumps({"rows": rows, "notes": notes}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

@@ -57,8 +57,8 @@ def page(venue: str, width: str) -> Page:
         return Page({"column": 7.7, "text": 16.0}[width] * CENTIMETRE, 8.0)
     column = {"column": {"column": "half"}, "text": {"column": "full"}}[width] if venue == "icml" else {}
     makers = {"neurips": bundles.neurips2024, "icml": bundles.icml2024, "iclr": bundles.iclr2024}
-    found = makers[venue](usetex=False, **column)
-    return Page(float(found["figure.figsize"][0]), float(found["legend.fontsize"]) + 1)
+    settings = makers[venue](usetex=False, **column)
+    return Page(float(settings["figure.figsize"][0]), float(settings["legend.fontsize"]) + 1)
 
 
 def fit(figure: Figure, venue: str, width: str) -> None:
@@ -191,5 +191,5 @@ def _serif() -> Any:
     """The first font of papers that this machine has."""
     from matplotlib import font_manager
 
-    known = set(font_manager.get_font_names())
-    return next(name for name in SERIF if name in known)
+    installed = set(font_manager.get_font_names())
+    return next(name for name in SERIF if name in installed)

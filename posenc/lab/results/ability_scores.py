@@ -107,11 +107,11 @@ def _scores(experiment: str, results: Results, ability: str) -> Iterator[Ability
         settings = tuple(f"{k}={v}" for k, v in varied.items() if (k, v) != ("model", models[key]))
         right, (floor, score) = summary(cell.values[size]), _above(tasks[cell.task], cell, size)
         inside = min((summary(cell.values[n]).median for n in cell.inside), default=None)
-        about = (ability, experiment, cell.task, scheme, settings, models[key], cell.trained, size, cell.metric)
+        identity = (ability, experiment, cell.task, scheme, settings, models[key], cell.trained, size, cell.metric)
         gap = rate_gap(cell)
         rates = {} if gap is None or size not in gap.sizes else by_rate(cell.runs[size], cell.reported)
         medians = {rate: runs.median for rate, runs in rates.items()}
-        yield AbilityScore(*about, right, floor, score, inside, key in fell, medians)
+        yield AbilityScore(*identity, right, floor, score, inside, key in fell, medians)
 
 
 def _near(cell: TableCell) -> int | None:

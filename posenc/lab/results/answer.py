@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from posenc.lab.results.evidence import REPEATS, Evidence
-from posenc.lab.results.facts import counted, distinct
+from posenc.lab.results.facts import count_verdicts, distinct
 from posenc.lab.results.published import ALL, ORIGINS
 from posenc.lab.results.reproduction import (
     AGREES,
@@ -45,87 +45,89 @@ LEARNING = ("floor", "unlearned", "untrained")
 """Reasons for which a scheme has to learn more."""
 
 
-def answer(found: Sequence[Reproduction], evidence: Evidence | None) -> str:
+def answer(findings: Sequence[Reproduction], evidence: Evidence | None) -> str:
     """Whether the claims hold here, in how far, and what would decide the rest; empty where nothing is claimed.
 
     Published claims decide whether it holds, and our own only where nothing was published.
     """
-    if not found:
+    if not findings:
         return ""
     if evidence is None:
-        return f"Whether the claim holds here is not known: it {SAYS[found[0].verdict][0]}."
-    return " ".join(filter(None, (whether_it_holds(found), _what_decides(found, evidence))))
+        return f"Whether the claim holds here is not known: it {SAYS[findings[0].verdict][0]}."
+    return " ".join(filter(None, (whether_it_holds(findings), _what_decides(findings, evidence))))
 
 
-def whether_it_holds(found: Sequence[Reproduction]) -> str:
+def whether_it_holds(findings: Sequence[Reproduction]) -> str:
     """Whether the claims hold here, and how many of each kind have which verdict, in a sentence."""
-    counts = {origin: given for origin, given in counted(found).items() if sum(given.values())}
+    counts = {origin: tally for origin, tally in count_verdicts(findings).items() if sum(tally.values())}
     first = next(origin for origin in ORIGINS if origin in counts)
     subject = "the claim" if first == "published" else "our own claim"
-    pieces = [f"of {_many(sum(given.values()), CALLED[origin])} {_counts(given)}" for origin, given in counts.items()]
-    whole = f"{_holds(counts[first], subject)}: {'; '.join(pieces)}."
-    return whole[0].upper() + whole[1:]
+    pieces = [f"of {_many(sum(tally.values()), CALLED[origin])} {_counts(tally)}" for origin, tally in counts.items()]
+    sentence = f"{_holds(counts[first], subject)}: {'; '.join(pieces)}."
+    return sentence[0].upper() + sentence[1:]
 
 
-def _holds(given: Mapping[str, int], subject: str) -> str:
-    agree, decided, every = given[AGREES], given[AGREES] + given[DIFFERS], sum(given.values()) - given[BOTH]
+def _holds(tally: Mapping[str, int], subject: str) -> str:
+    agree, decided, total = tally[AGREES], tally[AGREES] + tally[DIFFERS], sum(tally.values()) - tally[BOTH]
     if not decided:
         return f"these runs do not decide {subject}"
     if not agree:
         return f"{subject} does not hold here"
     if agree < decided:
         return f"{subject} holds here in part"
-    if 2 * decided < every:
+    if 2 * decided < total:
         return "these runs decide little of it, and that little holds here"
-    return f"{subject} holds here" + (" as far as these runs decide it" if decided < every else "")
+    return f"{subject} holds here" + (" as far as these runs decide it" if decided < total else "")
 
 
-def _counts(given: Mapping[str, int]) -> str:
-    pieces = [f"{n} {SAYS[verdict][n > 1]}" for verdict, n in given.items() if n]
+def _counts(tally: Mapping[str, int]) -> str:
+    pieces = [f"{n} {SAYS[verdict][n > 1]}" for verdict, n in tally.items() if n]
     return " and ".join(filter(None, (", ".join(pieces[:-1]), pieces[-1])))
 
 
-def _what_decides(found: Sequence[Reproduction], evidence: Evidence) -> str:
+def _what_decides(findings: Sequence[Reproduction], evidence: Evidence) -> str:
     """Which runs are missing: seeds, then what each other reason asks for, then learning rates. No run decides what was
     published at a floor."""
-    rest = [one for one in distinct(found) if one.verdict not in (AGREES, DIFFERS, BOTH)]
-    seeds = sorted(Counter(one.needs for one in rest if one.needs).items())
+    rest = [finding for finding in distinct(findings) if finding.verdict not in (AGREES, DIFFERS, BOTH)]
+    seeds = sorted(Counter(finding.needs for finding in rest if finding.needs).items())
     wanted = [(f"at least {needs} seeds in place of {_had(rest, needs)}", n) for needs, n in seeds]
-    wanted += Counter(_remedy(one, evidence) for one in rest if not one.needs).items()
+    wanted += Counter(_remedy(finding, evidence) for finding in rest if not finding.needs).items()
     parts = [f"{what} ({_many(n, 'claim')})" for what, n in wanted]
     pieces = [f"the rest would take {'; '.join(parts)}"] if wanted else []
-    pieces += _untuned([one for one in found if one.cause in ("apart", *LEARNING) and one.verdict != BOTH], evidence)
-    whole = "; ".join(pieces)
-    return f"{whole[0].upper()}{whole[1:]}." if pieces else ""
+    pieces += _untuned(
+        [finding for finding in findings if finding.cause in ("apart", *LEARNING) and finding.verdict != BOTH], evidence
+    )
+    sentence = "; ".join(pieces)
+    return f"{sentence[0].upper()}{sentence[1:]}." if pieces else ""
 
 
-def _untuned(some: Sequence[Reproduction], evidence: Evidence) -> list[str]:
+def _untuned(findings: Sequence[Reproduction], evidence: Evidence) -> list[str]:
     """The learning rate at which all runs of these claims' tasks trained, if there was one alone."""
-    tasks, alone = {task for one in some for task in _tasks(one, evidence)}, dict[float, list[str]]()
+    tasks, alone = {task for finding in findings for task in _tasks(finding, evidence)}, dict[float, list[str]]()
     for task, rates in evidence.rates_tried.items():
         if task in tasks and len(rates) == 1:
             alone.setdefault(rates[0], []).append(task)
     if len(alone) == 1 and {rate for rates in evidence.rates_tried.values() for rate in rates} == {*alone}:
         return [f"all runs had one learning rate, {next(iter(alone)):g}, and others may change the verdicts"]
-    each = [f"on {', '.join(found)} all runs had one learning rate, {rate:g}" for rate, found in sorted(alone.items())]
+    each = [f"on {', '.join(names)} all runs had one learning rate, {rate:g}" for rate, names in sorted(alone.items())]
     return [f"{'; '.join(each)}, and others may change the verdicts there"] if each else []
 
 
-def _tasks(one: Reproduction, evidence: Evidence) -> list[str]:
-    return evidence.tasks if one.published.task == ALL else [one.published.task]
+def _tasks(finding: Reproduction, evidence: Evidence) -> list[str]:
+    return evidence.tasks if finding.published.task == ALL else [finding.published.task]
 
 
-def _remedy(one: Reproduction, evidence: Evidence) -> str:
+def _remedy(finding: Reproduction, evidence: Evidence) -> str:
     """What would decide a claim for which more seeds are not known to be enough."""
-    if one.cause not in LEARNING:
-        return REMEDIES.get(one.cause, "more seeds")
-    tasks = _tasks(one, evidence)
+    if finding.cause not in LEARNING:
+        return REMEDIES.get(finding.cause, "more seeds")
+    tasks = _tasks(finding, evidence)
     return f"more than {max(map(evidence.steps, tasks)):,} steps, or another learning rate, on {', '.join(tasks)}"
 
 
 def _had(rest: Sequence[Reproduction], needs: int) -> str:
     """How many seeds there are, of the claims that need so many."""
-    return " or ".join(map(str, sorted({one.ours.n for one in rest if one.needs == needs})))
+    return " or ".join(map(str, sorted({finding.ours.n for finding in rest if finding.needs == needs})))
 
 
 def _many(n: int, what: str) -> str:

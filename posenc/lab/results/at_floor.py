@@ -64,9 +64,9 @@ def _numbers(claims: Sequence[Published | Order]) -> list[Published]:
 
 
 def _row(source: str, measure: Measure, column: Sequence[Published], evidence: Evidence | None) -> FloorRow | None:
-    known = evidence.floors(evidence.settled(measure, [claim.scheme for claim in column])) if evidence else {}
-    highest = column[0].floor if column[0].floor is not None else max(known.values(), default=None)
-    bag = column[0].bag if column[0].bag is not None else known.get("bag")
+    floors = evidence.floors(evidence.settled(measure, [claim.scheme for claim in column])) if evidence else {}
+    highest = column[0].floor if column[0].floor is not None else max(floors.values(), default=None)
+    bag = column[0].bag if column[0].bag is not None else floors.get("bag")
     if highest is None:
         return None
     cells = tuple((claim.scheme, claim.value) for claim in column if claim.value <= highest + POINT + EPSILON)

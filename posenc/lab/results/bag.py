@@ -24,10 +24,12 @@ def most_frequent(symbols: int, sizes: Iterable[int]) -> float:
     >>> round(most_frequent(2, [2]), 12)
     0.75
     """
-    every = sorted(sizes)
-    if symbols < 1 or not every or every[0] < 1:
-        raise ValueError(f"{symbols} symbols at sizes {every[:3]} make no strings; give one or more, and sizes from 1.")
-    return float(sum((_expected(symbols, group) / group).sum() for group in _alike(every)) / len(every))
+    ordered = sorted(sizes)
+    if symbols < 1 or not ordered or ordered[0] < 1:
+        raise ValueError(
+            f"{symbols} symbols at sizes {ordered[:3]} make no strings; give one or more, and sizes from 1."
+        )
+    return float(sum((_expected(symbols, group) / group).sum() for group in _alike(ordered)) / len(ordered))
 
 
 def _alike(sizes: Sequence[int]) -> list[list[int]]:
@@ -48,18 +50,19 @@ def _expected(symbols: int, sizes: list[int]) -> Float[np.ndarray, " sizes"]:
     round has no probability.
     """
     rate = float(np.mean(sizes)) / symbols
-    low, one = _poisson(rate)
-    _, whole = _poisson(rate * symbols, sizes)
-    length = 1 << (len(one) + 2 * _reach(rate * symbols)).bit_length()
+    low, probs = _poisson(rate)
+    _, sum_probs = _poisson(rate * symbols, sizes)
+    length = 1 << (len(probs) + 2 * _reach(rate * symbols)).bit_length()
     at = (np.array(sizes) - symbols * low) % length
-    rest = symbols * np.cumsum(one[::-1])[::-1] / whole.min()  # at least the probability that some count is so high
+    # at least the probability that some count is so high
+    rest = symbols * np.cumsum(probs[::-1])[::-1] / sum_probs.min()
     least = -(-sizes[0] // symbols)
     total = np.full(len(sizes), float(least))  # no string has fewer of its most frequent symbol
-    for kept in range(least - low + 1, len(one)):
+    for kept in range(least - low + 1, len(probs)):
         if rest[kept] < NEGLIGIBLE:
             break
-        sums = np.fft.irfft(np.fft.rfft(one[:kept], length) ** symbols, length)
-        total += np.clip(1 - sums[at] / whole, 0, 1)
+        sums = np.fft.irfft(np.fft.rfft(probs[:kept], length) ** symbols, length)
+        total += np.clip(1 - sums[at] / sum_probs, 0, 1)
     return total
 
 

@@ -62,45 +62,47 @@ def against(results: Results, control: str) -> tuple[Against, ...]:
     Only tasks that every scheme ran count, so that ranks are among the same schemes everywhere, and on which some
     scheme is above its floor. Raises `ValueError` where there is none, or no such scheme.
     """
-    every = shared(results)
-    if control not in every:
-        raise ValueError(f"{echoed(control)} is not in these results; they hold {shorten(control, every)}.")
-    tasks = tuple(every[control])
-    places = dict(zip(every, ranks(means(every)), strict=True))
-    others = [scheme for scheme in every if scheme != control]
+    by_scheme = shared(results)
+    if control not in by_scheme:
+        raise ValueError(f"{echoed(control)} is not in these results; they hold {shorten(control, by_scheme)}.")
+    tasks = tuple(by_scheme[control])
+    places = dict(zip(by_scheme, ranks(means(by_scheme)), strict=True))
+    others = [scheme for scheme in by_scheme if scheme != control]
     tested = dict(zip(others, _tested(places, others, control, len(tasks)), strict=True))
-    made = [_beside(scheme, every, control, places[scheme], tested.get(scheme), tasks) for scheme in every]
-    return tuple(sorted(made, key=lambda one: (one.scheme != control, one.rank, one.scheme)))
+    made = [_beside(scheme, by_scheme, control, places[scheme], tested.get(scheme), tasks) for scheme in by_scheme]
+    return tuple(sorted(made, key=lambda row: (row.scheme != control, row.rank, row.scheme)))
 
 
-def control_of(results: Results, given: str | None) -> str:
+def control_of(results: Results, control: str | None) -> str:
     """The control: the one given, or no encoding where that ran. Raises `ValueError` where neither is so."""
-    if given is not None:
-        return given
-    known = scores(results) or shared(results)  # which says why there is none
-    every = [scheme for scheme in known if scheme.partition(" (")[0] == NONE]
-    if len(every) != 1:
+    if control is not None:
+        return control
+    schemes = scores(results) or shared(results)  # which says why there is none
+    unencoded = [scheme for scheme in schemes if scheme.partition(" (")[0] == NONE]
+    if len(unencoded) != 1:
         raise ValueError(
             f"A control is needed, a scheme with which the others are compared; give --control, one of "
-            f"{', '.join(known)}."
+            f"{', '.join(schemes)}."
         )
-    return every[0]
+    return unencoded[0]
 
 
 def shared(results: Results) -> dict[str, Runs]:
     """Scheme to its scores on the tasks that every scheme ran. Raises `ValueError` where there is none, or one scheme
     alone."""
-    every, out = scores(results), left_out(results)
-    if not every and out:
+    by_scheme, out = scores(results), left_out(results)
+    if not by_scheme and out:
         reasons = "; ".join(f"on {task} {why}" for task, why in out.items())
         raise ValueError(
             f"Nothing can be compared: {reasons}. Give results of schemes that were trained alike and evaluated at the"
             " same sizes, or compare two of them."
         )
-    if len(every) < 2:
-        only = f"{echoed(next(iter(every)))} is the only scheme" if every else "No scheme was measured beyond training"
+    if len(by_scheme) < 2:
+        only = "No scheme was measured beyond training"
+        for scheme in by_scheme:
+            only = f"{echoed(scheme)} is the only scheme"
         raise ValueError(f"{only} in these results; give a run with others.")
-    tasks = sorted(set.intersection(*(set(runs) for runs in every.values())))
+    tasks = sorted(set.intersection(*(set(runs) for runs in by_scheme.values())))
     if not tasks:
         raise ValueError(
             "No task was measured beyond the sizes trained on under every scheme of these results; choose two schemes,"
@@ -109,63 +111,63 @@ def shared(results: Results) -> dict[str, Runs]:
     if not (clear := [task for task in tasks if task not in out]):
         reasons = "; ".join(f"on {task} {out[task]}" for task in tasks)
         raise ValueError(f"Nothing can be compared: {reasons}. Train longer, or at a smaller size.")
-    return {scheme: {task: runs[task] for task in clear} for scheme, runs in every.items()}
+    return {scheme: {task: runs[task] for task in clear} for scheme, runs in by_scheme.items()}
 
 
 def left_out(results: Results) -> dict[str, str]:
     """The tasks that say nothing of all schemes together, each with the reason: some did not run it, or none is above
     its highest floor by more than three standard errors of the test set, so that ranks there are chance, or none has
     learned it."""
-    every, tasks, fell, found = scores(results), results.tasks(), falling(results), {}
+    by_scheme, tasks, fell, reasons = scores(results), results.tasks(), falling(results), {}
     for task, cells_of in _measured(results).items():
         sizes, apart = _over(results, task, cells_of)
         floor, examples = _floor(tasks[task], sizes), sum(cells_of[0].examples[size] for size in sizes)
-        runs = [of[task] for of in every.values() if task in of]
+        runs = [of[task] for of in by_scheme.values() if task in of]
         if apart:
-            found[task] = apart
+            reasons[task] = apart
         elif floor >= 1:
-            found[task] = "its highest floor is 1"
-        elif lacking := len(every) - len(runs):
-            found[task] = f"{plural(lacking, 'scheme')} did not run it"
+            reasons[task] = "its highest floor is 1"
+        elif lacking := len(by_scheme) - len(runs):
+            reasons[task] = f"{plural(lacking, 'scheme')} did not run it"
         elif max(np.median(of) for of in runs) * (1 - floor) <= error(examples, floor):
-            found[task] = "no scheme is above its highest floor"
+            reasons[task] = "no scheme is above its highest floor"
         elif why := hindrance(cells_of, fell):
-            found[task] = WORDS[why]
-    return found
+            reasons[task] = WORDS[why]
+    return reasons
 
 
-def means(every: Mapping[str, Runs]) -> Float[np.ndarray, "schemes tasks"]:
+def means(by_scheme: Mapping[str, Runs]) -> Float[np.ndarray, "schemes tasks"]:
     """The mean score of each scheme on each task."""
-    return np.array([[scores.mean() for scores in runs.values()] for runs in every.values()])
+    return np.array([[scores.mean() for scores in runs.values()] for runs in by_scheme.values()])
 
 
 def scores(results: Results) -> dict[str, dict[str, Float[np.ndarray, " n"]]]:
     """Scheme to its scores on each task that was measured beyond the sizes trained on."""
-    tasks, found = results.tasks(), {}
+    tasks, by_scheme = results.tasks(), {}
     for task, cells_of in _measured(results).items():
         sizes, _ = _over(results, task, cells_of)
         floor = _floor(tasks[task], sizes)
         for cell in cells_of if sizes and floor < 1 else ():
             if runs := list(cell.means(sizes).values()):
-                found.setdefault(cell.scheme, {})[task] = np.maximum(np.array(runs) - floor, 0.0) / (1 - floor)
-    return found
+                by_scheme.setdefault(cell.scheme, {})[task] = np.maximum(np.array(runs) - floor, 0.0) / (1 - floor)
+    return by_scheme
 
 
 def _measured(results: Results) -> dict[str, list[TableCell]]:
     """Task to its schemes that were measured beyond the sizes they trained on."""
-    found: dict[str, list[TableCell]] = {}
+    by_task: dict[str, list[TableCell]] = {}
     for cell in cells(results):
         if cell.beyond and cell.means(cell.beyond):
-            found.setdefault(cell.task, []).append(cell)
-    return found
+            by_task.setdefault(cell.task, []).append(cell)
+    return by_task
 
 
 def _over(results: Results, task: str, measured: Sequence[TableCell]) -> tuple[tuple[int, ...], str]:
     """The sizes beyond all that a task was trained on, at which all these schemes were measured; or none, and why."""
-    about = [record.task for record in results.records if record.task.label == task]
-    if apart := other_places(one.first_beyond for one in about if one.metric == "beyond"):
+    tasks = [record.task for record in results.records if record.task.label == task]
+    if apart := other_places(t.first_beyond for t in tasks if t.metric == "beyond"):
         return (), apart
-    sizes = shared_sizes("beyond", [one.trained for one in about], [cell.values for cell in measured])
+    sizes = shared_sizes("beyond", [t.trained for t in tasks], [cell.values for cell in measured])
     return sizes, "" if sizes else "no size beyond all that were trained on was evaluated under every scheme"
 
 
@@ -211,25 +213,25 @@ def bootstrap(statistic: Callable[..., Any], *groups: Runs, seed: int = 0) -> tu
         return None
     rng = np.random.default_rng(seed)
 
-    def drawn(scores: np.ndarray) -> np.ndarray:
+    def resample(scores: np.ndarray) -> np.ndarray:
         return scores[rng.integers(0, len(scores), (DRAWS, len(scores)))]
 
-    found = statistic(*([drawn(scores) for scores in runs.values()] for runs in groups))
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    values = statistic(*([resample(scores) for scores in runs.values()] for runs in groups))
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
 
 def _beside(
-    scheme: str, every: Mapping[str, Runs], control: str, rank: float, p: float | None, tasks: tuple[str, ...]
+    scheme: str, by_scheme: Mapping[str, Runs], control: str, rank: float, p: float | None, tasks: tuple[str, ...]
 ) -> Against:
-    ours, theirs = every[scheme], every[control]
+    ours, theirs = by_scheme[scheme], by_scheme[control]
     same = scheme == control
     return Against(
         scheme,
         tasks,
         min(len(scores) for scores in ours.values()),
         interquartile_mean(ours),
-        bootstrap(lambda drawn: _middle(np.sort(np.concatenate(drawn, 1), 1)), ours),
+        bootstrap(lambda samples: _middle(np.sort(np.concatenate(samples, 1), 1)), ours),
         0.5 if same else improvement(ours, theirs),
         None if same else bootstrap(lambda a, b: np.mean([*map(_better, a, b)], axis=0), ours, theirs),
         float(rank),
@@ -239,8 +241,8 @@ def _beside(
 
 def _middle(ordered: Float[np.ndarray, "*draws n"]) -> Any:
     cut = ordered.shape[-1] // 4
-    found = ordered[..., cut : ordered.shape[-1] - cut].mean(-1)
-    return float(found) if np.ndim(found) == 0 else found
+    middle = ordered[..., cut : ordered.shape[-1] - cut].mean(-1)
+    return float(middle) if np.ndim(middle) == 0 else middle
 
 
 def _better(first: Float[np.ndarray, "draws n"], second: Float[np.ndarray, "draws m"]) -> Float[np.ndarray, " draws"]:

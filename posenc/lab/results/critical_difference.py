@@ -40,29 +40,31 @@ class Ranking:
         """The first and the last of neighbours of which no two differ, as long as can be; those of one are left out."""
         if self.critical is None:
             return ()
-        found: list[tuple[int, int]] = []
+        groups: list[tuple[int, int]] = []
         for first, rank in enumerate(self.ranks):
             last = max(n for n, other in enumerate(self.ranks) if other - rank < self.critical)
-            if last > first and (not found or last > found[-1][1]):
-                found.append((first, last))
-        return tuple(found)
+            if last > first and (not groups or last > groups[-1][1]):
+                groups.append((first, last))
+        return tuple(groups)
 
 
 def ranking(results: Results) -> Ranking:
     """The schemes of these results by mean rank. Raises `ValueError` for more than `MOST`."""
-    every = shared(results)
-    if len(every) > MOST:
+    by_scheme = shared(results)
+    if len(by_scheme) > MOST:
         raise ValueError(
-            f"{results.name!r} has {len(every)} schemes, and a critical-difference diagram at most {MOST}, since it "
-            "tests every pair; compare them with one control, by --control SCHEME."
+            f"{results.name!r} has {len(by_scheme)} schemes, and a critical-difference diagram at most {MOST}, since"
+            " it tests every pair; compare them with one control, by --control SCHEME."
         )
-    tasks, table = tuple(next(iter(every.values()))), means(every)
+    tasks, table = tuple(next(iter(by_scheme.values()))), means(by_scheme)
     mean = ranks(table)
-    order = sorted(range(len(every)), key=lambda n: (mean[n], list(every)[n]))
+    order = sorted(range(len(by_scheme)), key=lambda n: (mean[n], list(by_scheme)[n]))
     enough = len(tasks) >= TASKS
-    schemes, places = ([values[n] for n in order] for values in (list(every), mean.tolist()))
-    alike = friedman(table) if enough and len(every) > 2 else None
-    return Ranking(tuple(schemes), tuple(places), tasks, alike, critical(len(every), len(tasks)) if enough else None)
+    schemes, places = ([values[n] for n in order] for values in (list(by_scheme), mean.tolist()))
+    alike = friedman(table) if enough and len(by_scheme) > 2 else None
+    return Ranking(
+        tuple(schemes), tuple(places), tasks, alike, critical(len(by_scheme), len(tasks)) if enough else None
+    )
 
 
 def friedman(table: Float[np.ndarray, "schemes tasks"]) -> float:
@@ -90,9 +92,9 @@ def critical(schemes: int, tasks: int) -> float:
 def spans(groups: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
     """The groups with the line on which each is drawn, so that no two on one line overlap."""
     ends: list[int] = []
-    found = []
+    segments = []
     for first, last in groups:
         line = next((n for n, end in enumerate(ends) if end < first), len(ends))
         ends[line:] = [last, *ends[line + 1 :]]
-        found.append((first, last, line))
-    return found
+        segments.append((first, last, line))
+    return segments

@@ -57,7 +57,7 @@ class Evidence:
 
     def schemes(self, task: str) -> list[str]:
         """The schemes with a result on a task, by label."""
-        return sorted(scheme for one, scheme in self._trials if one == task)
+        return sorted(scheme for name, scheme in self._trials if name == task)
 
     def sizes(self, measure: Measure, schemes: Sequence[str] | None = None) -> tuple[int, ...]:
         """One set of sizes for all these schemes, or for all of the task: those at which each of them was evaluated,
@@ -66,9 +66,9 @@ class Evidence:
         """
         if isinstance(measure.over, tuple):
             return tuple(sorted(set(measure.over)))
-        every = self._tasks(measure.task)
-        compared = every if schemes is None else self._tasks(measure.task, schemes) or every
-        return shared(measure.over, [task.trained for task in every], [task.floors for task in compared])
+        tasks = self._tasks(measure.task)
+        compared = tasks if schemes is None else self._tasks(measure.task, schemes) or tasks
+        return shared(measure.over, [task.trained for task in tasks], [task.floors for task in compared])
 
     def settled(self, measure: Measure, schemes: Sequence[str] | None = None) -> Measure:
         """The measure over these sizes."""
@@ -92,14 +92,14 @@ class Evidence:
         measure = self.settled(measure)
         key, sizes = (measure, scheme), self.sizes(measure)
         if key not in self._values:
-            found = {}
+            by_run = {}
             for record, trial in self._trials.get((measure.task, scheme), ()):
                 if values := _values(record.task, trial, sizes, measure.metric):
-                    found[trial.knobs.lr, trial.knobs.seed] = average(values, sizes, measure.weights)
-            self._values[key] = found
+                    by_run[trial.knobs.lr, trial.knobs.seed] = average(values, sizes, measure.weights)
+            self._values[key] = by_run
         return self._values[key]
 
-    def chosen(self, measure: Measure, scheme: str) -> dict[int, float]:
+    def values_at_chosen_rate(self, measure: Measure, scheme: str) -> dict[int, float]:
         """Seed to the median of its runs at the rates that tie in validation."""
         rates = self.rates.get((measure.task, scheme), ())
         return by_seed(self.runs(measure, scheme), rates) if rates else {}
@@ -137,7 +137,10 @@ class Evidence:
     def clear(self, measure: Measure, repeats: int = REPEATS) -> list[str]:
         """The schemes whose whole band, of so many runs at least, is clear of the highest floor: the positive
         controls."""
-        bands = {scheme: summary(self.chosen(measure, scheme).values()) for scheme in self.schemes(measure.task)}
+        bands = {
+            scheme: summary(self.values_at_chosen_rate(measure, scheme).values())
+            for scheme in self.schemes(measure.task)
+        }
         enough = {scheme: band for scheme, band in bands.items() if band.n >= repeats}
         return [scheme for scheme, band in enough.items() if self.above(measure, scheme, band.low)]
 
@@ -147,18 +150,18 @@ class Evidence:
         own = self._tasks(measure.task, [scheme])
         sizes = shared("trained", [task.trained for task in own], [task.floors for task in own])
         within = measure._replace(metric=None if measure.metric == "beyond" else measure.metric)
-        each = {n: self.chosen(within._replace(over=(n,)), scheme).values() for n in sizes}
+        each = {n: self.values_at_chosen_rate(within._replace(over=(n,)), scheme).values() for n in sizes}
         medians = {n: summary(values).median for n, values in each.items() if values}
         return min(medians.items(), key=lambda item: item[1], default=None)
 
     def sure(self, task: str, scheme: str) -> float | None:
         """The steps until the loss of training batches was that of 0.95 for every right token, the median over the runs
         at the reported rates; infinite where most never came so far, None without curves."""
-        rates, found = self.rates.get((task, scheme), ()), []
+        rates, steps = self.rates.get((task, scheme), ()), []
         for _, trial in self._trials.get((task, scheme), ()):
             if trial.knobs.lr in rates and (curve := points(trial.curve or {})):
-                found.append(min((step for step, loss in curve if loss <= -math.log(SURE)), default=math.inf))
-        return median(found) if found else None
+                steps.append(min((step for step, loss in curve if loss <= -math.log(SURE)), default=math.inf))
+        return median(steps) if steps else None
 
     def tried(self, measure: Measure, scheme: str) -> tuple[float, ...]:
         """The learning rates at which a scheme was trained on a task."""
@@ -169,16 +172,16 @@ class Evidence:
 
         A diverged run enters as a guess, which is not above the floor.
         """
-        found: dict[int, float] = {}
+        largest: dict[int, float] = {}
         for (rate, seed), value in sorted(self.runs(measure, scheme).items()):
-            found[seed] = rate if self.above(measure, scheme, value) else found.get(seed, 0.0)
-        return found
+            largest[seed] = rate if self.above(measure, scheme, value) else largest.get(seed, 0.0)
+        return largest
 
     def examples(self, measure: Measure, scheme: str) -> int:
         """How many test examples there are of a size, at least."""
-        every, over = self._trials.get((measure.task, scheme), ()), self.sizes(measure)
-        sizes = [(trial.evaluations, n) for _, trial in every for n in over]
-        return min((counted[n].get("rows", 0) for counted, n in sizes if n in counted), default=0)
+        pairs, over = self._trials.get((measure.task, scheme), ()), self.sizes(measure)
+        sizes = [(trial.evaluations, n) for _, trial in pairs for n in over]
+        return min((counts[n].get("rows", 0) for counts, n in sizes if n in counts), default=0)
 
     def _examples(self, measure: Measure, scheme: str) -> float:
         """How many test rows of equal weight an average over the sizes is worth; 0 where no run counted any."""
@@ -190,37 +193,37 @@ class Evidence:
     @property
     def rates_tried(self) -> dict[str, list[float]]:
         """Task to the learning rates of all its runs, those among which tuning seeds chose too."""
-        found = {task: set[float]() for task in self.tasks}
+        tried = {task: set[float]() for task in self.tasks}
         for (task, _), runs in self._trials.items():
-            found[task] |= {trial.knobs.lr for _, trial in runs}
+            tried[task] |= {trial.knobs.lr for _, trial in runs}
         for record in self._tuning:
-            found.setdefault(record.task.label, set()).update(trial.knobs.lr for trial in record.trials)
-        return {task: sorted(rates) for task, rates in found.items()}
+            tried.setdefault(record.task.label, set()).update(trial.knobs.lr for trial in record.trials)
+        return {task: sorted(rates) for task, rates in tried.items()}
 
     def steps(self, task: str) -> int:
         """For how many steps a task was trained, at most."""
-        every = [trial for (one, _), found in self._trials.items() if one == task for _, trial in found]
-        return max((trial.steps for trial in every), default=0)
+        trials = [trial for (name, _), pairs in self._trials.items() if name == task for _, trial in pairs]
+        return max((trial.steps for trial in trials), default=0)
 
     def uncounted(self, measure: Measure) -> bool:
         """Whether a task was evaluated, and none of its runs counted this metric."""
-        every = [pair for (task, _), found in self._trials.items() if task == measure.task for pair in found]
-        part = records.ratio(measure.metric or every[0][0].task.metric)[0] if every else ""
-        counts = [counts for _, trial in every for counts in trial.evaluations.values()]
-        return bool(counts) and not any(part in one for one in counts)
+        pairs = [pair for (task, _), runs in self._trials.items() if task == measure.task for pair in runs]
+        part = records.ratio(measure.metric or pairs[0][0].task.metric)[0] if pairs else ""
+        counts = [counts for _, trial in pairs for counts in trial.evaluations.values()]
+        return bool(counts) and not any(part in evaluation for evaluation in counts)
 
     def _tasks(self, task: str, schemes: Sequence[str] | None = None) -> list[TaskRecord]:
         """A task as the records of some schemes hold it, or of all."""
         wanted = self.schemes(task) if schemes is None else schemes
-        found = [record for scheme in wanted for record, _ in self._trials.get((task, scheme), ())]
-        return list({id(record): record.task for record in found}.values())
+        group_records = [record for scheme in wanted for record, _ in self._trials.get((task, scheme), ())]
+        return list({id(record): record.task for record in group_records}.values())
 
     def _task(self, measure: Measure, scheme: str | None = None) -> TaskRecord | None:
         """The task with its floors by the metric of a measure: those of a scheme, or else the first of each size."""
-        found = self._tasks(measure.task, None if scheme is None else [scheme]) or self._tasks(measure.task)
-        every = [_by(task, measure.metric) for task in found]
-        known = {n: at for task in reversed(every) for n, at in task.floors.items()}
-        return replace(every[0], floors=known) if every else None
+        tasks = self._tasks(measure.task, None if scheme is None else [scheme]) or self._tasks(measure.task)
+        by_metric = [_by(task, measure.metric) for task in tasks]
+        size_floors = {n: at for task in reversed(by_metric) for n, at in task.floors.items()}
+        return replace(by_metric[0], floors=size_floors) if by_metric else None
 
 
 def _by(task: TaskRecord, metric: str | None) -> TaskRecord:
@@ -234,10 +237,10 @@ def _values(task: TaskRecord, trial: TrialRecord, sizes: Sequence[int], metric: 
     """The share right at each size; nothing where one of them was not measured or not counted."""
     by = metric or task.metric
     if trial.outcome == "diverged":
-        known = floors(_by(task, by))
-        return [known.get(n, {}).get("uniform", 0.0) for n in sizes]
-    counted = [trial.evaluations.get(n, {}) for n in sizes]
-    if not all(records.ratio(by)[0] in counts for counts in counted):
+        size_floors = floors(_by(task, by))
+        return [size_floors.get(n, {}).get("uniform", 0.0) for n in sizes]
+    size_counts = [trial.evaluations.get(n, {}) for n in sizes]
+    if not all(records.ratio(by)[0] in counts for counts in size_counts):
         return []
-    values = [records.share(counts, by) for counts in counted]
+    values = [records.share(counts, by) for counts in size_counts]
     return values if all(map(math.isfinite, values)) else []

@@ -12,35 +12,35 @@ from posenc.lab.results.reproduction import AGREES, DIFFERS, NOT_ATTEMPTED, NOT_
 UNKNOWN = (NOT_RUN, NOT_ATTEMPTED)
 
 
-def counted(found: Iterable[Reproduction]) -> dict[str, dict[str, int]]:
+def count_verdicts(findings: Iterable[Reproduction]) -> dict[str, dict[str, int]]:
     """How often each verdict was given, for published claims and for our own apart.
 
     Claims of one fact that got the same verdict count once, and where runs decided on some of them, those without runs
     do not count.
     """
-    facts = distinct(found)
-    given = {origin: Counter(f.verdict for f in facts if f.published.origin == origin) for origin in ORIGINS}
-    return {origin: {verdict: of[verdict] for verdict in VERDICTS} for origin, of in given.items()}
+    facts = distinct(findings)
+    tallies = {origin: Counter(f.verdict for f in facts if f.published.origin == origin) for origin in ORIGINS}
+    return {origin: {verdict: of[verdict] for verdict in VERDICTS} for origin, of in tallies.items()}
 
 
-def distinct(found: Iterable[Reproduction]) -> tuple[Reproduction, ...]:
+def distinct(findings: Iterable[Reproduction]) -> tuple[Reproduction, ...]:
     """One finding for each fact and verdict: the first of them."""
     of: dict[object, dict[str, Reproduction]] = {}
-    for number, one in enumerate(found):
-        claim = one.published
-        of.setdefault((claim.origin, claim.fact) if claim.fact else number, {}).setdefault(one.verdict, one)
-    return tuple(one for verdicts in of.values() for one in _known(verdicts))
+    for number, finding in enumerate(findings):
+        claim = finding.published
+        of.setdefault((claim.origin, claim.fact) if claim.fact else number, {}).setdefault(finding.verdict, finding)
+    return tuple(finding for verdicts in of.values() for finding in _with_runs(verdicts))
 
 
-def orders_by_chance(found: Iterable[Reproduction]) -> tuple[int, int, float]:
+def orders_by_chance(findings: Iterable[Reproduction]) -> tuple[int, int, float]:
     """How many orders have pairs of runs enough to be tested, how many of them are decided, and how many chance would
     decide at most if no two of all these schemes differed."""
-    tested = [one for one in found if one.p is not None]
-    decided = sum(one.verdict in (AGREES, DIFFERS) for one in tested)
-    return len(tested), decided, sum(by_chance(one.ours.n) for one in tested)
+    tested = [finding for finding in findings if finding.p is not None]
+    decided = sum(finding.verdict in (AGREES, DIFFERS) for finding in tested)
+    return len(tested), decided, sum(by_chance(finding.ours.n) for finding in tested)
 
 
-def _known(verdicts: dict[str, Reproduction]) -> list[Reproduction]:
+def _with_runs(verdicts: dict[str, Reproduction]) -> list[Reproduction]:
     """Those that rest on runs; else one that was not run, or else not attempted."""
-    known = [one for verdict, one in verdicts.items() if verdict not in UNKNOWN]
-    return known or [next(verdicts[verdict] for verdict in UNKNOWN if verdict in verdicts)]
+    findings = [finding for verdict, finding in verdicts.items() if verdict not in UNKNOWN]
+    return findings or [next(verdicts[verdict] for verdict in UNKNOWN if verdict in verdicts)]

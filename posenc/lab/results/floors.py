@@ -23,8 +23,8 @@ def floors(task: TaskRecord) -> dict[int, dict[str, float]]:
 def mean_floors(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> dict[str, float]:
     """The floors that are known at all of some sizes, each as its mean over them."""
     at = [floors(task).get(n, {}) for n in sizes]
-    names = [name for name in FLOORS if at and all(name in known for known in at)]
-    return {name: average([known[name] for known in at], sizes, rule) for name in names}
+    names = [name for name in FLOORS if at and all(name in size_floors for size_floors in at)]
+    return {name: average([size_floors[name] for size_floors in at], sizes, rule) for name in names}
 
 
 def best_floor(task: TaskRecord, sizes: Sequence[int], rule: Rule = "equal") -> tuple[str, float] | None:
@@ -42,9 +42,9 @@ def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
     own = floors(task)
     if task.metric == "accuracy" and metric in ("last", "beyond"):
         return own  # there is one answer token
-    counted = {"last": task.floors_last, "beyond": task.floors_beyond}.get(metric)
-    if counted is not None:
-        return floors(replace(task, metric=metric, floors=counted))
+    recorded_floors = {"last": task.floors_last, "beyond": task.floors_beyond}.get(metric)
+    if recorded_floors is not None:
+        return floors(replace(task, metric=metric, floors=recorded_floors))
     if metric == NATS:
         last = own if task.metric == "accuracy" else floors_by(task, "last")
         return {n: {"uniform": -math.log(f["uniform"])} if f.get("uniform") else {} for n, f in last.items()}

@@ -87,17 +87,17 @@ def ending(trial: TrialRecord, switch: int = 0) -> Ending | None:
 
 def endings(results: Results) -> dict[str, Ending]:
     """Trial to the end of its loss curve, of all trials that have one."""
-    every = ((record, trial) for record in (*results.records, *results.tuning) for trial in record.trials)
-    return {trial.id: end for record, trial in every if (end := ending(trial, _switch(record, trial))) is not None}
+    pairs = ((record, trial) for record in (*results.records, *results.tuning) for trial in record.trials)
+    return {trial.id: end for record, trial in pairs if (end := ending(trial, _switch(record, trial))) is not None}
 
 
 def falling(results: Results) -> dict[tuple[str, str], float]:
     """Task and scheme to the share by which its loss still fell, the median over its reported runs, where it did."""
-    found, rates = endings(results), {(c.task, c.scheme): c.reported for c in cells(results)}
+    ends, rates = endings(results), {(c.task, c.scheme): c.reported for c in cells(results)}
     runs: dict[tuple[str, str], dict[str, Ending]] = {}
     for row in results.rows():
-        if row.trial in found and row.lr in rates[row.task, row.scheme]:
-            runs.setdefault((row.task, row.scheme), {})[row.trial] = found[row.trial]
+        if row.trial in ends and row.lr in rates[row.task, row.scheme]:
+            runs.setdefault((row.task, row.scheme), {})[row.trial] = ends[row.trial]
     middle = {key: _middle(tuple(of.values())) for key, of in sorted(runs.items())}
     return {key: end.fall for key, end in middle.items() if end.falling}
 
@@ -127,8 +127,8 @@ def _after(points: Sequence[tuple[float, float]], switch: int) -> Sequence[tuple
 def _tenth(part: Float[np.ndarray, " points"], end: float) -> Bool[np.ndarray, " points"]:
     """The points of the tenth of training that ends at a share of it, or where there are none the first one that ends
     there or later."""
-    found = (part > end - TENTH + TINY) & (part <= end + TINY)
-    return found if found.any() else np.arange(len(part)) == min(int((part < end - TINY).sum()), len(part) - 1)
+    mask = (part > end - TENTH + TINY) & (part <= end + TINY)
+    return mask if mask.any() else np.arange(len(part)) == min(int((part < end - TINY).sum()), len(part) - 1)
 
 
 def _scatter(loss: Float[np.ndarray, " points"]) -> float:

@@ -35,16 +35,18 @@ class _Compared:
 
 def number(claim: Published, evidence: Evidence) -> Reproduction:
     """The verdict on a number of one task over given sizes, if it can be told from a guess."""
-    runs, every = evidence.chosen(claim.measure, claim.scheme), evidence.runs(claim.measure, claim.scheme)
+    runs = evidence.values_at_chosen_rate(claim.measure, claim.scheme)
+    all_runs = evidence.runs(claim.measure, claim.scheme)
     ours = evidence.highest(claim.measure, claim.scheme)
     floor = ours if claim.floor is None else claim.floor
     if claim.scale == "log":
         bound = unseen(evidence.examples(claim.measure, claim.scheme))
-        found = _error_rate(claim, summary(1 - share for share in runs.values()), floor, bound)
+        finding = _error_rate(claim, summary(1 - share for share in runs.values()), floor, bound)
     else:
-        found = _share(claim, summary(runs.values()), floor, _compared(claim, runs.values(), every.values(), ours))
-        found = replace(found, best=max(every.values()), best_of=len(every)) if claim.of == "best" and runs else found
-    return _beside_a_guess(found, summary(runs.values()).median, evidence) if runs else found
+        finding = _share(claim, summary(runs.values()), floor, _compared(claim, runs.values(), all_runs.values(), ours))
+        if claim.of == "best" and runs:
+            finding = replace(finding, best=max(all_runs.values()), best_of=len(all_runs))
+    return _beside_a_guess(finding, summary(runs.values()).median, evidence) if runs else finding
 
 
 def rank(claim: Published, ours: Summary) -> Reproduction:
@@ -57,88 +59,90 @@ def unseen(examples: int) -> float:
     return 1 - (1 - LEVEL) ** (1 / examples) if examples else 1.0
 
 
-def _beside_a_guess(found: Reproduction, median: float, evidence: Evidence) -> Reproduction:
+def _beside_a_guess(finding: Reproduction, median: float, evidence: Evidence) -> Reproduction:
     """The finding, if a guess would not have given it as well."""
-    claim, floor = found.published, found.floor
+    claim, floor = finding.published, finding.floor
     guess = "a share of zero" if floor is None else f"a guess (floor {floor:.2f})"
     if claim.reached_by(floor or 0.0) and not evidence.clear(claim.measure):
         if lucky := evidence.clear(claim.measure, repeats=1):
             reason = f"{guess} meets the claim, and {lucky[0]}, which is clear of it, has fewer than {REPEATS} runs"
-            return found.because(OPEN, "control", reason)
+            return finding.because(OPEN, "control", reason)
         reason = f"{guess} meets the claim, and none of our schemes is clear of it"
-        return found.because(UNINFORMATIVE, "floor", reason)
+        return finding.because(UNINFORMATIVE, "floor", reason)
     if evidence.above(claim.measure, claim.scheme, median):
-        return found
+        return finding
     at = evidence.highest(claim.measure, claim.scheme) or 0.0
     if claim.origin == "published" and replace(claim, relation="is").reached_by(floor or 0.0):
-        return found.because(BOTH, "floor", f"{guess} meets the claim, and our runs are at the floor, {at:.2f}, too")
-    if found.verdict == AGREES and not claim.reached_by(floor or 0.0):
-        return found.because(OPEN, "unlearned", f"our runs are at the floor, {at:.2f}, and what is claimed is not")
-    return found
+        return finding.because(BOTH, "floor", f"{guess} meets the claim, and our runs are at the floor, {at:.2f}, too")
+    if finding.verdict == AGREES and not claim.reached_by(floor or 0.0):
+        return finding.because(OPEN, "unlearned", f"our runs are at the floor, {at:.2f}, and what is claimed is not")
+    return finding
 
 
-def _compared(claim: Published, runs: Collection[float], every: Collection[float], floor: float | None) -> _Compared:
+def _compared(claim: Published, runs: Collection[float], all_runs: Collection[float], floor: float | None) -> _Compared:
     """The claim and our runs above our floor."""
     ours, theirs = floor or 0.0, (floor if claim.floor is None else claim.floor) or 0.0
     share = max(claim.value - theirs, 0.0) / (1 - theirs) if theirs < 1 else 0.0
     band = summary(max(value, ours) for value in runs)
-    return _Compared(ours + share * (1 - ours), band, max((ours, *every)))
+    return _Compared(ours + share * (1 - ours), band, max((ours, *all_runs)))
 
 
 def _share(claim: Published, ours: Summary, floor: float | None, on: _Compared) -> Reproduction:
     """By the band: whether it meets the claim, and whether so wide a band would meet nearly anything. A published best
     is held against the best of our runs, which has no band."""
-    found = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN)
+    finding = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN)
     if not ours.n:
-        return found
+        return finding
     best = claim.of == "best"
     low, high = (on.best, on.best) if best else (on.band.low, on.band.high)
     least = 0.0 if claim.relation == "at most" else on.value
     most = 1.0 if claim.relation == "at least" else on.value
     if max(low - most, least - high) > claim.tolerance + EPSILON:
-        return _few(found.because(DIFFERS, "apart", _apart(claim, ours, on)))
+        return _few(finding.because(DIFFERS, "apart", _apart(claim, ours, on)))
     within = least <= low and high <= most  # only a bound can hold a band
     allowed = 2 * claim.tolerance + WIDE
     if high - low > allowed + EPSILON and not within:
         reason = f"our band is {high - low:.2f} wide, and {allowed:.2f} is allowed"
-        return found.because(OPEN, "wide", reason, _narrowing(ours.n))
-    return _few(found)
+        return finding.because(OPEN, "wide", reason, _narrowing(ours.n))
+    return _few(finding)
 
 
 def _error_rate(claim: Published, ours: Summary, floor: float | None, bound: float) -> Reproduction:
     """By logarithm, within a factor. A run without an error shows only that its rate is below a bound."""
-    found = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN, unseen=bound)
+    finding = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN, unseen=bound)
     if not ours.n or (claim.value == 0 and ours.high == 0):
-        return _few(found)
+        return _few(finding)
     if claim.value == 0:
         reason = f"our runs have error rates of up to {ours.high:.2g}, where no error was reported"
-        return _few(found.because(DIFFERS, "apart", reason)) if ours.low > 0 else found.because(OPEN, "wide", reason)
+        if ours.low > 0:
+            return _few(finding.because(DIFFERS, "apart", reason))
+        return finding.because(OPEN, "wide", reason)
     most = ours.high or bound
     least = ours.low or min(bound, most)
     if ours.low > claim.value * claim.factor + EPSILON or most < claim.value / claim.factor - EPSILON:
         rate = f"of {ours.median:.2g}" if ours.median else f"below {bound:.2g}"
         reason = f"our error rate {rate} is not within a factor of {claim.factor:g} of {claim.value:.2g}"
-        return _few(found.because(DIFFERS, "apart", reason))
+        return _few(finding.because(DIFFERS, "apart", reason))
     measured = claim.value / claim.factor - EPSILON <= ours.median <= claim.value * claim.factor + EPSILON
     if ours.high == 0 or (ours.low == 0 and not measured):  # a run without an error is below any rate
         reason = f"no error among our test examples leaves up to {bound:.2g}, too coarse for {claim.value:.2g}"
-        return found.because(OPEN, "unresolved", reason)
+        return finding.because(OPEN, "unresolved", reason)
     if most > least * claim.factor**2 + EPSILON:
         reason = f"our error rates span a factor of {most / least:.0f}, and {claim.factor**2:g} is allowed"
-        return found.because(OPEN, "wide", reason, _narrowing(ours.n))
-    return _few(found)
+        return finding.because(OPEN, "wide", reason, _narrowing(ours.n))
+    return _few(finding)
 
 
-def _few(found: Reproduction) -> Reproduction:
+def _few(finding: Reproduction) -> Reproduction:
     """The finding, which too few runs leave open: three runs on one side of a number are as likely by chance as three
     pairs of one sign, so that a number is rejected by as many as an order, and met by fewer."""
-    n = found.ours.n
-    needs, does = (LEAST, "is rejected by") if found.verdict == DIFFERS else (REPEATS, "needs")
-    if n >= needs or found.verdict == NOT_RUN:
-        return found
-    lie = f"; {found.reason}" if found.verdict == DIFFERS else ""
+    n = finding.ours.n
+    needs, does = (LEAST, "is rejected by") if finding.verdict == DIFFERS else (REPEATS, "needs")
+    if n >= needs or finding.verdict == NOT_RUN:
+        return finding
+    lie = f"; {finding.reason}" if finding.verdict == DIFFERS else ""
     reason = f"n too small: {n} run{'s' * (n > 1)}, and a number {does} {needs}{lie}"
-    return found.because(OPEN, "few", reason, needs)
+    return finding.because(OPEN, "few", reason, needs)
 
 
 def _apart(claim: Published, ours: Summary, on: _Compared) -> str:

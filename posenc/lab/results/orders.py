@@ -45,16 +45,16 @@ def by_chance(pairs: int) -> float:
 def _scores(claim: Order, evidence: Evidence) -> Reproduction:
     """First less second, paired by seed, since runs of one seed share their data."""
     schemes = claim.first, claim.second
-    every = {scheme: evidence.chosen(claim.measure, scheme) for scheme in schemes}
+    by_scheme = {scheme: evidence.values_at_chosen_rate(claim.measure, scheme) for scheme in schemes}
     floors = {scheme: evidence.highest(claim.measure, scheme) or 0.0 for scheme in schemes}
-    first, second = ({seed: max(v - floors[s], 0.0) for seed, v in every[s].items()} for s in schemes)
+    first, second = ({seed: max(v - floors[s], 0.0) for seed, v in by_scheme[s].items()} for s in schemes)
     gaps = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
-    medians = {scheme: summary(of.values()).median for scheme, of in every.items() if of}
+    medians = {scheme: summary(of.values()).median for scheme, of in by_scheme.items() if of}
     learned = any(evidence.above(claim.measure, scheme, value) for scheme, value in medians.items())
-    found = _decided(claim, gaps, claim.tolerance, learned, evidence)
-    if found.cause == "equal" and min(medians.values()) >= 1 - claim.tolerance - EPSILON:
-        return found.because(OPEN, "ceiling", f"both are at the ceiling, {_steps(claim, evidence)}")
-    return found
+    finding = _decided(claim, gaps, claim.tolerance, learned, evidence)
+    if finding.cause == "equal" and min(medians.values()) >= 1 - claim.tolerance - EPSILON:
+        return finding.because(OPEN, "ceiling", f"both are at the ceiling, {_steps(claim, evidence)}")
+    return finding
 
 
 def _steps(claim: Order, evidence: Evidence) -> str:
@@ -73,34 +73,34 @@ def _rates(claim: Order, evidence: Evidence) -> Reproduction:
     tried, others = (evidence.tried(claim.measure, scheme) for scheme in schemes)
     steps = sorted({0.0, *tried, *others})
     gaps = [steps.index(first[seed]) - steps.index(second[seed]) for seed in sorted(first.keys() & second.keys())]
-    found = _decided(claim, gaps, 0.0, any((*first.values(), *second.values())), evidence)
+    finding = _decided(claim, gaps, 0.0, any((*first.values(), *second.values())), evidence)
     if not gaps:
-        return found
+        return finding
     if len(tried) < 2 or tried != others:
-        return found.because(OPEN, "few", "both must be trained at the same learning rates, two or more")
-    found = replace(found, rates=(min(first.values()), min(second.values())))
-    if found.cause == "equal" and found.rates == (tried[-1], tried[-1]):
-        return found.because(OPEN, "few", "all runs of both learn at the largest rate tried")
-    return found
+        return finding.because(OPEN, "few", "both must be trained at the same learning rates, two or more")
+    finding = replace(finding, rates=(min(first.values()), min(second.values())))
+    if finding.cause == "equal" and finding.rates == (tried[-1], tried[-1]):
+        return finding.because(OPEN, "few", "all runs of both learn at the largest rate tried")
+    return finding
 
 
 def _decided(claim: Order, gaps: Sequence[float], tolerance: float, learned: bool, evidence: Evidence) -> Reproduction:
     """By the interval of paired differences, if there are enough of them and one of the two learned something."""
     ours, floor = summary(gaps), evidence.highest(claim.measure, claim.first)
-    found = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN)
+    finding = Reproduction(claim, ours, floor, AGREES if ours.n else NOT_RUN)
     if not ours.n:
-        return found
+        return finding
     if not learned:
         guess = "zero" if floor is None else f"the floor, {floor:.2f}"
-        return found.because(UNINFORMATIVE, "floor", f"neither scheme is clear of {guess}")
+        return finding.because(UNINFORMATIVE, "floor", f"neither scheme is clear of {guess}")
     if ours.n < LEAST:
         reason = f"n too small: {ours.n} pair{'s' * (ours.n > 1)} of runs, and an order needs {LEAST}"
-        return found.because(OPEN, "few", reason, LEAST)
-    found = replace(found, p=sign_test(gaps))
+        return finding.because(OPEN, "few", reason, LEAST)
+    finding = replace(finding, p=sign_test(gaps))
     if ours.low > tolerance + EPSILON:
-        return found
+        return finding
     if ours.high < -tolerance - EPSILON:
-        return found.because(DIFFERS, "apart", "the order is the other way round")
+        return finding.because(DIFFERS, "apart", "the order is the other way round")
     if max(abs(ours.low), abs(ours.high)) <= tolerance + EPSILON:
-        return found.because(OPEN, "equal", f"they are equal within {tolerance:g}")
-    return found.because(OPEN, "undecided", "the interval of differences reaches from one order to the other")
+        return finding.because(OPEN, "equal", f"they are equal within {tolerance:g}")
+    return finding.because(OPEN, "undecided", "the interval of differences reaches from one order to the other")

@@ -37,24 +37,24 @@ class Profile:
 def profiles(results: Results) -> tuple[Profile, ...]:
     """The profile of every scheme, the highest interquartile mean first."""
     made = [_profile(scheme, runs) for scheme, runs in shared(results).items()]
-    return tuple(sorted(made, key=lambda one: (-one.middle, one.scheme)))
+    return tuple(sorted(made, key=lambda profile: (-profile.middle, profile.scheme)))
 
 
-def above(drawn: Sequence[Float[np.ndarray, "draws n"]]) -> Float[np.ndarray, "draws taus"]:
+def above(samples: Sequence[Float[np.ndarray, "draws n"]]) -> Float[np.ndarray, "draws taus"]:
     """The share of scores above each of `TAUS`, the mean over tasks, of many draws of the runs of each task."""
-    each = [1 - _at_most(scores) / scores.shape[1] for scores in drawn]
+    each = [1 - _at_most(scores) / scores.shape[1] for scores in samples]
     return np.mean(each, axis=0)
 
 
 def _profile(scheme: str, runs: Runs) -> Profile:
-    whole = above([scores[None] for scores in runs.values()])[0]
+    shares = above([scores[None] for scores in runs.values()])[0]
     n = min(len(scores) for scores in runs.values())
-    return Profile(scheme, tuple(runs), n, whole, bootstrap(above, runs), interquartile_mean(runs))
+    return Profile(scheme, tuple(runs), n, shares, bootstrap(above, runs), interquartile_mean(runs))
 
 
-def _at_most(drawn: Float[np.ndarray, "draws n"]) -> Float[np.ndarray, "draws taus"]:
+def _at_most(samples: Float[np.ndarray, "draws n"]) -> Float[np.ndarray, "draws taus"]:
     """How many of each draw are at most each of `TAUS`, run by run, since all at once would need much memory."""
-    found = np.zeros((len(drawn), len(TAUS)))
-    for scores in drawn.T:
-        found += scores[:, None] <= TAUS
-    return found
+    counts = np.zeros((len(samples), len(TAUS)))
+    for scores in samples.T:
+        counts += scores[:, None] <= TAUS
+    return counts

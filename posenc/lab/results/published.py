@@ -92,9 +92,9 @@ class Published:
         claim = f"{self.value} for {self.scheme!r} on {self.task!r}"
         check_origin(self.origin, self.source, claim)
         check_seen(self.seen, self.origin, claim)
-        for name, given, known in (("relation", self.relation, RELATIONS), ("statistic", self.of, STATISTICS)):
-            if given not in known:
-                raise ValueError(f"{echoed(given)} is not a {name} of claims; give {' or '.join(map(repr, known))}.")
+        for name, choice, allowed in (("relation", self.relation, RELATIONS), ("statistic", self.of, STATISTICS)):
+            if choice not in allowed:
+                raise ValueError(f"{echoed(choice)} is not a {name} of claims; give {' or '.join(map(repr, allowed))}.")
         if not (0 <= self.value <= 1 and 0 <= self.tolerance <= 1):
             raise ValueError(f"{self.value} with a tolerance of {self.tolerance} was given; shares are from 0 to 1.")
         if self.relation != "is" and self.of == "best":

@@ -74,20 +74,20 @@ def rank_correlations(claims: Iterable[Published | Order], evidence: Evidence) -
             continue
         if claim.task == ALL or claim.scheme in evidence.schemes(claim.task):
             columns.setdefault((claim.source, claim.measure), []).append(claim)
-    found: list[RankCorrelation] = []
+    correlations: list[RankCorrelation] = []
     tables: dict[str, list[list[_Cell]]] = {}
     for (source, measure), column in columns.items():
         apart = evidence.unshared(measure, [claim.scheme for claim in column])
         if cells := [] if apart else _cells(column, evidence):
-            found.append(_correlated((measure.task, source, measure), cells))
+            correlations.append(_correlated((measure.task, source, measure), cells))
             tables.setdefault(source, []).extend([] if measure.task == ALL else [cells])
         elif apart:
-            found.append(RankCorrelation(measure.task, source, measure, len(column), 0, 0, None, None, None))
+            correlations.append(RankCorrelation(measure.task, source, measure, len(column), 0, 0, None, None, None))
     for source, columns_of in tables.items():
         if len(columns_of) > 1:
-            every = [cell.excess for cells in columns_of for cell in cells]
-            found.append(_correlated((WHOLE, source, None), every))
-    return tuple(found)
+            all_cells = [cell.excess for cells in columns_of for cell in cells]
+            correlations.append(_correlated((WHOLE, source, None), all_cells))
+    return tuple(correlations)
 
 
 def spearman(
@@ -117,10 +117,10 @@ def reciprocal_ranks(claim: Published, evidence: Evidence) -> dict[int, float]:
     measures = [] if claim.scheme in unranked(claim, evidence) else live(claim, evidence)
     of: dict[int, list[float]] = {}
     for measure in measures:
-        every = {scheme: _clear(measure, scheme, evidence) for scheme in evidence.schemes(measure.task)}
-        for seed in set.intersection(*map(set, every.values())) if claim.scheme in every else ():
-            values = [found[seed] for found in every.values()]
-            ours = every[claim.scheme][seed]
+        by_scheme = {scheme: _clear(measure, scheme, evidence) for scheme in evidence.schemes(measure.task)}
+        for seed in set.intersection(*map(set, by_scheme.values())) if claim.scheme in by_scheme else ():
+            values = [by_seed[seed] for by_seed in by_scheme.values()]
+            ours = by_scheme[claim.scheme][seed]
             rank = 1 + sum(v > ours for v in values) + (sum(v == ours for v in values) - 1) / 2
             of.setdefault(seed, []).append(1 / rank)
     return {seed: float(np.mean(ranks)) for seed, ranks in sorted(of.items()) if len(ranks) == len(measures)}
@@ -128,8 +128,8 @@ def reciprocal_ranks(claim: Published, evidence: Evidence) -> dict[int, float]:
 
 def _clear(measure: Measure, scheme: str, evidence: Evidence) -> dict[int, float]:
     """Seed to the value of each run at the chosen rate; the same, below all others, for each that is at the floor."""
-    every = evidence.chosen(measure, scheme)
-    return {seed: value if evidence.above(measure, scheme, value) else -1.0 for seed, value in every.items()}
+    values = evidence.values_at_chosen_rate(measure, scheme)
+    return {seed: value if evidence.above(measure, scheme, value) else -1.0 for seed, value in values.items()}
 
 
 def unranked(claim: Published, evidence: Evidence) -> set[str]:
@@ -141,46 +141,46 @@ def unranked(claim: Published, evidence: Evidence) -> set[str]:
 
 
 def _learned(measure: Measure, scheme: str, evidence: Evidence) -> bool:
-    return evidence.above(measure, scheme, summary(evidence.chosen(measure, scheme).values()).median)
+    return evidence.above(measure, scheme, summary(evidence.values_at_chosen_rate(measure, scheme).values()).median)
 
 
 def live(claim: Published, evidence: Evidence) -> list[Measure]:
     """The tasks, as a claim over all tasks measures them, on which some scheme is clear of the floor; in few runs too,
     since a rank of few runs is open."""
-    every = [evidence.settled(claim.measure._replace(task=task)) for task in evidence.tasks]
-    return [measure for measure in every if evidence.clear(measure, repeats=1)]
+    measures = [evidence.settled(claim.measure._replace(task=task)) for task in evidence.tasks]
+    return [measure for measure in measures if evidence.clear(measure, repeats=1)]
 
 
 def _cells(column: Sequence[Published], evidence: Evidence) -> list[_Cell]:
     """The numbers of a column of which we ran anything, all at the same sizes."""
     measure = evidence.settled(column[0].measure, [claim.scheme for claim in column])
-    found = []
+    cells = []
     for claim in column:
-        every = claim.task == ALL
-        runs = reciprocal_ranks(claim, evidence) if every else evidence.chosen(measure, claim.scheme)
-        named = None if every else evidence.floor(measure, claim.scheme)
+        over_all = claim.task == ALL
+        runs = reciprocal_ranks(claim, evidence) if over_all else evidence.values_at_chosen_rate(measure, claim.scheme)
+        named = None if over_all else evidence.floor(measure, claim.scheme)
         ours = named[1] if named else 0.0
         if runs:
             floors = (ours if claim.floor is None else claim.floor, ours)
-            found.append(_Cell(claim.scheme, claim.share, np.array(tuple(runs.values())), floors))
-    return found
+            cells.append(_Cell(claim.scheme, claim.share, np.array(tuple(runs.values())), floors))
+    return cells
 
 
-def _correlated(about: tuple[str, str, Measure | None], cells: Sequence[_Cell]) -> RankCorrelation:
+def _correlated(column: tuple[str, str, Measure | None], cells: Sequence[_Cell]) -> RankCorrelation:
     """The correlation of medians; draws in which all of ours are equal count as none."""
     schemes, least = len({cell.scheme for cell in cells}), min(len(cell.runs) for cell in cells)
     sizes = (schemes, len(cells), least)
     theirs = np.array([cell.theirs for cell in cells])
     value = float(spearman(theirs, np.array([np.median(cell.runs) for cell in cells])))
     if schemes < FEWEST or not np.isfinite(value):
-        return RankCorrelation(*about, *sizes, None, None, None)
+        return RankCorrelation(*column, *sizes, None, None, None)
     rng = np.random.default_rng(0)
-    drawn = np.stack([_drawn(rng, cell.runs) for cell in cells], -1)
-    found = np.nan_to_num(spearman(np.broadcast_to(theirs, drawn.shape), drawn))
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return RankCorrelation(*about, *sizes, value, float(low), float(high))
+    medians = np.stack([_resampled_medians(rng, cell.runs) for cell in cells], -1)
+    correlations = np.nan_to_num(spearman(np.broadcast_to(theirs, medians.shape), medians))
+    low, high = np.quantile(correlations, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return RankCorrelation(*column, *sizes, value, float(low), float(high))
 
 
-def _drawn(rng: np.random.Generator, runs: Float[np.ndarray, " n"]) -> Float[np.ndarray, " draws"]:
+def _resampled_medians(rng: np.random.Generator, runs: Float[np.ndarray, " n"]) -> Float[np.ndarray, " draws"]:
     """Medians of runs that are drawn anew."""
     return np.median(runs[rng.integers(0, len(runs), (DRAWS, len(runs)))], -1)

@@ -60,17 +60,19 @@ def validations(results: Results) -> dict[str, Validation]:
 
     By the metric of its task, whatever metric is shown, so that this changes no choice.
     """
-    found = {}
+    by_trial = {}
     for record in (*(results.own or results.records), *results.tuning):
         for trial in record.trials:
             if trial.outcome == DIVERGED:
-                found[trial.id] = Validation(_guess(record), 0)
+                by_trial[trial.id] = Validation(_guess(record), 0)
                 continue
             each = list((trial.validation or {}).values())
             shares = [records.share(counts, record.task.metric) for counts in each]
             if finite := [share for share in shares if math.isfinite(share)]:
-                found[trial.id] = Validation(sum(finite) / len(finite), sum(counts.get("rows", 0) for counts in each))
-    return found
+                by_trial[trial.id] = Validation(
+                    sum(finite) / len(finite), sum(counts.get("rows", 0) for counts in each)
+                )
+    return by_trial
 
 
 def choose_rate(scores: Mapping[float, Sequence[float]]) -> float:
@@ -132,8 +134,10 @@ def tuned(results: Results) -> dict[tuple[str, str], Tuned]:
     reported: dict[tuple[str, str], set[float]] = {}
     for row in results.rows() if waiting else ():
         reported.setdefault((row.task, row.scheme), set()).add(row.lr)
-    known = validations(results)
-    return {cell: _tuned(rows, known, cell not in waiting, reported.get(cell, set())) for cell, rows in cells.items()}
+    validated = validations(results)
+    return {
+        cell: _tuned(rows, validated, cell not in waiting, reported.get(cell, set())) for cell, rows in cells.items()
+    }
 
 
 def decided(results: Results) -> dict[str, float]:
@@ -143,10 +147,10 @@ def decided(results: Results) -> dict[str, float]:
 
 def at_chosen(results: Results) -> Results:
     """The same results without reported trials at other rates than those that tie for their tuning seeds."""
-    chosen = tuned(results)
+    tuning = tuned(results)
     reported = []
     for record in results.records:
-        choices = [(trial, chosen.get((record.task.label, results.label(record, trial)))) for trial in record.trials]
+        choices = [(trial, tuning.get((record.task.label, results.label(record, trial)))) for trial in record.trials]
         kept = tuple(trial for trial, choice in choices if choice is None or trial.knobs.lr in choice.ties)
         reported += [replace(record, trials=kept)] if kept else []
     return replace(results, records=tuple(reported))
@@ -158,14 +162,14 @@ def scores(rows: Sequence[Row], validated: Mapping[str, Validation]) -> dict[flo
     runs: dict[tuple[float, str], list[Row]] = {}
     for row in rows:
         runs.setdefault((row.lr, row.trial), []).append(row)
-    found: dict[float, list[float]] = {row.lr: [] for row in rows}
+    by_rate: dict[float, list[float]] = {row.lr: [] for row in rows}
     for (rate, trial), of_run in runs.items():
         inside = [row.value for row in of_run if row.trained]
         if trial in validated:
-            found[rate].append(validated[trial].share)
+            by_rate[rate].append(validated[trial].share)
         elif inside:
-            found[rate].append(float(np.mean(inside)))
-    return found
+            by_rate[rate].append(float(np.mean(inside)))
+    return by_rate
 
 
 def _guess(record: GroupRecord) -> float:
@@ -191,5 +195,5 @@ def _tuned(rows: Sequence[Row], validated: Mapping[str, Validation], settled: bo
     among = among & alive or among
     candidates = [row for row in rows if row.lr in among]
     rate = choose_rate(scores(candidates, validated))
-    ties, about = tying_rates(candidates, validated, rate), (tuple(sorted(each)) for each in (rates, seeds, trials))
-    return Tuned(rate, ties, *about, not alive, settled)
+    ties, basis = tying_rates(candidates, validated, rate), (tuple(sorted(each)) for each in (rates, seeds, trials))
+    return Tuned(rate, ties, *basis, not alive, settled)

@@ -167,8 +167,8 @@ class Results:
 
     def choices(self, name: str) -> list[Any]:
         """The values of a column by which results can be chosen, of unfinished trials too."""
-        every = (value for r, t in self._trials() for value in self._facts(r, t).get(name, ()))
-        return sorted(dict.fromkeys(every))
+        values = (value for r, t in self._trials() for value in self._facts(r, t).get(name, ()))
+        return sorted(dict.fromkeys(values))
 
     def tasks(self) -> dict[str, TaskRecord]:
         """Task label to task, in order of label, with the floors and the range of training sizes of all its records."""
@@ -184,7 +184,7 @@ class Results:
 
     def trials(self) -> list[str]:
         """The ids of all trials with a result."""
-        return sorted(trial.id for record in self._every for trial in record.trials)
+        return sorted(trial.id for record in self._all_records for trial in record.trials)
 
     def params(self, trial: str) -> Any:
         """The trained parameters of a trial, where they were kept; this reads through Orbax and imports jax."""
@@ -197,8 +197,8 @@ class Results:
     def provenance(self) -> dict[str, list[str]]:
         """What the numbers come from: each of commit, libraries and devices, with all values that occur."""
         keys = ("posenc", "commit", "python", "jax", "flax", "device")
-        every = {k: sorted({str(r.provenance[k]) for r in self._every if r.provenance.get(k)}) for k in keys}
-        return {k: v for k, v in every.items() if v}
+        facts = {k: sorted({str(r.provenance[k]) for r in self._all_records if r.provenance.get(k)}) for k in keys}
+        return {k: v for k, v in facts.items() if v}
 
     def label(self, record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> str:
         """The scheme of a trial, with the settings in which it differs from others of that scheme on that task."""
@@ -207,7 +207,7 @@ class Results:
         return f"{record.label} ({', '.join(varied)})" if varied else record.label
 
     @property
-    def _every(self) -> tuple[GroupRecord, ...]:
+    def _all_records(self) -> tuple[GroupRecord, ...]:
         return (*self.records, *self.tuning)
 
     def _ordered(self, records: Sequence[GroupRecord]) -> list[Row]:
@@ -224,12 +224,12 @@ class Results:
                 continue
             value = floor if diverged else records.share(counts, task.metric)
             exact = records.share(counts, "exact") if "exact" in counts else math.nan
-            about = (n, low <= n <= high, low, high, task.metric)
-            yield Row(*head, *knobs, *about, value, floor, exact, counts.get("rows", 0))
+            size_facts = (n, low <= n <= high, low, high, task.metric)
+            yield Row(*head, *knobs, *size_facts, value, floor, exact, counts.get("rows", 0))
 
     def _trials(self) -> list[tuple[GroupRecord, TrialRecord] | tuple[UnfinishedTrial, UnfinishedTrial]]:
         """All trials, each with what it shares with others of its group."""
-        return [(r, t) for r in self._every for t in r.trials] + [(u, u) for u in self.unfinished]
+        return [(r, t) for r in self._all_records for t in r.trials] + [(u, u) for u in self.unfinished]
 
     def _facts(self, record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTrial) -> dict[str, tuple]:
         """What a trial can be chosen by; its scheme by its text and by its label. The seed of a trial that only chose a
@@ -270,17 +270,19 @@ def _check_metric(name: str) -> None:
         raise ValueError(f"No metric is called {echoed(name)}; take one of {', '.join(METRICS)}.")
 
 
-def _telling(found: Sequence[GroupRecord]) -> str:
+def _telling(group_records: Sequence[GroupRecord]) -> str:
     """The metric of one task's records that tells most of how far a model comes."""
-    own, read_by = found[0].task.metric, {record.task.read_by for record in found}
+    own, read_by = group_records[0].task.metric, {record.task.read_by for record in group_records}
     if len(read_by) == 1 and None not in read_by:
         return read_by.pop()
-    counts = [counted for record in found for trial in record.trials for counted in trial.evaluations.values()]
+    counts = [
+        evaluation for record in group_records for trial in record.trials for evaluation in trial.evaluations.values()
+    ]
     return "last" if own in ("token", "error") and counts and all("last" in each for each in counts) else own
 
 
 def _by(record: GroupRecord, metric: str) -> GroupRecord:
-    own, (part, whole) = record.task.metric, records.ratio(metric)
+    own, (part, total) = record.task.metric, records.ratio(metric)
     for trial in record.trials:
         for size, counts in trial.evaluations.items():
             if part not in counts:
@@ -288,7 +290,7 @@ def _by(record: GroupRecord, metric: str) -> GroupRecord:
                     f"The records of {record.label!r} on {record.task.label!r} did not count {metric!r} at size {size};"
                     f" read them by {own!r}, the metric of the task, or train again under a new --name."
                 )
-            if whole == "beyond_scored" and not counts.get(whole):
+            if total == "beyond_scored" and not counts.get(total):
                 raise ValueError(
                     f"No answer token of {record.task.label!r} at size {size} is further out than those trained on;"
                     f" read it by {own!r}, the metric of the task."
@@ -335,8 +337,8 @@ def _sizes(record: GroupRecord) -> list[int]:
 
 def _kept(records: Sequence[GroupRecord], keep: Callable[[GroupRecord, TrialRecord], bool]) -> tuple[GroupRecord, ...]:
     """The records with some of their trials, those without any left out."""
-    some = (replace(record, trials=tuple(t for t in record.trials if keep(record, t))) for record in records)
-    return tuple(record for record in some if record.trials)
+    filtered = (replace(record, trials=tuple(t for t in record.trials if keep(record, t))) for record in records)
+    return tuple(record for record in filtered if record.trials)
 
 
 def _meets(wanted: dict[str, set], facts: dict[str, tuple]) -> bool:

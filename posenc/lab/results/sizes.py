@@ -14,13 +14,13 @@ def shared(
     over: Literal["beyond", "trained"], trained: Iterable[tuple[int, ...]], measured: Iterable[Collection[int]]
 ) -> tuple[int, ...]:
     """The sizes at which all were measured: those longer than any trained on, or those within all trained ranges."""
-    ranges, every = list(trained), [set(sizes) for sizes in measured]
-    if not ranges or not every:
+    ranges, size_sets = list(trained), [set(sizes) for sizes in measured]
+    if not ranges or not size_sets:
         return ()
     low, high = (max, min) if over == "trained" else (min, max)
     first, last = low(start for start, _ in ranges), high(end for _, end in ranges)
-    found = sorted(set.intersection(*every))
-    return tuple(n for n in found if (first <= n <= last if over == "trained" else n > last))
+    common = sorted(set.intersection(*size_sets))
+    return tuple(n for n in common if (first <= n <= last if over == "trained" else n > last))
 
 
 def other_places(firsts: Iterable[int | None]) -> str:

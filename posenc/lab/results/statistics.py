@@ -183,9 +183,9 @@ def cells(results: Results) -> tuple[TableCell, ...]:
     tuning: dict[tuple[str, str], list[Row]] = {}
     for row in results.tuning_rows():
         tuning.setdefault((row.task, row.scheme), []).append(row)
-    tasks, known, chosen = results.tasks(), validations(results), tuned(results)
+    tasks, validated, choices = results.tasks(), validations(results), tuned(results)
     return tuple(
-        _cell(key, rows.get(key, []), tuning.get(key, []), lost.get(key, []), tasks, known, chosen.get(key))
+        _cell(key, rows.get(key, []), tuning.get(key, []), lost.get(key, []), tasks, validated, choices.get(key))
         for key in sorted({*rows, *tuning, *lost})
     )
 
@@ -196,22 +196,22 @@ def compare(results: Results, first: str, second: str, size: int | None = None) 
     A pair holds means over the sizes beyond the training range that both have, or the values at `size`. Sizes are no
     pairs of their own, for those of one run are not independent; nor are tasks, for one seed runs them all.
     """
-    found = {(c.task, c.scheme): c for c in cells(results)}
-    known = sorted({scheme for _, scheme in found})
+    table = {(c.task, c.scheme): c for c in cells(results)}
+    schemes = sorted({scheme for _, scheme in table})
     for name in (first, second):
-        if name not in known:
-            raise ValueError(f"{name!r} is not in these results; they hold {shorten(name, known) or 'none'}.")
+        if name not in schemes:
+            raise ValueError(f"{name!r} is not in these results; they hold {shorten(name, schemes) or 'none'}.")
     if first == second:
-        raise ValueError(f"{first!r} is compared with itself; give two of {', '.join(known)}.")
-    sizes = sorted({n for (_, scheme), cell in found.items() if scheme in (first, second) for n in cell.values})
+        raise ValueError(f"{first!r} is compared with itself; give two of {', '.join(schemes)}.")
+    sizes = sorted({n for (_, scheme), cell in table.items() if scheme in (first, second) for n in cell.values})
     if size is not None and size not in sizes:
         has = ", ".join(map(str, sizes)) or "none"
         raise ValueError(f"Neither {first!r} nor {second!r} was measured at size {size}; their sizes are {has}.")
     where = "the sizes beyond the training range" if size is None else f"size {size}"
     _check_places(results, first, second)
     made = []
-    for task in sorted({task for task, _ in found}):
-        a, b = found.get((task, first)), found.get((task, second))
+    for task in sorted({task for task, _ in table}):
+        a, b = table.get((task, first)), table.get((task, second))
         if a is not None and b is not None and (pairs := _pairs(a, b, over := _over(a, b, size))):
             compared = _compared(task, first, second, where, pairs, a.metric)
             made.append(replace(compared, over=over, by_rate=_by_rate(a, b, over)))
@@ -263,28 +263,30 @@ def _cell(
 ) -> TableCell:
     task, scheme = key
     counts: dict[str, int] = {}
-    every = [*rows, *tuning]
-    for outcome in [r.outcome for r in {r.trial: r for r in every}.values()] + [u.outcome for u in lost]:
+    all_rows = [*rows, *tuning]
+    for outcome in [r.outcome for r in {r.trial: r for r in all_rows}.values()] + [u.outcome for u in lost]:
         counts[outcome] = counts.get(outcome, 0) + 1
     metric = tasks[task].metric if task in tasks else ""
-    family = (every or lost)[0].family
-    rates = tuple(sorted({r.lr for r in every} | {u.knobs.lr for u in lost}))
+    family = (all_rows or lost)[0].family
+    rates = tuple(sorted({r.lr for r in all_rows} | {u.knobs.lr for u in lost}))
     rate = choice.rate if choice else choose_rate(scores(rows, validated)) if rows else None
     ties = () if rate is None else choice.ties if choice else tying_rates(rows, validated, rate)
     measured = {lr: {(r.seed, r.size) for r in rows if r.lr == lr} for lr in ties}
     reported = tuple(lr for lr in ties if lr == rate or measured[lr] >= measured[rate] != set())
     runs = _runs(rows, reported)
     values = {s: by_seed(of, reported) for s, of in runs.items()}
-    examples = {s: max(r.rows for r in every if r.size == s) for s in sorted({r.size for r in every})}
-    known = all(r.trial in validated for r in rows if r.outcome != "diverged")
-    trained = _trained(every, lost)
-    about = {"ties": ties, "reported": reported, "runs": runs}
+    examples = {s: max(r.rows for r in all_rows if r.size == s) for s in sorted({r.size for r in all_rows})}
+    all_validated = all(r.trial in validated for r in rows if r.outcome != "diverged")
+    trained = _trained(all_rows, lost)
+    details = {"ties": ties, "reported": reported, "runs": runs}
     if choice:
         others = Counter(lr for _, lr in {(r.trial, r.lr) for r in rows if r.lr not in reported})
-        about |= {"tuning": choice.seeds, "unstable": choice.diverged, "settled": choice.settled, "left_out": others}
-        about |= {"tuning_runs": _runs(tuning, ties)}
+        details |= {"tuning": choice.seeds, "unstable": choice.diverged, "settled": choice.settled, "left_out": others}
+        details |= {"tuning_runs": _runs(tuning, ties)}
     by_size = ({s: tuple(of.values()) for s, of in values.items()}, {s: tuple(of) for s, of in values.items()})
-    return TableCell(task, scheme, family, metric, trained, rate, rates, *by_size, counts, examples, known, **about)
+    return TableCell(
+        task, scheme, family, metric, trained, rate, rates, *by_size, counts, examples, all_validated, **details
+    )
 
 
 def _runs(rows: Sequence[Row], rates: Collection[float]) -> dict[int, Runs]:

@@ -67,10 +67,10 @@ def _finding(claim: Published | Order, evidence: Evidence | None, attempted: boo
     if reason := evidence.unshared(claim.measure, schemes):
         return start.because(NOT_RUN, "unshared", reason)
     over = evidence.sizes(claim.measure, schemes)
-    found = _compared(replace(claim, over=over), evidence) if over else start
-    if found.verdict == NOT_RUN:
+    finding = _compared(replace(claim, over=over), evidence) if over else start
+    if finding.verdict == NOT_RUN:
         return start.because(NOT_RUN, "missing", LACKING)
-    return _if_trained(replace(found, published=claim), evidence)
+    return _if_trained(replace(finding, published=claim), evidence)
 
 
 def _compared(claim: Published | Order, evidence: Evidence) -> Reproduction:
@@ -80,45 +80,45 @@ def _compared(claim: Published | Order, evidence: Evidence) -> Reproduction:
 
 def _of_all_tasks(claim: Published, evidence: Evidence) -> Reproduction:
     """The verdict on a mean reciprocal rank."""
-    found = numbers.rank(claim, summary(reciprocal_ranks(claim, evidence).values()))
+    finding = numbers.rank(claim, summary(reciprocal_ranks(claim, evidence).values()))
     if evidence.tasks and not live(claim, evidence):
-        return found.because(UNINFORMATIVE, "floor", "no task has a scheme clear of its floor")
+        return finding.because(UNINFORMATIVE, "floor", "no task has a scheme clear of its floor")
     if claim.scheme in unranked(claim, evidence):
         reason = "it is at the floor on every task that has a scheme clear of it, and ties have no rank"
-        return found.because(UNINFORMATIVE, "floor", reason)
-    return found.because(NOT_RUN, "missing", LACKING) if found.verdict == NOT_RUN else found
+        return finding.because(UNINFORMATIVE, "floor", reason)
+    return finding.because(NOT_RUN, "missing", LACKING) if finding.verdict == NOT_RUN else finding
 
 
-def _if_trained(found: Reproduction, evidence: Evidence) -> Reproduction:
+def _if_trained(finding: Reproduction, evidence: Evidence) -> Reproduction:
     """The finding, if what is behind has learned the sizes trained on, where the claim takes it that it had."""
-    claim = found.published
-    if not claim.learned or found.verdict == BOTH:
-        return found
-    for scheme in _behind(found):
+    claim = finding.published
+    if not claim.learned or finding.verdict == BOTH:
+        return finding
+    for scheme in _behind(finding):
         weakest = evidence.weakest(claim.measure, scheme)
         if weakest is not None and weakest[1] < HOLDS:
             size, median = weakest
             reason = f"{scheme} has not learned the sizes trained on: {median:.2f} at {size}, below {HOLDS:g}"
-            return found.because(OPEN, "untrained", reason)
-    return found
+            return finding.because(OPEN, "untrained", reason)
+    return finding
 
 
-def _behind(found: Reproduction) -> list[str]:
+def _behind(finding: Reproduction) -> list[str]:
     """The schemes of which a verdict says, or cannot exclude, that they are behind what was claimed of them, or behind
     one another, and of which the claim itself does not say it."""
-    claim, ours = found.published, found.ours
+    claim, ours = finding.published, finding.ours
     if isinstance(claim, Order):
-        level = found.verdict == UNINFORMATIVE
+        level = finding.verdict == UNINFORMATIVE
         first, second = ours.low < -EPSILON or level, (ours.high > EPSILON or level) and claim.over != "trained"
         return [s for s, lags in ((claim.first, first), (claim.second, second)) if lags and claim.about != "rate"]
-    if found.verdict == UNINFORMATIVE:
+    if finding.verdict == UNINFORMATIVE:
         return []
-    taught = claim.share >= HOLDS and found.verdict != AGREES
-    return [claim.scheme] if not _ahead(found) and (claim.over != "trained" or taught) else []
+    taught = claim.share >= HOLDS and finding.verdict != AGREES
+    return [claim.scheme] if not _ahead(finding) and (claim.over != "trained" or taught) else []
 
 
-def _ahead(found: Reproduction) -> bool:
+def _ahead(finding: Reproduction) -> bool:
     """Whether our runs have more than a number that was published, and so much that they differ or meet a bound."""
-    claim, ours = found.published, found.ours.median if found.best is None else found.best
+    claim, ours = finding.published, finding.ours.median if finding.best is None else finding.best
     more = (1 - ours if claim.scale == "log" else ours) > claim.share
-    return more and (found.verdict != AGREES or claim.relation == "at least")
+    return more and (finding.verdict != AGREES or claim.relation == "at least")

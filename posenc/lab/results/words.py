@@ -30,10 +30,10 @@ class Words:
     def __post_init__(self):
         kinds = {"titles": (Mapping,), "names": (Mapping,), "counted": (str, Mapping)}
         for name, allowed in kinds.items():
-            given = getattr(self, name)
-            if not isinstance(given, allowed) or isinstance(given, Mapping) and {*map(type, given.values())} - {str}:
+            value = getattr(self, name)
+            if not isinstance(value, allowed) or isinstance(value, Mapping) and {*map(type, value.values())} - {str}:
                 what = "texts by task or scheme" if name != "counted" else "a text, or texts by task"
-                raise TypeError(f"{name} of an experiment is {echoed(given)}; give {what}.")
+                raise TypeError(f"{name} of an experiment is {echoed(value)}; give {what}.")
 
     def title(self, task: str) -> str:
         """The title of a task; its text where the experiment gives none."""
@@ -87,16 +87,16 @@ class Words:
 
 def label_parts(label: str) -> tuple[str, dict[str, str]]:
     """The scheme of a label, and the settings that follow it in brackets."""
-    found = re.fullmatch(r"(.*?) \((\w[\w ]*=.*)\)", label, re.DOTALL)
-    if found is None:
+    match = re.fullmatch(r"(.*?) \((\w[\w ]*=.*)\)", label, re.DOTALL)
+    if match is None:
         return label, {}
     texts: list[str] = []
-    for text in found[2].split(", "):
+    for text in match[2].split(", "):
         if texts and texts[-1].count("(") > texts[-1].count(")"):  # a comma within a value
             texts[-1] += f", {text}"
         else:
             texts.append(text)
-    return found[1], {key: value for key, _, value in (text.partition("=") for text in texts)}
+    return match[1], {key: value for key, _, value in (text.partition("=") for text in texts)}
 
 
 def _attends(settings: Mapping[str, str]) -> bool:
