@@ -70,6 +70,14 @@ def runs():
     return atlas.every_run(atlas.probes())
 
 
+def figure(results):
+    """Every row on every probe in one table."""
+    from posenc.lab.figures.atlas import atlas_table
+    from posenc.lab.results.atlas_cells import atlas_cells
+
+    return atlas_table(atlas_cells(results))
+
+
 def main(run):
     """Evaluate the models that a sweep trained under RoPE under what changes it later; write all as one record."""
     from posenc.lab.results.results import load

@@ -23,6 +23,7 @@ PROBE = atlas.PROBES["recall"]
 plan = dataclasses.replace(atlas.PLAN, steps=PROBE.steps)
 titles = {PROBE.task: PROBE.title}
 counted = "tokens"
+metric = {PROBE.task: PROBE.metric}  # of all its keys, none of which is later than another by rule
 
 published = [
     Order(

@@ -50,11 +50,19 @@ class Recorded:
     def __call__(self, task, scheme, size, of=median, metric="last"):
         return of(self.shares[task, scheme, size, metric])
 
+    def seeds(self, task, scheme, metric=None):
+        """Size to the values of the seeds that tables have, by the metric that they show of this task."""
+        return self._cell(task, scheme, metric and {task: metric}).values
+
     def cell(self, task, scheme, size, rate=None):
         """The median over seeds that tables print, or that of the runs at one rate."""
-        (cell,) = (c for c in cells(self.results.shown()) if (c.task, c.scheme) == (task, scheme))
+        cell = self._cell(task, scheme)
         values = cell.values[size] if rate is None else [v for (lr, _), v in cell.runs[size].items() if lr == rate]
         return median(values)
+
+    def _cell(self, task, scheme, metric=None):
+        (cell,) = (c for c in cells(self.results.shown(metric)) if (c.task, c.scheme) == (task, scheme))
+        return cell
 
     def place_shares(self, task, scheme, size, first, last, rate=None):
         """Of each seed the share right from one place to another; a place belongs to the bin that it is in."""

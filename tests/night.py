@@ -1,4 +1,4 @@
-"""What runs by day, what `.ci/run` adds (`-m ci`), and what waits for the night (`-m nightly`).
+"""What runs by day, what `.ci/run` adds (`-m "ci and not nightly"`), and what waits for the night (`-m nightly`).
 
 By day: authors' numbers, equations, planted faults, and of every other claim the cases that are quick. Tables hold the
 rest: ci.toml how many cases of a test stay by day while `.ci/run` takes the others with every change; night.toml how

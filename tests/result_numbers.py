@@ -7,7 +7,6 @@ import math
 from statistics import median
 
 from posenc.lab.results import losses
-from posenc.lab.results.statistics import cells
 from posenc.lab.results.verdicts import findings
 from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.store import records
@@ -296,9 +295,9 @@ def of_base(at):
 def of_base_content(at):
     """As tables print them; of recall the share of all values."""
     recall, pointer = "mqar(symbols=64, power=1.0)", "pointer_back(reach=4)"
-    shown = cells(at.results.shown({recall: "accuracy"}))
-    values = {(cell.task, cell.scheme): cell.values for cell in shown}
     bases = ["rope(base=10.0)", "rope(base=16.0)", "rope(base=100.0)", "rope(base=1000.0)", "rope"]
+    metrics = {recall: "accuracy", pointer: None}
+    values = {(task, base): at.seeds(task, base, metric) for task, metric in metrics.items() for base in bases}
     yield math.floor(100 * min(median(values[recall, base][32]) for base in bases)) / 100
     yield from (median(values[recall, base][size]) for size in (64, 256) for base in bases)
     small, large, largest = (values[recall, base] for base in (bases[0], bases[3], bases[4]))

@@ -8,7 +8,6 @@ import pytest
 
 from posenc.lab.explain import aliases
 from posenc.lab.results.rates import validations
-from posenc.lab.results.statistics import cells
 from tests.hits import FOLDER, Recorded, quoted
 
 BACK, RECALL = "token_k_back(k=3)", "mqar(symbols=64, power=1.0)"
@@ -105,11 +104,11 @@ def test_how_far_base_10_carries_an_offset_and_what_it_costs():
     """Offsets in rows of 256, and the share of values found by their keys in texts of 64."""
     at, schemes = Recorded("base"), ("rope(base=10.0)", "rope")
     values = [at.cell(BACK, f"{scheme} (model={m})", 256) for m in ("encoder", "decoder") for scheme in schemes]
-    shown = cells(Recorded("base_content").results.shown({RECALL: "accuracy"}))
-    found = {cell.scheme: cell.values[64] for cell in shown if cell.task == RECALL}
+    content = Recorded("base_content")
     bases = ["rope(base=10.0)", "rope(base=16.0)", "rope(base=100.0)", "rope(base=1000.0)", "rope"]
-    recall = [median(found[base]) for base in bases]
-    ahead = [sum(a > b for a, b in zip(found[base], found[bases[0]], strict=True)) for base in bases[3:]]
+    small, *larger = (content.seeds(RECALL, base, "accuracy")[64] for base in bases)
+    recall = [median(seeds) for seeds in (small, *larger)]
+    ahead = [sum(a > b for a, b in zip(seeds, small, strict=True)) for seeds in larger[2:]]
     assert quoted(section("What the base decides")) == texts(*values, *recall) and ahead == [6, 5]
     front = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
     assert f"still name {values[0]:.2f} of those tokens, where the usual base has {values[1]:.2f}" in front

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import posenc
+from tests.jaxprs import equations
 from tests.night import by_day
 from tests.test_adapters import KINDS, made
 
@@ -65,15 +66,6 @@ def test_the_input_has_as_many_far_positions_as_tokens(text):
     assert len(np.unique(np.asarray(out[0], np.float32), axis=0)) == L
 
 
-def programs(jaxpr):
-    """The steps of a program and of those within it."""
-    for line in jaxpr.eqns:
-        yield line
-        for value in jax.tree.leaves(list(line.params.values()), is_leaf=lambda a: hasattr(a, "eqns")):
-            if hasattr(inner := getattr(value, "jaxpr", value), "eqns"):
-                yield from programs(inner)
-
-
 MOVES = {"dot_general", "convert_element_type", "reshape", "transpose", "broadcast_in_dim", "squeeze", "slice", "jit"}
 """What may have scores or weights in bfloat16: products of matrices, and steps that compute nothing."""
 
@@ -83,7 +75,7 @@ FUNCTIONS = {"exp", "exp2", "log", "log1p", "cos", "sin", "tanh", "logistic", "p
 
 def coarse(f):
     """The steps of f that compute scores, or a function of any number, in bfloat16."""
-    steps = list(programs(jax.make_jaxpr(f)(X).jaxpr))
+    steps = list(equations(jax.make_jaxpr(f)(X).jaxpr))
     assert {step.primitive.name for step in steps} & {"exp", "exp2"}, "there is no softmax in it"
     made = {(s.primitive.name, v.aval.shape) for s in steps for v in s.outvars if v.aval.dtype == HALF}
     return {name for name, shape in made if name in FUNCTIONS or shape[-2:] == (L, L) and name not in MOVES}

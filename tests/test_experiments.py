@@ -162,6 +162,19 @@ def test_an_experiment_trains_two_steps_and_its_figure_is_drawn(path, tmp_path):
     assert drawing(made, results)[0].figure.axes
 
 
+def recorded_anew(name, made, folder, monkeypatch):
+    """The module of an experiment, and the record that it writes of kept models of these runs."""
+    module = executed(FOLDER / f"{name}.py")
+    record = folder / module.RECORD.name
+    with watching() as watch:
+        assert sweep(made, folder / "runs", keep=True, watch=watch) == 0
+    monkeypatch.setattr(module, "RECORD", record)
+    module.main(str(folder / "runs"))
+    results = load(record)
+    assert not results.problems
+    return module, results
+
+
 @pytest.mark.nightly  # the dearest: two models are trained, kept, built anew and measured
 def test_invariance_is_measured_on_kept_models(tmp_path, monkeypatch):
     """RoPE does not notice where a text begins, untrained or trained; sinusoids do; all notice another token."""
@@ -185,16 +198,11 @@ def test_invariance_is_measured_on_kept_models(tmp_path, monkeypatch):
 @pytest.mark.nightly  # as dear: a model of two, evaluated under thirty schemes
 def test_extension_evaluates_kept_models_and_writes_one_record(tmp_path, monkeypatch):
     """Every method at every factor, without further training and after it, in one record that its figure is of."""
-    path = FOLDER / "extension.py"
-    module = executed(path)
-    made = from_file(path).changed(texts(SMALL, "--set") | texts(SMALLEST["extension"], "--set"))
-    made = replace(made, runs=tuple(r for r in made.runs if r.task == module.BACK and (r.then or "pi").find("pi") >= 0))
-    with watching() as watch:
-        assert sweep(made, tmp_path / "runs", keep=True, watch=watch) == 0
-    monkeypatch.setattr(module, "RECORD", tmp_path / "extension.json")
-    module.main(str(tmp_path / "runs"))
-    results = load(tmp_path / "extension.json")
-    assert len(trials_of(results)) == 2 and not results.problems
+    made = from_file(FOLDER / "extension.py").changed(texts(SMALL, "--set") | texts(SMALLEST["extension"], "--set"))
+    back = made.runs[0].task
+    made = replace(made, runs=tuple(r for r in made.runs if r.task == back and (r.then or "pi").find("pi") >= 0))
+    module, results = recorded_anew("extension", made, tmp_path, monkeypatch)
+    assert back == module.BACK and len(trials_of(results)) == 2
     labels = {row.scheme for row in results.rows()}
     every = {module.label(m, f, False) for m in module.SCHEMES for f in module.FACTORS[1:]}
     assert every <= labels and module.label("pi", 8, True) in labels
@@ -204,15 +212,10 @@ def test_extension_evaluates_kept_models_and_writes_one_record(tmp_path, monkeyp
 @pytest.mark.nightly  # as dear
 def test_the_atlas_evaluates_kept_models_of_rope_and_each_is_a_row(tmp_path, monkeypatch):
     """In decoders and encoders, under all that RoPE's parameters go on with."""
-    path = FOLDER / "atlas.py"
-    module, made = executed(path), from_file(path).changed(texts(SMALL, "--set") | texts(SMALLEST["atlas"], "--set"))
+    made = from_file(FOLDER / "atlas.py").changed(texts([*SMALL, *SMALLEST["atlas"]], "--set"))
     made = made.only(["task=token_k_back(k=3)", "scheme=rope,learned", "model=decoder,encoder"])
-    with watching() as watch:
-        assert sweep(made, tmp_path / "runs", keep=True, watch=watch) == 0
-    monkeypatch.setattr(module, "RECORD", tmp_path / "atlas.json.gz")
-    module.main(str(tmp_path / "runs"))
-    results = load(tmp_path / "atlas.json.gz")
-    assert len(trials_of(results)) == 4 and not results.problems
+    _, results = recorded_anew("atlas", made, tmp_path, monkeypatch)
+    assert len(trials_of(results)) == 4
     rows = {"rope", "learned", *map(atlas.row_of, atlas.AFTER_TRAINING)}
     found = {(cell.row, cell.model) for cell in atlas_cells(results)}
     assert found == {(row, model) for row in rows for model in atlas.MODELS}

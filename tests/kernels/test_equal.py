@@ -18,6 +18,7 @@ from posenc.attention import kernels
 from posenc.attention.kernels.form import Pairs, Side, count_visible
 from posenc.core.masks import sees
 from tests.effort import LITTLE
+from tests.jaxprs import equations
 from tests.night import by_day
 
 H, D, WIDTH = 4, 8, 32
@@ -251,14 +252,10 @@ def test_the_type_of_the_output_is_that_of_the_values(dtype):
 
 def squares(jaxpr, size):
     """Every array of a program with as many numbers as a square of scores."""
-    for equation in jaxpr.eqns:
+    for equation in equations(jaxpr):
         for value in equation.outvars:
             if np.prod(getattr(value.aval, "shape", ()), dtype=int) >= size:
                 yield f"{equation.primitive} {value.aval.shape}"
-        for param in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda p: hasattr(p, "eqns")):
-            inner = getattr(param, "jaxpr", param)
-            if hasattr(inner, "eqns"):
-                yield from squares(inner, size)
 
 
 def program(text, kernel, length=1024, **about):

@@ -17,6 +17,7 @@ from jax.sharding import PartitionSpec as P
 import posenc
 from posenc import Dims, sharding
 from posenc.attention import kernels
+from tests.jaxprs import equations
 from tests.kernels import devices
 
 
@@ -71,12 +72,7 @@ def made(text, length, key_heads=4):
 
 def arrays(jaxpr):
     """Every array of a program and of those within it."""
-    for line in jaxpr.eqns:
-        yield from (v.aval for v in line.outvars)
-        for value in jax.tree.leaves(list(line.params.values()), is_leaf=lambda a: hasattr(a, "eqns")):
-            inner = getattr(value, "jaxpr", value)
-            if hasattr(inner, "eqns"):
-                yield from arrays(inner)
+    return (value.aval for equation in equations(jaxpr) for value in equation.outvars)
 
 
 def devices_own(jaxpr):

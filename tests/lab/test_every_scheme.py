@@ -15,6 +15,7 @@ import pytest
 
 import posenc
 from posenc.lab.store import folder as store
+from tests.jaxprs import equations
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(600)]
 
@@ -56,15 +57,6 @@ def cases():
     return [("token_k_back(k=3)", SOLVING), *(pytest.param(*case, marks=pytest.mark.nightly) for case in night)]
 
 
-def primitives(jaxpr):
-    """The names of all operations of a program, and of those that it calls."""
-    for equation in jaxpr.eqns:
-        yield equation.primitive.name
-        for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda p: hasattr(p, "eqns")):
-            if hasattr(inner := getattr(inner, "jaxpr", inner), "eqns"):
-                yield from primitives(inner)
-
-
 def calls_lapack(name):
     scheme, dims = posenc.parse(name), posenc.Dims(width=32, heads=4, head=8, trained=16, longest=16)
     scheme = posenc.bind(scheme, dims)
@@ -75,7 +67,7 @@ def calls_lapack(name):
         return posenc.attend(scheme, p, q, q, q, x=x).sum()
 
     program = jax.make_jaxpr(jax.grad(attend, argnums=(0, 1), allow_int=True))(params, q)
-    return bool(LAPACK & {*primitives(program.jaxpr)})
+    return any(equation.primitive.name in LAPACK for equation in equations(program.jaxpr))
 
 
 def test_the_schemes_that_call_lapack_are_those_that_are_swept():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -13,7 +14,8 @@ from tyro.conf import Positional, arg
 from posenc.lab.cli import FAILED, OK, USAGE
 from posenc.lab.cli.options import Flag, Name, Text
 from posenc.lab.cli.output import clean, say, say_json, say_rows
-from posenc.lab.results.atlas_cells import AtlasCell, atlas_cells, recorded_cells
+from posenc.lab.figures.style import short_share
+from posenc.lab.results.atlas_cells import AtlasCell, atlas_cells, recorded_cells, runs_named
 from posenc.lab.spec import atlas, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import Plan, Run
@@ -85,9 +87,9 @@ class Atlas:
         return tuple(name for name in possible if name in wanted)
 
     def _list(self, names: Sequence[str]) -> None:
-        cells = [cell for cell in recorded_cells() if cell.model == self.model]
+        measured = Counter(cell.probe for cell in recorded_cells() if cell.model == self.model)
         rows = [
-            (name, probe.title, probe.task, f"{probe.shortest} to {probe.length}", probe.steps, _rows(cells, name))
+            (name, probe.title, probe.task, f"{probe.shortest} to {probe.length}", probe.steps, measured[name])
             for name, probe in ((name, atlas.PROBES[name]) for name in names)
         ]
         columns = ("probe", "what is asked for", "task", "trained on", "steps", f"rows measured in {self.model}s")
@@ -101,10 +103,10 @@ class Atlas:
         from posenc.lab.cli.train import TrainOptions, carry_out
         from posenc.lab.results.results import load
 
-        name, codes = self.name or "atlas_rows", []
+        name, codes, seeds = self.name or "atlas_rows", [], settings.value("seeds", self.seeds)
         for steps in sorted({atlas.PROBES[probe].steps for probe in names}):
-            probes = [probe for probe in names if atlas.PROBES[probe].steps == steps]
-            plan = dataclasses.replace(atlas.PLAN, steps=steps, seeds=settings.value("seeds", self.seeds))
+            probes = [probe for probe in atlas.probes(steps) if probe in names]
+            plan = dataclasses.replace(atlas.PLAN, steps=steps, seeds=seeds)
             if runs := list(_possible(atlas.runs(rows, self.model, probes), plan)):
                 options = TrainOptions(name=name, dry_run=self.dry_run)
                 codes.append(carry_out(Experiment(name, tuple(runs), plan), options, table=False))
@@ -122,7 +124,7 @@ class Atlas:
             columns += [row, "holds"] + ["difference"] * (n > 0)
         say_rows(columns, [[name, *_line([cells.get((row, name)) for row in rows])] for name in names])
         runs = {row: {(c.seeds, c.rates) for c in shown if c.row == row} for row in rows}
-        parts = (f"{row} {' or '.join(_runs(*n) for n in sorted(of))}" for row, of in runs.items() if of)
+        parts = (f"{row} {' or '.join(runs_named(*n) for n in sorted(of))}" for row, of in runs.items() if of)
         say(f"{self.model.capitalize()}s; {'; '.join(parts)}. {LEGEND}")
 
 
@@ -157,27 +159,11 @@ def _possible(runs: Iterable[Run], plan: Plan) -> Iterator[Run]:
 def _line(cells: Sequence[AtlasCell | None]) -> list[str]:
     """A probe's floor, then for each row its numbers, how far it holds, and the difference from the first row."""
     first, floors = cells[0], [cell.floor for cell in cells if cell]
-    line = [_short(floors[0]) if floors else "–"]
+    line = [short_share(floors[0]) if floors else "–"]
     for n, cell in enumerate(cells):
-        line += ["–", "–"] if cell is None else [" ".join(map(_short, (cell.once, cell.twice, cell.four))), holds(cell)]
+        numbers = [] if cell is None else [cell.once, cell.twice, cell.four]
+        line += ["–", "–"] if cell is None else [" ".join(map(short_share, numbers)), cell.held]
         if n:
             comparable = first is not None and cell is not None and (first.learned or cell.learned)
             line.append(f"{cell.twice - first.twice:+.2f}" if comparable else "–")
     return line
-
-
-def holds(cell: AtlasCell) -> str:
-    """How far a row holds on a probe, in words."""
-    return f"to {cell.reach:g} L" if cell.reach is not None else "not learned"
-
-
-def _rows(cells: Iterable[AtlasCell], probe: str) -> int:
-    return sum(cell.probe == probe for cell in cells)
-
-
-def _runs(seeds: int, rates: int) -> str:
-    return f"{seeds} seed{'s' * (seeds > 1)} × {rates} rate{'s' * (rates > 1)}"
-
-
-def _short(share: float) -> str:
-    return f"{share:.2f}".removeprefix("0")

@@ -114,7 +114,7 @@ def draw(axes: Axes, columns: Sequence[Column], schemes: Sequence[str], title: s
         score, excess = col.score(scheme), col.excess(scheme)
         text, colour = "–", style.SOFT
         if score is not None and excess is not None:
-            text = _short(score)
+            text = style.short_share(score)
             if col.learned(scheme):
                 grid[row, k] = max(0.0, excess)
                 colour = "white" if excess > 0.6 else style.INK
@@ -123,7 +123,7 @@ def draw(axes: Axes, columns: Sequence[Column], schemes: Sequence[str], title: s
         axes.text(k, row, text, ha="center", va="center", color=colour)
     axes.imshow(np.ma.masked_invalid(grid), cmap="Blues", vmin=0, vmax=1, aspect="auto", zorder=0.5)
     for k, col in enumerate(columns):
-        axes.text(k, down, _short(col.floor[1]), ha="center", va="center", color=style.SOFT)
+        axes.text(k, down, style.short_share(col.floor[1]), ha="center", va="center", color=style.SOFT)
     _headings(axes, columns)
     _gaps(axes, columns, down)
     axes.set(xlim=(-0.5, across - 0.5), ylim=(down + 0.5, -0.5), xticks=[], xlabel=MARKS)
@@ -155,8 +155,3 @@ def _gaps(axes: Axes, columns: Sequence[Column], down: int) -> None:
         axes.axvline(k + 0.5, color="white", linewidth=4 if apart else 1.2)
     for row in range(down):
         axes.axhline(row + 0.5, color="white", linewidth=1.2)
-
-
-def _short(share: float) -> str:
-    """A share in two digits, as `.98` and `1.00`."""
-    return f"{share:.2f}".removeprefix("0")

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from posenc.lab.figures import style
+from posenc.lab.figures.panels import Drawing
 from posenc.lab.results.atlas_cells import APART, AtlasCell
 from posenc.lab.spec import atlas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 ON_TOP = ("nope", *atlas.RECURRENT)
 """Rows that others are read against."""
@@ -25,8 +25,8 @@ ABOUT = (
 )
 
 
-def draw(cells: Sequence[AtlasCell]) -> Figure:
-    """The table of some cells; probes that none of them has have no column."""
+def atlas_table(cells: Sequence[AtlasCell]) -> Drawing:
+    """The table of cells; probes that none of them has have no column."""
     style.need_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ def draw(cells: Sequence[AtlasCell]) -> Figure:
         _table(axes, {(c.row, c.model, c.probe): c for c in cells}, [*rows], columns)
         _headings(axes, columns)
         _families(axes, [*rows.values()], len(columns))
-    return figure
+    return Drawing(figure, ABOUT)
 
 
 def _rows(cells: Sequence[AtlasCell]) -> dict[str, str]:
@@ -63,7 +63,7 @@ def _table(
     blues = matplotlib.colormaps["Blues"]
     for x, (model, probe) in enumerate(columns):
         floor = max(cell.floor for cell in cells.values() if (cell.model, cell.probe) == (model, probe))
-        axes.text(x, 0, _short(floor), ha="center", va="center", color=style.SOFT)
+        axes.text(x, 0, style.short_share(floor), ha="center", va="center", color=style.SOFT)
         for y, row in enumerate(rows, 1):
             box = ([x - 0.5, x + 0.5], y - 0.5, y + 0.5)
             cell = cells.get((row, model, probe))
@@ -74,7 +74,7 @@ def _table(
             filled = blues(cell.above) if cell.learned else style.FAINT
             ink = style.SOFT if not cell.learned else "white" if cell.above > 0.6 else style.INK
             axes.fill_between(*box, color=filled, linewidth=0)
-            text = f"{cell.reach:.2g}" if cell.reach is not None else _short(cell.trained)
+            text = f"{cell.reach:.2g}" if cell.reach is not None else style.short_share(cell.trained)
             axes.text(x, y, text, ha="center", va="center", color=ink)
             if cell.learned and cell.rates_apart >= APART:
                 axes.plot(x + 0.42, y - 0.32, ".", color=ink, markersize=2)
@@ -107,7 +107,3 @@ def _families(axes: Axes, families: Sequence[str], across: int) -> None:
             )
     for x in range(across - 1):
         axes.axvline(x + 0.5, color="white", linewidth=0.8)
-
-
-def _short(share: float) -> str:
-    return f"{share:.2f}".removeprefix("0")

@@ -159,6 +159,11 @@ def need_matplotlib() -> None:
         raise ValueError("Figures need matplotlib; pip install 'posenc[plot]'.")
 
 
+def short_share(share: float) -> str:
+    """A share in two digits, as `.98` and `1.00`."""
+    return f"{share:.2f}".removeprefix("0")
+
+
 def plain(text: str) -> str:
     """A name as it may be shown: control characters, which could steer a terminal, become question marks."""
     return "".join(c if c.isprintable() else "?" for c in str(text))

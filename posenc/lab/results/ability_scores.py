@@ -93,12 +93,7 @@ def _telling(results: Results) -> Results:
 
 
 def _scores(experiment: str, results: Results, ability: str) -> Iterator[AbilityScore]:
-    tasks, fell = results.tasks(), falling(results)
-    models = {
-        (record.task.label, results.label(record, trial)): str(record.run["model"]).partition("(")[0]
-        for record in results.records
-        for trial in record.trials
-    }
+    tasks, fell, models = results.tasks(), falling(results), results.models()
     for cell in cells(results):
         key = (cell.task, cell.scheme)
         if key not in models or (size := _near(cell)) is None:

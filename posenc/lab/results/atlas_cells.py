@@ -23,6 +23,7 @@ from posenc.lab.results.statistics import HOLDS, TableCell, summary
 from posenc.lab.results.words import label_parts
 from posenc.lab.spec import atlas, committed
 from posenc.lab.store.schema import TaskRecord
+from posenc.language.echo import counted
 
 TIMES = (1, 2, 4)
 """Sizes that are told, in L."""
@@ -69,6 +70,11 @@ class AtlasCell:
         return self.reach is not None
 
     @property
+    def held(self) -> str:
+        """How far it holds, in words."""
+        return "not learned" if self.reach is None else f"to {self.reach:g} L"
+
+    @property
     def above(self) -> float:
         """How far the median at 2 L is on the way from the highest floor to 1, cut to 0..1."""
         return min(max((self.twice - self.floor) / (1 - self.floor), 0.0), 1.0) if self.floor < 1 else 0.0
@@ -86,11 +92,7 @@ def atlas_cells(results: Results) -> list[AtlasCell]:
         {t: atlas.PROBES[name].metric for name, t in metrics.items()}
     )
     tasks = shown.tasks()
-    models = {
-        (record.task.label, shown.label(record, trial)): str(record.run["model"]).partition("(")[0]
-        for record in shown.records
-        for trial in record.trials
-    }
+    models = shown.models()
     made = (
         _cell(cell, tasks[cell.task], models[cell.task, cell.scheme])
         for cell in statistics.cells(shown)
@@ -151,13 +153,17 @@ def measured(text: str, cells: Iterable[AtlasCell] | None = None) -> str:
     sentences = []
     for model in dict.fromkeys(cell.model for cell in of_row):
         of_model = [cell for cell in of_row if cell.model == model]
-        carried = [f"{c.probe} to {c.reach:g} L" for c in sorted(of_model, key=lambda c: -(c.reach or 0)) if c.learned]
+        carried = [f"{c.probe} {c.held}" for c in sorted(of_model, key=lambda c: -(c.reach or 0)) if c.learned]
         lost = [cell.probe for cell in of_model if not cell.learned]
         parts = [", ".join(carried)] * bool(carried) + [f"not learned: {', '.join(lost)}"] * bool(lost)
         seeds, rates = min(cell.seeds for cell in of_model), min(cell.rates for cell in of_model)
-        runs = f"{seeds} seed{'s' * (seeds > 1)} × {rates} rate{'s' * (rates > 1)}"
-        sentences.append(f"{model}: {'; '.join(parts)} ({runs}; experiments/atlas.py)")
+        sentences.append(f"{model}: {'; '.join(parts)} ({runs_named(seeds, rates)}; experiments/atlas.py)")
     return "; ".join([*([f"as {row}"] if sentences and text in atlas.EQUAL else []), *sentences])
+
+
+def runs_named(seeds: int, rates: int) -> str:
+    """The runs behind a cell: "2 seeds × 2 rates"."""
+    return f"{counted(seeds, 'seed')} × {counted(rates, 'rate')}"
 
 
 def read(text: str) -> Iterator[AtlasCell]:

@@ -182,6 +182,11 @@ class Results:
             tasks[task.label] = replace(before, trained=(min(ends), max(ends)), floors=floors)
         return tasks
 
+    def models(self) -> dict[tuple[str, str], str]:
+        """Task and label to the name of the model, of reported trials."""
+        named = ((r, t, str(r.run["model"]).partition("(")[0]) for r in self.records for t in r.trials)
+        return {(record.task.label, self.label(record, trial)): model for record, trial, model in named}
+
     def trials(self) -> list[str]:
         """The ids of all trials with a result."""
         return sorted(trial.id for record in self._all_records for trial in record.trials)

@@ -15,6 +15,7 @@ from posenc.language.declarations import declarations
 
 LENGTH = 16
 MODELS = ("decoder", "encoder")
+PLAN = Plan(steps=2000, seeds=(0, 1), lr=(1e-3, 3e-3), rows=512)
 
 
 class Probe(NamedTuple):
@@ -25,7 +26,7 @@ class Probe(NamedTuple):
     shortest: int
     length: int = LENGTH
     models: tuple[str, ...] = MODELS
-    steps: int = 2000
+    steps: int = PLAN.steps
     metric: str = "last"
     """What tells how far a scheme comes: the last answer, or of a text or of keys in any order the share of them."""
 
@@ -46,7 +47,6 @@ PROBES = {
 }
 """Probe by its name, those of distance first. Decoders have the order of two marks by their mask, whatever the scheme,
 and encoders no text to go on with; memory and recall, the dearest, are asked of decoders alone."""
-PLAN = Plan(steps=2000, seeds=(0, 1), lr=(1e-3, 3e-3), rows=512)
 
 CONSTANTS = {
     "alibi": "alibi(factor=64.0)",

@@ -206,12 +206,12 @@ def _unpacked(path: Path, content: bytes) -> bytes:
         return content
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-            whole = file.read(disk.LARGEST + 1)
+            unpacked = file.read(disk.LARGEST + 1)
     except (OSError, EOFError, zlib.error):
         raise ValueError("it is not compressed by gzip, or is cut short") from None
-    if len(whole) > disk.LARGEST:
+    if len(unpacked) > disk.LARGEST:
         raise ValueError(f"it has more than {disk.LARGEST} bytes when it is unpacked")
-    return whole
+    return unpacked
 
 
 def _version(record: dict) -> None:

@@ -1,0 +1,31 @@
+"""The figure of the atlas shows each cell as its caption says."""
+
+from posenc.lab.figures.atlas import atlas_table
+from tests.lab.test_atlas_cells import cell
+
+CELLS = (
+    cell("rope", reach=1.25, rates_apart=0.3),
+    cell("rope", probe="index", reach=None, trained=0.42),
+    cell("nope", family="none", reach=4.0),
+    cell("nope", family="none", model="encoder", reach=2.0),
+    cell("rope", model="encoder", reach=8.0),
+    cell("fox", family="context", reach=3.0),
+)
+
+
+def test_each_cell_has_its_reach_or_what_was_not_learned_under_the_floors():
+    (axes,) = atlas_table(CELLS).figure.axes
+    rows = [label.get_text() for label in axes.get_yticklabels()]
+    assert rows == ["best floor at 2 L", "nope", "rope", "fox"], "what others are read against comes first"
+    shown = {text.get_position(): text.get_text() for text in axes.texts}
+    assert [shown[x, 0] for x in range(3)] == [".20"] * 3
+    assert [shown.get((x, 1)) for x in range(3)] == ["4", None, "2"]
+    assert [shown.get((x, 2)) for x in range(3)] == ["1.2", ".42", "8"]
+    dots = [(line.get_xdata()[0], line.get_ydata()[0]) for line in axes.lines if line.get_marker() == "."]
+    assert len(dots) == 1 and round(dots[0][0]) == 0 and round(dots[0][1]) == 2
+
+
+def test_only_what_is_not_defined_in_an_encoder_is_hatched():
+    (axes,) = atlas_table(CELLS).figure.axes
+    boxes = {tuple(patch.get_paths()[0].vertices.mean(0).round()) for patch in axes.collections if patch.get_hatch()}
+    assert boxes == {(2.0, 3.0)}, "fox has no form for both directions"
