@@ -23,7 +23,7 @@ from posenc.lab.results.statistics import HOLDS, TableCell, summary
 from posenc.lab.results.words import label_parts
 from posenc.lab.spec import atlas, committed
 from posenc.lab.store.schema import TaskRecord
-from posenc.language.echo import counted
+from posenc.language.echo import plural
 
 TIMES = (1, 2, 4)
 """Sizes that are told, in L."""
@@ -163,7 +163,7 @@ def measured(text: str, cells: Iterable[AtlasCell] | None = None) -> str:
 
 def runs_named(seeds: int, rates: int) -> str:
     """The runs behind a cell: "2 seeds × 2 rates"."""
-    return f"{counted(seeds, 'seed')} × {counted(rates, 'rate')}"
+    return f"{plural(seeds, 'seed')} × {plural(rates, 'rate')}"
 
 
 def read(text: str) -> Iterator[AtlasCell]:
