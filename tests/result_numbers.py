@@ -119,6 +119,7 @@ def of_flipflop(at):
     assert {scheme for _, scheme in at.halves} == set(slow)
     assert max(at.ending(task, scheme).loss for scheme in at.schemes(task).difference(slow)) < losses.LEARNED
     yield from (at.half(task, scheme) for scheme in slow)
+    yield from (at(task, cope, 128), at(task, learned, 128))
 
 
 def of_permutation(at):
