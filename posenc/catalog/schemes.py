@@ -1,0 +1,204 @@
+"""The cards of schemes.
+
+The docstring, the hooks and the shapes of the parameters are the source wherever they can be, so that no second list
+can disagree with the code; test results are read from their record.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from posenc import catalog, naming
+from posenc.attention.cache import stored_shapes
+from posenc.attention.encode import each_head
+from posenc.attention.kernels import serves
+from posenc.catalog.card import Card, Fact, bibtex, flowing, idea, keys, paragraphs
+from posenc.core.compose import Chain, Composed, Pattern, layers, parts
+from posenc.core.parameters import init
+from posenc.core.scheme import ORDER, Dims, Scheme, check_dims
+from posenc.language.registry import settings
+
+KERNEL = {
+    "nothing": "any attention kernel: only x, q, k and v change",
+    "distance": "an elementwise score of positions and a small table",
+    "positions": "an elementwise score of positions and a small table",
+    "content": "an elementwise score with features of each token",
+    "row": "whole rows of scores",
+    "heads": "the scores of all heads at once",
+}
+"""What a fused kernel must offer, by what a scheme reads."""
+TYPICAL = Dims(width=64, heads=4, head=16, trained=40, longest=160)
+
+
+def card(text: str, dims: Dims | None = None) -> Card:
+    """The card of a scheme; a composition has `parts`, each described alone. Parameters are counted at `dims`."""
+    scheme, dims = naming.parse(text), TYPICAL if dims is None else dims
+    check_dims(dims)
+    each = [_alone(part, dims) for part in _schemes(scheme)]
+    if isinstance(scheme, Scheme) and not isinstance(scheme, Chain):
+        return each[0][0]
+    cards = tuple(card for card, _ in each)
+    plain = [dict((fact.key, fact.value) for fact in card.facts) for card in cards]
+    counts = {k: sum(p["parameters"][k] for p in plain) for k in ("each layer", "shared")}
+    reads = max((p["reads"] for p in plain), key=ORDER.index)
+    cache = max(zip((rank for _, rank in each), (p["cache"] for p in plain), strict=True))[1]
+    enters = [site for site in catalog.SITES.values() if any(site in p["enters"] for p in plain)]
+    causal_only = "; ".join(p["causal only"] for p in plain if p["causal only"])
+    facts = (*_where_and_cost(enters, counts, dims, causal_only, reads, cache), *_around(scheme))
+    return Card("scheme", naming.spec(scheme), "", facts=facts, parts=cards)
+
+
+def cite(text: str) -> str:
+    """The BibTeX of everything in a scheme, each entry once."""
+    scheme = naming.parse(text)
+    entries: dict[str, None] = {}
+    for thing in (*_schemes(scheme), *_coordinates(scheme)):
+        none = [f"% {thing.name}: its source names no publication to cite."]
+        entries |= dict.fromkeys(bibtex(type(thing).__doc__) or none)
+    return "\n\n".join(entries)
+
+
+def summary(name: str) -> dict[str, Any]:
+    """One row of `posenc list`: the scheme of a name at its defaults."""
+    scheme = naming.parse(name)
+    return {
+        "name": name,
+        "family": scheme.family,
+        "enters": _enters(scheme),
+        "reads": scheme.reads,
+        "bidirectional": "bidirectional" not in scheme.limits,
+        "idea": idea(type(scheme)),
+    }
+
+
+def _alone(scheme: Scheme, dims: Dims) -> tuple[Card, int]:
+    """The card of one plain scheme, and the rank of its cache by how much it needs."""
+    bound, refused = scheme, ""
+    try:
+        bound = naming.bind(scheme, dims)
+        counts, cached = _parameters_and_cache(bound, dims)
+    except ValueError as error:
+        counts, cached, refused = {"each layer": 0, "shared": 0}, (-1, ""), str(error)
+    rank, cache = (3, f"none: {bound.limits['cache']}") if "cache" in bound.limits else cached
+    causal_only, values, proof = scheme.limits.get("bidirectional", ""), settings(scheme), _proof(scheme)
+    shown = ", ".join(f"{k}={v!r}" for k, v in values.items())
+    first, *rest = paragraphs(type(scheme)) or [""]
+    indented = [p for p in rest if p.startswith("    ")]
+    facts = (
+        *_where_and_cost(_enters(scheme), counts, dims, causal_only, bound.reads, cache),
+        Fact("refused at these dims", refused, "refused at these dims", refused),
+        Fact("settings", values, "settings", shown or "none"),
+        Fact("family", scheme.family, "family", scheme.family),
+        Fact("reads", bound.reads, "score reads", bound.reads),
+        Fact("extrapolates", scheme.extrapolates, "beyond L", scheme.extrapolates or "not stated"),
+        Fact("proof", proof, "checked", _verified(proof)),
+        Fact("between two sequences", "cross" not in bound.limits),
+        Fact("contextual", bound.contextual),
+        Fact("axes", scheme.axes),
+        Fact("kernels", [kernel for kernel, why in serves(bound).items() if not why]),
+    )
+    card = Card(
+        "scheme",
+        naming.spec(scheme),
+        flowing(first),
+        "\n".join(textwrap.dedent(p) for p in indented),
+        facts,
+        tuple(flowing(p) for p in rest if p not in indented),
+        keys(bibtex(type(scheme).__doc__)),
+    )
+    return card, rank
+
+
+def _where_and_cost(
+    enters: list[str], counts: dict[str, int], dims: Dims, causal_only: str, reads: str, cache: str
+) -> tuple[Fact, ...]:
+    """What a plain scheme and a composition have in common: where it enters attention, and what it costs."""
+    sizes = f"(width {dims.width}, {dims.heads} heads, trained on {dims.trained}, longest {dims.longest})"
+    parameters = f"{counts['each layer']} in each layer, {counts['shared']} shared by all {sizes}"
+    direction = f"causal only: {causal_only}" if causal_only else "causal and bidirectional"
+    return (
+        Fact("enters", enters, "enters at", ", ".join(enters) or "nowhere"),
+        Fact("parameters", {**counts, "dims": settings(dims)}, "parameters", parameters),
+        Fact("causal only", causal_only, "direction", direction),
+        Fact("kernel class", KERNEL[reads], "kernel", KERNEL[reads]),
+        Fact("cache", cache, "cache", cache),
+    )
+
+
+def _schemes(scheme: Any) -> list[Scheme]:
+    """The plain schemes in a composition, each once, in order."""
+    return list(dict.fromkeys(s for layer in layers(scheme) for s in parts(layer)))
+
+
+def _coordinates(scheme: Any) -> list[Any]:
+    """The coordinates in a composition."""
+    return [c for layer in layers(scheme) for c, _ in layer.draws if c is not None]
+
+
+def _around(scheme: Any) -> list[Fact]:
+    """The rest of a composition: a window, a list of layers, coordinates."""
+    facts = []
+    if isinstance(scheme, Composed) and scheme.window is not None:
+        first = f" and the first {scheme.sinks} of its document" if scheme.sinks else ""
+        text = f"a query sees {scheme.window} keys{first}"
+        facts.append(Fact("window", text, "window", text))
+    if isinstance(scheme, Pattern):
+        specs = [naming.spec(s) for s in scheme.layers]
+        facts.append(Fact("layers", specs, "layers", ", ".join(specs)))
+    if coordinates := _coordinates(scheme):
+        ideas = {naming.spec(c): idea(type(c)) for c in coordinates}
+        facts.append(Fact("coordinates", ideas, "coordinates", "; ".join(f"{k}: {v}" for k, v in ideas.items())))
+    return facts
+
+
+def _enters(scheme: Scheme) -> list[str]:
+    return [site for hook, site in catalog.SITES.items() if scheme.overrides(hook)]
+
+
+def _parameters_and_cache(scheme: Scheme, dims: Dims) -> tuple[dict[str, int], tuple[int, str]]:
+    """The numbers of parameters of each layer and of those that all layers share; its cache, ranked."""
+    shapes = jax.eval_shape(lambda key: init(scheme, key, dims), jax.random.key(0))
+    counts = {"each layer": 0, "shared": 0}
+    for group in shapes.values():
+        for name, leaf in group.items():
+            size = sum(math.prod(a.shape) for a in jax.tree.leaves(leaf))
+            counts["shared" if name in scheme.tied else "each layer"] += size
+    return counts, (-1, "") if "cache" in scheme.limits else _cached(scheme, shapes, dims)
+
+
+def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> tuple[int, str]:
+    """The contents of a cache, after their rank: keys and values, more than those, or keys before any hook."""
+    if why := scheme.limits.get("reencoded"):
+        return 2, f"keys and values before any hook, encoded again in each call, for each key head: {why}"
+    groups = shapes["layer"], shapes["heads"]
+    keys, position, carry = stored_shapes(scheme, groups, dims, 1, jnp.float32, jnp.int32)
+    stored = [a.shape[1:] for a in jax.tree.leaves(keys.info)]
+    more = [["features of each key"] * (stored != [a.shape for a in jax.tree.leaves(position)])]
+    more += [["a carry"] * bool(jax.tree.leaves(carry))]
+    kept = f"for each {'query' if each_head(scheme, shapes['heads']) else 'key'} head"
+    added = " and ".join(name for names in more for name in names)
+    return (1, f"keys, values and {added}, {kept}") if added else (0, f"keys and values, {kept}")
+
+
+def _proof(scheme: Scheme) -> dict[str, Any]:
+    """The recorded test results of one of our schemes; empty for others."""
+    record = catalog.RECORD
+    return json.loads(record.read_text(encoding="utf-8")).get(scheme.name, {}) if record.exists() else {}
+
+
+def _verified(proof: dict[str, Any]) -> str:
+    """The test results of a scheme, from the committed record."""
+    results = []
+    if golden := proof.get("golden"):
+        results.append(f"{len(golden['cases'])} cases of {'; '.join(golden['sources'])} within {golden['largest']:.0e}")
+    if oracle := proof.get("oracle"):
+        results.append(f"its equation in float64 within {oracle['largest']:.0e}")
+    if contract := proof.get("contract"):
+        results.append(f"{contract['holds']} of {contract['applies']} properties that apply")
+    return "; ".join(results) or "no test result is recorded"
