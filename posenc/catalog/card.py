@@ -19,12 +19,18 @@ class Fact:
 
     key: str
     """Its name in JSON; empty where JSON does not have it."""
-    value: Any = None
-    label: str = ""
-    text: str = ""
-    """What people read, after its label; empty where only programs read it."""
+    value: Any
+    text: Any = None
+    """What people read: the value itself unless given; empty where only programs read it."""
+    label: Any = None
+    """What stands before it; the key unless given."""
     is_block: bool = False
     """Whether its text is lines that are shown as they are, apart from the other facts."""
+
+    def __post_init__(self):
+        value = ", ".join(self.value) or "none" if isinstance(self.value, list) and self.text is None else self.value
+        object.__setattr__(self, "text", str(value or "") if self.text is None else self.text)
+        object.__setattr__(self, "label", self.key if self.label is None else self.label)
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ class Card:
 
     def _lines(self) -> list[Fact]:
         """The facts of one line, sources at the end."""
-        sources = [] if self.cite is None else [Fact("", label="cite", text=", ".join(self.cite) or "nothing to cite")]
+        sources = [] if self.cite is None else [Fact("cite", None, ", ".join(self.cite) or "nothing to cite")]
         return [fact for fact in self.facts if fact.text and not fact.is_block] + sources
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import math
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from posenc import catalog, naming
+from posenc import naming
 from posenc.attention.cache import stored_shapes
 from posenc.attention.encode import each_head
 from posenc.attention.kernels import serves
@@ -33,12 +34,27 @@ KERNEL = {
     "heads": "the scores of all heads at once",
 }
 """What a fused kernel must offer, by what a scheme reads."""
+SITES = {
+    **{"embed": "input", "locate": "position", "query": "query", "key": "key", "value": "value"},
+    **{"scale": "scale", "score": "score", "normalize": "weights", "value_bias": "weighted values", "output": "output"},
+}
+"""Where each hook enters attention."""
+RECORD = Path(__file__).parents[1] / "contract" / "verified.json"
+"""The test results of each scheme: `pytest tests/contract tests/oracles tests/golden --record` writes it."""
 TYPICAL = Dims(width=64, heads=4, head=16, trained=40, longest=160)
 
 
-def card(text: str, dims: Dims | None = None) -> Card:
-    """The card of a scheme; a composition has `parts`, each described alone. Parameters are counted at `dims`."""
-    scheme, dims = naming.parse(text), TYPICAL if dims is None else dims
+def describe(text: str, dims: Dims = TYPICAL) -> dict[str, Any]:
+    """A scheme described in plain values: `describe("rope")["enters"]` is `["query", "key"]`.
+
+    A composition has `parts`, each described alone. Parameters are counted at the sizes under `dims`.
+    """
+    return card(text, dims).as_dict()
+
+
+def card(text: str, dims: Dims = TYPICAL) -> Card:
+    """The card of a scheme; that of a composition has `parts`."""
+    scheme = naming.parse(text)
     check_dims(dims)
     each = [_alone(part, dims) for part in _schemes(scheme)]
     if isinstance(scheme, Scheme) and not isinstance(scheme, Chain):
@@ -48,14 +64,14 @@ def card(text: str, dims: Dims | None = None) -> Card:
     counts = {k: sum(p["parameters"][k] for p in plain) for k in ("each layer", "shared")}
     reads = max((p["reads"] for p in plain), key=ORDER.index)
     cache = max(zip((rank for _, rank in each), (p["cache"] for p in plain), strict=True))[1]
-    enters = [site for site in catalog.SITES.values() if any(site in p["enters"] for p in plain)]
+    enters = [site for site in SITES.values() if any(site in p["enters"] for p in plain)]
     causal_only = "; ".join(p["causal only"] for p in plain if p["causal only"])
     facts = (*_where_and_cost(enters, counts, dims, causal_only, reads, cache), *_around(scheme))
     return Card("scheme", naming.spec(scheme), "", facts=facts, parts=cards)
 
 
 def cite(text: str) -> str:
-    """The BibTeX of everything in a scheme, each entry once."""
+    """The BibTeX of everything in a scheme, each entry once: `cite("rope + alibi")`."""
     scheme = naming.parse(text)
     entries: dict[str, None] = {}
     for thing in (*_schemes(scheme), *_coordinates(scheme)):
@@ -92,16 +108,16 @@ def _alone(scheme: Scheme, dims: Dims) -> tuple[Card, int]:
     indented = [p for p in rest if p.startswith("    ")]
     facts = (
         *_where_and_cost(_enters(scheme), counts, dims, causal_only, bound.reads, cache),
-        Fact("refused at these dims", refused, "refused at these dims", refused),
-        Fact("settings", values, "settings", shown or "none"),
-        Fact("family", scheme.family, "family", scheme.family),
-        Fact("reads", bound.reads, "score reads", bound.reads),
-        Fact("extrapolates", scheme.extrapolates, "beyond L", scheme.extrapolates or "not stated"),
-        Fact("proof", proof, "checked", _verified(proof)),
-        Fact("between two sequences", "cross" not in bound.limits),
-        Fact("contextual", bound.contextual),
-        Fact("axes", scheme.axes),
-        Fact("kernels", [kernel for kernel, why in serves(bound).items() if not why]),
+        Fact("refused at these dims", refused),
+        Fact("settings", values, shown or "none"),
+        Fact("family", scheme.family),
+        Fact("reads", bound.reads, label="score reads"),
+        Fact("extrapolates", scheme.extrapolates, scheme.extrapolates or "not stated", "beyond L"),
+        Fact("proof", proof, _verified(proof), "checked"),
+        Fact("between two sequences", "cross" not in bound.limits, ""),
+        Fact("contextual", bound.contextual, ""),
+        Fact("axes", scheme.axes, ""),
+        Fact("kernels", [kernel for kernel, why in serves(bound).items() if not why], ""),
     )
     card = Card(
         "scheme",
@@ -123,11 +139,11 @@ def _where_and_cost(
     parameters = f"{counts['each layer']} in each layer, {counts['shared']} shared by all {sizes}"
     direction = f"causal only: {causal_only}" if causal_only else "causal and bidirectional"
     return (
-        Fact("enters", enters, "enters at", ", ".join(enters) or "nowhere"),
-        Fact("parameters", {**counts, "dims": settings(dims)}, "parameters", parameters),
-        Fact("causal only", causal_only, "direction", direction),
-        Fact("kernel class", KERNEL[reads], "kernel", KERNEL[reads]),
-        Fact("cache", cache, "cache", cache),
+        Fact("enters", enters, ", ".join(enters) or "nowhere", "enters at"),
+        Fact("parameters", {**counts, "dims": settings(dims)}, parameters),
+        Fact("causal only", causal_only, direction, "direction"),
+        Fact("kernel class", KERNEL[reads], label="kernel"),
+        Fact("cache", cache),
     )
 
 
@@ -146,19 +162,17 @@ def _around(scheme: Any) -> list[Fact]:
     facts = []
     if isinstance(scheme, Composed) and scheme.window is not None:
         first = f" and the first {scheme.sinks} of its document" if scheme.sinks else ""
-        text = f"a query sees {scheme.window} keys{first}"
-        facts.append(Fact("window", text, "window", text))
+        facts.append(Fact("window", f"a query sees {scheme.window} keys{first}"))
     if isinstance(scheme, Pattern):
-        specs = [naming.spec(s) for s in scheme.layers]
-        facts.append(Fact("layers", specs, "layers", ", ".join(specs)))
+        facts.append(Fact("layers", [naming.spec(s) for s in scheme.layers]))
     if coordinates := _coordinates(scheme):
         ideas = {naming.spec(c): idea(type(c)) for c in coordinates}
-        facts.append(Fact("coordinates", ideas, "coordinates", "; ".join(f"{k}: {v}" for k, v in ideas.items())))
+        facts.append(Fact("coordinates", ideas, "; ".join(f"{k}: {v}" for k, v in ideas.items())))
     return facts
 
 
 def _enters(scheme: Scheme) -> list[str]:
-    return [site for hook, site in catalog.SITES.items() if scheme.overrides(hook)]
+    return [site for hook, site in SITES.items() if scheme.overrides(hook)]
 
 
 def _parameters_and_cache(scheme: Scheme, dims: Dims) -> tuple[dict[str, int], tuple[int, str]]:
@@ -188,8 +202,7 @@ def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> tuple[int, str]:
 
 def _proof(scheme: Scheme) -> dict[str, Any]:
     """The recorded test results of one of our schemes; empty for others."""
-    record = catalog.RECORD
-    return json.loads(record.read_text(encoding="utf-8")).get(scheme.name, {}) if record.exists() else {}
+    return json.loads(RECORD.read_text(encoding="utf-8")).get(scheme.name, {}) if RECORD.exists() else {}
 
 
 def _verified(proof: dict[str, Any]) -> str:

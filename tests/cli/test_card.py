@@ -13,11 +13,11 @@ STRANGE = Card(
     'a < b & "c"',
     "x <= y\n  z",
     (
-        Fact("one", ["a", "b"], "one", "a <b>"),
-        Fact("data", {"n": 1}),
-        Fact("rows", [1, 2], "rows & more", "1 <\n2", is_block=True),
-        Fact("", None, "only read", "by people"),
-        Fact("empty", "", "empty", ""),
+        Fact("one", ["a", "b"], "a <b>"),
+        Fact("data", {"n": 1}, ""),
+        Fact("rows", [1, 2], "1 <\n2", "rows & more", is_block=True),
+        Fact("", "by people", label="only read"),
+        Fact("empty", ""),
     ),
     ("A <note>.",),
     ("su2021roformer",),
@@ -75,7 +75,7 @@ def test_text_shows_what_people_read_and_json_what_programs_read():
 
 
 def test_facts_are_broken_where_there_are_columns_and_nowhere_else():
-    card = Card("model", "m", "", facts=(Fact("long", "", "long", "word " * 30),))
+    card = Card("model", "m", "", facts=(Fact("long", "word " * 30),))
     assert max(map(len, card.as_text(40).splitlines())) <= 40
     assert card.as_text(40).splitlines()[-1].startswith(" " * 15 + "word")
     assert len(card.as_text().splitlines()) == 3

@@ -97,21 +97,24 @@ def _is_task(name: str) -> bool:
 
 def build(kind: str, text: str, **options: Any) -> Card:
     """The card of a text as one kind of thing; `options` are the sizes of a scheme, or that of a task's example."""
-    builders = {"scheme": scheme, "task": task, "suite": suite, "model": model, "experiment": experiment}
+    if kind == "suite":
+        from posenc.lab.explain import suite_card
+
+        return suite_card.card(text)
+    builders = {"scheme": scheme, "task": task, "model": model, "experiment": experiment}
     return builders.get(kind, preset)(text, **options)
 
 
 def scheme(text: str, dims: Any = None) -> Card:
     """The card of a scheme, with the experiments whose records have it, those of a sum with all of its schemes, and
     what the atlas measured of it."""
-    from posenc.catalog.schemes import card
+    from posenc.catalog.schemes import TYPICAL, card
     from posenc.lab.results.atlas_cells import measured
     from posenc.lab.results.recorded import experiments_with_schemes
 
-    described = card(text, dims)
+    described = card(text, TYPICAL if dims is None else dims)
     names = [part.name.partition("(")[0] for part in described.parts or [described]]
-    measurement = measured(described.name)
-    more = _recorded(experiments_with_schemes(names)), Fact("measured", measurement, "measured", measurement or "")
+    more = _recorded(experiments_with_schemes(names)), Fact("measured", measured(described.name))
     return dataclasses.replace(described, facts=(*described.facts, *more))
 
 
@@ -126,14 +129,7 @@ def task(text: str, size: int | None = None) -> Card:
 
 
 def _recorded(experiments: list[str]) -> Fact:
-    return Fact("experiments", experiments, "experiments", ", ".join(experiments) or "in no committed record")
-
-
-def suite(text: str) -> Card:
-    """The card of a suite."""
-    from posenc.lab.explain import suite_card
-
-    return suite_card.card(text)
+    return Fact("experiments", experiments, ", ".join(experiments) or "in no committed record")
 
 
 def model(text: str) -> Card:
@@ -150,23 +146,18 @@ def model(text: str) -> Card:
     allowed += " that is defined in both directions" * (parsed.attends and not parsed.causal)
     count, at = parsed.weights(run), {name: getattr(run, name) for name in reads}
     sizes = ", ".join(f"{k} {v}" for k, v in at.items() if isinstance(v, int))
-    goes_on, use = parsed.goes_on, f"posenc run --model {shlex.quote(spec)}"
+    goes_on = parsed.goes_on
     facts = (
-        Fact("settings", values, "settings", "; ".join(shown) or "none"),
-        Fact("settings are", helps),
-        Fact("direction", direction, "direction", direction + either),
-        Fact("directions", row["directions"]),
-        Fact("source", source, "source", SOURCE[source]),
-        Fact("position enters", sites, "position", f"can enter at {', '.join(sites)}: {allowed}"),
-        Fact("reads of a run", reads, "run", f"reads {', '.join(reads)}"),
-        Fact("weights", {"each layer": count, "at": at}, "weights", f"{count} in the matrices of a layer ({sizes})"),
-        Fact(
-            "another scheme may go on",
-            goes_on,
-            "then",
-            "another scheme can continue with its parameters" if goes_on else "",
-        ),
-        Fact("use", use, "use", use),
+        Fact("settings", values, "; ".join(shown) or "none"),
+        Fact("settings are", helps, ""),
+        Fact("direction", direction, direction + either),
+        Fact("directions", row["directions"], ""),
+        Fact("source", source, SOURCE[source]),
+        Fact("position enters", sites, f"can enter at {', '.join(sites)}: {allowed}", "position"),
+        Fact("reads of a run", reads, f"reads {', '.join(reads)}", "run"),
+        Fact("weights", {"each layer": count, "at": at}, f"{count} in the matrices of a layer ({sizes})"),
+        Fact("another scheme may go on", goes_on, "another scheme can continue with its parameters" * goes_on, "then"),
+        Fact("use", f"posenc run --model {shlex.quote(spec)}"),
     )
     notes = tuple(flowing(p) for p in paragraphs(type(parsed))[1:])
     return Card("model", spec, row["idea"], facts=facts, notes=notes)
@@ -180,13 +171,13 @@ def preset(text: str) -> Card:
     row = next(row for row in listing.presets() if row["name"] == name)
     run, plan, left_out = (row["settings"][part] for part in ("run", "plan", "left_out"))
     facts = (
-        Fact("source", row["source"], "source", f"{row['source']} ({row['known']})"),
-        Fact("known", row["known"]),
-        Fact("settings", row["settings"]),
-        Fact("", None, "run", _changed(run, Run())),
-        Fact("", None, "plan", _changed(plan, Plan())),
-        Fact("use", row["use"], "use", f"posenc run {row['use']}"),
-        *(Fact("", None, "" if n else "differs", text) for n, text in enumerate(left_out)),
+        Fact("source", row["source"], f"{row['source']} ({row['known']})"),
+        Fact("known", row["known"], ""),
+        Fact("settings", row["settings"], ""),
+        Fact("", _changed(run, Run()), label="run"),
+        Fact("", _changed(plan, Plan()), label="plan"),
+        Fact("use", row["use"], f"posenc run {row['use']}"),
+        *(Fact("", text, label="" if n else "differs") for n, text in enumerate(left_out)),
     )
     return Card("preset", name, row["idea"], facts=facts)
 
@@ -199,14 +190,13 @@ def experiment(text: str) -> Card:
     recorded = committed.record_of(path).is_file()
     sightings = count_seen(getattr(executed(path), "published", ()))
     see = name if name in committed.files() else shlex.quote(str(path))
-    parts = ("setting", "cost", "command", "variation", "result")
     facts = (
-        Fact("file", str(path)),
-        Fact("claim", head.claim),
-        Fact("source", head.source, "source", head.source),
-        Fact("seen", sightings, "seen", claims.sightings(sightings) if any(sightings.values()) else ""),
-        *(Fact(part, getattr(head, part), part, getattr(head, part)) for part in parts),
-        Fact("recorded", recorded, "see", f"posenc table {see}; posenc plot {see}" if recorded else ""),
+        Fact("file", str(path), ""),
+        Fact("claim", head.claim, ""),
+        Fact("source", head.source),
+        Fact("seen", sightings, claims.sightings(sightings) if any(sightings.values()) else ""),
+        *(Fact(part, getattr(head, part)) for part in ("setting", "cost", "command", "variation", "result")),
+        Fact("recorded", recorded, f"posenc table {see}; posenc plot {see}" if recorded else "", "see"),
     )
     return Card("experiment", name, head.claim, facts=facts, title=f"{name} (an experiment)")
 

@@ -149,7 +149,7 @@ def _cite(kind: str, text: str) -> str:
     if kind == "task":
         from posenc.lab.explain.task_card import cite
     else:
-        from posenc.catalog import cite
+        from posenc.catalog.schemes import cite
     return cite(text)
 
 

@@ -61,7 +61,7 @@ class Names:
 def schemes() -> list[dict[str, Any]]:
     """One row per scheme."""
     import posenc
-    from posenc.catalog import summary
+    from posenc.catalog.schemes import summary
     from posenc.core.scheme import SCHEMES
 
     return [summary(name) for name in posenc.names()] + _broken(SCHEMES, summary("nope"))

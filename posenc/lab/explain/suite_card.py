@@ -20,11 +20,10 @@ def card(text: str) -> Card:
     rows, presets = [_row(run, Plan(**suite.plan)) for run in suite.runs], list(suite.presets)
     settings = ", ".join(f"{name}={_cell(value, ',')}" for name, value in values.items()) or "none"
     facts = (
-        Fact("use", use := f"task={SUITE}{suite.name}"),
-        Fact("presets", presets),
-        Fact("tasks", rows, text=_table(rows), is_block=True),
-        Fact("settings", values, "settings", settings),
-        Fact("", None, "published", " or ".join(f"--preset {name}" for name in presets) or "not as a whole"),
+        Fact("use", use := f"task={SUITE}{suite.name}", ""),
+        Fact("tasks", rows, _table(rows), "", is_block=True),
+        Fact("settings", values, settings),
+        Fact("presets", presets, " or ".join(f"--preset {name}" for name in presets) or "not as a whole", "published"),
     )
     return Card("suite", suite.name, suite.idea, facts=facts, title=use)
 

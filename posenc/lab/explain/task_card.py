@@ -41,35 +41,30 @@ def card(text: str, size: int | None = None, floors: dict[str, Any] | None = Non
     batch = _sampled(task, n)
     example, values, layout = _example(task, n, batch), settings(task), task.layout.value
     facts = [
-        Fact("lines", lines),
-        Fact("example", example, f"An example of size {n}", "\n".join(_aligned(example)), is_block=True),
-        _listed("layout", {"name": layout, "is": LAYOUTS[task.layout]}, f"{layout}: {LAYOUTS[task.layout]}"),
-        _listed("directions", sorted(task.directions), " and ".join(sorted(task.directions)), "direction"),
-        _listed("metric", task.metric, task.metric),
-        _listed("ability", task.ability, task.ability or "not stated"),
-        _listed("settings", values, ", ".join(f"{k}={v!r}" for k, v in values.items())),
+        Fact("lines", lines, ""),
+        Fact("example", example, "\n".join(_aligned(example)), f"An example of size {n}", is_block=True),
+        Fact("layout", {"name": layout, "is": LAYOUTS[task.layout]}, f"{layout}: {LAYOUTS[task.layout]}"),
+        Fact("directions", sorted(task.directions), " and ".join(sorted(task.directions)), "direction"),
+        Fact("metric", task.metric),
+        Fact("ability", task.ability, task.ability or "not stated"),
+        Fact("settings", values, ", ".join(f"{k}={v!r}" for k, v in values.items()) or "none"),
         _tokens(task),
         _sizes(task),
-        _listed("coordinates", sorted(batch.coords)),
-        _listed("strata", sorted(batch.strata)),
-        _listed("suites", list(task.suites)),
-        Fact("docstring", inspect.cleandoc(type(task).__doc__ or "")),
+        Fact("coordinates", sorted(batch.coords)),
+        Fact("strata", sorted(batch.strata)),
+        Fact("suites", list(task.suites)),
+        Fact("docstring", inspect.cleandoc(type(task).__doc__ or ""), ""),
     ]
     if floors is not None:
-        facts.insert(2, Fact("floors", floors, _floor_label(floors), _floor_lines(floors), is_block=True))
+        facts.insert(2, _floors(floors))
     sources = keys(entries(type(task)))
     return Card("task", tasks.spec(task), idea, "\n".join(lines), tuple(facts), tuple(notes), sources)
-
-
-def _listed(key: str, value: Any, text: str | None = None, label: str = "") -> Fact:
-    """A fact whose text is "none" where there is nothing."""
-    return Fact(key, value, label or key, (", ".join(value) if text is None else text) or "none")
 
 
 def _tokens(task: Task) -> Fact:
     own, special, classes = task.alphabet, list(task.layout.specials), task.classes
     text = f"{own} task tokens and {', '.join(special)}; {classes} classes"
-    return Fact("tokens", {"own": own, "special": special, "classes": classes}, "tokens", text)
+    return Fact("tokens", {"own": own, "special": special, "classes": classes}, text)
 
 
 def _sizes(task: Task) -> Fact:
@@ -87,17 +82,15 @@ def _sizes(task: Task) -> Fact:
         "evaluated": list(sizes.evaluation),
         "tokens at the largest trained on": longest,
     }
-    return Fact("sizes", values, "sizes", f"{bounds}; {trained}, evaluated at {beyond}")
+    return Fact("sizes", values, f"{bounds}; {trained}, evaluated at {beyond}")
 
 
-def _floor_label(table: dict[str, Any]) -> str:
-    return f"Floors, in {table['metric']}, counted on {table['rows']} examples of each size"
-
-
-def _floor_lines(table: dict[str, Any]) -> str:
+def _floors(table: dict[str, Any]) -> Fact:
     """The floors, a line for each size."""
-    rows = (", ".join(f"{k} {100 * v:.1f} %" for k, v in at.items()) for at in table["at size"].values())
-    return "\n".join(f"size {n}: {row}" for n, row in zip(table["at size"], rows, strict=True))
+    label = f"Floors, in {table['metric']}, counted on {table['rows']} examples of each size"
+    row = lambda at: ", ".join(f"{name} {100 * value:.1f} %" for name, value in at.items())  # noqa: E731
+    lines = (f"size {n}: {row(at)}" for n, at in table["at size"].items())
+    return Fact("floors", table, "\n".join(lines), label, is_block=True)
 
 
 def floor_table(text: str) -> dict[str, Any]:
