@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from posenc.attention.attend import attend as attend
     from posenc.attention.attend import embed as embed
     from posenc.attention.cache import Cache as Cache
-    from posenc.catalog import cite as cite
-    from posenc.catalog import describe as describe
+    from posenc.catalog.schemes import cite as cite
+    from posenc.catalog.schemes import describe as describe
     from posenc.contract import check as check
     from posenc.coordinates import place as place
     from posenc.core.access import acts_on_input as acts_on_input
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "attention.attend": ("attend", "embed"),
     "attention.cache": ("Cache",),
-    "catalog": ("cite", "describe"),
+    "catalog.schemes": ("cite", "describe"),
     "contract": ("check",),
     "coordinates": ("place",),
     "core.access": ("acts_on_input", "input_scheme", "layer"),

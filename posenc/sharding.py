@@ -26,13 +26,13 @@ from jaxtyping import Array, Float, PyTree
 
 from posenc.attention import kernels
 from posenc.attention.attend import attend
-from posenc.attention.encode import Layer, each_head, encode_keys, encode_queries, finish, first_carry, locate
+from posenc.attention.encode import each_head, encode_keys, encode_queries, finish, first_carry, locate
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.kernels import ring as around
 from posenc.attention.kernels.parting import is_sampled_distance
 from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens, describe, fold_tokens, ranks, sizes, zero_padding
-from posenc.attention.unknown import faulty, marked, unknown
+from posenc.attention.unknown import marking, unknown
 from posenc.attention.validation import array, validate
 from posenc.core.compose import axes, imply, normal_form
 from posenc.core.masks import Mask, since_start
@@ -86,30 +86,30 @@ def ring(
             " posenc.sharding.queries."
         )
     t = Tokens(q, k, v, x, None, positions, None, segments)
-    layer, t, _ = validate(scheme, params, t, None, Options(mask, scale, cap), "tiled", None)
-    if layer.window.sinks or any(part is not None for part in t.pairs):
+    form, t, _ = validate(scheme, params, t, None, Options(mask, scale, cap), "tiled", None)
+    if form.window.sinks or any(part is not None for part in t.pairs):
         raise ValueError("A ring takes a causal, full or windowed mask without sinks; use posenc.sharding.queries.")
     lead = q.shape[:-3]
     if 0 in (*lead, q.shape[-3]):
         return jnp.zeros((*q.shape[:-1], v.shape[-1]), v.dtype)
     late, t = unknown(t, 0), jax.tree.map(jnp.asarray, t)
-    flat, mapped = fold_tokens(t, lead, axes(layer.scheme))
+    flat, mapped = fold_tokens(t, lead, axes(form.scheme))
     if not lead:
         flat, mapped = jax.tree.map(lambda a: a[None], flat), jax.tree.map(lambda a: 0, flat)
-    params = jax.tree.map(jnp.asarray, layer.params)
-    located = lambda t: _located(layer._replace(params=params), t)  # noqa: E731
+    params = jax.tree.map(jnp.asarray, form.params)
+    located = lambda t: _located(form._replace(params=params), t)  # noqa: E731
     tokens, position, info = jax.vmap(located, (mapped,))(flat)
 
     def here(params, qkv, segments, position, info):
-        run_part = lambda *a: _part(layer._replace(params=params), t.positions is None, (axis, count), *a)  # noqa: E731
+        run_part = lambda *a: _part(form._replace(params=params), (axis, count), *a)  # noqa: E731
         return jax.vmap(run_part)(qkv, segments, position, info)
 
-    cut, each = P(None, axis), each_head(layer.scheme, params[1])
+    cut, each = P(None, axis), each_head(form.scheme, params[1])
     spec = jax.tree.map(lambda a: P() if is_sampled_distance(a) else cut, position, is_leaf=is_sampled_distance)
     specs = P(), cut, cut, spec, P(None, None, axis) if each else cut
     spread = jax.shard_map(here, mesh=mesh, in_specs=specs, out_specs=cut, axis_names={axis}, check_vma=False)
     out = jax.jit(spread)(params, (tokens.q, tokens.k, tokens.v), tokens.segments, position, info)
-    out = jax.vmap(lambda out, t: marked(out, faulty(t, 0, late)), (0, mapped))(out, flat)
+    out = jax.vmap(marking(lambda t, out: out, late), (mapped, 0))(flat, out)
     return out.reshape(*lead, *out.shape[-3:])
 
 
@@ -146,13 +146,13 @@ def queries(
     q, k, v = (array(n, a) for n, a in zip("qkv", (q, k, v), strict=True))
     t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
     options = Options(mask, scale, cap, sinks, dropout, dropout_key)
-    layer, t, start = validate(scheme, params, t, query_start, options, kernel, None)
-    if layer.self_attention:
+    form, t, start = validate(scheme, params, t, query_start, options, kernel, None)
+    if form.self_attention:
         t = t._replace(key_x=t.x, key_positions=t.positions, key_segments=t.segments)
     if t.positions is None and t.segments is not None:
         t = t._replace(
             **{
-                side + "positions": _implied_positions(layer.scheme, getattr(t, side + "segments"))
+                side + "positions": _implied_positions(form.scheme, getattr(t, side + "segments"))
                 for side in ("", "key_")
             }
         )
@@ -169,11 +169,11 @@ def queries(
     cut = lambda a, n: jax.tree.map(lambda a: P(*[None] * (a.ndim - n), axis), a)  # noqa: E731
     spec = spec._replace(q=cut(t.q, 3), x=cut(t.x, 2), segments=cut(t.segments, 1))
     spec = spec._replace(pairs=spec.pairs._replace(allowed=cut(t.pairs.allowed, 2)))
-    deep = ranks(axes(layer.scheme))
+    deep = ranks(axes(form.scheme))
     spec = spec._replace(positions=_along(t.positions, deep, axis))
     spread = jax.shard_map(here, mesh=mesh, in_specs=(P(), P(), P(), spec), out_specs=P(*[None] * lead, axis),
                            axis_names={axis}, check_vma=False)  # fmt: skip
-    return jax.jit(spread)(params, layer.sinks, jnp.asarray(start, jnp.int32), jax.tree.map(jnp.asarray, t))
+    return jax.jit(spread)(params, form.sinks, jnp.asarray(start, jnp.int32), jax.tree.map(jnp.asarray, t))
 
 
 def _implied_positions(scheme: Any, segments: Array) -> Any:
@@ -191,24 +191,23 @@ def _along(positions: Any, deep: Any, axis: str) -> Any:
     return P(*[None] * (positions.ndim - jax.tree.leaves(deep)[0]), axis)
 
 
-def _located(layer: Layer, t: Tokens) -> tuple[Tokens, PyTree, PyTree]:
+def _located(form: Form, t: Tokens) -> tuple[Tokens, PyTree, PyTree]:
     """One whole sequence: its tokens without padding, their positions and their info; no product of them."""
     t = zero_padding(t._replace(key_segments=t.segments))
     index = jnp.arange(t.q.shape[0], dtype=jnp.int32)
     side = Side(None, index, t.segments)
-    count = kernels.count_visible(layer.window, side, side, kernels.block(index.size, index.size), kernels.Pairs())
-    at = describe(layer.scheme, index, t.segments, t.positions, count, t.q.shape[1])
-    info, _ = locate(layer.scheme, layer.params, t.x, at, first_carry(layer.scheme, layer.params, sizes(t)))
+    count = kernels.count_visible(form.window, side, side, kernels.block(index.size, index.size), kernels.Pairs())
+    at = describe(form.scheme, index, t.segments, t.positions, count, t.q.shape[1])
+    info, _ = locate(form.scheme, form.params, t.x, at, first_carry(form.scheme, form.params, sizes(t)))
     return t, at.position, info
 
 
-def _part(layer: Layer, implied: bool, ring: around.Ring, qkv, segments, position, info) -> Array:
+def _part(form: Form, ring: around.Ring, qkv, segments, position, info) -> Array:
     """One sequence's tokens on this device, and the keys of all."""
-    (q, k, v), scheme, params = qkv, layer.scheme, layer.params
+    (q, k, v), scheme, params = qkv, form.scheme, form.params
     index = jax.lax.axis_index(ring[0]) * q.shape[0] + jnp.arange(q.shape[0], dtype=jnp.int32)
     side = Side(position, index, segments)
     keys = encode_keys(scheme, params, k, v, info, q.shape[1])
-    form = Form(scheme, params, layer.window, layer.weighting, None, q.shape[1], implied)
     encoded = Encoded(*encode_queries(scheme, params, q, info), *keys, side, side)
     mixed = around.mix(form, encoded, kernels.block(q.shape[0], q.shape[0]), ring)
     return finish(scheme, params, mixed, info)

@@ -37,7 +37,7 @@ def pytest_addoption(parser):
 def pytest_terminal_summary(terminalreporter, config):
     if not config.getoption("record"):
         return
-    from posenc.catalog import RECORD
+    from posenc.catalog.schemes import RECORD
 
     if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
         terminalreporter.write_line("recorded: nothing, for some tests failed")
@@ -75,7 +75,7 @@ def merged(before, found):
 def stale():
     """Names of schemes whose code, engine or jax is not that of their record."""
     import posenc
-    from posenc.catalog import RECORD
+    from posenc.catalog.schemes import RECORD
 
     kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     found, now = {name: kept.get(name, {}).get("contract", {}) for name in posenc.names()}, engine()
@@ -84,7 +84,7 @@ def stale():
 
 def unchanged():
     """Names of schemes that hold the contract in the code that their record is of."""
-    from posenc.catalog import RECORD
+    from posenc.catalog.schemes import RECORD
 
     kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     return {name for name, of in kept.items() if of.get("contract", {}).get("code") == digest(name)}

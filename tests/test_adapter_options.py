@@ -42,7 +42,8 @@ def test_a_layer_takes_what_attend_takes(case, kind):
 
 
 def test_an_argument_that_were_dropped_on_its_way_would_be_noticed(plant):
-    plant(Fault("posenc.adapters.multihead:multihead", "layer.weighting._asdict() |", '{"scale": 0.5} |', "", ""))
+    dropped = "weighting=form.weighting._replace(cap=None)"
+    plant(Fault("posenc.adapters.multihead:multihead", "sinks=None)", f"sinks=None, {dropped})", "", ""))
     with pytest.raises(AssertionError):
         test_a_layer_takes_what_attend_takes("a cap", "equinox")
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc.catalog import summary
+from posenc.catalog.schemes import summary
 from posenc.core import scheme
 from posenc.lab import cli, tasks
 from posenc.lab.cli import claims, listing, templates

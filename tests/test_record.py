@@ -5,7 +5,7 @@ import json
 import pytest
 
 import posenc
-from posenc.catalog import RECORD
+from posenc.catalog.schemes import RECORD
 from posenc.contract import PROPERTIES
 from tests import recording
 from tests.contract.test_contract import UNCOMPARED
@@ -90,7 +90,7 @@ def test_a_change_of_shared_mathematics_makes_a_record_old(monkeypatch):
 def test_a_scheme_is_unverified_where_its_code_the_engine_or_jax_changed(monkeypatch, tmp_path):
     kept = {name: {"contract": {"code": digest(name), "engine": engine()}} for name in posenc.names()}
     path = tmp_path / "record.json"
-    monkeypatch.setattr("posenc.catalog.RECORD", path)
+    monkeypatch.setattr("posenc.catalog.schemes.RECORD", path)
     path.write_text(json.dumps(kept))
     assert stale() == []
     path.write_text(json.dumps(kept | {"rope": {"contract": {**kept["rope"]["contract"], "code": "older"}}}))
@@ -105,7 +105,7 @@ def test_a_scheme_is_unverified_where_its_code_the_engine_or_jax_changed(monkeyp
 
 
 def test_nothing_is_recorded_where_anything_fails(monkeypatch, tmp_path):
-    monkeypatch.setattr("posenc.catalog.RECORD", tmp_path / "record.json")
+    monkeypatch.setattr("posenc.catalog.schemes.RECORD", tmp_path / "record.json")
     lines = []
 
     class Terminal:

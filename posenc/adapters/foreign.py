@@ -14,11 +14,10 @@ from jaxtyping import Array, Bool, Float
 
 from posenc.attention.attend import attend
 from posenc.attention.encode import encode_keys, encode_queries, first_carry, locate
-from posenc.attention.positions import check_apart, check_positions, per_token
 from posenc.attention.tokens import Tokens
-from posenc.attention.unknown import faulty, marked, unknown
-from posenc.attention.validation import check_arrays, check_distances
-from posenc.core.compose import axes, imply, normal_form, parts, pick, spread, without_window
+from posenc.attention.unknown import marking, unknown
+from posenc.attention.validation import check_arrays, check_sequences
+from posenc.core.compose import imply, normal_form, parts, pick, spread, without_window
 from posenc.core.masks import Mask, Window, sees, window
 from posenc.core.parameters import bound, complete, init
 from posenc.core.scheme import At, Dims, Scheme
@@ -166,19 +165,14 @@ def process_heads(
 
     def process(query: Heads, key: Heads, value: Heads) -> tuple[Heads, ...]:
         check_arrays(query, key, value)
-        length, heads, head = query.shape
+        _, heads, head = query.shape
         if key.shape != query.shape:
             raise ValueError(f"process_heads serves self-attention; keys are {key.shape}, queries {query.shape}.")
-        check_distances(hooks, positions, True)
         made = _made(hooks, params, heads, head)
         check_params(hooks, made, KnownSizes(heads=heads, head=head, key_heads=heads))
-        place = per_token("positions", positions, (), length, axes(hooks), False)
-        t = Tokens(query, key, value, positions=place)
-        check_apart(t)
-        check_positions(hooks, pick(made, "layer"), t, 0, False)
-        wrong = faulty(jax.tree.map(jnp.asarray, t), 0, unknown(t, 0))
-        q, k, v = _through(hooks, made, query, key, value, place)
-        return marked(q, wrong), k, v
+        t = check_sequences(hooks, pick(made, "layer"), Tokens(query, key, value, positions=positions))
+        q, k, v = _through(hooks, made, query, key, value, t.positions)
+        return marking(lambda t: q, unknown(t, 0))(jax.tree.map(jnp.asarray, t)), k, v
 
     return process
 

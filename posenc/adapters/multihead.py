@@ -15,15 +15,16 @@ import numpy as np
 from einops import rearrange
 from jaxtyping import Array, Float
 
-from posenc.attention.attend import attend
+from posenc.attention.attend import compute
 from posenc.attention.cache import Cache
+from posenc.attention.kernels import Form
 from posenc.attention.meshes import compiled_axes
 from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens
-from posenc.attention.validation import array, validate
+from posenc.attention.validation import array, check_types, validate
 from posenc.core.access import acts_on_input
 from posenc.core.compose import normal_form
-from posenc.core.masks import Mask, window
+from posenc.core.masks import Mask
 from posenc.core.parameters import complete, join
 from posenc.core.scheme import Dims, check_dims
 
@@ -113,39 +114,33 @@ def multihead(
     made = lambda heads: jax.ShapeDtypeStruct((*x.shape[:-1], heads, dims.head), x.dtype)  # noqa: E731
     key = made(dims.key_heads or dims.heads)
     tokens = Tokens(made(dims.heads), key, key, x, positions=positions, segments=segments)  # type: ignore[arg-type]
-    layer, checked, _ = validate(scheme, params, tokens, None, options, kernel, cache)
-    static = layer.weighting._asdict() | {"scheme": scheme, "dims": dims, "kernel": kernel, "product": product}
-    learned = weights, params, options.sinks
-    traced = {
-        "positions": checked.positions,
-        "segments": checked.segments,
-        "cache": cache,
-        "mask": window(options.mask) if isinstance(options.mask, str) else options.mask,
-        "dropout_key": options.dropout_key,
-    }
-    run = lambda learned, x, traced: _multihead(*learned, x, **static, **traced)  # noqa: E731
-    return compiled_axes(run, (learned, x, traced), x if cache is None else (x, cache))
+    form, t, _ = validate(scheme, params, tokens, None, options, kernel, cache)
+    learned, t = (weights, form.params, form.sinks), t._replace(q=None, k=None, v=None, x=None)
+    form = form._replace(params=None, sinks=None)
+    run = lambda learned, x, t, cache: _multihead(*learned, x, t, cache, form, dims.head, product)  # noqa: E731
+    return compiled_axes(run, (learned, x, t, cache), x if cache is None else (x, cache))
 
 
-@functools.partial(jax.jit, static_argnames=("scheme", "dims", "kernel", "product", "scale", "cap", "dropout"))
+@functools.partial(jax.jit, static_argnames=("form", "head", "product"))
 def _multihead(
     weights: Weights,
     params: Any,
     sinks: Any,
     x: Array,
-    *,
-    scheme: Any,
-    dims: Dims,
+    t: Tokens,
     cache: Cache | None,
+    form: Form,
+    head: int,
     product: Callable[[Array, Array], Array],
-    **arguments: Any,
 ) -> Any:
     weights = Weights(*(w.astype(x.dtype) for w in weights))
-    q = rearrange(product(x, weights.query), "... l (h d) -> ... l h d", h=dims.heads)
-    k, v = rearrange(product(x, weights.key_value), "... l (n g d) -> n ... l g d", n=2, d=dims.head)
+    q = rearrange(product(x, weights.query), "... l (h d) -> ... l h d", h=form.heads)
+    k, v = rearrange(product(x, weights.key_value), "... l (n g d) -> n ... l g d", n=2, d=head)
+    check_types(q, k, v, cache)  # a product may give another type than that of x
+    form, t = form._replace(params=params, sinks=sinks), t._replace(q=q, k=k, v=v, x=x)
     if cache is None:
-        return product(_merged(attend(scheme, params, q, k, v, x=x, sinks=sinks, **arguments)), weights.out)
-    mixed, cache = attend(scheme, params, q, k, v, x=x, sinks=sinks, cache=cache, **arguments)
+        return product(_merged(compute(form, t, 0, None)), weights.out)
+    mixed, cache = compute(form, t, 0, cache)
     return product(_merged(mixed), weights.out), cache
 
 

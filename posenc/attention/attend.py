@@ -14,13 +14,13 @@ from jaxtyping import Array, Float
 
 from posenc.attention import kernels
 from posenc.attention.cache import AXES, Cache, extend
-from posenc.attention.encode import Layer, encode, finish
+from posenc.attention.encode import encode, finish
+from posenc.attention.kernels import Form
 from posenc.attention.meshes import compiled_axes
 from posenc.attention.options import Options
-from posenc.attention.positions import check_apart, check_positions, per_token
 from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, ranks
-from posenc.attention.unknown import Unknown, faulty, marked, returned, unknown
-from posenc.attention.validation import array, check_distances, validate
+from posenc.attention.unknown import Unknown, faulty, marked, marking, returned, unknown
+from posenc.attention.validation import array, check_sequences, validate
 from posenc.core.compose import axes, normal_form, pick
 from posenc.core.masks import Mask
 from posenc.core.parameters import bound, complete
@@ -86,21 +86,23 @@ def attend(
     options = Options(mask, scale, cap, sinks, dropout, dropout_key)
     q, k, v = (array(name, a) for name, a in zip("qkv", (q, k, v), strict=True))
     t = Tokens(q, k, v, x, key_x, positions, key_positions, segments, key_segments)
-    layer, t, start = validate(scheme, params, t, query_start, options, kernel, cache)
-    layer = layer._replace(params=jax.tree.map(jnp.asarray, layer.params))
-    lead = q.shape[:-3]
-    if 0 in (*lead, q.shape[-3], k.shape[-3]):
-        nothing = jnp.zeros((*q.shape[:-1], v.shape[-1]), v.dtype)
+    return compute(*validate(scheme, params, t, query_start, options, kernel, cache), cache)
+
+
+def compute(form: Form, t: Tokens, start: Any, cache: Cache | None) -> Any:
+    """What `attend` returns, of a call that was validated."""
+    lead = t.q.shape[:-3]
+    if 0 in (*lead, t.q.shape[-3], t.k.shape[-3]):
+        nothing = jnp.zeros((*t.q.shape[:-1], t.v.shape[-1]), t.v.dtype)
         return nothing if cache is None else (nothing, cache)
     late = unknown(t, start if cache is None else 0)
-    t = jax.tree.map(jnp.asarray, t)
-    with_arrays = lambda params, sinks: layer._replace(params=params, sinks=sinks)  # noqa: E731
-    learned = layer.params, layer.sinks
+    learned, t = jax.tree.map(jnp.asarray, ((form.params, form.sinks), t))
+    with_arrays = lambda params, sinks: form._replace(params=params, sinks=sinks)  # noqa: E731
     if cache is None:
         run = lambda learned, t, start: _full(with_arrays(*learned), t, start, lead, late)  # noqa: E731
-        return compiled_axes(run, (learned, t, jnp.asarray(start, jnp.int32)), q)
+        return compiled_axes(run, (learned, t, jnp.asarray(start, jnp.int32)), t.q)
     step = lambda learned, t, cache: _step(with_arrays(*learned), t, cache, lead, late)  # noqa: E731
-    return compiled_axes(step, (learned, t, cache), (q, cache))
+    return compiled_axes(step, (learned, t, cache), (t.q, cache))
 
 
 def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positions: Any = None, segments: Any = None):
@@ -112,10 +114,10 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     do not fit. Inside `jit`, where values are unknown, positions that a scheme cannot serve give NaN, as in
     `posenc.attend`.
     """
-    form = normal_form(scheme)
-    if positions is None and form.coordinates:
+    composed = normal_form(scheme)
+    if positions is None and composed.coordinates:
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
-    scheme, x = bound(form.scheme), array("x", x)
+    scheme, x = bound(composed.scheme), array("x", x)
     params = complete(scheme, params)
     if x.ndim < 2 or not jnp.issubdtype(x.dtype, jnp.floating):
         raise ValueError(f"x is {x.dtype} of the shape {x.shape}; it is floating numbers, [..., length, width].")
@@ -123,22 +125,17 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     if not scheme.overrides("embed") or not x.size:
         return x
     lead, length, p = x.shape[:-2], x.shape[-2], jax.tree.map(jnp.asarray, pick(params, "layer"))
-    check_distances(scheme, positions, True)
-    positions = per_token("positions", positions, lead, length, axes(scheme), False)
-    segments = per_token("segments", segments, lead, length, 1, True)
-    t = Tokens(x[..., None], x, x, positions=positions, segments=segments)
-    check_apart(t)
-    check_positions(scheme, p, t, 0, False)
+    t = check_sequences(scheme, p, Tokens(x[..., None], x, x, positions=positions, segments=segments))
     late = unknown(t, 0)
-    positions, segments = jax.tree.map(jnp.asarray, (positions, segments))
+    positions, segments = jax.tree.map(jnp.asarray, (t.positions, t.segments))
 
     def embed_all(p, x, positions, segments):
         index = jnp.arange(length, dtype=jnp.int32)
 
         def embed_sequence(x, positions, segments):
             at = describe(scheme, index, segments, positions, index + 1, 1)
-            t = Tokens(x, x, x, positions=positions, segments=segments)
-            return marked(scheme.embed(p, x, at), faulty(t, 0, late))
+            embed_tokens = lambda t: scheme.embed(p, x, at)  # noqa: E731
+            return marking(embed_tokens, late)(Tokens(x, x, x, positions=positions, segments=segments))
 
         if not lead:
             return embed_sequence(x, positions, segments)
@@ -149,23 +146,23 @@ def embed(scheme: Any, params: Any, x: Float[Array, "*batch L width"], *, positi
     return compiled_axes(embed_all, (p, x, positions, segments), x)
 
 
-def _full(layer: Layer, t: Tokens, start: Array, lead: tuple[int, ...], late: Unknown) -> Float[Array, "*lead Q H d"]:
+def _full(form: Form, t: Tokens, start: Array, lead: tuple[int, ...], late: Unknown) -> Float[Array, "*lead Q H d"]:
     """Every sequence, all its tokens at once."""
 
     def attend_sequence(t: Tokens) -> Float[Array, "Q H d"]:
-        form, encoded, info = encode(layer, t, start)
-        out = finish(layer.scheme, layer.params, kernels.mix(layer.kernel, form, encoded), info)
-        return marked(out, faulty(t, start, late))
+        encoded, info = encode(form, t, start)
+        return finish(form.scheme, form.params, kernels.mix(form, encoded), info)
 
+    attend_marked = marking(attend_sequence, late, start)
     if not lead:
-        return attend_sequence(t)
-    flat, mapped = fold_tokens(t, lead, axes(layer.scheme))
-    out = jax.vmap(attend_sequence, (mapped,))(flat)
+        return attend_marked(t)
+    flat, mapped = fold_tokens(t, lead, axes(form.scheme))
+    out = jax.vmap(attend_marked, (mapped,))(flat)
     return out.reshape(*lead, *out.shape[-3:])
 
 
 def _step(
-    layer: Layer, t: Tokens, cache: Cache, lead: tuple[int, ...], late: Unknown
+    form: Form, t: Tokens, cache: Cache, lead: tuple[int, ...], late: Unknown
 ) -> tuple[Float[Array, "B Q H d"], Cache]:
     """Every sequence's new tokens, after those in its cache."""
 
@@ -175,8 +172,8 @@ def _step(
             again = returned(t.segments, cache.document, cache.segment)
             wrong = again if wrong is None else wrong | again
         t = t._replace(v=marked(t.v, wrong))  # what comes after it sees it
-        form, encoded, info, longer = extend(layer, t, cache)
-        out = finish(layer.scheme, layer.params, kernels.mix(layer.kernel, form, encoded), info)
+        encoded, info, longer = extend(form, t, cache)
+        out = finish(form.scheme, form.params, kernels.mix(form, encoded), info)
         out = marked(out, wrong)
         if cache.index is None:
             out = jnp.where(longer.length > cache.segment.shape[0], jnp.nan, out)
@@ -186,5 +183,5 @@ def _step(
             out = jnp.where(unseen[:, None, None], jnp.nan, out)
         return out, longer
 
-    flat, mapped = fold_tokens(t, lead, axes(layer.scheme))
+    flat, mapped = fold_tokens(t, lead, axes(form.scheme))
     return jax.vmap(decode_sequence, (mapped, AXES), (0, AXES))(flat, cache)

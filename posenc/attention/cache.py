@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Num, PyTree
 
 from posenc.attention import kernels
-from posenc.attention.encode import Keys, Layer, encode_keys, encode_queries, first_carry, locate, lookup
+from posenc.attention.encode import Keys, encode_keys, encode_queries, first_carry, locate, lookup
 from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.tokens import Tokens, began, describe, zero_padding
 from posenc.core.compose import imply, normal_form, pick
@@ -200,9 +200,9 @@ def last(cache: Cache, index: Int[Array, " new"], segment: Int[Array, " new"]) -
     return now, (index - since)[-1].astype(cache.began.dtype)
 
 
-def extend(layer: Layer, t: Tokens, cache: Cache) -> tuple[Form, Encoded, PyTree, Cache]:
+def extend(form: Form, t: Tokens, cache: Cache) -> tuple[Encoded, PyTree, Cache]:
     """One sequence's new tokens and all keys so far, ready for a kernel; the info of its queries, and the new cache."""
-    scheme, params, (new, heads, _), length = layer.scheme, layer.params, t.q.shape, cache.length
+    scheme, params, (new, heads, _), length = form.scheme, form.params, t.q.shape, cache.length
     segments = jnp.ones(new, jnp.int32) if t.segments is None else t.segments
     t = zero_padding(t._replace(segments=segments, key_segments=segments))
     capacity = cache.segment.shape[0]
@@ -211,9 +211,9 @@ def extend(layer: Layer, t: Tokens, cache: Cache) -> tuple[Form, Encoded, PyTree
     ki = jnp.arange(capacity, dtype=jnp.int32) if index is None else index
     segment = write(cache.segment, t.segments, slots, 0)
     rows = kernels.block(new, capacity)
-    first_index = began(layer.counts(t.pairs), qi, t.segments, cache.document, cache.began)
+    first_index = began(form.counts(t.pairs), qi, t.segments, cache.document, cache.began)
     sides = Side(None, qi, t.segments, first_index), Side(None, ki, segment)
-    count = kernels.count_visible(layer.window, *sides, rows, t.pairs)
+    count = kernels.count_visible(form.window, *sides, rows, t.pairs)
     at = describe(scheme, qi, t.segments, t.positions, count, heads, cache.document, cache.began)
     position = write(cache.position, at.position, slots, 0)
     info, carry = locate(scheme, params, t.x, at, cache.carry)
@@ -221,24 +221,17 @@ def extend(layer: Layer, t: Tokens, cache: Cache) -> tuple[Form, Encoded, PyTree
     keys = stored = Keys(*write((cache.k, cache.v, cache.key_info), tuple(stored), slots, 1))
     query, key = sides[0]._replace(position=at.position), sides[1]._replace(position=position)
     if "reencoded" in scheme.limits:
-        info, keys = _reencoded(layer, heads, info, stored, query, key, carry)
-    form = Form(scheme, params, layer.window, layer.weighting, layer.sinks, heads, implied=False)
+        info, keys = _reencoded(form, info, stored, query, key, carry)
     encoded = Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs)
-    return (
-        form,
-        encoded,
-        info,
-        Cache(*stored, position, segment, carry, *last(cache, qi, t.segments), length + new, index),
-    )
+    longer = Cache(*stored, position, segment, carry, *last(cache, qi, t.segments), length + new, index)
+    return encoded, info, longer
 
 
-def _reencoded(
-    layer: Layer, heads: int, info: Any, stored: Keys, query: Side, key: Side, carry: Any
-) -> tuple[Any, Keys]:
+def _reencoded(form: Form, info: Any, stored: Keys, query: Side, key: Side, carry: Any) -> tuple[Any, Keys]:
     """The info of queries, and all keys through their hooks, now that the text is longer."""
-    scheme, params = layer.scheme, layer.params
-    at = At(key.position, key.index, key.segment, jnp.zeros_like(key.index), jnp.int32(0), heads)
+    scheme, params = form.scheme, form.params
+    at = At(key.position, key.index, key.segment, jnp.zeros_like(key.index), jnp.int32(0), form.heads)
     key_info, _ = locate(scheme, params, None, at, carry)
     k, v = stored.k.swapaxes(0, 1), stored.v.swapaxes(0, 1)
     info = lookup(scheme, params, info, key_info, query.index)
-    return info, encode_keys(scheme, params, k, v, key_info, heads)
+    return info, encode_keys(scheme, params, k, v, key_info, form.heads)

@@ -17,29 +17,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from posenc.attention import kernels
-from posenc.attention.kernels import Encoded, Form, Pairs, Side, Weighting
+from posenc.attention.kernels import Encoded, Form, Side
 from posenc.attention.tokens import Tokens, began, describe, sizes, zero_padding
 from posenc.core.compose import Chain, merge
-from posenc.core.masks import Window
 from posenc.core.scheme import At, Scheme
-
-
-class Layer(NamedTuple):
-    """One attention whose arguments were validated, apart from its tokens."""
-
-    scheme: Scheme
-    params: tuple[Any, Any]
-    window: Window
-    weighting: Weighting
-    sinks: Float[Array, " H"] | None
-    """A score for each head of a key that has no value."""
-    self_attention: bool
-    """Whether queries and keys are the same tokens."""
-    kernel: str
-
-    def counts(self, pairs: Pairs) -> bool:
-        """Whether the mask counts from where a document began."""
-        return self.window.sinks > 0 or pairs.prefix is not None
 
 
 class Keys(NamedTuple):
@@ -50,27 +31,25 @@ class Keys(NamedTuple):
     info: PyTree
 
 
-def encode(layer: Layer, t: Tokens, start: Array) -> tuple[Form, Encoded, PyTree]:
+def encode(form: Form, t: Tokens, start: Array) -> tuple[Encoded, PyTree]:
     """One whole sequence, ready for a kernel, and what `locate` says of its queries, for `finish`."""
-    scheme, params, (queries, heads, _) = layer.scheme, layer.params, t.q.shape
-    t = zero_padding(t._replace(key_segments=t.segments) if layer.self_attention else t)
+    scheme, params, (queries, heads, _) = form.scheme, form.params, t.q.shape
+    t = zero_padding(t._replace(key_segments=t.segments) if form.self_attention else t)
     qi, ki = start + jnp.arange(queries, dtype=jnp.int32), jnp.arange(t.k.shape[0], dtype=jnp.int32)
     rows, first = kernels.block(queries, ki.size), first_carry(scheme, params, sizes(t))
-    first_index = began(layer.counts(t.pairs), qi, t.segments)
+    first_index = began(form.counts(t.pairs), qi, t.segments)
     sides = Side(None, qi, t.segments, first_index), Side(None, ki, t.key_segments)
-    count = kernels.count_visible(layer.window, *sides, rows, t.pairs)
+    count = kernels.count_visible(form.window, *sides, rows, t.pairs)
     at = describe(scheme, qi, t.segments, t.positions, count, heads)
     info, _ = locate(scheme, params, t.x, at, first)
     key_at, key_info = at, info
-    if not layer.self_attention:
+    if not form.self_attention:
         key_at = describe(scheme, ki, t.key_segments, t.key_positions, jnp.zeros_like(ki), heads)
         key_info, _ = locate(scheme, params, t.key_x, key_at, first)
         info = lookup(scheme, params, info, key_info, qi)
     keys = encode_keys(scheme, params, t.k, t.v, key_info, heads)
     query, key = (side._replace(position=a.position) for side, a in zip(sides, (at, key_at), strict=True))
-    implied = t.positions is None and (layer.self_attention or t.segments is None)
-    form = Form(scheme, params, layer.window, layer.weighting, layer.sinks, heads, implied)
-    return form, Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs), info
+    return Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs), info
 
 
 def each_head(scheme: Scheme, head_params: PyTree) -> bool:

@@ -6,6 +6,7 @@ prefix out of range. What was known before tracing was validated, and costs noth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -37,6 +38,16 @@ def unknown(t: Tokens, start: Any) -> Unknown:
 
 def _traced(tree: Any) -> bool:
     return any(isinstance(a, jax.core.Tracer) for a in jax.tree.leaves(tree))
+
+
+def marking(run: Callable[..., Array], late: Unknown, start: Any = 0) -> Callable[..., Array]:
+    """`run` of one sequence's tokens, and of more; its output is NaN as a whole where these tokens are faulty."""
+
+    def run_marked(t: Tokens, *more: Any) -> Array:
+        out = run(t, *more)
+        return marked(out, faulty(t, start, late))
+
+    return run_marked
 
 
 def marked(out: Array, faulty: Bool[Array, ""] | None) -> Array:

@@ -17,7 +17,7 @@ from jaxtyping import Array
 
 from posenc.attention import kernels
 from posenc.attention.cache import Cache, check_ring, stored_shapes
-from posenc.attention.encode import Layer
+from posenc.attention.kernels import Form
 from posenc.attention.options import Options
 from posenc.attention.positions import check_apart, check_positions, concrete, numbers, per_token
 from posenc.attention.tokens import Tokens
@@ -33,19 +33,19 @@ from posenc.numerics.sizes import FAR
 
 def validate(
     scheme: Any, params: Any, t: Tokens, query_start: Any, options: Options, kernel: str, cache: Cache | None
-) -> tuple[Layer, Tokens, Any]:
-    """The validated layer, its tokens in their final types, and the index of the first query.
+) -> tuple[Form, Tokens, Any]:
+    """The form of a call, its tokens in their final types, and the index of the first query.
 
     Of queries, keys and values only shapes and types are read, so `jax.ShapeDtypeStruct` serves for them.
     """
-    form = normal_form(scheme)
-    scheme = bound(form.scheme)
+    composed = normal_form(scheme)
+    scheme = bound(composed.scheme)
     params = complete(scheme, params)
     check_arrays(t.q, t.k, t.v)
     keys, aligned = t.k.shape[-3], t.q.shape[-3] == t.k.shape[-3] and query_start is None
     packed = t.segments is not None and cache is None and not (aligned and t.key_segments is None)
-    narrowed, pairs = options.pairs(form, t.q, keys, packed)
-    check_scheme(form, narrowed, t.positions, t.x)
+    narrowed, pairs = options.pairs(composed, t.q, keys, packed)
+    check_scheme(composed, narrowed, t.positions, t.x)
     same = aligned and all(a is None for a in (t.key_x, t.key_positions, t.key_segments))
     check_distances(scheme, t.positions, aligned and cache is None and t.key_positions is None)
     t = check_tokens(t, scheme, query_start, cache is not None)
@@ -61,10 +61,10 @@ def validate(
     )
     weighting, sinks = options.weighting(scheme, t.q)
     groups = pick(params, "layer"), pick(params, "heads")
-    layer = Layer(scheme, groups, narrowed, weighting, sinks, same, kernel)
-    t = t._replace(pairs=pairs)
-    check_positions(scheme, layer.params[0], t, start, cache is not None)
-    return layer, t, start
+    implied = cache is None and t.positions is None and (same or t.segments is None)
+    form = Form(scheme, groups, narrowed, weighting, sinks, t.q.shape[-2], implied, same, kernel)
+    check_positions(scheme, groups[0], t, start, cache is not None)
+    return form, t._replace(pairs=pairs), start
 
 
 def array(name: str, a: Any) -> Array:
@@ -74,15 +74,24 @@ def array(name: str, a: Any) -> Array:
     return jnp.asarray(numbers(name, a))
 
 
+def check_types(q: Array, k: Array, v: Array, cache: Cache | None) -> None:
+    """Refuse queries, keys and values of several types, or of another type than the cache's."""
+    shown = f"q {jnp.shape(q)} {q.dtype}, k {jnp.shape(k)} {k.dtype}, v {jnp.shape(v)} {v.dtype}"
+    if not (q.dtype == k.dtype == v.dtype and jnp.issubdtype(q.dtype, jnp.floating)):
+        raise TypeError(f"Queries, keys and values share one floating type; given were {shown}.")
+    if q.dtype.itemsize < 2:
+        raise TypeError(f"Queries, keys and values have 16 bits or more; given were {shown}; widen them by astype.")
+    for stored in () if cache is None else (cache.k.dtype, cache.v.dtype):
+        if stored != q.dtype:
+            raise TypeError(f"The cache holds {stored}, but q, k and v are {q.dtype}; make it with dtype={q.dtype}.")
+
+
 def check_arrays(q: Array, k: Array, v: Array) -> None:
     """Refuse queries, keys and values that do not fit together."""
     shown = f"q {jnp.shape(q)} {q.dtype}, k {jnp.shape(k)} {k.dtype}, v {jnp.shape(v)} {v.dtype}"
     if not q.ndim == k.ndim == v.ndim or q.ndim < 3:
         raise ValueError(f"Queries, keys and values are [..., length, heads, features] alike; given were {shown}.")
-    if not (q.dtype == k.dtype == v.dtype and jnp.issubdtype(q.dtype, jnp.floating)):
-        raise TypeError(f"Queries, keys and values share one floating type; given were {shown}.")
-    if q.dtype.itemsize < 2:
-        raise TypeError(f"Queries, keys and values have 16 bits or more; given were {shown}; widen them by astype.")
+    check_types(q, k, v, None)
     if q.shape[:-3] != k.shape[:-3] or k.shape[:-1] != v.shape[:-1] or q.shape[-1] != k.shape[-1]:
         raise ValueError(
             f"Batch, key length, key heads and features of queries and keys must agree; given were {shown}."
@@ -167,6 +176,17 @@ def check_scheme(form: Composed, window: Window, positions: Any, x: Any) -> None
         raise ValueError("This scheme has coordinates; draw positions with posenc.place and pass them.")
 
 
+def check_sequences(scheme: Scheme, p: Any, t: Tokens) -> Tokens:
+    """Whole sequences, each alone: their positions and segments in the final types, or a refusal."""
+    lead, length = t.q.shape[:-3], t.q.shape[-3]
+    check_distances(scheme, t.positions, True)
+    positions = per_token("positions", t.positions, lead, length, axes(scheme), False)
+    t = t._replace(positions=positions, segments=per_token("segments", t.segments, lead, length, 1, True))
+    check_apart(t)
+    check_positions(scheme, p, t, 0, False)
+    return t
+
+
 def check_distances(scheme: Scheme, positions: Any, all_tokens: bool) -> None:
     """Refuse sampled distances if any hook uses absolute positions."""
     if not is_sampled(positions):
@@ -245,12 +265,7 @@ def check_pairs(cache: Cache, t: Tokens, pairs: Any) -> None:
 
 def _check_stored(scheme: Scheme, params: Any, cache: Cache, t: Tokens) -> None:
     """Refuse a cache whose arrays are not those that the new tokens will be written to."""
-    for name in ("k", "v"):
-        if getattr(cache, name).dtype != t.q.dtype:
-            raise TypeError(
-                f"The cache holds {getattr(cache, name).dtype}, but q, k and v are {t.q.dtype}; make it with"
-                f" dtype={t.q.dtype}."
-            )
+    check_types(t.q, t.k, t.v, cache)
     (rows, capacity), (heads, head) = cache.segment.shape, t.q.shape[-2:]
     if t.v.shape[-1] != head:
         raise ValueError(f"A cache holds values as wide as keys; v has {t.v.shape[-1]} features, and k {head}.")

@@ -40,19 +40,6 @@ Precedence = Literal["any", "temperature", "first", "last"]
 """Where a scheme stands in a sum: anywhere; before whatever else changes the query, since it multiplies the query by a
 number; first and with no other that changes q or k, since it replaces q·k; or after all others that change q or k,
 since it gives both more features."""
-RENAMED = {"weigh": "normalize", "extra": "value_bias", "admit": "check_positions", "fit": "bind"}
-"""Hooks under their first names, and as they are now named."""
-FOLDED = {
-    "causal_only": "limits = {'bidirectional': why}",
-    "cross": "limits = {'cross': why}",
-    "uncached": "limits = {'cache': why}",
-    "retold": "limits = {'reencoded': why}",
-    "reencoded": "limits = {'reencoded': why}",
-    "temperature": "precedence = 'temperature'",
-    "replaces": "precedence = 'first'",
-    "widens": "precedence = 'last'",
-}
-"""Class attributes of the first schemes, and what is written in their place."""
 SCHEMES = Registry("scheme", "posenc.schemes", "posenc.schemes")
 GROUP_AXIS, REPEAT_AXIS = "posenc_key_heads", "posenc_queries_per_key_head"
 
@@ -184,12 +171,6 @@ class Scheme:
             raise TypeError(
                 f"{cls.__name__} extends {cls.__mro__[1].__name__}, but schemes are final: wrap it instead."
             )
-        if old := [name for name in RENAMED if name in vars(cls)]:
-            raise TypeError(
-                f"{cls.__name__} defines {old[0]!r}; this hook is now named {RENAMED[old[0]]!r}: rename it."
-            )
-        if old := [name for name in FOLDED if name in vars(cls) and name not in cls.__annotations__]:
-            raise TypeError(f"{cls.__name__} defines {old[0]!r}; write {FOLDED[old[0]]} in its place.")
         _check_declared(cls)
         if vars(cls).keys() & {"score", "normalize", "value_bias"} and "reads" not in vars(cls):
             raise TypeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -88,7 +89,9 @@ def _expected(scheme: Scheme, sizes: KnownSizes, params: Any) -> Any:
     return jax.tree.map(_alike, small, large) if jax.tree.structure(small) == jax.tree.structure(large) else None
 
 
+@functools.lru_cache(maxsize=256)
 def _made(scheme: Scheme, dims: Dims) -> PyTree:
+    """The shapes of what `posenc.init` makes, traced once and not in every call."""
     return jax.eval_shape(lambda: init_parameters(normal_form(scheme), jax.random.key(0), dims))
 
 

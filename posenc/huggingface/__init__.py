@@ -1,9 +1,9 @@
-"""Schemes from Hugging Face's `config.json` and back, and conversion between the two layouts of features in a head.
+"""Schemes from Hugging Face's `config.json`, and conversion between the two layouts of features in a head.
 
-Nothing is imported from transformers: a config is a dict, or an object with `to_dict()`. Two versions are read and
-written, 5 (`rope_parameters`, for all layers or for each type of layer) and 4 (`rope_theta`, `rope_scaling`). What the
-code of a model type does beyond its config stands in `facts.toml`, and `compared.json` has what comparing it with
-transformers' own models gave, for every model type.
+Nothing is imported from transformers: a config is a dict, or an object with `to_dict()`. Two versions are read,
+5 (`rope_parameters`, for all layers or for each type of layer) and 4 (`rope_theta`, `rope_scaling`). What the code of a
+model type does beyond its config stands in `facts.toml`, and `compared.json` has what comparing it with transformers'
+own models gave, for every model type.
 """
 
 from __future__ import annotations
@@ -15,22 +15,19 @@ import numpy as np
 
 from posenc.core.compose import windowed
 from posenc.huggingface import facts as facts_of
-from posenc.huggingface import writing
 from posenc.huggingface.facts import Facts
-from posenc.huggingface.kinds import check
 from posenc.huggingface.layer_types import LayerType, period, read_layers
 from posenc.huggingface.no_rotation import read_without_rotation
 from posenc.huggingface.reading import read_rotations
 from posenc.huggingface.report import ConfigReport
 from posenc.huggingface.settings import Settings
 from posenc.language.echo import echoed
-from posenc.naming import scheme_of
 from posenc.numerics.rotation import Layout, turned_width
 from posenc.schemes.nope import NoPE
 from posenc.schemes.temperature import Llama4
 
 UNREAD = "the code of this model type does not read it"
-__all__ = ["ConfigReport", "from_hf", "permute", "report", "to_hf"]
+__all__ = ["ConfigReport", "from_hf", "permute", "report"]
 
 
 def from_hf(config: Any, *, like: str | None = None) -> Any:
@@ -58,22 +55,6 @@ def report(config: Any, *, like: str | None = None) -> ConfigReport:
     scheme = _read(settings, facts)
     used = tuple(name for name in values if name in settings.used)
     return ConfigReport(scheme, outer.get("model_type"), kind, used, _aside(values, used, facts))
-
-
-def to_hf(scheme: Any, *, layers: int | None = None, model_type: str | None = None, version: int = 5) -> dict[str, Any]:
-    """The positional part of a `config.json`, from which `from_hf` reads the same scheme.
-
-    `rope @ scale(4.0)` is read as `pi`, and a named magnitude of `longrope` as its number: equal, with another name.
-
-    `layers` is the depth, a multiple of a pattern's period; left out, it is that period. `version` 4 writes
-    `rope_theta` and `rope_scaling`, and 5 `rope_parameters`. `model_type` left out is the first one of a few well-known
-    types that can express the scheme. A config does not contain the layout: "interleaved" needs the `model_type` of a
-    model that has it. Raises `ValueError` where Hugging Face, or a model of that type, cannot express a scheme.
-    """
-    if version not in (4, 5):
-        raise ValueError(f"version is {echoed(version)}; it must be 4 or 5, a version of transformers.")
-    check("num_hidden_layers", "layers", layers)
-    return writing.to_hf(scheme_of(scheme), layers, model_type, version, from_hf)
 
 
 def permute(a: Any, to: Layout, *, fraction: float = 1.0, axis: int = -1) -> Any:

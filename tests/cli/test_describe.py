@@ -22,13 +22,14 @@ OURS = [name for name in tasks.names() if TASKS.find(name).__module__.startswith
 
 @pytest.mark.parametrize("name", by_day(OURS, OURS[::4]))
 def test_every_task_has_a_card_whose_example_its_oracle_answers(name):
-    found = task_card.card(name)
-    task, example = tasks.parse(name), found["example"]
+    card = task_card.card(name)
+    found, task = card.as_dict(), tasks.parse(name)
+    example = found["example"]
     assert example["ids"]["targets"] == example["ids"]["answer"] == task.answer(list(example["ids"]["prompt"]))
     assert [w for w in example["out"] if w is not None] == example["oracle"] != []
     assert len(example["in"]) == len(example["out"]) <= task.tokens(example["size"])
     assert found["task"] == name and found["idea"].endswith(".") and found["lines"]
-    text = task_card.as_text(found)
+    text = card.as_text()
     assert f"An example of size {example['size']}:" in text and all(line in text for line in found["lines"])
     assert max(len(line) for line in text.splitlines() if line.startswith("      ")) < 125
     assert json.loads(json.dumps(found))["sizes"]["smallest"] == task.sizes.smallest
@@ -54,15 +55,15 @@ def test_names_of_tokens_are_few_short_and_told_apart(name):
 
 
 def test_tokens_are_shown_by_their_names():
-    found = task_card.card("modular_arithmetic_brackets", 7)["example"]
+    found = task_card.card("modular_arithmetic_brackets", 7).as_dict()["example"]
     assert set("".join(found["in"])) <= set("01234+-·()?") and "?" in found["in"]
-    found = task_card.card("copy(symbols=5)", 3)["example"]
+    found = task_card.card("copy(symbols=5)", 3).as_dict()["example"]
     assert found["in"][0] == "BOS" and found["in"][4] == "SEP" and found["out"][-2] == "EOS"
     assert found["out"][:4] == [None] * 4, "nothing is asked for in the prompt"
 
 
 def test_an_example_asks_for_something_where_most_rows_do_not():
-    assert task_card.card("fill_blank(hide=0.02)", 8)["example"]["oracle"]
+    assert task_card.card("fill_blank(hide=0.02)", 8).as_dict()["example"]["oracle"]
 
 
 @pytest.mark.parametrize("name", ["even_pairs", pytest.param("bucket_sort", marks=pytest.mark.nightly)])
@@ -139,15 +140,17 @@ def test_a_model_is_described_with_the_settings_typed(posenc):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_has_a_card(posenc, name):
-    said, preset = " ".join(posenc("describe", f"preset:{name}").out.split()), PRESETS[name]
+    said, preset = " ".join(posenc("describe", "preset", name).out.split()), PRESETS[name]
     assert said.startswith(f"{name} {preset.idea} source {preset.source} (")
     for told in (f"task={preset.run.task}", f"scheme={preset.run.scheme}", f"steps={preset.plan.steps}"):
         assert told in said
     assert said.endswith(f"posenc run --preset {name} differs {' '.join(preset.left_out)}")
 
 
-def test_a_preset_needs_no_mark_where_nothing_else_has_its_name(posenc):
-    assert posenc("describe", "quick_copy").out == posenc("describe", "preset:quick_copy").out
+def test_a_preset_is_named_alone_by_its_name_and_also_by_its_kind(posenc):
+    said = posenc("describe", "quick_copy").out
+    assert said == posenc("describe", "preset:quick_copy").out == posenc("describe", "preset", "quick_copy").out
+    assert posenc("describe", "preset", "mqar").out == posenc("describe", "preset:mqar").out
     found = json.loads(posenc("describe", "ruoss", "--json").out)
     assert found["settings"]["left_out"] == list(PRESETS["ruoss"].left_out)
 
@@ -178,7 +181,7 @@ def test_a_name_is_of_a_scheme_or_of_a_task_and_never_of_both():
 def test_a_name_that_is_two_things_shows_both(posenc, tmp_path):
     said = posenc("describe", "cope")
     scheme, preset = said.out.split("\n\ncope is also a preset:\n\n")
-    assert "enters at" in scheme and preset == posenc("describe", "preset:cope").out
+    assert "enters at" in scheme and preset == posenc("describe", "preset", "cope").out
     found = json.loads(posenc("describe", "cope", "--json").out)
     assert found["enters"] and found["also"]["preset"] == json.loads(posenc("describe", "preset:cope", "--json").out)
     (tmp_path / "experiments").mkdir()
@@ -239,6 +242,8 @@ BAD = {
     "nearest model": (["describe", "decodr"], "Did you mean 'decoder'?"),
     "nearest preset": (["describe", "rouss"], "Did you mean 'ruoss'?"),
     "marked": (["describe", "preset:mqa"], "No preset is called 'mqa'. Did you mean 'mqar'?"),
+    "marked by a word": (["describe", "preset", "mqa"], "No preset is called 'mqa'. Did you mean 'mqar'?"),
+    "width of a named preset": (["describe", "preset", "mqar", "--width", "3"], "--width is an option for SCHEME"),
     "setting of a preset": (["describe", "ruoss(width=3)"], "No preset is called 'ruoss(width=3)'."),
     "setting of a model": (["describe", "lstm(bidirectionl=True)"], "no setting 'bidirectionl'"),
     "width of a model": (["describe", "lstm", "--width", "32"], "--width is an option for SCHEME, and 'lstm'"),

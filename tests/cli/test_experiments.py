@@ -141,20 +141,25 @@ def test_an_experiment_survives_toml(runs, plan, source, head):
     assert from_toml(to_toml(made)) == made
 
 
-def test_a_full_grid_is_written_as_one():
-    made = from_words(["task=copy,reverse_string", "scheme=rope,alibi,nope"])
-    assert "[grid]" in to_toml(made) and "[[zip]]" not in to_toml(made)
-    assert from_toml(to_toml(made)) == made
+def test_a_file_has_what_all_runs_share_and_a_line_for_each():
+    made = from_words(["task=copy,reverse_string", "scheme=rope,alibi,nope"], ["width=32"])
+    text = to_toml(made)
+    assert text.count("width = ") == 1 and '    {task = "copy", scheme = "nope"},\n' in text and text.count("{") == 6
+    assert from_toml(text) == made
+    assert "runs" not in to_toml(from_words(["scheme=rope"]))
 
 
-def test_a_file_crosses_zips_and_excludes(tmp_path):
+def test_a_file_written_by_hand_is_read(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(
-        '[plan]\nseeds = "3,4"\nlr = 1e-3\n[run]\nbatch = 8\n[grid]\nscheme = ["rope", "alibi"]\n'
-        '[[zip]]\nwidth = [32, 64]\nheads = [2, 4]\n[[exclude]]\nscheme = "rope"\nwidth = 64\n'
+        '[plan]\nseeds = "3,4"\nlr = 1e-3\n[run]\nbatch = 8\n'
+        '[[runs]]\nscheme = "rope"\nwidth = 32\n[[runs]]\nscheme = "alibi"\nheads = 2\n'
     )
     made = from_file(path)
-    assert [(r.scheme, r.width, r.heads) for r in made.runs] == [("rope", 32, 2), ("alibi", 32, 2), ("alibi", 64, 4)]
+    assert [(r.scheme, r.width, r.heads, r.batch) for r in made.runs] == [
+        ("rope", 32, Run().heads, 8),
+        ("alibi", Run().width, 2, 8),
+    ]
     assert made.plan.seeds == (3, 4) and made.name == "mine"
 
 
@@ -164,18 +169,17 @@ def test_a_file_crosses_zips_and_excludes(tmp_path):
         ("[run", "not valid TOML"),
         ("[rnu]\n", "Did you mean 'run'"),
         ("run = 3\n", r"\[run\]"),
-        ("[[grid]]\n", r"\[grid\]"),
+        ("[grid]\nscheme = ['rope']\n", "No part of an experiment is called 'grid'.*run, runs"),
         ("[run]\nwidht = 3\n", "'width'"),
         ("[run]\nwidth = 'x'\n", "whole number"),
         ("[run]\nwidth = true\n", "whole number"),
         ("[plan]\nseeds = []\n", "at least one"),
-        ("[grid]\nscheme = 'rope'\n", "list"),
-        ("[grid]\nscheme = []\n", "list"),
-        ("[grid]\nwidth = [8]\n[[zip]]\nwidth = [8]\n", "twice"),
-        ("[[zip]]\nwidth = [8]\nheads = [1, 2]\n", r"\[1, 2\]"),
-        ("[[exclude]]\ntask = 'reverse_string'\n", "no runs"),
-        ("[grid]\nscheme = ['rope', 'alibi']\n[[exclude]]\nscheme = 'ropee'\n", "scheme=ropee, but no run has that"),
-        ("[grid]\nscheme = ['rope', 'alibi']\n[[exclude]]\n", "says nothing, but no run"),
+        ("runs = 'rope'\n", r"written runs = \[\{...\}, ...\]"),
+        ("runs = ['rope']\n", r"written runs = \[\{...\}, ...\]"),
+        ("runs = []\n", "no runs"),
+        ("runs = [{width = 8}]\n[run]\nwidth = 8\n", r"width is given twice, in \[run\] and in runs"),
+        ("runs = [{widht = 8}]\n", "'width'"),
+        ("runs = [{task = 'copy'}, {task = 'copy'}]\n", "holds a run twice"),
         ("preset = 'rouss'\n", "No preset is called 'rouss'. Did you mean 'ruoss'"),
         ("preset = ['ruoss']\n", 'written preset = "..."'),
         ("[header]\ncliam = 'x'\n", "'claim'"),

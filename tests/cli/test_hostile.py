@@ -107,7 +107,7 @@ def test_whatever_else_is_raised_is_one_line(posenc, monkeypatch):
     def stopped(text):
         raise Stop("so")
 
-    monkeypatch.setattr("posenc.catalog.cite", stopped)
+    monkeypatch.setattr("posenc.catalog.schemes.cite", stopped)
     said = posenc("cite", "rope")
     assert said.code == 1 and said.err == "posenc failed: Stop: so; add --debug for the traceback.\n"
 

@@ -203,7 +203,7 @@ def test_debug_shows_where_an_error_arose(posenc):
 
 
 def test_an_error_of_ours_is_told_apart_from_a_bad_command(posenc, monkeypatch):
-    monkeypatch.setattr("posenc.catalog.cite", lambda text: 1 / 0)
+    monkeypatch.setattr("posenc.catalog.schemes.cite", lambda text: 1 / 0)
     said = posenc("cite", "rope")
     assert said.code == 1 and said.err.startswith("posenc failed: ZeroDivisionError") and "--debug" in said.err
 

@@ -104,7 +104,7 @@ def test_a_flag_may_be_repeated_where_it_takes_many(posenc, swept):
 
 
 def test_a_file_can_be_narrowed_and_changed(posenc, swept, tmp_path):
-    (tmp_path / "x.toml").write_text('[grid]\nscheme = ["rope", "alibi", "t5"]\n')
+    (tmp_path / "x.toml").write_text('runs = [{scheme = "rope"}, {scheme = "alibi"}, {scheme = "t5"}]\n')
     assert posenc("sweep", "x.toml", "--only", "scheme=t5,alibi", "--set", "steps=7", "--seeds", "3,9").code == 0
     assert [r.scheme for r in swept[0][0].runs] == ["alibi", "t5"]
     assert swept[0][0].plan == Plan(steps=7, seeds=(3, 9))

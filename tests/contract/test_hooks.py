@@ -2,13 +2,12 @@
 
 import dataclasses
 import inspect
-import re
 
 import jax
 import pytest
 
 import posenc
-from posenc.core.scheme import FOLDED, LIMITS, ORDER, RENAMED, SCHEMES, Scheme
+from posenc.core.scheme import LIMITS, ORDER, SCHEMES, Scheme
 
 HOOKS = {
     "validate": "(self)",
@@ -53,19 +52,6 @@ def test_the_hooks_of_a_scheme_are_these_and_no_others():
 def test_the_class_attributes_of_a_scheme_are_these_with_these_defaults():
     assert {n: getattr(Scheme, n) for n in ATTRIBUTES} == ATTRIBUTES
     assert ORDER == ("nothing", "distance", "positions", "content", "row", "heads")
-
-
-@pytest.mark.parametrize(("old", "new"), RENAMED.items())
-def test_a_scheme_with_a_hook_of_the_old_name_is_refused_in_one_sentence(old, new):
-    with pytest.raises(TypeError, match=f"^Mine defines '{old}'; this hook is now named '{new}': rename it.$"):
-        type("Mine", (Scheme,), {old: lambda self, *a: a}, name=None)
-
-
-@pytest.mark.parametrize(("old", "new"), FOLDED.items())
-def test_a_scheme_with_an_old_class_attribute_is_refused_in_one_sentence(old, new):
-    with pytest.raises(TypeError, match=f"^Mine defines '{old}'; write {re.escape(new)} in its place.$"):
-        type("Mine", (Scheme,), {old: "since"}, name=None)
-    type("Mine", (Scheme,), {old: 1.0, "__annotations__": {old: "float"}}, name=None)  # a setting may have the name
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc.catalog import RECORD
+from posenc.catalog.schemes import RECORD
 from tests.golden.case import Arrays, Case, Check, NotCovered, load
 from tests.golden.run import adapter, agree
 from tests.night import by_day

@@ -37,3 +37,10 @@ def test_features_are_permuted_along_any_axis_and_in_any_library():
     torch_like = np.arange(16).reshape(1, 8, 2)
     np.testing.assert_array_equal(permute(torch_like, "half", axis=1)[0, :, 0], 2 * permute(w, "half"))
     assert isinstance(permute(jax.numpy.arange(8), "half"), jax.Array)
+
+
+def test_a_layout_without_name_and_an_odd_head_are_refused():
+    with pytest.raises(ValueError, match="'half' or 'interleaved'"):
+        permute(np.zeros(4), "halves")
+    with pytest.raises(ValueError, match="a head has 5; take an even width"):
+        permute(np.zeros(5), "half")

@@ -124,7 +124,7 @@ def test_the_command_line_takes_a_preset_and_says_what_it_leaves_out(posenc):
 
 
 def test_a_toml_file_may_start_from_a_preset(posenc, tmp_path):
-    text = 'preset = "ruoss"\n[run]\nwidth = 32\n[plan]\nseeds = 2\n[grid]\ntask = "suite:chomsky"\nscheme = ["nope"]\n'
+    text = 'preset = "ruoss"\n[run]\nwidth = 32\ntask = "suite:chomsky"\nscheme = "nope"\n[plan]\nseeds = 2\n'
     made = from_toml(text)
     words = from_words(["task=suite:chomsky", "scheme=nope"], ["width=32"], seeds="2", preset="ruoss")
     assert made.runs == words.runs and made.plan == words.plan and len(made.runs) == 15

@@ -71,12 +71,10 @@ def test_a_run_and_a_setting_of_all_may_name_a_suite():
 
 def test_toml_takes_a_suite_in_each_of_its_parts():
     probes = list(tasks.suite("probes"))
-    for text in ('[grid]\ntask = ["suite:probes"]', '[grid]\ntask = "suite:probes"', '[run]\ntask = "suite:probes"'):
+    for text in ('runs = [{task = "suite:probes"}]', '[run]\ntask = "suite:probes"'):
         made = from_toml(text)
         assert of(made.runs) == probes
         assert from_toml(to_toml(made)) == made
-    text = '[grid]\ntask = ["suite:quick", "suite:probes"]\n[[exclude]]\ntask = "suite:quick"'
-    assert of(from_toml(text).runs) == [t for t in probes if t not in tasks.suite("quick")]
 
 
 def test_only_picks_those_of_a_suite_that_there_are():
@@ -92,7 +90,7 @@ def test_only_picks_those_of_a_suite_that_there_are():
         lambda: grid(Run(), task="suite:probe"),
         lambda: from_words(["task=suite:"]),
         lambda: from_words([], ["task=suite:probe"]),
-        lambda: from_toml('[grid]\ntask = ["suite:probe"]'),
+        lambda: from_toml('[run]\ntask = "suite:probe"'),
         lambda: from_words(["task=copy"]).only(["task=suite:probe"]),
     ],
 )
@@ -269,7 +267,7 @@ def test_what_is_typed_wins_over_a_suite_also_at_its_usual_value():
 
 def test_toml_says_a_suite_as_words_do():
     settings = from_words(["task=suite:quick", "scheme=nope"], ["width=32", "steps=10"])
-    text = '[run]\nwidth = 32\n[plan]\nsteps = 10\n[grid]\ntask = "suite:quick"\nscheme = ["nope"]\n'
+    text = '[run]\nwidth = 32\ntask = "suite:quick"\nscheme = "nope"\n[plan]\nsteps = 10\n'
     made = from_toml(text)
     assert made.runs == settings.runs and made.plan == settings.plan and made.suites == settings.suites == ("quick",)
     assert from_toml(to_toml(made)).runs == made.runs, "written out, it needs no suite"

@@ -26,9 +26,9 @@ __all__ = [
 ]
 
 
-def mix(kernel: str, form: Form, encoded: Encoded) -> Float[Array, "Q H d"]:
-    """One sequence's attention by the kernel that was chosen."""
-    if kernel == "dense":
+def mix(form: Form, encoded: Encoded) -> Float[Array, "Q H d"]:
+    """One sequence's attention by the kernel of its form."""
+    if form.kernel == "dense":
         return dense.mix(form, encoded)
-    module = {"tiled": tiled, "rows": rows}[kernel]
+    module = {"tiled": tiled, "rows": rows}[form.kernel]
     return module.mix(form, encoded, block(encoded.q.shape[1], encoded.k.shape[1]))

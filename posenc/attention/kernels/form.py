@@ -26,7 +26,7 @@ class Weighting(NamedTuple):
 
 
 class Form(NamedTuple):
-    """One attention, apart from its tokens."""
+    """One attention whose arguments were validated, apart from its tokens."""
 
     scheme: Scheme
     params: tuple[Any, Any]
@@ -39,6 +39,13 @@ class Form(NamedTuple):
     """Query heads."""
     implied: bool
     """Whether no positions were passed, so that distances are differences of indices."""
+    self_attention: bool
+    """Whether queries and keys are the same tokens."""
+    kernel: str
+
+    def counts(self, pairs: Pairs) -> bool:
+        """Whether the mask counts from where a document began."""
+        return self.window.sinks > 0 or pairs.prefix is not None
 
 
 class Side(NamedTuple):

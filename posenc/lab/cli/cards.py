@@ -1,4 +1,4 @@
-"""`posenc describe` of models, presets and experiments, and which kind of thing a text names.
+"""The cards that `posenc describe` shows, and which kind of thing a text names.
 
 Every line is read from the model, its docstring, the preset or the experiment file itself, so that it stays true.
 """
@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import inspect
 import shlex
-import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from posenc.catalog.card import Card, Fact, flowing, paragraphs
 from posenc.lab.cli import claims, listing
 from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import docs
-from posenc.lab.cli.output import columns
 from posenc.lab.models import kinds
 from posenc.lab.results.published import count_seen
 from posenc.lab.spec import committed
@@ -97,93 +95,110 @@ def _is_task(name: str) -> bool:
     return True
 
 
-def makers(kind: str) -> tuple[Callable[[str], dict[str, Any]], Callable[[dict[str, Any]], str]]:
-    """The functions that make the card of a suite, model, preset or experiment, and that write it in lines."""
+def build(kind: str, text: str, **options: Any) -> Card:
+    """The card of a text as one kind of thing; `options` are the sizes of a scheme, or that of a task's example."""
     if kind == "suite":
         from posenc.lab.explain import suite_card
 
-        return suite_card.card, suite_card.as_text
-    return {"model": (model, model_as_text), "experiment": (experiment, experiment_as_text)}.get(
-        kind, (preset, preset_as_text)
-    )
+        return suite_card.card(text)
+    builders = {"scheme": scheme, "task": task, "model": model, "experiment": experiment}
+    return builders.get(kind, preset)(text, **options)
 
 
-def model(text: str) -> dict[str, Any]:
-    """The card of a model, in plain values."""
+def scheme(text: str, dims: Any = None) -> Card:
+    """The card of a scheme, with the experiments whose records have it, those of a sum with all of its schemes, and
+    what the atlas measured of it."""
+    from posenc.catalog.schemes import TYPICAL, card
+    from posenc.lab.results.atlas_cells import measured
+    from posenc.lab.results.recorded import experiments_with_schemes
+
+    described = card(text, TYPICAL if dims is None else dims)
+    names = [part.name.partition("(")[0] for part in described.parts or [described]]
+    more = _recorded(experiments_with_schemes(names)), Fact("measured", measured(described.name))
+    return dataclasses.replace(described, facts=(*described.facts, *more))
+
+
+def task(text: str, size: int | None = None) -> Card:
+    """The card of a task, with its floors and the experiments whose records have it."""
+    from posenc.lab.explain import task_card
+    from posenc.lab.results.recorded import experiments_with_task
+
+    described = task_card.card(text, size, task_card.floor_table(text))
+    experiments = experiments_with_task(described.name.partition("(")[0])
+    return dataclasses.replace(described, facts=(*described.facts, _recorded(experiments)))
+
+
+def _recorded(experiments: list[str]) -> Fact:
+    return Fact("experiments", experiments, ", ".join(experiments) or "in no committed record")
+
+
+def model(text: str) -> Card:
+    """The card of a model."""
     parsed = kinds.parse(text)
     row = next(row for row in listing.models() if row["name"] == parsed.name)
-    run = Run(model=kinds.spec(parsed)).filled(1)
-    read = ["width", "depth", *parsed.reads]
-    return {
-        "model": kinds.spec(parsed),
-        "idea": row["idea"],
-        "notes": [" ".join(p.split()) for p in inspect.cleandoc(type(parsed).__doc__ or "").split("\n\n")[1:]],
-        "settings": settings(parsed),
-        "settings are": docs(type(parsed)),
-        "direction": "causal" if parsed.causal else "bidirectional",
-        "directions": row["directions"],
-        "source": parsed.source or "none",
-        "position enters": EVERYWHERE if parsed.attends else ["input"],
-        "reads of a run": read,
-        "weights": {"each layer": parsed.weights(run), "at": {name: getattr(run, name) for name in read}},
-        "another scheme may go on": parsed.goes_on,
-        "use": f"posenc run --model {shlex.quote(kinds.spec(parsed))}",
-    }
+    run, spec, source = Run(model=kinds.spec(parsed)).filled(1), kinds.spec(parsed), parsed.source or "none"
+    reads, values, helps = ["width", "depth", *parsed.reads], settings(parsed), docs(type(parsed))
+    shown = (f"{k}={v!r}" + (f" ({helps[k].rstrip('.')})" if k in helps else "") for k, v in values.items())
+    direction = "causal" if parsed.causal else "bidirectional"
+    either = f"; {' or '.join(row['directions'])} by its setting" if len(row["directions"]) > 1 else ""
+    sites = EVERYWHERE if parsed.attends else ["input"]
+    allowed = "any scheme" if parsed.attends else "input schemes (sinusoidal, learned, …) or nope"
+    allowed += " that is defined in both directions" * (parsed.attends and not parsed.causal)
+    count, at = parsed.weights(run), {name: getattr(run, name) for name in reads}
+    sizes = ", ".join(f"{k} {v}" for k, v in at.items() if isinstance(v, int))
+    goes_on = parsed.goes_on
+    facts = (
+        Fact("settings", values, "; ".join(shown) or "none"),
+        Fact("settings are", helps, ""),
+        Fact("direction", direction, direction + either),
+        Fact("directions", row["directions"], ""),
+        Fact("source", source, SOURCE[source]),
+        Fact("position enters", sites, f"can enter at {', '.join(sites)}: {allowed}", "position"),
+        Fact("reads of a run", reads, f"reads {', '.join(reads)}", "run"),
+        Fact("weights", {"each layer": count, "at": at}, f"{count} in the matrices of a layer ({sizes})"),
+        Fact("another scheme may go on", goes_on, "another scheme can continue with its parameters" * goes_on, "then"),
+        Fact("use", f"posenc run --model {shlex.quote(spec)}"),
+    )
+    notes = tuple(flowing(p) for p in paragraphs(type(parsed))[1:])
+    return Card("model", spec, row["idea"], facts=facts, notes=notes)
 
 
-def model_as_text(card: dict[str, Any]) -> str:
-    """A model's card in lines."""
-    helps, weights = card["settings are"], card["weights"]
-    shown = [f"{k}={v!r}" + (f" ({helps[k].rstrip('.')})" if k in helps else "") for k, v in card["settings"].items()]
-    either = f"; {' or '.join(card['directions'])} by its setting" if len(card["directions"]) > 1 else ""
-    sizes = ", ".join(f"{k} {v}" for k, v in weights["at"].items() if isinstance(v, int))
-    anywhere = len(card["position enters"]) > 1
-    allowed = "any scheme" if anywhere else "input schemes (sinusoidal, learned, …) or nope"
-    if anywhere and card["direction"] == "bidirectional":
-        allowed += " that is defined in both directions"
-    facts = {
-        "settings": "; ".join(shown) or "none",
-        "direction": card["direction"] + either,
-        "source": SOURCE[card["source"]],
-        "position": f"can enter at {', '.join(card['position enters'])}: {allowed}",
-        "run": f"reads {', '.join(card['reads of a run'])}",
-        "weights": f"{weights['each layer']} in the matrices of a layer ({sizes})",
-        "then": "another scheme can continue with its parameters" if card["another scheme may go on"] else "",
-        "use": card["use"],
-    }
-    return _card(card["model"], card["idea"], facts.items(), card["notes"])
-
-
-def preset(text: str) -> dict[str, Any]:
-    """The card of a preset, in plain values."""
+def preset(text: str) -> Card:
+    """The card of a preset: what it sets, and how it differs from the publication."""
     name = text.strip().removeprefix(PRESET).strip()
     if name not in PRESETS:
         raise words.unknown("preset", name, PRESETS, "`posenc list presets` has all")
     row = next(row for row in listing.presets() if row["name"] == name)
-    return {"preset": name, **{k: v for k, v in row.items() if k != "name"}}
+    run, plan, left_out = (row["settings"][part] for part in ("run", "plan", "left_out"))
+    facts = (
+        Fact("source", row["source"], f"{row['source']} ({row['known']})"),
+        Fact("known", row["known"], ""),
+        Fact("settings", row["settings"], ""),
+        Fact("", _changed(run, Run()), label="run"),
+        Fact("", _changed(plan, Plan()), label="plan"),
+        Fact("use", row["use"], f"posenc run {row['use']}"),
+        *(Fact("", text, label="" if n else "differs") for n, text in enumerate(left_out)),
+    )
+    return Card("preset", name, row["idea"], facts=facts)
 
 
-def preset_as_text(card: dict[str, Any]) -> str:
-    """A preset's card in lines: what it sets, and how it differs from the publication."""
-    settings = card["settings"]
-    facts = {
-        "source": f"{card['source']} ({card['known']})",
-        "run": _changed(settings["run"], Run()),
-        "plan": _changed(settings["plan"], Plan()),
-        "use": f"posenc run {card['use']}",
-    }
-    left = [("" if n else "differs", text) for n, text in enumerate(settings["left_out"])]
-    return _card(card["preset"], card["idea"], [*facts.items(), *left])
-
-
-def experiment(text: str) -> dict[str, Any]:
-    """The card of an experiment, by its name or its file, in plain values: the header of the file, and where its
-    published claims were seen."""
+def experiment(text: str) -> Card:
+    """The card of an experiment, by its name or its file: the header of the file, and where its published claims were
+    seen."""
     path = _experiment_file(text.strip())
-    head = dataclasses.asdict(listing.header_of(path))
+    head, name = listing.header_of(path), path.stem
     recorded = committed.record_of(path).is_file()
     sightings = count_seen(getattr(executed(path), "published", ()))
-    return {"experiment": path.stem, "file": str(path), "recorded": recorded, "seen": sightings, **head}
+    see = name if name in committed.files() else shlex.quote(str(path))
+    facts = (
+        Fact("file", str(path), ""),
+        Fact("claim", head.claim, ""),
+        Fact("source", head.source),
+        Fact("seen", sightings, claims.sightings(sightings) if any(sightings.values()) else ""),
+        *(Fact(part, getattr(head, part)) for part in ("setting", "cost", "command", "variation", "result")),
+        Fact("recorded", recorded, f"posenc table {see}; posenc plot {see}" if recorded else "", "see"),
+    )
+    return Card("experiment", name, head.claim, facts=facts, title=f"{name} (an experiment)")
 
 
 def _experiment_file(text: str) -> Path:
@@ -201,26 +216,8 @@ def _experiment_file(text: str) -> Path:
     return path
 
 
-def experiment_as_text(card: dict[str, Any]) -> str:
-    """An experiment's card in lines: claim, source, where it was seen, setting, cost, command and result."""
-    name = card["experiment"]
-    facts = {"source": card["source"], "seen": claims.sightings(card["seen"]) if any(card["seen"].values()) else ""}
-    facts |= {part: card[part] for part in ("setting", "cost", "command", "variation", "result")}
-    see = name if name in committed.files() else shlex.quote(card["file"])
-    facts["see"] = f"posenc table {see}; posenc plot {see}" if card["recorded"] else ""
-    return _card(f"{name} (an experiment)", card["claim"], facts.items())
-
-
 def _experiments() -> Iterable[str]:
     return (path.stem for folder in committed.folders() for path in folder.glob("*.py") if path.name[0] != "_")
-
-
-def _card(name: str, idea: str, facts: Iterable[tuple[str, str]], notes: Iterable[str] = ()) -> str:
-    """A name, an idea, facts in two columns, and paragraphs."""
-    wide = {"width": min(columns() or 118, 118), "break_on_hyphens": False, "break_long_words": False}
-    lines = [textwrap.fill(f"  {k:<12} {v}", subsequent_indent=" " * 15, **wide) for k, v in facts if v]
-    paragraphs = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in notes)
-    return "\n\n".join([f"{name}\n{textwrap.indent(idea, '  ')}", "\n".join(lines), *paragraphs])
 
 
 def _changed(values: dict[str, Any], usual: Run | Plan) -> str:

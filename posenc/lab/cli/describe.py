@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from posenc.catalog.card import Card
 from posenc.lab.cli import cards
 from posenc.lab.cli.options import CommandForm, Flag, Forms
-from posenc.lab.cli.output import brief, say, say_json
+from posenc.lab.cli.output import columns, say, say_json
 
+WIDEST = 118
+"""The columns that a card takes at most."""
 Spec = Annotated[Positional[str], arg(metavar="SCHEME or TASK")]
 
 
@@ -36,12 +38,10 @@ class DescribeScheme:
     """Print JSON."""
 
     def __call__(self) -> int:
-        from posenc.catalog import describe
         from posenc.core.scheme import Dims
 
-        card = describe(self.scheme, Dims(self.width, self.heads, self.head, self.trained, self.longest))
-        show(self.scheme, "scheme", _with_experiments(card), self.json)
-        return 0
+        dims = Dims(self.width, self.heads, self.head, self.trained, self.longest)
+        return show(self.scheme, cards.scheme(self.scheme, dims), self.json)
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,7 @@ class DescribeTask:
     """Print JSON."""
 
     def __call__(self) -> int:
-        show(self.task, "task", _task_card(self.task, self.size), self.json)
-        return 0
+        return show(self.task, cards.task(self.task, self.size), self.json)
 
 
 @dataclass(frozen=True)
@@ -66,34 +65,60 @@ class DescribeOther:
     preset: its source, its settings, and how it differs from the publication. An experiment: claim, source, result."""
 
     what: Annotated[Positional[str], arg(metavar="{suite:SUITE,MODEL,PRESET,EXPERIMENT}")]
-    """suite:quick; a model, lstm; a preset, ruoss, or preset:mqar for it alone where a task has the same name; an
-    experiment, counting or experiments/counting.py."""
+    """suite:quick; a model, lstm; a preset, ruoss; an experiment, counting or experiments/counting.py."""
     json: Flag = False
     """Print JSON."""
 
     def __call__(self) -> int:
-        kind = cards.kinds_of(self.what)[0]
-        show(self.what, kind, cards.makers(kind)[0](self.what), self.json)
-        return 0
+        return show(self.what, cards.build(cards.kinds_of(self.what)[0], self.what), self.json)
 
 
-_SCHEME, _TASK = CommandForm(DescribeScheme, "SCHEME"), CommandForm(DescribeTask, "TASK")
-_OTHER = CommandForm(DescribeOther, "suite:SUITE, MODEL, PRESET or EXPERIMENT")
-DESCRIBE = Forms(
-    (_SCHEME, _TASK, _OTHER), lambda text: {"scheme": _SCHEME, "task": _TASK}.get(cards.kinds_of(text)[0], _OTHER)
-)
+@dataclass(frozen=True)
+class DescribePreset:
+    """A preset by its name, whatever else has that name: its source, its settings, how it differs from the
+    publication."""
+
+    preset: Annotated[Positional[str], arg(metavar="PRESET")]
+    """The name of a preset: mqar."""
+    json: Flag = False
+    """Print JSON."""
+
+    def __call__(self) -> int:
+        return show(cards.PRESET + self.preset, cards.preset(self.preset), self.json)
 
 
-def show(name: str, kind: str, card: dict[str, Any], json: bool) -> None:
+_FORMS = {
+    "scheme": CommandForm(DescribeScheme, "SCHEME"),
+    "task": CommandForm(DescribeTask, "TASK"),
+    "": CommandForm(DescribeOther, "suite:SUITE, MODEL, PRESET or EXPERIMENT"),
+    "preset": CommandForm(DescribePreset, "preset", literal=True),
+}
+
+
+def _choose(text: str) -> CommandForm:
+    """The form of the command that a first word selects."""
+    if text == "preset":
+        return _FORMS["preset"]
+    kind = cards.kinds_of(text)[0]
+    return _FORMS[kind if kind in ("scheme", "task") else ""]
+
+
+DESCRIBE = Forms(tuple(_FORMS.values()), _choose)
+
+
+def show(name: str, card: Card, json: bool) -> int:
     """Print the card of a name as one kind of thing, and after it those of the others that it names."""
-    also = {other: _card(other, name) for other in cards.kinds_of(name) if other != kind}
+    others = [cards.build(kind, name) for kind in cards.kinds_of(name) if kind != card.kind]
     if json:
-        say_json(card | ({"also": also} if also else {}))
-        return
-    parts = [_as_text(kind, card)]
-    for other, other_card in also.items():
-        parts += [f"{name.strip()} is also {_a(other)}:", _as_text(other, other_card)]
-    say("\n\n".join(parts))
+        also = {other.kind: other.as_dict() for other in others}
+        say_json(card.as_dict() | ({"also": also} if also else {}))
+        return 0
+    width = columns()
+    texts = [card.as_text(width and min(width, WIDEST))]
+    for other in others:
+        texts += [f"{name.strip()} is also {_a(other.kind)}:", other.as_text(width and min(width, WIDEST))]
+    say("\n\n".join(texts))
+    return 0
 
 
 @dataclass(frozen=True)
@@ -109,7 +134,7 @@ class Cite:
         kinds = cards.kinds_of(self.what)
         cited = [kind for kind in kinds if kind in ("scheme", "task")]
         if not cited:
-            cards.makers(kinds[0])[0](self.what)  # an unknown name gets the nearest
+            cards.build(kinds[0], self.what)  # an unknown name gets the nearest
             command = f"posenc describe {shlex.quote(self.what)}"
             raise ValueError(f"{self.what!r} is {_a(kinds[0])}; BibTeX exists for schemes and tasks; see `{command}`.")
         entries = "\n\n".join(_cite(kind, self.what) for kind in cited)
@@ -124,87 +149,9 @@ def _cite(kind: str, text: str) -> str:
     if kind == "task":
         from posenc.lab.explain.task_card import cite
     else:
-        from posenc.catalog import cite
+        from posenc.catalog.schemes import cite
     return cite(text)
 
 
 def _a(kind: str) -> str:
     return f"an {kind}" if kind == "experiment" else f"a {kind}"
-
-
-def _card(kind: str, text: str) -> dict[str, Any]:
-    """The card of a name as one kind of thing."""
-    if kind == "scheme":
-        from posenc.catalog import describe
-
-        return _with_experiments(describe(text))
-    return _task_card(text) if kind == "task" else cards.makers(kind)[0](text)
-
-
-def _as_text(kind: str, card: dict[str, Any]) -> str:
-    if kind == "scheme":
-        return "\n\n".join(_scheme_as_text(part) for part in [card, *card.get("parts", ())])
-    if kind == "task":
-        from posenc.lab.explain import task_card
-
-        return task_card.as_text(card, card["floors"])
-    return cards.makers(kind)[1](card)
-
-
-def _task_card(text: str, size: int | None = None) -> dict[str, Any]:
-    from posenc.lab.explain import task_card
-    from posenc.lab.results.recorded import experiments_with_task
-
-    card = task_card.card(text, size)
-    experiments = experiments_with_task(card["task"].partition("(")[0])
-    return {**card, "experiments": experiments, "floors": task_card.floor_table(text)}
-
-
-def _with_experiments(card: dict[str, Any]) -> dict[str, Any]:
-    """The card of a scheme with the experiments whose records have it, those of a sum with all of its schemes, and what
-    the atlas measured of it."""
-    from posenc.lab.results.atlas_cells import measured
-    from posenc.lab.results.recorded import experiments_with_schemes
-
-    names = [part["scheme"].partition("(")[0] for part in card.get("parts", [card])]
-    return {**card, "experiments": experiments_with_schemes(names), "measured": measured(card["scheme"])}
-
-
-def _scheme_as_text(card: dict[str, Any]) -> str:
-    count = card["parameters"]
-    dims = count["dims"]
-    sizes = f"(width {dims['width']}, {dims['heads']} heads, trained on {dims['trained']}, longest {dims['longest']})"
-    lines = [card["scheme"], *([f"  {card['idea']}"] if "idea" in card else [])]
-    lines += ["", *(f"      {line}" for line in card["equation"].splitlines()), ""] if card.get("equation") else []
-    facts = {
-        "enters at": ", ".join(card["enters"]) or "nowhere",
-        "parameters": f"{count['each layer']} in each layer, {count['shared']} shared by all {sizes}",
-        "direction": f"causal only: {card['causal only']}" if card["causal only"] else "causal and bidirectional",
-        "kernel": card["kernel class"],
-        "cache": card["cache"],
-        **{k: card[k] for k in ("window", "layers", "coordinates", "refused at these dims") if card.get(k)},
-    }
-    if "idea" in card:
-        settings = ", ".join(f"{k}={v!r}" for k, v in card["settings"].items())
-        facts |= {"settings": settings or "none", "family": card["family"], "score reads": card["reads"]}
-        facts |= {"beyond L": card["extrapolates"] or "not stated", "checked": _verified(card["proof"])}
-        facts |= {"cite": ", ".join(card["cite"]) or "nothing to cite"}
-    if "experiments" in card:
-        facts["experiments"] = ", ".join(card["experiments"]) or "in no committed record"
-    if card.get("measured"):
-        facts["measured"] = card["measured"]
-    lines += [f"  {name:<12} {brief(value)}" for name, value in facts.items()]
-    notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in card.get("notes", ()))
-    return "\n\n".join(["\n".join(lines), *notes])
-
-
-def _verified(proof: dict[str, Any]) -> str:
-    """The test results of a scheme, from the committed record."""
-    parts = []
-    if golden := proof.get("golden"):
-        parts.append(f"{len(golden['cases'])} cases of {'; '.join(golden['sources'])} within {golden['largest']:.0e}")
-    if oracle := proof.get("oracle"):
-        parts.append(f"its equation in float64 within {oracle['largest']:.0e}")
-    if contract := proof.get("contract"):
-        parts.append(f"{contract['holds']} of {contract['applies']} properties that apply")
-    return "; ".join(parts) or "no test result is recorded"

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from posenc.catalog.card import idea
 from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import brief, say_json, say_rows
 from posenc.lab.models import kinds
@@ -60,7 +61,7 @@ class Names:
 def schemes() -> list[dict[str, Any]]:
     """One row per scheme."""
     import posenc
-    from posenc.catalog import summary
+    from posenc.catalog.schemes import summary
     from posenc.core.scheme import SCHEMES
 
     return [summary(name) for name in posenc.names()] + _broken(SCHEMES, summary("nope"))
@@ -79,7 +80,7 @@ def tasks() -> list[dict[str, Any]]:
             "layout": t.layout.value,
             "metric": t.metric,
             "directions": sorted(t.directions),
-            "idea": _idea(t),
+            "idea": idea(type(t)),
         }
         for name, t in pairs
     ]
@@ -105,14 +106,14 @@ def coordinates() -> list[dict[str, Any]]:
     from posenc.coordinates import COORDINATES
 
     pairs = [(name, COORDINATES.find(name)) for name in posenc.names("coordinates")]
-    return [{"name": name, "use": f"rope @ {name}", "idea": _idea(cls)} for name, cls in pairs]
+    return [{"name": name, "use": f"rope @ {name}", "idea": idea(cls)} for name, cls in pairs]
 
 
 def stems() -> list[dict[str, Any]]:
     """One row per stem, the default included."""
     from posenc.lab.models.stems import NONE, STEMS
 
-    pairs = [(name, _idea(STEMS.find(name))) for name in STEMS.names()]
+    pairs = [(name, idea(STEMS.find(name))) for name in STEMS.names()]
     return [{"name": name, "use": f"--stem {name}", "idea": idea} for name, idea in [(NONE, "No stem."), *pairs]]
 
 
@@ -126,7 +127,7 @@ def models() -> list[dict[str, Any]]:
         either = [direction[cls(bidirectional=b).causal] for b in (False, True)] if "bidirectional" in defaults else []
         cell = {"name": name, "use": f"{name}({defaults})" if defaults else name}
         cell |= {"directions": either or [direction[cls().causal]], "source": cls.source or "none"}
-        rows.append({**cell, "position": "anywhere" if cls().attends else "input", "idea": _idea(cls)})
+        rows.append({**cell, "position": "anywhere" if cls().attends else "input", "idea": idea(cls)})
     return rows
 
 
@@ -135,7 +136,7 @@ def experiments() -> list[dict[str, Any]]:
     rows = []
     for path in sorted(committed.files().values(), key=lambda p: p.stem):
         head = header_of(path)
-        rows.append({"name": path.stem, "file": str(path), "claim": head.claim, "cost": head.cost})
+        rows.append({"name": path.stem, "file": str(path), "idea": head.claim, "cost": head.cost})
     return rows
 
 
@@ -160,11 +161,6 @@ def presets() -> list[dict[str, Any]]:
         }
         rows.append({"name": preset.name, **cell, "known": evidence, "settings": settled})
     return rows
-
-
-def _idea(thing: Any) -> str:
-    doc = (thing if isinstance(thing, type) else type(thing)).__doc__ or ""
-    return " ".join(doc.strip().split("\n\n")[0].split())
 
 
 def _broken(registry: Any, like: dict[str, Any]) -> list[dict[str, Any]]:

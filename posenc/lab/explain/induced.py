@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import posenc
-from posenc.catalog import SITES
+from posenc.catalog.schemes import SITES
 from posenc.coordinates import place
 from posenc.core.compose import Pattern, layers, normal_form, parts
 from posenc.core.scheme import Dims

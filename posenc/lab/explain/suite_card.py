@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from posenc.catalog.card import Card, Fact
 from posenc.lab.spec.run import SUITE, Plan, Run
 from posenc.lab.spec.suites import named
 from posenc.lab.sweep.plan import evaluated
@@ -12,32 +13,26 @@ from posenc.lab.train.training import resolve
 COLUMNS = ("task", "model", "trained on", "tokens", "evaluated at")
 
 
-def card(text: str) -> dict[str, Any]:
-    """The card of a suite such as "suite:quick", as plain values."""
+def card(text: str) -> Card:
+    """The card of a suite such as "suite:quick"."""
     (suite,) = named([text])
-    return {
-        "suite": suite.name,
-        "use": f"task={SUITE}{suite.name}",
-        "idea": suite.idea,
-        "presets": list(suite.presets),
-        "settings": {name: value for name, value in {**suite.run, **suite.plan}.items() if name != "model"},
-        "tasks": [_row(run, Plan(**suite.plan)) for run in suite.runs],
-    }
+    values = {name: value for name, value in {**suite.run, **suite.plan}.items() if name != "model"}
+    rows, presets = [_row(run, Plan(**suite.plan)) for run in suite.runs], list(suite.presets)
+    settings = ", ".join(f"{name}={_cell(value, ',')}" for name, value in values.items()) or "none"
+    facts = (
+        Fact("use", use := f"task={SUITE}{suite.name}", ""),
+        Fact("tasks", rows, _table(rows), "", is_block=True),
+        Fact("settings", values, settings),
+        Fact("presets", presets, " or ".join(f"--preset {name}" for name in presets) or "not as a whole", "published"),
+    )
+    return Card("suite", suite.name, suite.idea, facts=facts, title=use)
 
 
-def as_text(content: dict[str, Any]) -> str:
-    """A card in lines."""
-    cells = [list(COLUMNS), *(_cells(row) for row in content["tasks"])]
+def _table(rows: list[dict[str, Any]]) -> str:
+    """The tasks in aligned columns."""
+    cells = [list(COLUMNS), *map(_cells, rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    rows = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells)
-    facts = {
-        "settings": ", ".join(f"{name}={_cell(value, ',')}" for name, value in content["settings"].items()) or "none",
-        "published": " or ".join(f"--preset {name}" for name in content["presets"]) or "not as a whole",
-    }
-    parts = ["\n".join([content["use"], *([f"  {content['idea']}"] * bool(content["idea"]))])]
-    parts.append("\n".join(f"  {row}" for row in rows))
-    parts.append("\n".join(f"  {name:<12} {value}" for name, value in facts.items()))
-    return "\n\n".join(parts)
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells)
 
 
 def _row(run: Run, plan: Plan) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-import textwrap
 import unicodedata
 from typing import Any
 
 import jax
 import numpy as np
 
+from posenc.catalog.card import Card, Fact, bibtex, flowing, keys, paragraphs
 from posenc.lab import tasks
 from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.task import Layout, Task
@@ -31,41 +31,66 @@ KEY, ROWS, SIZE, SHOWN = 0, 16, 8, 48
 """The example is the first of ROWS rows with a scored token, at SIZE, or smaller so as to have at most SHOWN tokens."""
 LONGEST, WORK = 1024, 2**20
 """Floors are counted at sizes of at most LONGEST tokens, on at most WORK tokens at each size, or else on 64 rows."""
-_ENTRY = re.compile(r"^@\w+\{.*?(?=^@|^```|\Z)", re.DOTALL | re.MULTILINE)
 
 
-def card(text: str, size: int | None = None) -> dict[str, Any]:
-    """The card of a task as plain values; `floor_table` has its floors, which cost a compilation."""
+def card(text: str, size: int | None = None, floors: dict[str, Any] | None = None) -> Card:
+    """The card of a task; `floors` are those of `floor_table`, which cost a compilation."""
     task = tasks.parse(text)
     idea, lines, notes = _documented(type(task))
-    sizes, n = task.sizes, _small(task) if size is None else size
+    n = _small(task) if size is None else size
     batch = _sampled(task, n)
-    return {
-        "task": tasks.spec(task),
-        "idea": idea,
-        "lines": lines,
-        "notes": notes,
-        "layout": {"name": task.layout.value, "is": LAYOUTS[task.layout]},
-        "metric": task.metric,
-        "directions": sorted(task.directions),
-        "ability": task.ability,
-        "suites": list(task.suites),
-        "settings": settings(task),
-        "tokens": {"own": task.alphabet, "special": list(task.layout.specials), "classes": task.classes},
-        "sizes": {
-            "smallest": sizes.smallest,
-            "largest": sizes.largest,
-            "step": sizes.step,
-            "trained on": list(sizes.train),
-            "evaluated": list(sizes.evaluation),
-            "tokens at the largest trained on": task.tokens(sizes.train[1]),
-        },
-        "coordinates": sorted(batch.coords),
-        "strata": sorted(batch.strata),
-        "example": _example(task, n, batch),
-        "cite": re.findall(r"@\w+\{([^,\s]+),", "\n".join(entries(type(task)))),
-        "docstring": inspect.cleandoc(type(task).__doc__ or ""),
+    example, values, layout = _example(task, n, batch), settings(task), task.layout.value
+    facts = [
+        Fact("lines", lines, ""),
+        Fact("example", example, "\n".join(_aligned(example)), f"An example of size {n}", is_block=True),
+        Fact("layout", {"name": layout, "is": LAYOUTS[task.layout]}, f"{layout}: {LAYOUTS[task.layout]}"),
+        Fact("directions", sorted(task.directions), " and ".join(sorted(task.directions)), "direction"),
+        Fact("metric", task.metric),
+        Fact("ability", task.ability, task.ability or "not stated"),
+        Fact("settings", values, ", ".join(f"{k}={v!r}" for k, v in values.items()) or "none"),
+        _tokens(task),
+        _sizes(task),
+        Fact("coordinates", sorted(batch.coords)),
+        Fact("strata", sorted(batch.strata)),
+        Fact("suites", list(task.suites)),
+        Fact("docstring", inspect.cleandoc(type(task).__doc__ or ""), ""),
+    ]
+    if floors is not None:
+        facts.insert(2, _floors(floors))
+    sources = keys(entries(type(task)))
+    return Card("task", tasks.spec(task), idea, "\n".join(lines), tuple(facts), tuple(notes), sources)
+
+
+def _tokens(task: Task) -> Fact:
+    own, special, classes = task.alphabet, list(task.layout.specials), task.classes
+    text = f"{own} task tokens and {', '.join(special)}; {classes} classes"
+    return Fact("tokens", {"own": own, "special": special, "classes": classes}, text)
+
+
+def _sizes(task: Task) -> Fact:
+    sizes, longest = task.sizes, task.tokens(task.sizes.train[1])
+    first, last = sizes.train
+    bounds = f"from {sizes.smallest}" + (f" to {sizes.largest}" if sizes.largest is not None else "")
+    bounds += f" in steps of {sizes.step}" * (sizes.step > 1)
+    beyond = ", ".join(map(str, sizes.evaluation)) or "none"
+    trained = f"trained on {first if first == last else f'{first} to {last}'} ({longest} tokens)"
+    values = {
+        "smallest": sizes.smallest,
+        "largest": sizes.largest,
+        "step": sizes.step,
+        "trained on": list(sizes.train),
+        "evaluated": list(sizes.evaluation),
+        "tokens at the largest trained on": longest,
     }
+    return Fact("sizes", values, f"{bounds}; {trained}, evaluated at {beyond}")
+
+
+def _floors(table: dict[str, Any]) -> Fact:
+    """The floors, a line for each size."""
+    label = f"Floors, in {table['metric']}, counted on {table['rows']} examples of each size"
+    row = lambda at: ", ".join(f"{name} {100 * value:.1f} %" for name, value in at.items())  # noqa: E731
+    lines = (f"size {n}: {row(at)}" for n, at in table["at size"].items())
+    return Fact("floors", table, "\n".join(lines), label, is_block=True)
 
 
 def floor_table(text: str) -> dict[str, Any]:
@@ -92,61 +117,21 @@ def cite(text: str) -> str:
 def entries(cls: type[Task]) -> list[str]:
     """The BibTeX entries of a task's family that the task names as its sources; all of them if it names none."""
     doc = cls.__doc__ or ""
-    bibtex = [e.strip() for text in (_module(cls), doc) for e in _ENTRY.findall(inspect.cleandoc(text))]
-    named = {e: re.match(r"@\w+\{([a-z]+)(\d{4})", e) for e in bibtex}
-    plain = _folded(_ENTRY.sub("", inspect.cleandoc(doc)))
+    family = [e for text in (_module(cls), doc) for e in bibtex(text)]
+    named = {e: re.match(r"@\w+\{([a-z]+)(\d{4})", e) for e in family}
+    plain = _folded("\n\n".join(paragraphs(cls)))
     by = {e: m for e, m in named.items() if m and re.search(rf"\b{m[1]}\b", plain)}
     dated = {m[1] for m in by.values() if m[2] in plain}
     named_here = [e for e, m in by.items() if m[1] not in dated or m[2] in plain]
     ours = re.search(r"\(ours\b", doc.strip().split("\n\n")[0])
-    return named_here or ([] if ours else bibtex)
-
-
-def as_text(content: dict[str, Any], counts: dict[str, Any] | None = None) -> str:
-    """A card as lines of text."""
-    sizes, tokens, example = content["sizes"], content["tokens"], content["example"]
-    first, last = sizes["trained on"]
-    beyond = ", ".join(map(str, sizes["evaluated"])) or "none"
-    bounds = f"from {sizes['smallest']}" + (f" to {sizes['largest']}" if sizes["largest"] is not None else "")
-    bounds += f" in steps of {sizes['step']}" * (sizes["step"] > 1)
-    facts = {
-        "layout": f"{content['layout']['name']}: {content['layout']['is']}",
-        "direction": " and ".join(content["directions"]),
-        "metric": content["metric"],
-        "ability": content["ability"] or "not stated",
-        "settings": ", ".join(f"{k}={v!r}" for k, v in content["settings"].items()) or "none",
-        "tokens": f"{tokens['own']} task tokens and {', '.join(tokens['special'])}; {tokens['classes']} classes",
-        "sizes": f"{bounds}; trained on {first if first == last else f'{first} to {last}'}"
-        f" ({sizes['tokens at the largest trained on']} tokens), evaluated at {beyond}",
-        "coordinates": ", ".join(content["coordinates"]) or "none",
-        "strata": ", ".join(content["strata"]) or "none",
-        "suites": ", ".join(content["suites"]) or "none",
-        "cite": ", ".join(content["cite"]) or "nothing to cite",
-    }
-    if "experiments" in content:
-        facts["experiments"] = ", ".join(content["experiments"]) or "in no committed record"
-    parts = ["\n".join([content["task"], f"  {content['idea']}"])]
-    parts += ["\n".join(f"      {line}" for line in content["lines"])] * bool(content["lines"])
-    parts.append("\n".join([f"  An example of size {example['size']}:", *(f"      {s}" for s in _aligned(example))]))
-    if counts is not None:
-        floor = [f"  Floors, in {counts['metric']}, counted on {counts['rows']} examples of each size:"]
-        floor += [
-            f"      size {n}: " + ", ".join(f"{name} {100 * value:.1f} %" for name, value in at.items())
-            for n, at in counts["at size"].items()
-        ]
-        parts.append("\n".join(floor))
-    parts.append("\n".join(f"  {name:<12} {value}" for name, value in facts.items()))
-    notes = (textwrap.fill(n, 100, initial_indent="  ", subsequent_indent="  ") for n in content["notes"])
-    return "\n\n".join([*parts, *notes])
+    return named_here or ([] if ours else family)
 
 
 def _documented(cls: type) -> tuple[str, list[str], list[str]]:
     """The parts of a docstring: the idea, the lines that show input and output, and the remaining paragraphs."""
-    doc = _ENTRY.sub("", inspect.cleandoc(cls.__doc__ or "")).strip()
-    idea, *rest = re.split(r"\n\s*\n", doc)
+    idea, *rest = paragraphs(cls)
     shown = [p for p in rest if re.search("->|EOS", p.split("\n")[0])][:1]
-    lines = [line for p in shown for line in p.splitlines()]
-    return " ".join(idea.split()), lines, [" ".join(p.split()) for p in rest if p not in shown]
+    return flowing(idea), [line for p in shown for line in p.splitlines()], [flowing(p) for p in rest if p not in shown]
 
 
 def _module(cls: type) -> str:

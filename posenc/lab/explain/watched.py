@@ -73,13 +73,13 @@ def watch(
     """
     mask = "causal" if causal else "full"
     t = Tokens(*map(jnp.asarray, (q, k, v, x)), key_x=key_x, positions=where)
-    layer, t, start = validate(scheme, params, t, None, Options(mask), "dense", None)
-    form, encoded, info = encode(layer, jax.tree.map(jnp.asarray, t), jnp.int32(start))
+    form, t, start = validate(scheme, params, t, None, Options(mask), "dense", None)
+    encoded, info = encode(form, jax.tree.map(jnp.asarray, t), jnp.int32(start))
     steps = dense.steps(form, encoded)
     flat = lambda a: a.reshape(form.heads, *a.shape[2:])  # noqa: E731
     bias = jnp.zeros_like(steps.mixed) if steps.value_bias is None else steps.value_bias
     mixed = flat(steps.mixed + bias).swapaxes(0, 1)
-    out = finish(layer.scheme, layer.params, mixed, info)
+    out = finish(form.scheme, form.params, mixed, info)
     each = {
         "dot": steps.dot, "scaled": steps.logits, "score": steps.score, "weights": steps.weights, "mixed": steps.mixed,
         "value_bias": bias,

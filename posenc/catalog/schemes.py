@@ -1,4 +1,4 @@
-"""A scheme described by its name: idea, equation, where it enters, what it costs, whom to cite.
+"""The cards of schemes.
 
 The docstring, the hooks and the shapes of the parameters are the source wherever they can be, so that no second list
 can disagree with the code; test results are read from their record.
@@ -6,10 +6,9 @@ can disagree with the code; test results are read from their record.
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
-import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from posenc import naming
 from posenc.attention.cache import stored_shapes
 from posenc.attention.encode import each_head
 from posenc.attention.kernels import serves
+from posenc.catalog.card import Card, Fact, bibtex, flowing, idea, keys, paragraphs
 from posenc.core.compose import Chain, Composed, Pattern, layers, parts
 from posenc.core.parameters import init
 from posenc.core.scheme import ORDER, Dims, Scheme, check_dims
@@ -38,10 +38,10 @@ SITES = {
     **{"embed": "input", "locate": "position", "query": "query", "key": "key", "value": "value"},
     **{"scale": "scale", "score": "score", "normalize": "weights", "value_bias": "weighted values", "output": "output"},
 }
-TYPICAL = Dims(width=64, heads=4, head=16, trained=40, longest=160)
-RECORD = Path(__file__).parent / "contract" / "verified.json"
+"""Where each hook enters attention."""
+RECORD = Path(__file__).parents[1] / "contract" / "verified.json"
 """The test results of each scheme: `pytest tests/contract tests/oracles tests/golden --record` writes it."""
-_FENCE = re.compile(r"```bibtex\n(.*?)```", re.DOTALL)
+TYPICAL = Dims(width=64, heads=4, head=16, trained=40, longest=160)
 
 
 def describe(text: str, dims: Dims = TYPICAL) -> dict[str, Any]:
@@ -49,22 +49,25 @@ def describe(text: str, dims: Dims = TYPICAL) -> dict[str, Any]:
 
     A composition has `parts`, each described alone. Parameters are counted at the sizes under `dims`.
     """
+    return card(text, dims).as_dict()
+
+
+def card(text: str, dims: Dims = TYPICAL) -> Card:
+    """The card of a scheme; that of a composition has `parts`."""
     scheme = naming.parse(text)
     check_dims(dims)
-    each, ranks = zip(*(_alone(part, dims) for part in _schemes(scheme)), strict=True)
+    each = [_alone(part, dims) for part in _schemes(scheme)]
     if isinstance(scheme, Scheme) and not isinstance(scheme, Chain):
-        return each[0]
-    counts = {k: sum(p["parameters"][k] for p in each) for k in ("each layer", "shared")}
-    return {
-        "scheme": naming.spec(scheme),
-        "enters": [site for site in SITES.values() if any(site in p["enters"] for p in each)],
-        "parameters": {**counts, "dims": settings(dims)},
-        "causal only": "; ".join(p["causal only"] for p in each if p["causal only"]),
-        "kernel class": KERNEL[max((p["reads"] for p in each), key=ORDER.index)],
-        "cache": max(zip(ranks, (p["cache"] for p in each), strict=True))[1],
-        **_around(scheme),
-        "parts": list(each),
-    }
+        return each[0][0]
+    cards = tuple(card for card, _ in each)
+    plain = [dict((fact.key, fact.value) for fact in card.facts) for card in cards]
+    counts = {k: sum(p["parameters"][k] for p in plain) for k in ("each layer", "shared")}
+    reads = max((p["reads"] for p in plain), key=ORDER.index)
+    cache = max(zip((rank for _, rank in each), (p["cache"] for p in plain), strict=True))[1]
+    enters = [site for site in SITES.values() if any(site in p["enters"] for p in plain)]
+    causal_only = "; ".join(p["causal only"] for p in plain if p["causal only"])
+    facts = (*_where_and_cost(enters, counts, dims, causal_only, reads, cache), *_around(scheme))
+    return Card("scheme", naming.spec(scheme), "", facts=facts, parts=cards)
 
 
 def cite(text: str) -> str:
@@ -72,7 +75,8 @@ def cite(text: str) -> str:
     scheme = naming.parse(text)
     entries: dict[str, None] = {}
     for thing in (*_schemes(scheme), *_coordinates(scheme)):
-        entries |= dict.fromkeys(_entries(type(thing)) or [f"% {thing.name}: its source names no publication to cite."])
+        none = [f"% {thing.name}: its source names no publication to cite."]
+        entries |= dict.fromkeys(bibtex(type(thing).__doc__) or none)
     return "\n\n".join(entries)
 
 
@@ -85,13 +89,12 @@ def summary(name: str) -> dict[str, Any]:
         "enters": _enters(scheme),
         "reads": scheme.reads,
         "bidirectional": "bidirectional" not in scheme.limits,
-        "idea": _described(type(scheme))[0],
+        "idea": idea(type(scheme)),
     }
 
 
-def _alone(scheme: Scheme, dims: Dims) -> tuple[dict[str, Any], int]:
-    """One plain scheme described, and the rank of its cache by how much it needs."""
-    idea, equation, notes = _described(type(scheme))
+def _alone(scheme: Scheme, dims: Dims) -> tuple[Card, int]:
+    """The card of one plain scheme, and the rank of its cache by how much it needs."""
     bound, refused = scheme, ""
     try:
         bound = naming.bind(scheme, dims)
@@ -99,29 +102,49 @@ def _alone(scheme: Scheme, dims: Dims) -> tuple[dict[str, Any], int]:
     except ValueError as error:
         counts, cached, refused = {"each layer": 0, "shared": 0}, (-1, ""), str(error)
     rank, cache = (3, f"none: {bound.limits['cache']}") if "cache" in bound.limits else cached
-    card = {
-        "scheme": naming.spec(scheme),
-        "idea": idea,
-        "family": scheme.family,
-        "equation": equation,
-        "notes": notes,
-        "enters": _enters(scheme),
-        "reads": bound.reads,
-        "settings": settings(scheme),
-        "parameters": {**counts, "dims": settings(dims)},
-        "refused at these dims": refused,
-        "kernel class": KERNEL[bound.reads],
-        "cache": cache,
-        "causal only": scheme.limits.get("bidirectional", ""),
-        "between two sequences": "cross" not in bound.limits,
-        "contextual": bound.contextual,
-        "axes": scheme.axes,
-        "extrapolates": scheme.extrapolates,
-        "proof": _proof(scheme),
-        "kernels": [kernel for kernel, why in serves(bound).items() if not why],
-        "cite": [key for entry in _entries(type(scheme)) for key in re.findall(r"@\w+\{([^,\s]+),", entry)],
-    }
+    causal_only, values, proof = scheme.limits.get("bidirectional", ""), settings(scheme), _proof(scheme)
+    shown = ", ".join(f"{k}={v!r}" for k, v in values.items())
+    first, *rest = paragraphs(type(scheme)) or [""]
+    indented = [p for p in rest if p.startswith("    ")]
+    facts = (
+        *_where_and_cost(_enters(scheme), counts, dims, causal_only, bound.reads, cache),
+        Fact("refused at these dims", refused),
+        Fact("settings", values, shown or "none"),
+        Fact("family", scheme.family),
+        Fact("reads", bound.reads, label="score reads"),
+        Fact("extrapolates", scheme.extrapolates, scheme.extrapolates or "not stated", "beyond L"),
+        Fact("proof", proof, _verified(proof), "checked"),
+        Fact("between two sequences", "cross" not in bound.limits, ""),
+        Fact("contextual", bound.contextual, ""),
+        Fact("axes", scheme.axes, ""),
+        Fact("kernels", [kernel for kernel, why in serves(bound).items() if not why], ""),
+    )
+    card = Card(
+        "scheme",
+        naming.spec(scheme),
+        flowing(first),
+        "\n".join(textwrap.dedent(p) for p in indented),
+        facts,
+        tuple(flowing(p) for p in rest if p not in indented),
+        keys(bibtex(type(scheme).__doc__)),
+    )
     return card, rank
+
+
+def _where_and_cost(
+    enters: list[str], counts: dict[str, int], dims: Dims, causal_only: str, reads: str, cache: str
+) -> tuple[Fact, ...]:
+    """What a plain scheme and a composition have in common: where it enters attention, and what it costs."""
+    sizes = f"(width {dims.width}, {dims.heads} heads, trained on {dims.trained}, longest {dims.longest})"
+    parameters = f"{counts['each layer']} in each layer, {counts['shared']} shared by all {sizes}"
+    direction = f"causal only: {causal_only}" if causal_only else "causal and bidirectional"
+    return (
+        Fact("enters", enters, ", ".join(enters) or "nowhere", "enters at"),
+        Fact("parameters", {**counts, "dims": settings(dims)}, parameters),
+        Fact("causal only", causal_only, direction, "direction"),
+        Fact("kernel class", KERNEL[reads], label="kernel"),
+        Fact("cache", cache),
+    )
 
 
 def _schemes(scheme: Any) -> list[Scheme]:
@@ -134,31 +157,18 @@ def _coordinates(scheme: Any) -> list[Any]:
     return [c for layer in layers(scheme) for c, _ in layer.draws if c is not None]
 
 
-def _around(scheme: Any) -> dict[str, Any]:
+def _around(scheme: Any) -> list[Fact]:
     """The rest of a composition: a window, a list of layers, coordinates."""
-    facts: dict[str, Any] = {}
+    facts = []
     if isinstance(scheme, Composed) and scheme.window is not None:
         first = f" and the first {scheme.sinks} of its document" if scheme.sinks else ""
-        facts["window"] = f"a query sees {scheme.window} keys{first}"
+        facts.append(Fact("window", f"a query sees {scheme.window} keys{first}"))
     if isinstance(scheme, Pattern):
-        facts["layers"] = [naming.spec(s) for s in scheme.layers]
+        facts.append(Fact("layers", [naming.spec(s) for s in scheme.layers]))
     if coordinates := _coordinates(scheme):
-        facts["coordinates"] = {naming.spec(c): _described(type(c))[0] for c in coordinates}
+        ideas = {naming.spec(c): idea(type(c)) for c in coordinates}
+        facts.append(Fact("coordinates", ideas, "; ".join(f"{k}: {v}" for k, v in ideas.items())))
     return facts
-
-
-def _described(cls: type) -> tuple[str, str, list[str]]:
-    """The parts of a docstring: the idea, the equation, and the paragraphs that follow, BibTeX left out."""
-    paragraphs = re.split(r"\n\s*\n", _FENCE.sub("", inspect.cleandoc(cls.__doc__ or "")).strip())
-    indented = [p for p in paragraphs if p.startswith("    ")]
-    notes = [" ".join(p.split()) for p in paragraphs[1:] if p not in indented]
-    return " ".join(paragraphs[0].split()), "\n".join(inspect.cleandoc(p) for p in indented), [n for n in notes if n]
-
-
-def _entries(cls: type) -> list[str]:
-    """The BibTeX entries in a docstring."""
-    blocks = _FENCE.findall(inspect.cleandoc(cls.__doc__ or ""))
-    return [entry.strip() for block in blocks for entry in re.split(r"\n(?=@)", block.strip())]
 
 
 def _enters(scheme: Scheme) -> list[str]:
@@ -193,3 +203,15 @@ def _cached(scheme: Scheme, shapes: Any, dims: Dims) -> tuple[int, str]:
 def _proof(scheme: Scheme) -> dict[str, Any]:
     """The recorded test results of one of our schemes; empty for others."""
     return json.loads(RECORD.read_text(encoding="utf-8")).get(scheme.name, {}) if RECORD.exists() else {}
+
+
+def _verified(proof: dict[str, Any]) -> str:
+    """The test results of a scheme, from the committed record."""
+    results = []
+    if golden := proof.get("golden"):
+        results.append(f"{len(golden['cases'])} cases of {'; '.join(golden['sources'])} within {golden['largest']:.0e}")
+    if oracle := proof.get("oracle"):
+        results.append(f"its equation in float64 within {oracle['largest']:.0e}")
+    if contract := proof.get("contract"):
+        results.append(f"{contract['holds']} of {contract['applies']} properties that apply")
+    return "; ".join(results) or "no test result is recorded"
