@@ -12,9 +12,9 @@ Cost: about 45 minutes on one core.
 Command: posenc sweep experiments/flipflop.py
 Variation: posenc sweep --preset flipflop --grid scheme=learned,rope,cope, the published size, on a GPU
 Result: medians of six seeds, at the last read of a text. The LSTM makes no error in 1,024 texts of any length to 256:
-1.00. At 64 tokens, the length trained on, ALiBi and RoPE have 1.00 and 1.00, and the worst seed of learned positions has
-0.81 and of sinusoids 0.97. Farther out ALiBi alone of these keeps the bit, 0.99 at 256. RoPE has 0.93 at 128 and 0.49
-at 256, which is a guess, where all reads together give it 0.79; learned positions guess at 128, 0.53, and so do
+1.00. At 64 tokens, the length trained on, ALiBi and RoPE have 1.00 and 1.00, and the worst seed of learned positions
+has 0.81 and of sinusoids 0.97. Farther out ALiBi alone of these keeps the bit, 0.99 at 256. RoPE has 0.93 at 128 and
+0.49 at 256, which is a guess, where all reads together give it 0.79; learned positions guess at 128, 0.53, and so do
 sinusoids, 0.51. CoPE has not learned the task, 0.78 at 64, little above nope's 0.75: over the last half of its 1,000
 steps of 32 texts its loss still fell by 26 %, and nope's by 16 %. So these runs show how far CoPE gets in so few steps,
 and do not show that it makes no error, as published; beyond 64 tokens it is ahead of learned positions all the same,
