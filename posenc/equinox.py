@@ -13,7 +13,7 @@ from posenc.adapters.foreign import process_heads as process_heads
 from posenc.adapters.multihead import Weights, check_layer, draw, first_sinks, multihead, whole_params
 from posenc.attention.cache import Cache
 from posenc.core.masks import Mask
-from posenc.core.parameters import init, split
+from posenc.core.parameters import check_key, init, split
 from posenc.core.scheme import Dims
 from posenc.naming import bind
 
@@ -30,7 +30,7 @@ class Attention(equinox.Module):
     on the input is refused unless `embedded`. With `tied=False` the parameters that layers share are left out and come
     with each call. `scale` and `cap` are those of `posenc.attend`; with `sinks` the layer learns a score for each head
     of one more key, without a value. `product` multiplies tokens by the weights of a projection. Raises `ValueError` or
-    `TypeError` where scheme or sizes cannot serve.
+    `TypeError` where scheme, sizes or `key` cannot serve.
     """
 
     weights: Weights
@@ -57,6 +57,7 @@ class Attention(equinox.Module):
     ):
         scheme = bind(scheme, dims)
         check_layer(scheme, dims, embedded, scale, cap, sinks)
+        check_key("key", key)
         keys = iter(jax.random.split(key, len(Weights._fields) + 1))
         own = init(scheme, next(keys), dims)
         self.weights = draw(scheme, dims, lambda shape: jax.random.normal(next(keys), shape))

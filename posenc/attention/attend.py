@@ -73,7 +73,9 @@ def attend(
     `kernel` says how: "dense" makes all scores of a sequence at once, for any scheme; "tiled" makes them tile by tile,
     in memory that grows with the length and not its square, and refuses schemes that read whole rows or all heads;
     "rows" makes a block of queries at a time, for any scheme. "auto" is dense while scores are few. Through tiles
-    there is one gradient and no second one, nor a forward one: ask for "dense" or "rows" there.
+    there is one gradient by `jax.grad` or `jax.vjp`, and `jax.hessian` goes forward over it. A gradient of a gradient,
+    `jax.jvp` and `jax.jacfwd` end in jax's own messages about a while loop or a custom_vjp function, as "auto" may
+    choose tiles for long texts: ask for "dense" or "rows" there.
 
     `scale` is the factor of q·k in place of the scheme's, 1/√d for most. `cap` bounds what the scheme's `score` gives,
     s → cap · tanh(s / cap) (Gemma 2). `sinks` is a score for each head of one more key, without a value (GPT-OSS).

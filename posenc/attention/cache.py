@@ -6,7 +6,8 @@ the index of the token in each.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import dataclasses
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,14 @@ from posenc.core.scheme import At, Dims, Scheme, check_dims
 from posenc.core.shapes import KnownSizes, check_params, label
 from posenc.language.echo import echoed
 from posenc.numerics.sizes import FAR, check_memory
+
+
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """By which scheme the keys of a cache were encoded; no array, so that it is known inside `jit` too."""
+
+    scheme: Scheme
 
 
 class Cache(NamedTuple):
@@ -45,6 +54,8 @@ class Cache(NamedTuple):
     """The index of the next token, and its slot where there is no ring."""
     index: Int[Array, " C"] | None
     """The index of the token in each slot of a ring; None where slots are never used again."""
+    written: Written
+    """No other scheme goes on with it."""
 
     @classmethod
     def empty(
@@ -107,10 +118,11 @@ class Cache(NamedTuple):
             jnp.zeros(batch, jnp.int32),
             jnp.int32(0),
             jnp.zeros(capacity, jnp.int32) if ring else None,
+            Written(scheme),
         )
 
 
-AXES = Cache(k=0, v=0, key_info=0, position=0, segment=0, carry=0, document=0, began=0, length=None, index=None)  # type: ignore[arg-type]
+AXES = cast(Any, Cache)(0, 0, 0, 0, 0, 0, document=0, began=0, length=None, index=None, written=None)
 """The axis of the batch in each field, for `jax.vmap`; all sequences share `length` and `index`."""
 
 
@@ -120,8 +132,10 @@ def _kind(name: str, dtype: Any, kind: Any) -> Any:
         canonical = None if dtype is None else jax.dtypes.canonicalize_dtype(dtype)
     except TypeError:
         canonical = None
-    if canonical is None or not jnp.issubdtype(canonical, kind) or jnp.issubdtype(canonical, jnp.complexfloating):
-        least = "a floating type, such as jnp.float32" if kind is jnp.floating else "jnp.int32 or a floating type"
+    real = jnp.issubdtype(canonical, kind) and not jnp.issubdtype(canonical, jnp.complexfloating)
+    if canonical is None or not real or kind is jnp.floating and canonical.itemsize < 2:
+        floating = "a floating type of 16 bits or more, such as jnp.float32"
+        least = floating if kind is jnp.floating else "jnp.int32 or a floating type"
         raise TypeError(f"{name} is {dtype!r}; it is {least}.")
     return canonical
 
@@ -223,7 +237,8 @@ def extend(form: Form, t: Tokens, cache: Cache) -> tuple[Encoded, PyTree, Cache]
     if "reencoded" in scheme.limits:
         info, keys = _reencoded(form, info, stored, query, key, carry)
     encoded = Encoded(*encode_queries(scheme, params, t.q, info), *keys, query, key, t.pairs)
-    longer = Cache(*stored, position, segment, carry, *last(cache, qi, t.segments), length + new, index)
+    document = last(cache, qi, t.segments)
+    longer = Cache(*stored, position, segment, carry, *document, length + new, index, cache.written)
     return encoded, info, longer
 
 

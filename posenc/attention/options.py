@@ -13,6 +13,7 @@ from posenc.attention.kernels import Pairs, Weighting
 from posenc.attention.kernels.dropout import seeds
 from posenc.core.compose import Composed
 from posenc.core.masks import Mask, Window, split
+from posenc.core.parameters import check_key
 from posenc.core.scheme import Scheme
 from posenc.core.shapes import label
 from posenc.numerics.sizes import FAR
@@ -62,6 +63,7 @@ class Options(NamedTuple):
             )
         seed = None
         if self.dropout and self.dropout_key is not None:
+            check_key("dropout_key", self.dropout_key)
             seed = seeds(self.dropout_key, math.prod(lead)).reshape(*lead, 2)
         return window, Pairs(_prefix(prefix, lead), _allowed(allowed, (*lead, q.shape[-3], keys)), seed)
 

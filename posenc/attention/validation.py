@@ -105,6 +105,8 @@ def check_arrays(q: Array, k: Array, v: Array) -> None:
 def check_features(name: str, x: Any, lead: tuple[int, ...], length: int) -> Any:
     """Features of tokens, `[..., length, width]`."""
     x = None if x is None else array(name, x)
+    if x is not None and not jnp.issubdtype(x.dtype, jnp.floating):
+        raise TypeError(f"{name} is {x.dtype} of the shape {x.shape}; it is floating numbers, the features of tokens.")
     if x is not None and (x.ndim != len(lead) + 2 or x.shape[:-1] != (*lead, length)):
         raise ValueError(
             f"{name} has the shape {x.shape}; it is {(*lead, length)} and a width, as queries or keys are."
@@ -150,9 +152,9 @@ def check_tokens(t: Tokens, scheme: Scheme, query_start: Any, cached: bool) -> T
         raise ValueError("Where queries are not the keys' own tokens, pass both segments and key_segments, or neither.")
     if query_start is not None and t.segments is not None and t.positions is None:
         raise ValueError("Where queries start inside a segment its start is unknown; pass positions and key_positions.")
-    start = None if query_start is None else concrete(query_start)
     if isinstance(query_start, int) and query_start >= FAR:
         raise ValueError(f"query_start is {echoed(query_start)}; it is below {FAR}.")
+    start = None if query_start is None else concrete(numbers("query_start", query_start))
     if start is not None and (start.ndim or start < 0 or not np.issubdtype(start.dtype, np.integer)):
         raise ValueError(f"query_start is {echoed(query_start)}; it is the index of the first query, at least 0.")
     if start is not None and start > FAR - queries:
@@ -264,7 +266,7 @@ def check_pairs(cache: Cache, t: Tokens, pairs: Any) -> None:
 
 
 def _check_stored(scheme: Scheme, params: Any, cache: Cache, t: Tokens) -> None:
-    """Refuse a cache whose arrays are not those that the new tokens will be written to."""
+    """Refuse a cache whose arrays are not those that the new tokens will be written to, and one of another scheme."""
     check_types(t.q, t.k, t.v, cache)
     (rows, capacity), (heads, head) = cache.segment.shape, t.q.shape[-2:]
     if t.v.shape[-1] != head:
@@ -280,4 +282,10 @@ def _check_stored(scheme: Scheme, params: Any, cache: Cache, t: Tokens) -> None:
         raise ValueError(
             f"This cache, with keys of the shape {cache.k.shape}, is not one of {label(scheme)} with {t.k.shape[-2]}"
             f" key heads of {head} features; make it with posenc.Cache.empty for this scheme and these sizes."
+        )
+    if (other := cache.written.scheme) != scheme:
+        settings = " with other settings" if label(other) == label(scheme) else ""
+        raise ValueError(
+            f"This cache was made for {label(other)}{settings}, and is now given to {label(scheme)}; make one with"
+            " posenc.Cache.empty for this scheme, and pass the whole text."
         )

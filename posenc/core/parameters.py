@@ -23,9 +23,7 @@ def init(scheme: Any, key: PRNGKeyArray, dims: Dims) -> Any:
     form = normal_form(scheme)
     scheme = bound(form.scheme)
     check_dims(dims)
-    if not _is_key(key):
-        shown = repr(key) if isinstance(key, int) else f"of type {type(key).__name__}"
-        raise TypeError(f"key is {shown}; give one random key, such as jax.random.key(0).")
+    check_key("key", key)
     shapes = jax.eval_shape(lambda key: init_parameters(form, key, dims), key)
     names = " + ".join(repr(getattr(s, "name", type(s).__name__)) for s in parts(scheme))
     what = f"The parameters of {names}, with what drawing them needs,"
@@ -53,12 +51,23 @@ def _keys(form: Composed, key: PRNGKeyArray) -> list[PRNGKeyArray]:
     return [part_key for k, count in pairs for part_key in ([k] if count == 1 else jax.random.split(k, count))]
 
 
+def check_key(name: str, key: Any) -> None:
+    """Refuse what is not one random key."""
+    if not _is_key(key):
+        shape = getattr(key, "shape", None)
+        shown = repr(key) if isinstance(key, int) else f"of type {type(key).__name__}"
+        shown += "" if shape is None else f" and of the shape {shape}"
+        raise TypeError(f"{name} is {shown}; give one random key, such as jax.random.key(0).")
+
+
 def _is_key(key: Any) -> bool:
     """Whether this is one random key, of the new kind or the old."""
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
     if dtype is None or shape is None:
         return False
-    return shape == () if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key) else dtype == "uint32" and len(shape) == 1
+    if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
+        return shape == ()
+    return dtype == "uint32" and shape == jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0))).shape
 
 
 def bound(scheme: Scheme) -> Scheme:
@@ -72,6 +81,7 @@ def bound(scheme: Scheme) -> Scheme:
 
 
 GROUPS = ("layer", "heads")
+STRANGE = "The parameters are not those of this scheme; make them with posenc.init(scheme, key, dims)."
 
 
 def complete(scheme: Scheme, params: Any) -> Any:
@@ -102,12 +112,19 @@ def _with_groups(scheme: Scheme, params: Any) -> Any:
 
 
 def split(scheme: Any, params: Any) -> tuple[Any, Any]:
-    """The parameters that all layers share, and those that each layer owns; both of the shape that `init` gives."""
+    """The parameters that all layers share, and those that each layer owns; both of the shape that `init` gives.
+
+    Raises `TypeError` for anything but a scheme and parameters in the groups that `init` gives.
+    """
     scheme = normal_form(scheme).scheme
     params = complete(scheme, params)
     if isinstance(scheme, Chain):
+        if not isinstance(params, tuple) or len(params) != len(scheme.parts):
+            raise TypeError(STRANGE)
         pairs = [split(s, p) for s, p in zip(scheme.parts, params, strict=True)]
         return tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+    if not isinstance(params, dict) or not all(isinstance(params.get(group), dict) for group in GROUPS):
+        raise TypeError(STRANGE)
 
     def keep(shared: bool):
         return {g: {n: x for n, x in ps.items() if (n in scheme.tied) == shared} for g, ps in params.items()}

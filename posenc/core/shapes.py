@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from posenc.core.compose import Chain, normal_form, parts
-from posenc.core.parameters import GROUPS, init_parameters
+from posenc.core.parameters import GROUPS, STRANGE, init_parameters
 from posenc.core.scheme import Dims, Scheme
 
 GUESS = 8
@@ -36,14 +36,14 @@ def check_params(scheme: Scheme, params: Any, sizes: KnownSizes, *, shared: bool
     """Refuse parameters that are not such as `posenc.init` makes. With `shared`, what layers own may be missing."""
     if isinstance(scheme, Chain):
         if not isinstance(params, tuple) or len(params) != len(scheme.parts):
-            raise TypeError(_STRANGE)
+            raise TypeError(STRANGE)
         for s, p in zip(scheme.parts, params, strict=True):
             check_params(s, p, sizes, shared=shared)
         return
     if not isinstance(params, Mapping) or params.keys() != set(GROUPS):
-        raise TypeError(_STRANGE)
+        raise TypeError(STRANGE)
     if not all(isinstance(params[group], Mapping) for group in GROUPS):
-        raise TypeError(_STRANGE)
+        raise TypeError(STRANGE)
     makes = scheme.overrides("init", "init_head")
     if not makes and not hasattr(scheme, "name"):
         return  # a scheme written beside its parameters may make none: nothing says what they are
@@ -51,9 +51,6 @@ def check_params(scheme: Scheme, params: Any, sizes: KnownSizes, *, shared: bool
     if expected is not None:
         for group in GROUPS:
             _check_group(scheme, params[group], expected[group], shared)
-
-
-_STRANGE = "The parameters are not those of this scheme; make them with posenc.init(scheme, key, dims)."
 
 
 def _check_group(scheme: Scheme, params: Mapping, expected: dict, shared: bool) -> None:

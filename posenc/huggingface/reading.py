@@ -126,6 +126,11 @@ def _fraction(kind: str, settings: Config, config: Config, facts: Facts) -> floa
             return 1.0
         if head is None:
             raise ValueError(f"rotary_dim is {width}, but this config lacks the size of a head; give head_dim.")
+        if width > head:
+            raise ValueError(
+                f"rotary_dim is {width}, but a head of this config has {head:g} features; give one of 2 to {head:g}, or"
+                " head_dim."
+            )
         return width / head
     if kind == "proportional":
         return first(part, facts.fraction, 1.0)
@@ -137,4 +142,8 @@ def _fraction(kind: str, settings: Config, config: Config, facts: Facts) -> floa
             )
         return 1.0
     part = first(part, facts.fraction)
+    if part > 1:
+        raise ValueError(
+            f"This config turns {part} of each head, by partial_rotary_factor or its older name; give at most 1."
+        )
     return int(head * part) / head if head else part

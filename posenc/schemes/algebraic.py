@@ -39,6 +39,9 @@ class Algebraic(Scheme, name="algebraic"):
     key climb all levels that 32 bits hold, and with a decay every pair of tokens takes as many steps as the pair
     farthest apart.
 
+    Powers of W in a float32 model turn by float32 angles: the error of a score is about 2e-3 at position 10⁵, and
+    nothing of the position is left at 2²⁹.
+
     ```bibtex
     @inproceedings{kogkalidis2024algebraic,
       title = {Algebraic Positional Encodings},

@@ -85,6 +85,7 @@ def test_frozen_parameters_serve():
         (TypeError, "dtype is 'foo'; it is a floating type", {"dtype": "foo"}),
         (TypeError, "dtype is .*int32.*; it is a floating type", {"dtype": jnp.int32}),
         (TypeError, "dtype is None", {"dtype": None}),
+        (TypeError, "dtype is .*float8.*; it is a floating type of 16 bits", {"dtype": jnp.float8_e4m3fn}),
         (TypeError, "positions is 'x'", {"positions": "x"}),
         (ValueError, "batch is True", {"batch": True}),
     ],
@@ -117,6 +118,51 @@ FEW, NARROW, DEEP = Dims(32, H, 8, 16, key_heads=2), Dims(32, H, 4, 16), posenc.
 def test_caches_of_others_are_refused(kind, match, cache):
     q, k, v = qkv(2, 2, batch=(2,))
     refused(kind, match, lambda: attend(ALIBI, NONE, q, k, v, cache=cache()))
+
+
+@pytest.mark.parametrize(
+    "scheme, match",
+    [
+        (NOPE, "made for 'rope', and is now given to 'nope'; make one with"),
+        (posenc.parse("rope(base=500.0)"), "made for 'rope' with other settings, and is now given to 'rope'"),
+    ],
+    ids=["another", "another base"],
+)
+def test_a_cache_goes_on_under_its_own_scheme_alone(scheme, match):
+    q, k, v = qkv(2, 2, batch=(2,))
+    run = lambda scheme, cache: attend(scheme, NONE, q, k, v, cache=cache)[1]  # noqa: E731
+    longer = jax.jit(lambda cache: run(ROPE, cache))(empty())
+    run(posenc.parse("rope + window(4)"), longer)  # whose mask may differ in each call
+    refused(ValueError, match, lambda: run(scheme, longer))
+    refused(ValueError, match, lambda: jax.jit(lambda cache: run(scheme, cache))(longer))
+
+
+KEYS = {"a number": 0, "two": jax.random.split(jax.random.key(0)), "long": np.zeros(3, np.uint32), "real": np.zeros(2)}
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_what_is_not_one_random_key_is_refused_wherever_one_is_read(key):
+    q, k, v = qkv(3, 3)
+    sentence = "key is .*; give one random key, such as jax.random.key"
+    refused(TypeError, sentence, lambda: attend(ROPE, NONE, q, k, v, dropout=0.1, dropout_key=key))
+    refused(TypeError, sentence, lambda: posenc.equinox.Attention("rope", DIMS, key=key))
+    refused(TypeError, sentence, lambda: posenc.init(ROPE, key, DIMS))
+
+
+@pytest.mark.parametrize(
+    "match, call",
+    [
+        ("query_start is 'a'; it is an array of numbers", lambda q: attend(ROPE, NONE, q, q, q, query_start="a")),
+        (r"x is int32 of the shape \(3, 32\)", lambda q: attend(FOX, made(FOX), q, q, q, x=np.ones((3, 32), np.int32))),
+        ("x is bool of", lambda q: attend(FOX, made(FOX), q, q, q, x=np.ones((3, 32), bool))),
+        ("path is of type NoneType; it is a run folder", lambda q: posenc.load(None)),
+        ("not those of this scheme; make them with posenc.init", lambda q: posenc.split(ROPE, 5)),
+        ("not those of this scheme; make them with posenc.init", lambda q: posenc.split(FOX, {"layer": 5})),
+        ("not those of this scheme; make them with posenc.init", lambda q: posenc.split(NOPE + ROPE, (NONE,))),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_refused(match, call):
+    refused(TypeError, match, lambda: call(qkv(3, 3)[0]))
 
 
 def test_an_empty_cache_is_float32_unless_told():

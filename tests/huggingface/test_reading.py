@@ -286,6 +286,11 @@ YARN = {"rope_type": "yarn", "factor": 4.0}
         ),
         ({"model_type": "gptj", "rotary_dim": 0, "head_dim": 64}, "rotary_dim is 0"),
         (
+            {"model_type": "gptj", "rotary_dim": 32, "n_embd": 64, "n_head": 4},
+            "rotary_dim is 32, but a head of this config has 16 features; give one of 2 to 16, or head_dim",
+        ),
+        ({"model_type": "gpt_neox", "rotary_pct": 2.0}, "turns 2.0 of each head, by partial_rotary_factor"),
+        (
             {"model_type": "llama", "rope_parameters": YARN | {"original_max_position_embeddings": 0}},
             "original_max_position_embeddings is 0",
         ),

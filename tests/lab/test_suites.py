@@ -62,6 +62,13 @@ def test_a_task_named_twice_is_refused_beside_a_suite_too():
         from_words(["task=copy,copy,suite:quick"])
 
 
+@pytest.mark.parametrize("grid", ["scheme=rope,rope(base=10000.0)", "then=0.5 rope,0.5 rope(base=10000.0)"])
+def test_one_run_in_two_spellings_is_refused(grid):
+    experiment = from_words([grid, "task=copy"], ["width=16", "heads=2", "depth=1", "length=6", "steps=4"])
+    with pytest.raises(ValueError, match="are one run in two spellings; give one of them"):
+        plan.resolved_runs(experiment)
+
+
 def test_a_run_and_a_setting_of_all_may_name_a_suite():
     for made in (from_words([], ["task=suite:state"]), from_words(["scheme=rope"], ["task=suite:state"])):
         assert of(made.runs) == list(tasks.suite("state"))

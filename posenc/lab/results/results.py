@@ -260,6 +260,8 @@ def load(path: str | os.PathLike) -> Results:
 
     `load("experiments/records/length.json").rows()` gives one `Row` per trial and size.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path is of type {type(path).__name__}; it is a run folder, its name, or a bundle of records.")
     where = disk.find(path)
     if where.is_file():
         bundle = records.read_bundle(where)

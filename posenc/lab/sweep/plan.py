@@ -36,7 +36,19 @@ ROWS = 256
 
 def resolved_runs(experiment: Experiment) -> list[ResolvedRun]:
     """Every run of an experiment, resolved, and traced in the abstract, so that what cannot run is refused at once."""
-    return [rehearsed(run, experiment.plan) for run in experiment.runs]
+    runs = [rehearsed(run, experiment.plan) for run in experiment.runs]
+    _check_spellings(runs)
+    return runs
+
+
+def _check_spellings(runs: Sequence[ResolvedRun]) -> None:
+    """Refuse one run in two spellings, such as `rope` and `rope(base=10000.0)`: two are counted and one is trained."""
+    spelled: dict[str, Run] = {}
+    for resolved in runs:
+        run = resolved.run
+        if (first := spelled.setdefault(folder.canonical(written(resolved)), run)) is not run:
+            a, b = (f"{r.scheme} on {r.task}" + (f", then {r.then}" if r.then else "") for r in (first, run))
+            raise ValueError(f"{a}, and {b}, are one run in two spellings; give one of them.")
 
 
 def evaluated(resolved: ResolvedRun, plan: Plan) -> tuple[int, ...]:
