@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from posenc.coordinates import COORDINATES
 from posenc.core.compose import normal_form
@@ -26,14 +26,15 @@ def write_rotation(scheme: Any, facts: Facts, version: int) -> dict[str, Any]:
     """The settings of one scheme, as part of the config of a model of this type."""
     label = spec(scheme)
     form = normal_form(scheme)
-    inner, coordinates = form.scheme, [c for c, _ in form.draws if c is not None]
-    if isinstance(inner, MRoPE) and not coordinates:
-        return _write_axes(inner)
+    inner = cast(Any, form.scheme)
+    coordinates = [c for c, _ in form.draws if c is not None]
+    if isinstance(form.scheme, MRoPE) and not coordinates:
+        return _write_axes(form.scheme)
     if type(inner) not in WRITERS:
         names, hint = ", ".join(cls.name for cls in WRITERS), HINTS.get(getattr(inner, "name", ""), "")
         raise ValueError(f"Hugging Face has no rope_type for {label}; it has one for {names}.{hint}")
     scale = COORDINATES.find("scale")
-    if coordinates and not (type(inner) is RoPE and isinstance(coordinates[0], scale)):
+    if coordinates and not (type(form.scheme) is RoPE and isinstance(coordinates[0], scale)):
         raise ValueError(f"A config can express the coordinates 'scale' with 'rope' only, not {label}.")
     if getattr(inner, "original", 0) is None:
         raise ValueError(f"{label} leaves original open; call posenc.bind(scheme, dims) first.")
@@ -74,7 +75,7 @@ def _write_width(scheme: RoPE, settings: dict[str, Any], facts: Facts) -> dict[s
         )
     if scheme.fraction == 1:
         return {"rotary_dim": None}
-    head = facts.width / scheme.fraction
+    head = cast(int, facts.width) / scheme.fraction
     if head != int(head):
         raise ValueError(f"{spec(scheme)} turns {facts.width} features of no whole head; give another fraction.")
     return {"rotary_dim": facts.width, "head_dim": int(head)}

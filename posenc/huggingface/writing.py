@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from posenc.core.compose import Composed, Draw, Pattern, normal_form, windowed, without_window
 from posenc.huggingface import facts as facts_of
@@ -79,11 +79,12 @@ def plain(scheme: Any) -> Any:
 
 def _write(scheme: Any, layers: int | None, kind: str, facts: Facts, version: int) -> Config:
     """The config before the check that it is read back."""
-    for cls, write in ((ALiBi, _write_alibi), (T5, _write_t5), (Learned, _write_learned)):
+    writers: tuple[tuple[type, Any], ...] = (ALiBi, _write_alibi), (T5, _write_t5), (Learned, _write_learned)
+    for cls, write in writers:
         if isinstance(scheme, cls):
             if layers is not None:
                 raise ValueError(f"layers is {layers!r}, but no config of {spec(scheme)} lists them; leave it out.")
-            return write(scheme)
+            return write(cast(Any, scheme))
     if isinstance(scheme, Pattern) and scheme.input is not None:
         raise ValueError("A config cannot express a scheme added to the input before the layers; give the list alone.")
     layer_schemes = _layers(scheme, layers, kind, facts)
