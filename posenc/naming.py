@@ -119,4 +119,4 @@ def _addends(coordinates: Coordinates | None, schemes: tuple[Scheme, ...], named
 
 
 def _sum(*addends: grammar.Tree) -> grammar.Tree:
-    return grammar.Sum(addends) if len(addends) > 1 else addends[0]
+    return addends[0] if len(addends) == 1 else grammar.Sum(addends)

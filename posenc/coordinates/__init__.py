@@ -51,7 +51,9 @@ def check_reach(scheme: Any, dims: Dims, inputs: Given, train: bool) -> None:
     """Refuse, by the schemes' `check_positions`, the largest positions that coordinates draw for concrete tokens."""
     for coordinates, schemes in (draw for layer in layers(scheme) for draw in layer.draws):
         largest = None if coordinates is None else coordinates.largest(inputs, train)
-        for s in schemes if largest is not None else ():
+        if largest is None:
+            continue
+        for s in schemes:
             s.check_positions(jax.eval_shape(lambda s=s: s.init(jax.random.key(0), dims)), largest)
 
 

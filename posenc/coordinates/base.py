@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, cast, dataclass_transform
 
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Num, PRNGKeyArray, PyTree
@@ -99,7 +100,7 @@ def offered(inputs: Given, name: str, integer: bool = False) -> Array:
         )
     if integer and not jnp.issubdtype(numbers.dtype, jnp.integer):
         raise TypeError(f"{name!r} is {numbers.dtype}; it holds whole numbers here.")
-    return numbers
+    return cast(Array, numbers)
 
 
 def _array(a: Any) -> Array | np.ndarray:

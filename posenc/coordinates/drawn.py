@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -145,7 +145,7 @@ class RandomFloat(Coordinates, name="random_float"):
         return self.limit * jnp.sort(jnp.where(jnp.arange(index.shape[-1]) < length, numbers, 1.0))
 
     def _even(self, key, length, index):
-        longest = jnp.maximum(self.trained, length).astype(jnp.float32)
+        longest = jnp.maximum(cast(int, self.trained), length).astype(jnp.float32)
         return self.limit * (index.astype(jnp.float32) + 0.5) / longest
 
 
@@ -180,7 +180,7 @@ class Offset(Coordinates, name="offset"):
         return sequences(self.each, draw, key, inputs, inputs["index"])
 
     def largest(self, inputs, train):
-        return inputs["index"] + self.limit if train else self(None, inputs, train)
+        return inputs["index"] + self.limit if train else self(cast(jax.Array, None), inputs, train)  # draws nothing
 
 
 class Skip(Coordinates, name="skip"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -132,7 +132,8 @@ class Axes(Coordinates, name="axes"):
         return jnp.stack(jnp.broadcast_arrays(*numbers), -1)
 
     def largest(self, inputs, train):
-        return np.stack(np.broadcast_arrays(*(_farthest(self, a, train) for a in self._offered(inputs))), -1)
+        numbers = np.broadcast_arrays(*(_farthest(self, a, train) for a in self._offered(inputs)))
+        return cast(jax.Array, np.stack(numbers, -1))
 
     def _offered(self, inputs):
         names = [name for name in (self.first, self.second, self.third) if name is not None]
@@ -184,7 +185,7 @@ class Segments(Coordinates, name="segments"):
         return inside if self.cap is None else jnp.minimum(inside, self.cap - 1)
 
     def largest(self, inputs, train):
-        return self(None, inputs, train)
+        return self(cast(jax.Array, None), inputs, train)  # draws nothing
 
 
 def _check_shift(name: str, shift: int) -> None:

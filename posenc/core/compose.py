@@ -8,7 +8,7 @@ of whatever one layer may have; a `Pattern` belongs to a model of many layers.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 
@@ -21,10 +21,10 @@ class Chain(Scheme, name=None):
 
     parts: tuple[Any, ...]
 
-    name = property(lambda self: " + ".join(map(_name, self.parts)))
-    reads = property(lambda self: max((s.reads for s in self.parts), key=ORDER.index))
-    contextual = property(lambda self: any(s.contextual for s in self.parts))
-    family = property(lambda self: self.parts[0].family)
+    name = cast(Any, property(lambda self: " + ".join(map(_name, self.parts))))
+    reads = cast(Any, property(lambda self: max((s.reads for s in self.parts), key=ORDER.index)))
+    contextual = cast(Any, property(lambda self: any(s.contextual for s in self.parts)))
+    family = cast(Any, property(lambda self: self.parts[0].family))
 
     def validate(self):
         if not 2 <= len(self.parts) <= 32 or any(isinstance(s, Chain) or not isinstance(s, Scheme) for s in self.parts):
@@ -65,7 +65,7 @@ class Chain(Scheme, name=None):
         bound.scale(dims.head)  # refuses two scales
         return bound
 
-    def check_positions(self, p, position):
+    def check_positions(self, p: Any, position):
         for n, s in enumerate(self.parts):
             s.check_positions(p[n], position[n])
 
@@ -84,55 +84,55 @@ class Chain(Scheme, name=None):
             raise ValueError(f"Two schemes multiply q·k differently, {each}; combine schemes of one scale.")
         return next(iter(by_scale), d**-0.5)
 
-    def embed(self, p, x, at: At):
+    def embed(self, p: Any, x, at: At):
         for n, s in enumerate(self.parts):
             x = s.embed(p[n], x, _at(at, n))
         return x
 
-    def locate(self, p, x, at: At, carry):
+    def locate(self, p: Any, x, at: At, carry):
         pairs = [s.locate(p[n], x, _at(at, n), carry[n]) for n, s in enumerate(self.parts)]
         return tuple(info for info, _ in pairs), tuple(new for _, new in pairs)
 
-    def query(self, p, q, info):
+    def query(self, p: Any, q, info):
         passed = []
         for n, s in enumerate(self.parts):
             q, part_info = s.query(p[n], q, info[n])
             passed.append(part_info)
         return q, tuple(passed)
 
-    def key(self, p, k, info):
+    def key(self, p: Any, k, info):
         passed = []
         for n, s in enumerate(self.parts):
             k, part_info = s.key(p[n], k, info[n])
             passed.append(part_info)
         return k, tuple(passed)
 
-    def value(self, p, v, info):
+    def value(self, p: Any, v, info):
         for n, s in enumerate(self.parts):
             v = s.value(p[n], v, info[n])
         return v
 
-    def pair(self, p, k, v, info):
+    def pair(self, p: Any, k, v, info):
         passed = []
         for n, s in enumerate(self.parts):
             k, part_info, v = s.pair(p[n], k, v, info[n])
             passed.append(part_info)
         return k, tuple(passed), v
 
-    def score(self, p, s, tile: Tile):
+    def score(self, p: Any, s, tile: Tile):
         for n, part in enumerate(self.parts):
             s = part.score(p[n], s, _tile(tile, n))
         return s
 
-    def normalize(self, p, s, tile: Tile):
+    def normalize(self, p: Any, s, tile: Tile):
         n = next(n for n, part in enumerate(self.parts) if part.overrides("normalize"))
         return self.parts[n].normalize(p[n], s, _tile(tile, n))
 
-    def value_bias(self, p, a, tile: Tile):
+    def value_bias(self, p: Any, a, tile: Tile) -> Any:
         adds = [n for n, part in enumerate(self.parts) if part.overrides("value_bias")]
         return sum(self.parts[n].value_bias(p[n], a, _tile(tile, n)) for n in adds)
 
-    def output(self, p, o, info):
+    def output(self, p: Any, o, info):
         for n, s in reversed(list(enumerate(self.parts))):
             o = s.output(p[n], o, info[n])
         return o

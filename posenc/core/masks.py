@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -43,12 +43,11 @@ class Window:
                 raise ValueError(f"{name} is {value!r}; it is a number of neighbours, at least 0, or None for all.")
             check_far(name, count, "None for all")
             object.__setattr__(self, name, count)
-        if sinks and self.left is None:
+        left = self.left
+        if sinks and left is None:
             raise ValueError(f"A window that sees all before it needs no sinks; {sinks} were given: leave them out.")
-        if sinks and sinks > self.left + 1:
-            raise ValueError(
-                f"A window of {self.left + 1} tokens was given {sinks} sinks; give at most as many as it sees."
-            )
+        if left is not None and sinks > left + 1:
+            raise ValueError(f"A window of {left + 1} tokens was given {sinks} sinks; give at most as many as it sees.")
 
     @property
     def causal(self) -> bool:
@@ -144,14 +143,14 @@ def sees(
     `began` is the index at which each query's document began, from which sinks and `prefix` are counted.
     """
     ahead = ki[None, :] - qi[:, None]
-    since = None if began is None else ki[None, :] - began[:, None]
+    since = cast(Array, None if began is None else ki[None, :] - began[:, None])  # only what counts from there reads it
     visible = jnp.ones(ahead.shape, bool)
     if window.left is not None:
         visible &= ahead >= -window.left if not window.sinks else (ahead >= -window.left) | (since < window.sinks)
     if window.right is not None:
         visible &= ahead <= window.right if prefix is None else (ahead <= window.right) | (since < prefix)
     if ks is not None:
-        visible &= (qs[:, None] == ks[None, :]) & (ks > 0)[None, :]
+        visible &= (cast(Array, qs)[:, None] == ks[None, :]) & (ks > 0)[None, :]
     return visible
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from posenc.core.compose import Chain, Composed, normal_form, parts
@@ -65,7 +66,7 @@ def _is_key(key: Any) -> bool:
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
     if dtype is None or shape is None:
         return False
-    if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
+    if jnp.issubdtype(dtype, jax.dtypes.prng_key):
         return shape == ()
     return dtype == "uint32" and shape == jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0))).shape
 
@@ -143,4 +144,4 @@ def join(tied: Any, own: Any) -> Any:
         raise TypeError("Shared parameters and a layer's own do not fit together; part them with posenc.split.")
     if twice := sorted(name for group in tied for name in tied[group].keys() & own[group].keys()):
         raise ValueError(f"{twice[0]!r} is among the layer's own parameters and the shared ones; give it once.")
-    return {group: {**tied[group], **own[group]} for group in GROUPS}
+    return {group: {**cast(Mapping, tied)[group], **cast(Mapping, own)[group]} for group in GROUPS}

@@ -104,7 +104,7 @@ def _read_as(outer: Mapping[str, Any], values: Mapping[str, Any], like: str | No
     kind, inner = outer.get("model_type"), values.get("model_type")
     if kind in readable and "text_config" not in outer:
         return kind
-    entry = composed.get(kind, {"refused": "it is none of transformers 5.23's"})
+    entry = composed.get(str(kind), {"refused": "it is none of transformers 5.23's"})
     inner = inner if inner in readable else entry.get("text")
     if inner in readable and "refused" not in entry:
         return inner

@@ -80,9 +80,9 @@ def positional() -> list[str]:
 @cache
 def compared() -> dict[str, Any]:
     """What `python -m tests.huggingface.record` found of every model type of transformers."""
-    return json.loads(resources.files(__package__).joinpath("compared.json").read_text(encoding="utf-8"))
+    return json.loads(resources.files("posenc.huggingface").joinpath("compared.json").read_text(encoding="utf-8"))
 
 
 @cache
 def _toml() -> dict[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath("facts.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(resources.files("posenc.huggingface").joinpath("facts.toml").read_text(encoding="utf-8"))

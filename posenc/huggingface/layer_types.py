@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from posenc.core.compose import Pattern
 from posenc.huggingface.facts import FULL, SLIDING, Facts
@@ -57,7 +57,7 @@ def window(config: Config, facts: Facts) -> int | None:
     if facts.switch and not config.get("use_sliding_window", False):
         return None
     if facts.half_of and "sliding_window" not in config:
-        return config.get(facts.half_of, 2 * facts.window) // 2
+        return config.get(facts.half_of, 2 * cast(int, facts.window)) // 2
     return config["sliding_window"] if "sliding_window" in config else facts.window
 
 

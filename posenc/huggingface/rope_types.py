@@ -115,7 +115,8 @@ def _llama3(s: RopeSettings) -> Any:
 
 
 def _proportional(s: RopeSettings) -> Any:
-    scheme = RoPE(**(s.common | {"fraction": 1.0}), p=s.common["fraction"])
+    settings: dict[str, Any] = s.common | {"fraction": 1.0}
+    scheme = RoPE(**settings, p=s.common["fraction"])
     return (
         scheme if s.settings.get("factor", 1) == 1 else under(scheme, COORDINATES.find("scale")(s.settings["factor"]))
     )

@@ -21,9 +21,11 @@ def declarations(package: str) -> Mapping[str, Mapping[str, str]]:
     classes: dict[str, dict[str, str]] = {}
     for path in sorted(ROOT.joinpath(*package.split(".")).glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            for keyword in node.keywords if isinstance(node, ast.ClassDef) else ():
+            if not isinstance(node, ast.ClassDef):
+                continue
+            for keyword in node.keywords:
                 if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
-                    classes[keyword.value.value] = _assigned(node)
+                    classes[str(keyword.value.value)] = _assigned(node)
     return classes
 
 

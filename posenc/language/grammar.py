@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 from posenc.language.echo import cut, echoed
 
@@ -151,13 +152,17 @@ def _tree(node: ast.expr) -> Tree:
         case ast.Name(name):
             return Call(name)
         case ast.Call(ast.Name(name), args, keywords):
-            names = [k.arg for k in keywords]
-            if None in names or any(isinstance(a, ast.Starred) for a in args):
+            names = [k.arg for k in keywords if k.arg is not None]
+            if len(names) < len(keywords) or any(isinstance(a, ast.Starred) for a in args):
                 raise _Refused("settings are written one by one, without stars")
             for k in names:
                 if names.count(k) > 1:
                     raise _Refused(f"the setting {echoed(k)} of {echoed(name)} is given twice")
-            return Call(name, tuple(_value(a) for a in args), tuple((k.arg, _value(k.value)) for k in keywords))
+            return Call(
+                name,
+                tuple(_value(a) for a in args),
+                tuple(zip(names, (_value(k.value) for k in keywords), strict=True)),
+            )
         case ast.BinOp(left, ast.Add(), right):
             return Sum(addends(_tree(left)) + addends(_tree(right)))
         case ast.BinOp(left, ast.MatMult(), right):
@@ -191,7 +196,7 @@ def _value(node: ast.expr) -> Value:
         case ast.Constant(float() as value) if math.isfinite(value):
             return value
         case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)) if not isinstance(value, bool):
-            return -_value(node.operand)
+            return -cast(float, _value(node.operand))  # which refuses what is not finite
         case ast.Tuple(items):
             return tuple(_value(item) for item in items)
     raise _Refused(f"the setting {_shown(node)} is not a finite number, a string, a boolean, None or a tuple")

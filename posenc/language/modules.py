@@ -27,9 +27,7 @@ def class_of(text: str, kind: str, registered: Mapping[str, type]) -> type:
             f" nothing by itself; add --import {cut(module)} to the command, or import it in Python first."
         )
     members = vars(sys.modules[module])  # not getattr, by which some modules import more
-    classes = {
-        k: v for k, v in members.items() if isinstance(v, type) and registered.get(getattr(v, "name", None)) is v
-    }
+    classes = {k: v for k, v in members.items() if isinstance(v, type) and registered.get(getattr(v, "name", "")) is v}
     if name in classes:
         return classes[name]
     wrong = (

@@ -76,7 +76,7 @@ class Registry:
 
         None for what posenc or an installed package provides: its `revision` tells one version from another.
         """
-        name = getattr(cls, "name", None)
+        name = getattr(cls, "name", "")
         is_registered = name in self._digests and self._classes.get(name) is cls
         return (f"{cls.__module__}:{cls.__name__}", self._digests[name]) if is_registered else None
 

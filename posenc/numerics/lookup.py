@@ -6,6 +6,7 @@ JAX reads past the end of an array without an error: the last row, or with a neg
 from __future__ import annotations
 
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Num

@@ -61,7 +61,7 @@ def _spectrum(generator: Array, position: Array) -> tuple[Complex[Array, "n n"],
     return vectors, _phase(position[:, None] * values[None, :]), values
 
 
-def _one_by_one(decompose: Callable[[Array], tuple[Array, Array]], a: Array) -> tuple[Array, Array]:
+def _one_by_one(decompose: Callable[[Array], tuple[Array, ...]], a: Array) -> tuple[Array, ...]:
     """A decomposition of one matrix after another on a CPU; GPUs and TPUs decompose the batch at once."""
     return jax.lax.platform_dependent(a, cpu=jax.custom_batching.sequential_vmap(decompose), default=decompose)
 
