@@ -166,7 +166,7 @@ def test_an_experiment_is_described_by_its_header(posenc):
     assert found["seen"] == {"paper": 2, "copy": 0, "memory": 2}
     assert "  seen  " not in posenc("describe", "sites").out, "all of its claims are ours"
     assert (
-        found["experiment"] == "counting" and found["recorded"] and found["result"].startswith("medians of three seeds")
+        found["experiment"] == "counting" and found["recorded"] and found["result"].startswith("medians of six seeds")
     )
     assert "Did you mean 'counting'?" in posenc("cite", "countin").err
     assert "is an experiment" in posenc("cite", "counting").err

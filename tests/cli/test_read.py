@@ -288,7 +288,7 @@ def test_experiments_are_listed_without_running_them(posenc, tmp_path):
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "bad.py").write_text('"""It stops."""\nraise SystemExit(9)\n')
     rows = json.loads(posenc("list", "experiments", "--json").out)
-    assert {"name": "bad", "file": "experiments/bad.py", "claim": "It stops.", "cost": ""} in rows
+    assert {"name": "bad", "file": "experiments/bad.py", "idea": "It stops.", "cost": ""} in rows
 
 
 def test_explain_prints_the_penalty_of_alibi_and_draws_it(posenc, left):

@@ -30,7 +30,7 @@ FAULTS = {
         MASKS + "sees", "ahead <= window.right", "ahead < window.right", "nope", ORDER
     ),
     "documents see each other": Fault(
-        MASKS + "sees", "(qs[:, None] == ks[None, :]) & ", "(ks > 0)[None, :] & ", "nope", "documents_do_not_leak"
+        MASKS + "sees", "(cast(Array, qs)[:, None] == ks[None, :]) & ", "(ks > 0)[None, :] & ", "nope", "documents_do_not_leak"
     ),
     "padding sees padding": Fault(
         MASKS + "sees", " & (ks > 0)[None, :]", "", "shaw", "rows_that_see_nothing_are_zero"
@@ -89,10 +89,10 @@ FAULTS = {
         "rope", "grouped_queries_equal_repeated_keys",
     ),
     "the cache's index does not advance": Fault(
-        CACHE + "extend", "length + new, index)", "length, index)", "nope", DECODE
+        CACHE + "extend", "length + new, index, ", "length, index, ", "nope", DECODE
     ),
     "the carry is not kept": Fault(
-        CACHE + "extend", "segment, carry, *last", "segment, cache.carry, *last", "fox", DECODE
+        CACHE + "extend", "segment, carry, *document", "segment, cache.carry, *document", "fox", DECODE
     ),
     "positions are one too many in decoding": Fault(
         CACHE + "extend", "at = describe(scheme, qi,", "at = describe(scheme, qi + 1,", "log_n(trained=4)", DECODE
