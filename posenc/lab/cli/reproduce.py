@@ -48,7 +48,7 @@ class Reproduce:
     """Every claim of the experiment files: the published value beside ours, with n, interval, verdict and its reason.
 
     Results come from the committed records; nothing is trained. An experiment without a record takes one line, unless
-    you name it. What was published and what we predict ourselves are count_verdicts apart.
+    you name it. What was published and what we predict ourselves are counted apart.
     """
 
     name: Positional[tuple[str, ...]] = ()
