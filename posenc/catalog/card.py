@@ -99,6 +99,16 @@ def _row(label: str, text: str, columns: int | None) -> str:
     return textwrap.fill(line, columns, subsequent_indent=" " * 15, break_on_hyphens=False, break_long_words=False)
 
 
+def settings_fact(values: dict[str, Any]) -> Fact:
+    """The settings of what a card describes, as a call has them."""
+    return Fact("settings", values, ", ".join(f"{name}={value!r}" for name, value in values.items()) or "none")
+
+
+def uncited(name: str) -> str:
+    """What stands in BibTeX for a source that is no publication."""
+    return f"% {name}: its source names no publication to cite."
+
+
 def paragraphs(thing: type) -> list[str]:
     """The paragraphs of a docstring as they stand, BibTeX left out; the first is the idea."""
     doc = _ENTRY.sub("", _FENCE.sub("", inspect.cleandoc(thing.__doc__ or ""))).strip()

@@ -19,7 +19,7 @@ from posenc import naming
 from posenc.attention.cache import stored_shapes
 from posenc.attention.encode import each_head
 from posenc.attention.kernels import serves
-from posenc.catalog.card import Card, Fact, bibtex, flowing, idea, keys, paragraphs
+from posenc.catalog.card import Card, Fact, bibtex, flowing, idea, keys, paragraphs, settings_fact, uncited
 from posenc.core.compose import Chain, Composed, Pattern, layers, parts
 from posenc.core.parameters import init
 from posenc.core.scheme import ORDER, Dims, Scheme, check_dims
@@ -75,8 +75,7 @@ def cite(text: str) -> str:
     scheme = naming.parse(text)
     entries: dict[str, None] = {}
     for thing in (*_schemes(scheme), *_coordinates(scheme)):
-        none = [f"% {thing.name}: its source names no publication to cite."]
-        entries |= dict.fromkeys(bibtex(type(thing).__doc__) or none)
+        entries |= dict.fromkeys(bibtex(type(thing).__doc__) or [uncited(thing.name)])
     return "\n\n".join(entries)
 
 
@@ -102,14 +101,13 @@ def _alone(scheme: Scheme, dims: Dims) -> tuple[Card, int]:
     except ValueError as error:
         counts, cached, refused = {"each layer": 0, "shared": 0}, (-1, ""), str(error)
     rank, cache = (3, f"none: {bound.limits['cache']}") if "cache" in bound.limits else cached
-    causal_only, values, proof = scheme.limits.get("bidirectional", ""), settings(scheme), _proof(scheme)
-    shown = ", ".join(f"{k}={v!r}" for k, v in values.items())
+    causal_only, proof = scheme.limits.get("bidirectional", ""), _proof(scheme)
     first, *rest = paragraphs(type(scheme)) or [""]
     indented = [p for p in rest if p.startswith("    ")]
     facts = (
         *_where_and_cost(_enters(scheme), counts, dims, causal_only, bound.reads, cache),
         Fact("refused at these dims", refused),
-        Fact("settings", values, shown or "none"),
+        settings_fact(settings(scheme)),
         Fact("family", scheme.family),
         Fact("reads", bound.reads, label="score reads"),
         Fact("extrapolates", scheme.extrapolates, scheme.extrapolates or "not stated", "beyond L"),

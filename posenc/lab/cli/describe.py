@@ -113,10 +113,10 @@ def show(name: str, card: Card, json: bool) -> int:
         also = {other.kind: other.as_dict() for other in others}
         say_json(card.as_dict() | ({"also": also} if also else {}))
         return 0
-    width = columns()
-    texts = [card.as_text(width and min(width, WIDEST))]
+    width = None if (room := columns()) is None else min(room, WIDEST)
+    texts = [card.as_text(width)]
     for other in others:
-        texts += [f"{name.strip()} is also {_a(other.kind)}:", other.as_text(width and min(width, WIDEST))]
+        texts += [f"{name.strip()} is also {_a(other.kind)}:", other.as_text(width)]
     say("\n\n".join(texts))
     return 0
 

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc.catalog.card import Card, Fact, bibtex, flowing, keys, paragraphs
+from posenc.catalog.card import Card, Fact, bibtex, flowing, keys, paragraphs, settings_fact, uncited
 from posenc.lab import tasks
 from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.task import Layout, Task
@@ -39,7 +39,7 @@ def card(text: str, size: int | None = None, floors: dict[str, Any] | None = Non
     idea, lines, notes = _documented(type(task))
     n = _small(task) if size is None else size
     batch = _sampled(task, n)
-    example, values, layout = _example(task, n, batch), settings(task), task.layout.value
+    example, layout = _example(task, n, batch), task.layout.value
     facts = [
         Fact("lines", lines, ""),
         Fact("example", example, "\n".join(_aligned(example)), f"An example of size {n}", is_block=True),
@@ -47,7 +47,7 @@ def card(text: str, size: int | None = None, floors: dict[str, Any] | None = Non
         Fact("directions", sorted(task.directions), " and ".join(sorted(task.directions)), "direction"),
         Fact("metric", task.metric),
         Fact("ability", task.ability, task.ability or "not stated"),
-        Fact("settings", values, ", ".join(f"{k}={v!r}" for k, v in values.items()) or "none"),
+        settings_fact(settings(task)),
         _tokens(task),
         _sizes(task),
         Fact("coordinates", sorted(batch.coords)),
@@ -111,7 +111,7 @@ def _power_below(n: int) -> int:
 def cite(text: str) -> str:
     """The BibTeX of a task's sources."""
     cls = type(tasks.parse(text))
-    return "\n\n".join(entries(cls) or [f"% {cls.name}: its source names no publication to cite."])
+    return "\n\n".join(entries(cls) or [uncited(cls.name)])
 
 
 def entries(cls: type[Task]) -> list[str]:
