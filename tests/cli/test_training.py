@@ -242,6 +242,9 @@ def test_the_time_left_is_rough_until_trials_finished_with_their_evaluation(caps
     now[0] = 200.0
     watch.step("b", 20, 100, 1.0)
     assert watch.left() == "; about 1 min 40 s left", "compiling and evaluation are in the 150 s of the first"
+    now[0] = 270.0
+    watch.step("b", 40, 100, 1.0)
+    assert watch.left() == "; about 3 min 30 s left", "a fifth of its own steps took 70 s"
 
 
 def test_plain_progress_is_a_line_per_event_with_the_time_left(capsys, monkeypatch):

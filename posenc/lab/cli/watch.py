@@ -82,16 +82,25 @@ class Watch:
         waiting = self.total - self.before - done - sum(self.sizes.values())
         if self.finished_trials:
             each = self.spent / self.finished_trials
-            running = sum(max(n * each - (now - self.begun[k]), 0.0) for k, n in self.sizes.items())
+            running = sum(
+                max(trials * each - (now - self.begun[label]), self._steps_left(label, now))
+                for label, trials in self.sizes.items()
+            )
             seconds = running + each * waiting * self.finished_trials / done
             return f"; about {lasting(seconds)} left" if self.sizes or waiting > 0 else ""
-        for label, (at, part) in self.first.items():
-            if self.parts[label] > part:
-                training = (1 - self.parts[label]) * (now - at) / (self.parts[label] - part)
+        for label in self.first:
+            if training := self._steps_left(label, now):
                 duration = now - self.begun[label] + training
                 seconds = training + duration / self.sizes[label] * waiting
                 return f"; roughly {lasting(seconds)} left, and then evaluation"
         return ""
+
+    def _steps_left(self, label: str, now: float) -> float:
+        """Seconds that the steps of a group still take at its own speed, which can be far from that of those that
+        finished; 0 until two reports tell it."""
+        at, part = self.first.get(label, (now, 0.0))
+        gained = self.parts[label] - part
+        return (1 - self.parts[label]) * (now - at) / gained if gained > 0 else 0.0
 
     def _forget(self, label: str) -> None:
         for kept in (self.sizes, self.begun, self.first, self.parts):
