@@ -7,7 +7,6 @@ import math
 from statistics import median
 
 from posenc.lab.results import losses
-from posenc.lab.results.verdicts import findings
 from posenc.lab.spec.experiment_file import executed, from_file
 from posenc.lab.store import records
 from tests.hits import FOLDER
@@ -213,15 +212,29 @@ def of_counting(at):
     yield floor
 
 
+def of_gates(at):
+    task, lstm, gru = "token_k_back(k=16)", "nope (model=lstm)", "nope (model=gru)"
+    plain = [
+        at(task, f"nope (model={network})", size, min)
+        for network in ("rnn", "rnn(start='normal')")
+        for size in (28, 32, 64)
+    ]
+    assert len({*plain}) == 1
+    yield plain[0]
+    for network in (lstm, gru):
+        yield from (at(task, network, 32, metric="token"), at(task, network, 32))
+    yield from (at(task, network, 64) for network in (lstm, gru))
+    yield at.results.tasks()[task].floors_last[64]["prior"]
+    yield from (at.half(task, network) for network in (lstm, gru))
+
+
 def of_memory(at):
     task = {k: "token_k_back" if k == 1 else f"token_k_back(k={k})" for k in (1, 2, 4, 8, 16, 24)}
     rope, rnn, lstm, gru = "rope (model=decoder)", *(f"nope (model={name})" for name in ("rnn", "lstm", "gru"))
     normal, blind = "nope (model=rnn(start='normal'))", "nope (model=decoder)"
     yield min(at(each, rope, 32) for each in task.values())
-    ours = {c for c in from_file(FOLDER / "memory.py").published if getattr(c, "first", "") == gru}
-    assert len(ours) == 4 and max(max(at.ahead(claim)) for claim in ours) < 0
-    gated = [f for f in findings(from_file(FOLDER / "memory.py").published, at.results) if "gates" in f.published.fact]
-    assert len(gated) == 8 and {(f.verdict, f.cause) for f in gated} == {("open", "untrained")}
+    for k in (8, 16):
+        assert max(at(task[k], gated, 32, max) for gated in (lstm, gru)) < at(task[k], rnn, 32, min)
     yield from (at(task[8], network, 32) for network in (rnn, gru, lstm))
     yield from (at(task[16], network, 32) for network in (rnn, normal, gru, lstm))
     yield from (at(task[24], network, 32) for network in (rnn, normal, lstm, gru))
@@ -330,7 +343,17 @@ def of_sensitivity(at):
         yield from (end((at.half(back, scheme) for scheme in schemes), key=int) for end in (min, max))
 
 
-BY_LAST = (of_averaging, of_first_look, of_flipflop, of_memory, of_permutation, of_ruoss_small, of_sites, of_state)
+BY_LAST = (
+    of_averaging,
+    of_first_look,
+    of_flipflop,
+    of_gates,
+    of_memory,
+    of_permutation,
+    of_ruoss_small,
+    of_sites,
+    of_state,
+)
 OTHERS = (
     of_addition,
     of_base,

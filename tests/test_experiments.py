@@ -54,6 +54,7 @@ SMALLEST = {
     "extension": ("steps=20", "sizes=16,32"),
     "first_look": ("length=8", "shortest=8", "sizes=8,9"),
     "flipflop": ("length=8", "sizes=8,10"),
+    "gates": ("length=17", "shortest=17", "sizes=17,18"),
     "invariance": ("length=2", "sizes=1,4"),
     "length": ("length=4", "sizes=4,5"),
     "memory": ("length=25", "shortest=25", "sizes=25,26"),
