@@ -142,10 +142,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "scale"
         simulated(folder, records)
-        figures = {
-            name: statistics.median(measure(folder) for _ in range(options.rounds))
-            for name, measure in MEASURED.items()
-        }
+        figures = {}
+        for name, measure in MEASURED.items():
+            figures[name] = statistics.median(measure(folder) for _ in range(options.rounds))
     bars = BARS.get(records, {})
     print(f"{records:,} records")
     for name, value in figures.items():
