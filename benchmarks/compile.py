@@ -64,8 +64,8 @@ def started(folder: Path) -> tuple[float, float]:
     began = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, env=env)
     whole = time.perf_counter() - began
-    (record,) = (folder / "runs" / name / "records").glob("*.json")
-    return json.loads(record.read_text())["provenance"]["seconds"]["compile"], whole
+    (log,) = (folder / "runs" / name / "records").iterdir()
+    return json.loads(log.read_text())["record"]["provenance"]["seconds"]["compile"], whole
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ def test_status_tells_the_error_of_a_group(posenc, runs):
 
 
 def test_a_damaged_record_is_named_on_stderr(posenc, runs):
-    path = next((runs / "records").glob("*.json"))
+    path = made.log_of(runs)
     path.write_bytes(path.read_bytes()[:-20])
     said = posenc("table", "mine")
     assert said.code == 0 and path.name in said.err and path.name not in said.out
@@ -41,7 +41,7 @@ def test_a_damaged_record_is_named_on_stderr(posenc, runs):
 
 
 def test_a_damaged_record_is_named_when_figures_are_drawn(posenc, runs, tmp_path):
-    path = next((runs / "records").glob("*.json"))
+    path = made.log_of(runs)
     path.write_bytes(path.read_bytes()[:-20])
     said = posenc("plot", "mine", "--figure", "length", "-o", "figures")
     assert said.code == 0 and path.name in said.err

@@ -25,8 +25,9 @@ def posenc(env, folder, *words):
 def trials(run):
     """Each trial as JSON, and how often the most frequent one was recorded."""
     found, times = {}, collections.Counter()
-    for path in (run / "records").glob("*.json"):
-        for trial in json.loads(path.read_text())["trials"]:
+    lines = [line for path in (run / "records").iterdir() for line in path.read_text().splitlines()]
+    for line in lines:
+        for trial in json.loads(line)["record"]["trials"]:
             found[trial["id"]] = json.dumps([trial["evaluations"], trial["validation"], trial["curve"]], sort_keys=True)
             times[trial["id"]] += 1
     return found, max(times.values())

@@ -11,6 +11,7 @@ import pytest
 from posenc.lab.store import checkpoints
 from tests.cluster import rays
 from tests.cluster.sweeps import SIZES, trials, until
+from tests.lab import made
 
 pytestmark = pytest.mark.cluster
 
@@ -86,10 +87,10 @@ def test_a_driver_that_is_stopped_and_one_that_is_killed_leave_the_rest_to_the_s
     _, lines = first.communicate(timeout=60)
     assert first.returncode == 75 and "saved at step" in lines, lines
     until(lambda: not rays.training(), 30)
-    before = {path: path.stat().st_mtime_ns for path in (run / "records").glob("*")}
+    before = made.recorded(run)
 
     second = driver("ray-again")
-    until(lambda: len(list((run / "records").glob("*.json"))) > len(before), 120)
+    until(lambda: len(made.recorded(run)) > len(before), 120)
     second.kill()
     until(lambda: not rays.training(), 30)
 
@@ -98,7 +99,7 @@ def test_a_driver_that_is_stopped_and_one_that_is_killed_leave_the_rest_to_the_s
     assert third.returncode == 0, lines
     found, most = trials(run)
     assert found == whole and most == 1 and clean(run)
-    assert before.items() <= {path: path.stat().st_mtime_ns for path in (run / "records").glob("*")}.items()
+    assert before.items() <= made.recorded(run).items()
 
 
 def test_a_cluster_is_needed_and_its_address_must_answer(cluster, folder):

@@ -4,6 +4,7 @@ import pytest
 
 from tests.cluster import slurm
 from tests.cluster.sweeps import trials, until
+from tests.lab import made
 
 pytestmark = pytest.mark.cluster
 
@@ -29,14 +30,12 @@ def test_a_job_that_another_displaces_goes_on_from_its_step(nodes, folder, whole
 @pytest.mark.timeout(400)
 def test_a_cancelled_sweep_is_submitted_again_and_repeats_nothing(nodes, folder, whole):
     slurm.submit(nodes, folder, "again", "--slurm.workers", "2", "--slurm.cpus", "1")
-    until(lambda: len(list((folder / "again" / "records").glob("*.json"))) >= 1, 200)
+    until(lambda: made.recorded(folder / "again"), 200)
     slurm.said(nodes, "scancel", "-u", "root")
     until(lambda: not slurm.said(nodes, "squeue", "-h").strip(), 60)
-    before = {path: path.stat().st_mtime_ns for path in (folder / "again" / "records").glob("*.json")}
+    before = made.recorded(folder / "again")
     slurm.submit(nodes, folder, "again", "--slurm.workers", "1", "--slurm.cpus", "2")
     slurm.finish(nodes, 200)
     found, most = trials(folder / "again")
     assert found == whole and most == 1
-    assert (
-        before.items() <= {path: path.stat().st_mtime_ns for path in (folder / "again" / "records").glob("*")}.items()
-    )
+    assert before.items() <= made.recorded(folder / "again").items()

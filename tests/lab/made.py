@@ -7,9 +7,11 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import msgspec
+
 from posenc.lab.results.results import Results
 from posenc.lab.store import folder as store
-from posenc.lab.store import records
+from posenc.lab.store import logs, records
 from posenc.lab.store.schema import GroupRecord, PlannedTrial, UnfinishedTrial, read, written
 
 SIZES = (8, 16, 24, 32)
@@ -111,6 +113,47 @@ def write_record(folder: Path, rec: dict) -> Path:
 
 def write_plan(folder: Path, lines: list[dict]) -> list[PlannedTrial]:
     return store.write_plan(folder, [read(PlannedTrial, line) for line in lines])
+
+
+def older_record(folder: Path, rec: dict) -> Path:
+    """Write a record as older versions did, in a file of its own."""
+    path = folder / "records" / f"{store.digest([t['id'] for t in rec['trials']])}.json"
+    path.write_text(json.dumps(records._sealed(typed(rec)), separators=(",", ":")) + "\n")
+    return path
+
+
+def log_of(folder: Path) -> Path:
+    """The log of a run folder to which one process added records."""
+    (path,) = (folder / "records").glob("*.jsonl")
+    return path
+
+
+def recorded(folder: Path) -> dict[str, str]:
+    """The names of the records in the logs, each with the checksum of its line, which holds when it was written."""
+    read = (logs.read_log(path) for path in sorted((folder / "records").glob("*.jsonl")))
+    return {line.head.name: line.sum.decode() for log in read for line, _ in log if isinstance(line, logs.Line)}
+
+
+def edit(folder: Path, change: Callable[[dict], object], label: str = "rope", head: dict | None = None) -> int:
+    """Change a record, or its head too, and make its checksum right again; returns the number of its line."""
+    path = log_of(folder)
+    lines = path.read_bytes().splitlines(keepends=True)
+    (at,) = (n for n, line in enumerate(lines) if f'"label":"{label}"'.encode() in line)
+    line = logs.unseal(lines[at])
+    content = json.loads(line.content)
+    change(content)
+    made = msgspec.structs.replace(line.head, **head or {})
+    lines[at] = logs.seal(made, json.dumps(content, separators=(",", ":")).encode()) + b"\n"
+    path.write_bytes(b"".join(lines))
+    return at + 1
+
+
+def edit_file(path: Path, change: Callable[[dict], object]) -> None:
+    """Change a record that has a file of its own, and make its checksum right again."""
+    content = json.loads(path.read_bytes())
+    del content["sha256"]
+    change(content)
+    path.write_text(json.dumps(content | {"sha256": records._sum(content)}))
 
 
 def older_plan(folder: Path, change: Callable[[dict], dict] = dict) -> None:

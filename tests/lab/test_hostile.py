@@ -14,7 +14,6 @@ from posenc.lab.results.results import load
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters, records
 from tests.lab import made
-from tests.lab.test_records import edit
 
 HUGE = 10**400
 
@@ -26,10 +25,8 @@ def runs(tmp_path, monkeypatch):
 
 
 def both():
-    """A run of two groups, the file of the first, and the other's label."""
-    folder = made.filled("a", [made.rope(), made.rope(label="alibi", family="linear")])
-    path = next(p for p in sorted((folder / "records").iterdir()) if '"label":"rope"' in p.read_text())
-    return folder, path
+    """A run of two groups."""
+    return made.filled("a", [made.rope(), made.rope(label="alibi", family="linear")])
 
 
 def first(content):
@@ -80,13 +77,22 @@ IMPOSSIBLE = {
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_a_sealed_record_of_impossible_numbers_is_named_and_costs_its_group(name):
     change, why = IMPOSSIBLE[name]
-    folder, path = both()
-    edit(path, change)
+    folder = both()
+    number = made.edit(folder, change)
     (problem,) = store.read_records(folder).problems
-    assert problem.startswith(f"records/{path.name} is left out: ") and why in problem and len(problem) < 300
+    place = f"Line {number} of records/{made.log_of(folder).name} is left out: "
+    assert problem.startswith(place) and why in problem and len(problem) < 300
     results = load("a")
     assert {row.scheme for row in results.rows()} == {"alibi"} and results.problems == (problem,)
-    assert store.status(folder).counts["done"] == 3
+
+
+def test_a_file_of_an_older_version_with_impossible_numbers_is_named_and_costs_its_group():
+    folder = made.filled("a", [made.rope(label="alibi", family="linear")])
+    path = made.older_record(folder, made.rope())
+    made.edit_file(path, IMPOSSIBLE["below 0"][0])
+    (problem,) = store.status(folder).problems
+    assert problem.startswith(f"records/{path.name} is left out: ") and "-5 as 'correct'" in problem
+    assert {row.scheme for row in load("a").rows()} == {"alibi"} and load("a").problems == (problem,)
 
 
 def test_a_record_of_impossible_numbers_is_not_written():
@@ -97,7 +103,7 @@ def test_a_record_of_impossible_numbers_is_not_written():
 
 
 def test_the_same_numbers_in_a_bundle_cost_one_record(tmp_path):
-    folder, _ = both()
+    folder = both()
     path = store.bundle(folder, tmp_path / "b.json")
     whole = json.loads(path.read_bytes())
     body = whole["records"][0]
@@ -117,7 +123,7 @@ def test_a_model_of_another_version_keeps_what_was_written_of_it():
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize("part", ["records/x.json", "plan.jsonl", "errors/g0.txt", "claims/g9", "records/d/"])
 def test_a_pipe_in_the_place_of_a_file_is_named_and_waited_for_by_nobody(part):
-    folder, _ = both()
+    folder = both()
     place = folder / part
     place.unlink(missing_ok=True)
     place.mkdir() if part.endswith("/") else os.mkfifo(place)
@@ -133,7 +139,7 @@ def test_a_pipe_in_the_place_of_a_file_is_named_and_waited_for_by_nobody(part):
 
 @pytest.mark.timeout(10)
 def test_a_pipe_in_the_place_of_a_claim_or_a_log_is_a_sentence():
-    folder, _ = both()
+    folder = both()
     os.mkfifo(folder / "claims" / "g9")
     with pytest.raises(ValueError, match="claims/g9' is not a plain file"), store.claim(folder, "g9"):
         pass
@@ -144,7 +150,7 @@ def test_a_pipe_in_the_place_of_a_claim_or_a_log_is_a_sentence():
 
 @pytest.mark.parametrize("part", ["records", "errors", "claims"])
 def test_a_file_in_the_place_of_a_part_of_a_run_is_named(part):
-    folder, _ = both()
+    folder = both()
     (folder / part).rename(folder / "elsewhere")
     (folder / part).write_text("")
     with pytest.raises(ValueError, match=f"{part}' is a file, but a run folder has a folder there"):
@@ -152,7 +158,7 @@ def test_a_file_in_the_place_of_a_part_of_a_run_is_named(part):
 
 
 def test_a_doubled_plan_is_refused_and_an_emptied_one_is_noticed():
-    folder, _ = both()
+    folder = both()
     plan = folder / "plan.jsonl"
     text = plan.read_text()
     plan.write_text(text + text)
@@ -165,9 +171,14 @@ def test_a_doubled_plan_is_refused_and_an_emptied_one_is_noticed():
     assert store.status(folder).problems == ("The plan lacks 1 recorded trial; restore plan.jsonl.",)
 
 
-def test_a_folder_of_a_newer_version_is_refused_before_anything_is_planned():
-    folder, path = both()
-    edit(path, lambda said: said.update(schema=7))
+@pytest.mark.parametrize("older", [False, True])
+def test_a_folder_of_a_newer_version_is_refused_before_anything_is_planned(older):
+    folder = both()
+    log = made.log_of(folder)
+    if older:
+        made.edit_file(made.older_record(folder, made.rope(task="sort")), lambda said: said.update(schema=7))
+    else:
+        log.write_bytes(log.read_bytes().replace(b'"schema":1', b'"schema":7', 1))
     before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     with pytest.raises(ValueError, match=r"has schema 7, this posenc writes 1; install the newer one\.$"):
         made.write_plan(folder, made.plan(made.rope(task="index"), "g7"))
@@ -188,7 +199,7 @@ PLANNED = {
 @pytest.mark.parametrize("older", [False, True])
 @pytest.mark.parametrize("name", PLANNED)
 def test_a_planned_trial_of_impossible_numbers_is_refused_by_its_line(name, older):
-    folder, _ = both()
+    folder = both()
     if older:
         made.older_plan(folder)
     plan = folder / "plan.jsonl"
@@ -235,19 +246,21 @@ def damaged(content, draw):
     return content
 
 
+def changed(content, other):
+    """Put other content in the place of this."""
+    content.clear()
+    content.update(other)
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("seed", range(20))
 def test_any_damage_to_a_sealed_record_gives_a_sentence_or_right_numbers(seed):
-    draw, (folder, path) = random.Random(seed), both()
-    sound = json.loads(path.read_bytes())
-    del sound["sha256"]
+    draw, folder = random.Random(seed), both()
+    log = made.log_of(folder)
+    sound = log.read_bytes()
     for _ in range(25):
-        body = damaged(sound, draw)
-        try:
-            body["sha256"] = records._sum(body)
-        except (TypeError, ValueError):
-            continue
-        path.write_text(json.dumps(body))
+        log.write_bytes(sound)
+        made.edit(folder, lambda said: changed(said, damaged(said, draw)))
         state, results = store.status(folder), load("a")
         assert all(p.endswith(".") and len(p) < 400 for p in results.problems), results.problems
         assert len({row.trial for row in results.rows() if row.scheme.startswith("alibi")}) == 3
@@ -261,7 +274,7 @@ def test_any_damage_to_a_sealed_record_gives_a_sentence_or_right_numbers(seed):
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("seed", range(10))
 def test_any_damage_to_a_plan_gives_a_sentence_or_right_counts(seed):
-    draw, (folder, _) = random.Random(seed), both()
+    draw, folder = random.Random(seed), both()
     plan = folder / "plan.jsonl"
     lines = plan.read_text().splitlines()
     for _ in range(25):

@@ -17,6 +17,7 @@ import pytest
 from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
 from posenc.lab.sweep.sweep import sweep
+from tests.lab import made
 from tests.lab.swept import ROOT, SETTINGS, Swept, experiment, run, small_disk
 from tests.lab.test_sweep import Watch, trials
 
@@ -35,11 +36,6 @@ def whole(tmp_path_factory):
         return known[key]
 
     return recorded
-
-
-def recorded(folder):
-    """The records of a folder, and when each was written."""
-    return {path.name: path.stat().st_mtime_ns for path in (folder / "records").glob("*.json")}
 
 
 def left(folder):
@@ -73,9 +69,9 @@ def test_a_process_that_is_killed_inside_a_save_or_a_record_loses_neither(whole,
     for number, fault in enumerate(faults):
         swept = run(folder, **two, fault=fault, every=0.05)
         assert swept.code == (-signal.SIGKILL if fault else 0), (fault, swept.errors)
-        assert recorded(folder).items() >= done.items(), "what is recorded stays as it is"
-        assert len(recorded(folder)) == (0, 0, 1, 2)[number]
-        done = recorded(folder)
+        assert made.recorded(folder).items() >= done.items(), "what is recorded stays as it is"
+        assert len(made.recorded(folder)) == (0, 0, 1, 2)[number]
+        done = made.recorded(folder)
         if fault is None:
             assert "rope · even_pairs" not in swept.steps(), "and does not run again"
     assert trials(folder) == whole(**two) and left(folder) == []
@@ -92,7 +88,7 @@ def test_of_four_workers_one_is_killed_and_each_group_is_recorded_once(whole, tm
     codes = [worker.end() for worker in workers]
     assert sorted(codes) == [-signal.SIGKILL, 0, 0, 0], [worker.errors for worker in workers]
     ends = [line for worker in workers for line in worker.lines if line.startswith("finished") and "|done|" in line]
-    assert len(ends) == len(recorded(folder)) == 4
+    assert len(ends) == len(made.recorded(folder)) == 4
     assert trials(folder) == whole(**four) and left(folder) == []
 
 
@@ -110,14 +106,14 @@ def test_workers_whose_parent_is_killed_save_and_end_and_the_same_command_goes_o
     parent.kill()
     parent.wait()
     assert len(workers) == 2 and within(30, lambda: not any(map(claims._started, workers)))
-    assert recorded(folder) == {} and list((folder / "claims").iterdir()) == []
+    assert made.recorded(folder) == {} and list((folder / "claims").iterdir()) == []
     saved = [
         checkpoints.step_of(path) for group in checkpoints.groups(folder) for path in checkpoints.found(folder, group)
     ]
     assert len(saved) == 2 and all(0 < step < 30000 for step in saved)
     again = subprocess.run(command, stderr=subprocess.PIPE, **how)
     assert again.returncode == 0 and all(f"goes on from step {step}." in again.stderr for step in saved)
-    assert len(recorded(folder)) == 2 and left(folder) == []
+    assert len(made.recorded(folder)) == 2 and left(folder) == []
 
 
 def within(seconds, holds):
@@ -140,7 +136,7 @@ def test_a_stopped_process_whose_claim_was_taken_notices_and_drops_the_group(who
     assert second.went_on() and max(first.steps()["rope · even_pairs"]) < 1000
     assert any(line.startswith("taken rope") for line in first.lines)
     assert any("done by another worker" in line for line in first.lines)
-    assert len(recorded(folder)) == 1 and trials(folder) == whole(**one) and left(folder) == []
+    assert len(made.recorded(folder)) == 1 and trials(folder) == whole(**one) and left(folder) == []
 
 
 @pytest.fixture
@@ -200,7 +196,7 @@ def test_a_record_that_finds_no_space_exits_74_and_comes_later(whole, disk):
     swept.step(100)
     fill(place)
     assert swept.end() == 74 and "the disk is full; free some space and run again" in swept.errors
-    assert recorded(place / "x") == {} and len(swept.errors.splitlines()) < 5
+    assert made.recorded(place / "x") == {} and len(swept.errors.splitlines()) < 5
     (place / "ballast").unlink()
     assert run(place / "x").code == 0
     assert trials(place / "x") == whole()
@@ -229,8 +225,8 @@ def test_fifty_kills_at_random_moments_lose_no_trial_and_repeat_none(whole, tmp_
         assert swept.end() == -signal.SIGKILL, "the settings must be longer"
         kills, went_on = kills + 1, went_on + bool(swept.went_on())
         finished = {trial.id for record in store.read_records(folder).records for trial in record.trials}
-        repeated |= {name for name, at in done.items() if recorded(folder).get(name) != at}
-        done = recorded(folder)
+        repeated |= {name for name, at in done.items() if made.recorded(folder).get(name) != at}
+        done = made.recorded(folder)
         assert len(finished) == 2 * len(done)
     last = run(folder, **long, pause=0.0)
     assert last.code == 0 and repeated == set() and went_on > 25

@@ -1,16 +1,15 @@
-"""A worker starts by the names of records, and the end of a large sweep packs them: no trial is lost by either."""
+"""A worker starts by the heads of records, and trains again what damage lost."""
 
-import errno
+import json
 
 import pytest
 
-from posenc.lab.figures.tables import table
-from posenc.lab.results.results import load
-from posenc.lab.store import compacting, packs, reading
 from posenc.lab.store import folder as store
+from posenc.lab.store import logs, reading
 from posenc.lab.sweep import work as module
-from posenc.lab.sweep.sweep import planned, sweep
+from posenc.lab.sweep.sweep import planned
 from posenc.lab.sweep.work import work
+from tests.lab import made
 from tests.lab.test_sweep import Watch, experiment, trials
 
 
@@ -22,37 +21,44 @@ def folder(tmp_path):
     return tmp_path / "x"
 
 
+def alone(folder):
+    """Give each record a file of its own, as older versions did; returns the files."""
+    log = made.log_of(folder)
+    contents = [json.loads(logs.unseal(line).content) for line in log.read_bytes().splitlines()]
+    log.unlink()
+    return sorted(made.older_record(folder, content) for content in contents)
+
+
 def damage(path):
-    path.write_bytes(path.read_bytes().replace(b'"done"', b'"d0ne"', 1))
+    path.write_bytes(path.read_bytes().replace(b'"correct":', b'"c0rrect":', 1))
 
 
 def notes(watch):
     return [said[1] for said in watch.heard if said[0] == "note"]
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_worker_runs_again_what_a_damaged_record_lost(folder, packed):
+@pytest.mark.parametrize("older", [False, True])
+def test_a_worker_runs_again_what_a_damaged_record_lost(folder, older):
     before = trials(folder)
-    if packed:
-        compacting.compact(folder)
-    damage(packs.present(folder)[0] if packed else reading.singles(folder)[0])
+    damage(alone(folder)[0] if older else made.log_of(folder))
     assert len(trials(folder)) == 2
     watch = Watch()
     assert work(folder, watch=watch) == 0
-    assert len(watch.labels()) == 1 and trials(folder) == before
-    assert notes(watch)[0] == "Records of 1 group are damaged, as `posenc status` says; running again."
+    assert len(watch.labels()) == 1 and trials(folder) == before and store.status(folder).problems == ()
+    said = ["Records of 1 group are damaged, as `posenc status` says; running again."] * older
+    assert [note for note in notes(watch) if "damaged" in note] == said
     again = Watch()
     assert work(folder, watch=again) == 0 and again.labels() == []
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_worker_reads_no_record_before_its_first_claim(folder, packed, monkeypatch):
-    if packed:
-        compacting.compact(folder)
+@pytest.mark.parametrize("older", [False, True])
+def test_a_worker_reads_no_record_before_its_first_claim(folder, older, monkeypatch):
+    if older:
+        alone(folder)
     left = []
     with monkeypatch.context() as patch:
         patch.setattr(reading, "unsealed", None)
-        patch.setattr(packs, "unsealed", None)
+        patch.setattr(reading, "record_of", None)
         patch.setattr(module, "carry_out", lambda folder, groups, *_, **__: left.append(groups) or 75)
         assert work(folder, watch=Watch()) == 75
     assert left == [{}]
@@ -60,39 +66,7 @@ def test_a_worker_reads_no_record_before_its_first_claim(folder, packed, monkeyp
 
 def test_of_a_group_that_was_recorded_in_parts_the_records_are_read(folder):
     """As where a plan was written again after some of its trials: names then say nothing."""
-    (path, *_) = reading.singles(folder)
+    (path, *_) = alone(folder)
     path.rename(path.with_name("0" * 32 + ".json"))
     watch = Watch()
     assert work(folder, watch=watch) == 0 and watch.labels() == []
-
-
-def test_the_end_of_a_large_sweep_packs_its_records_and_nothing_changes(tmp_path, monkeypatch):
-    folder = tmp_path / "x"
-    monkeypatch.setattr(compacting, "LEAST", 3)
-    assert sweep(experiment(), folder, watch=Watch()) == 0
-    assert len(reading.singles(folder)) == 2, "small runs stay readable files"
-    before, text = trials(folder), table(load(folder), "csv")
-    monkeypatch.setattr(compacting, "LEAST", 2)
-    watch = Watch()
-    assert sweep(experiment(), folder, watch=watch) == 0
-    assert notes(watch) == ["Packed 2 records into 1 file."] and reading.singles(folder) == []
-    assert trials(folder) == before and table(load(folder), "csv") == text
-    again = Watch()
-    assert sweep(experiment(), folder, watch=again) == 0 and again.labels() == [] and notes(again) == []
-    more = Watch()
-    assert sweep(experiment(seeds=(0, 1, 2)), folder, watch=more) == 0 and len(more.labels()) == 2
-    assert len(trials(folder)) == 6 and len(packs.present(folder)) == 2
-
-
-def test_a_disk_that_refuses_a_pack_costs_no_result(folder, monkeypatch):
-    before = trials(folder)
-    monkeypatch.setattr(compacting, "LEAST", 2)
-
-    def full(*_):
-        raise store.DiskError(errno.ENOSPC, "'x' cannot be written: the disk is full.")
-
-    monkeypatch.setattr(compacting.disk, "write", full)
-    monkeypatch.setattr(store, "ready", lambda folder: folder)
-    watch = Watch()
-    assert work(folder, watch=watch) == 0 and trials(folder) == before
-    assert notes(watch) == ["The records are not packed: 'x' cannot be written: the disk is full."]

@@ -60,7 +60,7 @@ def test_nodes_train_what_a_sweep_would_and_the_driver_records_it(run, whole):
     watch, cluster = Watch(), Inline()
     assert driven(run.folder, run(keep=True), cluster, watch, keep=True) == 0
     assert as_json(run.folder) == as_json(whole) and left(run.folder) == []
-    names = lambda folder: sorted(path.name for path in (folder / "records").iterdir())  # noqa: E731
+    names = lambda folder: store.Recorded(folder).names()  # noqa: E731
     assert names(run.folder) == names(whole) and len(cluster.parcels) == 2
     for id in trials(whole):
         ours, theirs = (parameters.restore(folder, id) for folder in (run.folder, whole))

@@ -35,13 +35,13 @@ from posenc.lab.store.plans import write_plan as write_plan
 from posenc.lab.store.reading import Recorded as Recorded
 from posenc.lab.store.reading import read_records as read_records
 from posenc.lab.store.reading import survey as survey
+from posenc.lab.store.reading import write_record as write_record
 from posenc.lab.store.records import SCHEMA as SCHEMA
 from posenc.lab.store.records import Stored as Stored
 from posenc.lab.store.records import canonical as canonical
 from posenc.lab.store.records import digest as digest
 from posenc.lab.store.records import plain as plain
 from posenc.lab.store.records import write_bundle
-from posenc.lab.store.records import write_record as write_record
 from posenc.lab.store.running import Running as Running
 from posenc.lab.store.running import running, saved
 from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial

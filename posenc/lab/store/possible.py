@@ -119,6 +119,10 @@ def _check_trial(trial: TrialRecord, right: str) -> None:
     at = trial.diverged_at
     if at is not None and not 0 <= at <= trial.steps:
         raise ValueError(f"{which} diverged at step {echoed(at)} of {trial.steps}")
+    for name, values in (trial.curve or {}).items():
+        points = values if isinstance(values, list) else ()
+        if wrong := [x for x in points if isinstance(x, int) and not -MOST < x < MOST]:
+            raise ValueError(f"{which} has {echoed(wrong[0])} as {echoed(name)} in its curve")
     for counted in (trial.evaluations, trial.validation or {}):
         for size, counts in counted.items():
             if size >= STEPS:

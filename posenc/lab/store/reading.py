@@ -1,48 +1,89 @@
-"""What the records of a run folder hold, single files and packs alike. A trial is done iff a readable record holds it.
+"""The records of a run folder, written and read. A trial is done iff a readable record holds it.
 
-Every file, and every line of a pack, that cannot be used is named, and reading goes on without it: it costs one group,
-which the next run of the same command computes again. Single files are read and their seals looked at; packs are
-compared with their checksums, and their records are read only where the content is wanted.
+Every line of a log that cannot be used is named, and reading goes on without it: it costs one group, which the next run
+of the same command computes again. Once that is recorded, the damaged line is named no more. All lines are compared
+with their checksums; their records are decoded only where the content is wanted.
 
-A record that is packed is first written to its pack and then removed as a file, so one that vanishes while a folder is
-read is in a pack that came meanwhile. One that is in both counts once; a file is newer than the line of its name.
+Older versions wrote a file for each record, and packs of the lines of such files, named by the SHA-256 of their bytes.
+Both are read as they were.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import io
+import json
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from posenc.lab.store import disk, packs
-from posenc.lab.store.records import Stored, check_older, differing, parsed, reason, unsealed
+from posenc.lab.store import disk, logs
+from posenc.lab.store.logs import Damage, Line, LineHead
+from posenc.lab.store.records import (
+    Stored,
+    check_older,
+    content_of,
+    differing,
+    digest,
+    parsed,
+    reason,
+    record_of,
+    unsealed,
+)
 from posenc.lab.store.schema import GroupRecord
 
 UNUSABLE = (ValueError, TypeError, RecursionError, OSError)
 """What reading a damaged file raises."""
+SHOWN = 6
+"""Stretches of damaged lines that a message names."""
+_PACK = re.compile(r"pack-([0-9a-f]{64})\.jsonl")
+_BESIDE = (".index", ".damaged")
+"""Ends of the names of what older versions kept beside their packs."""
+_ID = re.compile(rb'"id":"([0-9a-f]{64})"')
+_WRITER = logs.Writer()
 
 
-class Found(NamedTuple):
-    """A readable record, in a file of its own or in a pack."""
+class Entry(NamedTuple):
+    """A readable record."""
 
-    where: str
-    """The file, and the line, as messages call it."""
-    entry: packs.Entry
     path: Path
-    line: packs.Line | None
-    """Of a pack."""
+    number: int
+    """Of its line, from 1; 0 for a file of its own."""
+    start: int
+    """Where it begins, in bytes."""
+    head: LineHead
     record: GroupRecord | None
     """Its content, where that was read."""
+    sum: bytes = b""
+    """The checksum of its line in a log."""
+
+    @property
+    def where(self) -> str:
+        """Its place, as messages call it."""
+        return f"{f'line {self.number} of ' * bool(self.number)}records/{self.path.name}"
+
+    @property
+    def order(self) -> tuple:
+        """By name; of one name the newest first, as far as that is known."""
+        return (
+            self.head.name,
+            _PACK.fullmatch(self.path.name) is not None,
+            not self.number,
+            self.path.name,
+            -self.number,
+        )
 
     def content(self) -> GroupRecord:
         """Its content, read again where it was not kept."""
         if self.record is not None:
             return self.record
-        if self.line is None:
-            return unsealed(parsed(disk.content(self.path)))
-        return unsealed(parsed(packs.line_of(self.path, self.line)), trusted=True)
+        with disk.opened(self.path) as file:
+            file.seek(self.start)
+            line = file.readline() if self.number else file.read()
+        return _record(logs.unseal(line)) if self.sum else unsealed(parsed(line))
 
 
 class Survey(NamedTuple):
@@ -55,157 +96,224 @@ class Survey(NamedTuple):
     """Seconds that compiling took."""
 
 
+def write_record(folder: Path, record: GroupRecord) -> Path:
+    """Store the trials that one program run finished: a line of this process's own log, which is returned."""
+    return _WRITER.append(disk.inside(folder, "records"), sealed(record))
+
+
+def sealed(record: GroupRecord) -> bytes:
+    """The line of a record, without its end. Raises `ValueError` for what could not be read back."""
+    content = json.dumps(content_of(record), separators=(",", ":"), allow_nan=False).encode()
+    return logs.seal(_head(record), content)
+
+
 def survey(folder: Path) -> Survey:
     """The outcome of every recorded trial, and a sentence for each file or line that is wrong."""
-    found, problems, _ = _found(folder, contents=False)
+    entries, problems, _ = _entries(folder, contents=False)
     outcomes: dict[str, str] = {}
     compiling = 0.0
-    for one, kept in _once(found, problems):
-        compiling += one.entry.compiled
-        outcomes |= {one.entry.ids[n]: one.entry.outcomes[n] for n in kept}
+    for entry, kept in _once(entries, problems):
+        compiling += entry.head.compiled
+        outcomes |= {entry.head.ids[n]: entry.head.outcomes[n] for n in kept}
     return Survey(outcomes, tuple(problems), compiling)
 
 
 def read_records(folder: Path) -> Stored:
-    """All records of a run folder; a trial that two of them hold is taken from the one whose name sorts first."""
-    found, problems, lost = _found(folder, contents=True)
+    """All records of a run folder, by name; of a trial that two of them hold the first is taken."""
+    entries, problems, lost = _entries(folder, contents=True)
     records = []
-    for one, kept in _once(found, problems):
-        record = one.content()
-        whole = len(kept) == len(record.trials)
-        records.append(record if whole else dataclasses.replace(record, trials=tuple(record.trials[n] for n in kept)))
+    for entry, kept in _once(entries, problems):
+        record = entry.content()
+        partial = len(kept) < len(record.trials)
+        records.append(dataclasses.replace(record, trials=tuple(record.trials[n] for n in kept)) if partial else record)
     return Stored(tuple(records), tuple(problems), lost)
 
 
 def check_version(folder: Path) -> None:
     """Refuse a folder with records of a newer posenc, before anything is computed that could not be stored there."""
     for path in disk.part(folder, "records"):
-        if path.is_file() and path.suffix != ".index":
-            for line in disk.content(path).split(b"\n") if packs.PACK.fullmatch(path.name) else (disk.content(path),):
-                check_older(path, line)
+        if path.is_file() and path.suffix not in _BESIDE:
+            with disk.opened(path) as file:  # a log is of one version, as it has one writer
+                check_older(path, file.readline() if path.suffix == logs.SUFFIX else file.read())
 
 
 class Recorded:
-    """Which records a run folder holds, by name alone. Packs never change, so each index is read once."""
+    """Which records a run folder holds, by their heads alone. Each log is read on from where it ended before."""
 
     def __init__(self, folder: Path):
         self._folder = folder
-        self._packs: dict[Path, dict[str, packs.Line]] = {}
+        self._ids: dict[str, tuple[str, ...]] = {}
+        self._ends: dict[str, tuple[int, int]] = {}
+        """File to the bytes and the lines that were read."""
 
     def names(self) -> set[str]:
-        """The names of the records: that of a group, where all its trials were finished together. What a file holds is
-        not looked at."""
-        place = disk.inside(self._folder, "records")
-        files = os.listdir(place) if place.is_dir() else []
-        alone = {name.removesuffix(".json") for name in files if name.endswith(".json") and name[0] != "."}
-        return alone.union(*self._lines().values())
+        """The names of the records: that of a group, where all its trials were finished together. What a file of one
+        record holds is not looked at."""
+        return self._read_on() | self._ids.keys()
 
     def ids(self, name: str) -> list[str]:
         """The trials of the record of this name; none where there is no such record, or a damaged one."""
+        self._read_on()
+        if name in self._ids:
+            return list(self._ids[name])
         path = disk.inside(self._folder, "records", f"{name}.json")
-        if path.is_file():  # before packs, since a record is in one of them before its file is removed
-            try:
-                return unsealed(parsed(disk.content(path))).ids
-            except UNUSABLE:  # it is computed again, as `survey` says of it
-                pass
-        for pack, lines in self._lines().items():
-            if name in lines:
-                try:
-                    packs.line_of(pack, lines[name])
-                except UNUSABLE:
-                    continue
-                return list(lines[name].entry.ids)
-        return []
+        try:
+            return unsealed(parsed(disk.content(path))).ids if path.is_file() else []
+        except UNUSABLE:  # it is computed again, as `survey` says of it
+            return []
 
     def beside(self, names: Iterable[str]) -> set[str]:
         """The trials of the records that have other names than these."""
         return {id for name in self.names().difference(names) for id in self.ids(name)}
 
-    def _lines(self) -> dict[Path, dict[str, packs.Line]]:
-        for path in (found := packs.present(self._folder)):
-            if path not in self._packs:
-                self._packs[path] = {line.entry.name: line for line in _lines_of(path)}
-        return {path: self._packs[path] for path in found}
+    def _read_on(self) -> set[str]:
+        """Read what was added to the logs; returns the names of the records that have files of their own."""
+        place = disk.inside(self._folder, "records")
+        names = [name for name in (os.listdir(place) if place.is_dir() else []) if not name.startswith(".")]
+        for name in names:
+            start, _ = self._ends.get(name, (0, 0))
+            try:
+                if name.endswith(logs.SUFFIX) and os.stat(place / name).st_size > start:
+                    self._read_log(place / name)
+            except UNUSABLE:  # `survey` names it
+                continue
+        return {name.removesuffix(".json") for name in names if name.endswith(".json")}
+
+    def _read_log(self, path: Path) -> None:
+        if _PACK.fullmatch(path.name):
+            self._ids |= {e.head.name: e.head.ids for e in _of_pack(path) if isinstance(e, Entry)}
+            self._ends[path.name] = os.stat(path).st_size, 0
+            return
+        start, number = self._ends.get(path.name, (0, 0))
+        for line, end in logs.read_log(path, start, number + 1):
+            if isinstance(line, Damage) and line.cut:
+                return  # its end may come
+            if isinstance(line, Line):
+                self._ids[line.head.name] = line.head.ids
+            self._ends[path.name] = end, line.number
 
 
-def _lines_of(pack: Path) -> Iterable[packs.Line]:
-    """The lines that the index names, whatever the pack holds; without an index, those that can be read."""
-    try:
-        return packs.placed(packs.read_index(pack))
-    except UNUSABLE:
-        pass
-    try:
-        return packs.read_pack(pack).lines
-    except UNUSABLE:
-        return ()
+def _entries(folder: Path, contents: bool) -> tuple[list[Entry], list[str], int]:
+    """Every readable record by name; sentences for what is wrong; how many records are lost."""
+    entries: list[Entry] = []
+    damaged: list[tuple[Path, Damage]] = []
+    for path in disk.part(folder, "records"):
+        try:
+            for item in _of_file(path, contents):
+                entries.append(item) if isinstance(item, Entry) else damaged.append((path, item))
+        except UNUSABLE as error:
+            damaged.append((path, Damage(0, reason(error), path.stem)))
+    recorded = {entry.head.name for entry in entries}
+    lost = [(path, damage) for path, damage in damaged if damage.name not in recorded]
+    return sorted(entries, key=lambda entry: entry.order), _sentences(lost), len(lost)
 
 
-def singles(folder: Path) -> list[Path]:
-    """The files in which records stand alone."""
-    return [path for path in disk.part(folder, "records") if path.suffix == ".json"]
-
-
-def single(path: Path, contents: bool = True) -> Found:
-    """The record of a file. Raises `ValueError`, `TypeError`, `RecursionError` or `OSError`."""
+def _of_file(path: Path, contents: bool) -> Iterator[Entry | Damage]:
+    """What a file in `records/` holds. Raises `UNUSABLE`."""
     if path.is_symlink():
         raise ValueError("it is a link, and a run folder holds plain files only")
-    content = disk.content(path)
-    record = unsealed(parsed(content))
-    entry = packs.entry_of(record, content, path.stem)
-    return Found(f"records/{path.name}", entry, path, None, record if contents else None)
+    if path.suffix in _BESIDE:
+        if path.suffix == _BESIDE[0] and not path.with_suffix(logs.SUFFIX).exists():
+            raise ValueError("its pack is missing, whose trials run again")
+    elif _PACK.fullmatch(path.name):
+        yield from _of_pack(path, contents)
+    elif path.suffix == logs.SUFFIX:
+        start = 0
+        for line, end in logs.read_log(path):
+            yield line if isinstance(line, Damage) else _of_line(path, line, start, contents)
+            start = end
+    else:
+        record = unsealed(parsed(disk.content(path)))
+        yield Entry(path, 0, 0, _head(record, path.stem), record if contents else None)
 
 
-def _found(folder: Path, contents: bool) -> tuple[list[Found], list[str], int]:
-    """Every readable record by name, single files before packs; sentences for what is wrong; how many are lost."""
-    found, problems, lost, seen, again = [], [], 0, set(), True
-    while again:
-        every, again = [path for path in disk.part(folder, "records") if path.name not in seen], False
-        seen |= {path.name for path in every}
-        for path in every:
-            try:
-                if packs.PACK.fullmatch(path.name):
-                    pack = packs.read_pack(path)
-                    readable = list(_packed(path, pack, contents, problems))
-                    found += readable
-                    problems += pack.problems
-                    lost += pack.lost + len(pack.lines) - len(readable)
-                elif packs.INDEX.fullmatch(path.name):
-                    if (pack_path := path.with_suffix(".jsonl")).name not in seen:
-                        problems.append(packs.missing(pack_path))
-                        lost += 1
-                elif path.suffix != packs.DAMAGED:
-                    found.append(single(path, contents))
-            except FileNotFoundError:
-                again = True  # it was packed meanwhile
-            except UNUSABLE as error:
-                problems.append(f"records/{path.name} is left out: {reason(error)}.")
-                lost += 1
-    return sorted(found, key=lambda one: (one.entry.name, one.line is not None, one.path.name)), problems, lost
+def _of_line(path: Path, line: Line, start: int, contents: bool) -> Entry | Damage:
+    try:
+        record = _record(line) if contents else None
+    except UNUSABLE as error:  # a checksum that is right, and numbers that cannot be: not written by us
+        return Damage(line.number, reason(error), line.head.name)
+    return Entry(path, line.number, start, line.head, record, line.sum)
 
 
-def _packed(path: Path, pack: packs.Pack, contents: bool, problems: list[str]) -> Iterable[Found]:
-    for line in pack.lines:
-        where = f"line {line.number} of records/{path.name}"
+def _of_pack(path: Path, contents: bool = False) -> Iterator[Entry | Damage]:
+    """The lines of a pack of an older version. Only readable records were packed, so that those of a pack which still
+    has its checksum are; of another one each line has a checksum of its own."""
+    content, start, sound = disk.content(path), 0, True
+    trusted = path.name == f"pack-{hashlib.sha256(content).hexdigest()}{logs.SUFFIX}"
+    for number, line in enumerate(io.BytesIO(content), 1):
         try:
-            yield Found(where, line.entry, path, line, pack.record(line) if contents else None)
-        except UNUSABLE as error:  # checksums that are right, and numbers that cannot be: not written by us
-            problems.append(f"{where[0].upper()}{where[1:]} is left out: {reason(error)}.")
+            record = unsealed(parsed(line), trusted)
+            yield Entry(path, number, start, _head(record), record if contents else None)
+        except UNUSABLE as error:
+            yield Damage(number, reason(error), digest([id.decode() for id in _ID.findall(line)]))
+            sound = False
+        start += len(line)
+    if sound and not trusted:
+        yield Damage(0, "it is not as it was written, so lines may be missing; those that are there are read", "")
 
 
-def _once(found: Sequence[Found], problems: list[str]) -> Iterable[tuple[Found, list[int]]]:
-    """Each record with the numbers of those of its trials that no earlier one holds; what two hold is named."""
-    first: dict[str, Found] = {}
-    shown = None
-    for one in found:
-        shadowed = shown is not None and one.line is not None and one.entry.name == shown.entry.name
-        if shadowed and (shown.line is None or shown.entry.sum == one.entry.sum):
+def _record(line: Line) -> GroupRecord:
+    """The record of a line of a log. Raises `UNUSABLE`."""
+    record = record_of(parsed(line.content))
+    if record.ids != list(line.head.ids):
+        raise ValueError("its head names other trials than its record")
+    return record
+
+
+def _head(record: GroupRecord, name: str = "") -> LineHead:
+    compiled = record.provenance.get("compiled")
+    seconds = compiled.get("seconds") if isinstance(compiled, dict) else None
+    outcomes = tuple(trial.outcome for trial in record.trials)
+    return LineHead(name or digest(record.ids), tuple(record.ids), outcomes, float(seconds or 0.0))
+
+
+def _once(entries: Sequence[Entry], problems: list[str]) -> Iterator[tuple[Entry, list[int]]]:
+    """Each record with the numbers of those of its trials that no earlier one holds. What two hold is named, unless
+    they are of one name and agree, as where a group was trained again."""
+    first: dict[str, Entry] = {}
+    newest: Entry | None = None
+    for entry in entries:
+        if newest is not None and newest.head.name == entry.head.name and _agree(newest, entry):
             continue
-        shown, kept = one, []
-        for n, id in enumerate(one.entry.ids):
+        kept, newest = [], entry
+        for n, id in enumerate(entry.head.ids):
             if id in first:
-                problems.append(differing(id, (first[id].where, first[id].content()), (one.where, one.content())))
+                problems.append(differing(id, (first[id].where, first[id].content()), (entry.where, entry.content())))
             else:
-                first[id] = one
+                first[id] = entry
                 kept.append(n)
         if kept:
-            yield one, kept
+            yield entry, kept
+
+
+def _agree(newest: Entry, other: Entry) -> bool:
+    return bool(other.sum) and newest.sum == other.sum or newest.content().trials == other.content().trials
+
+
+def _sentences(lost: Iterable[tuple[Path, Damage]]) -> list[str]:
+    """A sentence for each file and reason."""
+    numbers: dict[tuple[Path, str], list[int]] = {}
+    for path, damage in lost:
+        numbers.setdefault((path, damage.why), []).append(damage.number)
+    return [
+        f"{_lines(of)}records/{path.name} {'is' if len(of) == 1 else 'are'} left out: {why}."
+        for (path, why), of in numbers.items()
+    ]
+
+
+def _lines(numbers: list[int]) -> str:
+    """ "Line 3 of ", "Lines 1–4 and 7 of "; of many stretches the first few; nothing for a whole file."""
+    if numbers == [0]:
+        return ""
+    stretches: list[list[int]] = []
+    for n in numbers:
+        if stretches and stretches[-1][1] == n - 1:
+            stretches[-1][1] = n
+        else:
+            stretches.append([n, n])
+    shown = [str(a) if a == b else f"{a}–{b}" for a, b in stretches[:SHOWN]]
+    if len(stretches) > SHOWN:
+        shown.append(f"{sum(b + 1 - a for a, b in stretches[SHOWN:])} more")
+    *most, last = shown
+    text = f"{', '.join(most)} and {last}" if most else last
+    return f"{'Line' if len(numbers) == 1 else 'Lines'} {text} of "

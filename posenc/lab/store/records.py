@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from posenc.lab.store import disk
+from posenc.lab.store.logs import SCHEMA, version
 from posenc.lab.store.possible import check_record, planned
 from posenc.lab.store.schema import Counts, GroupRecord, UnfinishedTrial, read, written
 from posenc.language.echo import echoed
 
-SCHEMA = 1
 _HEAD = b'{"schema":%d,' % SCHEMA
 """How a record of this version starts."""
 TOLERANCE = 0.01
@@ -80,25 +80,19 @@ def digest(ids: list[str]) -> str:
     return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()[:32]
 
 
-def write_record(folder: Path, record: GroupRecord) -> Path:
-    """Store the trials that one program run finished; returns the file. It replaces a record of the same trials."""
-    content, path = sealed(record), disk.inside(folder, "records", f"{digest(record.ids)}.json")
-    if path.exists():
-        check_older(path, disk.content(path))
-    return disk.write(path, content)
-
-
-def sealed(record: GroupRecord) -> bytes:
-    """The content of a record's file: one line. Raises `ValueError` for what could not be read back."""
-    return (json.dumps(_sealed(record), separators=(",", ":"), allow_nan=False) + "\n").encode()
+def content_of(record: GroupRecord) -> dict[str, Any]:
+    """A record as plain JSON, in the order of its keys. Raises `ValueError` for what could not be read back."""
+    body = plain(written(record))
+    check_record(read(GroupRecord, body))
+    if not record.trials:
+        raise ValueError("A record holds at least one trial, and this one has none.")
+    return body
 
 
 def check_older(path: Path, content: bytes) -> None:
     """Refuse a record of a newer posenc."""
-    if content.startswith(_HEAD):
-        return
-    if (newer := _newer(content)) is not None:
-        which = f"records/{path.name} has schema {echoed(newer)}"
+    if not content.startswith(_HEAD) and (newer := version(content) or 0) > SCHEMA:
+        which = f"records/{path.name} has schema {newer}"
         raise ValueError(f"{which}, this posenc writes {SCHEMA}; install the newer one.")
 
 
@@ -169,11 +163,8 @@ def ratio(metric: str) -> tuple[str, str]:
 
 
 def _sealed(record: GroupRecord) -> dict[str, Any]:
-    """The content of a file, with its schema and checksum."""
-    body = plain(written(record))
-    check_record(read(GroupRecord, body))  # what could not be read back is not written
-    if not record.trials:
-        raise ValueError("A record holds at least one trial, and this one has none.")
+    """A record of a bundle, with its schema and checksum."""
+    body = content_of(record)
     return {"schema": SCHEMA, "sha256": _sum(body | {"schema": SCHEMA}), **body}
 
 
@@ -187,7 +178,12 @@ def unsealed(content: Any, trusted: bool = False) -> GroupRecord:
     _version(content)
     if not trusted and content.get("sha256") != _sum_of_json({k: v for k, v in content.items() if k != "sha256"}):
         raise ValueError("its checksum does not match its content, so it was damaged or edited")
-    record = read(GroupRecord, {k: v for k, v in content.items() if k not in ("schema", "sha256")})
+    return record_of({k: v for k, v in content.items() if k not in ("schema", "sha256")})
+
+
+def record_of(content: Any) -> GroupRecord:
+    """The record that JSON holds, if its numbers can be. Raises `ValueError` or `TypeError`."""
+    record = read(GroupRecord, content)
     check_record(record)
     return record
 
@@ -220,14 +216,6 @@ def _version(record: dict) -> None:
         raise ValueError("it names no schema version")
     if schema > SCHEMA:
         raise ValueError(f"it has schema {echoed(schema)}, this posenc reads up to {SCHEMA}; install the newer one")
-
-
-def _newer(content: bytes) -> int | None:
-    try:
-        schema = json.loads(content)["schema"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return None
-    return schema if isinstance(schema, int) and schema > SCHEMA else None
 
 
 def _sum(body: dict) -> str:

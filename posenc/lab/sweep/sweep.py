@@ -18,7 +18,6 @@ from posenc.lab.sweep import plan, tuning
 from posenc.lab.sweep.estimate import operations, programs, seconds
 from posenc.lab.sweep.loop import Groups, carry_out, waiting
 from posenc.lab.sweep.order import together
-from posenc.lab.sweep.packing import pack
 from posenc.lab.sweep.progress import Progress
 from posenc.lab.sweep.team import DONE, FAILED
 from posenc.lab.train import device
@@ -69,7 +68,6 @@ def sweep(
             )
             code = max(code, FAILED)
             break
-    pack(folder, watch)
     return code
 
 

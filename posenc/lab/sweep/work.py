@@ -11,7 +11,6 @@ from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep import plan, tuning
 from posenc.lab.sweep.loop import Groups, carry_out, named, waiting
-from posenc.lab.sweep.packing import pack
 from posenc.lab.sweep.progress import Progress
 from posenc.lab.sweep.team import DONE, FAILED, outcome
 from posenc.lab.train.lanes import arrangement
@@ -52,7 +51,6 @@ def work(
             watch.note(f"{records} are damaged, as `posenc status` says; running again.")
             if (code := train(again)) not in (DONE, FAILED):
                 return code
-    pack(folder, watch)
     return outcome(folder)
 
 

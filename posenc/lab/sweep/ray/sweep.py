@@ -9,7 +9,6 @@ from posenc.lab.store import folder as store
 from posenc.lab.store import places
 from posenc.lab.sweep import tuning
 from posenc.lab.sweep.loop import Groups, waiting
-from posenc.lab.sweep.packing import pack
 from posenc.lab.sweep.progress import Progress
 from posenc.lab.sweep.ray.cluster import connected
 from posenc.lab.sweep.ray.driver import Orders, drive
@@ -45,7 +44,6 @@ def on_cluster(
             return PREEMPTED
         if code not in (DONE, FAILED):
             return code
-    pack(folder, watch)
     return outcome(folder)
 
 

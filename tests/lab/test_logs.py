@@ -1,0 +1,370 @@
+"""Logs of records: what a kill, a flipped byte, a second writer or a full disk leaves costs its own line, and is named.
+Files and packs of older versions are read as they were."""
+
+import errno
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+from posenc.lab.figures.tables import table
+from posenc.lab.results.results import load
+from posenc.lab.store import folder as store
+from posenc.lab.store import logs
+from tests.lab import made
+
+OLD = Path(__file__).parent / "packed"
+"""A run folder that commit 9f1a75e wrote: a pack of two records, a record in a file, a group that waits, the table."""
+LABELS = {"rope": "rotary", "alibi": "linear", "t5": "bucket", "nope": "none"}
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def record(label, seeds=(0, 1)):
+    return made.rope(seeds, label=label, family=LABELS[label])
+
+
+def filled(name="a", labels=tuple(LABELS)):
+    """A run with a record for each of these, in groups named as a sweep names them, and a group that waits."""
+    folder = store.create(name)
+    for content in (*map(record, labels), made.rope((9,))):
+        made.write_plan(folder, made.plan(content, named(content)))
+        if len(content["trials"]) == 2:
+            made.write_record(folder, content)
+    return folder
+
+
+def named(content):
+    return store.digest([trial["id"] for trial in content["trials"]])
+
+
+def trials(folder):
+    return {trial.id: trial for record in store.read_records(folder).records for trial in record.trials}
+
+
+def label_of(line):
+    return json.loads(line)["record"]["label"]
+
+
+def lines(folder):
+    return made.log_of(folder).read_bytes().splitlines(keepends=True)
+
+
+def flip(content, at):
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+def test_a_run_folder_has_a_log_for_each_process_and_a_sealed_line_for_each_group(runs):
+    folder = filled()
+    code = f"import sys; sys.path[:] = {sys.path!r}\nfrom tests.lab import test_logs\nfrom pathlib import Path\n"
+    code += "test_logs.made.write_record(Path(sys.argv[1]), test_logs.made.rope((9,)))"
+    subprocess.run([sys.executable, "-c", code, str(folder)], check=True)
+    own, other = sorted((folder / "records").iterdir(), key=lambda path: -path.stat().st_size)
+    assert own.name != other.name and own.read_bytes().count(b"\n") == 4 and other.read_bytes().count(b"\n") == 1
+    assert f"-{os.getpid()}-" in own.name and f"-{os.getpid()}-" not in other.name
+    state = store.status(folder)
+    assert state.counts["done"] == 9 and state.problems == ()
+
+
+def test_status_and_workers_decode_no_record(monkeypatch):
+    folder = filled()
+    monkeypatch.setattr("posenc.lab.store.reading.record_of", None)
+    assert store.status(folder).counts["done"] == 8
+    recorded = store.Recorded(folder)
+    assert recorded.names() == {named(record(label)) for label in LABELS}
+    assert recorded.ids(named(record("t5"))) == [trial["id"] for trial in record("t5")["trials"]]
+    assert recorded.beside({named(record(label)) for label in LABELS if label != "t5"}) == set(
+        recorded.ids(named(record("t5")))
+    )
+
+
+@pytest.mark.parametrize("at", [0, 30, 100, 500, -300, -2])
+def test_a_flipped_byte_costs_its_line_which_is_named_until_its_group_is_recorded_again(at):
+    folder = filled()
+    before, log = trials(folder), made.log_of(folder)
+    content = lines(folder)
+    content[2] = flip(content[2], at % len(content[2]))
+    log.write_bytes(b"".join(content))
+    stored, state = store.read_records(folder), store.status(folder)
+    (problem,) = stored.problems
+    assert problem.startswith(f"Line 3 of records/{log.name} is left out: ") and state.problems == stored.problems
+    lost = {trial["id"] for trial in record("t5")["trials"]}
+    assert stored.unreadable == 1 and trials(folder) == {id: t for id, t in before.items() if id not in lost}
+    assert state.counts["done"] == 6 and named(record("t5")) not in store.Recorded(folder).names()
+    made.write_record(folder, record("t5"))
+    assert trials(folder) == before and store.status(folder).counts["done"] == 8
+    assert store.status(folder).problems == (() if at != 100 else (problem,)), "of this one the name is gone too"
+
+
+def test_any_flipped_byte_is_noticed():
+    folder, draw = filled(labels=("rope", "alibi")), random.Random(0)
+    log, before = made.log_of(folder), trials(folder)
+    sound = log.read_bytes()
+    for _ in range(200):
+        log.write_bytes(flip(sound, draw.randrange(len(sound) - 1)))
+        stored = store.read_records(folder)
+        assert stored.problems and trials(folder).items() < before.items()
+        assert {id for id, o in store.status(folder).outcomes.items() if o == "done"} == set(trials(folder))
+
+
+@pytest.mark.parametrize("left", [1, 80, 300, 0.5, -2])
+def test_a_torn_last_line_is_skipped_and_named(left):
+    folder = filled()
+    before, content = trials(folder), lines(folder)
+    left = int(left * len(content[3])) if isinstance(left, float) else left
+    made.log_of(folder).write_bytes(b"".join(content[:3]) + content[3][:left])
+    stored = store.read_records(folder)
+    (problem,) = stored.problems
+    assert problem.startswith("Line 4 of records/") and "was cut short by a kill" in problem
+    assert store.status(folder).problems == stored.problems and store.status(folder).counts["done"] == 6
+    made.write_record(folder, record("nope"))
+    assert trials(folder) == before and len(list((folder / "records").iterdir())) == 2, "and nothing is added to it"
+    assert store.status(folder).problems == () or left < 130
+
+
+def test_a_last_line_that_lacks_its_end_alone_is_whole():
+    folder = filled()
+    before, log = store.read_records(folder), made.log_of(folder)
+    log.write_bytes(log.read_bytes()[:-1])
+    assert store.read_records(folder) == before and before.problems == ()
+
+
+def test_a_worker_reads_on_where_it_was_and_waits_for_the_end_of_a_line():
+    folder = filled()
+    content, log = lines(folder), made.log_of(folder)
+    log.write_bytes(content[0] + content[1][:400])
+    recorded = store.Recorded(folder)
+    names = [named(record(label)) for label in LABELS]
+    assert recorded.names() == {names[0]} and recorded.ids(names[1]) == []
+    with open(log, "ab") as file:
+        file.write(content[1][400:] + flip(content[2], 300) + content[3])
+    assert recorded.names() == {names[0], names[1], names[3]} and recorded.ids(names[2]) == []
+
+
+def test_a_line_by_a_second_writer_is_not_joined_to_ours():
+    folder = filled(labels=("rope", "alibi"))
+    log = made.log_of(folder)
+    with open(log, "ab") as file:
+        file.write(b'{"schema":1,"sha256":"half a line of another')
+    made.write_record(folder, record("t5"))
+    stored = store.read_records(folder)
+    assert {record.label for record in stored.records} == {"rope", "alibi", "t5"}
+    (problem,) = stored.problems
+    assert problem.startswith(f"Line 3 of records/{log.name} is left out") and stored.unreadable == 1
+
+
+def test_two_lines_that_writers_mixed_are_named_and_the_others_are_read():
+    folder = filled()
+    first, *mixed, last = lines(folder)
+    log = made.log_of(folder)
+    log.write_bytes(first + mixed[0][:700] + mixed[1] + mixed[0][700:] + last)
+    stored = store.read_records(folder)
+    assert {record.label for record in stored.records} == {label_of(first), label_of(last)}
+    where = [problem.partition(" is left out: ")[0] for problem in stored.problems]
+    assert where == [f"Line {n} of records/{log.name}" for n in (2, 3)] and stored.unreadable == 2
+
+
+def test_a_fork_and_threads_write_whole_lines_and_a_fork_has_a_file_of_its_own():
+    folder = filled(labels=("rope",))
+    threads = [
+        threading.Thread(target=lambda n=n: made.write_record(folder, made.rope((100 + n,), label="alibi")))
+        for n in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    log, size = made.log_of(folder), made.log_of(folder).stat().st_size
+    code = textwrap.dedent(f"""
+        import os, sys
+        sys.path[:] = {sys.path!r}
+        from pathlib import Path
+        from tests.lab.test_logs import made
+        folder = Path(sys.argv[1])
+        made.write_record(folder, made.rope((200,), label="alibi"))
+        if os.fork():
+            os.wait()
+            made.write_record(folder, made.rope((201,), label="alibi"))
+        else:
+            made.write_record(folder, made.rope((202,), label="alibi"))
+            os._exit(0)
+    """)
+    subprocess.run([sys.executable, "-c", code, str(folder)], check=True)
+    assert log.stat().st_size == size and len(list((folder / "records").iterdir())) == 3
+    stored = store.read_records(folder)
+    assert stored.problems == () and len(stored.records) == 24
+
+
+KILLED = """
+    import os, sys
+    sys.path[:] = {path!r}
+    from pathlib import Path
+    from posenc.lab.store import logs
+    from tests.lab import made
+
+    folder, real = Path(sys.argv[1]), os.write
+    made.write_record(folder, made.rope((0,), label="rope"))
+
+    def half(descriptor, content):
+        real(descriptor, content[: len(content) // 2])
+        os.kill(os.getpid(), 9)
+
+    logs.os.{call} = {what}
+    made.write_record(folder, made.rope((1,), label="rope"))
+"""
+
+
+@pytest.mark.parametrize(
+    "call, what, done", [("write", "half", 1), ("fsync", "lambda _: os.kill(os.getpid(), 9)", 2), ("open", "half", 1)]
+)
+def test_a_kill_in_the_middle_of_a_record_leaves_the_others(call, what, done):
+    folder = store.create("a")
+    code = textwrap.dedent(
+        KILLED.format(path=sys.path, call=call, what=what if call != "open" else "lambda *_: half(1, b'')")
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(folder)]).returncode == -signal.SIGKILL
+    stored = store.read_records(folder)
+    assert len(stored.records) == done and len(stored.problems) == (call == "write")
+    made.write_record(folder, made.rope((1,), label="rope"))
+    assert len(trials(folder)) == 2 and store.read_records(folder).problems == ()
+
+
+@pytest.mark.parametrize("written", [0, 100])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_full_disk_leaves_a_log_as_it_was(written, first, monkeypatch):
+    folder = store.create("a") if first else filled()
+    before = {path: path.read_bytes() for path in (folder / "records").iterdir()}
+    real, calls = os.write, []
+
+    def full(descriptor, content):
+        calls.append(len(content))
+        if len(calls) == 1 and written:
+            return real(descriptor, content[:written])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(logs.os, "write", full)
+        with pytest.raises(store.DiskError, match="records' cannot be written: the disk is full; free some space"):
+            made.write_record(folder, made.rope((7,)))
+    assert calls and {path: path.read_bytes() for path in (folder / "records").iterdir()} == before
+    made.write_record(folder, made.rope((7,)))
+    assert made.rope((7,))["trials"][0]["id"] in trials(folder) and store.read_records(folder).problems == ()
+
+
+def test_a_large_log_is_followed_by_another(monkeypatch):
+    monkeypatch.setattr(logs, "LARGEST", 3000)
+    folder = filled()
+    assert len(list((folder / "records").iterdir())) > 1 and store.status(folder).counts["done"] == 8
+
+
+def test_a_group_that_was_trained_again_counts_once_and_what_differs_is_named():
+    folder = filled()
+    before = store.read_records(folder)
+    again = record("t5")
+    again["provenance"]["host"] = "later"
+    made.write_record(folder, again)
+    stored = store.read_records(folder)
+    assert stored.problems == () and len(stored.records) == 4
+    assert [r.provenance["host"] for r in stored.records if r.label == "t5"] == ["later"]
+    again["trials"][0]["evaluations"]["32"]["correct"] -= 300
+    made.write_record(folder, again)
+    (problem,) = store.read_records(folder).problems[:1]
+    assert "line 6 of records/" in problem and "line 5 of" in problem and "differ by up to 0.300" in problem
+    shutil.copy(made.log_of(folder), folder / "records" / "copy.jsonl")
+    assert len(trials(folder)) == 8 == sum(len(r.trials) for r in before.records)
+
+
+def test_a_head_that_names_other_trials_than_its_record_is_refused():
+    folder = filled()
+    made.edit(folder, lambda content: None, label="t5", head={"ids": ("0" * 64, "1" * 64)})
+    (problem,) = store.read_records(folder).problems
+    assert "its head names other trials than its record" in problem
+
+
+def test_a_link_in_the_place_of_a_log_is_named_and_not_followed(tmp_path):
+    folder = filled()
+    log = made.log_of(folder)
+    log.rename(tmp_path / "outside")
+    log.symlink_to(tmp_path / "outside")
+    stored = store.read_records(folder)
+    assert stored.records == () and "it is a link" in stored.problems[0]
+
+
+# --- older versions ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def old(runs):
+    folder = shutil.copytree(OLD, runs / "packed")
+    (folder / "table.csv").unlink()
+    return folder
+
+
+def pack_of(folder):
+    (path,) = (folder / "records").glob("pack-*.jsonl")
+    return path
+
+
+def test_a_folder_of_an_older_version_gives_its_table_and_goes_on(old):
+    text = (OLD / "table.csv").read_text()
+    assert table(load(old), "csv").strip() == text.strip()
+    state = store.status(old)
+    assert state.problems == () and (state.counts["done"], state.counts["pending"]) == (6, 1)
+    left = [row.group for row in state.rows if not row.finished]
+    recorded = store.Recorded(old)
+    assert {row.group for row in state.rows} - recorded.names() == set(left)
+    files = {path: path.read_bytes() for path in (old / "records").iterdir()}
+    made.write_record(old, made.rope((9,)))
+    assert store.status(old).counts["done"] == 7 and recorded.ids(left[0]) == [made.rope((9,))["trials"][0]["id"]]
+    assert files.items() <= {path: path.read_bytes() for path in (old / "records").iterdir()}.items()
+
+
+@pytest.mark.parametrize(
+    "damage, said",
+    [
+        (lambda b: flip(b, 700), "Line 1 of records/pack-"),
+        (lambda b: b[:-900], "Line 2 of records/pack-"),
+        (lambda b: b.splitlines(keepends=True)[1], "is not as it was written, so lines may be missing"),
+        (lambda b: b"", "is not as it was written, so lines may be missing"),
+        (lambda b: None, "its pack is missing, whose trials run again"),
+    ],
+)
+def test_damage_to_an_old_pack_is_named_and_its_other_lines_are_read(old, damage, said):
+    before, pack = trials(old), pack_of(old)
+    content = damage(pack.read_bytes())
+    pack.unlink() if content is None else pack.write_bytes(content)
+    stored = store.read_records(old)
+    (problem,) = stored.problems
+    assert said in problem and problem.endswith(".") and stored.unreadable == 1
+    assert trials(old).items() < before.items() and len(trials(old)) == (4 if content else 2)
+    assert store.status(old).problems == stored.problems and set(store.status(old).left) > before.keys() - trials(old)
+
+
+def test_a_damaged_line_of_an_old_pack_is_named_no_more_once_its_trials_are_recorded(old):
+    before, pack = trials(old), pack_of(old)
+    pack.write_bytes(flip(pack.read_bytes(), pack.read_bytes().index(b'"correct":1000') + 13))
+    assert len(trials(old)) == 4
+    for label in ("rope", "alibi"):
+        made.write_record(old, record(label))
+    assert trials(old) == before and store.status(old).problems == ()
+
+
+def test_a_record_of_a_newer_file_outranks_that_of_an_older_one_of_its_name(old):
+    changed = record("t5")
+    changed["trials"][0]["evaluations"]["32"]["correct"] -= 300
+    made.write_record(old, changed)
+    stored = store.read_records(old)
+    assert made.typed(changed).trials[0] == trials(old)[changed["trials"][0]["id"]]
+    assert "differ by up to 0.300" in stored.problems[0]
