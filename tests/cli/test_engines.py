@@ -1,6 +1,13 @@
 """Who runs a sweep: workers of this machine, SLURM, or Ray; what cannot be is one sentence, and plans nothing."""
 
+import contextlib
+import socket
+import threading
+
 import pytest
+
+from posenc.lab.cli import engines
+from posenc.lab.cli.engines import RayEngine
 
 
 def test_without_slurm_the_command_line_says_so_and_plans_nothing(posenc, tmp_path, monkeypatch):
@@ -44,7 +51,7 @@ def test_without_ray_the_command_line_says_what_to_install(posenc, tmp_path, mon
 
 
 def test_an_address_that_does_not_answer_is_one_sentence_before_anything_is_planned(posenc, tmp_path, monkeypatch):
-    monkeypatch.setattr("posenc.lab.sweep.ray.cluster.check_installed", lambda: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: True)
     words = ("--engine", "ray", "--ray.address", "127.0.0.1:1")
     said = posenc("sweep", "--grid", "scheme=rope", "--name", "mine", *words)
     assert said.code == 2 and not (tmp_path / "runs").exists() and said.err.count("\n") == 1
@@ -87,3 +94,62 @@ def test_the_time_left_of_groups_that_train_elsewhere_follows_from_all_of_them(m
     seen.finished("a", "done", 20.0)
     assert seen.left() == "; about 1 min 00 s left", "two trials in twenty seconds"
     assert "a: 2 trials" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"cpus": 0}, "--ray.cpus is 0; give a whole number from 1 up."),
+        ({"cpus": -2}, "--ray.cpus is -2; give a whole number from 1 up."),
+        ({"gpus": -1}, "--ray.gpus is -1; give a whole number from 0 up, or a part of 1 such as 0.5."),
+        ({"gpus": 1.5}, "--ray.gpus is 1.5; give a whole number from 0 up, or a part of 1 such as 0.5."),
+        ({"gpus": float("nan")}, "--ray.gpus is nan; give a whole number from 0 up, or a part of 1 such as 0.5."),
+        ({"address": "here"}, "--ray.address is 'here'; give auto or HOST:PORT, as `ray start --head` prints."),
+        ({"address": "ray://a"}, "--ray.address is 'ray://a'; give auto or HOST:PORT, as `ray start --head` prints."),
+        ({"address": "a:0"}, "--ray.address is 'a:0'; give auto or HOST:PORT, as `ray start --head` prints."),
+        ({"address": "a:70000"}, "--ray.address is 'a:70000'; give auto or HOST:PORT, as `ray start --head` prints."),
+        ({"checkpoints": ""}, "--checkpoints is empty; give a folder or URL that all nodes see, or leave it out."),
+        ({"checkpoints": "ftp://a/b"}, "--checkpoints is 'ftp://a/b'; give a folder, or a URL of gs://, s3://, az://."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_requested_is_one_sentence(given, why):
+    with pytest.raises(ValueError) as refused:
+        RayEngine(**given)
+    assert str(refused.value) == why
+
+
+def test_addresses_are_host_and_port():
+    assert engines.host_and_port("head-1.local:6379") == ("head-1.local", 6379)
+    assert engines.host_and_port("[::1]:6379") == ("::1", 6379)
+    assert RayEngine(gpus=0.5, cpus=4, address="10.0.0.1:1").gpus == 0.5
+
+
+def served(answer):
+    """The address of a server that sends this to whoever connects; None stays silent."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        line, _ = listener.accept()
+        with contextlib.suppress(OSError), listener, line:
+            if answer is not None:
+                line.sendall(answer)
+            line.recv(1000)
+            line.recv(1000)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_only_a_server_that_speaks_as_ray_does_is_joined():
+    engines.check_answers(served(bytes((0, 0, 24, 4, 0, 0, 0, 0, 0)) + bytes(24)))
+    for answer, why in (
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "answers, but is not the head of a Ray cluster"),
+        (b"", "does not answer within 0.3 s"),
+        (None, "does not answer within 0.3 s"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            engines.check_answers(served(answer), 0.3)
+    with pytest.raises(ValueError, match=r"--ray.address 127.0.0.1:1 does not answer \(Connection refused\); give the"):
+        engines.check_answers("127.0.0.1:1")
+    with pytest.raises(ValueError, match=r"--ray.address no.host.invalid:1 does not answer \("):
+        engines.check_answers("no.host.invalid:1")

@@ -10,11 +10,11 @@ from posenc.lab.results.results import load
 from posenc.lab.store import folder as store
 from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord, read
+from posenc.lab.sweep import ray
 from posenc.lab.sweep import sweep as sweeping
 from posenc.lab.sweep import work as working
-from posenc.lab.sweep.ray import sweep as rays
-from posenc.lab.sweep.ray.settings import Ray
 from tests.lab import made
+from tests.lab.inline import orders
 from tests.lab.test_sweep import Watch
 from tests.lab.test_tuning import tiny
 
@@ -60,7 +60,7 @@ def recording(monkeypatch, runs):
     found = Recorder()
     for module in (sweeping, working):
         monkeypatch.setattr(module, "carry_out", found)
-    monkeypatch.setattr(rays, "_driven", lambda folder, groups, *_: found(folder, groups))
+    monkeypatch.setattr(ray, "drive", lambda folder, groups, *_: found(folder, groups))
     monkeypatch.setenv("POSENC_RUNS", str(runs))
     return found
 
@@ -82,8 +82,7 @@ def workers(folder):
 
 
 def cluster(folder):
-    options = {"keep": False, "lanes": None, "save_every": 1e9, "imports": ()}
-    return rays.on_cluster(folder, Ray(), **options, watch=Watch())
+    return ray.run_on_cluster(folder, "auto", orders(folder), Watch())
 
 
 def reported(folder):

@@ -3,25 +3,22 @@
 import errno
 import json
 import os
+import pickle
 import signal
 import socket
 import threading
+from dataclasses import replace
 
 import pytest
 
 from posenc.lab.store import checkpoints, parameters
 from posenc.lab.store import folder as store
+from posenc.lab.store.claims import Claim
 from posenc.lab.sweep.loop import waiting
-from posenc.lab.sweep.ray import driver, node
-from posenc.lab.sweep.ray.driver import LOST_AT_MOST, room
+from posenc.lab.sweep.ray import LOST_AT_MOST, Driver
 from posenc.lab.sweep.sweep import planned, sweep
 from tests.lab.inline import Inline, driven
 from tests.lab.test_sweep import Watch, experiment, trials
-
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch):
-    monkeypatch.setattr(driver, "PAUSES", (0.0, 0.0))
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +43,10 @@ def run(tmp_path):
 
 def as_json(folder):
     return {id: json.dumps([t.evaluations, t.validation, t.curve]) for id, t in trials(folder).items()}
+
+
+def lines(parcel):
+    return pickle.loads(parcel["lines"])
 
 
 def notes(watch):
@@ -73,19 +74,18 @@ def test_claims_and_the_log_say_where_and_how_far_a_group_is(run, monkeypatch):
     monkeypatch.setattr("posenc.lab.sweep.progress.EVERY", 0.0)
     jobs, kept = [], []
 
-    class Seen(driver.Driver):
-        def _record(self, group, answer):
-            kept.append(group)  # so that nothing but the driver gives its claim back
-            jobs.append(json.loads((run.folder / "claims" / group.name).read_text())["job"])
-            super()._record(group, answer)
+    def record(self, group, answer, real=Driver._record):
+        kept.append(group)  # so that nothing but the driver gives its claim back
+        jobs.append(json.loads((run.folder / "claims" / group.name).read_text())["job"])
+        real(self, group, answer)
 
-    monkeypatch.setattr(driver, "Driver", Seen)
+    monkeypatch.setattr(Driver, "_record", record)
     assert driven(run.folder, run(), Inline(), Watch()) == 0
     assert jobs == [f"ray on {socket.gethostname()}"] * 2 and left(run.folder) == []
     (log,) = (run.folder / "events").iterdir()
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [line["event"] for line in lines] == ["started", "step", "done"] * 2
-    assert {(line["group"], line["step"], line["steps"]) for line in lines[1::3]} == {(g, 4, 4) for g in run.groups}
+    assert [line["event"] for line in lines] == ["started", "step", "step", "done"] * 2
+    assert {(line["group"], line["step"], line["steps"]) for line in lines[2::4]} == {(g, 4, 4) for g in run.groups}
 
 
 def test_a_group_that_is_lost_goes_on_elsewhere_from_its_checkpoint(run, whole):
@@ -93,15 +93,16 @@ def test_a_group_that_is_lost_goes_on_elsewhere_from_its_checkpoint(run, whole):
     cluster = Inline(lambda parcel, number: cluster.cut(parcel) if number == 0 else None)
     assert driven(run.folder, run(), cluster, watch) == 0
     assert as_json(run.folder) == as_json(whole) and left(run.folder) == []
-    lines = "\n".join(notes(watch))
-    assert "NodeDiedError); sent again." in lines and "goes on from step 2." in lines
+    text = "\n".join(notes(watch))
+    assert "NodeDiedError); sent again." in text and "goes on from step 2." in text
     tokens = [parcel["token"] for parcel in cluster.parcels]
     assert len(tokens) == len(set(tokens)) == 3, "attempts never write to one place"
 
 
 def test_a_group_that_is_lost_again_and_again_fails_and_the_others_do_not(run):
     first = next(iter(run()))
-    act = lambda parcel, _: {"kind": "lost", "why": "WorkerCrashedError"} if first in parcel["lines"][0] else None  # noqa: E731
+    crashed = {"kind": "lost", "why": "WorkerCrashedError"}
+    act = lambda parcel, _: crashed if lines(parcel)[0].group == first else None  # noqa: E731
     cluster, watch = Inline(act), Watch()
     assert driven(run.folder, run(), cluster, watch) == 1
     assert len(cluster.parcels) == LOST_AT_MOST + 1
@@ -129,7 +130,7 @@ def test_a_failure_on_a_node_is_kept_with_its_traceback_and_ends_no_sweep(run, m
 
 def test_a_node_that_differs_is_refused_in_a_sentence_and_nothing_of_it_is_recorded(run, monkeypatch):
     cluster = Inline()
-    cluster.act = lambda parcel, _: parcel["facts"].update(jax="0.0.1")
+    cluster.act = lambda parcel, _: parcel["software"].update(jax="0.0.1")
     with pytest.raises(
         ValueError, match=r"^The node .* has jax [\d.]+, and the driver has 0.0.1; install the same there.$"
     ):
@@ -139,9 +140,15 @@ def test_a_node_that_differs_is_refused_in_a_sentence_and_nothing_of_it_is_recor
 
 def test_a_run_that_a_node_would_name_otherwise_is_refused(run):
     cluster = Inline()
-    cluster.act = lambda parcel, _: parcel.update(
-        lines=[text.replace('"training":1', '"training":99') for text in parcel["lines"]]
-    )
+
+    def rename(parcel, number):
+        other = [
+            replace(line, run=json.loads(json.dumps(line.run).replace('"training": 1', '"training": 99')))
+            for line in lines(parcel)
+        ]
+        parcel["lines"] = pickle.dumps(other)
+
+    cluster.act = rename
     with pytest.raises(ValueError, match="cannot train it: The plan of .* was written by another version"):
         driven(run.folder, run(), cluster, Watch())
 
@@ -179,15 +186,14 @@ def test_a_signal_has_nodes_save_and_the_same_command_goes_on(run, whole):
 
 def test_what_is_finished_when_a_signal_comes_is_recorded(run):
     class Late(Inline):
-        def arrived(self, sent, seconds):
-            if not self.stopped:
-                self.mailbox.post(self.parcels[0]["sender"], [("started", "far")])
-                os.kill(os.getpid(), signal.SIGTERM)
-                return {}
-            return super().arrived({0} & {*sent}, seconds)
+        def receive(self, sent, seconds):
+            if not self.parcels[1:]:
+                return [], {}
+            os.kill(os.getpid(), signal.SIGTERM) if not self.stopped else None
+            return super().receive(sent, seconds)
 
-        def train(self, parcel):
-            return node.answer(parcel, lambda events: False)  # it ended before it heard
+        def stop(self, sent):
+            self.parcels.clear()
 
     assert driven(run.folder, run(), Late(), Watch()) == 75
     assert len(trials(run.folder)) == 2, "the one that had begun"
@@ -212,14 +218,14 @@ def test_the_answer_of_a_group_that_another_worker_took_is_not_written(run):
             path.write_text(json.dumps({"token": "another"}))
 
     watch, cluster = Watch(), Inline(steal, fits=0)
-    taken = driver.Driver._record
+    beaten = Claim.taken
 
-    def record(self, group, answer):
-        group.claim.beat()
-        taken(self, group, answer)
+    def taken(claim):
+        claim.beat()
+        return beaten(claim)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver.Driver, "_record", record)
+        patch.setattr(Claim, "taken", taken)
         driven(run.folder, run(), cluster, watch)
     assert trials(run.folder) == {} and len([said for said in watch.heard if said[0] == "taken"]) == 2
 
@@ -266,7 +272,3 @@ def test_a_cluster_without_room_for_a_group_is_named_once(run):
     assert [n for n in notes(watch) if n.startswith("No node")] == [
         "No node of the cluster has 4 CPUs and 0 GPUs for a group; groups wait until one has."
     ]
-
-
-def test_a_cluster_has_some_groups_to_wait_and_never_all():
-    assert [room(fits) for fits in (0, 1, 4, 100)] == [4, 5, 8, 200]

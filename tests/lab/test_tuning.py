@@ -277,15 +277,13 @@ def test_a_worker_that_only_sees_the_folder_plans_the_second_stage(tmp_path, who
 
 
 def test_a_cluster_trains_both_stages(tmp_path, whole, monkeypatch):
-    from posenc.lab.sweep.ray import sweep as rays
-    from posenc.lab.sweep.ray.settings import Ray
-    from tests.lab.inline import Inline
+    from posenc.lab.sweep import ray
+    from tests.lab.inline import Inline, orders
 
-    monkeypatch.setattr(rays, "connected", lambda how: contextlib.nullcontext(Inline()))
+    monkeypatch.setattr(ray, "join", lambda *_: contextlib.nullcontext(Inline()))
     folder = tmp_path / "cluster"
     planned(tiny(), folder)
-    options = {"keep": False, "lanes": None, "save_every": 1e9, "imports": ()}
-    assert rays.on_cluster(folder, Ray(), **options, watch=Watch()) == 0
+    assert ray.run_on_cluster(folder, "auto", orders(folder), Watch()) == 0
     check_both_stages(folder)
     assert table(load(folder), "csv") == table(load(whole[0]), "csv")
 

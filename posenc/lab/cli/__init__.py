@@ -157,7 +157,7 @@ def _dispatch(args: list[str]) -> int:
 
         print(f"posenc {__version__}")
         return OK
-    from posenc.lab.cli import modules
+    from posenc.lab.spec import modules
 
     (name, *rest), imports = modules.taken(args)
     if name not in homes:

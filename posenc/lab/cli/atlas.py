@@ -135,7 +135,7 @@ def _measured(cells: Iterable[tuple[str, str]]) -> set[str]:
 def _as_labelled(texts: Sequence[str]) -> list[str]:
     """Rows as records call them; the modules of one's own schemes are imported."""
     from posenc.lab.cli.machine import start
-    from posenc.lab.cli.modules import load_named
+    from posenc.lab.spec.modules import load_named
     from posenc.lab.sweep.plan import shortest
 
     start()

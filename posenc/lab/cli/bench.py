@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
-from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import say, say_json, say_rows
+from posenc.lab.spec.modules import load_named
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from typing import Any
 
 from posenc.catalog.card import Card, Fact, flowing, paragraphs
 from posenc.lab.cli import claims, listing
-from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import docs
 from posenc.lab.models import kinds
 from posenc.lab.results.published import count_seen
 from posenc.lab.spec import committed
 from posenc.lab.spec import settings as words
 from posenc.lab.spec.experiment_file import executed
+from posenc.lab.spec.modules import load_named
 from posenc.lab.spec.presets import PRESETS
 from posenc.lab.spec.run import Plan, Run
 from posenc.language import grammar

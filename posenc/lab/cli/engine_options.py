@@ -9,7 +9,6 @@ from tyro.conf import arg
 
 from posenc.lab.cli.engines import Engine, RayEngine, SlurmEngine, Team
 from posenc.lab.cli.work import number
-from posenc.lab.sweep.ray.settings import Ray
 from posenc.lab.sweep.slurm import Slurm
 
 
@@ -60,7 +59,7 @@ def select_engine(options: EngineOptions, workers: str | None) -> Engine | None:
     if workers is not None:
         instead = "say --slurm.workers N" if options.engine == "slurm" else "leave it out"
         raise ValueError(f"--workers is for this machine; {instead} with --engine {options.engine}.")
-    return SlurmEngine(Slurm(**typed["slurm"])) if options.engine == "slurm" else RayEngine(Ray(**typed["ray"]))
+    return SlurmEngine(Slurm(**typed["slurm"])) if options.engine == "slurm" else RayEngine(**typed["ray"])
 
 
 def _typed(options: EngineOptions, engine: str) -> dict[str, Any]:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import importlib.util
+import math
+import os
+import re
+import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from posenc.lab.cli import modules
 from posenc.lab.cli.output import clean, say
 from posenc.lab.cli.watch import Elsewhere
 from posenc.lab.cli.work import Training
+from posenc.lab.spec import modules
 from posenc.lab.store import places
 from posenc.lab.sweep import slurm, team
-from posenc.lab.sweep.ray.settings import Ray
-from posenc.language.echo import plural
+from posenc.language.echo import echoed, plural
+
+AUTO, PATIENCE = "auto", 5.0
+"""The address of the Ray cluster of this machine; seconds in which the head of another answers."""
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})")
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""The first bytes of a client of HTTP/2 and its empty settings, which a server answers by its own."""
 
 
 class Engine(Protocol):
@@ -81,24 +91,83 @@ class SlurmEngine:
 class RayEngine:
     """The nodes of a Ray cluster; this process is its driver, and writes the records."""
 
-    asked: Ray
+    address: str = AUTO
+    """HOST:PORT of its head, or auto for the cluster that runs on this machine."""
+    cpus: int = 1
+    """Cores of a group, and its host devices where it trains on the CPU."""
+    gpus: float = 0
+    """GPUs of a group; a part of one, such as 0.5, shares it."""
+    checkpoints: str | None = None
+    """A folder or URL that outlives a node. Default: the run folder, where the nodes see it."""
     waits: ClassVar[bool] = True
 
-    def check(self) -> None:
-        from posenc.lab.sweep.ray.cluster import check
+    def __post_init__(self):
+        if self.address != AUTO:
+            host_and_port(self.address)
+        if self.cpus < 1:
+            raise ValueError(f"--ray.cpus is {self.cpus}; give a whole number from 1 up.")
+        if not (0 <= self.gpus < math.inf) or (self.gpus > 1 and self.gpus % 1):
+            raise ValueError(f"--ray.gpus is {self.gpus:g}; give a whole number from 0 up, or a part of 1 such as 0.5.")
+        if self.checkpoints is not None:
+            places.check(self.checkpoints)
 
-        check(self.asked)
+    @property
+    def head(self) -> str:
+        """The address that Ray is given."""
+        return os.environ.get("RAY_ADDRESS", AUTO) if self.address == AUTO else self.address
+
+    def check(self) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise ValueError("--engine ray needs Ray, which is not installed: pip install 'posenc[ray]'.")
+        from posenc.lab.sweep import ray
+
+        if self.head != AUTO:
+            check_answers(self.head)
+        with ray.join(self.head, self.cpus, self.gpus):
+            pass
 
     def preview(self, folder: Path, training: Training) -> str:
-        of = f"{plural(self.asked.cpus, 'CPU')} and {self.asked.gpus:g} GPUs"
-        where = places.place_of(self.asked.checkpoints, folder)
-        return f"one task of Ray for each group, with {of}; checkpoints below {where}"
+        needs = f"{plural(self.cpus, 'CPU')} and {self.gpus:g} GPUs"
+        place = places.place_of(self.checkpoints, folder)
+        return f"one task of Ray for each group, with {needs}; checkpoints below {place}"
 
     def train(self, folder: Path, training: Training) -> int:
-        from posenc.lab.sweep.ray.sweep import on_cluster
+        from posenc.lab.sweep import ray
 
-        options = {"keep": training.keep, "lanes": training.lanes, "save_every": training.every}
-        return on_cluster(folder, self.asked, **options, imports=modules.imported(), watch=Elsewhere())
+        orders = {
+            "keep": training.keep,
+            "lanes": training.lanes,
+            "every": training.every,
+            "cpus": self.cpus,
+            "gpus": self.gpus,
+            "imports": modules.imported(),
+            "place": places.place_of(self.checkpoints, folder),
+        }
+        return ray.run_on_cluster(folder, self.head, orders, Elsewhere())
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Host and port of a Ray cluster's head. Raises `ValueError`."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None or not 1 <= int(match[2]) <= 65535:
+        raise ValueError(f"--ray.address is {echoed(address)}; give {AUTO} or HOST:PORT, as `ray start --head` prints.")
+    return match[1].strip("[]"), int(match[2])
+
+
+def check_answers(address: str, patience: float = PATIENCE) -> None:
+    """Raise `ValueError` where no head of Ray answers, after `patience` seconds; Ray itself waits for minutes."""
+    try:
+        with socket.create_connection(host_and_port(address), timeout=patience) as line:
+            line.settimeout(patience)
+            line.sendall(_HELLO)
+            if line.recv(9)[3:4] == b"\4":  # a frame of settings
+                return
+        why = "answers, but is not the head of a Ray cluster"
+    except TimeoutError:
+        why = f"does not answer within {patience:g} s"
+    except OSError as error:
+        why = f"does not answer ({error.strerror or error})"
+    raise ValueError(f"--ray.address {address} {why}; give the HOST:PORT that `ray start --head` printed.")
 
 
 def _pinned(place: team.Place) -> str:

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from tyro.conf import arg
 
-from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import File, First, Flag, Settings, Text
 from posenc.lab.cli.output import figure_path, say, say_json
 from posenc.lab.cli.read import filter_results, say_table, stored
 from posenc.lab.spec import settings
+from posenc.lab.spec.modules import load_named
 from posenc.lab.store import disk
 
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import CommandForm, File, First, Flag, Forms, Text
 from posenc.lab.cli.output import figure_path, output_path, say, say_json
+from posenc.lab.spec.modules import load_named
 from posenc.lab.store import disk
 
 Png = Annotated[File, arg(aliases=["-o"])]

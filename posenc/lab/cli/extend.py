@@ -13,9 +13,10 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from posenc.lab.cli import FAILED, OK, cards, modules, templates
+from posenc.lab.cli import FAILED, OK, cards, templates
 from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import say, say_json
+from posenc.lab.spec import modules
 
 PREFIXES = ("suite", "preset")
 """Names that mean something else before a colon: `suite:probes`."""

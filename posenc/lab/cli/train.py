@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TextIO
 
 from tyro.conf import Positional, arg
 
-from posenc.lab.cli import FAILED, OK, modules, preempt
+from posenc.lab.cli import FAILED, OK, preempt
 from posenc.lab.cli.engine_options import EngineOptions, select_engine
 from posenc.lab.cli.engines import Engine
 from posenc.lab.cli.machine import start
@@ -23,7 +23,7 @@ from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.lab.cli.output import clean, lasting, say
 from posenc.lab.cli.watch import watching
 from posenc.lab.cli.work import Training, Workers
-from posenc.lab.spec import committed, experiment, settings
+from posenc.lab.spec import committed, experiment, modules, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import EVIDENCE, PRESETS

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from tyro.conf import arg
 
-from posenc.lab.cli import modules
 from posenc.lab.cli.options import First, Flag, Text
+from posenc.lab.spec import modules
 from posenc.lab.store import disk
 from posenc.language.echo import echoed
 

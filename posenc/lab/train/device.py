@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import posenc
 from posenc import __version__
+
+LIBRARIES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 
 
 def prepare(devices: int | None = None) -> str:
@@ -83,6 +88,20 @@ def describe() -> dict[str, Any]:
         "device": named(),
         "platform": jax.devices()[0].platform,
     }
+
+
+def software(home: Path = Path(posenc.__file__).parent) -> dict[str, str]:
+    """What machines that train one sweep have in common: versions of posenc and its libraries, the digest of its files.
+
+    The experiments do not count, which a wheel holds with the package and a checkout beside it.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(home.rglob("*.py")):
+        name = path.relative_to(home)
+        if name.parts[0] != "experiments":
+            digest.update(f"{name.as_posix()}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
+    sources = {"posenc": __version__, "posenc's sources": digest.hexdigest()[:10]}
+    return sources | {name: version(name) for name in LIBRARIES}
 
 
 def commit() -> str | None:
