@@ -142,7 +142,8 @@ def _settle(parcel: dict[str, Any], relay: Relay) -> None:
 
 def _trained(parcel: dict[str, Any], relay: Relay) -> dict[str, Any]:
     from posenc.lab.sweep import plan
-    from posenc.lab.sweep.trainer import Assigned, Home, Trained, Trainer
+    from posenc.lab.sweep.saving import Home
+    from posenc.lab.sweep.trainer import Assigned, Trained, Trainer
     from posenc.lab.train.lanes import arrangement
 
     def answered(trained: Trained, saver: Any) -> dict[str, Any]:
