@@ -51,7 +51,7 @@ def driver(cluster, folder):
 
 def saved(run, groups=1):
     """Whether so many groups have been saved."""
-    return lambda: sum(1 for group in checkpoints.groups(run) if checkpoints.found(run, group)) >= groups
+    return lambda: sum(1 for group in checkpoints.groups(run) if checkpoints.paths(run, group)) >= groups
 
 
 def went_on(lines):

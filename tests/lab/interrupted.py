@@ -55,7 +55,7 @@ def kept(folder):
 
 
 def found(folder, group=None):
-    return checkpoints.found(folder, group or checkpoints.groups(folder)[0])
+    return checkpoints.paths(folder, group or checkpoints.groups(folder)[0])
 
 
 ROWS = np.random.default_rng(0).integers(0, 256, (2, 500), dtype=np.uint8)

@@ -1,14 +1,18 @@
 """Checkpoints on disk: what is saved comes back to the bit, and every damage is named."""
 
+import dataclasses
+import json
+import os
 import pickle
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab.store import checkpoints
-from posenc.lab.sweep import resuming, saving
+from posenc.lab.store import checkpoints, parameters
+from posenc.lab.sweep import saving
 from tests.lab.interrupted import ABOUT, ROWS, TOKEN, found, kept, notes, resumed, steps, stopped
 from tests.lab.test_sweep import trials
 
@@ -22,10 +26,10 @@ def test_a_state_of_any_types_is_packed_and_unpacked_to_the_bit():
         "none": np.zeros((4, 0, 2), np.float32),
         "flag": np.array([True, False, True, True]),
     }
-    rows = resuming.packed(state, 3)
-    assert rows.shape == (3, 24 + 10 + 4 + 0 + 1) == (3, resuming.row_size(state, 3))
+    rows = saving.pack(state, 3)
+    assert rows.shape == (3, 24 + 10 + 4 + 0 + 1) == (3, saving.row_size(state, 3))
     template = jax.eval_shape(lambda: jax.tree.map(jnp.asarray, state))
-    found = resuming.unpacked(rows[[2, 0, 0]], template)
+    found = saving.unpack(rows[[2, 0, 0]], template)
     for name, array in state.items():
         assert found[name].dtype == array.dtype and found[name].tobytes() == np.asarray(array)[[2, 0, 0]].tobytes()
 
@@ -79,6 +83,73 @@ def test_each_damaged_file_is_named(saved, hurt):
     checkpoints.manifest(saved)
 
 
+@pytest.fixture
+def older_parameters(tmp_path):
+    """Parameters as posenc 0.2 and older kept them: the arrays beside a table of checksums."""
+    tree = {"layer": {"0": np.arange(6, dtype=np.float32).reshape(2, 3)}, "scale": np.array(2.5, np.float32)}
+    path = parameters.save(tmp_path, "t", tree)
+    for place in (path / "state").iterdir():
+        place.rename(path / place.name)
+    (path / "state").rmdir()
+    (path / checkpoints.MANIFEST).write_text(json.dumps(checkpoints._sums(path)))
+    return path, tree
+
+
+def test_parameters_of_an_older_version_come_back_and_their_damage_is_named(tmp_path, older_parameters):
+    path, tree = older_parameters
+    assert parameters.kept(tmp_path) == ["t"]
+    assert jax.tree.all(jax.tree.map(np.array_equal, parameters.restore(tmp_path, "t"), tree))
+    for hurt in (path / "_METADATA", next(path.glob("d/*"))):
+        content = hurt.read_bytes()
+        flip(hurt)
+        with pytest.raises(ValueError, match=f"trial t are damaged .*{hurt.name}.*train it again with --keep"):
+            parameters.restore(tmp_path, "t")
+        hurt.write_bytes(content)
+    again = parameters.save(tmp_path, "t", tree)
+    assert checkpoints.verify(again) and sorted(p.name for p in again.iterdir()) == [checkpoints.MANIFEST, "state"]
+
+
+def keep_parameters(folder):
+    return parameters.save(folder, "t", {"w": np.ones((2, 3), np.float32)})
+
+
+def keep_checkpoint(folder):
+    return checkpoints.save(folder, "g", TOKEN, ABOUT, ROWS)
+
+
+@pytest.mark.parametrize("keep", [keep_parameters, keep_checkpoint])
+@pytest.mark.parametrize("moment", ["write", "sync"])
+def test_a_write_that_ends_early_leaves_nothing_and_takes_nothing_away(tmp_path, monkeypatch, keep, moment):
+    """It ends before the manifest, and between the manifest and the rename."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    target = keep(tmp_path / "x")
+    monkeypatch.setattr(checkpoints.disk, moment, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        keep(tmp_path / "y")
+    assert [path for path in (tmp_path / "y").rglob("*") if not path.is_dir()] == []
+    if keep is keep_parameters:
+        with pytest.raises(KeyboardInterrupt):
+            keep(tmp_path / "x")
+    checkpoints.verify(target)
+
+
+@pytest.mark.parametrize("keep", [keep_parameters, keep_checkpoint])
+def test_what_is_put_in_place_is_synced_before_and_after(tmp_path, monkeypatch, keep):
+    """A manifest that is not on disk, or a folder that is in place before its files are, would be a damaged one."""
+    order, fsync, sync, rename = [], os.fsync, checkpoints.disk.sync, Path.rename
+    monkeypatch.setattr(os, "fsync", lambda file: (order.append("a file"), fsync(file))[1])
+    monkeypatch.setattr(checkpoints.disk, "sync", lambda folder: (order.append(folder), sync(folder))[1])
+    monkeypatch.setattr(Path, "rename", lambda path, to: (rename(path, to), order.append((path, to)))[0])
+    target = keep(tmp_path)
+    fresh = next(step[0] for step in order if isinstance(step, tuple) and step[1] == target)
+    assert fresh.name.startswith(".") and fresh.parent == target.parent, "a kill leaves what readers pass over"
+    after = order.index((fresh, target))
+    assert order[:after][-3:] == ["a file", fresh, "a file"] and order[after + 1 :] == [target.parent, "a file"]
+
+
 def test_a_file_more_and_a_link_are_named(saved, tmp_path):
     (saved / "state" / "more").write_text("")
     with pytest.raises(ValueError, match="state/more does not match"):
@@ -98,7 +169,7 @@ def test_a_file_more_and_a_link_are_named(saved, tmp_path):
 def test_paths_in_a_manifest_lead_nowhere(saved, tmp_path):
     (tmp_path / "outside").write_text("x")
     files = checkpoints._sums(saved) | {"../../../outside": checkpoints._sum(b"x")}
-    (saved / checkpoints.MANIFEST).write_bytes(checkpoints._sealed(ABOUT, files))
+    (saved / checkpoints.MANIFEST).write_bytes(checkpoints._sealed(dataclasses.asdict(ABOUT), files))
     with pytest.raises(ValueError, match="outside is missing"):
         checkpoints.manifest(saved)
 

@@ -108,7 +108,7 @@ def test_workers_whose_parent_is_killed_save_and_end_and_the_same_command_goes_o
     assert len(workers) == 2 and within(30, lambda: not any(map(claims._started, workers)))
     assert made.recorded(folder) == {} and list((folder / "claims").iterdir()) == []
     saved = [
-        checkpoints.step_of(path) for group in checkpoints.groups(folder) for path in checkpoints.found(folder, group)
+        checkpoints.step_of(path) for group in checkpoints.groups(folder) for path in checkpoints.paths(folder, group)
     ]
     assert len(saved) == 2 and all(0 < step < 30000 for step in saved)
     again = subprocess.run(command, stderr=subprocess.PIPE, **how)

@@ -89,18 +89,18 @@ def test_an_object_store_holds_what_the_machine_does_and_gives_it_to_the_next(bu
         first = saved(near)
         changed()
         saved(near, 60)
-        checkpoints.failed(first)
+        checkpoints.note_failure(first)
         changed()
     assert places.groups(URL) == [GROUP]
     with places.home(URL, GROUP) as (near, changed):
-        found = checkpoints.found(near, GROUP)
+        found = checkpoints.paths(near, GROUP)
         assert [checkpoints.step_of(path) for path in found] == [40, 60]
         assert [checkpoints.manifest(path).step for path in found] == [40, 60]
         assert np.array_equal(checkpoints.rows(found[1]), ROWS)
-        assert checkpoints.failed(found[0]), "the second time"
+        assert checkpoints.note_failure(found[0]), "the second time"
         changed()
     with places.home(URL, GROUP) as (near, _):
-        assert [checkpoints.step_of(path) for path in checkpoints.found(near, GROUP)] == [60]
+        assert [checkpoints.step_of(path) for path in checkpoints.paths(near, GROUP)] == [60]
         assert not near.joinpath("ckpt", GROUP, f"40.{TOKEN}.failed").exists()
     places.drop(URL, GROUP)
     assert places.groups(URL) == []
@@ -117,7 +117,7 @@ def test_what_is_cut_short_in_a_store_is_left_out_and_what_is_damaged_is_named(b
     damaged = next(path for path in (at / f"60.{TOKEN}" / "state").rglob("*") if path.is_file())
     damaged.write_bytes(b"x")
     with places.home(URL, GROUP) as (near, _):
-        found = checkpoints.found(near, GROUP)
+        found = checkpoints.paths(near, GROUP)
         assert [checkpoints.step_of(path) for path in found] == [40, 60]
         with pytest.raises(ValueError, match="does not match its checksum"):
             checkpoints.manifest(found[1])
@@ -132,7 +132,7 @@ def test_no_name_in_a_manifest_of_a_store_leaves_its_folder(bucket, tmp_path, na
     with places.home(URL, GROUP) as (near, _):
         assert [path.name for path in near.rglob("*") if path.is_file()] == ["manifest.json"]
         with pytest.raises(ValueError, match="checksum"):
-            checkpoints.manifest(checkpoints.found(near, GROUP)[0])
+            checkpoints.manifest(checkpoints.paths(near, GROUP)[0])
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from posenc.lab.spec.run import Run
 from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import resuming
+from posenc.lab.sweep import saving
 from posenc.lab.sweep.sweep import sweep
 from posenc.lab.train import training
 from posenc.lab.train.compiling import count_compilations
@@ -129,7 +129,7 @@ def test_seconds_add_up_over_restarts(tmp_path):
 def rewritten(path, **change):
     """Another manifest, sealed again."""
     about = dataclasses.replace(checkpoints.manifest(path), **change)
-    (path / checkpoints.MANIFEST).write_bytes(checkpoints._sealed(about, checkpoints._sums(path)))
+    (path / checkpoints.MANIFEST).write_bytes(checkpoints._sealed(dataclasses.asdict(about), checkpoints._sums(path)))
 
 
 def other(library):
@@ -140,8 +140,8 @@ def other(library):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda patch: patch.setattr(resuming, "version", other("jax")), "jax was "),
-        (lambda patch: patch.setattr(resuming, "version", other("optax")), "optax was "),
+        (lambda patch: patch.setattr(saving, "version", other("jax")), "jax was "),
+        (lambda patch: patch.setattr(saving, "version", other("optax")), "optax was "),
         (lambda patch: patch.setattr("posenc.lab.train.device.__version__", "9.9"), "posenc was "),
     ],
 )
@@ -187,9 +187,11 @@ def test_an_older_plan_takes_the_default_length_of_segments_and_says_so(tmp_path
 
 
 def test_an_older_checkpoint_has_a_loss_for_each_segment_which_stands_for_its_points():
-    older = resuming.Point(0, 12, None, [[0.5, 1.0], [0.25, 0.5]], {})  # two segments of six steps
-    assert resuming.spread(older, 3) == [[0.5, 1.0]] * 2 + [[0.25, 0.5]] * 2
-    assert resuming.spread(older, 6) == older.losses and resuming.spread(older._replace(step=0, losses=[]), 6) == []
+    older = saving.Point(0, 12, None, [[0.5, 1.0], [0.25, 0.5]], {})  # two segments of six steps
+    assert saving.loss_points(older, 3) == [[0.5, 1.0]] * 2 + [[0.25, 0.5]] * 2
+    assert (
+        saving.loss_points(older, 6) == older.losses and saving.loss_points(older._replace(step=0, losses=[]), 6) == []
+    )
 
 
 @pytest.mark.parametrize("segment", [0, -2, 5])

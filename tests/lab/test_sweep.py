@@ -235,7 +235,7 @@ def test_a_full_disk_costs_parameters_and_no_result(tmp_path, monkeypatch):
         raise ValueError("RESOURCE_EXHAUSTED: No space left on device")
 
     monkeypatch.setattr(ocp.PyTreeCheckpointer, "save", full)
-    with pytest.raises(store.DiskError, match="no space is left"):
+    with pytest.raises(store.DiskError, match="the disk is full"):
         sweep(experiment(), tmp_path / "x", keep=True, watch=Watch())
     assert len(trials(tmp_path / "x")) == 2 and list((tmp_path / "x" / "params").iterdir()) == []
 

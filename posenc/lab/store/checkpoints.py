@@ -1,12 +1,15 @@
-"""Checkpoints: a group of trials in the midst of training, on disk. Bytes by Orbax, and a manifest of checksums.
+"""Arrays on disk, whole or absent: those of groups in the midst of training, and the parameters that trials leave.
 
-    ckpt/<group>/<step>.<token>/{manifest.json, state/}
+    ckpt/<group>/<step>.<token>/{manifest.json, state/}    a group in training
+    params/<trial>/{manifest.json, state/}                 what `posenc.lab.store.parameters` keeps
 
-A checkpoint is whole or absent, and holds no path that leaves its folder. The token is that of the worker's claim, so
-that two workers which both believe that they own a group never write to one place. Reading executes nothing.
+`write` is the one writer. Orbax writes the arrays into `state/`, and the manifest has the SHA-256 of every file and of
+itself, since Orbax alone restores a flipped byte in silence. Reading executes nothing and follows no path that leaves
+the folder. The token is that of a worker's claim, so that two workers which both believe that they own a group never
+write to one place.
 
-A trial is one row of bytes, its arrays one after another. As many small arrays, Orbax takes longer, and on a disk that
-fills meanwhile it prints a traceback for each.
+A trial in training is one row of bytes, its arrays one after another. As many small arrays, Orbax takes longer, and on
+a disk that fills meanwhile it prints a traceback for each.
 """
 
 from __future__ import annotations
@@ -60,35 +63,79 @@ class Manifest:
     """Phase to the seconds that it took so far, over all restarts."""
 
 
-def save(folder: Path, group: str, token: str, about: Manifest, rows: np.ndarray) -> Path:
-    """Keep a checkpoint, whole or not at all; returns its place. Raises `DiskError` where the disk is full."""
+def write(target: Path, tree: Any, body: Mapping[str, Any]) -> Path:
+    """Put nested dicts of arrays in place under a manifest that says `body`; whole or not at all. What stood there is
+    replaced. Raises `DiskError` where the disk refuses."""
+    import jax
     import orbax.checkpoint as ocp
 
-    target = disk.inside(folder, FOLDER, group, f"{about.step}.{token}")
-    if target.is_dir():
-        return target
-    fresh = target.with_name(f".{target.name}.tmp")
+    fresh = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.tmp")
     try:
-        with disk.guarded(target), _unlogged():
+        with disk.guarded(target):
             fresh.mkdir(parents=True)
-            with ocp.PyTreeCheckpointer() as writer:
-                args = {STATE: ocp.SaveArgs(chunk_byte_size=CHUNK)}
-                writer.save((fresh / STATE).resolve(), {STATE: rows}, save_args=args)
+            with _errors_of_orbax(), ocp.PyTreeCheckpointer() as writer:
+                pieces = jax.tree.map(lambda _: ocp.SaveArgs(chunk_byte_size=CHUNK), tree)
+                writer.save((fresh / STATE).resolve(), tree, save_args=pieces)
             (fresh / STATE / "commit_success.txt").unlink(missing_ok=True)  # it holds a path of this machine
-            disk.write(fresh / MANIFEST, _sealed(about, _sums(fresh)))
-            disk.sync(fresh)
+            disk.write(fresh / MANIFEST, _sealed(body, _sums(fresh)))
+            _remove(target, target.parent)
             fresh.rename(target)
             disk.sync(target.parent)
-    except ValueError as error:  # how Orbax reports a full disk
-        if "No space left" not in str(error):
-            raise
-        raise disk.DiskError(errno.ENOSPC, f"{str(target)!r} cannot be written: the disk is full.") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return target
 
 
-def found(folder: Path, group: str) -> list[Path]:
+def verify(path: Path) -> dict[str, Any]:
+    """What the manifest of a folder says, where all files are as it says. Raises `ValueError` with the reason."""
+    if path.is_symlink():
+        raise ValueError("it is a link")
+    content = read_manifest(path)
+    body = {key: value for key, value in content.items() if key != "sha256"}
+    if content.get("sha256") != _sum(canonical(body).encode()):
+        raise ValueError(f"{MANIFEST} does not match its checksum")
+    if type(body.get("files")) is not dict:
+        raise ValueError(f"{MANIFEST} needs 'files' as dict")
+    check_files(path, body["files"])
+    return body
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The manifest of a folder, of which nothing is checked. Raises `ValueError` where it is not a table."""
+    place = path / MANIFEST
+    if place.is_symlink() or not place.is_file():
+        raise ValueError(f"{MANIFEST} is missing")
+    try:
+        content = json.loads(place.read_bytes())
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise ValueError(f"{MANIFEST} is empty, cut short or not JSON")
+    return content
+
+
+def check_files(path: Path, expected: Mapping[str, Any]) -> None:
+    """Raise `ValueError` where the files of a folder, its manifest aside, have other checksums than these."""
+    present = _sums(path)
+    if wrong := sorted(n for n in expected.keys() | present.keys() if expected.get(n) != present.get(n)):
+        raise ValueError(f"{wrong[0]} {'is missing' if wrong[0] not in present else 'does not match its checksum'}")
+
+
+def read_tree(path: Path) -> Any:
+    """The arrays that Orbax wrote into a folder. Whoever reads them has had their files checked."""
+    import orbax.checkpoint as ocp
+
+    with ocp.PyTreeCheckpointer() as reader:
+        return reader.restore(path.resolve())
+
+
+def save(folder: Path, group: str, token: str, manifest: Manifest, rows: np.ndarray) -> Path:
+    """Keep a checkpoint of a group; returns its place. One that is there already stays."""
+    target = disk.inside(folder, FOLDER, group, f"{manifest.step}.{token}")
+    return target if target.is_dir() else write(target, {STATE: rows}, asdict(manifest))
+
+
+def paths(folder: Path, group: str) -> list[Path]:
     """The checkpoints of a group, those with fewer steps first, whether readable or not."""
     places = disk.inside(folder, FOLDER, group).glob("*")
     return sorted((p for p in places if NAME.fullmatch(p.name)), key=lambda p: (step_of(p), p.name))
@@ -101,32 +148,19 @@ def step_of(path: Path) -> int:
 
 def manifest(path: Path) -> Manifest:
     """What a checkpoint says of itself. Raises `ValueError` with the reason if it is damaged in any file."""
-    if path.is_symlink():
-        raise ValueError("it is a link")
-    content = _content(path / MANIFEST)
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    if content.get("sha256") != _sum(canonical(body).encode()):
-        raise ValueError(f"{MANIFEST} does not match its checksum")
-    for name, kind in (_TYPES | {"files": dict}).items():
+    body = verify(path)
+    for name, kind in _TYPES.items():
         if type(body.get(name)) is not kind:
             raise ValueError(f"{MANIFEST} needs {name!r} as {kind.__name__}")
     if body["step"] != step_of(path):
         raise ValueError(f"{MANIFEST} is of step {body['step']}")
-    expected, present = body["files"], _sums(path)
-    if wrong := sorted(n for n in expected.keys() | present.keys() if expected.get(n) != present.get(n)):
-        what = "is missing" if wrong[0] not in present else "does not match its checksum"
-        raise ValueError(f"{wrong[0]} {what}")
-    made = {f.name: body[f.name] for f in fields(Manifest)}
-    return Manifest(**made | {name: tuple(made[name]) for name in ("ids", "leaves")})
+    content = {f.name: body[f.name] for f in fields(Manifest)}
+    return Manifest(**content | {name: tuple(content[name]) for name in ("ids", "leaves")})
 
 
 def rows(path: Path) -> np.ndarray:
     """The bytes of each trial, of a checkpoint whose manifest was read."""
-    import orbax.checkpoint as ocp
-
-    with ocp.PyTreeCheckpointer() as reader:
-        args = {STATE: ocp.RestoreArgs(restore_type=np.ndarray)}
-        return reader.restore((path / STATE).resolve(), restore_args=args)[STATE]
+    return read_tree(path / STATE)[STATE]
 
 
 def width(size: int, trials: int) -> int:
@@ -162,7 +196,7 @@ def tidy(folder: Path, *group: str) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def failed(path: Path) -> bool:
+def note_failure(path: Path) -> bool:
     """Remember that a group failed after it went on from a checkpoint; true the second time, when that is dropped."""
     if _marker(path).exists():
         drop(path)
@@ -173,13 +207,18 @@ def failed(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _unlogged() -> Iterator[None]:
-    """Each thread of Orbax also logs the traceback of what `save` raises."""
+def _errors_of_orbax() -> Iterator[None]:
+    """A full disk, which Orbax reports by `ValueError`, is an `OSError`. The traceback that each of its threads logs is
+    left out."""
     log = logging.getLogger("absl")
     drop = lambda record: False  # noqa: E731
     log.addFilter(drop)
     try:
         yield
+    except ValueError as error:
+        if "No space left" not in str(error):
+            raise
+        raise OSError(errno.ENOSPC, "") from error
     finally:
         log.removeFilter(drop)
 
@@ -198,21 +237,9 @@ def _remove(path: Path, home: Path) -> None:
     shutil.rmtree(hidden, ignore_errors=True)
 
 
-def _content(path: Path) -> dict[str, Any]:
-    if path.is_symlink() or not path.is_file():
-        raise ValueError(f"{path.name} is missing")
-    try:
-        content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict):
-        raise ValueError(f"{path.name} is empty, cut short or not JSON")
-    return content
-
-
-def _sealed(about: Manifest, files: dict[str, str]) -> bytes:
-    body = asdict(about) | {"files": files}
-    return canonical(body | {"sha256": _sum(canonical(body).encode())}).encode()
+def _sealed(body: Mapping[str, Any], files: Mapping[str, str]) -> bytes:
+    content = {**body, "files": files}
+    return canonical(content | {"sha256": _sum(canonical(content).encode())}).encode()
 
 
 def _sums(folder: Path) -> dict[str, str]:

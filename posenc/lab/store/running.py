@@ -127,7 +127,7 @@ def _saved(folder: Path, group: str, now: float) -> tuple[int, float] | tuple[No
     from posenc.lab.store import checkpoints  # and NumPy, which a run that nobody works on does not need
 
     with contextlib.suppress(FileNotFoundError):  # its worker removes old ones
-        if places := checkpoints.found(folder, group):
+        if places := checkpoints.paths(folder, group):
             return checkpoints.step_of(places[-1]), max(0.0, now - places[-1].stat().st_mtime)
     return None, None
 

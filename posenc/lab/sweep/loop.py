@@ -10,8 +10,8 @@ from pathlib import Path
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
 from posenc.lab.store.schema import PlannedTrial
-from posenc.lab.sweep.leftovers import clear
 from posenc.lab.sweep.progress import Progress, Tally
+from posenc.lab.sweep.saving import clear
 from posenc.lab.sweep.signals import Signals, Stopped
 from posenc.lab.sweep.team import DONE, FAILED, PAUSES
 from posenc.lab.sweep.worker import Worker

@@ -29,8 +29,8 @@ from posenc.lab.store import checkpoints, parameters, places
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep.events import Events
-from posenc.lab.sweep.leftovers import drop_recorded
 from posenc.lab.sweep.progress import Progress, Reported, Tally
+from posenc.lab.sweep.saving import drop_recorded
 from posenc.lab.sweep.signals import PREEMPTED, Signals, Stopped
 from posenc.lab.sweep.team import DONE, FAILED, MEMORY, outcome
 from posenc.lab.train import device
@@ -367,7 +367,6 @@ def run_on_cluster(folder: Path, address: str, orders: Mapping[str, Any], watch:
     """
     from posenc.lab.sweep import tuning
     from posenc.lab.sweep.loop import waiting
-    from posenc.lab.sweep.packing import pack
 
     for lines_of_plan, lines, total in tuning.stages(folder):
         store.ready(folder)
@@ -376,7 +375,6 @@ def run_on_cluster(folder: Path, address: str, orders: Mapping[str, Any], watch:
         code = drive(folder, groups, address, orders, watch) if groups else DONE
         if code not in (DONE, FAILED):
             return code
-    pack(folder, watch)
     return outcome(folder)
 
 
@@ -414,7 +412,8 @@ def train(parcel: Mapping[str, Any], post: Callable[..., None], check: Callable[
             raise Refused(f"has {name} {other}, and the driver has {mine}; install the same there")
     prepare(parcel["cpus"], parcel["gpus"], post)
     from posenc.lab.sweep.plan import planned_run
-    from posenc.lab.sweep.trainer import Assigned, Home, Trained, Trainer
+    from posenc.lab.sweep.saving import Home
+    from posenc.lab.sweep.trainer import Assigned, Trained, Trainer
     from posenc.lab.train.lanes import arrangement
 
     def finish(trained: Trained, saver: Any) -> dict[str, Any]:

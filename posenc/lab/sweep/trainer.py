@@ -11,7 +11,6 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import jax
@@ -21,15 +20,14 @@ from jaxtyping import Float, PyTree
 
 from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.spec.run import Knobs
-from posenc.lab.store import checkpoints, disk
+from posenc.lab.store import disk
 from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, TrialRecord, written
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.beginnings import Beginnings
 from posenc.lab.sweep.described import described, places_of
 from posenc.lab.sweep.overdue import SegmentTimer
 from posenc.lab.sweep.progress import Progress
-from posenc.lab.sweep.resuming import Point, Source, newest, program_of, restored, spread
-from posenc.lab.sweep.saving import Saver, Unsaved
+from posenc.lab.sweep.saving import Home, Point, Saver, Source, loss_points, program_facts, read_point
 from posenc.lab.sweep.signals import Stopped
 from posenc.lab.tasks.floors import Table, floors_by_metric
 from posenc.lab.train import device
@@ -75,14 +73,6 @@ class Assigned(NamedTuple):
         return max(n for n in range(1, self.stride + 1) if self.stride % n == 0 and n <= enough)
 
 
-class Home(NamedTuple):
-    """Where the checkpoints of a group are kept."""
-
-    folder: Path
-    changed: Callable[[], None] = lambda: None
-    """Called after checkpoints were made or removed there."""
-
-
 class Trained(NamedTuple):
     """What the training of a group leaves."""
 
@@ -117,7 +107,7 @@ class Trainer:
         self._full = False  # what the user knows already
         self._steps: set[StepShape] = set()  # of the group before
 
-    def train(self, group: Assigned, home: Home | None, finish: Callable[[Trained, Saver | Unsaved], T]) -> T:
+    def train(self, group: Assigned, home: Home | None, finish: Callable[[Trained, Saver], T]) -> T:
         """Train a group from its newest checkpoint, or from the start, and keep new ones until `finish`, which stores
         what came of it, returns. Without a home for checkpoints none are kept."""
         shared, ids = group.lines[0], [line.id for line in group.lines]
@@ -126,30 +116,22 @@ class Trainer:
             forget_programs()
         self._steps = steps
         say = lambda text: self.watch.note(f"{group.label}: {text}.")  # noqa: E731
-        saver, source = Unsaved(ids, say), None
-        if home is not None:
-            facts = program_of(shared, group.stride, self._about)
-            checkpoints.tidy(home.folder, group.name)
-            places = checkpoints.found(home.folder, group.name)
-            source, unusable = newest(places, ids, facts, say)
-            if places and source is None:
-                say("begins again at step 0")
-            places = unusable[::-1] + [path for path in places if path not in unusable]
-            reserve = 2**14 + len(ids) * (40 * shared.steps // group.spacing + 900 * len(shared.sizes))
-            saver = Saver(home.folder, group.name, group.token, ids, facts, self.every, reserve, say, home.changed)
-            saver.places, saver.silent = places, self._full
+        facts = program_facts(shared, group.stride, self._about)
+        reserve = 2**14 + len(ids) * (40 * shared.steps // group.spacing + 900 * len(shared.sizes))
+        saver = Saver(home, group.name, group.token, ids, facts, self.every, reserve, say, silent=self._full)
+        source = saver.find_source()
         with saver, count_compilations() as compiled:
             try:
                 return finish(self._trained(group, saver, source, compiled), saver)
             except (Stopped, Taken, disk.DiskError):
                 raise
             except Exception:
-                saver.failed()
+                saver.note_failure()
                 raise
             finally:
                 self._full = saver.silent
 
-    def _trained(self, group: Assigned, saver: Saver | Unsaved, source: Source | None, compiled: Compiled) -> Trained:
+    def _trained(self, group: Assigned, saver: Saver, source: Source | None, compiled: Compiled) -> Trained:
         lines, resolved, stride, label = group.lines, group.resolved, group.stride, group.label
         shared = lines[0]  # but for id and knobs
         steps, sizes, rows, spacing = shared.steps, shared.sizes, shared.rows, group.spacing
@@ -159,7 +141,7 @@ class Trainer:
         lane = stack([as_arrays(k) for k in knobs], self.how)
         state, losses, begin = None, [], 0
         for n, (stage, end) in enumerate(whole):
-            if source is not None and n < source.about.stage:
+            if source is not None and n < source.manifest.stage:
                 begin = end
                 continue
             first_of = Beginnings.key(stage, end, steps, stride, knobs) if n == 0 < len(whole) - 1 else None
@@ -169,11 +151,11 @@ class Trainer:
                 self.log("shares", group=shared.group, step=end)
                 continue
             run, before = program(stage, stride, rows, self.how), state
-            if source is not None and n == source.about.stage:
-                point = restored(source, saver.ids, self.how, jax.eval_shape(run.init, lane))
-                state, losses, begin = placed(point.state, self.how), spread(point, spacing), point.step
+            if source is not None and n == source.manifest.stage:
+                point = read_point(source, saver.ids, self.how, jax.eval_shape(run.init, lane))
+                state, losses, begin = placed(point.state, self.how), loss_points(point, spacing), point.step
                 clock.seconds = dict(point.seconds)
-                saver.went_on(source.path)
+                saver.go_on(source)
                 self.watch.note(f"{label}: goes on from step {begin}.")
                 self.log("goes on", group=shared.group, step=begin)
                 del point
@@ -219,7 +201,7 @@ class Trainer:
             models = {line.id: jax.tree.map(lambda a, n=n: a[n], every) for n, line in enumerate(lines)}
         return Trained(record, models, Point(len(whole) - 1, steps, state, losses, dict(clock.seconds)))
 
-    def _between(self, point: Point, group: Assigned, saver: Saver | Unsaved) -> None:
+    def _between(self, point: Point, group: Assigned, saver: Saver) -> None:
         """Between two segments: stop where the group was taken or a signal was heard, and save."""
         if group.taken():
             raise Taken
@@ -230,7 +212,7 @@ class Trainer:
                 saver.stop_at(point)
             raise
         if point.step:
-            saver.passed(point)
+            saver.offer(point)
 
     def _counted(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> dict[str, Table]:
         """The floors of a task, which are counted once in a sweep."""

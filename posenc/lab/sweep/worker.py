@@ -13,10 +13,9 @@ from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep.events import Events
 from posenc.lab.sweep.progress import Progress, Reported, Tally
-from posenc.lab.sweep.resuming import Point
-from posenc.lab.sweep.saving import Saver, Unsaved
+from posenc.lab.sweep.saving import Home, Point, Saver
 from posenc.lab.sweep.signals import Stopped
-from posenc.lab.sweep.trainer import Assigned, Home, Taken, Trained, Trainer
+from posenc.lab.sweep.trainer import Assigned, Taken, Trained, Trainer
 from posenc.lab.train.lanes import Arrangement
 from posenc.lab.train.training import ResolvedRun
 
@@ -83,7 +82,7 @@ class Worker:
         self.watch.others(self.tally.others())
         self.watch.finished(label, outcome, time.monotonic() - began)
 
-    def _record(self, trained: Trained, saver: Saver | Unsaved) -> str:
+    def _record(self, trained: Trained, saver: Saver) -> str:
         """Store what a group leaves; returns its outcome."""
         self._stored(lambda: store.write_record(self.folder, trained.record), trained.end, saver)
         for id, model in trained.models.items():  # after the record: a full disk must not cost results
@@ -91,7 +90,7 @@ class Worker:
         saver.drop()
         return trained.outcome
 
-    def _stored(self, write: Callable[[], Any], end: Point, saver: Saver | Unsaved) -> None:
+    def _stored(self, write: Callable[[], Any], end: Point, saver: Saver) -> None:
         """Write what a group leaves. A full disk gets its checkpoints' space; training is not lost even so."""
         try:
             write()
