@@ -35,7 +35,7 @@ FLOORS = {
 METRICS = {
     **{"token": "accuracy (tokens)", "accuracy": "accuracy", "error": "accuracy"},
     **{"exact": "accuracy (whole answers)", "last": "accuracy (last token)", "beyond": "accuracy (beyond training)"},
-    NATS: "loss (nats)",
+    **{NATS: "loss (nats)", "bits": "loss (bits)"},
 }
 """What an axis calls each metric; figures show the share right, also if the metric is an error."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from posenc.lab.results.quadrature import Rule, average
-from posenc.lab.store.records import NATS, merit
+from posenc.lab.store.records import LOSSES, merit
 from posenc.lab.store.schema import TaskRecord
 
 FLOORS = ("uniform", "prior", "bag", "position")
@@ -45,9 +45,9 @@ def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
     recorded_floors = {"last": task.floors_last, "beyond": task.floors_beyond}.get(metric)
     if recorded_floors is not None:
         return floors(replace(task, metric=metric, floors=recorded_floors))
-    if metric == NATS:
+    if (unit := LOSSES.get(metric)) is not None:
         last = own if task.metric == "accuracy" else floors_by(task, "last")
-        return {n: {"uniform": -math.log(f["uniform"])} if f.get("uniform") else {} for n, f in last.items()}
+        return {n: {"uniform": -math.log(f["uniform"]) / unit} if f.get("uniform") else {} for n, f in last.items()}
     guess = {n: {"uniform": f["uniform"]} for n, f in own.items() if "uniform" in f}
     tokens = metric in ("last", "beyond") and task.metric in ("token", "error")
     return guess if tokens else {n: {} for n in task.floors}

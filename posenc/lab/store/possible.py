@@ -23,6 +23,7 @@ from posenc.lab.store.schema import (
 from posenc.language.echo import echoed
 
 METRICS = ("token", "accuracy", "error", "exact", "last", "beyond")  # as in posenc.lab.tasks.measure, which needs jax
+READ_BY = (*METRICS, "nats", "bits")
 WHOLE_OF = {"correct": ("total", "scored"), "exact": ("rows",), "last": ("rows",), "beyond": ("beyond_scored",)}
 """What each count is a part of, under the names of newer records and of older ones."""
 MOST = 2**63
@@ -43,8 +44,8 @@ def check_record(record: GroupRecord) -> None:
                 if floor is not None and not ((type(floor) is float or _number(floor)) and 0 <= floor <= 1):
                     what = f"its floor {echoed(name)} at size {size}"
                     raise ValueError(f"{what} is {echoed(floor)}; a share is from 0 to 1")
-    if task.read_by is not None and task.read_by not in METRICS:
-        raise ValueError(f"it is read by {echoed(task.read_by)}; a metric is one of {', '.join(METRICS)}")
+    if task.read_by is not None and task.read_by not in READ_BY:
+        raise ValueError(f"it is read by {echoed(task.read_by)}; a metric is one of {', '.join(READ_BY)}")
     _check_places(task)
     _check_run(record.run)
     about = record.provenance.get("compiled")

@@ -48,6 +48,8 @@ def places_of(
 def read_by(task: Task, everywhere: bool) -> str | None:
     """The metric that results are read by unless another is requested, where it is not that of the task: of per-token
     answers the places beyond training, if some are scored `everywhere`."""
+    if task.read_by:
+        return task.read_by
     return "beyond" if task.layout is Layout.TOKENS and task.metric == "token" and everywhere else None
 
 
