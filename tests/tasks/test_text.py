@@ -3,6 +3,8 @@
 import hashlib
 import os
 import sys
+from collections import Counter
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -10,9 +12,12 @@ import numpy as np
 import pytest
 
 from posenc.lab import tasks
+from posenc.lab.results.floors import floors_by, floors_by_place
 from posenc.lab.spec.run import Run
 from posenc.lab.sweep import plan, sources
+from posenc.lab.sweep.described import described
 from posenc.lab.tasks import corpora
+from posenc.lab.tasks.yardsticks import counted, counting_losses
 from posenc.lab.train.batches import batches_of, draw_sizes
 from posenc.lab.train.evaluation import examples_at
 from posenc.lab.train.lanes import Arrangement
@@ -217,3 +222,42 @@ def test_a_text_is_moved_to_the_device_once_and_is_no_part_of_a_program(folder):
 
     lowered = examples.lower(task, 4, 16, jax.random.key(0), jnp.int32(16), task.data("test")).as_text()
     assert len(lowered) < 40_000 and 'dense<"0x' not in lowered
+
+
+def by_hand(text, row, symbols, order):
+    """The loss of a counting reader at each place of a row, from dictionaries."""
+    losses = []
+    for at in range(1, len(row)):
+        chance = 1 / symbols
+        for k in range(min(order, at) + 1):
+            context = row[at - k : at]
+            after = Counter(text[i + k] for i in range(len(text) - k) if text[i : i + k] == context)
+            if after:
+                chance = (after[row[at]] + len(after) * chance) / (after.total() + len(after))
+        losses.append(-np.log(chance))
+    return losses
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 5])
+def test_a_counting_reader_loses_what_dictionaries_say(order):
+    rng = np.random.default_rng(order)
+    text, rows = rng.integers(0, 3, 60), rng.integers(0, 3, (4, 9))
+    losses = counting_losses(counted(text, 3, order), rows, 3)
+    np.testing.assert_allclose(losses, [by_hand(text.tolist(), row, 3, order) for row in rows.tolist()], rtol=1e-12)
+    nexts = np.concatenate([np.tile(rows[:1, :5], (3, 1)), np.arange(3)[:, None]], 1)
+    assert np.exp(-counting_losses(counted(text, 3, order), nexts, 3)[:, -1]).sum() == pytest.approx(1)
+
+
+def test_yardsticks_count_in_the_training_part_and_are_kept_by_place(folder):
+    (folder / "my.txt").write_text("abcab" * 160 + "c" * 200)
+    resolved = resolve(RUN)
+    task = described(resolved, (16, 32), 8, {"token": {16: {}, 32: {}}}, np.full((2, 32), 8))
+    readers = task.yardsticks[16]
+    assert list(readers) == ["unigram", "bigram", "order 5"] and len(readers["unigram"]) == 17
+    assert readers["unigram"][:16] == pytest.approx([-np.log((160 + 3 / 256) / 803)] * 16, rel=1e-5)
+    assert readers["unigram"][16] == 0, "the last token is not asked"
+    assert task.read_by == "bits" and len(task.yardsticks[32]["bigram"]) == 17
+    bits = floors_by(replace(task, floors={16: {"uniform": 1 / 256}}, floors_last={16: {"uniform": 1 / 256}}), "bits")
+    places = replace(task, places={16: {"width": 1, "scored": [8] * 16 + [0]}}, metric="bits")
+    assert bits[16]["uniform"] == 8
+    assert floors_by_place(places, 16)[3]["unigram"] == pytest.approx(readers["unigram"][3] / np.log(2))

@@ -31,6 +31,9 @@ FLOORS = {
     "prior": "the answer most frequent over all rows",
     "bag": "the token most frequent in the row",
     "position": "position alone",
+    "unigram": "how frequent symbols are in training",
+    "bigram": "the same after the symbol before",
+    "order 5": "the same after up to five before",
 }
 METRICS = {
     **{"token": "accuracy (tokens)", "accuracy": "accuracy", "error": "accuracy"},

@@ -64,6 +64,16 @@ def _check_places(task: TaskRecord) -> None:
         width, scored = bins.get("width"), bins.get("scored")
         if not (_whole(width) and width >= 1 and _are_counts(scored)):
             raise ValueError(f"its places at size {size} are {echoed(bins)}; they are a width and a list of counts")
+    for size, readers in (task.yardsticks or {}).items():
+        bins = (task.places or {}).get(size, {}).get("scored", ())
+        for name, losses in readers.items():
+            if not (isinstance(losses, list) and len(losses) == len(bins) and all(map(_is_loss, losses))):
+                what = f"its yardstick {echoed(name)} at size {size}"
+                raise ValueError(f"{what} is {echoed(losses)}; it is a loss for each bin of places")
+
+
+def _is_loss(value: Any) -> bool:
+    return (type(value) is float or _number(value)) and 0 <= value < MOST
 
 
 def _check_right(places: Mapping[int, Mapping[str, Any]], task: TaskRecord, which: str) -> None:

@@ -245,6 +245,11 @@ class Task(ABC):
     def answer(self, prompt: list[int]) -> list[int]:
         """The oracle: the targets at the scored tokens of this prompt, in order."""
 
+    def yardsticks(self, rows: Int[np.ndarray, "rows T"]) -> dict[str, Float[np.ndarray, " places"]]:
+        """The mean loss of simple readers, by name, at each scored place of these rows of tokens, in nats; empty where
+        guesses are enough."""
+        return {}
+
     def sample(
         self,
         key: PRNGKeyArray,

@@ -20,6 +20,7 @@ from posenc.lab.tasks.corpora import PARTS, Source, Symbols
 from posenc.lab.tasks.draw import INT, between
 from posenc.lab.tasks.layout import tagged
 from posenc.lab.tasks.task import CAUSAL, Layout, Sizes, Task
+from posenc.lab.tasks.yardsticks import yardsticks
 
 LENGTH = 128
 SIZES = (256, 512, 1024, 2048)
@@ -127,6 +128,9 @@ class Text(Task, name="text"):
         row = data.symbols.at[first[:, None] + places].get(mode="clip").astype(INT)
         following = jnp.pad(row[:, 1:], ((0, 0), (0, 1)))
         return tagged(self, n, row, n + 1, following, places < n[:, None])
+
+    def yardsticks(self, rows):
+        return yardsticks(self._symbols.parts["train"].astype(np.int64), rows.astype(np.int64), self.alphabet)
 
     def answer(self, prompt):
         return prompt[1:]
