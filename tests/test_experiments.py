@@ -67,6 +67,7 @@ SMALLEST = {
     "sensitivity": ("length=8", "shortest=8", "sizes=8,9"),
     "sites": ("length=9", "sizes=9,10"),
     "state": ("length=3", "sizes=3,4"),
+    "text": ("length=16", "sizes=16,32"),
 }
 
 

@@ -44,6 +44,21 @@ def test_a_loss_has_figures_of_its_own_and_no_others(posenc, runs, tmp_path):
     assert posenc("plot", "lossy", "--metric", "nats", "-o", "figures").code == 0
     assert "loss (nats) (up)" in (tmp_path / "figures" / "length.caption.txt").read_text()
     assert "0.50" in posenc("table", "lossy", "--metric", "nats").out
+    assert "0.72" in posenc("table", "lossy", "--metric", "bits").out
+
+
+def test_results_that_are_read_by_a_loss_are_drawn_by_it(posenc, runs, tmp_path):
+    lossy = made.rope()
+    lossy["task"]["read_by"] = "bits"
+    for trial in lossy["trials"]:
+        for counts in trial["evaluations"].values():
+            counts["nats"] = 512 * counts["total"]
+    made.filled("lossy", [lossy])
+    assert "0.72" in posenc("table", "lossy").out
+    said = posenc("plot", "lossy", "--figure", "heatmap")
+    assert said.code == 2 and "bits is a loss, and --figure heatmap shows what is right" in said.err
+    assert posenc("plot", "lossy", "--figure", "length", "-o", "figures").code == 0
+    assert "loss (bits) (up)" in (tmp_path / "figures" / "length.caption.txt").read_text()
 
 
 def test_an_export_goes_to_a_file(posenc, runs, tmp_path):

@@ -87,6 +87,14 @@ def test_a_loss_is_read_in_nats_and_less_of_it_is_better():
     assert compared.better == 1 and compared.difference.median < 0
 
 
+def test_a_bit_is_the_part_of_a_nat_that_halves():
+    bits = lossy().by("bits")
+    assert values(bits) == pytest.approx({n: nats / math.log(2) for n, nats in values(lossy().by("nats")).items()})
+    assert values(lossy().by("nats").by("bits")) == values(bits), "whatever it was read by before"
+    assert floors(bits.records[0].task)[8] == {"uniform": pytest.approx(math.log2(10))}
+    assert "mean loss of answer tokens in bits" in table(bits) and "90% to: " not in table(bits)
+
+
 def test_a_table_of_losses_has_the_rates_of_every_other_table():
     """The rate with the better validation stays chosen, though its losses are larger."""
     found = lossy()

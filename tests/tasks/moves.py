@@ -251,4 +251,5 @@ FIXED = {
     "s2s_reverse": "Every symbol is asked for, against the order of the source.",
     "toy_translation": "Every word is translated, to a place that its own place gives.",
     "date_format": "Every character is part of the one date.",
+    "text": "Every symbol is asked for, in the order of the text.",
 }

@@ -33,8 +33,8 @@ File = Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint=""
 Settings = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE ...", help_behavior_hint="")]
 Flag = Annotated[bool, tyro.conf.arg(help_behavior_hint="")]
 Metric = Annotated[
-    Literal["accuracy", "exact", "last", "beyond", "nats"] | None,
-    tyro.conf.arg(metavar="{accuracy,exact,last,beyond,nats}", help_behavior_hint=""),
+    Literal["accuracy", "exact", "last", "beyond", "nats", "bits"] | None,
+    tyro.conf.arg(metavar="{accuracy,exact,last,beyond,nats,bits}", help_behavior_hint=""),
 ]
 First = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,7 +15,7 @@ from posenc.lab.cli.output import say
 from posenc.lab.cli.read import check_finished, experiment_of, not_empty, report, stored
 from posenc.lab.figures.style import need_matplotlib
 from posenc.lab.spec import committed, settings
-from posenc.lab.store.records import NATS
+from posenc.lab.store.records import LOSSES
 
 if TYPE_CHECKING:
     from posenc.lab.figures.panels import Drawing
@@ -33,7 +34,7 @@ FIGURES = {
     "ranks": "posenc.lab.figures.ranks:ranks",
 }
 """Figure to the function that draws it: results to a `Drawing`. Loaded when needed, so that help starts at once."""
-LOSSES = ("length", "place", "curves", "steps")
+FALLING = ("length", "place", "curves", "steps")
 """The figures that can show a loss; the others count what is right."""
 CONTROLLED = ("improvement", "ranks")
 """The figures that set schemes beside one control."""
@@ -62,8 +63,9 @@ class Plot:
     ranks."""
     metric: Metric = None
     """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats. Default: as tables show it, of answers at every token those beyond training, or the
-    last where records lack them.
+    or their mean loss in nats or
+    bits. Default: as tables show it, of answers at every token those beyond training, or the last
+    where records lack them.
     """
     venue: Annotated[Venue | None, arg(metavar="{neurips,icml,iclr,acl}", help_behavior_hint="")] = None
     """Draw in the size and the fonts of a paper of this venue; files are then called NAME.VENUE-WIDTH."""
@@ -83,11 +85,7 @@ class Plot:
             raise ValueError(f"--control is for --figure {' or '.join(CONTROLLED)}; add one of them, or leave it out.")
         if self.width is not None and self.venue is None:
             raise ValueError("--width needs --venue, which decides how wide a column is; give both, or neither.")
-        if self.metric == NATS and (shares := [name for name in wanted or () if name not in LOSSES]):
-            raise ValueError(
-                f"--metric {NATS} is a loss, and --figure {shares[0]} shows what is right; take {', '.join(LOSSES)}, or"
-                " another --metric."
-            )
+        _check_shares({self.metric}, wanted)
         size = None if self.venue is None else (self.venue, self.width or "column")
         path = experiment_of(self.run)
         if path is not None and self.metric is not None and wanted is None:
@@ -103,9 +101,21 @@ class Plot:
             results = stored(self.run).shown(self.metric)
             check_finished(results, self.run)
             folder = (results.folder or Path(self.run).parent) if self.out is None else Path(self.out)
-            usual = LOSSES[:1] if self.metric == NATS else _applicable(results)
+            metrics = {record.task.metric for record in results.records}
+            _check_shares(metrics, wanted)
+            usual = (FALLING[:1] if self.metric else FALLING[:2]) if metrics & LOSSES.keys() else _applicable(results)
             draw(results, wanted or usual, folder, size, self.control)
         return 0
+
+
+def _check_shares(metrics: Collection[str | None], wanted: Collection[str] | None) -> None:
+    """Refuse figures of what is right where a metric is a loss."""
+    losses = sorted(LOSSES.keys() & metrics)
+    if losses and (shares := [name for name in wanted or () if name not in FALLING]):
+        raise ValueError(
+            f"--metric {losses[0]} is a loss, and --figure {shares[0]} shows what is right; take"
+            f" {', '.join(FALLING)}, or another --metric."
+        )
 
 
 def draw(

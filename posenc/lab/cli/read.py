@@ -37,8 +37,9 @@ class Tabulate:
     """Only these tasks, schemes, families, seeds or rates: scheme=rope,alibi."""
     metric: Metric = None
     """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats. Default: as figures show it, of answers at every token those beyond training, or the
-    last where records lack them."""
+    or their mean loss in nats or
+    bits. Default: as figures show it, of answers at every token those beyond training, or the last
+    where records lack them."""
 
     sizes: Annotated[str | None, arg(metavar="INT,...", help_behavior_hint="")] = None
     """Only these sizes: 16,32. Default: all."""
@@ -70,8 +71,9 @@ class Export:
     """Write to this file, NAME.csv or NAME.json, instead of the terminal."""
     metric: Metric = None
     """The share of answer tokens, whole answers, last answer tokens, or answer tokens beyond training that are right;
-    or their mean loss in nats. Default: as figures show it, of answers at every token those beyond training, or the
-    last where records lack them."""
+    or their mean loss in nats or
+    bits. Default: as figures show it, of answers at every token those beyond training, or the last
+    where records lack them."""
     what: Literal["sizes", "curves"] = "sizes"
     """What was evaluated at each size, or the loss along training."""
     bundle: File = None

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from posenc.lab.figures.across import panels
-from posenc.lab.figures.captions import listed
+from posenc.lab.figures.captions import listed, metric_named
 from posenc.lab.figures.curves import at_chosen_rates, guess
 from posenc.lab.figures.panels import Drawing, Panel
+from posenc.lab.results.floors import floors_by_place
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
-from posenc.lab.store.records import NATS, PARTS
+from posenc.lab.store.records import LOSSES, NATS, PARTS
 from posenc.lab.store.schema import TaskRecord
 
 
@@ -38,10 +39,12 @@ def place_panels(results: Results) -> list[Panel]:
         )
     by_task: dict[tuple, dict[str, dict[float, dict]]] = {}
     first: dict[tuple, int | None] = {}
+    yardsticks: dict[tuple, dict[float, dict[str, float]]] = {}
     for task, label, trial in at_chosen_rates(results):
         key = task.label, task.trained
         if (size := longest.get(key)) is not None and trial.places and size in trial.places:
             first[key] = task.first_beyond
+            yardsticks[key] = _yardsticks(task, size)
             for x, mean in _means(task, size, trial.places[size]):
                 runs = by_task.setdefault(key, {}).setdefault(label, {}).setdefault(x, {})
                 runs[trial.knobs.lr, trial.knobs.seed] = mean
@@ -49,14 +52,22 @@ def place_panels(results: Results) -> list[Panel]:
     for key, runs in sorted(by_task.items()):
         points = {label: seed_values(of) for label, of in runs.items()}
         task, share = key[0], guess(tasks[key[0]])
-        loss = tasks[task].metric == NATS
-        floor = {"uniform": -math.log(share) if loss else share} if share else {}
+        unit = LOSSES.get(metric := tasks[task].metric)
+        floor = {"uniform": -math.log(share) / unit if unit else share} if share else {}
         floors = {x: floor for of in points.values() for x in of} if floor else {}
+        floors |= {x: floor | of for x, of in yardsticks.get(key, {}).items()}
         inside = (0, first[key] - 1) if first[key] else None
-        title, what = f"{words.title(task)}, size {longest[key]}", "loss (nats)" if loss else "accuracy"
+        title, what = f"{words.title(task)}, size {longest[key]}", metric_named(metric) if unit else "accuracy"
         fields = (f"{what} at this place", title, words.code(task), floors, inside)
-        shown.append(Panel(points, "place in the text", *fields, log=False, falling=loss))
+        shown.append(Panel(points, "place in the text", *fields, log=False, falling=unit is not None))
     return shown
+
+
+def _yardsticks(task: TaskRecord, size: int) -> dict[float, dict[str, float]]:
+    """The middle of each bin to the losses of yardsticks there, where results are read by their loss."""
+    width, scored = (task.places or {})[size]["width"], (task.places or {})[size]["scored"]
+    bins = floors_by_place(task, size) if task.metric in LOSSES else []
+    return {k * width + (width - 1) / 2: of for k, of in enumerate(bins) if scored[k]}
 
 
 def _longest(results: Results) -> dict[tuple[str, tuple[int, int]], int]:
@@ -73,11 +84,12 @@ def _longest(results: Results) -> dict[tuple[str, tuple[int, int]], int]:
 def _means(task: TaskRecord, size: int, places: Mapping[str, Any]) -> list[tuple[float, float]]:
     """The middle of each bin with scored tokens, and the share right in it of all rows, or the mean loss there."""
     width, scored = (task.places or {})[size]["width"], (task.places or {})[size]["scored"]
-    if task.metric == NATS and NATS not in places:
+    unit = LOSSES.get(task.metric)
+    if unit and NATS not in places:
         raise ValueError(
             f"The records of {task.label!r} hold no losses by place, which older versions did not count; leave --metric"
             " out, or train again under a new --name."
         )
-    sums = [parts / PARTS for parts in places[NATS]] if task.metric == NATS else places["right"]
+    sums = [parts / PARTS / unit for parts in places[NATS]] if unit else places["right"]
     bins = enumerate(zip(sums, scored, strict=True))
     return [(k * width + (width - 1) / 2, total / of) for k, (total, of) in bins if of]

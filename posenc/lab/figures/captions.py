@@ -31,11 +31,14 @@ FLOORS = {
     "prior": "the answer most frequent over all rows",
     "bag": "the token most frequent in the row",
     "position": "position alone",
+    "unigram": "how frequent symbols are in training",
+    "bigram": "the same after the symbol before",
+    "order 5": "the same after up to five before",
 }
 METRICS = {
     **{"token": "accuracy (tokens)", "accuracy": "accuracy", "error": "accuracy"},
     **{"exact": "accuracy (whole answers)", "last": "accuracy (last token)", "beyond": "accuracy (beyond training)"},
-    NATS: "loss (nats)",
+    **{NATS: "loss (nats)", "bits": "loss (bits)"},
 }
 """What an axis calls each metric; figures show the share right, also if the metric is an error."""
 

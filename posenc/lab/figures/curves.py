@@ -18,7 +18,7 @@ from posenc.lab.figures.rows import Dots, rows
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import cells
-from posenc.lab.store.records import NATS
+from posenc.lab.store.records import LOSSES
 from posenc.lab.store.schema import TaskRecord, TrialRecord
 
 SHARE = 0.1
@@ -97,8 +97,8 @@ def guess(task: TaskRecord) -> float | None:
     shares = [at["uniform"] for at in floors.values() if at.get("uniform") is not None]
     if not shares or metric == "exact":
         return None
-    if metric == NATS:
-        return math.exp(-min(shares))
+    if (unit := LOSSES.get(metric)) is not None:
+        return math.exp(-min(shares) * unit)
     return 1 - min(shares) if metric == "error" else max(shares)
 
 

@@ -21,7 +21,7 @@ from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.results.floors import best_floor, floors
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import Summary, TableCell, cells, summary
-from posenc.lab.store.records import NATS
+from posenc.lab.store.records import LOSSES
 from posenc.lab.store.schema import TaskRecord
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _size_panel(results: Results, task: TaskRecord, group: list[TableCell], kept
     words, up = results.words, metric_named(task.metric)
     title, code = words.title(task.label), words.code(task.label)
     return Panel(
-        points, words.unit(task.label), up, title, code, size_floors, group[0].trained, falling=task.metric == NATS
+        points, words.unit(task.label), up, title, code, size_floors, group[0].trained, falling=task.metric in LOSSES
     )
 
 

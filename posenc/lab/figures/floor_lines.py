@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FLOORS = {"uniform": "guess", "prior": "constant", "bag": "most frequent", "position": "position"}
+FLOORS |= {name: name for name in ("unigram", "bigram", "order 5")}
 NAME = "_floor"
 """The label of a floor's name, by which `settle` finds it."""
 OUT = 3.0

@@ -34,7 +34,7 @@ from posenc.lab.results.rate_gaps import by_rate
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
-from posenc.lab.store.records import NATS, merit
+from posenc.lab.store.records import LOSSES, merit
 
 OUTCOMES = ("done", "diverged", "failed")
 HEAD = ("task", "scheme", "n", *OUTCOMES, "lr", "90% to")
@@ -66,7 +66,7 @@ def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = 
     """Notes under a table: metric, brackets, choice of rates, outcomes, commits, and tasks that no scheme learned."""
     named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
     named |= {"last": "accuracy at the last token", "beyond": "accuracy at places beyond training"}
-    named |= {NATS: "mean loss of answer tokens in nats, less is better"}
+    named |= {unit: f"mean loss of answer tokens in {unit}, less is better" for unit in LOSSES}
     metrics: dict[str, set[str]] = {}
     for cell in table_cells:
         if cell.metric:
@@ -74,7 +74,7 @@ def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = 
     shown = [k if len(metrics) == 1 else f"{k} ({', '.join(sorted(v))})" for k, v in sorted(metrics.items())]
     beside = f"Brackets: {brackets(table_cells)}" if spreads else "Spreads are left out"
     lines = [f"Median of runs; {'; '.join(shown) or 'no result yet'}. {beside}. * sizes trained on."]
-    if metrics.keys() != {named[NATS]}:
+    if not metrics.keys() <= {named[unit] for unit in LOSSES}:
         lines[0] += f" {HEAD[-1]}: the largest size up to which every median is at least {HOLDS:g}."
     if choices := rate_choice_notes(table_cells):
         tried = "all rates tried and all seeds" if any(c.tuning for c in table_cells) else "all rates tried"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from posenc.lab.results.quadrature import Rule, average
-from posenc.lab.store.records import NATS, merit
+from posenc.lab.store.records import LOSSES, merit
 from posenc.lab.store.schema import TaskRecord
 
 FLOORS = ("uniform", "prior", "bag", "position")
@@ -45,9 +46,28 @@ def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
     recorded_floors = {"last": task.floors_last, "beyond": task.floors_beyond}.get(metric)
     if recorded_floors is not None:
         return floors(replace(task, metric=metric, floors=recorded_floors))
-    if metric == NATS:
+    if (unit := LOSSES.get(metric)) is not None:
         last = own if task.metric == "accuracy" else floors_by(task, "last")
-        return {n: {"uniform": -math.log(f["uniform"])} if f.get("uniform") else {} for n, f in last.items()}
+        guesses = {n: {"uniform": -math.log(f["uniform"]) / unit} if f.get("uniform") else {} for n, f in last.items()}
+        return {n: guess | _readers(task, n, unit) for n, guess in guesses.items()}
     guess = {n: {"uniform": f["uniform"]} for n, f in own.items() if "uniform" in f}
     tokens = metric in ("last", "beyond") and task.metric in ("token", "error")
     return guess if tokens else {n: {} for n in task.floors}
+
+
+def floors_by_place(task: TaskRecord, size: int) -> list[dict[str, float]]:
+    """The yardsticks in each bin of places at one size, in the unit of the task's metric, which is a loss."""
+    readers, unit = (task.yardsticks or {}).get(size, {}), LOSSES[task.metric]
+    return [dict(zip(readers, bins, strict=True)) for bins in zip(*_in_units(readers, unit), strict=True)]
+
+
+def _readers(task: TaskRecord, size: int, unit: float) -> dict[str, float]:
+    """The mean loss of each yardstick at one size."""
+    readers = (task.yardsticks or {}).get(size, {})
+    scored = (task.places or {}).get(size, {}).get("scored", [])
+    means = (sum(map(operator.mul, losses, scored)) / sum(scored) for losses in _in_units(readers, unit))
+    return dict(zip(readers, means, strict=True))
+
+
+def _in_units(readers: Mapping[str, Sequence[float]], unit: float) -> list[list[float]]:
+    return [[loss / unit for loss in losses] for losses in readers.values()]

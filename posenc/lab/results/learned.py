@@ -13,7 +13,7 @@ from typing import Literal
 
 from posenc.lab.results.floors import best_floor
 from posenc.lab.results.statistics import TableCell, summary
-from posenc.lab.store.records import NATS, merit
+from posenc.lab.store.records import LOSSES, merit
 from posenc.lab.store.schema import TaskRecord
 
 SOLVED = 0.95
@@ -41,7 +41,7 @@ def above_floor(task: TaskRecord, sizes: Sequence[int], share: float, examples: 
     """Whether a share over some sizes is clear of the highest floor there. An unknown floor proves nothing, nor does
     that of a loss, whose error is not known."""
     floor = best_floor(task, sizes)
-    return floor is None or task.metric == NATS or share > floor[1] + error(examples, floor[1])
+    return floor is None or task.metric in LOSSES or share > floor[1] + error(examples, floor[1])
 
 
 def at_floor(task: TaskRecord, compared: Collection[TableCell], sizes: Sequence[int]) -> bool:
@@ -54,7 +54,7 @@ def at_floor(task: TaskRecord, compared: Collection[TableCell], sizes: Sequence[
 
 def solves(cell: TableCell) -> bool:
     """Whether a scheme solves every size trained on: by its loss, where right tokens get as much on average."""
-    least = math.log(SOLVED) if cell.metric == NATS else SOLVED
+    least = math.log(SOLVED) / LOSSES[cell.metric] if cell.metric in LOSSES else SOLVED
     return all(merit(cell.metric, summary(cell.values[n]).median) >= least for n in cell.inside)
 
 

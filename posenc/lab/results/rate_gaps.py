@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from posenc.lab.results.learned import error
 from posenc.lab.results.statistics import Runs, Summary, TableCell, summary
-from posenc.lab.store.records import NATS
+from posenc.lab.store.records import LOSSES
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class RateGap:
 def rate_gap(cell: TableCell) -> RateGap | None:
     """Where the rates that tie for a scheme lie furthest apart; None where they do not differ, and of losses, whose
     error is not known."""
-    if cell.metric == NATS:
+    if cell.metric in LOSSES:
         return None
     tuning = len(cell.reported) < 2
     rates, runs = (cell.ties, cell.tuning_runs) if tuning else (cell.reported, cell.runs)

@@ -20,15 +20,16 @@ from posenc.lab.results.words import Words
 from posenc.lab.spec.run import Run
 from posenc.lab.store import disk, records
 from posenc.lab.store import folder as store
-from posenc.lab.store.records import NATS
+from posenc.lab.store.records import LOSSES
 from posenc.lab.store.schema import Counts, GroupRecord, PlannedTrial, TaskRecord, TrialRecord, UnfinishedTrial
 from posenc.language.echo import echoed
 
 CHOICES = ("task", "scheme", "family", "seed", "lr")
 """What results can be chosen by."""
-METRICS = ("accuracy", "exact", "last", "beyond", NATS)
+METRICS = ("accuracy", "exact", "last", "beyond", *LOSSES)
 """What results can be read by: the share of answer tokens, of whole answers, of last ones, and of those further out
-than any trained on (at sizes trained on, of all), that are right; and the mean cross-entropy of all, in nats."""
+than any trained on (at sizes trained on, of all), that are right; and the mean cross-entropy of all, in nats or in
+bits."""
 _FREE = ("task", "scheme")
 _KNOBS = ("weight_decay", "warmup", "clip")
 _LATER = {f.name: f.default for f in fields(Run) if f.metadata.get("later")}
@@ -55,7 +56,7 @@ class Row:
     trained_to: int
     metric: str
     value: float
-    """By the metric: the share right, or a loss in nats; the uniform guess of a diverged trial."""
+    """By the metric: the share right, or a loss; the uniform guess of a diverged trial."""
     floor: float
     """What the uniform guess gets right."""
     exact: float
@@ -302,9 +303,9 @@ def _by(record: GroupRecord, metric: str) -> GroupRecord:
                     f"No answer token of {record.task.label!r} at size {size} is further out than those trained on;"
                     f" read it by {own!r}, the metric of the task."
                 )
-    if records.ratio(own) == records.ratio(metric):
+    if records.ratio(own) == records.ratio(metric) and (own == metric or metric not in LOSSES):
         return record
-    unknown = metric == NATS and not all(floors_by(record.task, metric).values())
+    unknown = metric in LOSSES and not all(floors_by(record.task, metric).values())
     if unknown and any(trial.outcome == "diverged" for trial in record.trials):
         raise ValueError(
             f"A diverged run of {record.label!r} on {record.task.label!r} counts as a guess, whose loss its records do"
@@ -318,7 +319,9 @@ def _settings(record: GroupRecord | PlannedTrial, trial: TrialRecord | PlannedTr
     run = {k: v for k, v in record.run.items() if k not in _FREE}
     run |= {"model": _shortest(run["model"])} if "model" in run else {}
     parts = {f"revision of {part}": n for part, n in run.pop("revisions", {}).items()}  # which there are, others say
-    parts |= {f"file of {part}": str(digest)[:8] for part, digest in run.pop("sources", {}).items()}
+    parts |= {
+        f"file of {part.removeprefix('file ')}": str(digest)[:8] for part, digest in run.pop("sources", {}).items()
+    }
     return {**_LATER, **run, **parts, **knobs, "steps": trial.steps}
 
 

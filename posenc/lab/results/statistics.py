@@ -18,7 +18,7 @@ import numpy as np
 from posenc.lab.results.rates import Tuned, Validation, by_seed, choose_rate, scores, tuned, tying_rates, validations
 from posenc.lab.results.results import Results, Row
 from posenc.lab.results.sizes import other_places
-from posenc.lab.store.records import NATS, merit
+from posenc.lab.store.records import LOSSES, merit
 from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
 from posenc.language.nearest import shorten
 
@@ -112,7 +112,7 @@ class TableCell:
         """The largest size up to which the median is at least 90 % at every size measured; None where there is none,
         and of losses."""
         held = None
-        for size in sorted(self.values) if self.metric != NATS else ():
+        for size in sorted(self.values) if self.metric not in LOSSES else ():
             if not self.values[size] or float(np.median(self.values[size])) < HOLDS:
                 break
             held = size

@@ -20,6 +20,7 @@ ABILITIES = {
     "arithmetic": "sums, products and other values of numbers written in digits",
     "recall": "a token found by what it is or follows, wherever it stands",
     "state": "a state that tokens change one after another",
+    "language": "which symbol comes next in a text",
 }
 """Ability to what is asked for."""
 TASKS = "lab.tasks"

@@ -23,6 +23,7 @@ from posenc.lab.store.schema import (
 from posenc.language.echo import echoed
 
 METRICS = ("token", "accuracy", "error", "exact", "last", "beyond")  # as in posenc.lab.tasks.measure, which needs jax
+READ_BY = (*METRICS, "nats", "bits")
 WHOLE_OF = {"correct": ("total", "scored"), "exact": ("rows",), "last": ("rows",), "beyond": ("beyond_scored",)}
 """What each count is a part of, under the names of newer records and of older ones."""
 MOST = 2**63
@@ -43,8 +44,8 @@ def check_record(record: GroupRecord) -> None:
                 if floor is not None and not ((type(floor) is float or _number(floor)) and 0 <= floor <= 1):
                     what = f"its floor {echoed(name)} at size {size}"
                     raise ValueError(f"{what} is {echoed(floor)}; a share is from 0 to 1")
-    if task.read_by is not None and task.read_by not in METRICS:
-        raise ValueError(f"it is read by {echoed(task.read_by)}; a metric is one of {', '.join(METRICS)}")
+    if task.read_by is not None and task.read_by not in READ_BY:
+        raise ValueError(f"it is read by {echoed(task.read_by)}; a metric is one of {', '.join(READ_BY)}")
     _check_places(task)
     _check_run(record.run)
     about = record.provenance.get("compiled")
@@ -63,6 +64,16 @@ def _check_places(task: TaskRecord) -> None:
         width, scored = bins.get("width"), bins.get("scored")
         if not (_whole(width) and width >= 1 and _are_counts(scored)):
             raise ValueError(f"its places at size {size} are {echoed(bins)}; they are a width and a list of counts")
+    for size, readers in (task.yardsticks or {}).items():
+        bins = (task.places or {}).get(size, {}).get("scored", ())
+        for name, losses in readers.items():
+            if not (isinstance(losses, list) and len(losses) == len(bins) and all(map(_is_loss, losses))):
+                what = f"its yardstick {echoed(name)} at size {size}"
+                raise ValueError(f"{what} is {echoed(losses)}; it is a loss for each bin of places")
+
+
+def _is_loss(value: Any) -> bool:
+    return (type(value) is float or _number(value)) and 0 <= value < MOST
 
 
 def _check_right(places: Mapping[int, Mapping[str, Any]], task: TaskRecord, which: str) -> None:

@@ -30,8 +30,10 @@ TOLERANCE = 0.01
 # as in posenc.lab.tasks.measure, which needs jax
 _RATIOS = {"exact": ("exact", "rows"), "last": ("last", "rows"), "beyond": ("beyond", "beyond_scored")}
 NATS = "nats"
-"""The metric that is a loss, and the count behind it."""
-_RATIOS[NATS] = (NATS, "scored")
+"""The count of a loss."""
+LOSSES = {NATS: 1.0, "bits": math.log(2)}
+"""The metrics that are losses, each with its unit in nats."""
+_RATIOS |= dict.fromkeys(LOSSES, (NATS, "scored"))
 PARTS = 1024
 """A nat is counted in so many parts."""
 PACKED = ".gz"
@@ -138,15 +140,15 @@ def write_bundle(
 
 
 def share(counts: Counts, metric: str) -> float:
-    """The share that was right by a metric, more of which is better, or the mean loss in nats; NaN where nothing was
+    """The share that was right by a metric, more of which is better, or the mean loss; NaN where nothing was
     counted."""
     right, whole = counted(counts, metric)
-    return right / (whole * PARTS if metric == NATS else whole) if whole else math.nan
+    return right / (whole * PARTS * LOSSES[metric] if metric in LOSSES else whole) if whole else math.nan
 
 
 def merit(metric: str, value: float) -> float:
     """A value of which more is better, also where less of the metric is."""
-    return -value if metric == NATS else value
+    return -value if metric in LOSSES else value
 
 
 def counted(counts: Counts, metric: str) -> tuple[int, int]:

@@ -105,6 +105,8 @@ class TaskRecord(Part):
     """The first place further out than any trained on."""
     read_by: str | None = None
     """The metric that results are read by unless another is requested; that of the task where none is said."""
+    yardsticks: Mapping[int, Mapping[str, Any]] | None = None
+    """Size to the name of a simple reader of the test rows to its mean loss in each bin of places, in nats."""
 
     def __post_init__(self):
         if [type(n) for n in self.trained] != [int, int]:

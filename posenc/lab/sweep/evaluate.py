@@ -102,7 +102,7 @@ def ask(
         trials += [replace(t, id=_renamed(t, question)) for t in question.record.trials if t.outcome == "diverged"]
         if (key := (resolved.task, at, resolved.run.length)) not in known:
             known[key] = floors_by_metric(*key)
-        about = replace(described(resolved, at, known[key], scored), label=_label(question))
+        about = replace(described(resolved, at, question.rows, known[key], scored), label=_label(question))
         found.append(replace(question.named, task=about, trials=tuple(trials)))
     return replace(results, records=tuple(found), unfinished=(), folder=None, tuning=(), own=None)
 

@@ -1,7 +1,8 @@
 """The files of schemes, tasks and other parts that posenc does not ship: their digests are part of a trial's identity.
 
 `{"sources": {"mine:Mine": SHA-256}}` stands in the run of a plan and a record, so that an edited file makes other
-trials. Reading one imports nothing: whoever goes on with such a run imports the module first.
+trials. Reading one imports nothing: whoever goes on with such a run imports the module first. "file my.txt" and "corpus
+pydoc" are texts that a task reads.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from posenc.coordinates import COORDINATES
 from posenc.core.scheme import SCHEMES
 from posenc.lab.models.kinds import MODELS
 from posenc.lab.models.stems import STEMS
+from posenc.lab.tasks.corpora import named_digest
 from posenc.lab.tasks.task import TASKS
 
 REGISTRIES = SCHEMES, COORDINATES, TASKS, STEMS, MODELS
@@ -22,32 +24,39 @@ SHOWN = 8
 
 
 def of(parts: Iterable[Any]) -> dict[str, dict[str, str]]:
-    """The classes of these parts that posenc does not ship, and the digests of their files, under "sources".
+    """The classes of these parts that posenc does not ship and the texts that they read, each with the digest of its
+    file, under "sources".
 
     Empty for what posenc ships, so that its trials keep their names. A task within a task counts too.
     """
     every = [*parts]
     every += [part.inner for part in every if hasattr(part, "inner")]
     found = dict(one for part in every for registry in REGISTRIES if (one := registry.source(type(part))))
+    for part in every:
+        found |= getattr(part, "texts", {})
     return {"sources": found} if found else {}
 
 
 def check(run: Mapping[str, Any]) -> None:
-    """Refuse a stored run whose classes are not imported, or whose files have changed since. Raises `ValueError`."""
+    """Refuse a stored run whose classes are not imported, or whose files are gone or have changed since. Raises
+    `ValueError`."""
     which, before = f"{run.get('scheme')} on {run.get('task')}", run.get("sources") or {}
     if not isinstance(before, Mapping):
         raise ValueError(f"The sources of {which} are not a table of digests; restore the plan, or train again.")
     for name, digest in before.items():
         module, _, cls = name.partition(":")
-        if module not in sys.modules:
+        is_text = " " in name
+        if not is_text and module not in sys.modules:
             raise ValueError(
                 f"{which} was trained with {name!r}, and stored runs import nothing by themselves; if you trust that "
                 f"file, add --import {module} to the command."
             )
-        if (now := _digest(vars(sys.modules[module]).get(cls))) != digest:
+        now = named_digest(name) if is_text else _digest(vars(sys.modules[module]).get(cls))
+        if now != digest:
             had = f"its digest was {str(digest)[:SHOWN]} and is {now[:SHOWN] if now else 'none'}"
+            called = f"text {name.partition(' ')[2]!r}" if is_text else f"file of {name!r}"
             raise ValueError(
-                f"The file of {name!r} has changed since {which} was trained ({had}); restore it, or take other trials."
+                f"The {called} has changed since {which} was trained ({had}); restore it, or take other trials."
             )
 
 

@@ -191,7 +191,7 @@ class Trainer:
             _trial(line, n, (sizes, trained), spacing, losses, sums.rows, places[n], int(diverged[n]))
             for n, line in enumerate(lines)
         ]
-        task = described(resolved, sizes, self._counted(resolved, sizes), sums.places["scored"][0])
+        task = described(resolved, sizes, rows, self._counted(resolved, sizes), sums.places["scored"][0])
         about = self._about | {"seconds": clock.seconds, "compiled": compiled.as_record()}
         about["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
         record = GroupRecord(shared.run, shared.label, shared.family, task, tuple(trials), about)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,24 +20,27 @@ ROWS = 256
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
-def examples(task: Task, rows: int, room: int, key: PRNGKeyArray, n: Int[Array, "*rows"]) -> Batch:
+def examples(task: Task, rows: int, room: int, key: PRNGKeyArray, n: Int[Array, "*rows"], data: Any = None) -> Batch:
     """`rows` examples of size n, padded as size `room` needs; compiled once in a process for each of the first three.
 
-    The size is not checked here: see `Task.check_size`.
+    `data` is a part of the task's data, if it has any. The size is not checked here: see `Task.check_size`.
     """
-    return task.sample(key, n, batch=rows, n_max=room)
+    return task.sample(key, n, batch=rows, n_max=room, data=data)
 
 
 def parts(task: Task, rows: int, room: int, key: PRNGKeyArray, n: int) -> tuple[Batch, ...]:
     """`rows` examples of size n in equal parts of at most `ROWS`, so that many need no program of their own."""
-    each = math.gcd(rows, ROWS)
-    return tuple(examples(task, each, room, jax.random.fold_in(key, i), jnp.int32(n)) for i in range(rows // each))
+    each, data = math.gcd(rows, ROWS), task.data("test")
+    keys = (jax.random.fold_in(key, i) for i in range(rows // each))
+    return tuple(examples(task, each, room, key, jnp.int32(n), data) for key in keys)
 
 
-def fewer(task: Task, rows: int, most: int, room: int, key: PRNGKeyArray, n: Int[Array, "*rows"]) -> Batch:
+def fewer(
+    task: Task, rows: int, most: int, room: int, key: PRNGKeyArray, n: Int[Array, "*rows"], data: Any = None
+) -> Batch:
     """`examples` padded as size `room` needs, made by the program of size `most`: padding does not change them."""
-    made = examples(task, rows, most, key, n)
+    made = examples(task, rows, most, key, n, data)
     if room == most:
         return made
-    shapes = examples.eval_shape(task, rows, room, key, n)
+    shapes = examples.eval_shape(task, rows, room, key, n, data)
     return jax.tree.map(lambda a, kept: a[tuple(map(slice, kept.shape))], made, shapes)

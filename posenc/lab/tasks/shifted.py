@@ -68,9 +68,17 @@ class Shifted(Task, name="shifted"):
     def tokens(self, n):
         return n + self.inner.tokens(self.size)
 
+    def data(self, part):
+        return self.inner.data(part)
+
     def make(self, key, n, n_max):
+        return self._moved(self.inner.make(key, jnp.full_like(n, self.size), self.size), n, n_max)
+
+    def take(self, data, key, n, n_max):
+        return self._moved(self.inner.take(data, key, jnp.full_like(n, self.size), self.size), n, n_max)
+
+    def _moved(self, batch, n, n_max):
         inner = self.inner
-        batch = inner.make(key, jnp.full_like(n, self.size), self.size)
         i = jnp.arange(self.tokens(n_max), dtype=INT)[None, :] - n[:, None]
         before, inside = i < 0, (i >= 0) & (i < batch.tokens.shape[1])
 

@@ -96,6 +96,8 @@ class Sizes:
     """The largest legal size, if the settings limit it."""
     step: int = 1
     """The distance from one legal size to the next: 2 where a size counts tokens that come in pairs."""
+    why: str = ""
+    """Why there is a largest size, as the end of a message."""
 
     @property
     def validation(self) -> tuple[int, ...]:
@@ -115,10 +117,11 @@ class Sizes:
         """The sizes that `has` allows, from `smallest` up, in words for error messages."""
         low = smallest or self.smallest
         high = self.largest if self.largest is None else max(low, self.below(self.largest))
+        more = f", {self.why}" if self.why else ""
         if low == high:
-            return f"only {low}"
+            return f"only {low}{more}"
         steps = "" if self.step == 1 else f", in steps of {self.step}"
-        return (f"at least {low}" if high is None else f"{low} to {high}") + steps
+        return (f"at least {low}" if high is None else f"{low} to {high}") + steps + more
 
     def upto(self, length: int, shortest: int | None = None) -> Sizes:
         """These sizes with training from `shortest` to `length`; a task published with one training size keeps one."""
@@ -162,6 +165,10 @@ class Task(ABC):
     """int: the number of output classes; those of a language model are its tokens."""
     choices: Any = property(lambda task: task.alphabet if task.layout.writes else task.classes)
     """int: from how many tokens a uniform guess of one answer token is drawn."""
+    read_by: Any = None
+    """str: the metric that results are read by, where it is not that of figures, nor the places beyond training."""
+    texts: Any = MappingProxyType({})
+    """dict: what `data` is read from, "file my.txt", to its SHA-256, which is part of a trial's identity."""
     cue: Any = None
     """range: the tokens of which answers are made, so that the row's most frequent one is a guess without order; None
     where answers are others."""
@@ -225,12 +232,35 @@ class Task(ABC):
     def make(self, key: PRNGKeyArray, n: Int[Array, " B"], n_max: int) -> Batch:
         """Examples, one per entry of n. A task defines this; its users call `sample`."""
 
+    def data(self, part: str) -> Any:
+        """What examples of "train", "validation" or "test" are taken from: arrays on the device, or None where all of
+        an example is drawn, so that no two parts share any."""
+        return None
+
+    def take(self, data: Any, key: PRNGKeyArray, n: Int[Array, " B"], n_max: int) -> Batch:
+        """The same examples as `make`, from a part of its data. A task that has `data` defines this too."""
+        return self.make(key, n, n_max)
+
     @abstractmethod
     def answer(self, prompt: list[int]) -> list[int]:
         """The oracle: the targets at the scored tokens of this prompt, in order."""
 
-    def sample(self, key: PRNGKeyArray, n: int | Int[Array, ""] | Int[Array, " B"], *, batch: int, n_max: int) -> Batch:
-        """`batch` examples of size n (a scalar, or one per row), padded as size `n_max` needs.
+    def yardsticks(self, rows: Int[np.ndarray, "rows T"]) -> dict[str, Float[np.ndarray, " places"]]:
+        """The mean loss of simple readers, by name, at each scored place of these rows of tokens, in nats; empty where
+        guesses are enough."""
+        return {}
+
+    def sample(
+        self,
+        key: PRNGKeyArray,
+        n: int | Int[Array, ""] | Int[Array, " B"],
+        *,
+        batch: int,
+        n_max: int,
+        data: Any = None,
+    ) -> Batch:
+        """`batch` examples of size n (a scalar, or one per row), padded as size `n_max` needs, from what `data` of this
+        task returned for a part; from the test part where nothing is given.
 
         Examples do not depend on `n_max`: everything is drawn position by position, across the batch.
         """
@@ -244,7 +274,8 @@ class Task(ABC):
         if not isinstance(n, Tracer):
             for size in np.unique(np.asarray(n)):
                 self.check_size(int(size), n_max)
-        return self.make(key, jnp.broadcast_to(jnp.asarray(n, jnp.int32), (batch,)), n_max)
+        n = jnp.broadcast_to(jnp.asarray(n, jnp.int32), (batch,))
+        return self.make(key, n, n_max) if data is None else self.take(data, key, n, n_max)
 
     def check_size(self, n: int, longest: int | None = None) -> None:
         """Raise an error for a size that is not legal. A traced size is unknown here: its caller checks the range."""

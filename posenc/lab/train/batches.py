@@ -90,21 +90,22 @@ def draw_sizes(sizes: StepSizes, stride: int, seeds: UInt32[Array, " lanes"], fi
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def make_batches(
-    task: Task, batch: int, room: int, arrangement: Arrangement, keys: PRNGKeyArray, sizes: Array
+    task: Task, batch: int, room: int, arrangement: Arrangement, keys: PRNGKeyArray, sizes: Array, data: Any = None
 ) -> Examples:
     """The batches of each lane, padded as size `room` needs: `[lanes, stride, batch, tokens]`."""
 
-    def make_lane(keys: PRNGKeyArray, sizes: Array) -> Examples:
-        make = lambda now: pad_tokens(Examples.of(task.sample(*now, batch=batch, n_max=room)), round_longest)  # noqa: E731
-        return jax.lax.map(make, (keys, sizes))
+    def make_lane(keys: PRNGKeyArray, sizes: Array, data: Any) -> Examples:
+        sample = functools.partial(task.sample, batch=batch, n_max=room, data=data)
+        return jax.lax.map(lambda now: pad_tokens(Examples.of(sample(*now)), round_longest), (keys, sizes))
 
-    return lanes(make_lane, arrangement, int(sizes.ndim == 1))(keys, sizes)
+    return lanes(make_lane, arrangement, 1 + (sizes.ndim == 1))(keys, sizes, data)
 
 
 def batches_of(batching: Batching, draws: Draws, arrangement: Arrangement) -> Examples:
     """The batches that were drawn."""
-    sizes = batching.sizes
-    return make_batches(batching.task, sizes.batch, sizes.edges[-1], arrangement, draws.keys, draws.sizes)
+    task, sizes = batching
+    data = task.data("train")
+    return make_batches(task, sizes.batch, sizes.edges[-1], arrangement, draws.keys, draws.sizes, data)
 
 
 def cut(batch: Examples, shapes: Any) -> Examples:

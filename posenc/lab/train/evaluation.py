@@ -163,8 +163,8 @@ def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: b
     those of all sizes.
     """
     room = next(most for most in rounds(task, sizes) if most >= n)
-    key = (validation_key if choosing else evaluation_key)(task, n)
-    return fewer(task, rows, max(sizes), room, key, jnp.int32(n))
+    key, part = (validation_key, "validation") if choosing else (evaluation_key, "test")
+    return fewer(task, rows, max(sizes), room, key(task, n), jnp.int32(n), task.data(part))
 
 
 def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:

@@ -1,4 +1,5 @@
-"""Generation: what a model writes after a prompt, at each place the likeliest token after those that it wrote before.
+"""Generation: what a model writes after a prompt, at each place the likeliest token after those that it wrote before, or
+one that is drawn.
 
 Where the end of an answer is scored, the free-running exact match is that of one pass under the true answer, since the
 first error breaks both: `exact` shows the two beside each other. Token accuracy differs: after an error a model that
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +26,15 @@ from posenc.lab.tasks.measure import evaluation_key, measure, positions_key, sco
 
 METRICS = ("exact", "token")
 WAYS = ("teacher_forced", "free_running")
+
+
+class Dice(NamedTuple):
+    """How tokens are drawn."""
+
+    key: PRNGKeyArray
+    """That of the first place; each further one has its own."""
+    temperature: Float[Array, ""]
+    """What logits are divided by: below 1 likely tokens become likelier."""
 
 
 def greedy(

@@ -1,0 +1,71 @@
+"""Which encodings predict text beyond the length trained on? Ten schemes on bytes that every Python holds.
+
+Rows of 128 bytes of the topics of Python's help; models are evaluated at up to 1,024. The figure has bits per byte at
+each place, beside readers that only count: of one byte, of two, of up to six. A scheme that is flat beyond 128 may use
+what it sees there, or see no more than before; text alone does not tell which, as no one knows its best loss.
+
+Source: Press et al. (2022), ALiBi; Chi et al. (2022), KERPLE; Chi et al. (2023), Sandwich; Li et al. (2024), FIRE; Sun
+et al. (2023), xPos; Lin et al. (2025), FoX: all of perplexity, which papers measure on other texts with larger models,
+so that their orders are compared and never their numbers. All of it is from memory.
+Setting: decoders of two layers of width 64 in place of 12 and more, 128 bytes for 512 to 4,096 subwords, .3 MB of text
+for 100 MB and more. Verdicts compare the share of next bytes that are right, at the places beyond 128; tables and the
+figure have bits. The text differs from one version of Python to another, and with it the names of the trials.
+Cost: about 4 hours on 2 cores, estimated.
+Command: posenc sweep experiments/text.py
+Variation: posenc sweep experiments/text.py --set task="text(file='my.txt')" --only scheme=rope,alibi,nope --name mine
+Result: not run.
+"""
+
+from posenc.lab.results.published import Order
+from posenc.lab.spec.experiment import grid
+from posenc.lab.spec.run import Plan, Run
+
+LENGTH = 128
+TOPICS = "text(corpus='pydoc')"
+SCHEMES = ["nope", "sinusoidal", "rope", "xpos", "alibi", "kerple", "sandwich", "fire", "t5", "fox"]
+
+PRESS = "Press et al. (2022), figures 1 and 2, of perplexity"
+OF = {"metric": "beyond", "learned": False, "seen": "memory"}  # no model names nine of ten next bytes
+published = [
+    Order(TOPICS, "alibi", "sinusoidal", PRESS, **OF),
+    Order(TOPICS, "alibi", "rope", PRESS, **OF),
+    Order(TOPICS, "t5", "rope", PRESS, **OF),
+    Order(TOPICS, "rope", "sinusoidal", PRESS, **OF),
+    Order(TOPICS, "kerple", "alibi", "Chi et al. (2022), of perplexity beyond the trained length", **OF),
+    Order(TOPICS, "sandwich", "sinusoidal", "Chi et al. (2023), of perplexity beyond the trained length", **OF),
+    Order(
+        TOPICS,
+        "fire",
+        "alibi",
+        "Li et al. (2024), of perplexity at two and four times the trained length",
+        over=(2 * LENGTH, 4 * LENGTH),
+        **OF,
+    ),
+    Order(TOPICS, "xpos", "rope", "Sun et al. (2023), of perplexity beyond the trained length", **OF),
+    Order(TOPICS, "fox", "rope", "Lin et al. (2025), of perplexity beyond the trained length", **OF),
+    Order(
+        TOPICS,
+        "alibi",
+        "nope",
+        "ours: a penalty keeps a window of its own width, and without one the weights spread",
+        metric="beyond",
+        learned=False,
+        origin="ours",
+    ),
+]
+
+titles = {TOPICS: "The next byte of Python's help"}
+counted = "bytes"
+plan = Plan(steps=3000, seeds=(0, 1, 2), lr=(1e-3, 3e-3), sizes=(128, 256, 512, 1024), rows=256)
+
+
+def runs():
+    base = Run(model="decoder", width=64, depth=2, heads=4, hidden=256, batch=16, length=LENGTH)
+    return grid(base, task=[TOPICS], scheme=SCHEMES)
+
+
+def figure(results):
+    """Bits per byte at each place of the longest rows."""
+    from posenc.lab.figures.by_place import place_curve
+
+    return place_curve(results)

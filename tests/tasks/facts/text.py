@@ -1,0 +1,27 @@
+"""Real text, here of a file of 78 bytes: its last eight are the test part."""
+
+from pathlib import Path
+
+from tests.tasks.law import even
+
+SMALL = Path(__file__).with_suffix(".txt")
+OF_SMALL = f"text(file={str(SMALL)!r})"
+TEST_PART = b"abcdefgh\n"[1:]
+
+
+def windows(many):
+    """Rows of size 2 that begin at the first so many places of the test part."""
+    return even(tuple(TEST_PART[at : at + 3]) for at in range(many))
+
+
+EXAMPLES = [("text", [116, 104, 101, 32], [104, 101, 32])]
+
+LAWS = {OF_SMALL: (2, windows, 6)}
+
+FLOORS = {"text": lambda t, n: (None, None)}
+
+PLANTED = [
+    ("text", "posenc.lab.tasks.text:Text.take", "row[:, 1:]", "row[:, :-1]", "oracle"),
+    (OF_SMALL, "posenc.lab.tasks.text:Text.take", "data.length - 1 - n", "data.length - n", "law"),
+    (OF_SMALL, "posenc.lab.tasks.text:Text.make", '"test"', '"train"', "law"),
+]
