@@ -246,6 +246,8 @@ FIXED = {
     "minesweeper": "Every cell is asked for, and counts in its neighbours.",
     "dyck": "Every bracket that opens is asked for where it closes.",
     "word_problem": "Every element is a factor of all products from its place on.",
+    "hidden_markov": "Every symbol is asked for, at the place before its own.",
+    "copies": "Every symbol is asked for, at the place before its own.",
     "fill_blank": "Every number follows from the two before it, so that no other order is a recurrence.",
     "s2s_copy": "Every symbol is asked for, in the order of the source.",
     "s2s_reverse": "Every symbol is asked for, against the order of the source.",

@@ -26,7 +26,7 @@ from posenc.lab.tasks.measure import (
     validation_key,
     width,
 )
-from tests.tasks.task_checks import QUICK, by_hand, floor_sizes, rows, sampler
+from tests.tasks.task_checks import QUICK, by_hand, floor_sizes, known, rows, sampler
 
 counted = jax.jit(measure, compiler_options=QUICK)  # where it is asked of many shapes
 
@@ -38,8 +38,9 @@ def logits(batch, guess, classes):
 def solved(task, batch):
     """Logits of the oracle: its answers laid where they are asked for, class 0 elsewhere."""
     guess = np.zeros_like(batch.targets)
-    for row, (prompt, _) in enumerate(rows(batch)):
-        guess[row, batch.score[row]] = task.answer(prompt)
+    for row, (prompt, scored) in enumerate(rows(batch)):
+        answer = task.answer(prompt)
+        guess[row, batch.score[row]] = [*answer, *scored[len(known(task, scored)) :]]
     return logits(batch, guess, task.classes)
 
 

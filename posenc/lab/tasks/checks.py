@@ -81,7 +81,7 @@ def samples_equal_the_oracle(case: TaskCase) -> Outcome:
     """The scored targets of every example are what `answer` returns for its prompt."""
     count = 0
     for n in case.sizes:
-        for prompt, scored in _rows(case.draw(n, 0)):
+        for prompt, scored in _rows(case.task, case.draw(n, 0)):
             answer = [int(t) for t in case.task.answer(list(prompt))]
             if answer != scored:
                 return Outcome(
@@ -231,11 +231,12 @@ PROPERTIES: tuple[Callable[[TaskCase], Outcome], ...] = (
 )
 
 
-def _rows(batch: Batch) -> Iterable[tuple[list[int], list[int]]]:
-    """The prompt, or the source if there is one, and the scored targets of each row."""
+def _rows(task: Task, batch: Batch) -> Iterable[tuple[list[int], list[int]]]:
+    """The prompt, or the source if there is one, and the scored targets of each row, as far as its oracle knows."""
+    end = -1 if task.next_token else None
     tokens, read = (batch.tokens, batch.prompt) if batch.source is None else (batch.source, batch.source_valid)
     for row, part, targets, score in zip(tokens, read, batch.targets, batch.score, strict=True):
-        yield row[part].tolist(), targets[score].tolist()
+        yield row[part].tolist(), targets[score].tolist()[:end]
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -9,7 +9,8 @@ position   the best function of index and size, blind to the tokens: one constan
 Bucket sort shows why: index and length alone give 78 to 94 %, where the literature compares with 20 %. For exact match
 they mean: every token guessed right, one class or one token right throughout, the most frequent whole answer. The
 constant and the sequence are estimated: chosen on one half of a sample and counted on the other, so that chance hits do
-not count. A floor has the unit of the task's metric: for `error`, one minus the share that is right.
+not count. A floor has the unit of the task's metric: for `error`, one minus the share that is right; for `gain` all
+of these gain nothing, and the losses of `posenc.lab.tasks.exact` say from where gain is counted.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from posenc.lab.tasks.examples import parts
-from posenc.lab.tasks.measure import RATIOS, first_beyond, tally
+from posenc.lab.tasks.measure import GAIN, RATIOS, first_beyond, tally
 from posenc.lab.tasks.padding import bucket_classes, pad_tokens
 from posenc.lab.tasks.task import Batch, Task
 
@@ -92,6 +93,8 @@ def floors(task: Task, sizes: Sequence[int], *, rows: int = 8192) -> Table:
     >>> floors(parse("reverse_string"), [4], rows=64)[4]["uniform"]
     0.5
     """
+    if task.metric == GAIN:
+        return _nothing_gained(task, sizes)
     judged = Judged(0, False)
     return _tables(task, sizes, rows, lambda n: {task.metric: judged})[task.metric]
 
@@ -102,26 +105,37 @@ def floors_by_metric(task: Task, sizes: Sequence[int], length: int, *, rows: int
     `length` is the largest size trained on, which decides the places that are beyond training.
     """
 
-    def judged(n: int) -> dict[str, Judged]:
-        by_metric = {task.metric: Judged(0, False)}
-        if task.metric not in ("token", "error"):
-            return by_metric
-        return by_metric | {"last": Judged(0, True), "beyond": Judged(first_beyond(task, n, length), False)}
+    own = {} if task.metric == GAIN else {task.metric: Judged(0, False)}
 
-    return _tables(task, sizes, rows, judged)
+    def judged(n: int) -> dict[str, Judged]:
+        if task.metric not in ("token", "error", GAIN):
+            return own
+        return own | {"last": Judged(0, True), "beyond": Judged(first_beyond(task, n, length), False)}
+
+    return _tables(task, sizes, rows, judged) | ({} if own else {GAIN: _nothing_gained(task, sizes)})
+
+
+def _nothing_gained(task: Task, sizes: Sequence[int]) -> Table:
+    """The gain over the law of one token of a guess that knows no more: that of a uniform guess is cut to 0."""
+    _check(task, sizes)
+    return {int(n): {"uniform": 0.0} for n in sizes}
+
+
+def _check(task: Task, sizes: Sequence[int]) -> None:
+    for n in sizes:
+        task.check_size(n)
+    if not sizes:
+        raise ValueError(f"The list of sizes for the floors of {task.name!r} is empty; give at least one size.")
 
 
 def _tables(
     task: Task, sizes: Sequence[int], rows: int, judged: Callable[[int], dict[str, Judged]]
 ) -> dict[str, Table]:
-    for n in sizes:
-        task.check_size(n)
-    if not sizes:
-        raise ValueError(f"The list of sizes for the floors of {task.name!r} is empty; give at least one size.")
+    _check(task, sizes)
     guessing = Guessing(task.metric == "exact", task.layout.writes, task.cue is not None, bucket_classes(task.classes))
     cue = range(-1, -1) if task.cue is None else task.cue
     numbers = TaskNumbers(task.choices, task.special("EOS") if task.layout.writes else -1, cue.start, cue.stop)
-    part, total = RATIOS[task.metric]
+    part, total = RATIOS["token" if task.metric == GAIN else task.metric]
     names = [name for name in FLOORS if guessing.cued or name != "bag"]
     tables: dict[str, Table] = {}
     for n in sizes:

@@ -2,7 +2,8 @@
 
 TAG, CLASSIFY   x₁ … x_p ? … ? . .          m empty slots directly after the input, so that the distance from input to
                                             slot does not depend on the padding; targets are at the slots
-TOKENS          x₁ … x_n . .                targets at the tokens themselves, not shifted
+TOKENS          x₁ … x_n . .                targets at the tokens themselves, not shifted; of a source (`continued`)
+                                            each is the token that comes next
 LM              BOS x SEP y EOS . .         targets are the tokens one to the left; scored where the target is y or EOS;
                                             provides "separator", 1 at SEP
 SEQ2SEQ         x . . | BOS y . .           an encoder reads x, a decoder BOS y; targets are y EOS, all of them scored;
@@ -92,6 +93,11 @@ def tagged(
     weight = score if weight is None else jnp.where(valid, weight, 0.0)
     targets = jnp.where(score | (weight > 0), targets, 0)
     return _batch(n, jnp.where(valid, x, task.special("PAD")), targets, score, weight, valid, valid, strata)
+
+
+def continued(task: Task, n: Int[Array, " B"], text: Int[Array, "B T+1"]) -> Batch:
+    """TOKENS: n tokens of a source, each with the next one as its target; all are scored."""
+    return tagged(task, n, text[:, :-1], n, text[:, 1:], jnp.ones_like(text[:, 1:], bool))
 
 
 def prompted(

@@ -25,6 +25,9 @@ RATIOS = {
     "last": ("last", "rows"),
     "beyond": ("beyond", "beyond_scored"),
 }
+GAIN = "gain"
+"""The metric of a source whose least loss is known: the share of what the law of one token leaves to gain."""
+RATIOS[GAIN] = ("gained", "gainable")
 PLACES = 32
 """Bins at most, of places in a text, in which hits are counted."""
 NATS = 1024

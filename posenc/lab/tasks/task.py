@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
@@ -172,6 +173,11 @@ class Task(ABC):
     cue: Any = None
     """range: the tokens of which answers are made, so that the row's most frequent one is a guess without order; None
     where answers are others."""
+    next_token: Any = False
+    """bool: whether targets are the tokens that come next, of which the last is in no prompt: `answer` leaves it
+    out."""
+    unigram: Any = None
+    """Float[ndarray, " classes"]: the law of one token of a source whose `losses` are known exactly; None of others."""
 
     def __init_subclass__(cls, name: str | None, **kwargs: Any):
         super().__init_subclass__(**kwargs)
@@ -244,6 +250,13 @@ class Task(ABC):
     @abstractmethod
     def answer(self, prompt: list[int]) -> list[int]:
         """The oracle: the targets at the scored tokens of this prompt, in order."""
+
+    def losses(
+        self, texts: Int[np.ndarray, "rows T+1"], window: int | None = None, places: Sequence[int] | None = None
+    ) -> Float[np.ndarray, "rows places"]:
+        """The least expected loss at places of texts, in nats, of a reader of the last `window` tokens, or of all: only
+        of a task with a `unigram`. The target at place i is token i + 1. Plain numpy, no code of `make`."""
+        raise NotImplementedError(f"The best loss of {self.name!r} is not known.")
 
     def yardsticks(self, rows: Int[np.ndarray, "rows T"]) -> dict[str, Float[np.ndarray, " places"]]:
         """The mean loss of simple readers, by name, at each scored place of these rows of tokens, in nats; empty where
