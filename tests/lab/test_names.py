@@ -66,6 +66,7 @@ def test_of_a_group_that_was_recorded_in_parts_the_records_are_read(folder):
     assert work(folder, watch=watch) == 0 and watch.labels() == []
 
 
+@pytest.mark.ci
 def test_the_end_of_a_large_sweep_packs_its_records_and_nothing_changes(tmp_path, monkeypatch):
     folder = tmp_path / "x"
     monkeypatch.setattr(compacting, "LEAST", 3)

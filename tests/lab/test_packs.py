@@ -370,6 +370,7 @@ def test_a_worker_looks_its_group_up_in_packs_that_came_after_it_started():
     assert recorded.ids(path.stem) == [], "a damaged line is no result"
 
 
+@pytest.mark.nightly  # a kill at each stage, in the same file
 def test_kills_at_random_moments_inside_compact_lose_nothing():
     draw, folder = random.Random(0), filled(seeds=[(n,) for n in range(60)])
     code = f"import sys, pathlib; sys.path[:] = {sys.path!r}; from posenc.lab.store import compacting\n"
