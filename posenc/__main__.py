@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import os
 import sys
 
+INTERRUPTED = 130
 NEEDED = ("tyro", "rich", "scipy", "flax", "optax", "orbax")
 """What the extra `lab` installs."""
 
 
 def main() -> int:
-    """Run the command line, or say in one sentence what to install."""
+    """Run the command line, or say in one sentence what to install; returns the exit code.
+
+    An interrupt ends the process here: claims are released and sentences printed, and threads of XLA that still compile
+    would crash an interpreter that is taken down around them.
+    """
+    code = run()
+    if code == INTERRUPTED:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+                stream.flush()
+        os._exit(code)
+    return code
+
+
+def run() -> int:
+    """The command line as far as its exit code."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         print(
@@ -27,7 +45,7 @@ def main() -> int:
             return command()
     except KeyboardInterrupt:  # while the command line itself was imported
         print("Stopped.", file=sys.stderr)
-        return 130
+        return INTERRUPTED
 
 
 if __name__ == "__main__":

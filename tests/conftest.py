@@ -11,10 +11,9 @@ import pytest
 
 from posenc.lab.train import device
 from tests import night
-from tests.effort import share_contexts, try_little
+from tests.effort import try_little
 
 try_little()
-share_contexts()
 gc.set_threshold(100_000, 20, 100)  # jax keeps much, and by default it is all walked again and again
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -53,7 +52,13 @@ def pytest_collection_modifyitems(config, items):
         if item.nodeid.startswith(LAB):
             item.add_marker(pytest.mark.lab)
     if not (config.getoption("record") or config.getoption("unverified") or os.environ.get("POSENC_REGENERATE")):
-        night.move(items)
+        from tests.test_published_bugs import guards
+
+        night.move(items, guards=guards())
+
+
+def pytest_report_header():
+    return f"turn {night.TURN} of {night.TURNS}: POSENC_TURN={night.TURN} runs the same cases again (tests/night.py)"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,12 +1,10 @@
 """How hard XLA tries: little in the tests, since compiling is most of their time, and as for users where bits count."""
 
-import itertools
 import os
 from importlib.metadata import version
 from typing import Any
 
 import jax
-from jax._src.interpreters import mlir
 
 from posenc.contract.case import LITTLE
 
@@ -26,19 +24,6 @@ def try_little() -> None:
     """
     said = " ".join(f"--{name}={str(value).lower()}" for name, value in (LITTLE | ONE_PIECE).items())
     os.environ["XLA_FLAGS"] = f"{said} {os.environ.get('XLA_FLAGS', '')}".strip()
-
-
-def share_contexts(programs: int = 500) -> None:
-    """Lower so many programs in one MLIR context. jax makes one for each program, and with it the system makes threads:
-    a fifth of the time of the tests, which are thousands of small programs."""
-    make, counted, kept = mlir.make_ir_context, itertools.count(), []
-
-    def shared():
-        if next(counted) % programs == 0:
-            kept[:] = [make()]
-        return kept[0]
-
-    mlir.make_ir_context = shared
 
 
 def as_for_users(program: Any, static: int) -> Any:

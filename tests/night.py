@@ -1,52 +1,133 @@
 """What runs by day, what `.ci/run` adds (`-m "ci and not nightly"`), and what waits for the night (`-m nightly`).
 
-By day: authors' numbers, equations, planted faults, and of every other claim the cases that are quick. Tables hold the
-rest: ci.toml how many cases of a test stay by day while `.ci/run` takes the others with every change; night.toml how
-many of those that are too many even for that. Inside one file `by_day` says it, and the contract has a rule of its own,
-tests/contract/covering.py.
+A test runs by day unless a marker at the test says otherwise: `ci` waits for every `.ci/run`, `nightly` for the night.
+Beside these markers there is one rule, and no test is named for it. The cases of a test in a family (`FAMILIES`) make
+one claim of many schemes, tasks, models or settings, through the same code. The hash of a case's id decides its day:
+
+    number = SHA-256(id)           by day: number mod 8 = 0, and of each test the case of the lowest number
+    turn = ⌊number / 8⌋ mod 7      by `.ci/run`: turn = today's, the days of the calendar mod 7
+                                   at night: all others
+
+So each case meets `.ci/run` within seven days, and every night. A test of a family that is marked `ci` has no case by
+day, but its turns. `POSENC_TURN=3` runs the cases of turn 3 again on any day.
+
+What alone guards a fault runs by day, whatever its family: planted faults, refusals, tests marked `guard`, and the
+tests of one case that test_published_bugs.py names. Golden data and equations are in no family. Inside one file
+`by_day` keeps chosen cases; the contract has a rule of its own, tests/contract/covering.py.
 """
 
-import tomllib
+import datetime
+import hashlib
+import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-
-def _read(name: str) -> dict[str, dict[str, Any]]:
-    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
-
-
-NIGHT = _read("night.toml")
-"""For each file its tests, each with `day` cases that do not wait for the night and the `guard` of the others."""
-CI = _read("ci.toml")
-"""For each file its tests, each with the number of cases that stay by day."""
+TURNS = 7
+TURN = int(os.environ.setdefault("POSENC_TURN", str(datetime.date.today().toordinal() % TURNS))) % TURNS
+"""Today's turn. The workers of a session inherit it, so that one that begins before midnight ends as it began."""
+EIGHTH = 8
+FAULTS = {"planted", "fault", "faults", "noticed", "caught", "refused", "refuses"}
+"""Words in the name of a test that is the only guard of what it plants or gives."""
 
 
-def move(items: Iterable[Any], night: dict[str, Any] = NIGHT, ci: dict[str, Any] = CI) -> None:
-    """Mark the cases that wait for the night, and of the others those that wait for `.ci/run`."""
-    _mark(items, "nightly", {file: {name: row["day"] for name, row in rows.items()} for file, rows in night.items()})
-    _mark(items, "ci", ci)
+class Family(NamedTuple):
+    """Files whose tests repeat one claim over many cases."""
+
+    guard: str  # what protects by day what the cases in turn do
+    alone: bool = False  # tests of one case are members too
 
 
-def _mark(items: Iterable[Any], marker: str, days: dict[str, dict[str, int]]) -> None:
-    """Mark all but so many cases of each test, spread evenly over those that do not wait already."""
-    found = defaultdict(list)
+CONTRACT = "the covering schemes hold the whole contract, and by `--unverified` each whose code changed"
+BATCHES = "oracles judge worked examples of every task, its planted fault is caught, and the cases kept"
+EQUATIONS = "models/test_models.py: the equations of the cases kept, and refusals"
+ONE_EACH = "the case kept of each framework, and kernels/test_equal.py"
+FAMILIES = {
+    "contract/test_attention.py": Family(CONTRACT),
+    "contract/test_decoding.py": Family(CONTRACT),
+    "contract/test_validation.py": Family(CONTRACT),
+    "huggingface/test_recorded.py": Family("the cases kept, spread over all models, and huggingface/test_reading.py"),
+    "importers/": Family("the cases kept, and the adapters"),
+    "kernels/": Family("faults planted in every kernel, and the covering schemes of the contract"),
+    "lab/test_draws.py": Family("the cases kept, and every task's batch"),
+    "lab/test_generate.py": Family("cached decoding of the contract"),
+    "lab/test_placed.py": Family("resolving and rehearsing every such run"),
+    "lab/test_stages.py": Family("the spelling kept, and lab/test_sweep.py"),
+    "lab/test_train.py": Family("the cases kept, and lab/test_sweep.py"),
+    "models/": Family(EQUATIONS),
+    "schemes/": Family(
+        "each scheme's equation (oracles/), its authors' numbers (golden/) and, where its code changed, the equation in"
+        " every setting and the whole contract by `--unverified` in each .ci/run",
+        alone=True,
+    ),
+    "show/test_by_hand.py": Family("oracles, and the forms kept"),
+    "tasks/test_arithmetic.py": Family(BATCHES),
+    "tasks/test_chomsky.py": Family(BATCHES),
+    "tasks/test_coupling.py": Family(BATCHES),
+    "tasks/test_long_addition.py": Family(BATCHES),
+    "tasks/test_rasp.py": Family(BATCHES),
+    "tasks/test_recall.py": Family(BATCHES),
+    "tasks/test_shifted.py": Family(BATCHES),
+    "tasks/test_task_examples.py": Family(BATCHES),
+    "tasks/test_task_floors.py": Family("records hold their floors, and the cases kept"),
+    "tasks/test_task_laws.py": Family(BATCHES),
+    "tasks/test_task_measure.py": Family("sums are counted by hand, and oracles judge every task"),
+    "test_adapter": Family(ONE_EACH),
+    "test_bfloat16.py": Family("the contract's properties of half precision"),
+    "test_committed_figures.py": Family("the cases kept, and show/test_figures.py"),
+    "test_distances.py": Family("the schemes kept, and lab/test_train.py draws positions"),
+    "test_docs_commands.py": Family("cli/ runs every command, and test_docs.py reads every page"),
+    "test_foreign.py": Family(ONE_EACH),
+    "test_other_libraries.py": Family(ONE_EACH),
+    "test_segment_scans.py": Family("the contract's documents and padding"),
+    "test_stems.py": Family("golden/, and the equation of every stem"),
+}
+"""Where the tests of a family begin, and what guards by day the cases that take turns."""
+
+
+def number(nodeid: str) -> int:
+    """What decides the day of a test: the same on every machine."""
+    return int(hashlib.sha256(nodeid.encode()).hexdigest()[:12], 16)
+
+
+def family_of(file: str, families: dict[str, Family] = FAMILIES) -> Family | None:
+    """The family that a file of this folder is in."""
+    return next((family for place, family in families.items() if file.startswith(place)), None)
+
+
+def move(
+    items: Iterable[Any],
+    families: dict[str, Family] = FAMILIES,
+    guards: Collection[str] = (),
+    turn: int = TURN,
+) -> None:
+    """Mark the cases of families that do not run by day: `ci` where it is their turn, `nightly` where not.
+
+    `guards` are tests as test_published_bugs.py writes them, file::name.
+    """
+    tests = defaultdict(list)
     for item in items:
-        file = item.nodeid.partition("::")[0].removeprefix("tests/")
-        day = days.get(file, {}).get(getattr(item, "originalname", ""))
-        if day is not None and not item.get_closest_marker("nightly"):
-            found[file, item.originalname, day].append(item)
-    for (_, _, day), cases in found.items():
-        kept = {len(cases) * n // day for n in range(day)} if day < len(cases) else set(range(len(cases)))
-        for at in set(range(len(cases))) - kept:
-            cases[at].add_marker(getattr(pytest.mark, marker))
+        if not item.get_closest_marker("nightly"):
+            tests[item.nodeid.partition("[")[0].removeprefix("tests/")].append(item)
+    for test, cases in tests.items():
+        file, name = test.partition("::")[0], test.rpartition("::")[2]
+        family, several = family_of(file, families), "[" in cases[0].nodeid
+        if family is None or FAULTS & set(name.split("_")) or cases[0].get_closest_marker("guard"):
+            continue
+        if not several and (not family.alone or f"{file}::{name}" in guards or cases[0].get_closest_marker("ci")):
+            continue
+        lowest = min(number(case.nodeid) for case in cases) if several else None
+        for case in cases:
+            value = number(case.nodeid)
+            if not case.get_closest_marker("ci") and (value % EIGHTH == 0 or value == lowest):
+                continue
+            case.add_marker(getattr(pytest.mark, "ci" if value // EIGHTH % TURNS == turn else "nightly"))
 
 
-def by_day(every: Iterable[Any], chosen: Collection[Any]) -> list[Any]:
-    """Every case, for `parametrize`: the chosen as they are, the rest left to the night. A tuple is one of several
+def by_day(cases: Iterable[Any], daily: Collection[Any]) -> list[Any]:
+    """All cases, for `parametrize`: the daily ones as they are, the rest left to the night. A tuple is one of several
     arguments."""
-    late = lambda one: pytest.param(*(one if isinstance(one, tuple) else (one,)), marks=pytest.mark.nightly)  # noqa: E731
-    return [one if one in chosen else late(one) for one in every]
+    late = lambda case: pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.nightly)  # noqa: E731
+    return [case if case in daily else late(case) for case in cases]

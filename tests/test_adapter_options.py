@@ -48,6 +48,7 @@ def test_an_argument_that_were_dropped_on_its_way_would_be_noticed(plant):
         test_a_layer_takes_what_attend_takes("a cap", "equinox")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", ["nnx", "equinox"])
 def test_decoding_with_scale_cap_and_sinks_is_the_full_forward(kind):
     _, layer, *_ = made("t5", kind, dims(), scale=0.3, cap=0.5, sinks=True)
@@ -69,6 +70,7 @@ def twice(x, w):
     return 2 * x @ w
 
 
+@pytest.mark.ci
 def test_sinks_learn_in_every_framework():
     scheme = posenc.bind(posenc.parse("rope"), dims())
     module = posenc.linen.Attention(scheme, dims(), sinks=True)
@@ -114,6 +116,7 @@ def test_a_call_that_makes_no_sense_is_refused(kind):
             layer(tokens(), **about)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("explicit", [True, False])
 def test_weights_cut_along_heads_are_those_of_one_device(explicit):
     """Under axes of either type; what two devices hold of keys and values are not whole heads of each."""
@@ -139,6 +142,7 @@ class Dropping(linen.Module):
         return posenc.linen.Attention(posenc.parse("rope"), dims())(x, **about)
 
 
+@pytest.mark.ci
 def test_each_framework_s_keys_drop_weights():
     model, rngs = Dropping(), {"dropout": jax.random.key(1)}
     variables = model.init(jax.random.key(0), tokens(), False)

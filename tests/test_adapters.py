@@ -175,6 +175,7 @@ def test_queries_of_a_scheme_that_does_not_divide_start_smaller():
     np.testing.assert_array_equal(t5.key_value.get_value(), plain.key_value.get_value())
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("text", ["sinusoidal", "learned", "rope + sinusoidal"])
 def test_nobody_gets_nope_in_silence(text):
     scheme = posenc.bind(posenc.parse(text), dims())
@@ -189,6 +190,7 @@ def test_nobody_gets_nope_in_silence(text):
     posenc.linen.Attention(scheme, dims(), embedded=True).init(jax.random.key(0), tokens())
 
 
+@pytest.mark.ci
 def test_a_module_inside_a_model_of_each_framework_learns():
     """A step of gradient descent through each lowers the loss, its positional parameters included."""
 

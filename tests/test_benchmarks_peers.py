@@ -147,6 +147,7 @@ def products(jaxpr):
     return total
 
 
+@pytest.mark.ci
 def test_a_step_of_ours_has_as_many_numbers_in_matrices_as_the_peers():
     size = step.Size(depth=1, width=16, heads=2, hidden=32, vocab=7, length=8, batch=2)
     ready = step.ours(size)

@@ -19,6 +19,7 @@ def test_a_further_task_adds_none_of_the_programs_of_a_scheme():
     assert "make_batches" in second and not second.keys() & {*benchmark.OF_SCHEME}
 
 
+@pytest.mark.nightly  # it is of the benchmark alone
 def test_the_peak_of_a_sweep_is_that_of_its_own_process(monkeypatch):
     monkeypatch.setattr(benchmark, "SHAPE", {**TINY, "rows": 8})
     assert 100 < benchmark.peak(["nope"], ["even_pairs"]) < 1000

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks import scale
 from posenc.lab.results.results import load
 from posenc.lab.store import folder as store
@@ -27,6 +29,7 @@ def test_a_simulated_run_is_valid_and_a_few_trials_are_left(tmp_path):
     assert scale.claim_ms(folder) > 0 and store.held(folder) == ()
 
 
+@pytest.mark.ci
 def test_the_command_writes_its_three_figures(tmp_path):
     command = [sys.executable, "-m", "benchmarks.scale", "--records", "20", "--rounds", "1"]
     command += ["--json", str(tmp_path / "figures.json")]

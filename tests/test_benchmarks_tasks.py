@@ -26,6 +26,7 @@ def test_every_task_has_a_run_of_its_published_lengths(name):
     assert (run.width, run.depth, run.batch, run.buckets) == (64, 2, 64, 1)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["even_pairs", "sum_mod"])
 def test_both_programs_of_a_task_are_timed(name):
     cell = benchmark.cell(name, **TINY)

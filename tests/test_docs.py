@@ -220,6 +220,7 @@ def table(rows):
     return "\n".join(["", lines[0], "|---" * len(cells[0]) + "|", *lines[1:], "", ""])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", TABLES)
 def test_each_table_is_what_is_registered(name):
     text, found = written(name)

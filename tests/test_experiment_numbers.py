@@ -66,6 +66,7 @@ def test_what_was_published_as_a_mean_over_every_size_is_held_against_such_a_mea
     assert {one.weights for one in made.published} == {"trapezoid"} and "trapezoid" in made.header.setting
 
 
+@pytest.mark.ci
 def test_the_cost_of_the_whole_table_is_what_a_dry_run_counts():
     """And the hours are those operations at the shares of a GPU that are assumed."""
     made = from_file(FOLDER / "ruoss.py", yes=True)

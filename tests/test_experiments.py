@@ -157,6 +157,7 @@ def trained(path, runs, folder):
     return made, load(folder)
 
 
+@pytest.mark.nightly  # plans, labels, records and figures of all files stay; lab/test_sweep.py trains and records
 @EACH
 def test_an_experiment_trains_two_steps_and_its_figure_is_drawn(path, tmp_path):
     made, results = trained(path, slice(1), tmp_path / "runs")

@@ -42,6 +42,7 @@ def same(a, b):
     return a == b and repr(a) == repr(b)
 
 
+@pytest.mark.ci
 @CALM
 @given(TREES)
 def test_a_tree_that_is_written_reads_as_itself(tree):
@@ -50,6 +51,7 @@ def test_a_tree_that_is_written_reads_as_itself(tree):
         assert same(read(text), tree)
 
 
+@pytest.mark.ci
 @CALM
 @given(some.text(max_size=40) | some.text("rope()[]+@,='\"1.e-* \n\t#:;", max_size=30))
 def test_any_text_is_read_or_refused_in_one_sentence(text):

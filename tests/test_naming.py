@@ -70,6 +70,7 @@ def _added(parts):
     return whole
 
 
+@pytest.mark.ci
 @CALM
 @given(some.one_of(schemes(), sums(), patterns()))
 def test_the_text_of_a_scheme_names_that_scheme(scheme):
@@ -78,6 +79,7 @@ def test_the_text_of_a_scheme_names_that_scheme(scheme):
     assert again == scheme and hash(again) == hash(scheme) and posenc.spec(again) == text
 
 
+@pytest.mark.ci
 @CALM
 @given(some.lists(schemes(), min_size=2, max_size=5))
 def test_sums_are_flat_however_they_are_bracketed(every):

@@ -1,39 +1,26 @@
-"""The tables of tests that wait name tests that exist, and mark as many cases as they say."""
+"""One rule decides which cases run by day: it forgets no case, keeps what guards alone, and every family is there."""
 
-import ast
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests import night
+from tests.night import EIGHTH, TURNS, Family, number
 
 HERE = Path(__file__).parent
-
-
-def names_in(file):
-    tree = ast.parse((HERE / file).read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-
-
-def test_every_row_of_the_night_names_a_test_and_its_guard():
-    for file, rows in night.NIGHT.items():
-        assert rows.keys() <= names_in(file), file
-        assert all(row["day"] >= 0 and row["guard"] for row in rows.values()), file
-
-
-def test_every_row_of_ci_names_a_test_and_none_that_must_run_by_day():
-    """Authors' numbers, equations and planted faults run by day, whatever they take."""
-    for file, rows in night.CI.items():
-        assert rows.keys() <= names_in(file) and all(day >= 0 for day in rows.values()), file
-        assert not file.startswith(("golden/", "oracles/", "faults/", "test_published_bugs"))
-        assert not [name for name in rows if {"planted", "fault", "faults"} & set(name.split("_"))], file
+FAMILY = {"a/": Family("another")}
+ALONE = {"a/": Family("another", alone=True)}
+IDS = [f"tests/a/test_b.py::test_it[{n}]" for n in range(200)]
 
 
 class Item:
     """What `move` reads of a collected test."""
 
-    def __init__(self, nodeid, marked=False):
-        self.nodeid, self.originalname, self.marks = nodeid, nodeid.split("::")[1].split("[")[0], ["nightly"] * marked
+    def __init__(self, nodeid, *marks):
+        self.nodeid, self.marks = nodeid, list(marks)
 
     def get_closest_marker(self, name):
         return name if name in self.marks else None
@@ -42,16 +29,70 @@ class Item:
         self.marks.append(mark.name)
 
 
-@pytest.mark.parametrize(("day", "kept"), [(0, []), (1, [0]), (2, [0, 3]), (6, list(range(6))), (9, list(range(6)))])
-def test_cases_of_the_day_are_spread_over_those_that_were_not_of_the_night(day, kept):
-    late, cases = Item("tests/a.py::test_it[late]", True), [Item(f"tests/a.py::test_it[{n}]") for n in range(6)]
-    other = Item("tests/a.py::test_other")
-    night.move([late, *cases, other], {"a.py": {"test_it": {"day": day, "guard": "another"}}}, {})
-    assert [n for n, case in enumerate(cases) if not case.marks] == kept
-    assert late.marks == ["nightly"] and other.marks == []
+def moved(ids, *marks, families=FAMILY, turn=0, **options):
+    items = [Item(nodeid, *marks) for nodeid in ids]
+    night.move(items, families, turn=turn, **options)
+    return [tuple(item.marks[len(marks) :]) for item in items]
 
 
-def test_what_waits_for_the_night_is_not_counted_among_what_waits_for_ci():
-    cases = [Item(f"tests/a.py::test_it[{n}]") for n in range(6)]
-    night.move(cases, {"a.py": {"test_it": {"day": 3, "guard": "another"}}}, {"a.py": {"test_it": 1}})
-    assert [case.marks for case in cases] == [[], ["nightly"], ["ci"], ["nightly"], ["ci"], ["nightly"]]
+def test_every_family_is_of_files_that_exist_and_has_a_guard():
+    files = [str(path.relative_to(HERE)) for path in HERE.rglob("test_*.py")]
+    for place, family in night.FAMILIES.items():
+        assert family.guard and any(file.startswith(place) for file in files), place
+
+
+@pytest.mark.parametrize("place", ["golden/", "oracles/", "faults/", "tasks/test_task_golden.py", "test_published"])
+def test_golden_data_equations_and_faults_are_in_no_family(place):
+    files = [str(path.relative_to(HERE)) for path in HERE.rglob("test_*.py")]
+    among = [file for file in files if file.startswith(place)]
+    assert among and all(night.family_of(file) is None for file in among)
+
+
+def test_a_number_is_of_the_id_alone_and_the_same_in_another_process():
+    other = f"from tests.night import number; print(number({IDS[0]!r}))"
+    said = subprocess.run([sys.executable, "-c", other], cwd=HERE.parent, capture_output=True, text=True, check=True)
+    assert int(said.stdout) == number(IDS[0]) and len(set(map(number, IDS))) == len(IDS)
+
+
+def test_each_case_runs_by_day_or_in_one_turn_of_a_week():
+    turns = [moved(IDS, turn=turn) for turn in range(TURNS)]
+    for nodeid, marks in zip(IDS, zip(*turns, strict=True), strict=True):
+        counts = Counter(marks)
+        if number(nodeid) % EIGHTH == 0:
+            assert counts == {(): TURNS}
+        else:
+            assert () in counts or counts == {("ci",): 1, ("nightly",): TURNS - 1}
+
+
+def test_an_eighth_runs_by_day_and_of_each_test_at_least_one():
+    assert 12 <= moved(IDS).count(()) <= 40
+    for n in range(2, 60):
+        assert moved([f"tests/a/test_b.py::test_{n}[{m}]" for m in range(3)]).count(()) >= 1
+
+
+def test_what_is_marked_has_no_case_by_day_and_what_waits_for_the_night_stays():
+    assert {"ci", "nightly"} == {mark for marks in moved(IDS, "ci") for mark in marks} and () not in moved(IDS, "ci")
+    assert set(moved(IDS, "nightly")) == {()}
+
+
+@pytest.mark.parametrize(
+    "nodeid",
+    [
+        "tests/a/test_b.py::test_planted_faults_are_noticed",
+        "tests/a/test_b.py::test_what_has_no_meaning_is_refused",
+        "tests/a/test_b.py::test_named",
+        "tests/b/test_b.py::test_it",
+    ],
+)
+def test_what_alone_guards_a_fault_runs_by_day(nodeid):
+    for turn in range(TURNS):
+        assert moved([nodeid], families=ALONE, turn=turn, guards={"a/test_b.py::test_named"}) == [()]
+        several = [f"{nodeid}[{n}]" for n in range(50)]
+        assert set(moved(several, "guard", families=ALONE, turn=turn)) == {()}
+
+
+def test_a_test_of_one_case_waits_only_where_the_family_says_so():
+    alone = [f"tests/a/test_b.py::test_{n}" for n in range(200)]
+    assert set(moved(alone)) == {()}
+    assert 12 <= moved(alone, families=ALONE).count(()) <= 40
+    assert set(moved(alone, "ci", families=ALONE)) == {()}, "with every .ci/run"

@@ -78,6 +78,7 @@ class HaikuAttention(hk.Module):
         return mixed.reshape(*x.shape[:-1], H * D) @ weights[3]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", TEXTS)
 def test_haiku(text):
     scheme = bound(text)
@@ -115,6 +116,7 @@ class KerasAttention(keras.layers.Layer):
         return mixed.reshape(-1, *x.shape[1:-1], H * D) @ self.projections[3].value
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", TEXTS)
 def test_keras_on_jax(text):
     assert keras.backend.backend() == "jax"

@@ -51,6 +51,7 @@ def installed(tmp_path):
     return run
 
 
+@pytest.mark.ci
 def test_a_stranger_s_scheme_is_listed_and_described_and_a_broken_one_says_why(installed):
     rows = {row["name"]: row for row in json.loads(installed("list", "--json").stdout)}
     assert rows["strange"]["enters"] == ["score"] and "rope" in rows
@@ -62,6 +63,7 @@ def test_a_stranger_s_scheme_is_listed_and_described_and_a_broken_one_says_why(i
     assert "it rains" in refused.stderr and len(refused.stderr.splitlines()) == 1
 
 
+@pytest.mark.ci
 def test_a_stranger_s_task_is_listed_and_a_broken_one_says_why(installed):
     rows = {row["name"]: row for row in json.loads(installed("list", "tasks", "--json").stdout)}
     assert "odd_task" in rows and rows["bent"]["idea"] == "broken: RuntimeError: it rains"

@@ -6,6 +6,7 @@ A test is written as file::name, from this folder; `contract::name` is a propert
 
 import ast
 import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -347,13 +348,17 @@ EVERY = [
 
 @functools.cache
 def named_in(file):
-    """The names of the tests in a file of this folder that run with every change."""
+    """The names of the tests in a file of this folder of which cases run with every change."""
     tree = ast.parse((HERE / file).read_text(encoding="utf-8"))
     tests = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
-    left_out = ("skip", "xfail", "nightly")
-    late = {name for name, row in night.NIGHT.get(file, {}).items() if not row["day"]}
-    every = {t.name for t in tests if not any(word in ast.unparse(d) for d in t.decorator_list for word in left_out)}
-    return every - late
+    decorators = {t.name: " ".join(ast.unparse(d) for d in t.decorator_list) for t in tests}
+    late = re.compile(r"skip|xfail|nightly" + (r"|mark\.ci.*parametrize" if night.family_of(file) else ""))
+    return {name for name, text in decorators.items() if not late.search(text)}
+
+
+def guards():
+    """Every test that is named here."""
+    return {test for table in (BUGS, TRAPS) for _, *tests in table.values() for test in tests}
 
 
 def missing(reference):

@@ -87,6 +87,7 @@ def test_a_change_of_shared_mathematics_makes_a_record_old(monkeypatch):
     assert digest("rope") != before and digest("alibi") == digest("alibi")
 
 
+@pytest.mark.ci
 def test_a_scheme_is_unverified_where_its_code_the_engine_or_jax_changed(monkeypatch, tmp_path):
     kept = {name: {"contract": {"code": digest(name), "engine": engine()}} for name in posenc.names()}
     path = tmp_path / "record.json"

@@ -38,6 +38,7 @@ def test_nan_and_infinite_positions_give_nan_rather_than_an_angle():
     assert np.isnan(angles(jnp.float32([jnp.nan, jnp.inf]), frequencies(4, 10000.0), jnp.float32)).all()
 
 
+@pytest.mark.ci
 def test_the_slope_of_an_angle_in_a_real_position_is_its_frequency():
     frequency = frequencies(8, 10000.0)
     for position in (0.0, 7.0, 7.5, -3.25):

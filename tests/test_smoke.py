@@ -26,6 +26,7 @@ def test_every_scheme_attends_and_sees_no_future(name):
     assert not np.allclose(out[7:], other[7:])
 
 
+@pytest.mark.nightly  # lab/test_sweep.py and cli/test_training.py; `-m smoke` runs it on the other jax
 def test_a_sweep_trains_and_is_tabulated(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("COLUMNS", raising=False)  # which folds tables, and workers of pytest-xdist may inherit
     monkeypatch.setenv("POSENC_RUNS", str(tmp_path / "runs"))

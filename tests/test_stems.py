@@ -36,6 +36,7 @@ def x():
     return np.random.default_rng(2).standard_normal((10, 6))
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_stem_equals_its_equation(text, causal, x, x64):
@@ -81,6 +82,7 @@ def test_gradients_are_finite_in_both_types(text, x):
         assert out.dtype == dtype and np.isfinite(np.asarray(back(out)[0], np.float32)).all()
 
 
+@pytest.mark.ci
 def test_without_positions_a_stem_is_what_tells_order():
     """A bidirectional model without positions sees a bag of tokens; with a stem before it, no more."""
     dims = Dims(width=8, heads=2, head=4, trained=8, causal=False)
@@ -95,6 +97,7 @@ def test_without_positions_a_stem_is_what_tells_order():
     assert found["none"] < 1e-5 < 1e-3 < found["conv(k=3)"]
 
 
+@pytest.mark.ci
 def test_a_model_without_a_stem_has_the_weights_that_it_had():
     dims = Dims(width=8, heads=2, head=4, trained=8)
     leaves = lambda **how: jax.tree_util.tree_leaves_with_path(  # noqa: E731

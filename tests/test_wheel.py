@@ -97,6 +97,7 @@ def run(python, *words, cwd):
     return subprocess.run([str(python), *words], cwd=cwd, env=env, capture_output=True, text=True)
 
 
+@pytest.mark.ci
 def test_the_library_works_with_what_it_declares(alone, tmp_path):
     done = run(alone, "-c", LIBRARY, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -110,6 +111,7 @@ def test_the_command_line_without_the_laboratory_says_what_to_install(alone, tmp
     assert re.fullmatch(r"The command line .*must be installed: run `pip install 'posenc\[lab\]'`.*\n", done.stderr)
 
 
+@pytest.mark.ci
 def test_experiments_come_with_the_wheel(drawing, tmp_path):
     """Listed, compared with what was published, tabulated, drawn and rehearsed, away from any checkout."""
     listed = run(drawing, "-m", "posenc", "list", "experiments", cwd=tmp_path)

@@ -7,6 +7,7 @@ import pytest
 from posenc.lab.sweep import bench
 
 
+@pytest.mark.nightly  # test_benchmarks_tasks.py times programs, and test_equal runs every kernel
 def test_every_kernel_that_serves_is_timed_and_the_choice_of_auto_is_marked(posenc):
     said = posenc(
         "bench", "rope", "stick_breaking", "--length", "16", "--heads", "2", "--head", "4", "--rounds", "2", "--json"
@@ -21,6 +22,7 @@ def test_every_kernel_that_serves_is_timed_and_the_choice_of_auto_is_marked(pose
     assert "jax" in found["machine"]
 
 
+@pytest.mark.ci
 def test_memory_is_known_without_a_run():
     (row,) = bench.measure("rope", 16, 2, 4, rounds=1, passes=["both"], kernels=["tiled"])
     assert bench.scratch("rope", 16, "tiled", "both", 2, 4) == row.scratch > 0

@@ -21,7 +21,7 @@ from tests.tasks.task_checks import known
 OURS = [name for name in tasks.names() if TASKS.find(name).__module__.startswith("posenc.")]
 
 
-@pytest.mark.parametrize("name", by_day(OURS, OURS[::4]))
+@pytest.mark.parametrize("name", by_day(OURS, OURS[::20]))
 def test_every_task_has_a_card_whose_example_its_oracle_answers(name):
     card = task_card.card(name)
     found, task = card.as_dict(), tasks.parse(name)
@@ -56,6 +56,7 @@ def test_names_of_tokens_are_few_short_and_told_apart(name):
         assert [task.word(task.special(word)) for word in task.layout.specials] == list(task.layout.specials)
 
 
+@pytest.mark.ci
 def test_tokens_are_shown_by_their_names():
     found = task_card.card("modular_arithmetic_brackets", 7).as_dict()["example"]
     assert set("".join(found["in"])) <= set("01234+-·()?") and "?" in found["in"]
@@ -68,6 +69,7 @@ def test_an_example_asks_for_something_where_most_rows_do_not():
     assert task_card.card("fill_blank(hide=0.02)", 8).as_dict()["example"]["oracle"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["even_pairs", pytest.param("bucket_sort", marks=pytest.mark.nightly)])
 def test_floors_are_counted_at_two_sizes(name):
     found = task_card.floor_table(name)
@@ -90,6 +92,7 @@ def test_the_floors_of_every_task_can_be_counted(name):
         assert all(0 <= value <= 1 for value in at.values())
 
 
+@pytest.mark.ci
 def test_a_task_is_described_as_typed(posenc):
     said = posenc("describe", "even_pairs", "--size", "5")
     assert said.code == 0 and said.err == ""

@@ -134,6 +134,7 @@ plans = st.builds(
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
 
+@pytest.mark.ci
 @settings(deadline=None, max_examples=40)
 @given(st.lists(runs, min_size=1, max_size=6, unique=True), plans, texts, st.builds(Header, texts, texts))
 def test_an_experiment_survives_toml(runs, plan, source, head):

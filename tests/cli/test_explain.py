@@ -59,6 +59,7 @@ def test_an_option_that_a_form_ignores_is_an_error(posenc, left, words, said):
     assert found.code == 2 and said in found.err and found.out == "" and left() == []
 
 
+@pytest.mark.ci
 def test_each_form_has_its_own_help_and_the_command_shows_all(posenc):
     whole = posenc("explain", "--help").out
     assert [line.split("[")[0].strip() for line in whole.splitlines() if line.startswith("usage:")] == [
@@ -90,12 +91,14 @@ def test_attention_is_explained_with_the_numbers_of_introductions(posenc):
         assert row in said.out
 
 
+@pytest.mark.ci
 def test_a_page_and_a_figure_are_written_beside_the_text(posenc, left):
     said = posenc("explain", "attention", "--scheme", "alibi", "--html", "a.html", "-o", "a.svg")
     assert said.code == 0 and "Wrote a.html." in said.out and "Wrote a.svg." in said.out
     assert left() == ["a.html", "a.svg"]
 
 
+@pytest.mark.ci
 def test_a_worksheet_and_its_solution_are_one_problem(posenc, tmp_path):
     both = posenc("explain", "attention", "--blank", "--solution", "--seed", "4", "--html", "a.html").out
     blank, solved = both.split("\n\n\n")[:2]
@@ -117,6 +120,7 @@ def test_a_causal_mask_goes_with_several_heads(posenc):
     assert "Mask" in posenc("explain", "attention", "--form", "multi-head", "--causal").out
 
 
+@pytest.mark.ci
 def test_a_scheme_that_few_tokens_leave_nothing_is_shown_as_trained_on_more(posenc):
     said = posenc("explain", "attention", "--scheme", "fope")
     assert said.code == 0 and "bound to a training length of 8, as a shorter one does not suit it" in " ".join(

@@ -12,6 +12,7 @@ from posenc.lab.tasks import checks
 from posenc.lab.tasks.task import TASKS, Task
 
 
+@pytest.mark.nightly  # the README's new scheme passes the whole check, and the test that `new` writes runs
 def test_what_new_writes_passes_check(posenc, tmp_path, fresh):
     said = posenc("new", "scheme", "mine")
     assert said.code == 0 and not said.err and "posenc check mine:Mine" in said.out
@@ -24,6 +25,7 @@ def test_what_new_writes_passes_check(posenc, tmp_path, fresh):
     assert any("G7" in line and "the_future_is_unseen" in line and "holds" in line for line in lines)
 
 
+@pytest.mark.ci
 def test_the_test_that_new_writes_runs(posenc, tmp_path):
     posenc("new", "scheme", "other")
     text = (tmp_path / "test_other.py").read_text()
@@ -35,6 +37,7 @@ def test_the_test_that_new_writes_runs(posenc, tmp_path):
     assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout
 
 
+@pytest.mark.ci
 def test_the_task_that_new_writes_passes_check(posenc, tmp_path, fresh):
     said = posenc("new", "task", "mine")
     assert said.code == 0 and not said.err and "posenc check mine:Mine" in said.out

@@ -175,6 +175,7 @@ def test_reading_a_run_imports_nothing(posenc, files, tmp_path):
     assert "mine" not in sys.modules and not (tmp_path / "imported").exists()
 
 
+@pytest.mark.ci
 def test_a_scheme_of_a_file_is_swept_and_edited_and_evaluated(posenc, files, tmp_path):
     sweep = ["sweep", "--grid", "scheme=mine:Mine(rate=0.5)", "task=even_pairs", "--set", *TINY, "--seeds", "1"]
     sweep += ["--name", "r", "--keep"]

@@ -40,6 +40,7 @@ def test_a_damaged_record_is_named_on_stderr(posenc, runs):
     assert "1 record could not be read." in said.out
 
 
+@pytest.mark.ci
 def test_a_damaged_record_is_named_when_figures_are_drawn(posenc, runs, tmp_path):
     path = made.log_of(runs)
     path.write_bytes(path.read_bytes()[:-20])
@@ -178,6 +179,7 @@ def test_a_plot_leaves_five_files_for_each_figure(posenc, runs, left, tmp_path):
     assert [name for name in left() if name.startswith("figures")] == expected
 
 
+@pytest.mark.ci
 def test_errors_are_drawn_when_asked_for(posenc, runs, left, tmp_path):
     assert posenc("plot", "mine", "-o", "figures").code == 0
     assert not [name for name in left() if "error" in name]
@@ -185,6 +187,7 @@ def test_errors_are_drawn_when_asked_for(posenc, runs, left, tmp_path):
     assert "error rate (last token) (up, on a log axis)" in (tmp_path / "figures" / "error.caption.txt").read_text()
 
 
+@pytest.mark.ci
 def test_figures_that_do_not_apply_are_left_out_unless_asked_for(posenc, left):
     made.filled("within", made.ranged((4, 32)))
     said = posenc("plot", "within", "-o", "figures")
@@ -219,6 +222,7 @@ def runs():
 '''
 
 
+@pytest.mark.ci
 def test_an_experiment_is_drawn_again_from_its_committed_record(posenc, runs, left, tmp_path):
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "turns.py").write_text(EXPERIMENT)
@@ -297,6 +301,7 @@ def test_explain_prints_the_penalty_of_alibi_and_draws_it(posenc, left):
     assert left() == ["alibi.png"]
 
 
+@pytest.mark.ci
 def test_explain_draws_a_path_for_each_distinct_layer_with_what_reads_content_before_it(posenc):
     path = lambda scheme: posenc("explain", scheme, "--len", "3").out.split("\n\n")[1]  # noqa: E731
     assert path("alibi @ offset(3)") == path("alibi") != path("repo")
@@ -349,6 +354,7 @@ def test_a_reader_that_leaves_early_is_no_error(runs, tmp_path):
     assert done.stderr == "" and done.stdout == "["
 
 
+@pytest.mark.ci
 def test_a_device_that_is_not_there_is_named(tmp_path):
     env = {**os.environ, "JAX_PLATFORMS": "cuda"}
     words = [sys.executable, "-m", "posenc", "doctor"]

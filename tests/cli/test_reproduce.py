@@ -202,12 +202,14 @@ def test_a_best_of_several_runs_stands_beside_our_median_range_and_best(posenc, 
     )
 
 
+@pytest.mark.ci
 def test_an_experiment_without_a_record_is_one_line_unless_it_is_named(posenc, carried):
     whole, named = posenc("reproduce"), posenc("reproduce", "pending")
     assert "not run: 5 claims; posenc sweep experiments/pending.py. Cost: a minute." in whole.out
     assert named.out.count("not run") >= 5 and "their table" in named.out
 
 
+@pytest.mark.ci
 def test_every_experiment_of_the_checkout_is_there(posenc):
     found = json.loads(posenc("reproduce", "--json").out)
     files = {p.stem for p in (Path(package.__file__).parent.parent / "experiments").glob("*.py")}
@@ -236,6 +238,7 @@ def test_an_unknown_experiment_is_refused_with_the_nearest(posenc, carried):
     assert said.code == 2 and "Did you mean 'carried'?" in said.err and said.out == ""
 
 
+@pytest.mark.ci
 def test_a_broken_file_is_told_and_the_others_stand(posenc, carried):
     (carried / "broken.py").write_text("import nowhere_at_all\n")
     said = posenc("reproduce")
@@ -249,6 +252,7 @@ def test_a_damaged_record_is_told(posenc, carried):
     assert said.code == 0 and "checksum" in said.err and "not run" in said.out
 
 
+@pytest.mark.ci
 def test_it_needs_no_jax(tmp_path):
     program = (
         "import sys; from posenc.lab.cli import main; code = main(['reproduce']); print(code, 'jax' in sys.modules)"

@@ -75,6 +75,7 @@ def finished(tmp_path_factory):
     return folder
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("words", "extra"),
     [

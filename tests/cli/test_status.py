@@ -39,6 +39,7 @@ def row(folder, group="waits"):
     return next(row for row in store.status(folder).rows if row.group == group)
 
 
+@pytest.mark.ci
 def test_a_real_worker_says_its_step_rate_time_left_and_checkpoint(tmp_path, posenc):
     run = tmp_path / "runs" / "real"
     swept = Swept(run, steps=2000, report=0.1, every=0.3)

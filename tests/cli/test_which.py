@@ -117,6 +117,7 @@ def test_what_is_open_is_named(posenc):
     assert "fire" not in said.replace("posenc reproduce", ""), "a scheme in no record is not listed"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("ability", ABILITIES)
 def test_every_ability_is_answered(posenc, ability):
     said = posenc("which", ability)

@@ -98,6 +98,7 @@ def test_nothing_in_is_nothing_out(scheme, batch, queries, keys):
     assert embed(posenc.parse("sinusoidal"), NONE, x).shape == x.shape
 
 
+@pytest.mark.ci
 def test_keys_default_to_the_queries_where_lengths_agree():
     """Whatever is said of the keys apart, the rest is the queries': a document stays closed."""
     q, k, v = qkv(9, 9)
@@ -120,6 +121,7 @@ def test_a_window_narrows_the_mask_and_is_part_of_the_scheme():
     np.testing.assert_array_equal(same, [True] * 5 + [False] * 3 + [True])
 
 
+@pytest.mark.ci
 def test_parts_of_a_sum_have_positions_of_their_own():
     """`rope @ random_sorted(64) + alibi` is RoPE at the drawn numbers and ALiBi at the index."""
     q, k, v = qkv(9, 9)
@@ -137,6 +139,7 @@ def test_parts_of_a_sum_have_positions_of_their_own():
     close(attend(s, (NONE, NONE), q, k, v, positions=told), theirs)
 
 
+@pytest.mark.ci
 def test_positions_have_as_many_axes_as_each_part_has():
     q, k, v = qkv(9, 9, batch=(2,))
     grid = np.stack([np.arange(9) // 3, np.arange(9) % 3], -1)
@@ -167,6 +170,7 @@ def test_positions_of_padding_are_not_judged_and_documents_begin_anew():
     refused(ValueError, "Position 23 has no row", lambda: embed(table, params, x))
 
 
+@pytest.mark.ci
 def test_parameters_and_positions_may_be_of_numpy():
     q, k, v = qkv(9, 9)
     for text in ("t5(bidirectional=False)", "shaw"):
@@ -177,6 +181,7 @@ def test_parameters_and_positions_may_be_of_numpy():
             close(attend(s, held, q, k, v, positions=positions), attend(s, params, q, k, v))
 
 
+@pytest.mark.ci
 def test_queries_may_be_lists_of_numbers():
     q, k, v = qkv(3, 3)
     np.testing.assert_array_equal(attend(ROPE, NONE, *(a.tolist() for a in (q, k, v))), attend(ROPE, NONE, q, k, v))
@@ -188,6 +193,7 @@ def test_positions_of_eight_bits_do_not_overflow():
           attend(ROPE, NONE, q, k, v, positions=np.arange(119, 128)))  # fmt: skip
 
 
+@pytest.mark.ci
 def test_a_full_cache_is_refused_on_the_host_and_nan_inside_jit():
     q, k, v = qkv(3, 3, batch=(1,))
     about = {"batch": 1, "capacity": 5, "dtype": jnp.float32}
@@ -217,6 +223,7 @@ def test_one_compilation_serves_all_steps():
     assert int(cache.length) == 8 and len(traces) == 1
 
 
+@pytest.mark.ci
 def test_a_row_that_sees_nothing_is_zero_with_zero_gradient():
     q, k, v = qkv(4, 4)
     none = np.zeros(4, np.int32)
@@ -306,6 +313,7 @@ def test_documents_may_be_in_any_order_with_padding_among_them():
     close(embed(learned, table, x, segments=segments)[..., 0], told * (segments > 0))
 
 
+@pytest.mark.ci
 def test_a_scheme_of_one_sequence_refuses_two():
     table, (q, k, v) = posenc.parse("t5(bidirectional=True)"), qkv(2, 9)
     params = posenc.init(table, jax.random.key(0), DIMS)

@@ -93,6 +93,7 @@ def test_what_is_a_schemes_own_is_part_of_the_contract():
     assert set(OWN) < set(WHOLE)
 
 
+@pytest.mark.ci
 def test_what_does_not_apply_says_why():
     report = posenc.check(posenc.parse("nope"))
     assert report.ok, str(report)

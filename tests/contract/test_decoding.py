@@ -117,6 +117,7 @@ def test_a_ring_equals_the_full_forward_at_every_step(text, x64):
     assert int(cache.length) == LONG and sorted(np.asarray(cache.index)) == list(range(LONG - PLACES, LONG))
 
 
+@pytest.mark.nightly  # a ring equals the full forward at every step
 def test_a_ring_holds_in_chunks_of_many_sizes(x64):
     scheme, params = made("t5")
     tokens = drawn(4, LONG)
@@ -126,6 +127,7 @@ def test_a_ring_holds_in_chunks_of_many_sizes(x64):
         same(decode(stepper(scheme, params, mask=LOOK), cache, tokens, schedule, segments=SEGMENTS)[0], whole)
 
 
+@pytest.mark.ci
 def test_a_ring_holds_under_positions_that_are_given(x64):
     """Repeated, unordered and real ones: a ring counts places, never positions."""
     scheme, params = made("rope + kerple")
@@ -136,6 +138,7 @@ def test_a_ring_holds_under_positions_that_are_given(x64):
     same(decode(stepper(scheme, params, mask=LOOK), cache, tokens, positions=told)[0], whole)
 
 
+@pytest.mark.ci
 def test_the_window_of_a_scheme_is_that_of_its_ring(x64):
     scheme, params = made("alibi + window(5)")
     tokens = drawn(4, LONG)
@@ -146,6 +149,7 @@ def test_the_window_of_a_scheme_is_that_of_its_ring(x64):
             lambda: empty(scheme, params, 4, 4, ring=True))  # fmt: skip
 
 
+@pytest.mark.ci
 def test_a_document_outlives_its_first_token(x64):
     """Its positions go on where the ring forgot where it began, and a whole cache of it says the same."""
     scheme, params = made("sandwich + rope")
@@ -184,6 +188,7 @@ def test_prompts_of_different_lengths_decode_side_by_side(text, x64):
         assert not np.any(out[n, ~real])
 
 
+@pytest.mark.nightly  # prompts of different lengths decode side by side
 def test_left_padding_takes_no_place_in_the_window_of_a_ring(x64):
     """What stands before all tokens of a row is in nobody's way; between them, it is, for windows compare indices."""
     scheme, params = made("rope + t5")
@@ -228,6 +233,7 @@ def test_a_ring_decodes_inside_one_loop(x64):
     same(out.swapaxes(0, 1), full(scheme, params, (q, k, v, None), mask=LOOK))
 
 
+@pytest.mark.nightly  # kernels/test_equal.py takes queries that are some of the keys
 @pytest.mark.parametrize("text", ["rope", "t5", "fox", "shaw"])
 def test_a_prompt_through_tiles_is_a_prompt_through_the_square(text, x64):
     """A long prompt may enter a whole cache by the tiled kernel, packed and padded."""
@@ -254,6 +260,7 @@ def test_a_whole_cache_never_overwrites(x64):
     np.testing.assert_array_equal(over.k[:, :, :9], cache.k[:, :, :9])
 
 
+@pytest.mark.ci
 def test_rings_that_cannot_serve_are_refused():
     alibi, (q, k, v, _) = posenc.parse("alibi"), (a.astype(np.float32) for a in drawn(1, 9))
     make = lambda scheme=alibi, params=NONE, **about: Cache.empty(  # noqa: E731

@@ -174,6 +174,7 @@ def test_a_cache_is_as_wide_as_its_keys():
     refused(ValueError, "v has 3 features, and k 8", lambda: attend(ALIBI, NONE, q, k, v, cache=empty()))
 
 
+@pytest.mark.ci
 def test_caches_that_cannot_serve_are_refused():
     make = lambda scheme=ROPE, dims=DIMS, **about: Cache.empty(  # noqa: E731
         scheme, NONE, dims, **{"batch": 2, "capacity": 9, "dtype": jnp.float32} | about

@@ -73,6 +73,7 @@ def test_a_kernel_that_cannot_serve_is_refused(text, kernel, said):
         attend(scheme, params, q, q, q, kernel=kernel)
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize(("text", "queries", "expected"), [
     ("rope", 1023, "dense"), ("rope", 1024, "tiled"), ("cope", 1023, "dense"), ("cope", 1024, "rows"),
     ("dape", 1024, "rows"), ("rope", 1, "dense"),

@@ -149,6 +149,7 @@ def test_key_heads_may_be_few(text, groups, x64):
 PARTS = [(mask, part) for mask in ("causal", "full", Window(3, 1)) for part in ((5, 13, 8), (5, 13, 3), (2, 13, 0))]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("mask", "part"), by_day(PARTS, PARTS[::4]))
 def test_queries_may_be_some_of_the_keys(mask, part, x64):
     queries, keys, start = part
@@ -159,6 +160,7 @@ def test_queries_may_be_some_of_the_keys(mask, part, x64):
         problem.agrees("rows", **about)
 
 
+@pytest.mark.nightly  # masks, documents and positions of the cases kept, and test_distances.py
 def test_sums_distances_that_were_drawn_and_real_positions(x64):
     for text in ("t5 + alibi", "rope + t5 + shaw", "learned + ssmax + kerple"):
         Problem(text).agrees("tiled")
@@ -173,6 +175,7 @@ def test_sums_distances_that_were_drawn_and_real_positions(x64):
             problem.agrees(kernel, positions=told)
 
 
+@pytest.mark.ci
 def test_positions_have_a_gradient(x64):
     """Of real positions, a distance's share comes from every tile of its row and column."""
     problem = Problem("rope + kerple")
@@ -187,12 +190,14 @@ def test_positions_have_a_gradient(x64):
     assert np.all(np.abs(slope("dense")) > 1e-9)
 
 
+@pytest.mark.ci
 def test_two_sequences_may_be_of_any_lengths(x64):
     for queries, keys in ((13, 6), (2, 13)):
         for mask in ("causal", "full", Window(3, 1)):
             Problem("alibi", queries, keys, causal=mask == "causal").agrees("tiled", mask=mask)
 
 
+@pytest.mark.ci
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(
     length=some.integers(1, 14),
@@ -214,6 +219,7 @@ def test_rows_that_see_nothing_are_zero_and_so_is_their_gradient(x64):
     assert not out[:6].any() and not dq[:6].any() and not dv[:6].any() and out[6:].all()
 
 
+@pytest.mark.ci
 def test_nan_in_padding_stays_there(x64):
     problem = Problem("rope + alibi")
     about = {"segments": np.array([1] * 7 + [0] * 6, np.int32)}
@@ -223,6 +229,7 @@ def test_nan_in_padding_stays_there(x64):
     np.testing.assert_array_equal(problem.run("tiled", **about)[1], whole)
 
 
+@pytest.mark.ci
 def test_sequences_and_lanes_may_be_mapped(x64):
     """Under vmap, of sequences or of parameters, each is itself."""
     problem = Problem("kerple")
@@ -238,6 +245,7 @@ def test_sequences_and_lanes_may_be_mapped(x64):
         )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16, jnp.float32])
 def test_the_type_of_the_output_is_that_of_the_values(dtype):
     """Scores, weights and sums are float32 at least, so tiles lose no more than the square does."""
@@ -283,6 +291,7 @@ def test_no_kernel_but_the_dense_one_makes_a_square(text, segments, monkeypatch)
     assert found("dense") and not found(kernel)
 
 
+@pytest.mark.nightly  # no kernel but the dense one makes a square, which is read from programs
 @pytest.mark.parametrize("text", ["t5", "fire", "stick_breaking"])
 def test_memory_grows_with_the_length_and_not_its_square(text, monkeypatch):
     monkeypatch.setattr(kernels, "block", lambda queries, keys: 64)
@@ -295,6 +304,7 @@ def test_memory_grows_with_the_length_and_not_its_square(text, monkeypatch):
     assert scratch(4096) < 2.5 * scratch(2048)
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("mask", ["causal", "full", Window(5, 0), Window(0, 0), Window(2, 7), Window(None, 3)], ids=str)
 @pytest.mark.parametrize("segments", [None, SEGMENTS], ids=["one", "packed"])
 def test_what_a_query_sees_is_counted_without_a_square(mask, segments):

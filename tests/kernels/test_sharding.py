@@ -40,6 +40,7 @@ def report(tmp_path_factory, request):
     return json.loads(found.read_text())
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("case", devices.CASES, ids=lambda case: case.name)
 def test_many_devices_are_equal_to_one(case, report):
     found = report["cases"][case.name]
@@ -97,6 +98,7 @@ def test_no_device_of_a_ring_holds_the_features_of_all_tokens(text, monkeypatch)
     assert max(sizes) < length * 4 * 2, "a band has a number for each gap and head, and tokens have four for each"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("text", "kernel"), [("t5", "tiled"), ("cope", "rows"), ("alibi", "dense")])
 def test_batches_go_through_a_shard_map_of_the_users_own(text, kernel):
     """A loop over tiles begins with constants, which jax takes for the same on all devices."""
@@ -181,6 +183,7 @@ def test_nothing_in_is_nothing_out(call):
     assert call(scheme, params, q, q, q, **TWO).shape == q.shape
 
 
+@pytest.mark.ci
 def test_queries_that_are_the_last_of_the_keys_may_lie_on_many_devices():
     scheme, params, _ = made("t5", 8)
     q, k, v = np.random.default_rng(0).normal(size=(3, 8, 4, 4)).astype(np.float32)

@@ -59,6 +59,8 @@ def recorded(folder):
     return {t.id: t.evaluations for r in store.read_records(folder).records for t in r.trials}
 
 
+# lab/test_sweep.py restores kept parameters bit for bit and makes the recorded numbers; cli/test_evaluate.py
+@pytest.mark.nightly
 def test_what_was_asked_in_training_is_answered_as_it_was(folder, again):
     told = [t.evaluations for r in again.records for t in r.trials]
     assert told == [t.evaluations for r in load(folder).records for t in r.trials] and len(told) == 8
@@ -66,6 +68,7 @@ def test_what_was_asked_in_training_is_answered_as_it_was(folder, again):
     assert not set(again.trials()) & set(recorded(folder)), "another question has another name"
 
 
+@pytest.mark.nightly
 def test_another_task_is_asked_of_models_as_they_are_by_hand(folder):
     other = parse(OTHER)
     results = load(folder).only(scheme="learned", lr=1e-2, seed=1)
@@ -82,6 +85,7 @@ def test_another_task_is_asked_of_models_as_they_are_by_hand(folder):
         assert record.trials[0].evaluations[n]["correct"] == right.sum() > 0
 
 
+@pytest.mark.nightly
 def test_answers_are_results_like_any_other(again, tmp_path):
     path = records.write_bundle(tmp_path / "again.json", again.name, again.records, [])
     found, known = load(path), floors(parse(TASK), PLAN.sizes)
@@ -89,6 +93,7 @@ def test_answers_are_results_like_any_other(again, tmp_path):
     assert all(r.floor == known[r.size]["uniform"] for r in found.rows())
 
 
+@pytest.mark.nightly
 def test_groups_by_size_are_the_whole(folder):
     every = recorded(folder)
     found = groups(load(folder), ["size"])
@@ -101,6 +106,7 @@ def test_groups_by_size_are_the_whole(folder):
     assert len(found) == 2 * 2 * 3, "two schemes, two seeds at the chosen rate, three sizes"
 
 
+@pytest.mark.nightly
 def test_groups_are_those_that_the_examples_tell_of(one):
     results = load(one)
     found = groups(results, ["digits_a", "digits_b"], sizes=(2, 3), rows=64)
@@ -117,6 +123,7 @@ def test_groups_are_those_that_the_examples_tell_of(one):
     assert sum(r.counts["correct"] for r in found) > 0
 
 
+@pytest.mark.ci
 def test_rows_counted_for_another_group_are_noticed(one, plant):
     where = "posenc.lab.sweep.evaluate:_add"
     plant(Fault(where, "(strata == group).all(1)", "(strata != group).any(1)", "rope", "groups"))
@@ -124,6 +131,7 @@ def test_rows_counted_for_another_group_are_noticed(one, plant):
         test_groups_are_those_that_the_examples_tell_of(one)
 
 
+@pytest.mark.nightly
 def test_a_diverged_trial_is_told_and_not_asked(folder, monkeypatch):
     results = load(folder)
     first = results.records[0]
@@ -136,6 +144,7 @@ def test_a_diverged_trial_is_told_and_not_asked(folder, monkeypatch):
     assert lost.id not in {row.trial for row in groups(changed, ["size"])}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("how", "says"),
     [
@@ -153,11 +162,13 @@ def test_what_cannot_be_asked_is_refused_before_any_model_is(folder, how, says, 
         ask(load(folder), **how)
 
 
+@pytest.mark.nightly
 def test_examples_are_grouped_by_what_they_tell_alone(folder):
     with pytest.raises(ValueError, match="cannot be grouped by 'depth'; take size, digits_a, digits_b"):
         groups(load(folder), ["depth"])
 
 
+@pytest.mark.nightly
 def test_models_that_were_not_kept_are_refused(folder, tmp_path):
     bare = tmp_path / "bare"
     one = Experiment("bare", (dataclasses.replace(BASE, scheme="nope"),), dataclasses.replace(PLAN, steps=2))

@@ -36,6 +36,7 @@ def of(found, task):
     return record, record.trials[0]
 
 
+@pytest.mark.ci
 def test_bins_sum_to_what_is_counted(found):
     record, trial = of(found, "token_k_back")
     for n in SIZES:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from collections import Counter
 
+import pytest
+
 from posenc.lab.store import folder as store
 from tests.lab import made
 from tests.lab.swept import ROOT
@@ -25,6 +27,7 @@ def crowd(folder, groups, workers):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.ci
 def test_two_hundred_groups_are_each_trained_once_by_eight_workers_and_none_waits_while_one_is_free(tmp_path):
     folder = tmp_path / "x"
     found = crowd(folder, 200, 8)

@@ -53,6 +53,7 @@ ALIKE = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", ALIKE)
 def test_both_numbers_are_uniform_and_independent_where_a_run_asks_for_it(text):
     top, numbers = ALIKE[text]
@@ -103,6 +104,7 @@ def met(monkeypatch):
 COPY = {"task": "copy", "model": "decoder", "batch": 4, "length": 12, "shortest": 6, "buckets": 3}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("lengths", ["step", "example"])
 def test_a_set_of_examples_comes_again_in_turn_and_fresh_ones_never_do(met, lengths):
     few, fresh = (Run(**COPY, lengths=lengths, dataset=dataset) for dataset in (8, None))
@@ -113,6 +115,7 @@ def test_a_set_of_examples_comes_again_in_turn_and_fresh_ones_never_do(met, leng
     assert [met(fresh, step)[0] for step in (0, 1)] == list(tokens[:2]) and met(fresh, 2)[0] not in tokens
 
 
+@pytest.mark.ci
 def test_examples_of_the_set_are_not_evaluated(met):
     cell, rows = resolve(Run(**{**COPY, "length": 6}, dataset=8)), []
 
@@ -128,6 +131,7 @@ def test_examples_of_the_set_are_not_evaluated(met):
     assert len(trained) == 8 and len(set(rows)) == 16 and not trained & set(rows)
 
 
+@pytest.mark.ci
 def test_a_segment_trains_on_them_too():
     run = Run(task="even_pairs", scheme="rope", width=16, depth=1, heads=2, hidden=16, batch=8, length=6, dataset=16)
     cell, knobs = resolve(run), Knobs(jnp.uint32(0), *map(jnp.float32, (0.0, 0.0, 0.1, 1.0)))
@@ -144,6 +148,7 @@ def test_a_set_that_fills_no_batches_is_refused(dataset):
     assert Run(batch=64, dataset=near).dataset == near
 
 
+@pytest.mark.ci
 def test_evaluation_is_as_training_was_only_where_a_run_asks_for_it():
     told = {}
     for way in ("plain", "as_trained"):
@@ -158,6 +163,7 @@ def test_evaluation_is_as_training_was_only_where_a_run_asks_for_it():
     assert told == {"plain": False, "as_trained": True}
 
 
+@pytest.mark.ci
 def test_shifts_that_no_table_holds_where_evaluation_draws_them_are_refused():
     run = {**COPY, "scheme": "learned @ given('coupled', shift=20)", "width": 16, "heads": 2, "longest": 16}
     rehearsed(Run(**run), Plan(sizes=(16,)))

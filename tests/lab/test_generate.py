@@ -80,6 +80,7 @@ def translator(scheme, cross, **change):
     return cell(scheme, task="s2s_copy(symbols=3)", model=f"encoder_decoder(cross={cross!r})", **change)
 
 
+@pytest.mark.nightly  # steps with a cache are one pass
 @pytest.mark.parametrize(("scheme", "cross"), by_day(TRANSLATORS, TRANSLATORS[3:]))
 def test_steps_after_a_source_are_one_pass(scheme, cross):
     one = translator(scheme, cross)
@@ -121,6 +122,7 @@ def agree(model, task, batch):
     return whole[0].mean(), right
 
 
+@pytest.mark.nightly  # both exact matches agree for a decoder that is sometimes right
 @pytest.mark.parametrize("scheme", by_day(["fox", "nope", "rope + window(3)", "rope @ random_sorted(64)"], ["fox"]))
 def test_both_exact_matches_agree_for_an_untrained_decoder(scheme):
     one = cell(scheme)
@@ -130,6 +132,7 @@ def test_both_exact_matches_agree_for_an_untrained_decoder(scheme):
 PARTLY = [(s, 400) for s in ("alibi + window(4)", "rope @ random_sorted(32)", "fox", "t5")]
 
 
+@pytest.mark.nightly  # the sums of a model that writes are counted by hand
 @pytest.mark.parametrize(
     ("scheme", "steps"),
     by_day([("rope", 60), *PARTLY], [("rope", 60)]),
@@ -148,6 +151,7 @@ def test_both_exact_matches_agree_for_an_encoder_decoder(scheme, cross):
     assert agree(trained(one, 200), one.task, batch_of(one, n=4, rows=256))[0] > 0.02
 
 
+@pytest.mark.ci
 def test_a_scheme_of_words_is_told_those_that_were_written():
     """And not those of the true answer, which stand behind the prompt."""
     one = cell("complex_order(words=99) @ axes('index', 'token')")
@@ -158,6 +162,7 @@ def test_a_scheme_of_words_is_told_those_that_were_written():
     assert (wrote[0] == wrote[1]).all() and (wrote[0] > 0).any()
 
 
+@pytest.mark.ci
 def test_the_sums_of_a_model_that_writes_are_those_counted_by_hand():
     one = cell("rope")
     model, batch = trained(one, 0), batch_of(one)
@@ -167,6 +172,7 @@ def test_the_sums_of_a_model_that_writes_are_those_counted_by_hand():
     assert int(sums["scored"]) == int(measure(model(inputs(batch), KEY), batch)["scored"])
 
 
+@pytest.mark.nightly
 def test_exact_shows_both_ways_at_each_size():
     one = cell("rope")
     found = exact(trained(one, 0), one.task, [2, 4], rows=16)
@@ -243,6 +249,7 @@ def test_prompts_that_do_not_serve_are_refused(prompts, first, says):
         said(prompts, 4, first=first)
 
 
+@pytest.mark.ci
 def test_what_cannot_be_written_is_refused_by_name():
     one = cell("nope", model="gru", heads=4)
     with pytest.raises(ValueError, match="'gru' cannot go on token by token; take decoder or encoder_decoder"):

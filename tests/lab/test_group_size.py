@@ -54,6 +54,7 @@ def test_a_number_that_is_none_is_refused(typed):
     assert group_size("3") == 3
 
 
+@pytest.mark.ci
 def test_trials_are_equal_however_their_groups_are_cut(tmp_path):
     """On a CPU: every number, as JSON."""
     found = {}

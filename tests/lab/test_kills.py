@@ -43,6 +43,7 @@ def left(folder):
     return [p.name for part in ("ckpt", "claims") for p in (folder / part).glob("*")]
 
 
+@pytest.mark.nightly  # test_resuming.py sends each signal to the process of the tests
 def test_signals_end_a_process_and_the_next_repeats_no_step(whole, tmp_path):
     """At last the claim is left by a machine that died; all signals are sent by day, to the process of the tests."""
     folder, at = tmp_path / "x", 0
@@ -63,6 +64,7 @@ def test_signals_end_a_process_and_the_next_repeats_no_step(whole, tmp_path):
     assert trials(folder) == whole() and left(folder) == []
 
 
+@pytest.mark.ci
 def test_a_process_that_is_killed_inside_a_save_or_a_record_loses_neither(whole, tmp_path):
     folder, done, two = tmp_path / "x", {}, {"schemes": ["rope", "nope"]}
     faults = ["kill in a save", "kill in a record", "kill after a record", None]
@@ -77,6 +79,7 @@ def test_a_process_that_is_killed_inside_a_save_or_a_record_loses_neither(whole,
     assert trials(folder) == whole(**two) and left(folder) == []
 
 
+@pytest.mark.nightly  # test_crowd.py has eight workers, and test_team.py names a worker that was killed
 def test_of_four_workers_one_is_killed_and_each_group_is_recorded_once(whole, tmp_path):
     folder, four = tmp_path / "x", {"schemes": ["rope", "nope", "alibi", "t5"], "steps": 800}
     workers = [Swept(folder, **four, devices=1) for _ in range(4)]
@@ -92,6 +95,7 @@ def test_of_four_workers_one_is_killed_and_each_group_is_recorded_once(whole, tm
     assert trials(folder) == whole(**four) and left(folder) == []
 
 
+@pytest.mark.ci
 def test_workers_whose_parent_is_killed_save_and_end_and_the_same_command_goes_on(tmp_path):
     """No checkpoint is due before the end, so what is there was saved when the parent was gone."""
     runs, folder = tmp_path, tmp_path / "orphans"
@@ -124,6 +128,7 @@ def within(seconds, holds):
     return true
 
 
+@pytest.mark.ci
 def test_a_stopped_process_whose_claim_was_taken_notices_and_drops_the_group(whole, tmp_path):
     folder, one = tmp_path / "x", {"steps": 2000}
     first = Swept(folder, **one, stale=3.0)
@@ -167,6 +172,7 @@ def fill(place):
             return
 
 
+@pytest.mark.ci
 def test_a_disk_without_space_for_a_checkpoint_is_reported_once_and_all_is_recorded(whole, disk):
     place = disk("250k")
     (place / "ballast").write_bytes(b"\0" * 140_000)
@@ -176,6 +182,7 @@ def test_a_disk_without_space_for_a_checkpoint_is_reported_once_and_all_is_recor
     assert len(swept.errors.splitlines()) < 5
 
 
+@pytest.mark.nightly  # test_saving.py fills a disk in one process
 def test_a_disk_that_fills_gives_the_record_the_space_of_the_checkpoints(whole, disk):
     place, staged = disk("2m"), {"steps": 2000, "then": "0.5 kerple"}
     swept = Swept(place / "x", every=0.05, report=1e-6, **staged)  # so many lines that the log needs space too
@@ -190,6 +197,7 @@ def test_a_disk_that_fills_gives_the_record_the_space_of_the_checkpoints(whole, 
     assert trials(place / "x") == whole(**staged) and len(swept.errors.splitlines()) < 5
 
 
+@pytest.mark.ci
 def test_a_record_that_finds_no_space_exits_74_and_comes_later(whole, disk):
     place = disk("2m")
     swept = Swept(place / "x", every=1e9)
@@ -213,6 +221,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_jax_starts(disk):
     )
 
 
+@pytest.mark.nightly  # kills inside saves and records, and at each signal, in the same file
 @pytest.mark.timeout(1500)
 def test_fifty_kills_at_random_moments_lose_no_trial_and_repeat_none(whole, tmp_path):
     draw, folder, long = random.Random(0), tmp_path / "x", {"schemes": ["rope", "nope", "t5"], "steps": 12000}

@@ -84,6 +84,7 @@ def test_a_second_stage_that_counts_from_its_own_length_is_noticed(both, plant):
         test_the_second_stage_meets_the_longer_sizes_and_counts_from_the_first(both)
 
 
+@pytest.mark.ci
 def test_a_sweep_that_ends_within_the_longer_stage_gives_the_same_when_it_goes_on(both, tmp_path):
     def end(label, done, total, loss):
         if done == 6:
@@ -98,6 +99,7 @@ def test_a_sweep_that_ends_within_the_longer_stage_gives_the_same_when_it_goes_o
     assert trials(cut) == {id: whole[id] for id in trials(cut)} and len(trials(cut)) == 2
 
 
+@pytest.mark.ci
 def test_a_kept_model_is_evaluated_as_trained_last_and_under_others_from_the_first_length(both):
     results = load(both)
     plain = ask(results)
@@ -185,6 +187,7 @@ def test_the_estimate_counts_the_longer_steps():
     assert steps(THEN, THEN) == steps(THEN) - steps(None) / 2, "a beginning is trained once"
 
 
+@pytest.mark.ci
 def test_runs_that_go_on_from_one_beginning_train_it_once_and_are_as_alone(both, tmp_path, monkeypatch):
     """The third run has another beginning, of as many steps by the same program on another task."""
     yarn = dataclasses.replace(RUN, then="0.5 yarn(factor=2.0), length=16")

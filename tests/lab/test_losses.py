@@ -125,6 +125,7 @@ def called(rng, loss, points, noise, runs, draws=1000):
     return sum(losses._middle([every[n] for n in row]).falling for row in chosen) / draws
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("points", [3, 4, 6, 10, 24])
 @pytest.mark.parametrize("noise", [0.05, 0.2])
 def test_a_flat_curve_with_noise_is_rarely_said_to_fall(points, noise):

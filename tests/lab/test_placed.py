@@ -36,6 +36,8 @@ RUNS = {
 EVERY = [(task, scheme) for task, schemes in RUNS.items() for scheme in schemes]
 
 
+# resolving and rehearsing every such run stay daily; lab/test_train.py trains with random positions
+@pytest.mark.nightly
 @pytest.mark.parametrize(("task", "scheme"), by_day(EVERY, EVERY[::3]))
 def test_a_step_is_trained_and_evaluated(task, scheme, tmp_path):
     model = "encoder" if task == "reverse_string" else "decoder"
@@ -62,6 +64,7 @@ def test_positions_that_a_table_does_not_hold_are_refused_before_training(scheme
         rehearsed(Run(scheme=scheme, depth=2), Plan())
 
 
+@pytest.mark.ci
 def test_a_sum_that_carries_has_its_row_though_others_do_not_carry():
     """A sum of two numbers of four digits has four or five."""
     run = {"task": "addition(format='abacus', other='same')", "model": "decoder", "length": 4, "buckets": 1}
@@ -71,6 +74,7 @@ def test_a_sum_that_carries_has_its_row_though_others_do_not_carry():
         rehearsed(Run(scheme="abacus(rows=5) @ given('digit')", **run), plan)
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("scheme", ["abacus", "rope + abacus(rows=40) + window(3)", "abacus + [rope, nope]"])
 @pytest.mark.parametrize("task", ["addition", "copy(symbols=5)"])
 def test_a_scheme_of_what_a_task_tells_does_not_train_on_the_index(scheme, task):
@@ -81,6 +85,7 @@ def test_a_scheme_of_what_a_task_tells_does_not_train_on_the_index(scheme, task)
         rehearsed(Run(scheme="rope", then=f"0.5 {scheme}", task=task, model="decoder", depth=2), Plan())
 
 
+@pytest.mark.ci
 def test_a_scheme_of_words_is_told_the_tokens():
     run = {"task": "copy(symbols=5)", "model": "decoder"}
     with pytest.raises(ValueError, match=re.escape("put @ axes('index', 'token') behind it")):

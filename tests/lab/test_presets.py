@@ -123,6 +123,7 @@ def test_the_command_line_takes_a_preset_and_says_what_it_leaves_out(posenc):
     assert all(text in said.err for text in PRESETS["flipflop"].left_out)
 
 
+@pytest.mark.ci
 def test_a_toml_file_may_start_from_a_preset(posenc, tmp_path):
     text = 'preset = "ruoss"\n[run]\nwidth = 32\ntask = "suite:chomsky"\nscheme = "nope"\n[plan]\nseeds = 2\n'
     made = from_toml(text)

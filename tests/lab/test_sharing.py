@@ -45,12 +45,14 @@ def met(monkeypatch):
     return batches
 
 
+@pytest.mark.ci
 def test_what_is_evaluated_is_the_same_for_all_schemes_and_seeds(met):
     found = {met(scheme, seed)[:2] for scheme in SCHEMES for seed in (0, 7)}
     assert len(found) == 1
     assert len(set(*found)) == 2, "sizes chosen by have examples of their own"
 
 
+@pytest.mark.ci
 def test_what_is_trained_on_differs_by_seed_and_not_by_scheme(met):
     by_seed = [{met(scheme, seed)[2] for scheme in SCHEMES} for seed in (0, 7)]
     assert [len(found) for found in by_seed] == [1, 1] and by_seed[0] != by_seed[1]

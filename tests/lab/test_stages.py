@@ -94,6 +94,7 @@ def test_every_layer_keeps_its_weights_whatever_the_period(first, second):
             assert same([getattr(a.attention, n) for n in PLAIN], [getattr(b.attention, n) for n in PLAIN])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "first, second",
     [
@@ -120,6 +121,7 @@ def table(model, text, *at):
     return found
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize(
     "first, second, old, new",
     [
@@ -145,6 +147,7 @@ def position(model, n, *at):
     return found
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize(
     "first, second, old, new, kept",
     [
@@ -197,6 +200,7 @@ def listened(monkeypatch):
     return seen
 
 
+@pytest.mark.ci
 def test_the_second_stage_starts_from_the_last_parameters_of_the_first(tmp_path, monkeypatch):
     seen, last, real = listened(monkeypatch), [], trainer.pure
     monkeypatch.setattr(trainer, "pure", lambda model: last.append(jax.device_get(real(model))) or last[-1])
@@ -212,6 +216,7 @@ def test_the_second_stage_starts_from_the_last_parameters_of_the_first(tmp_path,
     assert found.label == "rope, then nope" and found.run["then"].startswith("0.5 nope")
 
 
+@pytest.mark.ci
 def test_each_stage_trains_by_its_own_program_and_the_last_is_evaluated(tmp_path):
     kinds = training.initial_states, training.train_segment, batches.make_batches, examples.examples, evaluation.sums
     for f in kinds:
@@ -221,6 +226,7 @@ def test_each_stage_trains_by_its_own_program_and_the_last_is_evaluated(tmp_path
     assert rehearse(experiment(), tmp_path / "none")["programs"] == 8
 
 
+@pytest.mark.ci
 def test_losses_go_on_and_the_first_stage_is_the_run_without_a_second(tmp_path):
     alone = Run(**{**vars(RUN), "then": None})
     assert sweep(experiment(RUN, alone, steps=8, segment=2), tmp_path / "both", watch=Watch()) == 0
@@ -236,6 +242,7 @@ def _records(folder):
     return sorted(found, key=lambda r: "then" not in r.run)
 
 
+@pytest.mark.nightly  # lab/test_sweep.py resumes to the same table after a signal
 def test_a_sweep_that_ends_within_the_second_stage_gives_the_same_when_it_goes_on(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert sweep(experiment(steps=8, segment=2), whole, watch=Watch()) == 0
@@ -251,6 +258,7 @@ def test_a_sweep_that_ends_within_the_second_stage_gives_the_same_when_it_goes_o
     assert trials(cut) == trials(whole)
 
 
+@pytest.mark.nightly  # losses go on where the first stage ends
 def test_the_length_of_segments_does_not_move_the_border(tmp_path):
     cell = resolve(RUN)
     assert [end for _, end in stages(cell, 10)] == [5, 10] and len(stages(resolve(Run()), 10)) == 1
@@ -308,6 +316,7 @@ def kept(tmp_path_factory):
     return folder, watch
 
 
+@pytest.mark.nightly  # stages are trained and evaluated by the other tests of this file
 @pytest.mark.parametrize(
     "text, drawn",
     [
@@ -324,6 +333,7 @@ def test_the_model_at_the_end_of_the_last_stage_is_looked_at_by_its_label(kept, 
     assert [name for name in ("rope", "learned", "t5", "kerple") if f"── {name}" in said] == list(drawn)
 
 
+@pytest.mark.ci
 def test_a_model_is_restored_with_its_positional_parameters(kept):
     line = next(line for line in store.read_plan(kept[0]) if line.label.endswith(TABLES))
     model = restored(stages(plan.planned_run(line.run), 4)[-1][0], kept[0], line.id)
@@ -335,6 +345,7 @@ def test_a_model_is_restored_with_its_positional_parameters(kept):
     assert len(jax.tree.leaves(model)) == len(jax.tree.leaves(found))
 
 
+@pytest.mark.ci
 def test_a_sweep_tells_what_starts_anew_and_is_silent_where_nothing_does(kept):
     folder, watch = kept
     notes = [said[1] for said in watch.heard if said[0] == "note" and not said[1].startswith("Compiling")]
@@ -345,6 +356,7 @@ def test_a_sweep_tells_what_starts_anew_and_is_silent_where_nothing_does(kept):
     assert [(e["parts"], e["step"]) for e in told if e["event"] == "anew"] == [(parts, 2)]
 
 
+@pytest.mark.ci
 def test_a_label_with_a_comma_chooses_and_compares(kept, capsys):
     assert main(("table", str(kept[0]), "--only", "scheme=rope, then nope,rope", "--json")) == 0
     assert {row["scheme"] for row in json.loads(capsys.readouterr().out)["rows"]} == {"rope, then nope", "rope"}

@@ -168,6 +168,7 @@ def test_every_suite_trains_as_it_stands(name):
     can_train(made)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", by_day(tasks.suites(), ["quick"]))
 def test_every_suite_is_planned_as_it_stands(name, monkeypatch):
     monkeypatch.setattr(plan, "memory", lambda: 16 * 2**30)
@@ -183,6 +184,7 @@ def test_a_suite_trains_in_each_setting_that_its_tasks_were_published_in(preset,
     can_train(made)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("preset", "name"), [(p, suite.name) for suite in TOLD.values() for p in suite.presets])
 def test_a_task_alone_beside_a_preset_trains_as_in_the_suite_of_its_paper(preset, name):
     of_suite = from_words([f"task=suite:{name}", "scheme=nope"], preset=preset)
@@ -211,6 +213,7 @@ def test_settings_of_a_task_leave_it_one_of_its_paper_and_what_is_typed_wins():
     assert from_words([], ["task=mqar"], preset="mqar").runs[0].shortest is None, "256 is of the preset's own task"
 
 
+@pytest.mark.ci
 def test_a_dry_run_beside_a_preset_says_which_length_a_task_takes(posenc, left):
     small = ("--width", "16", "--heads", "2", "--hidden", "16", "--depth", "1", "--seeds", "1", "--steps", "2")
     said = posenc("run", "--preset", "kazemnejad", "--task", "lego", *small, "--dry-run")
@@ -218,6 +221,7 @@ def test_a_dry_run_beside_a_preset_says_which_length_a_task_takes(posenc, left):
     assert posenc("run", "--preset", "kazemnejad", *small, "--dry-run").err.count("\n") == 1
 
 
+@pytest.mark.ci
 def test_sizes_of_a_preset_hold_where_all_tasks_train_at_its_length():
     assert from_words(["task=suite:chomsky"], preset="ruoss").plan.sizes == PRESETS["ruoss"].plan.sizes
     assert from_words(["task=suite:kazemnejad"], preset="kazemnejad").plan.sizes is None
@@ -304,6 +308,7 @@ def test_a_suite_of_somebody_else_trains_at_its_tasks_lengths(monkeypatch):
     assert [run.length for run in from_words(["task=suite:mine"]).runs] == [20, 64]
 
 
+@pytest.mark.ci
 def test_a_dry_run_shows_what_a_suite_chose(posenc, left):
     said = posenc("run", "--task", "suite:quick", "--model", "decoder", "--steps", "4", "--seeds", "1", "--dry-run")
     first, *rest = said.out.splitlines()

@@ -79,7 +79,9 @@ def test_the_same_command_again_does_nothing(whole):
     assert watch.labels() == [] and before == {p: p.stat().st_mtime_ns for p in (whole / "records").iterdir()}
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 75), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 75), pytest.param(signal.SIGINT, 130, marks=pytest.mark.nightly)]
+)
 def test_a_signal_ends_after_the_segment_and_the_rest_resumes_to_the_same_table(whole, tmp_path, number, code):
     folder, sent = tmp_path / "cut", []
 
@@ -108,6 +110,7 @@ def break_rope(monkeypatch):
     monkeypatch.setattr(trainer, "program", broken)
 
 
+@pytest.mark.ci
 def test_a_group_that_fails_is_told_and_the_others_finish(tmp_path, monkeypatch):
     break_rope(monkeypatch)
     watch = Watch()
@@ -129,6 +132,7 @@ def test_running_out_of_memory_is_an_outcome_of_its_own(tmp_path, monkeypatch):
     assert store.status(tmp_path / "x").counts["oom"] == 4
 
 
+@pytest.mark.nightly  # the rest of an interrupted sweep resumes to the same table
 def test_more_seeds_run_those_alone(whole, tmp_path):
     import shutil
 
@@ -192,6 +196,7 @@ def test_an_estimate_is_not_slower_for_what_others_do_at_times(monkeypatch):
     assert estimate.peak() == 2**31
 
 
+@pytest.mark.ci
 def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(whole):
     import jax
     import jax.numpy as jnp
@@ -216,6 +221,7 @@ def test_kept_parameters_come_back_bit_for_bit_and_make_the_recorded_numbers(who
     assert isinstance(nnx.state(model), nnx.State)
 
 
+@pytest.mark.nightly  # kept parameters come back bit for bit
 def test_parameters_asked_for_later_are_trained_for(tmp_path):
     folder = tmp_path / "late"
     few = dataclasses.replace(experiment(), runs=experiment().runs[:1])
@@ -227,6 +233,7 @@ def test_parameters_asked_for_later_are_trained_for(tmp_path):
     assert sweep(few, folder, keep=True, watch=again) == 0 and again.labels() == []
 
 
+@pytest.mark.ci
 def test_a_full_disk_costs_parameters_and_no_result(tmp_path, monkeypatch):
     import orbax.checkpoint as ocp
 
@@ -268,6 +275,7 @@ def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, 
     ]
 
 
+@pytest.mark.ci
 def test_a_signal_ends_the_wait_for_another_worker(tmp_path, monkeypatch):
     @contextlib.contextmanager
     def busy(*_):

@@ -130,6 +130,7 @@ def test_a_worker_does_what_a_sweep_would_have_done(tmp_path):
     assert work(ours, watch=again) == 0 and again.labels() == []
 
 
+@pytest.mark.ci
 def test_a_failure_is_tried_once_more_by_each_command_and_decides_its_exit_code(tmp_path, monkeypatch):
     folder = tmp_path / "failing"
     planned(experiment(), folder)

@@ -79,6 +79,7 @@ def of(tree, n):
     return jax.tree.map(lambda a: np.asarray(a)[n], pure(tree))
 
 
+@pytest.mark.nightly  # the order and number of trials change no bit, by day
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_trial_of_a_sweep_is_bitwise_the_trial_alone(four, seed):
     alone = trained(Arrangement("map", 2), [lane(seed)])
@@ -87,20 +88,24 @@ def test_a_trial_of_a_sweep_is_bitwise_the_trial_alone(four, seed):
     jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[seed], b[0]), four[2], alone[2])
 
 
+@pytest.mark.ci
 def test_the_order_and_number_of_trials_change_no_bit(four):
     other = trained(Arrangement("map", 2), [lane(s) for s in (2, 0, 3)])
     jax.tree.map(np.testing.assert_array_equal, of(four[0].model, 2), of(other[0].model, 0))
 
 
+@pytest.mark.nightly  # the arrangement of lanes is looked at in its program, and models are mapped in models
 def test_vmapped_lanes_agree_within_rounding(four):
     vmapped = trained(Arrangement("vmap", 1), [lane(s) for s in range(2)])
     np.testing.assert_allclose(vmapped[1], four[1][:2], atol=1e-3)
 
 
+@pytest.mark.ci
 def test_seeds_differ(four):
     assert len({float(four[1][s, 0]) for s in range(4)}) == 4
 
 
+@pytest.mark.nightly  # lab/test_stages.py moves the border of segments, and sweeps resume to the same table
 def test_short_and_long_segments_give_the_same_bits(four):
     long = trained(Arrangement("map", 2), [lane(s) for s in range(4)], stride=4)
     jax.tree.map(np.testing.assert_array_equal, pure(four[0].model), pure(long[0].model))
@@ -111,6 +116,7 @@ def compiled():
     return {f.__name__: f._cache_size() for f in STATIC}
 
 
+@pytest.mark.ci
 def test_tasks_of_one_shape_share_all_but_what_makes_their_examples():
     before = compiled()
     cells = [resolve(dataclasses.replace(RUN, task=task, scheme="kerple", length=7)) for task in TASKS]
@@ -123,6 +129,7 @@ def test_tasks_of_one_shape_share_all_but_what_makes_their_examples():
     assert new == shared | {"make_batches": 3, "examples": 3}
 
 
+@pytest.mark.ci
 def test_states_are_given_up_to_the_next_segment():
     how = Arrangement("map", 1)
     run = program(resolve(RUN), 2, 16, how)
@@ -132,6 +139,7 @@ def test_states_are_given_up_to_the_next_segment():
     assert all(a.is_deleted() for a in jax.tree.leaves(pure(state.model)))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("how", [Arrangement("map", 2), Arrangement("map", 1), Arrangement("vmap", 1)], ids=str)
 def test_buckets_stay_branches_in_every_arrangement(how):
     cell, lanes, first = resolve(RUN), stack([lane(), lane(1)], how), jnp.int32(0)
@@ -143,6 +151,7 @@ def test_buckets_stay_branches_in_every_arrangement(how):
     assert "stablehlo.case" in text, "a batched length would run every bucket"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("scheme", ["t5", "rope @ random_sorted(64)", "learned", "alibi"])
 def test_a_wider_bucket_changes_neither_loss_nor_gradient(scheme):
     cell = resolve(dataclasses.replace(RUN, scheme=scheme, longest=24))
@@ -161,6 +170,7 @@ def one(tree):
     return jax.tree.map(lambda a: a[None], tree)
 
 
+@pytest.mark.nightly  # padding changes nothing in models/test_models.py
 def test_evaluation_does_not_depend_on_the_padded_size(monkeypatch):
     cell, how = resolve(RUN), Arrangement("map", 1)
     model, found = one(started(cell).model), []
@@ -182,6 +192,7 @@ def test_the_longest_sequence_is_padded_no_further_than_tables_reach(scheme):
     assert sums.rows["rows"].tolist() == [[16]]
 
 
+@pytest.mark.ci
 def test_random_positions_are_drawn_for_each_trial_and_part_of_the_examples(monkeypatch):
     """One draw for a whole size would decide a score, and every seed would share it."""
     seen = []
@@ -215,6 +226,7 @@ def test_what_is_drawn_for_each_part_of_the_examples_keeps_its_parts(monkeypatch
     assert parts_of() == 1
 
 
+@pytest.mark.ci
 def test_a_trial_whose_last_step_spoils_it_has_diverged():
     """The loss before an update may be fine and the update not."""
     cell = resolve(RUN)
@@ -224,6 +236,7 @@ def test_a_trial_whose_last_step_spoils_it_has_diverged():
     assert np.isfinite(losses).all() and int(spoiled.diverged) == 0
 
 
+@pytest.mark.ci
 def test_one_diverging_trial_is_recorded_and_leaves_its_neighbours_alone(four):
     mixed = trained(Arrangement("map", 2), [lane(0), lane(1, lr=1e30), lane(2)], steps=4)
     diverged = np.asarray(mixed[0].diverged)
@@ -232,6 +245,7 @@ def test_one_diverging_trial_is_recorded_and_leaves_its_neighbours_alone(four):
         jax.tree.map(np.testing.assert_array_equal, of(four[0].model, n), of(mixed[0].model, n))
 
 
+@pytest.mark.ci
 def test_lengths_per_example_train_too():
     cell = resolve(dataclasses.replace(RUN, lengths="example"))
     assert np.isfinite(trained(Arrangement("map", 1), [lane()], steps=2, cell=cell)[1]).all()
@@ -250,6 +264,7 @@ def test_the_learning_rate_rises_then_falls_as_named():
     np.testing.assert_allclose(rate["cosine"][2:], 0.1 + 0.45 * (1 + np.cos(np.pi * np.arange(8) / 8)), rtol=1e-5)
 
 
+@pytest.mark.ci
 def test_weight_decay_spares_positions_norms_and_what_is_shared():
     cell = resolve(RUN)
     model = started(cell).model
@@ -376,6 +391,7 @@ def test_a_cell_that_cannot_run_is_refused_before_anything_trains(change, says):
         rehearsed(dataclasses.replace(RUN, **change), Plan(sizes=SIZES))
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize(
     ("task", "usual"),
     [("copy", "decoder"), ("reverse_string", "encoder"), ("before", "encoder"), ("s2s_copy", "encoder_decoder")],

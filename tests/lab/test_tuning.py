@@ -236,6 +236,7 @@ def test_the_same_command_again_trains_nothing(whole):
     assert (found["trials"], found["tuning"], found["done"]) == (14, 8, 14)
 
 
+@pytest.mark.ci
 def test_more_seeds_train_at_the_chosen_rate(whole, tmp_path):
     import shutil
 
@@ -252,6 +253,7 @@ def test_a_rehearsal_counts_both_stages(tmp_path, whole):
     assert found["operations"] == pytest.approx(7 * one["operations"])
 
 
+@pytest.mark.nightly  # test_resuming.py ends before, at and after the change
 def test_a_signal_between_the_stages_costs_nothing(tmp_path, whole):
     folder, sent = tmp_path / "cut", []
 
@@ -265,6 +267,7 @@ def test_a_signal_between_the_stages_costs_nothing(tmp_path, whole):
     assert table(load(folder), "csv") == table(load(whole[0]), "csv")
 
 
+@pytest.mark.nightly  # a cluster, whose workers see the folder alone, trains both stages
 def test_a_worker_that_only_sees_the_folder_plans_the_second_stage(tmp_path, whole):
     folder = tmp_path / "planned"
     planned(tiny(), folder, group_size=2)
@@ -288,6 +291,7 @@ def test_a_cluster_trains_both_stages(tmp_path, whole, monkeypatch):
     assert table(load(folder), "csv") == table(load(whole[0]), "csv")
 
 
+@pytest.mark.ci
 def test_a_tuning_trial_that_fails_holds_its_run_back(tmp_path, monkeypatch):
     break_rope(monkeypatch)
     folder, watch = tmp_path / "x", Watch()

@@ -90,6 +90,7 @@ def by_hand(folder, text, of="rope", sizes=SIZES):
 OTHERS = ["yarn(factor=4.0)", "dynamic_ntk", "self_extend(group=2)", "log_n + rope", "nope", "[rope, nope]"]
 
 
+@pytest.mark.ci
 def test_a_model_under_another_scheme_is_as_computed_by_hand(folder):
     found = asked(folder, *OTHERS)
     assert list(found) == [f"{posenc.spec(posenc.parse(text))}, trained with rope" for text in OTHERS]
@@ -108,12 +109,14 @@ def test_under_its_own_scheme_a_model_is_evaluated_as_ever(folder):
     assert [t.evaluations for r in own.records for t in r.trials] == told
 
 
+@pytest.mark.ci
 def test_a_factor_of_1_changes_nothing(folder):
     once = asked(folder, "rope", "pi(factor=1.0)", "ntk(factor=1.0)", "yarn(factor=1.0)")
     assert len(once) == 4 and len({tuple(counts.items()) for counts in once.values()}) == 1
     assert asked(folder, "pi(factor=4.0)") != asked(folder, "pi(factor=2.0)")
 
 
+@pytest.mark.ci
 def test_what_is_left_open_counts_from_the_length_trained_on(folder):
     results = models(folder, "rope")
     for open_, filled, asked_for in (
@@ -163,6 +166,7 @@ def test_a_scheme_with_other_parameters_is_refused_before_any_model_is_read(fold
         ask(models(folder, of), schemes=schemes, sizes=SIZES)
 
 
+@pytest.mark.ci
 def test_other_settings_of_the_same_class_take_its_parameters(folder):
     ((label, counts),) = asked(folder, "t5(reach=20)", of="t5").items()
     assert label == "t5(reach=20), trained with t5" and counts == by_hand(folder, "t5(reach=20)", of="t5")
@@ -182,6 +186,7 @@ def test_results_under_another_scheme_are_results_like_any_other(folder, tmp_pat
     assert ask(later, schemes=["pi"], sizes=(24,)).records[0].label == "pi, trained with rope, then nope"
 
 
+@pytest.mark.ci
 def test_groups_under_another_scheme_are_its_whole(folder):
     results = models(folder, "rope")
     rows = groups(results, ["size"], schemes=["rope", "pi"], sizes=SIZES)

@@ -65,6 +65,7 @@ def test_a_transformer_equals_its_equations(text, attention, scheme, heads, x64)
     np.testing.assert_allclose(logits(model, inputs)[0], theirs, rtol=0, atol=1e-11)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("attention", PARTS)
 def test_every_kernel_gives_the_same(attention, x64):
     dims = Dims(width=12, heads=3, head=4, trained=9, longest=16)
@@ -76,6 +77,7 @@ def test_every_kernel_gives_the_same(attention, x64):
         np.testing.assert_allclose(other, dense, atol=1e-12)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("attention", PARTS)
 def test_padding_is_nothing_and_a_decoder_sees_no_future(attention):
     model, inputs = made(attention, "alibi", "decoder"), given("decoder")
@@ -89,6 +91,7 @@ def test_padding_is_nothing_and_a_decoder_sees_no_future(attention):
         np.testing.assert_allclose(logits(model, short)[:, :4], logits(model, alone), atol=2e-5)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("attention", PARTS)
 def test_all_is_trained_but_the_queries_and_keys_of_an_average(attention):
     model, inputs = shaken(made(attention, "kerple")), given("encoder")
@@ -109,6 +112,7 @@ def test_an_average_of_what_is_seen_is_one():
     np.testing.assert_allclose(ours, running, atol=1e-6)
 
 
+@pytest.mark.ci
 def test_undivided_scores_start_wider_by_the_root_of_the_head():
     """That is what is compared; T5's, which nothing divides either, are the same under both."""
     queries = {
@@ -121,6 +125,7 @@ def test_undivided_scores_start_wider_by_the_root_of_the_head():
     np.testing.assert_allclose(queries["dot", "rope"], 2 * queries["dot", "t5"], rtol=1e-6)
 
 
+@pytest.mark.nightly  # lab/test_placed.py resolves and trains such runs
 def test_patterns_windows_and_coordinates_stand_on_every_attention():
     for attention in PARTS:
         for scheme in ("learned + [alibi, nope + window(3)]", "alibi @ random_sorted(64)", "sinusoidal + alibi"):
@@ -162,6 +167,7 @@ def test_attention_and_dropout_are_part_of_the_identity_only_where_they_differ()
         Run(attention="luong")
 
 
+@pytest.mark.ci
 def test_another_scheme_goes_on_on_the_same_attention():
     from posenc.lab.models.carry import carried, fresh_parameters
 
@@ -173,6 +179,7 @@ def test_another_scheme_goes_on_on_the_same_attention():
     jax.tree.map(np.testing.assert_array_equal, *kept)
 
 
+@pytest.mark.ci
 def test_weights_of_an_attention_decay_and_the_position_beside_them_does_not():
     model = made("additive", "kerple")
     adam = training.adamw(Knobs(weight_decay=0.5), 0.1, model)
@@ -183,6 +190,7 @@ def test_weights_of_an_attention_decay_and_the_position_beside_them_does_not():
     assert all(float(jnp.abs(a).max()) == 0 for a in jax.tree.leaves(position))
 
 
+@pytest.mark.nightly  # show/test_by_hand.py computes every form by itself
 def test_the_patterns_of_a_trained_model_are_those_of_its_attention():
     from posenc.lab.explain.patterns import patterns
 

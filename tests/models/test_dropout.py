@@ -43,6 +43,7 @@ def test_without_training_or_a_rate_nothing_is_left_out_or_drawn():
         assert not program.eqns
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", by_day(TEXTS, ("encoder", "encoder_decoder", "gru", "rnnsearch", "convolution")))
 def test_every_model_drops_in_training_alone_and_by_its_key(text):
     plain, model, inputs = made(text), made(text, dropout=0.5), given(text)
@@ -53,6 +54,7 @@ def test_every_model_drops_in_training_alone_and_by_its_key(text):
     assert np.abs(one - other).max() > 1e-3 and np.abs(one - logits(model, inputs)).max() > 1e-3
 
 
+@pytest.mark.ci
 def test_each_place_of_a_transformer_drops(monkeypatch):
     """Embeddings once, attention and feed-forward in each layer; each with a key of its own."""
     seen, real = [], Dropout.__call__
@@ -68,6 +70,7 @@ def test_each_place_of_a_transformer_drops(monkeypatch):
     assert len(seen) == len(set(seen)) == 1 + 2 * 3
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", by_day([t for t in TEXTS if not needs_source(t)], ("decoder", "lstm", "averaging")))
 def test_a_wider_bucket_changes_neither_loss_nor_gradient(text):
     causal = made(text).shape.dims.causal

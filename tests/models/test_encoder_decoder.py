@@ -107,6 +107,7 @@ PADDED = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("scheme", "norm"), by_day(PADDED, PADDED[:2]))
 def test_padding_of_either_sequence_is_seen_by_nobody(scheme, norm):
     model, inputs = made(scheme, norm=norm), given(lengths=[4, 6], sources=[5, 8])
@@ -126,6 +127,7 @@ def test_the_writer_does_not_look_ahead_and_the_reader_looks_both_ways():
         assert (np.abs(changed - one).max((1, 2)) > 1e-4).all(), "every token sees every token of the source"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("scheme", "cross", "moves"),
     [("nope", "nope", False), ("[nope + window(3), nope]", "same", True), ("rope", "nope", True), ("t5", "nope", True)],
@@ -155,11 +157,13 @@ def test_a_plan_keeps_open_settings_open():
     assert again.scheme == cell.scheme and again.shape == cell.shape
 
 
+@pytest.mark.ci
 def test_what_acts_on_the_input_alone_does_nothing_across():
     same, nope = (made("sinusoidal", cross) for cross in ("same", "nope"))
     np.testing.assert_array_equal(run(same, given()), run(nope, given()))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("scheme", ["learned + [kerple, t5]"])
 def test_every_parameter_has_a_part_in_the_result(scheme):
     def loss(model):
@@ -174,6 +178,7 @@ def test_every_parameter_has_a_part_in_the_result(scheme):
             assert decayed, f"{where} would not decay"
 
 
+@pytest.mark.ci
 def test_random_positions_are_those_of_each_sequence_across_too():
     """With positions drawn anew for each, the two keys differ and one call is one draw."""
     model, inputs = made("rope @ random_sorted(64)", "same"), given()
@@ -182,6 +187,7 @@ def test_random_positions_are_those_of_each_sequence_across_too():
     assert np.abs(call(KEY) - call(jax.random.key(2))).max() > 1e-4
 
 
+@pytest.mark.ci
 def test_dropout_acts_in_training_alone():
     model, inputs = made("rope", dropout=0.5), given()
     call = jax.jit(lambda key, train: model(inputs, key, train=train), static_argnums=1)

@@ -74,6 +74,7 @@ def test_a_causal_model_does_not_look_ahead_and_another_does(text):
     assert np.abs(one - other)[:, 4:].max() > 1e-4
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", [t for t in BOTH if t.endswith(" source") or needs_source(t)])
 def test_a_source_is_looked_at_and_its_padding_is_not(text):
     model, inputs, _ = case(text)
@@ -140,6 +141,7 @@ def test_a_model_equals_its_equations(name, text, x64):
         np.testing.assert_allclose(ours[row], theirs, rtol=0, atol=1e-12)
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 @pytest.mark.parametrize("both", [False, True])
 def test_a_convolution_of_any_width_equals_its_equation(k, both, x64):
@@ -180,6 +182,7 @@ def recurrent_weights(name, **settings):
     return numbers(made(text))["blocks"][0]["ahead"]
 
 
+@pytest.mark.ci
 def test_recurrent_weights_start_as_rotations_and_the_forget_gate_open():
     for name, gates in (("rnn", 1), ("gru", 3), ("lstm", 4)):
         u = recurrent_weights(name)["dense_h"]["kernel"].reshape(8, gates, 8)
@@ -200,6 +203,7 @@ def test_a_plain_network_can_start_without_a_rotation_and_its_usual_name_stays()
     assert kinds.spec(kinds.parse("rnn(start='normal')")) == "rnn(start='normal')"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", by_day([t for t in TEXTS if not needs_source(t)], ("decoder", "lstm", "averaging")))
 def test_a_run_is_one_program_and_its_lanes_are_trials(text):
     kind = kinds.parse(text)
@@ -217,6 +221,7 @@ def test_a_run_is_one_program_and_its_lanes_are_trials(text):
     assert np.abs(found[0][0] - found[0][1]).max() > 1e-4
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", TEXTS)
 def test_all_weight_matrices_decay_and_no_bias_norm_or_position_does(text):
     model = made(text, scheme="learned")
@@ -229,6 +234,7 @@ def test_all_weight_matrices_decay_and_no_bias_norm_or_position_does(text):
     assert shrunk == {path: not exempt.search(path) for path in shrunk} and True in shrunk.values()
 
 
+@pytest.mark.ci
 def test_stems_stand_before_every_model():
     from posenc.lab.models import stems
 

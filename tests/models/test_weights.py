@@ -72,6 +72,7 @@ def test_the_weights_of_a_model_decay_and_nothing_else_does(text):
     assert labelled(text)[0] == TABLE[text]
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("stem", ["conv", "gru", "shift"])
 @pytest.mark.parametrize("text", ["averaging", "decoder", "encoder"])
 def test_stems_do_not_decay(text, stem):
@@ -79,6 +80,7 @@ def test_stems_do_not_decay(text, stem):
     assert decayed == TABLE[text] and any(path.startswith("stem ") for path in others)
 
 
+@pytest.mark.ci
 def test_of_positional_parameters_only_the_written_exceptions_decay():
     found = {}
     for scheme in names():

@@ -104,6 +104,7 @@ def test_slopes_learned_through_a_logistic_start_anywhere_near_an_eighth():
     np.testing.assert_allclose(b[:, 0, 1], -1 / (1 + np.exp(-drawn[1])), rtol=1e-5)
 
 
+@pytest.mark.ci
 def test_every_slope_that_is_learned_gets_a_gradient():
     q, k, v, _ = tokens(6)
     for text in ("form='sided'", "form='sided', slopes='log'", "slopes='logistic'", "form='split', slopes='log'"):

@@ -35,6 +35,7 @@ def apart(a, b):
 
 
 class TestSelectiveRoPE:
+    @pytest.mark.ci
     def test_a_bias_and_no_projection_are_rope(self):
         scheme, params = start("selective_rope(bias=True, base=100.0)")
         params["layer"]["down"] = jnp.zeros_like(params["layer"]["down"])
@@ -74,6 +75,7 @@ class TestSelectiveRoPE:
         np.testing.assert_allclose(located(scheme, louder(params), (x + np.sign(x)) * factors), c, atol=1e-4)
         assert np.abs(c).max() > 0.1
 
+    @pytest.mark.ci
     def test_a_full_projection_reads_the_part_of_its_own_head_and_the_length_of_its_columns_is_learned(self):
         scheme, params = start("selective_rope(rank=0)")
         x = tokens(6, dims=DIMS)[3]
@@ -103,6 +105,7 @@ class TestSelectiveRoPE:
         back = jax.jit(jax.grad(loss))(louder(more))["layer"]["temperature"]
         assert (np.abs(back) > 1e-6).all()
 
+    @pytest.mark.ci
     def test_phases_restart_with_each_document_and_so_does_the_convolution(self, monkeypatch):
         """R-25: positions reset, or they do not."""
         segments = [1, 1, 1, 2, 2, 2, 2, 3]

@@ -68,6 +68,7 @@ def test_a_kernel_of_one_key_is_the_first_version():
     np.testing.assert_allclose(ours, attend(first, params, *given), atol=1e-6)
 
 
+@pytest.mark.ci
 def test_the_released_edge_tells_of_what_follows_in_the_last_rows_alone():
     """There the array of keys ends; `edge="open"` makes the same of every row, whatever follows."""
     scheme, params = strong("kerple + dape_v2(kernel=5)")
@@ -81,6 +82,7 @@ def test_the_released_edge_tells_of_what_follows_in_the_last_rows_alone():
     assert np.abs(run(released, 6) - theirs[:6]).max() > 1e-4
 
 
+@pytest.mark.ci
 def test_decoding_meets_keys_that_are_not_written_yet_and_equals_the_full_forward():
     """With a cache the array of keys is longer than the sequence, and what lies beyond must count for nothing."""
     scheme, params = strong("kerple + dape_v2")

@@ -18,6 +18,7 @@ def test_the_products_of_features_start_as_a_bell_of_the_distance_whose_width_is
             np.testing.assert_allclose(product, np.exp(-(distance**2) / 2), atol=0.05)
 
 
+@pytest.mark.ci
 def test_real_positions_are_served_and_have_gradients():
     scheme, params = made("fourier")
     x = jnp.asarray(tokens(5)[3])

@@ -19,6 +19,7 @@ def with_params(text, **heads):
     return scheme, params | {"heads": params["heads"] | put}
 
 
+@pytest.mark.ci
 def test_without_strength_it_is_no_encoding():
     scheme, params = with_params("path", beta=0.0, beta_bias=-60.0)
     q, k, v, x = tokens(7)
@@ -42,6 +43,7 @@ def test_when_all_tokens_choose_one_feature_each_step_multiplies_it(logit, facto
     np.testing.assert_allclose(attend(scheme, params, q, k, v, x), expected, atol=2e-6)
 
 
+@pytest.mark.ci
 def test_directions_are_of_length_one_and_strengths_between_nothing_and_two():
     scheme, params = made("path")
     x = tokens(9)[3][None]
@@ -92,6 +94,7 @@ def test_a_forget_gate_that_is_not_scaled_is_fox_added():
     assert np.abs(scaled - ours).max() > 1e-3  # trap 13
 
 
+@pytest.mark.ci
 def test_a_window_leaves_the_path_within_it():
     scheme, params = made("path(kernel=1, forget='unscaled')")
     q, k, v, x = tokens(7)
@@ -100,6 +103,7 @@ def test_a_window_leaves_the_path_within_it():
     np.testing.assert_allclose(narrow[-1:], three, atol=1e-6)
 
 
+@pytest.mark.ci
 def test_long_paths_of_reflections_are_as_exact_as_short_ones(x64):
     """What is solved for is a query on its way, never longer than it was, so errors add up and do not grow."""
     scheme, params = made("path")

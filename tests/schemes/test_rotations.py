@@ -69,6 +69,7 @@ def test_every_head_learns_frequencies_of_its_own():
     assert (np.abs(grad) > 1e-6).all() and np.abs(grad[0] - grad[1]).max() > 1e-4
 
 
+@pytest.mark.ci
 def test_a_token_at_the_origin_is_not_turned():
     """The [CLS] token of the authors stands outside the grid."""
     for text in (
@@ -290,6 +291,7 @@ def test_the_last_node_of_32_bits_has_its_place():
     assert abs(s[2, 3] - s[3, 4]) > 1e-4
 
 
+@pytest.mark.ci
 def test_nodes_are_whole_numbers_from_0_on():
     scheme, _ = made("algebraic(structure='tree')")
     p = posenc.init(scheme, jax.random.key(0), DIMS)

@@ -105,6 +105,7 @@ def test_a_cache_turns_all_keys_anew(text):
     np.testing.assert_array_equal(cache.k[0, 0], k[:, 0], "keys are stored as they were given")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", BOTH)
 def test_the_farthest_position_so_far_is_the_length_in_a_cache_too(text):
     """Positions in no order: a token that is told a small one stands in a long text all the same."""
@@ -118,6 +119,7 @@ def test_the_farthest_position_so_far_is_the_length_in_a_cache_too(text):
         np.testing.assert_allclose(out[0, 0], whole[n], atol=1e-6)
 
 
+@pytest.mark.ci
 def test_each_row_of_a_cache_grows_on_its_own():
     """A short text beside a long one, and padding on the left: Hugging Face's takes the longest for all."""
     scheme, (q, k, v) = made("dynamic_ntk(original=4)"), tokens(9)
@@ -150,6 +152,7 @@ def test_long_factors_alone_have_a_cache():
     posenc.Cache.empty(scheme, NONE, DIMS, batch=1, capacity=8, dtype=jnp.float32)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("text", BOTH)
 def test_each_document_has_a_length_of_its_own(text):
     """Hugging Face takes the longest of the batch: there a long neighbour changes a short text."""

@@ -14,6 +14,7 @@ def zeroed(params):
     return jax.tree.map(jnp.zeros_like, params)
 
 
+@pytest.mark.ci
 def test_with_tables_of_zeros_nothing_is_left_of_it():
     scheme, params = made("shaw(reach=3)")
     q, k, v, _ = tokens(7)

@@ -49,6 +49,7 @@ def test_ssmax_starts_as_softmax_for_a_query_that_sees_the_training_length():
     np.testing.assert_allclose(attend("ssmax", mask="full"), attend("nope", mask="full"), atol=1e-6)
 
 
+@pytest.mark.ci
 def test_ssmax_counts_the_keys_of_the_row_under_any_mask():
     """Two keys are seen, so queries are multiplied by log 2 / log 8 = 1/3, whatever hides the others."""
     q, k, v = features(8, 4, 4), features(8, 2, 4, seed=1), features(8, 2, 4, seed=2)

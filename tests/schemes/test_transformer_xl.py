@@ -11,6 +11,7 @@ from tests.oracles.transformer_xl import sinusoid
 from tests.schemes.helpers import DIMS, attend, made, tokens
 
 
+@pytest.mark.ci
 def test_with_parameters_of_zeros_nothing_is_left_of_it():
     scheme, params = made("transformer_xl")
     q, k, v, _ = tokens(6)
@@ -27,6 +28,7 @@ def test_shifting_all_positions_changes_nothing_even_in_float32(shift):
     np.testing.assert_allclose(there, here, atol=3e-6)
 
 
+@pytest.mark.ci
 def test_the_widened_product_is_the_gathered_form_also_where_lengths_differ_and_keys_lie_ahead(x64):
     scheme, params = made("transformer_xl")
     q, k, _, _ = tokens(8, dtype=np.float64)

@@ -25,6 +25,7 @@ def of_head(params, head):
     return params["layer"] | {n: a[head] for n, a in params["heads"].items()}
 
 
+@pytest.mark.ci
 def test_the_widened_product_is_the_dense_term_also_where_lengths_differ_and_positions_have_no_order(x64):
     """The theorem: a product of widened queries and keys is content by content and place by place, and no more."""
     scheme, params = strong("tupe")
@@ -52,6 +53,7 @@ def test_all_of_it_belongs_to_all_layers():
     assert made("tupe")[1]["layer"]["table"].shape == (16, DIMS.width) and "bias" not in made("tupe")[1]["heads"]
 
 
+@pytest.mark.ci
 def test_with_reset_the_first_position_is_near_no_place():
     scheme, params = strong(RESET)
     zero = np.zeros((7, 4, 4), np.float32)
@@ -76,6 +78,7 @@ def test_without_reset_the_first_position_is_one_like_the_others():
     assert (np.ptp(np.asarray(scores(scheme, params, zero, zero))[:, 0], 1) > 0.1).all()
 
 
+@pytest.mark.ci
 def test_no_distance_uses_the_bucket_that_is_kept_for_the_query_cls():
     """The authors reserve half the number of buckets; the future's buckets begin after it."""
     for text, used in ((BUCKETS, False), (RESET, True)):

@@ -170,6 +170,7 @@ def test_frequencies_that_never_complete_a_turn_are_left_out():
     assert pairs == 8 and (kept[:3] > 0).all() and (kept[3:] == 0).all()
 
 
+@pytest.mark.ci
 def test_coefficients_scatter_around_ones_and_are_never_trained_unless_told_so():
     dims = Dims(2048, 16, 128, 4096)
     scheme = posenc.bind(posenc.parse("fope"), dims)

@@ -164,6 +164,7 @@ def saved(tmp_path_factory):
     }
 
 
+@pytest.mark.nightly  # show/test_sheets.py and the committed figures, byte for byte
 def test_the_same_results_give_the_same_bytes_in_another_process(saved, tmp_path):
     code = (
         "import sys; from pathlib import Path\n"
@@ -214,6 +215,7 @@ def test_no_text_cell_is_a_formula(text):
     assert row["scheme"] == "'" + text
 
 
+@pytest.mark.ci
 def test_markup_in_names_is_escaped_and_control_characters_are_shown(tmp_path):
     record = made.rope((0,))
     record["label"], record["task"]["label"] = "<script>alert(1)</script>", "x\x1b[31m$y_z^$"

@@ -13,6 +13,7 @@ from posenc.lab.figures.files import render
 PAGE = Path(__file__).resolve().parents[2] / "experiments" / "figures" / "gallery.svg"
 
 
+@pytest.mark.ci
 def test_a_scheme_that_turns_values_shows_its_weights_and_how_far_it_turns():
     found = {view.title.split(":")[0]: view.matrix for view in induced.views("vo_rope", 6, causal=True)}
     turned = found["value"]
@@ -22,6 +23,7 @@ def test_a_scheme_that_turns_values_shows_its_weights_and_how_far_it_turns():
     np.testing.assert_allclose(found["query and key"], plain["query and key"], atol=1e-6)
 
 
+@pytest.mark.ci
 def test_weights_of_whole_rows_are_seen_against_the_highest_where_no_token_sees_itself():
     (view, *_) = induced.views("stick_breaking", 6)
     row = view.matrix[5]
@@ -29,6 +31,7 @@ def test_weights_of_whole_rows_are_seen_against_the_highest_where_no_token_sees_
     np.testing.assert_allclose(np.diff(row[:5]), np.log(2), atol=1e-6)  # each key back takes half of what is left
 
 
+@pytest.mark.ci
 def test_a_scheme_of_a_plane_is_seen_on_a_square():
     (view, *_) = induced.views("rope_2d", 9)
     down, along = view.matrix[0, 3], view.matrix[0, 1]
@@ -67,6 +70,7 @@ def test_the_committed_page_names_every_scheme():
     assert all(f">{name}<" in text or f">{name}*<" in text for name in posenc.names())
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", gallery.AS)
 def test_what_few_tokens_do_not_show_is_shown_by_other_settings(name):
     panel = gallery._panel(name)

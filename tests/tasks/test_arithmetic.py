@@ -30,6 +30,7 @@ def test_sizes_are_those_of_an_independent_draw_whose_largest_is_n(n, k, least):
     assert n == least or p_value(found, sizes(n, k, least + 1)) < 1e-9 > p_value(found, sizes(n + 1, k, least))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("named", "names", "least"),
     [
@@ -59,6 +60,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("named", "names"), by_day(PAIRS, PAIRS[1:2] + PAIRS[5:6]))
 def test_a_grid_of_pairs_can_be_evaluated(named, names):
     """A first size below the second, above it, and as large; the second "same" or a number."""
@@ -78,6 +80,7 @@ WAYS = list(itertools.product(("plain", "reversed"), ("plain", "reversed"), ("no
 WAYS += [("plain", "plain", "operands", 0), ("reversed", "plain", "none", 0)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("operands", "result", "padded", "hints"), by_day(WAYS, WAYS[::3]))
 def test_every_way_to_write_a_sum_is_legal(operands, result, padded, hints):
     task = tasks.parse(f"addition(operands={operands!r}, result={result!r}, padded={padded!r}, hints={hints})")
@@ -92,6 +95,7 @@ def test_every_way_to_write_a_sum_is_legal(operands, result, padded, hints):
             _digits_of_equal_weight_share_a_number(task, numbers, tokens, batch.coords["coupled"][row])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("written", ["coupling", "abacus", "zhou2024", "plain"])
 def test_no_coordinate_of_a_prompt_tells_whether_the_highest_digits_carry(written):
     batch = drawn(tasks.parse(f"addition(format={written!r}, other='same')"), 3, rows=50)
@@ -129,6 +133,7 @@ def _digits_of_equal_weight_share_a_number(task, numbers, tokens, coupled):
     assert not coupled[nothing].any()
 
 
+@pytest.mark.nightly  # the cells of a board and the strata kept
 def test_the_coordinates_of_published_sums_are_those_of_the_papers():
     """653 + 49: position coupling in its own format; places of digits in that of Abacus."""
     batch = drawn(tasks.parse("addition(other=2)"), 3, rows=2)
@@ -144,6 +149,7 @@ def test_the_coordinates_of_published_sums_are_those_of_the_papers():
 PLACED = ["multiplication_abacus", "bitwise_or", "sort_labels", "addition_multi", "multiply_nxm"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("named", by_day(PLACED, PLACED[:2]))
 def test_a_digit_s_place_is_counted_from_the_sign_before_it(named):
     task = tasks.parse(named)
@@ -157,6 +163,7 @@ def test_a_digit_s_place_is_counted_from_the_sign_before_it(named):
         assert digit.tolist() == told
 
 
+@pytest.mark.ci
 def test_cells_of_a_board_have_their_row_and_column_in_prompt_and_answer():
     for text, ends in (("lines", 1), ("as_released", 0)):
         task = tasks.parse(f"minesweeper(shortest=2, text={text!r})")
@@ -171,6 +178,7 @@ def test_cells_of_a_board_have_their_row_and_column_in_prompt_and_answer():
             assert list(zip(row, col, strict=True)) == told + [(0, 0)] * (len(row) - len(told))
 
 
+@pytest.mark.ci
 def test_the_released_board_says_its_shape_by_coordinates_alone():
     """The same examples as with line ends; the oracle refuses a board that is no square."""
     lines, released = (drawn(tasks.parse(f"minesweeper(text='{t}')"), 6, rows=50) for t in ("lines", "as_released"))
@@ -185,6 +193,7 @@ def test_the_released_board_says_its_shape_by_coordinates_alone():
         task.answer([13, *[10] * 30, 12])
 
 
+@pytest.mark.ci
 def test_a_sum_of_columns_is_carried_to_any_length():
     rng = random.Random(0)
     for count, length in [(2, 30), (10, 12), (3, 200)]:
@@ -195,6 +204,7 @@ def test_a_sum_of_columns_is_carried_to_any_length():
         assert int("".join(map(str, np.asarray(found)[0, ::-1]))) == sum(numbers)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (25, 25), (40, 2), (3, 60)])
 def test_a_product_of_nines_is_exact_at_any_length(a, b):
     columns = digits.product(jnp.full((1, a), 9), jnp.full((1, b), 9))
@@ -202,6 +212,7 @@ def test_a_product_of_nines_is_exact_at_any_length(a, b):
     assert int("".join(map(str, np.asarray(found)[0, ::-1]))) == (10**a - 1) * (10**b - 1)
 
 
+@pytest.mark.ci
 def test_numbers_have_no_zero_in_front_and_may_be_zero_only_when_asked():
     count = jnp.repeat(jnp.array([1, 2, 3], jnp.int32), ROWS // 2)
     for zero in (True, False):
@@ -212,6 +223,7 @@ def test_numbers_have_no_zero_in_front_and_may_be_zero_only_when_asked():
         assert (made[2][:, 2] > 0).all() and not made[2][:, 3].any()
 
 
+@pytest.mark.ci
 def test_numbers_in_a_list_have_any_number_of_digits_up_to_the_largest():
     task = tasks.parse("sort_labels(other=3)")
     batch = drawn(task, 4, rows=ROWS // 4)
@@ -223,12 +235,14 @@ def test_numbers_in_a_list_have_any_number_of_digits_up_to_the_largest():
     assert p_value(found, dict.fromkeys(range(1, 5), 1 / 4)) < 1e-9
 
 
+@pytest.mark.ci
 def test_equal_numbers_keep_the_order_of_the_list():
     task = tasks.parse("sort_labels(other=1)")
     batch = drawn(task, 30, rows=40)  # nine numbers among thirty entries
     agrees_with_its_oracle(task, batch)
 
 
+@pytest.mark.ci
 def test_mines_are_as_many_as_the_stated_law_has_and_no_other():
     counted = {}
     batch = drawn(tasks.parse("minesweeper(other='same')"), 5, rows=ROWS)

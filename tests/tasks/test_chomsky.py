@@ -41,6 +41,7 @@ def test_after_the_end_of_an_answer_slots_are_weighed_and_not_scored():
     assert batch.score[0].tolist() == [False] * 3 + [True] * 3 + [False] * 3
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("asked", "slots"), [("stack_manipulation", 9), ("binary_addition", 9)])
 def test_all_slots_are_weighed_and_those_after_the_end_ask_for_0(asked, slots):
     batch = drawn(tasks.parse(asked), 8, rows=200)
@@ -57,6 +58,7 @@ def shapes(n):
     return {(8, *a, 5, *b, 9): p * q / (n - 4) for (a, p), (b, q) in chain(*sides)}
 
 
+@pytest.mark.ci
 def test_brackets_nest_by_the_grammar():
     batch = drawn(tasks.parse("modular_arithmetic_brackets"), 13, rows=20_000)
     found = []
@@ -79,6 +81,7 @@ def test_a_number_of_zeros_is_drawn_again_and_never_stays_0(monkeypatch):
         np.testing.assert_allclose(drawn_again.mean(), 2**29, rtol=0.04)
 
 
+@pytest.mark.ci
 def test_carries_run_through_the_whole_number():
     i = jnp.arange(401)[None, :]
     ones, one, half = (jnp.where(i < width, 1, 0).astype(jnp.int32) for width in (400, 1, 200))
@@ -97,6 +100,7 @@ def test_an_expression_with_brackets_is_0_more_often_than_not_learning_explains(
     np.testing.assert_allclose(known_brackets.values(n).sum(), 1)
 
 
+@pytest.mark.ci
 def test_a_function_of_position_is_right_at_half_of_the_slots():
     """A third of the slots is what a uniform guess gets where an answer ends itself."""
     assert 0.48 < known_stacks.known(40)[1] < known_stacks.known(80)[1] < 0.5
@@ -138,6 +142,7 @@ def test_as_released_sizes_without_a_question_are_filled_as_there(filled):
             tasks.parse(filled).check_size(n)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("filled", RELEASED)
 def test_as_released_all_other_sizes_are_as_ever(filled):
     ever, released = (drawn(tasks.parse(text), 7, rows=32) for text in (filled, f"{filled}(as_released=True)"))

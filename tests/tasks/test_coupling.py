@@ -15,6 +15,7 @@ def offered(text, name, n=4, n_max=6):
     return np.asarray(batch.coords[name]), batch
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("named", ["reverse_string", "duplicate_string", "copy", "copy(variant='repeat')", "reverse"])
 def test_tokens_that_are_equal_by_the_task_share_a_number_and_padding_has_none(named):
     ids, batch = offered(named, "coupled")

@@ -4,12 +4,14 @@ import datetime
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from posenc.lab.tasks import dates
 
 FIRST = datetime.date(1900, 1, 1)
 
 
+@pytest.mark.ci
 def test_every_day_is_that_of_the_calendar():
     days = int(dates.START[-1])
     assert days == (datetime.date(2100, 1, 1) - FIRST).days

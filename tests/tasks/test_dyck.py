@@ -45,6 +45,7 @@ def test_one_class_in_many_is_legal_at_the_full_depth_and_all_tokens_are_learnt(
     np.testing.assert_array_equal(batch.targets[:, :-1], batch.tokens[:, 1:])
 
 
+@pytest.mark.ci
 def test_a_depth_that_no_word_reaches_changes_nothing_and_takes_no_memory():
     every = [drawn(tasks.parse(f"dyck(kinds=2, depth={depth})"), 8, rows=200) for depth in (4, 5, 2**24)]
     for name in ("tokens", "targets", "score"):

@@ -21,6 +21,7 @@ def released(low, n):
     return even(p for p in product(range(low, n + 1), repeat=2) if max(p) == n)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("law", ["longest", "as_released"])
 def test_beyond_training_the_longer_operand_has_n_digits(law):
     found, _ = pairs(f"addition_kazemnejad(law='{law}')", 9)
@@ -29,6 +30,7 @@ def test_beyond_training_the_longer_operand_has_n_digits(law):
         assert p_value(found, wrong) < 1e-9
 
 
+@pytest.mark.ci
 def test_in_training_as_released_both_are_independent():
     found, _ = pairs("addition_kazemnejad(law='as_released')", 8)
     assert p_value(found, even(product(range(4, 9), repeat=2))) > 1e-3
@@ -36,6 +38,7 @@ def test_in_training_as_released_both_are_independent():
     assert p_value(found, even(product(range(4, 10), repeat=2))) < 1e-9
 
 
+@pytest.mark.ci
 def test_strata_count_the_digits_and_only_a_lone_zero_stands_in_front():
     found, batch = pairs("addition_kazemnejad(shortest=1)", 3)
     leads = set()
@@ -45,6 +48,7 @@ def test_strata_count_the_digits_and_only_a_lone_zero_stands_in_front():
     assert leads == {(count, d) for count in (1, 2, 3) for d in range(10) if count == 1 or d > 0}
 
 
+@pytest.mark.ci
 def test_the_longest_sum_is_as_long_as_stated():
     task = tasks.parse("addition_kazemnejad(shortest=1)")
     assert drawn(task, 2, rows=2000).valid.sum(axis=1).max() == task.tokens(2)

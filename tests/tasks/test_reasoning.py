@@ -20,6 +20,7 @@ def test_a_variable_of_the_second_half_is_asked_for(n):
         assert tokens[1 + 5 * n] == tokens[1 + 5 * j]
 
 
+@pytest.mark.ci
 def test_shuffled_clauses_are_all_there():
     task = tasks.parse("lego(permute=True)")
     batch, moved = drawn(task, 6, rows=50), 0

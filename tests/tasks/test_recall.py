@@ -13,6 +13,7 @@ from tests.tasks.law import most_frequent
 from tests.tasks.task_checks import drawn
 
 
+@pytest.mark.ci
 def test_released_fillers_may_be_a_key_of_the_row_and_are_then_not_scored():
     task = tasks.parse("mqar(symbols=64, random_non_queries=True, as_released=True)")
     batch = drawn(task, 40, rows=2000)
@@ -61,12 +62,14 @@ def test_a_repeated_key_is_scored_as_often_as_it_comes_again():
     np.testing.assert_allclose(again / 2000, 32 - 8 * (1 - (7 / 8) ** 32), rtol=0.02)
 
 
+@pytest.mark.ci
 def test_noise_takes_its_share_of_the_pairs_that_are_not_asked_for():
     batch = drawn(tasks.parse("associative_recall(noise=0.3)"), 41, rows=1000)
     noise = (batch.tokens[:, 1:83:2] >= 80) & (batch.tokens[:, 1:83:2] < 96)
     np.testing.assert_allclose(noise.sum() / 40_000, 0.3, atol=4 * math.sqrt(0.21 / 40_000))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("shown", ["needle(needles=2)", "passkey"])
 def test_every_tenth_of_the_haystack_is_as_likely(shown):
     task = tasks.parse(shown)
@@ -82,6 +85,7 @@ def test_a_trigger_is_as_far_back_as_its_stratum_says():
         assert [i for i, token in enumerate(row) if token == 15] == [29 - distance, 29]
 
 
+@pytest.mark.nightly  # every task's batch is held bit for bit, and its oracle judges 600 examples
 def test_counters_are_printed_as_often_as_their_exact_law_says():
     """The cap is reached: 10 is the commonest answer, as the published data have it."""
     batch = drawn(tasks.parse("counting_cope(variables=1)"), 200, rows=20_000)
@@ -107,6 +111,7 @@ def test_hardly_any_program_needs_more_room_than_it_has(shown, n):
     assert task.tokens(n) == n + task._room(n) + 6
 
 
+@pytest.mark.ci
 def test_the_bag_of_a_text_is_a_floor_of_multi_query_recall():
     task = tasks.parse("mqar(symbols=12, pairs=2)")
     found = floors(task, [20], rows=4096)[20]

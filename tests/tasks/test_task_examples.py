@@ -66,6 +66,7 @@ def test_moving_what_does_not_matter_changes_no_answer(text, draw, many):
     assert moved > many / 5, "hardly any prompt was rearranged"
 
 
+@pytest.mark.guard
 def test_every_task_says_what_may_be_moved_or_why_nothing_may(name):
     assert (name in MOVES) != (name in FIXED)
     assert name not in FIXED or FIXED[name].endswith(".")
@@ -98,6 +99,7 @@ def test_one_compilation_serves_every_size(text, draw):
     assert draw.traces == 1
 
 
+@pytest.mark.ci
 def test_an_example_depends_neither_on_its_padding_nor_on_vmap(text, draw):
     n = some_sizes(draw.task)[:3][-1]  # at smaller ones some tasks have one example only
     short = functools.partial(draw.task.sample, batch=draw.rows, n_max=n)
@@ -127,6 +129,7 @@ def test_types_are_stated_and_do_not_follow_the_64_bit_switch(text, draw):
         assert kinds == {name: flags.get(name, jnp.int32) for name in kinds}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("mixed", ["token_at_index(indices=3)", "copy(variant='random_twice')", "flip_flop"])
 def test_sizes_may_differ_from_row_to_row(mixed):
     task = tasks.parse(mixed)
@@ -137,6 +140,7 @@ def test_sizes_may_differ_from_row_to_row(mixed):
     np.testing.assert_array_equal(batch.size, n)
 
 
+@pytest.mark.guard
 def test_what_a_task_declares_is_consistent(text):
     task = tasks.parse(text)
     low, high = task.sizes.train

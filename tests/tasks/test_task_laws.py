@@ -40,10 +40,12 @@ def test_prompts_follow_the_stated_law_and_not_one_off_by_one(law):
         assert p_value(prompts(law), stated(bound - 1)) < 1e-9
 
 
+@pytest.mark.guard
 def test_every_task_has_a_law(name):
     assert any(tasks.parse(law).name == name for law in LAWS)
 
 
+@pytest.mark.ci
 def test_the_numbers_of_fill_blank_start_anywhere():
     batch = drawn(tasks.parse("fill_blank(hide=1e-09)"), 6, rows=ROWS)
     starts = list(map(tuple, batch.tokens[:, :2].tolist()))

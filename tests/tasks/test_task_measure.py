@@ -97,6 +97,7 @@ def test_the_oracle_scores_one_and_a_constant_the_floor_through_the_measure(name
         assert low - 1e-6 <= found <= high + 1e-6, (n, found, floor)
 
 
+@pytest.mark.ci
 def test_a_constant_scores_the_floor():
     task, n, batch = small("bucket_sort")
     floor = floors(task, [n], rows=4096)[n]["prior"]
@@ -198,6 +199,7 @@ def test_the_text_in_a_key_has_every_setting():
     assert tasks.parse(full(tasks.parse("flip_flop(p=0.1)"))) == tasks.parse("flip_flop(p=0.1)")
 
 
+@pytest.mark.ci
 def test_another_process_meets_the_same_test_set():
     """Two processes salt `hash` differently; the key must not notice."""
     code = (
