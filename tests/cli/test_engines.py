@@ -153,3 +153,12 @@ def test_only_a_server_that_speaks_as_ray_does_is_joined():
         engines.check_answers("127.0.0.1:1")
     with pytest.raises(ValueError, match=r"--ray.address no.host.invalid:1 does not answer \("):
         engines.check_answers("no.host.invalid:1")
+
+
+def test_what_ray_says_in_many_lines_is_one_sentence():
+    text = engines.refusal("a:1", "Version mismatch:\n    Ray: 2.9.0\n  Python: 3.11.7\n")
+    assert (
+        text.startswith("Ray at a:1 cannot be joined from ")
+        and ": Version mismatch: Ray: 2.9.0 Python: 3.11.7; run" in text
+    )
+    assert engines.refusal("auto", "Could not find any running Ray instance.").startswith("No Ray cluster runs on this")

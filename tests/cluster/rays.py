@@ -6,6 +6,7 @@
 import contextlib
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,7 +69,7 @@ def training():
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if (place / "cmdline").read_bytes().startswith(b"ray::train"):
+            if re.match(rb"ray::.*train", (place / "cmdline").read_bytes()):
                 found.append(int(place.name))
     return sorted(found)
 

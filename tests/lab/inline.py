@@ -1,6 +1,9 @@
-"""A cluster in the process of the tests: it trains a group when it is asked for answers, as a node would."""
+"""Ray in the process of the tests: it trains a group when it is asked for answers, as a node would."""
 
+import contextlib
 import pickle
+import socket
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,33 +11,43 @@ from posenc.lab.sweep import ray
 from posenc.lab.sweep.signals import Signals, Stopped
 
 
+class NodeDiedError(Exception):
+    """What Ray says of a group whose node is gone."""
+
+
 class Inline:
     """`act(parcel, number)` runs before the group of that number is trained; what it returns, if any, is the answer."""
 
-    def __init__(self, act=lambda parcel, number: None, fits=2):
-        self.act, self.fitting, self.stopped = act, fits, False
-        self.parcels, self._queue, self.events = [], {}, []
+    exceptions = SimpleNamespace(RayError=NodeDiedError)
 
-    def fits(self):
-        return self.fitting
+    def __init__(self, act=lambda parcel, number: None, cores=2):
+        self.act, self.cores, self.stopped = act, cores, False
+        self.parcels, self._waiting, self.events = [], [], []
+        self.collect = SimpleNamespace(remote=self._collect)
 
-    def send(self, parcel):
+    def nodes(self):
+        return [{"Alive": True, "Resources": {"CPU": self.cores}}, {"Alive": False, "Resources": {"CPU": 9}}]
+
+    def remote(self, parcel, mailbox):
         self.parcels.append(pickle.loads(pickle.dumps(parcel)))
-        self._queue[len(self.parcels) - 1] = self.parcels[-1]
-        return len(self.parcels) - 1
+        self._waiting.append(len(self.parcels) - 1)
+        return self._waiting[-1]
 
-    def receive(self, sent, seconds):
-        answers = {}
-        if (number := next((n for n in self._queue if n in sent), None)) is not None:
-            parcel = self._queue.pop(number)
-            cancelled = {"kind": "lost", "why": "TaskCancelledError"} if self.stopped else None
-            answer = cancelled or self.act(parcel, number) or self.train(parcel)
-            answers[number] = pickle.loads(pickle.dumps(answer))
-        events, self.events = self.events, []
-        return events, answers
+    def wait(self, refs, timeout):
+        return [ref for ref in self._waiting if ref in refs][:1], []
 
-    def train(self, parcel):
-        return ray.answer(parcel, lambda *event: self.events.append((parcel["token"], event)))
+    def get(self, ref):
+        if not isinstance(ref, int):
+            return ref
+        self._waiting.remove(ref)
+        if self.stopped:
+            raise NodeDiedError
+        return pickle.loads(pickle.dumps(self.act(self.parcels[ref], ref) or self.answer(self.parcels[ref])))
+
+    def answer(self, parcel):
+        post = lambda *event: self.events.append((parcel["token"], event))  # noqa: E731
+        post("started", socket.gethostname())
+        return ray.answer(parcel, post)
 
     def cut(self, parcel):
         """Train a group to its first step, and save it; its node is then lost."""
@@ -45,11 +58,15 @@ class Inline:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Signals, "check", check)
-            assert self.train(parcel)["kind"] == "lost"
-        return {"kind": "lost", "why": "NodeDiedError"}
+            assert self.answer(parcel)["kind"] == "lost"
+        raise NodeDiedError
 
-    def stop(self, sent):
+    def cancel(self, ref, recursive):
         self.stopped = True
+
+    def _collect(self):
+        events, self.events = self.events, []
+        return events
 
 
 def orders(folder, **change):
@@ -57,7 +74,8 @@ def orders(folder, **change):
     return orders | change
 
 
-def driven(folder, groups, cluster, watch, **change):
+def driven(folder, cluster, watch, **change):
     """The exit code of a driver with this cluster."""
-    with Signals() as signals:
-        return ray.Driver(folder, cluster, orders(folder, **change), watch).drive(groups, signals)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ray, "join", lambda *_: contextlib.nullcontext((cluster, cluster, cluster)))
+        return ray.run_on_cluster(folder, "auto", orders(folder, **change), watch)

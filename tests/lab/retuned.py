@@ -14,7 +14,7 @@ from posenc.lab.sweep import ray
 from posenc.lab.sweep import sweep as sweeping
 from posenc.lab.sweep import work as working
 from tests.lab import made
-from tests.lab.inline import orders
+from tests.lab.inline import Inline, driven
 from tests.lab.test_sweep import Watch
 from tests.lab.test_tuning import tiny
 
@@ -60,7 +60,7 @@ def recording(monkeypatch, runs):
     found = Recorder()
     for module in (sweeping, working):
         monkeypatch.setattr(module, "carry_out", found)
-    monkeypatch.setattr(ray, "drive", lambda folder, groups, *_: found(folder, groups))
+    monkeypatch.setattr(ray.Driver, "_run", lambda driver, groups, _: found(driver.folder, groups))
     monkeypatch.setenv("POSENC_RUNS", str(runs))
     return found
 
@@ -82,7 +82,7 @@ def workers(folder):
 
 
 def cluster(folder):
-    return ray.run_on_cluster(folder, "auto", orders(folder), Watch())
+    return driven(folder, Inline(), Watch())
 
 
 def reported(folder):

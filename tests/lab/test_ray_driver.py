@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -30,15 +31,11 @@ def whole(tmp_path_factory):
 
 @pytest.fixture
 def run(tmp_path):
-    """A run that is planned; `run()` are its groups."""
+    """A run that is planned, and the lines of its groups."""
     folder = tmp_path / "far"
     planned(experiment(), folder)
-    groups = lambda keep=False: waiting(  # noqa: E731
-        folder, store.read_plan(folder), store.survey(folder).outcomes, keep
-    )
-    groups.folder = folder
-    groups.groups = list(groups())
-    return groups
+    groups = waiting(folder, store.read_plan(folder), (), False)
+    return SimpleNamespace(folder=folder, groups=list(groups), lines=groups)
 
 
 def as_json(folder):
@@ -59,7 +56,7 @@ def left(folder):
 
 def test_nodes_train_what_a_sweep_would_and_the_driver_records_it(run, whole):
     watch, cluster = Watch(), Inline()
-    assert driven(run.folder, run(keep=True), cluster, watch, keep=True) == 0
+    assert driven(run.folder, cluster, watch, keep=True) == 0
     assert as_json(run.folder) == as_json(whole) and left(run.folder) == []
     names = lambda folder: store.Recorded(folder).names()  # noqa: E731
     assert names(run.folder) == names(whole) and len(cluster.parcels) == 2
@@ -80,7 +77,7 @@ def test_claims_and_the_log_say_where_and_how_far_a_group_is(run, monkeypatch):
         real(self, group, answer)
 
     monkeypatch.setattr(Driver, "_record", record)
-    assert driven(run.folder, run(), Inline(), Watch()) == 0
+    assert driven(run.folder, Inline(), Watch()) == 0
     assert jobs == [f"ray on {socket.gethostname()}"] * 2 and left(run.folder) == []
     (log,) = (run.folder / "events").iterdir()
     lines = [json.loads(line) for line in log.read_text().splitlines()]
@@ -91,7 +88,7 @@ def test_claims_and_the_log_say_where_and_how_far_a_group_is(run, monkeypatch):
 def test_a_group_that_is_lost_goes_on_elsewhere_from_its_checkpoint(run, whole):
     watch = Watch()
     cluster = Inline(lambda parcel, number: cluster.cut(parcel) if number == 0 else None)
-    assert driven(run.folder, run(), cluster, watch) == 0
+    assert driven(run.folder, cluster, watch) == 0
     assert as_json(run.folder) == as_json(whole) and left(run.folder) == []
     text = "\n".join(notes(watch))
     assert "NodeDiedError); sent again." in text and "goes on from step 2." in text
@@ -100,15 +97,16 @@ def test_a_group_that_is_lost_goes_on_elsewhere_from_its_checkpoint(run, whole):
 
 
 def test_a_group_that_is_lost_again_and_again_fails_and_the_others_do_not(run):
-    first = next(iter(run()))
+    first = run.groups[0]
     crashed = {"kind": "lost", "why": "WorkerCrashedError"}
-    act = lambda parcel, _: crashed if lines(parcel)[0].group == first else None  # noqa: E731
-    cluster, watch = Inline(act), Watch()
-    assert driven(run.folder, run(), cluster, watch) == 1
+    cluster, watch = Inline(lambda parcel, _: crashed if lines(parcel)[0].group == first else None), Watch()
+    assert driven(run.folder, cluster, watch) == 1
     assert len(cluster.parcels) == LOST_AT_MOST + 1
     status = store.status(run.folder)
     assert status.counts["failed"] == 2 and status.counts["done"] == 2
-    assert any("ended 5 times near step 0 (WorkerCrashedError); its memory may be short" in n for n in notes(watch))
+    assert any(
+        "its processes ended 5 times near step 0 (WorkerCrashedError); memory may be short" in n for n in notes(watch)
+    )
     assert left(run.folder) == []
 
 
@@ -120,12 +118,12 @@ def test_a_failure_on_a_node_is_kept_with_its_traceback_and_ends_no_sweep(run, m
     watch = Watch()
     with monkeypatch.context() as patch:
         patch.setattr("posenc.lab.sweep.trainer._trial", broken)
-        assert driven(run.folder, run(), Inline(), watch) == 1
+        assert driven(run.folder, Inline(), watch) == 1
     errors = store.read_errors(run.folder)
     assert {kind for kind, _ in errors.values()} == {outcome} and len(errors) == 2
     assert all("in broken" in text and says in text for _, text in errors.values())
     assert len([line for line in notes(watch) if f"RuntimeError: {says} (see " in line]) == 2
-    assert driven(run.folder, run(), Inline(), Watch()) == 0, "another command tries again"
+    assert driven(run.folder, Inline(), Watch()) == 0, "another command tries again"
 
 
 def test_a_node_that_differs_is_refused_in_a_sentence_and_nothing_of_it_is_recorded(run, monkeypatch):
@@ -134,7 +132,7 @@ def test_a_node_that_differs_is_refused_in_a_sentence_and_nothing_of_it_is_recor
     with pytest.raises(
         ValueError, match=r"^The node .* has jax [\d.]+, and the driver has 0.0.1; install the same there.$"
     ):
-        driven(run.folder, run(), cluster, Watch())
+        driven(run.folder, cluster, Watch())
     assert cluster.stopped and trials(run.folder) == {} and left(run.folder) == []
 
 
@@ -150,18 +148,18 @@ def test_a_run_that_a_node_would_name_otherwise_is_refused(run):
 
     cluster.act = rename
     with pytest.raises(ValueError, match="cannot train it: The plan of .* was written by another version"):
-        driven(run.folder, run(), cluster, Watch())
+        driven(run.folder, cluster, Watch())
 
 
 def test_modules_that_a_node_lacks_are_named(run):
     with pytest.raises(ValueError, match="cannot train it: There is no module 'absent'"):
-        driven(run.folder, run(), Inline(), Watch(), imports=("absent",))
+        driven(run.folder, Inline(), Watch(), imports=("absent",))
 
 
 def test_a_node_that_does_not_see_the_place_trains_without_checkpoints_and_says_so_once(run, whole, tmp_path):
     watch, cluster = Watch(), Inline()
     cluster.act = lambda parcel, _: parcel.update(sign="0" * 16)
-    assert driven(run.folder, run(), cluster, watch, every=1e-9) == 0
+    assert driven(run.folder, cluster, watch, every=1e-9) == 0
     assert as_json(run.folder) == as_json(whole)
     why = f"{run.folder} is not seen by every node; give --checkpoints a folder or URL that all nodes see."
     assert [line for line in notes(watch) if line.startswith("No checkpoints")] == [f"No checkpoints: {why}"]
@@ -176,38 +174,41 @@ def test_a_signal_has_nodes_save_and_the_same_command_goes_on(run, whole):
         return cluster.cut(parcel) if number == 0 else None
 
     cluster.act = act
-    assert driven(run.folder, run(), cluster, watch) == 75
+    assert driven(run.folder, cluster, watch) == 75
     assert cluster.stopped and "the same command goes on" in notes(watch)[-1]
     assert checkpoints.groups(run.folder) and not list((run.folder / "claims").iterdir())
     again = Watch()
-    assert driven(run.folder, run(), Inline(), again) == 0
+    assert driven(run.folder, Inline(), again) == 0
     assert as_json(run.folder) == as_json(whole) and any("goes on from step 2" in line for line in notes(again))
 
 
 def test_what_is_finished_when_a_signal_comes_is_recorded(run):
     class Late(Inline):
-        def receive(self, sent, seconds):
-            if not self.parcels[1:]:
-                return [], {}
-            os.kill(os.getpid(), signal.SIGTERM) if not self.stopped else None
-            return super().receive(sent, seconds)
+        def get(self, ref):
+            if ref == 0:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return super().get(ref)
 
-        def stop(self, sent):
-            self.parcels.clear()
-
-    assert driven(run.folder, run(), Late(), Watch()) == 75
+    cluster = Late()
+    assert driven(run.folder, cluster, Watch()) == 75 and cluster.stopped
     assert len(trials(run.folder)) == 2, "the one that had begun"
 
 
 def test_groups_that_others_hold_are_awaited_and_not_sent(run, whole):
-    first, lines = next(iter(run().items()))
-    (record,) = [r for r in store.read_records(whole).records if r.ids == [line.id for line in lines]]
+    first, held = next(iter(run.lines.items()))
+    (record,) = [r for r in store.read_records(whole).records if r.ids == [line.id for line in held]]
+
+    class Beside(Inline):
+        def get(self, ref):
+            answer = super().get(ref)
+            if isinstance(ref, int):
+                threading.Timer(0.5, lambda: store.write_record(run.folder, record)).start()
+                threading.Timer(0.7, other.path.unlink).start()
+            return answer
+
     with store.claim(run.folder, first) as other:
-        assert other is not None
-        threading.Timer(1.0, lambda: store.write_record(run.folder, record)).start()
-        threading.Timer(1.2, other.path.unlink).start()
-        cluster, watch = Inline(), Watch()
-        assert driven(run.folder, run(), cluster, watch) == 0
+        cluster, watch = Beside(), Watch()
+        assert driven(run.folder, cluster, watch) == 0
     assert len(cluster.parcels) == 1 and as_json(run.folder) == as_json(whole)
     assert "Other workers hold the groups that are left; waiting for them." in notes(watch)
 
@@ -217,7 +218,7 @@ def test_the_answer_of_a_group_that_another_worker_took_is_not_written(run):
         for path in (run.folder / "claims").iterdir():
             path.write_text(json.dumps({"token": "another"}))
 
-    watch, cluster = Watch(), Inline(steal, fits=0)
+    watch, cluster = Watch(), Inline(steal, cores=0)
     beaten = Claim.taken
 
     def taken(claim):
@@ -226,7 +227,7 @@ def test_the_answer_of_a_group_that_another_worker_took_is_not_written(run):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Claim, "taken", taken)
-        driven(run.folder, run(), cluster, watch)
+        driven(run.folder, cluster, watch)
     assert trials(run.folder) == {} and len([said for said in watch.heard if said[0] == "taken"]) == 2
 
 
@@ -243,32 +244,32 @@ def test_a_full_disk_gets_the_space_of_checkpoints_and_loses_nothing(run, whole,
     with monkeypatch.context() as patch:
         patch.setattr(store, "write_record", full)
         if times == 1:
-            assert driven(run.folder, run(), Inline(), watch) == 0
+            assert driven(run.folder, Inline(), watch) == 0
         else:
             cluster = Inline()
             with pytest.raises(store.DiskError):
-                driven(run.folder, run(), cluster, watch)
+                driven(run.folder, cluster, watch)
             assert cluster.stopped and left(run.folder) == []
     assert any("the disk is full, so its checkpoints are dropped" in line for line in notes(watch))
-    assert driven(run.folder, run(), Inline(), Watch()) == 0
+    assert driven(run.folder, Inline(), Watch()) == 0
     assert as_json(run.folder) == as_json(whole)
 
 
 def test_what_a_driver_left_that_was_killed_after_a_record_goes(run):
-    assert driven(run.folder, run(), Inline(), Watch()) == 0
+    assert driven(run.folder, Inline(), Watch()) == 0
     saved, held = (row.group for row in store.status(run.folder).rows[:2])
     (run.folder / "ckpt" / saved / "4.0123456789abcdef").mkdir(parents=True)
     claim = run.folder / "claims" / held
     claim.write_text(json.dumps({"host": "elsewhere", "pid": 1, "token": "t"}))
     os.utime(claim, (0, 0))
     planned(experiment(seeds=(2,)), run.folder)
-    assert driven(run.folder, run(), Inline(), Watch()) == 0
+    assert driven(run.folder, Inline(), Watch()) == 0
     assert left(run.folder) == []
 
 
 def test_a_cluster_without_room_for_a_group_is_named_once(run):
     watch = Watch()
-    assert driven(run.folder, run(), Inline(fits=0), watch, cpus=4) == 0
+    assert driven(run.folder, Inline(cores=0), watch, cpus=4) == 0
     assert [n for n in notes(watch) if n.startswith("No node")] == [
         "No node of the cluster has 4 CPUs and 0 GPUs for a group; groups wait until one has."
     ]

@@ -279,14 +279,12 @@ def test_a_worker_that_only_sees_the_folder_plans_the_second_stage(tmp_path, who
     assert table(load(folder), "csv") == table(load(whole[0]), "csv")
 
 
-def test_a_cluster_trains_both_stages(tmp_path, whole, monkeypatch):
-    from posenc.lab.sweep import ray
-    from tests.lab.inline import Inline, orders
+def test_a_cluster_trains_both_stages(tmp_path, whole):
+    from tests.lab.inline import Inline, driven
 
-    monkeypatch.setattr(ray, "join", lambda *_: contextlib.nullcontext(Inline()))
     folder = tmp_path / "cluster"
     planned(tiny(), folder)
-    assert ray.run_on_cluster(folder, "auto", orders(folder), Watch()) == 0
+    assert driven(folder, Inline(), Watch()) == 0
     check_both_stages(folder)
     assert table(load(folder), "csv") == table(load(whole[0]), "csv")
 

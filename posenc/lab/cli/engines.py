@@ -123,8 +123,11 @@ class RayEngine:
 
         if self.head != AUTO:
             check_answers(self.head)
-        with ray.join(self.head, self.cpus, self.gpus):
-            pass
+        try:
+            with ray.join(self.head, self.cpus, self.gpus):
+                pass
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ValueError(refusal(self.head, str(error))) from error
 
     def preview(self, folder: Path, training: Training) -> str:
         needs = f"{plural(self.cpus, 'CPU')} and {self.gpus:g} GPUs"
@@ -152,6 +155,17 @@ def host_and_port(address: str) -> tuple[str, int]:
     if match is None or not 1 <= int(match[2]) <= 65535:
         raise ValueError(f"--ray.address is {echoed(address)}; give {AUTO} or HOST:PORT, as `ray start --head` prints.")
     return match[1].strip("[]"), int(match[2])
+
+
+def refusal(address: str, message: str) -> str:
+    """One sentence of what Ray says in many lines."""
+    words = " ".join(message.split())
+    if "ould not find any running" in words:
+        return (
+            "No Ray cluster runs on this machine; start one with `ray start --head`, or give --ray.address HOST:PORT."
+        )
+    where = f"Ray at {address} cannot be joined from {socket.gethostname()}"
+    return f"{where}: {words[:300]}; run the driver on a node of the cluster, with the same Ray and Python."
 
 
 def check_answers(address: str, patience: float = PATIENCE) -> None:

@@ -1,8 +1,7 @@
 """A sweep on a Ray cluster: nodes train groups and return their records, the driver writes them into the run folder.
 
-The driver holds the claim of each group that it sent, so that workers beside it take others, and sends a group again
-whose node or process was lost; were the driver lost, the same command does what is left. Nodes need neither claims nor
-the run folder. Nothing imports Ray before `join` does, and a node imports jax once its processes and GPUs are settled.
+The driver holds the claims of groups that it sent, so that workers beside it take others, and sends a group again whose
+node or process was lost; were it lost itself, the same command does what is left. Nothing imports Ray before `join`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,159 +28,91 @@ from posenc.lab.store import checkpoints, parameters, places
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep.events import Events
-from posenc.lab.sweep.progress import Progress, Reported, Tally
 from posenc.lab.sweep.saving import drop_recorded
+from posenc.lab.sweep.packing import pack
+from posenc.lab.sweep.progress import Progress, Reported, Tally
 from posenc.lab.sweep.signals import PREEMPTED, Signals, Stopped
-from posenc.lab.sweep.team import DONE, FAILED, MEMORY, outcome
+from posenc.lab.sweep.team import MEMORY, outcome
 from posenc.lab.train import device
 from posenc.language.echo import plural
 
-LOST_AT_MOST = 5
-"""How often in a row a group is sent again without having gone further, before it counts as failed."""
-SPARE = 4
-"""So many groups or more wait at the cluster, so that one that grows by demand sees it."""
+LOST_AT_MOST = 5  # how often in a row a group is sent again that goes no further, before it counts as failed
+SPARE = 4  # so many groups or more wait at the cluster, so that one that grows by demand sees it
 
 
 @contextlib.contextmanager
-def join(address: str, cpus: int, gpus: float) -> Iterator[Cluster]:
-    """The cluster while the block runs. What is under way there ends with the block, and with this process.
-
-    Raises `ValueError` where it cannot be joined.
-    """
+def join(address: str, cpus: int, gpus: float) -> Iterator[tuple[Any, Any, Any]]:
+    """Ray, what trains groups of so many cores and GPUs there, and its mailbox. All ends with the block."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     handler = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except SystemExit:  # Ray's own answer to SIGTERM
         raise SystemExit(PREEMPTED) from None
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ValueError(refusal(address, str(error))) from error
     finally:
         signal.signal(signal.SIGTERM, handler)
     try:
-        yield Cluster(ray, cpus, gpus)
-    finally:
-        ray.shutdown()
-
-
-def refusal(address: str, message: str) -> str:
-    """One sentence of what Ray says in many lines."""
-    words = " ".join(message.split())
-    if "ersion mismatch" in words:
-        versions = words.partition(": ")[2].replace("This process", "and this process")
-        return f"Ray at {address} is of another version: {versions}; install the same on both."
-    if "ould not find any running" in words:
-        return (
-            "No Ray cluster runs on this machine; start one with `ray start --head`, or give --ray.address HOST:PORT."
-        )
-    here = socket.gethostname()
-    return f"Ray at {address} cannot be joined from {here}: {words[:300]}; run the driver on a node of the cluster."
-
-
-class Cluster:
-    """The cluster as the driver sees it; each group has so many cores and GPUs."""
-
-    def __init__(self, ray: Any, cpus: int, gpus: float):
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        self._ray, self._needs = ray, {"CPU": cpus, "GPU": gpus}
         mailbox, train = remote_parts()
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        self._mailbox = ray.remote(num_cpus=0, scheduling_strategy=here)(mailbox).remote()
         # the driver sends a lost group again itself: Ray would do it in silence, and for ever where memory is short
-        options = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": 0, "scheduling_strategy": "SPREAD"}
-        self._train = ray.remote(**options)(train).options(name="train")
-
-    def fits(self) -> int:
-        """How many groups the nodes can train at once."""
-        return sum(capacity(node["Resources"], self._needs) for node in self._ray.nodes() if node["Alive"])
-
-    def send(self, parcel: Mapping[str, Any]) -> Any:
-        """Hand a group over; returns the reference of its answer."""
-        return self._train.remote(parcel, self._mailbox)
-
-    def receive(self, sent: Sequence[Any], seconds: float) -> tuple[list[tuple[str, tuple]], dict[Any, dict[str, Any]]]:
-        """The answers that come within so many seconds, after what nodes reported before, each with its token."""
-        answers = {ref: self._answer(ref) for ref in self._ray.wait(sent, timeout=seconds)[0]}
-        return self._ray.get(self._mailbox.collect.remote()), answers
-
-    def stop(self, sent: Sequence[Any]) -> None:
-        """Have nodes save and end, as by Ctrl-C there; what waits is not begun."""
-        for ref in sent:
-            self._ray.cancel(ref, recursive=False)
-
-    def _answer(self, ref: Any) -> dict[str, Any]:
-        try:
-            return self._ray.get(ref)
-        except self._ray.exceptions.RayError as error:
-            return {"kind": "lost", "why": type(error).__name__}
-
-
-def capacity(resources: Mapping[str, float], needs: Mapping[str, float]) -> int:
-    """How many groups of these needs a node trains at once."""
-    return min(int(resources.get(name, 0) // need) for name, need in needs.items() if need)
+        remote = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=0, scheduling_strategy="SPREAD")
+        yield ray, remote(train), ray.remote(num_cpus=0, scheduling_strategy=here)(mailbox).remote()
+    finally:
+        ray.shutdown()
 
 
 def remote_parts() -> tuple[type, Callable[[Mapping[str, Any], Any], dict[str, Any]]]:
     """The mailbox of the driver, and what a node does. Ray carries local names by value, and posenc may be missing
     or be another: they need Python and Ray alone."""
 
-    class Mailbox:
-        def __init__(self):
-            self.events = []
-
+    class Mailbox(list):
         def post(self, token, event):
-            self.events.append((token, event))
+            self.append((token, event))
 
         def collect(self):
-            events, self.events = self.events, []
+            events, self[:] = self[:], []
             return events
 
     def train(parcel: Mapping[str, Any], mailbox: Any) -> dict[str, Any]:
-        import socket
-
         import ray
 
-        try:
-            from posenc.lab.sweep.ray import answer
-        except Exception as error:
-            why = f"cannot import posenc ({error}); install it there, as on the driver's machine"
-            return {"kind": "refused", "host": socket.gethostname(), "why": why}
         posts = []
 
         def post(*event: Any) -> None:  # without waiting: Ray lends out the cores of a task that waits
             posts[:] = [mailbox.post.remote(parcel["token"], event)]
 
-        result = answer(parcel, post)
-        ray.wait(posts, timeout=5)  # else the result might overtake what was reported before
-        return result
+        post("started", socket.gethostname())
+        try:
+            from posenc.lab.sweep.ray import answer
+
+            return answer(parcel, post)
+        except ImportError as error:
+            return {"kind": "refused", "why": f"cannot import posenc ({error}); install it there, as on this machine"}
+        finally:
+            ray.wait(posts, timeout=5)  # else the answer might overtake what was reported before
 
     return Mailbox, train
 
 
 @dataclass
 class Sent:
-    """A group that is with the cluster."""
+    """A group that is with the cluster. A lost attempt may still write checkpoints: each has its `token`; `step` is the
+    most that any did, and `lost` counts the losses since."""
 
     name: str
+    label: str
     lines: Sequence[PlannedTrial]
     claim: Any
     release: contextlib.ExitStack
     reported: Reported
     token: str = ""
-    """That of this attempt: a lost one may still be writing checkpoints."""
-    host: str = ""
-    began: float = field(default_factory=time.monotonic)
+    host: str = "a node"
+    began: float = 0.0
     step: int = 0
-    """The most that it has done in any attempt."""
     lost: int = 0
-    """How often it was lost since it last went further."""
-
-    @property
-    def label(self) -> str:
-        return f"{self.lines[0].label} · {self.lines[0].task}"
 
 
 class Refused(ValueError):
@@ -192,45 +123,44 @@ class Driver:
     """Sends groups and receives their records. `orders` are what is the same for all groups: `keep`, `lanes`, `cpus`,
     `gpus`, seconds between checkpoints (`every`), modules of the user's (`imports`), the `place` of checkpoints."""
 
-    def __init__(self, folder: Path, cluster: Cluster, orders: Mapping[str, Any], watch: Progress):
-        self.folder, self.cluster, self.watch, self.place = folder, cluster, watch, orders["place"]
+    def __init__(self, folder: Path, cluster: tuple[Any, Any, Any], orders: Mapping[str, Any], watch: Progress):
+        self.folder, self.watch, self.place = folder, watch, orders["place"]
+        self.ray, self.train, self.mailbox = cluster
         self.orders = {**orders, "software": device.software(), "sign": secrets.token_hex(8)}
-        self.sent: dict[Any, Sent] = {}
-        self.failed, self._notes = 0, set[str]()
+        self.sent, self.stopping, self._notes = dict[Any, Sent](), False, set[str]()
         self._log, self._recorded = Events(folder, watch.note), store.Recorded(folder)
 
-    def drive(self, groups: Mapping[str, Sequence[PlannedTrial]], signals: Signals) -> int:
-        """Have the cluster train these groups and record them; returns the exit code.
+    def drive(self, check: Callable[[], None]) -> None:
+        """Have the cluster train what is left of the plan, and record it. All nodes save where one refuses (`Refused`),
+        no record can be written (`DiskError`), or `check` raises `Stopped`, as it does at a signal."""
+        from posenc.lab.sweep import tuning
+        from posenc.lab.sweep.loop import waiting
 
-        Raises `Refused` where a node refuses, and `DiskError` where a record cannot be written; before that, as at a
-        signal, all nodes save what they train.
-        """
         places.offer(self.place, self.orders["sign"])
         try:
             left = {claim.group for claim in store.held(self.folder)}.union(places.groups(self.place))
-            drop = partial(places.drop, self.place)  # what a kill after their record left
-            drop_recorded(self.folder, store.finished(self.folder) & left, drop)
-            self._run(groups, signals.check)
-        except Stopped:
-            self._stop()
-            self.watch.note("Stopped; what is recorded is safe, and the same command goes on.")
-            return signals.code
-        except (Refused, store.DiskError):
+            left &= store.finished(self.folder)  # what a kill after their record left
+            drop_recorded(self.folder, left, partial(places.drop, self.place))
+            for plan, lines, total in tuning.stages(self.folder):
+                groups = waiting(self.folder, lines, store.survey(self.folder).outcomes, self.orders["keep"])
+                self.watch.begin(total, len(plan) - sum(map(len, groups.values())), None)
+                self._run(groups, check)
+        except (Stopped, Refused, store.DiskError):
             self._stop()
             raise
         finally:
             for group in self.sent.values():
                 group.release.close()
             places.withdraw(self.place, self.orders["sign"])
-        return FAILED if self.failed else DONE
 
     def _run(self, groups: Mapping[str, Sequence[PlannedTrial]], check: Callable[[], None]) -> None:
         waiting, before = deque(groups.items()), store.error_files(self.folder).keys()
         tally = Tally(self.folder, {name: len(lines) for name, lines in groups.items()})
+        cpus, gpus = self.orders["cpus"], self.orders["gpus"]
         while waiting or self.sent:
             check()
-            if not (fits := self.cluster.fits()):
-                need = f"{plural(self.orders['cpus'], 'CPU')} and {self.orders['gpus']:g} GPUs for a group"
+            if not (fits := capacity(self.ray.nodes(), cpus, gpus)):
+                need = f"{plural(cpus, 'CPU')} and {gpus:g} GPUs for a group"
                 self._note(f"No node of the cluster has {need}; groups wait until one has.")
             elsewhere = store.error_files(self.folder).keys() - before  # failed by another worker: not tried again
             for _ in range(min(len(waiting), fits + max(fits, SPARE) - len(self.sent))):
@@ -239,59 +169,53 @@ class Driver:
                     waiting.append((name, lines))
             if waiting and not self.sent:
                 self._note("Other workers hold the groups that are left; waiting for them.")
-            for group, answer in self._receive():
-                self._handle(group, answer)
+            self._receive()
             self.watch.others(tally.others())
 
     def _stop(self) -> None:
-        """Have every node save, and record what is finished. Raises `DiskError` once all have answered."""
-        problem: store.DiskError | None = None
-        self.cluster.stop(list(self.sent))
+        """Have nodes save and end, as by Ctrl-C there, and record what is finished; what waits is not begun."""
+        self.stopping = True
+        for ref in self.sent:
+            self.ray.cancel(ref, recursive=False)
         while self.sent:
-            for group, answer in self._receive():
-                try:
-                    with group.release:
-                        if answer["kind"] in ("trained", "failed"):
-                            self._handle(group, answer)
-                except store.DiskError as error:
-                    problem = error
-        if problem is not None:
-            raise problem
+            with contextlib.suppress(store.DiskError):  # the others still save
+                self._receive()
 
     def _take(self, name: str, lines: Sequence[PlannedTrial], tally: Tally) -> bool:
         """Claim a group and send it; False where another worker holds it."""
-        release = contextlib.ExitStack()
-        claim = release.enter_context(store.claim(self.folder, name))
-        if claim is None:
-            return False
-        recorded = () if self.orders["keep"] else set(self._recorded.ids(name))
-        left = [line for line in lines if line.id not in recorded]
-        group = Sent(name, left or lines, claim, release, Reported(self.watch, self._log))
-        if left:
-            tally.ours(name)
-            store.clear_error(self.folder, name)
-            self._send(group)
-        else:
-            release.close()
-        return True
+        with contextlib.ExitStack() as stack:
+            claim = stack.enter_context(store.claim(self.folder, name))
+            recorded = () if self.orders["keep"] else set(self._recorded.ids(name))
+            left = [line for line in lines if line.id not in recorded]
+            if claim is not None and left:
+                label = f"{left[0].label} · {left[0].task}"
+                tally.ours(name)
+                store.clear_error(self.folder, name)
+                self._send(Sent(name, label, left, claim, stack.pop_all(), Reported(self.watch, self._log)))
+            return claim is not None
 
     def _send(self, group: Sent) -> None:
-        group.token, group.host = secrets.token_hex(8), ""
+        group.token = secrets.token_hex(8)
         group.reported.of(group.name)
         parcel = {**self.orders, "token": group.token, "lines": pickle.dumps(group.lines)}
-        self.sent[self.cluster.send(parcel)] = group
+        self.sent[self.train.remote(parcel, self.mailbox)] = group
 
-    def _receive(self) -> list[tuple[Sent, Mapping[str, Any]]]:
-        """The answers that come within a second, once all is heard that was reported before them."""
+    def _receive(self) -> None:
+        """Handle what is answered within a second, after what was reported before."""
         if not self.sent:
-            time.sleep(1)
-            return []
-        events, answers = self.cluster.receive(list(self.sent), 1.0)
+            return time.sleep(1)
+        answers = {}
+        for ref in self.ray.wait(list(self.sent), timeout=1)[0]:
+            try:
+                answers[ref] = self.ray.get(ref)
+            except self.ray.exceptions.RayError as error:
+                answers[ref] = {"kind": "lost", "why": type(error).__name__}
         senders = {group.token: group for group in self.sent.values()}
-        for token, event in events:
+        for token, event in self.ray.get(self.mailbox.collect.remote()):
             if token in senders:  # else of an attempt that was given up
                 self._hear(senders[token], *event)
-        return [(self.sent.pop(ref), answer) for ref, answer in answers.items()]
+        for ref, answer in answers.items():
+            self._handle(self.sent.pop(ref), answer)
 
     def _hear(self, group: Sent, kind: str, *what: Any) -> None:
         match kind, what:
@@ -302,8 +226,7 @@ class Driver:
                 group.claim.name_job(f"ray on {host}")
                 self._log("started", group=group.name, host=host)
             case "step", (steps, total, loss):
-                group.lost = 0 if steps > group.step else group.lost
-                group.step = max(group.step, steps)
+                group.lost, group.step = 0 if steps > group.step else group.lost, max(group.step, steps)
                 group.reported.step(group.label, steps, total, loss)
             case "log", (event, details):
                 self._log(event, **details, host=group.host)
@@ -311,37 +234,34 @@ class Driver:
                 self._note(text)
 
     def _handle(self, group: Sent, answer: Mapping[str, Any]) -> None:
-        kind, why, where = answer["kind"], answer.get("why", ""), f"on {group.host} " if group.host else ""
-        if kind == "lost":
+        kind, why, result = answer["kind"], answer.get("why", ""), answer.get("outcome", "failed")
+        if kind == "lost" and not self.stopping:
             group.lost += 1
             if group.lost < LOST_AT_MOST:
-                self.watch.note(f"{group.label}: lost {where}({why}); sent again.")
+                self.watch.note(f"{group.label}: lost on {group.host} ({why}); sent again.")
                 self._log("lost", group=group.name, host=group.host, why=why)
                 return self._send(group)
-            why = (
-                f"The process {where}ended {group.lost} times near step {group.step} ({why}); its memory may be short."
-            )
-            answer = {"outcome": "failed", "text": why}
+            why = f"its processes ended {group.lost} times near step {group.step} ({why}); memory may be short"
         with group.release:
+            if kind in ("lost", "refused") and self.stopping:
+                return
             if kind == "refused":
-                raise Refused(f"The node {answer['host']} {why}.")
-            if kind != "trained":
-                self.failed += 1
-                path = store.write_error(self.folder, group.name, answer["outcome"], answer["text"])
-                self.watch.note(f"{group.label} {answer['outcome']}: {why} (see {path.name})")
-            elif group.claim.taken():
+                raise Refused(f"The node {group.host} {why}.")
+            if kind == "trained" and group.claim.taken():
                 return self.watch.taken(group.label)
-            else:
+            if kind == "trained":
                 self._record(group, answer)
+            else:
+                path = store.write_error(self.folder, group.name, result, answer.get("text", why))
+                self.watch.note(f"{group.label} {result}: {why} (see {path.name})")
             seconds = time.monotonic() - group.began
-            self._log(answer["outcome"], group=group.name, seconds=round(seconds, 3), host=group.host)
-            self.watch.finished(group.label, answer["outcome"], seconds)
+            self._log(result, group=group.name, seconds=round(seconds, 3), host=group.host)
+            self.watch.finished(group.label, result, seconds)
 
     def _record(self, group: Sent, answer: Mapping[str, Any]) -> None:
-        """Write what a node trained; a full disk gets the space of its checkpoints."""
+        """Write what a node trained, models last; a full disk gets the space of checkpoints, and costs no results."""
         writes = [partial(store.write_record, self.folder, answer["record"])]
-        for id, model in answer["models"].items():  # after the record: a full disk must not cost results
-            writes.append(partial(parameters.save, self.folder, id, model))
+        writes += [partial(parameters.save, self.folder, *model) for model in answer["models"].items()]
         for write in writes:
             try:
                 write()
@@ -354,63 +274,53 @@ class Driver:
         places.drop(self.place, group.name)
 
     def _note(self, text: str) -> None:
-        """A line that the user reads once, however many nodes send it."""
-        if text not in self._notes:
+        if text not in self._notes:  # else many nodes say the same
             self._notes.add(text)
             self.watch.note(text)
 
 
+def capacity(nodes: Sequence[Mapping[str, Any]], cpus: int, gpus: float) -> int:
+    """How many groups of so many cores and GPUs the nodes train at once."""
+    needs = {"CPU": cpus} | ({"GPU": gpus} if gpus else {})
+    alive = [node["Resources"] for node in nodes if node["Alive"]]
+    return sum(min(int(node.get(name, 0) // need) for name, need in needs.items()) for node in alive)
+
+
 def run_on_cluster(folder: Path, address: str, orders: Mapping[str, Any], watch: Progress) -> int:
-    """Have a cluster train what is left of the plan, by the orders of `Driver`; returns the exit code.
-
-    Raises `ValueError` where the cluster or a node refuses.
-    """
-    from posenc.lab.sweep import tuning
-    from posenc.lab.sweep.loop import waiting
-
-    for lines_of_plan, lines, total in tuning.stages(folder):
-        store.ready(folder)
-        groups = waiting(folder, lines, store.survey(folder).outcomes, orders["keep"])
-        watch.begin(total, len(lines_of_plan) - sum(map(len, groups.values())), None)
-        code = drive(folder, groups, address, orders, watch) if groups else DONE
-        if code not in (DONE, FAILED):
-            return code
+    """Have a cluster train what is left of the plan, by `orders` (see `Driver`); returns the exit code."""
+    store.ready(folder)
+    with join(address, orders["cpus"], orders["gpus"]) as cluster, Signals() as signals:
+        try:
+            Driver(folder, cluster, orders, watch).drive(signals.check)
+        except Stopped:
+            watch.note("Stopped; what is recorded is safe, and the same command goes on.")
+            return signals.code
     return outcome(folder)
 
 
-def drive(
-    folder: Path, groups: Mapping[str, Sequence[PlannedTrial]], address: str, orders: Mapping[str, Any], watch: Progress
-) -> int:
-    """Join the cluster and have it train these groups; returns the exit code."""
-    with join(address, orders["cpus"], orders["gpus"]) as cluster, Signals() as signals:
-        return Driver(folder, cluster, orders, watch).drive(groups, signals)
-
-
 def answer(parcel: Mapping[str, Any], post: Callable[..., None]) -> dict[str, Any]:
-    """Train the group of a parcel on this node and post what happens; returns its record, or why there is none."""
-    head = {"host": socket.gethostname()}
+    """Train the group of a parcel on this node; returns its record, or why there is none."""
     with Signals() as signals:
-        post("started", head["host"])
         try:
-            return head | train(parcel, post, signals.check)
-        except Refused as why:
-            return head | {"kind": "refused", "why": str(why)}
+            return train(parcel, post, signals.check)
+        except Refused as error:
+            return {"kind": "refused", "why": str(error)}
         except Stopped:  # by the driver, which expects it, or since the node is about to go
-            return head | {"kind": "lost", "why": "stopped by a signal"}
+            return {"kind": "lost", "why": "stopped by a signal"}
         except Exception as error:  # one group must not end a sweep; the driver keeps its traceback
             why = f"{type(error).__name__}: {str(error)[:200]}"
-            result = "oom" if "RESOURCE_EXHAUSTED" in why else "failed"
-            return head | {"kind": "failed", "outcome": result, "why": why, "text": traceback.format_exc()}
+            result = "oom" if "RESOURCE_EXHAUSTED" in str(error) else "failed"
+            return {"kind": "failed", "outcome": result, "why": why, "text": traceback.format_exc()}
 
 
 def train(parcel: Mapping[str, Any], post: Callable[..., None], check: Callable[[], None]) -> dict[str, Any]:
     """Train from the newest checkpoint, where this node sees any. Raises `Refused` before that."""
-    driver, node = parcel["software"], device.software()
-    for name in sorted(driver.keys() | node.keys()):
-        mine, other = driver.get(name, "none"), node.get(name, "missing")
-        if mine != other:
-            raise Refused(f"has {name} {other}, and the driver has {mine}; install the same there")
-    prepare(parcel["cpus"], parcel["gpus"], post)
+    for name, value in sorted(device.software().items() - parcel["software"].items()):
+        raise Refused(f"has {name} {value}, and the driver has {parcel['software'].get(name)}; install the same there")
+    if "jax" not in sys.modules:  # the first group of this process
+        share = parcel["gpus"] * MEMORY if 0 < parcel["gpus"] < 1 else None
+        if warning := device.confine(parcel["cpus"], bool(parcel["gpus"]), share):
+            post("note", warning)
     from posenc.lab.sweep.plan import planned_run
     from posenc.lab.sweep.saving import Home
     from posenc.lab.sweep.trainer import Assigned, Trained, Trainer
@@ -420,6 +330,8 @@ def train(parcel: Mapping[str, Any], post: Callable[..., None], check: Callable[
         saver.wait()
         return {"kind": "trained", "outcome": trained.outcome, "record": trained.record, "models": trained.models}
 
+    if parcel["gpus"] and device.describe()["platform"] == "cpu":
+        raise Refused("has a GPU for the group, but its jax finds none; install jax[cuda13] there")
     lines: list[PlannedTrial] = pickle.loads(parcel["lines"])
     try:
         for module in parcel["imports"]:
@@ -428,27 +340,10 @@ def train(parcel: Mapping[str, Any], post: Callable[..., None], check: Callable[
     except ValueError as error:
         raise Refused(f"cannot train it: {str(error).removesuffix('.')}") from error
     watch: Any = SimpleNamespace(note=partial(post, "note"), step=lambda label, *step: post("step", *step))
-    log = lambda event, **details: post("log", event, details)  # noqa: E731
-    trainer = Trainer(lanes, parcel["keep"], parcel["every"], watch, check, log)
+    trainer = Trainer(lanes, parcel["keep"], parcel["every"], watch, check, lambda event, **d: post("log", event, d))
     group = Assigned(lines[0].group, lines, resolved, parcel["token"], lambda: False)
     if why := places.unseen(parcel["place"], parcel["sign"]):
         post("note", f"No checkpoints: {why}; give --checkpoints a folder or URL that all nodes see.")
         return trainer.train(group, None, finish)
     with places.home(parcel["place"], group.name) as home:
         return trainer.train(group, Home(*home), finish)
-
-
-def prepare(cpus: int, gpus: float, post: Callable[..., None]) -> None:
-    """Settle GPUs, cores and jax for the first group of this process; all groups of a sweep have as many."""
-    if "jax" not in sys.modules:
-        if not gpus:
-            os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        elif gpus < 1:
-            os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{MEMORY * gpus:.3f}"
-        os.environ["NPROC"] = str(cpus)  # the threads of XLA, which takes all cores else
-        if warning := device.prepare(cpus):
-            post("note", warning)
-    import jax
-
-    if gpus and jax.default_backend() == "cpu":
-        raise Refused("has a GPU for the group, but its jax finds none; install jax[cuda13] there")

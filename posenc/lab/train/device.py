@@ -37,6 +37,17 @@ def prepare(devices: int | None = None) -> str:
     return ""
 
 
+def confine(devices: int, gpu: bool, memory: float | None) -> str:
+    """`prepare` for one of several processes on a machine, which has so many cores as threads and host devices: with
+    the GPUs that the system gave it or with none, of which it takes so much `memory`, a share."""
+    os.environ["NPROC"] = str(devices)  # the threads of XLA, which takes all cores else
+    if not gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    elif memory is not None:
+        os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{memory:.3f}"
+    return prepare(devices)
+
+
 def cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
