@@ -11,7 +11,7 @@ from posenc.lab.store import folder as store
 from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord, read
 from posenc.lab.sweep import sweep as sweeping
-from posenc.lab.sweep import work as working
+from posenc.lab.sweep import worker as working
 from posenc.lab.sweep.ray import sweep as rays
 from posenc.lab.sweep.ray.settings import Ray
 from tests.lab import made
@@ -58,16 +58,15 @@ class Recorder:
 def recording(monkeypatch, runs):
     """Have every engine record in the place of training, in folders below `runs`; returns the recorder."""
     found = Recorder()
-    for module in (sweeping, working):
-        monkeypatch.setattr(module, "carry_out", found)
+    monkeypatch.setattr(working, "carry_out", found)
     monkeypatch.setattr(rays, "_driven", lambda folder, groups, *_: found(folder, groups))
     monkeypatch.setenv("POSENC_RUNS", str(runs))
     return found
 
 
-def asked(lr=(LOW, HIGH), seeds=(2, 3), **change):
+def asked(lr=(LOW, HIGH), seeds=(2, 3), scheme="rope", **change):
     """An experiment of one run."""
-    return tiny(lr=lr, seeds=seeds, **change).only(["scheme=rope"])
+    return tiny(lr=lr, seeds=seeds, **change).only([f"scheme={scheme}"])
 
 
 def sweep(folder, **change):

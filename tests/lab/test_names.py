@@ -8,16 +8,16 @@ from posenc.lab.figures.tables import table
 from posenc.lab.results.results import load
 from posenc.lab.store import compacting, packs, reading
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import work as module
-from posenc.lab.sweep.sweep import planned, sweep
-from posenc.lab.sweep.work import work
+from posenc.lab.sweep import worker as module
+from posenc.lab.sweep.sweep import plan_experiment, sweep
+from posenc.lab.sweep.worker import work
 from tests.lab.test_sweep import Watch, experiment, trials
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A sweep of two groups, done."""
-    planned(experiment(), tmp_path / "x")
+    plan_experiment(experiment(), tmp_path / "x")
     assert work(tmp_path / "x", watch=Watch()) == 0
     return tmp_path / "x"
 

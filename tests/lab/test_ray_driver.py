@@ -11,10 +11,10 @@ import pytest
 
 from posenc.lab.store import checkpoints, parameters
 from posenc.lab.store import folder as store
-from posenc.lab.sweep.loop import waiting
 from posenc.lab.sweep.ray import driver, node
 from posenc.lab.sweep.ray.driver import LOST_AT_MOST, room
-from posenc.lab.sweep.sweep import planned, sweep
+from posenc.lab.sweep.sweep import plan_experiment, sweep
+from posenc.lab.sweep.worker import waiting
 from tests.lab.inline import Inline, driven
 from tests.lab.test_sweep import Watch, experiment, trials
 
@@ -35,7 +35,7 @@ def whole(tmp_path_factory):
 def run(tmp_path):
     """A run that is planned; `run()` are its groups."""
     folder = tmp_path / "far"
-    planned(experiment(), folder)
+    plan_experiment(experiment(), folder)
     groups = lambda keep=False: waiting(  # noqa: E731
         folder, store.read_plan(folder), store.survey(folder).outcomes, keep
     )
@@ -255,7 +255,7 @@ def test_what_a_driver_left_that_was_killed_after_a_record_goes(run):
     claim = run.folder / "claims" / held
     claim.write_text(json.dumps({"host": "elsewhere", "pid": 1, "token": "t"}))
     os.utime(claim, (0, 0))
-    planned(experiment(seeds=(2,)), run.folder)
+    plan_experiment(experiment(seeds=(2,)), run.folder)
     assert driven(run.folder, run(), Inline(), Watch()) == 0
     assert left(run.folder) == []
 

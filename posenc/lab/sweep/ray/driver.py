@@ -23,8 +23,7 @@ from posenc.lab.store import folder as store
 from posenc.lab.store.records import canonical
 from posenc.lab.store.running import STEP
 from posenc.lab.store.schema import GroupRecord, PlannedTrial, read, written
-from posenc.lab.sweep.events import Events
-from posenc.lab.sweep.progress import Pace, Progress, Tally
+from posenc.lab.sweep.progress import Events, Pace, Progress, Tally
 from posenc.lab.sweep.ray import same
 from posenc.lab.sweep.saving import drop_recorded
 from posenc.lab.sweep.signals import Signals, Stopped

@@ -8,7 +8,6 @@ from pathlib import Path
 from posenc.lab.store import folder as store
 from posenc.lab.store import places
 from posenc.lab.sweep import tuning
-from posenc.lab.sweep.loop import Groups, waiting
 from posenc.lab.sweep.packing import pack
 from posenc.lab.sweep.progress import Progress
 from posenc.lab.sweep.ray.cluster import connected
@@ -16,6 +15,7 @@ from posenc.lab.sweep.ray.driver import Orders, drive
 from posenc.lab.sweep.ray.settings import Ray
 from posenc.lab.sweep.signals import PREEMPTED, Signals, Stopped
 from posenc.lab.sweep.team import DONE, FAILED, outcome
+from posenc.lab.sweep.worker import Groups, waiting
 
 
 def on_cluster(
