@@ -37,11 +37,12 @@ def planned(monkeypatch):
 
     found = []
 
-    def rehearse(experiment, folder):
+    def rehearse(experiment, folder, runs=None):
         found.extend((label(run), resolve(run).task.name) for run in experiment.runs)
         return {"trials": 1, "done": 0, "programs": 3, "operations": 1e12, "seconds": 9.0, "device": "cpu"}
 
-    monkeypatch.setattr("posenc.lab.sweep.sweep.rehearse", rehearse)
+    monkeypatch.setattr("posenc.lab.sweep.estimate.rehearse", rehearse)
+    monkeypatch.setattr("posenc.lab.sweep.plan.resolved_runs", lambda experiment: [])
     return found
 
 

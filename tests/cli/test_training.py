@@ -27,7 +27,7 @@ def swept(posenc, monkeypatch):
 
     asked = Swept()
 
-    def sweep(experiment, folder, *, keep=False, lanes=None, save_every=300, group_size=None, watch):
+    def sweep(experiment, folder, *, keep=False, lanes=None, save_every=300, group_size=None, runs=None, watch):
         asked.append((experiment, folder, keep, lanes))
         asked.every, asked.group_size = save_every, group_size
         watch.begin(experiment.trials, 0, len(experiment.runs))
@@ -35,11 +35,12 @@ def swept(posenc, monkeypatch):
             raise asked.code
         return asked.code
 
-    def rehearse(experiment, folder):
+    def rehearse(experiment, folder, runs=None):
         return {"trials": experiment.trials, "done": 2, "programs": 9, "operations": 3.21e15, **TIMED}
 
     monkeypatch.setattr("posenc.lab.sweep.sweep.sweep", sweep)
-    monkeypatch.setattr("posenc.lab.sweep.sweep.rehearse", rehearse)
+    monkeypatch.setattr("posenc.lab.sweep.estimate.rehearse", rehearse)
+    monkeypatch.setattr("posenc.lab.sweep.plan.resolved_runs", lambda experiment: [])
     monkeypatch.setattr("posenc.lab.train.device.prepare", lambda: None)
     return asked
 

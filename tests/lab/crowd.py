@@ -11,8 +11,7 @@ import time
 from pathlib import Path
 
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import loop, trainer
-from posenc.lab.sweep.work import turned
+from posenc.lab.sweep import trainer, worker
 from tests.lab import made
 from tests.lab.test_sweep import Watch
 
@@ -33,11 +32,11 @@ def work(folder, began):
         free.append(len({line.group for line in plan} - busy - store.Recorded(folder).names()))
         time.sleep(0.01)
 
-    trainer.Trainer.train, trainer.device.describe, loop._wait = trained, dict, waited
+    trainer.Trainer.train, trainer.device.describe, worker._wait = trained, dict, waited
     plan = store.read_plan(folder)
-    groups = turned(loop.waiting(folder, plan, loop.named(folder, plan), keep=False))
+    groups = worker.turned(worker.waiting(folder, plan, worker.named(folder, plan), keep=False))
     time.sleep(max(0.0, began - time.time()))
-    code = loop.carry_out(folder, groups, lambda line: None, "map", keep=False, save_every=1e9, watch=Watch())
+    code = worker.carry_out(folder, groups, lambda line: None, "map", keep=False, save_every=1e9, watch=Watch())
     print(json.dumps({"code": code, "ran": ran, "free": free}), flush=True)
 
 

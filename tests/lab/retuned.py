@@ -12,7 +12,7 @@ from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord, read
 from posenc.lab.sweep import ray
 from posenc.lab.sweep import sweep as sweeping
-from posenc.lab.sweep import work as working
+from posenc.lab.sweep import worker as working
 from tests.lab import made
 from tests.lab.inline import Inline, driven
 from tests.lab.test_sweep import Watch
@@ -58,16 +58,15 @@ class Recorder:
 def recording(monkeypatch, runs):
     """Have every engine record in the place of training, in folders below `runs`; returns the recorder."""
     found = Recorder()
-    for module in (sweeping, working):
-        monkeypatch.setattr(module, "carry_out", found)
+    monkeypatch.setattr(working, "carry_out", found)
     monkeypatch.setattr(ray.Driver, "_run", lambda driver, groups, _: found(driver.folder, groups))
     monkeypatch.setenv("POSENC_RUNS", str(runs))
     return found
 
 
-def asked(lr=(LOW, HIGH), seeds=(2, 3), **change):
+def asked(lr=(LOW, HIGH), seeds=(2, 3), scheme="rope", **change):
     """An experiment of one run."""
-    return tiny(lr=lr, seeds=seeds, **change).only(["scheme=rope"])
+    return tiny(lr=lr, seeds=seeds, **change).only([f"scheme={scheme}"])
 
 
 def sweep(folder, **change):

@@ -8,7 +8,7 @@ from posenc.lab.cli.train import group_size
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.store import folder as store
 from posenc.lab.sweep import plan
-from posenc.lab.sweep.sweep import planned, sweep
+from posenc.lab.sweep.sweep import plan_experiment, sweep
 from tests.lab.test_sweep import BASE, PLAN, Watch, trials
 
 
@@ -28,7 +28,7 @@ def groups(folder):
     (5, None, [5]), (5, 5, [5]), (5, 9, [5]), (5, 2, [1, 2, 2]), (5, 1, [1] * 5), (6, 4, [3, 3]), (1, 1, [1]),
 ])  # fmt: skip
 def test_a_group_has_at_most_so_many_trials_and_a_name_of_its_own(tmp_path, seeds, most, sizes):
-    planned(experiment(seeds), tmp_path / "x", most)
+    plan_experiment(experiment(seeds), tmp_path / "x", most)
     found = groups(tmp_path / "x")
     assert sorted(map(len, found.values())) == sizes
     assert all(name == store.digest(ids) for name, ids in found.items())
@@ -36,14 +36,14 @@ def test_a_group_has_at_most_so_many_trials_and_a_name_of_its_own(tmp_path, seed
 
 def test_what_is_planned_keeps_its_groups_and_new_trials_form_new_ones(tmp_path):
     folder = tmp_path / "x"
-    planned(experiment(3), folder)
+    plan_experiment(experiment(3), folder)
     before = groups(folder)
-    planned(experiment(3), folder, 1)
+    plan_experiment(experiment(3), folder, 1)
     assert groups(folder) == before
-    planned(experiment(6), folder, 2)
+    plan_experiment(experiment(6), folder, 2)
     after = groups(folder)
     assert before.items() < after.items() and sorted(map(len, after.values())) == [1, 2, 3]
-    planned(experiment(6), folder)
+    plan_experiment(experiment(6), folder)
     assert groups(folder) == after
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from posenc.lab.store import folder as store
 from posenc.lab.store import logs, reading
-from posenc.lab.sweep import work as module
-from posenc.lab.sweep.sweep import planned
-from posenc.lab.sweep.work import work
+from posenc.lab.sweep import worker as module
+from posenc.lab.sweep.sweep import plan_experiment
+from posenc.lab.sweep.worker import work
 from tests.lab import made
 from tests.lab.test_sweep import Watch, experiment, trials
 
@@ -16,7 +16,7 @@ from tests.lab.test_sweep import Watch, experiment, trials
 @pytest.fixture
 def folder(tmp_path):
     """A sweep of two groups, done."""
-    planned(experiment(), tmp_path / "x")
+    plan_experiment(experiment(), tmp_path / "x")
     assert work(tmp_path / "x", watch=Watch()) == 0
     return tmp_path / "x"
 

@@ -10,8 +10,8 @@ from fsspec.implementations.local import LocalFileSystem
 
 from posenc.lab.store import checkpoints, places
 from posenc.lab.store import folder as store
-from posenc.lab.sweep.loop import waiting
-from posenc.lab.sweep.sweep import planned, sweep
+from posenc.lab.sweep.sweep import plan_experiment, sweep
+from posenc.lab.sweep.worker import waiting
 from tests.lab.inline import Inline, driven
 from tests.lab.interrupted import ABOUT, ROWS, TOKEN
 from tests.lab.test_ray_driver import as_json, left, notes
@@ -138,7 +138,7 @@ def test_no_name_in_a_manifest_of_a_store_leaves_its_folder(bucket, tmp_path, na
 @pytest.fixture
 def run(tmp_path):
     folder = tmp_path / "far"
-    planned(experiment(), folder)
+    plan_experiment(experiment(), folder)
     return folder
 
 

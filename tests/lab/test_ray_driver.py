@@ -15,9 +15,9 @@ import pytest
 from posenc.lab.store import checkpoints, parameters
 from posenc.lab.store import folder as store
 from posenc.lab.store.claims import Claim
-from posenc.lab.sweep.loop import waiting
 from posenc.lab.sweep.ray import LOST_AT_MOST, Driver
-from posenc.lab.sweep.sweep import planned, sweep
+from posenc.lab.sweep.sweep import plan_experiment, sweep
+from posenc.lab.sweep.worker import waiting
 from tests.lab.inline import Inline, driven
 from tests.lab.test_sweep import Watch, experiment, trials
 
@@ -33,7 +33,7 @@ def whole(tmp_path_factory):
 def run(tmp_path):
     """A run that is planned, and the lines of its groups."""
     folder = tmp_path / "far"
-    planned(experiment(), folder)
+    plan_experiment(experiment(), folder)
     groups = waiting(folder, store.read_plan(folder), (), False)
     return SimpleNamespace(folder=folder, groups=list(groups), lines=groups)
 
@@ -262,7 +262,7 @@ def test_what_a_driver_left_that_was_killed_after_a_record_goes(run):
     claim = run.folder / "claims" / held
     claim.write_text(json.dumps({"host": "elsewhere", "pid": 1, "token": "t"}))
     os.utime(claim, (0, 0))
-    planned(experiment(seeds=(2,)), run.folder)
+    plan_experiment(experiment(seeds=(2,)), run.folder)
     assert driven(run.folder, Inline(), Watch()) == 0
     assert left(run.folder) == []
 

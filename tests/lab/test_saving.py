@@ -168,7 +168,7 @@ def test_a_worker_whose_claim_was_taken_stops_and_waits_for_the_record_of_the_ot
 ):
     """Stopped with its heart for a minute, as by SIGSTOP: its claim is taken, and the thief finishes the group."""
     folder = tmp_path / "x"
-    monkeypatch.setattr("posenc.lab.sweep.loop.PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("posenc.lab.sweep.worker.PAUSES", (0.0, 0.0))
 
     def silence():
         (path,) = (p for p in (folder / "claims").iterdir() if not p.name.startswith("."))

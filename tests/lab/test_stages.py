@@ -18,7 +18,8 @@ from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
 from posenc.lab.sweep import plan, trainer
-from posenc.lab.sweep.sweep import rehearse, sweep
+from posenc.lab.sweep.estimate import rehearse
+from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks import examples
 from posenc.lab.train import batches, evaluation, training
 from posenc.lab.train.training import init, resolve, stages

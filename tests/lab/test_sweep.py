@@ -17,7 +17,8 @@ from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
 from posenc.lab.sweep import estimate, plan, trainer
-from posenc.lab.sweep.sweep import planned, rehearse, sweep
+from posenc.lab.sweep.estimate import rehearse
+from posenc.lab.sweep.sweep import plan_experiment, sweep
 from posenc.lab.train.device import describe
 
 BASE = Run(task="even_pairs", width=8, depth=1, heads=2, hidden=8, batch=4, length=4)
@@ -153,11 +154,11 @@ def test_a_folder_of_an_older_posenc_keeps_its_sizes_and_a_new_one_has_more(tmp_
     old, usual = (2, 4, 5, 6, 8, 12, 16), (1, 2, 3, 4, 5, 6, 8, 12, 16)
     with monkeypatch.context() as patched:
         patched.setattr(Plan, "around", lambda plan, shortest, length: plan.once_around(length))
-        planned(experiment(sizes=None), tmp_path / "old")
+        plan_experiment(experiment(sizes=None), tmp_path / "old")
     assert set(sizes().values()) == {old}
-    planned(experiment(sizes=None, seeds=(0, 1, 2)), tmp_path / "old")  # what is planned, and one seed more
+    plan_experiment(experiment(sizes=None, seeds=(0, 1, 2)), tmp_path / "old")  # what is planned, and one seed more
     longer = dataclasses.replace(BASE, scheme="t5", length=8)
-    planned(
+    plan_experiment(
         Experiment("more", (dataclasses.replace(BASE, scheme="t5"), longer), dataclasses.replace(PLAN, sizes=None)),
         tmp_path / "old",
     )
@@ -166,8 +167,8 @@ def test_a_folder_of_an_older_posenc_keeps_its_sizes_and_a_new_one_has_more(tmp_
     assert {key: at for key, at in found.items() if key[1] == 4} == {key: old for key in found if key[1] == 4}
     assert {at for key, at in found.items() if key[1] == 8} == {(2, 4, 6, 8, 10, 12, 16, 24, 32)}
     with pytest.raises(ValueError, match=r"is planned here with sizes \[2, 4, 5, .*\], not \[4, 8\]; use a new --name"):
-        planned(experiment(), tmp_path / "old")
-    planned(experiment(sizes=None), tmp_path / "new")
+        plan_experiment(experiment(), tmp_path / "old")
+    plan_experiment(experiment(sizes=None), tmp_path / "new")
     assert {line.sizes for line in store.read_plan(tmp_path / "new")} == {usual}
 
 
@@ -266,7 +267,7 @@ def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, 
                 yield claim
 
     monkeypatch.setattr(store, "claim", busy)
-    monkeypatch.setattr("posenc.lab.sweep.loop.PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("posenc.lab.sweep.worker.PAUSES", (0.0, 0.0))
     watch = Watch()
     assert sweep(experiment(), folder, watch=watch) == 0
     assert watch.labels() == [] and store.status(folder).counts["done"] == 4

@@ -12,9 +12,9 @@ import pytest
 from posenc.lab.store import folder as store
 from posenc.lab.sweep import team
 from posenc.lab.sweep.signals import Signals, Stopped
-from posenc.lab.sweep.sweep import planned, sweep
+from posenc.lab.sweep.sweep import plan_experiment, sweep
 from posenc.lab.sweep.team import Place, places, together
-from posenc.lab.sweep.work import turned, work
+from posenc.lab.sweep.worker import turned, work
 from tests.lab import made
 from tests.lab.test_sweep import Watch, experiment, trials
 
@@ -56,7 +56,7 @@ def test_gpus_are_those_of_the_variable_or_of_the_driver(monkeypatch, tmp_path):
 def run(tmp_path):
     """`run(script, workers)`: the exit code of workers that run a Python script instead of posenc, and their lines."""
     folder = tmp_path / "planned"
-    planned(experiment(steps=0), folder)
+    plan_experiment(experiment(steps=0), folder)
 
     def go(script, workers=2):
         said = []
@@ -122,7 +122,7 @@ def test_the_exit_code_says_what_came_of_the_run_and_a_killed_worker_is_named(ru
 def test_a_worker_does_what_a_sweep_would_have_done(tmp_path):
     whole, ours = tmp_path / "whole", tmp_path / "ours"
     assert sweep(experiment(), whole, watch=Watch()) == 0
-    planned(experiment(), ours)
+    plan_experiment(experiment(), ours)
     assert work(ours, watch=Watch()) == 0
     as_json = lambda found: {id: json.dumps([t.evaluations, t.validation, t.curve]) for id, t in found.items()}  # noqa: E731
     assert as_json(trials(whole)) == as_json(trials(ours))
@@ -133,7 +133,7 @@ def test_a_worker_does_what_a_sweep_would_have_done(tmp_path):
 @pytest.mark.ci
 def test_a_failure_is_tried_once_more_by_each_command_and_decides_its_exit_code(tmp_path, monkeypatch):
     folder = tmp_path / "failing"
-    planned(experiment(), folder)
+    plan_experiment(experiment(), folder)
     with monkeypatch.context() as patched:
         patched.setattr("posenc.lab.sweep.trainer._trial", lambda *_: 1 / 0)
         assert work(folder, watch=Watch()) == 1
@@ -145,7 +145,7 @@ def test_what_another_worker_fails_at_is_not_waited_for(tmp_path, monkeypatch):
     from posenc.lab.sweep.worker import Worker
 
     folder = tmp_path / "busy"
-    planned(experiment(), folder)
+    plan_experiment(experiment(), folder)
     seen = []
 
     def elsewhere(worker, group, lines, resolved):
@@ -166,7 +166,7 @@ def test_workers_begin_at_different_groups_and_keep_the_order():
 
 def test_a_plan_of_another_version_is_refused(tmp_path):
     folder = tmp_path / "other"
-    planned(experiment(), folder)
+    plan_experiment(experiment(), folder)
     made.older_plan(folder, lambda line: json.loads(json.dumps(line).replace('"training": 1', '"training": 99')))
     with pytest.raises(ValueError, match="was written by another version; use a new --name"):
         work(folder, watch=Watch())

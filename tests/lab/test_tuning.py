@@ -20,8 +20,9 @@ from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.toml import from_toml, to_toml
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import TUNING, PlannedTrial, TrialRecord, read
-from posenc.lab.sweep.sweep import planned, rehearse, sweep
-from posenc.lab.sweep.work import work
+from posenc.lab.sweep.estimate import rehearse
+from posenc.lab.sweep.sweep import plan_experiment, sweep
+from posenc.lab.sweep.worker import work
 from tests.lab import made
 from tests.lab.test_sweep import Watch, break_rope
 from tests.planting import Fault, plant  # noqa: F401
@@ -270,7 +271,7 @@ def test_a_signal_between_the_stages_costs_nothing(tmp_path, whole):
 @pytest.mark.nightly  # a cluster, whose workers see the folder alone, trains both stages
 def test_a_worker_that_only_sees_the_folder_plans_the_second_stage(tmp_path, whole):
     folder = tmp_path / "planned"
-    planned(tiny(), folder, group_size=2)
+    plan_experiment(tiny(), folder, group_size=2)
     assert standing(folder).undecided == 6
     assert work(folder, watch=Watch()) == 0
     check_both_stages(folder)
@@ -283,7 +284,7 @@ def test_a_cluster_trains_both_stages(tmp_path, whole):
     from tests.lab.inline import Inline, driven
 
     folder = tmp_path / "cluster"
-    planned(tiny(), folder)
+    plan_experiment(tiny(), folder)
     assert driven(folder, Inline(), Watch()) == 0
     check_both_stages(folder)
     assert table(load(folder), "csv") == table(load(whole[0]), "csv")

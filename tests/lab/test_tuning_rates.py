@@ -1,9 +1,10 @@
-"""A sweep that tunes and is asked for other rates: the choice is among all tuned, and rates are never mixed."""
+"""A folder tunes once. Of older folders, where rates were added, the choice is among all, and rates are never mixed."""
 
 import json
 
 import pytest
 
+from posenc.lab.cli import main
 from posenc.lab.explain import patterns
 from posenc.lab.figures.captions import rates as caption
 from posenc.lab.figures.tables import table
@@ -13,8 +14,11 @@ from posenc.lab.results.standing import finished, standing
 from posenc.lab.store import folder as store
 from posenc.lab.sweep import sweep as sweeping
 from posenc.lab.sweep import tuning
+from posenc.lab.sweep.estimate import rehearse
 from tests.lab.retuned import HIGH, LOW, MIDDLE, asked, at, cell, cluster, recording, reported, said, sweep, workers
 from tests.planting import Fault, plant  # noqa: F401
+
+SETTINGS = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=2 sizes=4,8 rows=8 segment=1"
 
 
 @pytest.fixture(autouse=True)
@@ -27,73 +31,93 @@ def folder(tmp_path):
     return tmp_path / "a"
 
 
-# rates of an earlier command
+@pytest.fixture
+def older(monkeypatch):
+    """Rates are added as by older versions."""
+    monkeypatch.setattr("posenc.lab.store.plans._check_rates", lambda *_: None)
 
 
-def test_a_rate_that_is_no_longer_asked_for_takes_part_in_the_choice_and_this_is_told(folder):
-    assert sweep(folder, lr=(LOW, HIGH))[0] == 0
-    found = sweeping.rehearse(asked(lr=(LOW, MIDDLE), seeds=(2, 3, 4)), folder)
-    assert "2 tuning trials that earlier commands planned here (lr 0.01); use a new --name" in found["others"]
-    assert (found["trials"], found["tuning"], found["done"], found["spared"]) == (9, 6, 4, 2)
-    code, notes = sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3, 4))
-    assert code == 0 and found["others"] in notes
-    assert reported(folder) == at(HIGH, 2, 3, 4) and (cell(folder).rate, cell(folder).n) == (HIGH, 3)
-    assert finished(folder)
-    assert sweeping.rehearse(asked(), folder)["others"].startswith("The choice of learning rates is also among 2 ")
+# another choice in the same folder
 
 
-def check_earlier_tuning(folder):
-    """An earlier command was stopped before anything trained; the later asks for another rate in its place."""
-    assert sweeping.planned(asked(lr=(LOW, HIGH)), folder) == ""
-    found = sweeping.rehearse(asked(lr=(LOW, MIDDLE)), folder)
-    assert (found["trials"], found["tuning"], found["done"]) == (8, 6, 0)
-    assert sweep(folder, lr=(LOW, MIDDLE))[0] == 0
-    assert reported(folder) == at(HIGH, 2, 3) and finished(folder)
-    assert sweeping.rehearse(asked(lr=(LOW, MIDDLE)), folder)["done"] == 8
+OTHER = {
+    "another rate": {"lr": (LOW, MIDDLE)},
+    "a rate more": {"lr": (LOW, MIDDLE, HIGH)},
+    "another tuning seed": {"tuning": (0, 5)},
+    "a tuning seed more": {"tuning": (0, 1, 5)},
+    "an untuned trial at another rate": {"tuning": (), "lr": (MIDDLE,)},
+    "another scheme by another choice": {"scheme": "nope", "lr": (LOW, MIDDLE)},
+}
 
 
-def test_tuning_trials_that_an_earlier_command_left_are_trained(folder):
-    check_earlier_tuning(folder)
+def check_refused(folder, change):
+    sweep(folder, lr=(LOW, HIGH))
+    before = {path.name: path.read_bytes() for path in folder.glob("*.*")}
+    here = r"Learning rates are chosen here among 0.001, 0.01 \(tuning seeds 0, 1\), not among .*; use a new --name\.$"
+    with pytest.raises(ValueError, match=here) as refused:
+        sweep(folder, **change)
+    assert "\n" not in str(refused.value)
+    assert before == {path.name: path.read_bytes() for path in folder.glob("*.*")}
 
 
-def test_workers_train_them_too_and_who_plans_for_workers_is_told(folder):
-    sweeping.planned(asked(lr=(LOW, HIGH)), folder)
-    assert "2 tuning trials that earlier commands planned" in sweeping.planned(asked(lr=(LOW, MIDDLE)), folder)
-    assert workers(folder) == 0 and reported(folder) == at(HIGH, 2, 3) and finished(folder)
+@pytest.mark.parametrize("change", OTHER.values(), ids=OTHER)
+def test_a_folder_tunes_once(folder, change):
+    check_refused(folder, change)
+
+
+def test_the_same_choice_with_other_seeds_and_the_same_rates_untuned_go_on(folder):
+    for change in ({}, {"seeds": (4,)}, {"scheme": "nope"}, {"tuning": (), "lr": (LOW,), "seeds": (7,)}, {}):
+        assert sweep(folder, lr=change.pop("lr", (LOW, HIGH)), **change)[0] == 0
+    assert reported(folder) == at(HIGH, 2, 3, 4) | {(7, LOW)} and finished(folder)
 
 
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault("posenc.lab.sweep.sweep:_planned", "return others |", "return", "", ""),
-        Fault("posenc.lab.sweep.sweep:_left", "tuned + others", "tuned", "", ""),
-        Fault("posenc.lab.sweep.tuning:earlier", "line.tuning and", "False and", "", ""),
+        Fault("posenc.lab.store.plans:_check_rates", "added - rates or", "", "", ""),
+        Fault("posenc.lab.store.plans:_check_rates", "requested not in grids", "False", "", ""),
+        Fault("posenc.lab.store.plans:_choice", "line.knobs.lr, line.knobs.seed", "line.knobs.lr, 0", "", ""),
     ],
 )
-def test_trials_that_are_left_behind_are_missed(folder, plant, fault):  # noqa: F811
+def test_another_choice_that_is_let_in_is_seen(folder, plant, fault):  # noqa: F811
     plant(fault)
-    with pytest.raises(AssertionError):
-        check_earlier_tuning(folder)
+    missed = []
+    for n, change in enumerate(OTHER.values()):
+        try:
+            check_refused(folder / str(n), change)
+        except (AssertionError, pytest.fail.Exception):
+            missed.append(change)
+    assert missed
 
 
-def test_a_tuning_trial_of_an_earlier_command_that_fails_says_what_to_do(folder, recorder):
-    sweeping.planned(asked(lr=(LOW, HIGH)), folder)
+def test_the_command_line_refuses_another_choice_with_exit_code_2(folder, capsys):
+    sweep(folder, lr=(LOW, HIGH))
+    words = "sweep --grid scheme=rope task=even_pairs --set " + SETTINGS + " lr=1e-3,3e-3 tuning=0,1 seeds=2,3 --name a"
+    assert main(words.split()) == 2
+    assert (
+        capsys.readouterr()
+        .err.splitlines()[-1]
+        .endswith("not among 0.001, 0.003 (tuning seeds 0, 1); use a new --name.")
+    )
+
+
+def test_a_tuning_trial_that_fails_says_what_to_do(folder, recorder):
     recorder.failing = {LOW, HIGH}
-    code, notes = sweep(folder, lr=(LOW, MIDDLE))
-    assert code == 1 and "2 trials to be reported. The same command tries those that failed again" in notes
+    code, notes = sweep(folder, lr=(LOW, HIGH))
+    assert code == 1 and "2 trials to be reported. The same command tries those that failed again." in notes
     assert workers(folder) == 1 and cluster(folder) == 1 and reported(folder) == set()
     assert standing(folder).undecided == 2 and not finished(folder)
 
 
-# rates of a later command
+# folders of older versions, in which a later command could add rates to those that are chosen among
 
 
 def check_added(folder, monkeypatch):
     shown = []
     assert sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3))[0] == 0
     assert (cell(folder).rate, cell(folder).left_out) == (MIDDLE, {})
-    found = sweeping.rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)
-    assert (found["trials"], found["done"], found["spared"]) == (8, 4, 2), "both may need to train again, or none"
+    found = rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)
+    assert (found["trials"], found["done"]) == (8, 4), "both may need to train again"
     assert sweep(folder, lr=(LOW, MIDDLE, HIGH), seeds=(2, 3))[0] == 0
     assert reported(folder) == at(MIDDLE, 2, 3) | at(HIGH, 2, 3)
     one, said = cell(folder), "Reported seeds that are left out, since the tuning seeds chose another learning rate"
@@ -104,10 +128,10 @@ def check_added(folder, monkeypatch):
     monkeypatch.setattr(patterns.parameters, "kept", lambda folder: store.survey(folder).outcomes)
     monkeypatch.setattr(patterns, "of_trial", lambda run, folder, line, size: (line, shown.append(line.knobs) or []))
     assert patterns.trained(str(folder), "rope", 4) == [] and [(k.seed, k.lr) for k in shown] == [(2, HIGH)]
-    assert finished(folder) and sweeping.rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)["done"] == 8
+    assert finished(folder) and rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)["done"] == 8
 
 
-def test_a_rate_that_is_added_and_chosen_is_reported_alone_and_the_other_is_said_to_be_left_out(folder, monkeypatch):
+def test_a_rate_that_is_added_and_chosen_is_reported_alone(older, folder, monkeypatch):
     check_added(folder, monkeypatch)
 
 
@@ -119,13 +143,13 @@ def test_a_rate_that_is_added_and_chosen_is_reported_alone_and_the_other_is_said
         Fault("posenc.lab.figures.captions:exceptions", ", *left_out(table_cells)", "", "", ""),
     ],
 )
-def test_rates_that_are_mixed_are_seen(folder, monkeypatch, plant, fault):  # noqa: F811
+def test_rates_that_are_mixed_are_seen(older, folder, monkeypatch, plant, fault):  # noqa: F811
     plant(fault)
     with pytest.raises(AssertionError):
         check_added(folder, monkeypatch)
 
 
-def test_reported_seeds_can_be_trained_at_a_rate_that_ties_too(folder, recorder):
+def test_reported_seeds_can_be_trained_at_a_rate_that_ties_too(older, folder, recorder):
     """They train at one of two rates that tie; a command without tuning adds the other, and both are reported."""
     recorder.right = {LOW: 0.2, MIDDLE: 0.8, HIGH: 0.8}
     assert sweep(folder, lr=(LOW, MIDDLE, HIGH))[0] == 0
@@ -137,7 +161,7 @@ def test_reported_seeds_can_be_trained_at_a_rate_that_ties_too(folder, recorder)
     assert {row.lr for row in rates.at_chosen(load(folder)).rows()} == {MIDDLE, HIGH}
 
 
-def test_where_all_diverged_the_smallest_was_reported_and_an_added_rate_that_learns_replaces_it(folder, recorder):
+def test_an_added_rate_that_learns_replaces_those_that_diverged(older, folder, recorder):
     recorder.right = {LOW: None, MIDDLE: None, HIGH: 0.05}  # worse than the guess that a diverged run counts as
     assert sweep(folder, lr=(LOW, MIDDLE))[0] == 0
     assert (cell(folder).rate, cell(folder).unstable, cell(folder).settled) == (LOW, True, True)
@@ -157,7 +181,7 @@ def added(folder, recorder):
     recorder.failing = set()
 
 
-def test_until_the_added_rate_has_its_results_the_earlier_choice_is_reported_as_one_that_may_change(folder, recorder):
+def test_the_earlier_choice_is_reported_as_one_that_may_change(older, folder, recorder):
     added(folder, recorder)
     one = cell(folder)
     assert (one.rate, one.n, one.settled, one.left_out) == (MIDDLE, 2, False, {})
@@ -176,7 +200,7 @@ def check_one_of_two(folder, recorder):
     assert tuning.rates(folder) == {}
 
 
-def test_one_of_two_tuning_trials_at_an_added_rate_changes_nothing_yet(folder, recorder):
+def test_one_of_two_tuning_trials_at_an_added_rate_changes_nothing_yet(older, folder, recorder):
     check_one_of_two(folder, recorder)
 
 
@@ -187,7 +211,7 @@ def test_one_of_two_tuning_trials_at_an_added_rate_changes_nothing_yet(folder, r
         Fault("posenc.lab.results.rates:decided", "if choice.settled", "", "", ""),
     ],
 )
-def test_a_choice_before_its_time_is_seen(folder, recorder, plant, fault):  # noqa: F811
+def test_a_choice_before_its_time_is_seen(older, folder, recorder, plant, fault):  # noqa: F811
     plant(fault)
     with pytest.raises(AssertionError):
         check_one_of_two(folder, recorder)
@@ -203,7 +227,7 @@ def check_standing(folder, recorder):
     assert reported(folder) == at(MIDDLE, 2, 3) | at(HIGH, 2, 3)
 
 
-def test_reported_trials_of_an_earlier_choice_do_not_end_a_sweep(folder, recorder):
+def test_reported_trials_of_an_earlier_choice_do_not_end_a_sweep(older, folder, recorder):
     check_standing(folder, recorder)
 
 
@@ -215,14 +239,14 @@ def test_reported_trials_of_an_earlier_choice_do_not_end_a_sweep(folder, recorde
         Fault("posenc.lab.results.rates:tuned", "cell not in waiting", "True", "", ""),
     ],
 )
-def test_a_sweep_that_ends_too_early_is_seen(folder, recorder, plant, fault):  # noqa: F811
+def test_a_sweep_that_ends_too_early_is_seen(older, folder, recorder, plant, fault):  # noqa: F811
     plant(fault)
     with pytest.raises(AssertionError):
         check_standing(folder, recorder)
 
 
-def test_a_worker_that_plans_while_another_looks_does_not_end_the_sweep(folder, recorder, monkeypatch):
-    sweeping.planned(asked(), folder)
+def test_a_worker_that_plans_while_another_looks_does_not_end_the_sweep(older, folder, recorder, monkeypatch):
+    sweeping.plan_experiment(asked(), folder)
     store.write_record(folder, recorder.record(store.read_plan(folder)))
     real, planned = store.status, []
 
@@ -236,7 +260,7 @@ def test_a_worker_that_plans_while_another_looks_does_not_end_the_sweep(folder, 
     assert not finished(folder) and planned == [True, False]
 
 
-def test_an_added_rate_that_is_not_chosen_trains_no_reported_trial_again(folder, recorder):
+def test_an_added_rate_that_is_not_chosen_trains_no_reported_trial_again(older, folder, recorder):
     recorder.right[HIGH] = 0.1
     added(folder, recorder)
     assert standing(folder).undecided == 2, "at most"
@@ -247,10 +271,10 @@ def test_an_added_rate_that_is_not_chosen_trains_no_reported_trial_again(folder,
 def check_replaced(folder, engine):
     """The second stage was stopped, and a rate was added that is chosen instead."""
     assert sweep(folder, lr=(LOW, MIDDLE), seeds=(2, 3))[0] == 0
-    sweeping.planned(asked(lr=(LOW, MIDDLE), seeds=(2, 3, 4)), folder)
+    sweeping.plan_experiment(asked(lr=(LOW, MIDDLE), seeds=(2, 3, 4)), folder)
     tuning.extend(folder)
     assert len(standing(folder).replaced) == 0 and store.status(folder).counts["pending"] == 1
-    sweeping.planned(asked(lr=(LOW, MIDDLE, HIGH), seeds=(2, 3, 4)), folder)
+    sweeping.plan_experiment(asked(lr=(LOW, MIDDLE, HIGH), seeds=(2, 3, 4)), folder)
     assert len(standing(folder).waiting) == 3 and standing(folder).undecided == 3
     assert engine(folder) == 0
     assert reported(folder) == at(MIDDLE, 2, 3) | at(HIGH, 2, 3, 4), "a trial was trained that is left out"
@@ -263,40 +287,35 @@ def check_replaced(folder, engine):
 @pytest.mark.parametrize(
     "engine", [workers, cluster, lambda folder: sweep(folder, lr=(LOW, MIDDLE, HIGH), seeds=(2, 3, 4))[0]]
 )
-def test_reported_trials_at_a_rate_that_is_no_longer_chosen_are_not_trained(folder, engine):
+def test_reported_trials_at_a_rate_that_is_no_longer_chosen_are_not_trained(older, folder, engine):
     check_replaced(folder, engine)
 
 
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault("posenc.lab.sweep.tuning:stages", "if line.id not in now.idle", "", "", ""),
+        Fault("posenc.lab.sweep.tuning:_takes_part", "return id not in idle", "return True", "", ""),
         Fault("posenc.lab.results.standing:ended", "status.left <= standing.replaced", "not status.left", "", ""),
     ],
 )
-def test_trials_that_need_none_and_are_trained_are_seen(folder, plant, fault):  # noqa: F811
+def test_trials_that_need_none_and_are_trained_are_seen(older, folder, plant, fault):  # noqa: F811
     plant(fault)
     with pytest.raises(AssertionError):
         check_replaced(folder, workers)
 
 
 @pytest.mark.parametrize("engine", [workers, cluster])
-def test_reported_trials_that_waited_for_an_added_rate_are_trained_where_the_choice_stays(folder, recorder, engine):
+def test_reported_trials_that_waited_are_trained_where_the_choice_stays(older, folder, recorder, engine):
     recorder.right[HIGH] = 0.1
-    sweeping.planned(asked(lr=(LOW, MIDDLE)), folder)
+    sweeping.plan_experiment(asked(lr=(LOW, MIDDLE)), folder)
     store.write_record(folder, recorder.record(store.read_plan(folder)))
     assert tuning.extend(folder)
-    sweeping.planned(asked(lr=(LOW, MIDDLE, HIGH)), folder)
+    sweeping.plan_experiment(asked(lr=(LOW, MIDDLE, HIGH)), folder)
     assert len(standing(folder).waiting) == 2 and not finished(folder)
     assert engine(folder) == 0 and reported(folder) == at(MIDDLE, 2, 3) and finished(folder)
 
 
-def test_status_and_dry_run_say_it_on_the_command_line(folder, recorder):
+def test_status_says_it_on_the_command_line(older, folder, recorder):
     added(folder, recorder)
     assert "At most 2 more trials will be planned once the learning rates are chosen." in said("status", "a")
     assert json.loads(said("status", "a", "--json"))["undecided"] == 2
-    run = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=2 sizes=4,8 rows=8 segment=1"
-    words = f"sweep --grid scheme=rope task=even_pairs --set {run} lr=1e-3,1e-2 tuning=0,1 seeds=2,3 --name a --dry-run"
-    found = said(*words.split())
-    assert "The choice of learning rates is also among 2 tuning trials that earlier commands planned here" in found
-    assert "Of the trials not done, 2 have a result if the same learning rates are chosen again." in found

@@ -20,9 +20,9 @@ def folder(tmp_path):
 
 
 def check_later_seeds(folder, engine):
-    sweeping.planned(asked(seeds=(2, 3)), folder)
+    sweeping.plan_experiment(asked(seeds=(2, 3)), folder)
     before = (folder / "plan.jsonl").read_bytes()
-    sweeping.planned(asked(seeds=(2, 3, 4, 5)), folder)
+    sweeping.plan_experiment(asked(seeds=(2, 3, 4, 5)), folder)
     assert (folder / "plan.jsonl").read_bytes() == before, "a line once written never changes"
     assert standing(folder).undecided == 4
     assert engine(folder) == 0 and reported(folder) == at(HIGH, 2, 3, 4, 5)
@@ -50,19 +50,19 @@ def test_seeds_that_are_dropped_are_missed(folder, plant, fault):  # noqa: F811
 
 def test_seeds_that_come_after_all_is_done_are_trained_by_workers_too(folder):
     assert sweep(folder)[0] == 0
-    sweeping.planned(asked(seeds=(4, 5)), folder)
+    sweeping.plan_experiment(asked(seeds=(4, 5)), folder)
     assert reported(folder) == at(HIGH, 2, 3)
     assert workers(folder) == 0 and reported(folder) == at(HIGH, 2, 3, 4, 5)
     assert len(list(folder.glob("sweep*.toml"))) == 2, "each command's experiment is kept"
 
 
 def test_a_plan_without_the_file_of_added_seeds_is_read_as_before(folder):
-    sweeping.planned(asked(seeds=(2, 3)), folder)
+    sweeping.plan_experiment(asked(seeds=(2, 3)), folder)
     assert not (folder / "reports.jsonl").exists()
-    sweeping.planned(asked(seeds=(2, 3)), folder)
+    sweeping.plan_experiment(asked(seeds=(2, 3)), folder)
     assert not (folder / "reports.jsonl").exists(), "the same command again adds nothing"
-    sweeping.planned(asked(seeds=(3, 4)), folder)
-    sweeping.planned(asked(seeds=(5,)), folder)
+    sweeping.plan_experiment(asked(seeds=(3, 4)), folder)
+    sweeping.plan_experiment(asked(seeds=(5,)), folder)
     assert {line.reports for line in store.read_plan(folder)} == {(2, 3, 4, 5)}
     (folder / "reports.jsonl").unlink()
     assert {line.reports for line in store.read_plan(folder)} == {(2, 3)}
@@ -79,7 +79,7 @@ def test_a_plan_without_the_file_of_added_seeds_is_read_as_before(folder):
     ],
 )
 def test_damaged_seeds_are_named_by_their_line(folder, text, why):
-    sweeping.planned(asked(), folder)
+    sweeping.plan_experiment(asked(), folder)
     (folder / "reports.jsonl").write_text(text + "\n")
     with pytest.raises(ValueError, match=why) as refused:
         store.read_plan(folder)
@@ -95,7 +95,7 @@ def test_damaged_seeds_are_named_by_their_line(folder, text, why):
     ],
 )
 def test_a_seed_that_would_choose_and_be_reported_is_refused_before_anything_trains(folder, first, second, seed):
-    sweeping.planned(asked(**first), folder)
+    sweeping.plan_experiment(asked(**first), folder)
     before = {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
     with pytest.raises(ValueError, match=f"The seed {seed} of rope on even_pairs is planned here both to choose"):
         sweep(folder, **second)

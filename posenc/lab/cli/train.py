@@ -241,16 +241,19 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
         check_names(requested)
         print_suites(requested, sys.stdout if options.dry_run else sys.stderr)
         print_tuning(requested.plan, sys.stdout if options.dry_run else sys.stderr)
-        from posenc.lab.sweep.sweep import rehearse, sweep
+        from posenc.lab.sweep.estimate import rehearse
+        from posenc.lab.sweep.plan import resolved_runs
+        from posenc.lab.sweep.sweep import sweep
 
+        runs = resolved_runs(requested)
+        rehearsal = rehearse(requested, folder, runs)
         if options.dry_run:
-            return _print_rehearsal(rehearse(requested, folder), folder)
-        expected = rehearse(requested, folder)
-        if expected["done"] < expected["trials"]:
-            print(clean(expectation(requested, expected)), file=sys.stderr)
+            return _print_rehearsal(rehearsal, folder)
+        if rehearsal["done"] < rehearsal["trials"]:
+            print(clean(expectation(requested, rehearsal)), file=sys.stderr)
         with watching() as watch:
             sweep_options = {"keep": options.keep, "lanes": options.lanes, "save_every": interval, "group_size": most}
-            code = sweep(requested, folder, **sweep_options, watch=watch)
+            code = sweep(requested, folder, runs=runs, **sweep_options, watch=watch)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -272,12 +275,14 @@ def delegate(
         check_names(requested)
         print_suites(requested, sys.stdout if options.dry_run else sys.stderr)
         print_tuning(requested.plan, sys.stdout if options.dry_run else sys.stderr)
-        from posenc.lab.sweep.sweep import planned, rehearse
-
         if options.dry_run:
+            from posenc.lab.sweep.estimate import rehearse
+
             _print_rehearsal(rehearse(requested, folder), folder)
-        elif others := planned(requested, folder, group_size):
-            print(clean(others), file=sys.stderr)
+        else:
+            from posenc.lab.sweep.sweep import plan_experiment
+
+            plan_experiment(requested, folder, group_size)
     training = Training(options.keep, options.lanes, interval)
     if options.dry_run:
         say(engine.preview(folder, training))
@@ -362,8 +367,4 @@ def _print_rehearsal(rehearsal: dict[str, Any], folder: Path) -> int:
     todo = f"{rehearsal['operations']:.1e} floating-point operations"
     timed = f"by matrix products timed just now on {rehearsal['device']}"
     say(f"{count}, {todo}, about {lasting(rehearsal['seconds'])} {timed}; results would go to {folder}.")
-    if others := rehearsal.get("others"):
-        say(others)
-    if spared := rehearsal.get("spared"):
-        say(f"Of the trials not done, {spared} have a result if the same learning rates are chosen again.")
     return 0

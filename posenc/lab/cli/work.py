@@ -47,7 +47,7 @@ class Work:
         from posenc.lab.cli.watch import watching
 
         start()
-        from posenc.lab.sweep.work import work
+        from posenc.lab.sweep.worker import work
 
         with watching() as watch:
             return work(folder, keep=self.keep, lanes=self.lanes, save_every=interval, watch=watch)

@@ -58,6 +58,7 @@ def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = ""
                 added.append(line)
                 known[line.id] = line
         _check_roles(old, [line for line in lines if line.tuning] if added or seeds else [])
+        _check_rates(old, lines, {line.knobs.lr for line in added})
         if added or seeds or not old:
             _keep_experiment(folder, experiment.encode())
             _append(folder, added)
@@ -244,6 +245,28 @@ def _check_roles(old: Sequence[PlannedTrial], new: Sequence[PlannedTrial]) -> No
                 f"The seed {both[0]} of {of_run[0].label} on {of_run[0].task} is planned here both to choose learning "
                 "rates (tuning) and to be reported (seeds); give other seeds, or use a new --name."
             )
+
+
+def _check_rates(old: Sequence[PlannedTrial], new: Sequence[PlannedTrial], added: set[float]) -> None:
+    """A folder tunes once: refuse other rates and seeds to choose among, and trials that are added at other rates."""
+    grids = [{_choice(line) for line in of_run} for of_run in by_run(line for line in old if line.tuning)]
+    requested = {_choice(line) for line in new if line.tuning}
+    rates = {rate for grid in grids for rate, _ in grid}
+    if grids and (added - rates or (requested and requested not in grids)):
+        now = _listed(requested) if requested else ", ".join(f"{rate:g}" for rate in sorted(added))
+        raise ValueError(
+            f"Learning rates are chosen here among {_listed(grids[0])}, not among {now}; use a new --name."
+        )
+
+
+def _choice(line: PlannedTrial) -> tuple[float, int]:
+    return line.knobs.lr, line.knobs.seed
+
+
+def _listed(grid: set[tuple[float, int]]) -> str:
+    """Rates and tuning seeds, such as "0.001, 0.01 (tuning seeds 0, 1)"."""
+    rates, seeds = ({values[n] for values in grid} for n in range(2))
+    return f"{', '.join(f'{rate:g}' for rate in sorted(rates))} (tuning seeds {', '.join(map(str, sorted(seeds)))})"
 
 
 def _same(new: PlannedTrial, old: PlannedTrial) -> None:

@@ -1,17 +1,23 @@
-"""How long a sweep will take, before it starts: its multiplications over what this machine was just seen to do."""
+"""What a sweep will do and how long it will take, before it starts: its multiplications over what this machine was just
+seen to do."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import Plan
-from posenc.lab.sweep.plan import evaluated
-from posenc.lab.train import training
+from posenc.lab.store.folder import survey
+from posenc.lab.sweep import tuning
+from posenc.lab.sweep.plan import evaluated, resolved_runs, wanted
+from posenc.lab.train import device, training
+from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
 
 COMPILE = {"steps": 5.0, "sums": 0.9}
@@ -84,3 +90,37 @@ def peak() -> float:
         jax.block_until_ready(product(a))
         took.append(time.perf_counter() - began)
     return 2 * 1024**3 / min(took)
+
+
+def rehearse(experiment: Experiment, folder: Path, runs: Sequence[ResolvedRun] | None = None) -> dict[str, Any]:
+    """What a sweep would do: its trials, those done, the programs to compile, and estimates of the rest's cost. `runs`
+    are those of the experiment where they are resolved already."""
+    runs, plan = resolved_runs(experiment) if runs is None else runs, experiment.plan
+    finished = survey(folder).outcomes if folder.exists() else {}
+    rates = tuning.rates(folder) if plan.tuning else {}
+    left = [(resolved, *_left(resolved, plan, rates, finished)) for resolved in runs]
+    stages = [[(resolved, counts[n]) for resolved, *counts in left if counts[n]] for n in range(2)]
+    needed = [programs((resolved for resolved, _ in stage), plan) for stage in stages]
+    lanes, todo = arrangement(), [*stages[0], *stages[1]]
+    if lanes.padded(len(plan.lr) * len(plan.tuning)) == lanes.padded(len(plan.seeds)):
+        needed = [needed[0] | needed[1]]  # both stages have as many lanes
+    compiled = [key for keys in needed for key in keys]
+    return {
+        "trials": experiment.trials,
+        "tuning": len(runs) * len(plan.lr) * len(plan.tuning),
+        "done": experiment.trials - sum(count for _, count in todo),
+        "groups": len(todo),
+        "programs": len(compiled),
+        "operations": operations(todo, plan),
+        "seconds": round(seconds(todo, plan, compiled)),
+        "device": device.named(),
+        "lanes": str(lanes),
+    }
+
+
+def _left(resolved: ResolvedRun, plan: Plan, rates: Mapping[str, float], finished: Collection[str]) -> tuple[int, int]:
+    """How many trials of a run are left: of those that tune, and of the reported ones."""
+    trials = wanted(resolved, plan, rates)
+    left = [knobs for id, knobs in trials.items() if id not in finished]
+    tuned = sum(knobs.seed in plan.tuning for knobs in left)
+    return tuned, len(left) - tuned + plan.trials - len(trials)

@@ -169,14 +169,26 @@ def _inputs_drawn(task: Task, n: int) -> dict[str, Any]:
     return coordinate_inputs(inputs(batch))
 
 
+def group_by_program(runs: Sequence[ResolvedRun], steps: int) -> list[ResolvedRun]:
+    """The runs, those that train by the same programs next to one another, else in the order given. A sweep that is
+    stopped has then compiled little that it did not use."""
+    first: dict[Any, int] = {}
+
+    def place(resolved: ResolvedRun) -> int:
+        return first.setdefault(tuple(stage.step for stage, _ in stages(resolved, steps)), len(first))
+
+    return sorted(runs, key=place)
+
+
 def wanted(resolved: ResolvedRun, plan: Plan, rates: Mapping[str, float]) -> dict[str, Knobs]:
     """Trial to its knobs, of one run: all that can be planned by now. `rates` has, for trials that tune, the learning
     rate that was chosen."""
-    found = {identity(resolved, knobs, plan.steps): knobs for knobs in plan.knobs()}
-    if not plan.tuning or not found.keys() <= rates.keys():
-        return found
-    reported = plan.at(rates[next(iter(found))], plan.seeds)
-    return found | {identity(resolved, knobs, plan.steps): knobs for knobs in reported}
+    run = written(resolved)
+    trials = {trial_name(run, knobs, plan.steps): knobs for knobs in plan.knobs()}
+    if not plan.tuning or not trials.keys() <= rates.keys():
+        return trials
+    reported = plan.at(rates[next(iter(trials))], plan.seeds)
+    return trials | {trial_name(run, knobs, plan.steps): knobs for knobs in reported}
 
 
 def lines(
@@ -184,10 +196,9 @@ def lines(
     runs: list[ResolvedRun],
     before: Sequence[PlannedTrial] = (),
     most: int | None = None,
-    rates: Mapping[str, float] | None = None,
 ) -> list[PlannedTrial]:
-    """The trials of an experiment, as the plan keeps them; those of one run that were not planned `before` form one
-    group, or several of at most so many trials. `rates` is that of `wanted`.
+    """The trials of an experiment, as the plan keeps them, of those that tune the tuning trials alone. Those of one run
+    that were not planned `before` form one group, or several of at most so many trials.
 
     Beside trials of the same task and training that have the sizes of an older posenc, others get the same: a table has
     one set, and the line of a trial does not change.
@@ -195,7 +206,7 @@ def lines(
     planned, plan, known = [], experiment.plan, {line.id for line in before}
     earlier = {(_trained_on(line.run), line.sizes) for line in before} if plan.sizes is None else set()
     for resolved in runs:
-        every = wanted(resolved, plan, rates or {})
+        every = wanted(resolved, plan, {})
         group = grouped([trial for trial in every if trial not in known], most)
         run, older = written(resolved), _legal(resolved.task, plan.once_around(resolved.run.trained_to))
         shared = {
@@ -231,7 +242,12 @@ def segment(line: PlannedTrial) -> int:
 
 def identity(resolved: ResolvedRun, knobs: Knobs, steps: int) -> str:
     """The name of a trial: the SHA-256 of everything that decides its result, defaults written out."""
-    facts = {"run": written(resolved), "knobs": knobs._asdict(), "steps": steps}
+    return trial_name(written(resolved), knobs, steps)
+
+
+def trial_name(run: Mapping[str, Any], knobs: Knobs, steps: int) -> str:
+    """The name of a trial of a run that is written out, as `written` does and plans hold it."""
+    facts = {"run": run, "knobs": knobs._asdict(), "steps": steps}
     return hashlib.sha256(folder.canonical(facts).encode()).hexdigest()
 
 

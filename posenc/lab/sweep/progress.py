@@ -1,15 +1,18 @@
-"""Who hears how far a sweep is, and the trials that other workers finish meanwhile."""
+"""Who hears how far a sweep is: its user, the log of its worker, and the trials that other workers finish meanwhile."""
 
 from __future__ import annotations
 
 import math
+import os
+import socket
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from posenc.lab.store import disk
 from posenc.lab.store import folder as store
-from posenc.lab.store.running import STEP
+from posenc.lab.store.running import STEP, worker
 
 EVERY = 10.0
 """Seconds between two lines of a log that say how far a group is."""
@@ -95,3 +98,19 @@ class Tally:
         for group in self._left.keys() & self.recorded.names():
             self._others += self._left.pop(group)
         return self._others
+
+
+class Events:
+    """Adds lines to the log of this process. Training goes on without it where it cannot be written."""
+
+    def __init__(self, folder: Path, note: Callable[[str], None]):
+        self.folder, self.note, self._noted = folder, note, False
+
+    def __call__(self, event: str, **details: Any) -> None:
+        """Add a line; what keeps it from being written is noted once."""
+        try:
+            store.log(self.folder, worker(socket.gethostname(), os.getpid()), event, **details)
+        except OSError as error:
+            if not self._noted:
+                self.note(f"The log cannot be written ({disk.reason(error)}); training goes on without it.")
+            self._noted = True

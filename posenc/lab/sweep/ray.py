@@ -27,10 +27,8 @@ from posenc.lab.spec.modules import load
 from posenc.lab.store import checkpoints, parameters, places
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
-from posenc.lab.sweep.events import Events
+from posenc.lab.sweep.progress import Events, Progress, Reported, Tally
 from posenc.lab.sweep.saving import drop_recorded
-from posenc.lab.sweep.packing import pack
-from posenc.lab.sweep.progress import Progress, Reported, Tally
 from posenc.lab.sweep.signals import PREEMPTED, Signals, Stopped
 from posenc.lab.sweep.team import MEMORY, outcome
 from posenc.lab.train import device
@@ -134,7 +132,7 @@ class Driver:
         """Have the cluster train what is left of the plan, and record it. All nodes save where one refuses (`Refused`),
         no record can be written (`DiskError`), or `check` raises `Stopped`, as it does at a signal."""
         from posenc.lab.sweep import tuning
-        from posenc.lab.sweep.loop import waiting
+        from posenc.lab.sweep.worker import waiting
 
         places.offer(self.place, self.orders["sign"])
         try:

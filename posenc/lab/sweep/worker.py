@@ -1,23 +1,206 @@
-"""One worker: it claims groups of trials, has them trained, and records what is finished."""
+"""A worker: it claims groups of trials, has them trained, and records what is finished, until nothing is left.
+
+Any number of workers see one run folder. Groups that others hold are waited for, and taken over should their worker
+die. Reported trials of a sweep that tunes are planned here once the learning rate of their run is chosen.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import random
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from posenc.lab.store import checkpoints, parameters
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
-from posenc.lab.sweep.events import Events
-from posenc.lab.sweep.progress import Progress, Reported, Tally
-from posenc.lab.sweep.saving import Home, Point, Saver
-from posenc.lab.sweep.signals import Stopped
+from posenc.lab.sweep import plan, tuning
+from posenc.lab.sweep.progress import Events, Progress, Reported, Tally
+from posenc.lab.sweep.saving import Home, Point, Saver, clear
+from posenc.lab.sweep.signals import Signals, Stopped
+from posenc.lab.sweep.team import DONE, FAILED, PAUSES, outcome
 from posenc.lab.sweep.trainer import Assigned, Taken, Trained, Trainer
-from posenc.lab.train.lanes import Arrangement
+from posenc.lab.train import training
+from posenc.lab.train.compiling import count_compilations
+from posenc.lab.train.lanes import Arrangement, arrangement
 from posenc.lab.train.training import ResolvedRun
+from posenc.language.echo import plural
+
+Groups = dict[str, list[PlannedTrial]]
+
+
+def work(
+    folder: Path,
+    *,
+    only: tuning.Share | None = None,
+    keep: bool = False,
+    lanes: str | None = None,
+    save_every: float = checkpoints.EVERY,
+    watch: Progress,
+) -> int:
+    """Train what is left of the plan, or of one command's share of it; returns the exit code: failed where any trial of
+    that failed.
+
+    It starts by the names of records alone. Once nothing is left by these, it reads the records, and trains what
+    damaged ones lost. Raises `ValueError` at a run that another version planned.
+    """
+    arranged, runs, code, missing = arrangement(lanes), _Runs(only.runs if only else {}), DONE, 0
+
+    def train(groups: Groups) -> int:
+        return carry_out(folder, groups, runs, arranged, keep=keep, save_every=save_every, watch=watch)
+
+    for lines, new, total in tuning.stages(folder, only):
+        store.ready(folder)
+        done = named(folder, lines)
+        groups = waiting(folder, new, done, keep)
+        note_older_segments(groups, watch)
+        needed = None if only is None else len(programs(groups, runs))
+        watch.begin(total, len(lines) - sum(map(len, groups.values())), needed)
+        code = max(code, train(turned(groups) if only is None else groups))
+        if code not in (DONE, FAILED):
+            return code
+        lost = done - store.survey(folder).outcomes.keys()
+        if again := waiting(folder, [line for line in lines if line.id in lost], (), False):
+            records = f"Records of {plural(len(again), 'group')}"
+            watch.note(f"{records} are damaged, as `posenc status` says; running again.")
+            code = max(code, train(again))
+            if code not in (DONE, FAILED):
+                return code
+        missing = total - len(lines)
+    if only is None:
+        return outcome(folder)
+    if missing:
+        watch.note(
+            f"Not trained, since tuning trials of the same run have no result: {plural(missing, 'trial')} to be "
+            "reported. The same command tries those that failed again."
+        )
+    return FAILED if missing else code
+
+
+def waiting(folder: Path, lines: Iterable[PlannedTrial], finished: Collection[str], keep: bool) -> Groups:
+    """The groups with trials that are not `finished`, or have none of the parameters that are to be kept."""
+    kept = set(parameters.kept(folder)) if keep else None
+    groups: Groups = {}
+    for line in lines:
+        if line.id not in finished or (kept is not None and line.id not in kept):
+            groups.setdefault(line.group, []).append(line)
+    return groups
+
+
+def named(folder: Path, lines: Iterable[PlannedTrial]) -> set[str]:
+    """The trials that have a result by the names of records: a record of a group's name holds all of its trials, and
+    only of other records the content is read. What a damaged file loses is not noticed here, but by `store.survey`."""
+    groups: Groups = {}
+    for line in lines:
+        groups.setdefault(line.group, []).append(line)
+    recorded = store.Recorded(folder)
+    done = groups.keys() & recorded.names()
+    return {line.id for group in done for line in groups[group]} | recorded.beside(groups)
+
+
+def programs(groups: Mapping[str, Sequence[PlannedTrial]], runs: _Runs) -> set[tuple[Any, ...]]:
+    """The programs that these groups compile between them."""
+    first = [lines[0] for lines in groups.values()]
+    return set().union(*(training.programs(runs(line), line.steps, line.rows, line.sizes) for line in first))
+
+
+def note_older_segments(groups: Mapping[str, Sequence[PlannedTrial]], watch: Progress) -> None:
+    """Say so where an older posenc planned trials without the length of segments."""
+    if older := {plan.segment(line) for lines in groups.values() for line in lines if line.segment is None}:
+        steps = " and ".join(map(str, sorted(older)))
+        watch.note(f"An older posenc planned trials here without the length of segments; it is the default, {steps}.")
+
+
+def turned(groups: Mapping[str, list[PlannedTrial]]) -> dict[str, list[PlannedTrial]]:
+    """The groups from a random one on, and then those before it: workers that start together begin apart, and each
+    still meets equal programs one after another."""
+    names = list(groups)
+    start = random.randrange(len(names)) if names else 0
+    return {name: groups[name] for name in names[start:] + names[:start]}
+
+
+class _Runs:
+    """The runs of a plan, each resolved once; some may be so already, by what the plan says of each."""
+
+    def __init__(self, runs: Mapping[str, ResolvedRun]):
+        self._runs = dict(runs)
+
+    def __call__(self, line: PlannedTrial) -> ResolvedRun:
+        text = store.canonical(line.run)
+        if text not in self._runs:
+            self._runs[text] = plan.planned_run(line.run)
+        return self._runs[text]
+
+
+def carry_out(
+    folder: Path,
+    groups: Mapping[str, Sequence[PlannedTrial]],
+    resolved: Callable[[PlannedTrial], ResolvedRun],
+    arranged: Arrangement,
+    *,
+    keep: bool,
+    save_every: float,
+    watch: Progress,
+) -> int:
+    """Run these groups in this process, or see them recorded or failed elsewhere; returns the exit code."""
+    clear(folder, groups, watch)
+    tally = Tally(folder, {group: len(lines) for group, lines in groups.items()})
+    with Signals() as signals, count_compilations() as compiled:
+        worker = Worker(folder, arranged, keep, watch, tally, signals.check, save_every)
+        try:
+            _until_done(groups, resolved, worker, tally, watch, signals.check)
+        except Stopped:
+            watch.note("Stopped; what is recorded is safe, and the same command goes on.")
+            return signals.code
+    if compiled.programs:
+        watch.note(str(compiled))
+    return FAILED if worker.failed else DONE
+
+
+def _until_done(
+    groups: Mapping[str, Sequence[PlannedTrial]],
+    resolved: Callable[[PlannedTrial], ResolvedRun],
+    worker: Worker,
+    tally: Tally,
+    watch: Progress,
+    check: Callable[[], None],
+) -> None:
+    noted, pause, left = 0, PAUSES[0], dict(groups)
+    before = failures(worker.folder)
+    while left:
+        held = {g: lines for g, lines in left.items() if not worker.run(g, list(lines), resolved(lines[0]))}
+        watch.others(tally.others())
+        elsewhere = held.keys() & {group for group, at in failures(worker.folder).items() if at != before.get(group)}
+        held = {g: lines for g, lines in held.items() if g not in elsewhere}  # one try for each sweep
+        if len(held) not in (0, noted):
+            watch.note(f"Waiting for {plural(len(held), 'group')} that other workers run.")
+            noted = len(held)
+        if len(held) == len(left):  # for others to end, or for one to die
+            _wait(pause, check)
+            pause = min(1.5 * pause, PAUSES[1])
+        else:
+            pause = PAUSES[0]
+        left = held
+
+
+def failures(folder: Path) -> dict[str, float]:
+    """The groups that failed, each with the time of its last failure."""
+    found = {}
+    for group, path in store.error_files(folder).items():
+        with contextlib.suppress(FileNotFoundError):  # who tries a group again removes it
+            found[group] = path.stat().st_mtime
+    return found
+
+
+def _wait(seconds: float, check: Callable[[], None]) -> None:
+    """Wait, and stop soon after a signal."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        check()
+        time.sleep(min(left, 0.5))
 
 
 class Worker:
@@ -26,17 +209,17 @@ class Worker:
     def __init__(
         self,
         folder: Path,
-        how: Arrangement,
+        arranged: Arrangement,
         keep: bool,
         watch: Progress,
         tally: Tally,
         check: Callable[[], None],
-        every: float = checkpoints.EVERY,
+        save_every: float = checkpoints.EVERY,
     ):
         self._log = Events(folder, watch.note)
         watch = self.reported = Reported(watch, self._log)
         self.folder, self.keep, self.watch, self.tally, self.check = folder, keep, watch, tally, check
-        self.trainer = Trainer(how, keep, every, watch, check, self._log)
+        self.trainer = Trainer(arranged, keep, save_every, watch, check, self._log)
         self.failed = 0
 
     def run(self, group: str, lines: list[PlannedTrial], resolved: ResolvedRun) -> bool:
