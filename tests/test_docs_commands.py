@@ -23,7 +23,7 @@ from tests.lab import made
 from tests.test_docs import PAGES, ROOT, TEXT, flowing
 
 STEPS = 4
-SLOW = ("bench", "check", "evaluate", "explain all", "explain rope --trained")
+SLOW = ("bench", "check", "evaluate", "explain all", "explain rope --trained", "generate")
 """Their pages say that they are run at night."""
 MINE = {"rope": "rotary", "alibi": "linear", "t5": "bucket"}
 
@@ -48,8 +48,9 @@ FIRST = {line: page for page in reversed(PAGES) for line in commands(page)}
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty folder with a copy of the experiments; no module, scheme or task of a page is left behind."""
+    """A folder with a text and a copy of the experiments; no module, scheme or task of a page is left behind."""
     shutil.copytree(ROOT / "experiments", tmp_path / "experiments", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "docs" / "schemes.md", tmp_path / "my.txt")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setenv("COLUMNS", "100")
@@ -77,7 +78,7 @@ def test_commands_are_understood(page, folder, monkeypatch, capfd):
 
     monkeypatch.setattr("posenc.lab.sweep.estimate.rehearse", rehearse)
     monkeypatch.setattr("posenc.lab.sweep.plan.resolved_runs", lambda experiment: [])
-    for name in ("mine", "order", "length"):
+    for name in ("mine", "order", "length", "book"):
         finished(name)
     for line in (line for line in commands(page) if FIRST[line] == page):
         _, *words = shlex.split(line)

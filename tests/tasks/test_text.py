@@ -17,7 +17,7 @@ from posenc.lab.spec.run import Run
 from posenc.lab.sweep import plan, sources
 from posenc.lab.sweep.described import described
 from posenc.lab.tasks import corpora
-from posenc.lab.tasks.yardsticks import counted, counting_losses
+from posenc.lab.tasks.yardsticks import count_grams, counting_losses
 from posenc.lab.train.batches import batches_of, draw_sizes
 from posenc.lab.train.evaluation import examples_at
 from posenc.lab.train.lanes import Arrangement
@@ -72,7 +72,7 @@ def test_no_test_row_of_a_corpus_was_read_in_training(monkeypatch):
 
 
 def test_the_parts_of_a_corpus_are_whole_documents_once():
-    held = corpora.content(corpora.Source(None, "pydoc"))
+    held = corpora.content(corpora.TextSource(None, "pydoc"))
     parts = tasks.parse("text")._symbols.parts
     joined = {part: symbols.tobytes() for part, symbols in parts.items()}
     kept = corpora.distinct(held.documents)
@@ -242,10 +242,10 @@ def by_hand(text, row, symbols, order):
 def test_a_counting_reader_loses_what_dictionaries_say(order):
     rng = np.random.default_rng(order)
     text, rows = rng.integers(0, 3, 60), rng.integers(0, 3, (4, 9))
-    losses = counting_losses(counted(text, 3, order), rows, 3)
+    losses = counting_losses(count_grams(text, 3, order), rows, 3)
     np.testing.assert_allclose(losses, [by_hand(text.tolist(), row, 3, order) for row in rows.tolist()], rtol=1e-12)
     nexts = np.concatenate([np.tile(rows[:1, :5], (3, 1)), np.arange(3)[:, None]], 1)
-    assert np.exp(-counting_losses(counted(text, 3, order), nexts, 3)[:, -1]).sum() == pytest.approx(1)
+    assert np.exp(-counting_losses(count_grams(text, 3, order), nexts, 3)[:, -1]).sum() == pytest.approx(1)
 
 
 def test_yardsticks_count_in_the_training_part_and_are_kept_by_place(folder):

@@ -36,6 +36,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ),
         ("export", "read", "Export", "every number of a run, as CSV or JSON"),
         ("evaluate", "evaluate", "Evaluate", "trained models on other sizes, on another task, or group by group"),
+        ("generate", "generate", "Generate", "what a kept model writes after a prompt, beside the true continuation"),
         ("reproduce", "reproduce", "Reproduce", "published values beside ours, with n, interval and verdict"),
     ),
     "Look": (

@@ -14,11 +14,9 @@ from posenc.lab.explain.induced import View, weights
 from posenc.lab.models.interface import inputs
 from posenc.lab.models.layers import attention_arguments
 from posenc.lab.models.transformer import Transformer
-from posenc.lab.results.standing import standing
-from posenc.lab.store import folder as store
-from posenc.lab.store import parameters
 from posenc.lab.store.schema import PlannedTrial
-from posenc.lab.sweep import plan, sources
+from posenc.lab.sweep import plan
+from posenc.lab.sweep.continuing import kept_trial
 from posenc.lab.tasks.measure import evaluation_key
 from posenc.lab.train.kept import restored
 from posenc.lab.train.training import ResolvedRun, stages
@@ -27,22 +25,8 @@ ROWS = 32
 
 
 def trained(run: str, text: str, size: int) -> list[View]:
-    """One view per layer and head, of the first trial of that scheme whose parameters were kept.
-
-    Trials of a file that has changed since come last, those that chose a learning rate after those reported, and those
-    at another rate than the chosen one between.
-    """
-    folder = store.find(run)
-    kept = set(parameters.kept(folder))
-    lines = [line for line in store.read_plan(folder) if line.id in kept]
-    label = text if any(line.label == text for line in lines) else plan.shortest(text)
-    labelled = [line for line in lines if line.label == label]
-    if not labelled:
-        has = ", ".join(dict.fromkeys(line.label for line in lines)) or "none; train with --keep"
-        raise ValueError(f"{run!r} kept no parameters of {label!r}; it kept those of {has}.")
-    others = standing(folder).replaced
-    labelled.sort(key=lambda line: (line.tuning, line.id in others))
-    line = next((line for line in labelled if sources.unchanged(line.run)), labelled[0])
+    """One view per layer and head, of the first trial of that scheme whose parameters were kept (`kept_trial`)."""
+    folder, line = kept_trial(run, text)
     _, layers = of_trial(run, folder, line, size)
     return [
         View(f"layer {layer + 1}, head {head + 1}: mean weight on {line.task}", a)

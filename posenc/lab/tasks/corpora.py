@@ -43,7 +43,7 @@ PINNED = {
 """The SHA-256 of a corpus; that of Python's topics by the version of Python. Of other versions no digest is known."""
 
 
-class Source(NamedTuple):
+class TextSource(NamedTuple):
     """Where a text comes from."""
 
     file: str | None = None
@@ -73,7 +73,7 @@ class Symbols(NamedTuple):
     """The character that each number stands for; empty for bytes."""
 
 
-def content(source: Source) -> Content:
+def content(source: TextSource) -> Content:
     """The documents of a source. Raises `ValueError` where there are none."""
     if source.file is None:
         return _corpus(source.corpus or CORPORA[0])
@@ -87,7 +87,7 @@ def named_digest(name: str) -> str:
     kind, _, which = name.partition(" ")
     if kind != "file" and which not in CORPORA:
         raise ValueError(f"{echoed(name)} is no text that this version reads.")
-    return content(Source(which) if kind == "file" else Source(None, which)).digest
+    return content(TextSource(which) if kind == "file" else TextSource(None, which)).digest
 
 
 def locate(file: str) -> Path:
@@ -178,7 +178,7 @@ def distinct(documents: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 @functools.lru_cache(maxsize=4)
-def symbols(source: Source, characters: bool, digest: str) -> Symbols:
+def symbols(source: TextSource, characters: bool, digest: str) -> Symbols:
     """The three parts of a text as bytes, or as the numbers of its characters in the order of Unicode.
 
     Raises `ValueError` for a text that has another digest by now, or that does not decode.
@@ -195,7 +195,7 @@ def symbols(source: Source, characters: bool, digest: str) -> Symbols:
     return Symbols(_whole(texts) if source.file is not None else _shared_out(texts, held.documents), words)
 
 
-def _numbers(source: Source, text: bytes, characters: bool) -> np.ndarray:
+def _numbers(source: TextSource, text: bytes, characters: bool) -> np.ndarray:
     """Bytes, or the code points of a text in UTF-8."""
     if not characters:
         return np.frombuffer(text, np.uint8)

@@ -19,6 +19,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from posenc.language.echo import echoed
+from posenc.language.nearest import offer
 from posenc.language.registry import Registry, convert
 
 TASKS = Registry("task", "posenc.lab.tasks", "posenc.tasks")
@@ -170,6 +172,8 @@ class Task(ABC):
     """str: the metric that results are read by, where it is not that of figures, nor the places beyond training."""
     texts: Any = MappingProxyType({})
     """dict: what `data` is read from, "file my.txt", to its SHA-256, which is part of a trial's identity."""
+    continues: Any = False
+    """bool: whether what is predicted at a token is the one that comes next, as in an answer of LM."""
     cue: Any = None
     """range: the tokens of which answers are made, so that the row's most frequent one is a guess without order; None
     where answers are others."""
@@ -257,6 +261,21 @@ class Task(ABC):
         """The least expected loss at places of texts, in nats, of a reader of the last `window` tokens, or of all: only
         of a task with a `unigram`. The target at place i is token i + 1. Plain numpy, no code of `make`."""
         raise NotImplementedError(f"The best loss of {self.name!r} is not known.")
+
+    def tokenise(self, text: str) -> list[int]:
+        """The tokens that a text names, each as `word` writes it, with spaces between. Raises `ValueError`."""
+        tokens = {self.word(token): token for token in range(self.alphabet)}
+        if unknown := [word for word in text.split() if word not in tokens]:
+            raise ValueError(f"{self.name!r} has no symbol {echoed(unknown[0])}.{offer(unknown[0], tokens)}")
+        return [tokens[word] for word in text.split()]
+
+    def text_of(self, tokens: Sequence[int]) -> str:
+        """The text that names these tokens."""
+        return " ".join(map(self.word, tokens))
+
+    def continuation(self, prompt: list[int], most: int) -> list[int] | None:
+        """What truly follows a prompt, at most so many tokens; None where nobody knows."""
+        return self.answer(prompt)[:most]
 
     def yardsticks(self, rows: Int[np.ndarray, "rows T"]) -> dict[str, Float[np.ndarray, " places"]]:
         """The mean loss of simple readers, by name, at each scored place of these rows of tokens, in nats; empty where

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Int, Shaped
 
 from posenc.lab.tasks import corpora
-from posenc.lab.tasks.corpora import PARTS, Source, Symbols
+from posenc.lab.tasks.corpora import PARTS, Symbols, TextSource
 from posenc.lab.tasks.draw import INT, between
 from posenc.lab.tasks.layout import tagged
 from posenc.lab.tasks.task import CAUSAL, Layout, Sizes, Task
@@ -28,7 +28,7 @@ PLAIN = {ord(" "): "␣", ord("\n"): "⏎", ord("\t"): "⇥"}
 """What stands for white space where symbols are printed."""
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """A part of a text on the device."""
 
     symbols: Shaped[Array, " most"]
@@ -52,6 +52,7 @@ class Text(Task, name="text"):
     directions = CAUSAL
     ability = "language"
     read_by = "bits"
+    continues = True
     samples = ({"characters": True},)
 
     file: str | None = None
@@ -79,9 +80,9 @@ class Text(Task, name="text"):
             )
 
     @property
-    def source(self) -> Source:
+    def source(self) -> TextSource:
         """Where the text comes from."""
-        return Source(self.file, self.corpus or "pydoc") if self.file is None else Source(self.file)
+        return TextSource(self.file, self.corpus or "pydoc") if self.file is None else TextSource(self.file)
 
     @property
     def texts(self):
@@ -129,6 +130,26 @@ class Text(Task, name="text"):
         following = jnp.pad(row[:, 1:], ((0, 0), (0, 1)))
         return tagged(self, n, row, n + 1, following, places < n[:, None])
 
+    def tokenise(self, text):
+        if not self.characters:
+            return list(text.encode("utf-8", "surrogateescape"))
+        numbers = {word: n for n, word in enumerate(self._symbols.words)}
+        if unknown := [character for character in text if character not in numbers]:
+            raise ValueError(f"The text {self.source} has no character {unknown[0]!r}; write with those that it has.")
+        return [numbers[character] for character in text]
+
+    def text_of(self, tokens):
+        if self.characters:
+            return "".join(self._symbols.words[token] for token in tokens)
+        return bytes(tokens).decode("utf-8", "replace")
+
+    def continuation(self, prompt, most):
+        """What follows the first place of the test part where the prompt stands."""
+        test, read = self._symbols.parts["test"], np.asarray(prompt, np.int64)
+        starts = np.lib.stride_tricks.sliding_window_view(test, len(read))[:-1] if len(read) < len(test) else ()
+        places = np.flatnonzero((starts == read).all(1)) if len(starts) else ()
+        return test[places[0] + len(read) :][:most].tolist() if len(places) else None
+
     def yardsticks(self, rows):
         return yardsticks(self._symbols.parts["train"].astype(np.int64), rows.astype(np.int64), self.alphabet)
 
@@ -141,13 +162,13 @@ TOO_FEW = 40
 
 
 @functools.lru_cache(maxsize=8)
-def _on_device(task: Text, part: str) -> Part:
+def _on_device(task: Text, part: str) -> TextPart:
     """A part of a text, moved to the device once in a process. Those of evaluation have one shape."""
     parts = task._symbols.parts
     symbols = parts[part]
     most = len(symbols) if part == "train" else max(len(parts[name]) for name in PARTS[1:])
     with jax.ensure_compile_time_eval():
-        return Part(jnp.asarray(np.pad(symbols, (0, most - len(symbols)))), jnp.int32(len(symbols)))
+        return TextPart(jnp.asarray(np.pad(symbols, (0, most - len(symbols)))), jnp.int32(len(symbols)))
 
 
 def _printed(code: int, is_character: bool) -> str:

@@ -37,7 +37,7 @@ class Grams(NamedTuple):
     """By how many different ones."""
 
 
-def counted(text: Int[np.ndarray, " length"], symbols: int, order: int) -> list[Grams]:
+def count_grams(text: Int[np.ndarray, " length"], symbols: int, order: int) -> list[Grams]:
     """The grams of 1 to order + 1 symbols of a text."""
     levels, before, contexts = [], np.zeros(len(text), np.int64), 1
     for k in range(order + 1):
@@ -80,5 +80,5 @@ def yardsticks(
     text: Int[np.ndarray, " length"], rows: Int[np.ndarray, "rows T+1"], symbols: int
 ) -> dict[str, Float[np.ndarray, " T"]]:
     """The mean loss at each place of rows, in nats, of each reader of `ORDERS` that counted in a text."""
-    levels = counted(text, symbols, max(ORDERS.values()))
+    levels = count_grams(text, symbols, max(ORDERS.values()))
     return {name: counting_losses(levels[: k + 1], rows, symbols).mean(0) for name, k in ORDERS.items()}

@@ -1,5 +1,5 @@
-"""Generation: what a model writes after a prompt, at each place the likeliest token after those that it wrote before, or
-one that is drawn.
+"""Generation: what a model writes after a prompt, at each place the likeliest token after those that it wrote before,
+or one that is drawn.
 
 Where the end of an answer is scored, the free-running exact match is that of one pass under the true answer, since the
 first error breaks both: `exact` shows the two beside each other. Token accuracy differs: after an error a model that
@@ -47,6 +47,19 @@ def greedy(
     after that, and those whose logits are NaN, say -1. One program, whatever the prompts' lengths. Raises `ValueError`
     for a model that cannot go on token by token, and for prompts that are shorter than `first`.
     """
+    _check(model, prompt, first)
+    return _greedy(model, inputs, prompt, key, end=end, first=first)
+
+
+def sample_text(
+    model: Any, inputs: Inputs, prompt: Bool[Array, "B T"], key: PRNGKeyArray, dice: Dice, *, end: int | None = None
+) -> Int[Array, "B T"]:
+    """The same as `greedy` with a next token that is drawn at every place; one program for all temperatures."""
+    _check(model, prompt, 1)
+    return _greedy(model, inputs, prompt, key, dice, end=end, first=1)
+
+
+def _check(model: Any, prompt: Bool[Array, "B T"], first: int) -> None:
     if not hasattr(model, "proceed"):
         name = getattr(getattr(getattr(model, "shape", None), "model", None), "name", type(model).__name__)
         raise ValueError(f"{name!r} cannot go on token by token; take decoder or encoder_decoder.")
@@ -56,11 +69,12 @@ def greedy(
             raise ValueError("A prompt is the beginning of a text, of one token at least, and has no holes.")
         if not 1 <= first <= many.min():
             raise ValueError(f"first is {first}, but the shortest prompt has {many.min()} tokens; take 1 to as many.")
-    return _greedy(model, inputs, prompt, key, end=end, first=first)
 
 
 @functools.partial(jax.jit, static_argnames=("end", "first"))
-def _greedy(model: Any, inputs: Inputs, prompt: Array, key: Any, *, end: int | None, first: int) -> Array:
+def _greedy(
+    model: Any, inputs: Inputs, prompt: Array, key: Any, dice: Dice | None = None, *, end: int | None, first: int
+) -> Array:
     jax.eval_shape(lambda: model(inputs, key))  # what a full pass refuses is refused here too
     length = prompt.shape[1]
     tokens, room = jnp.where(prompt, inputs.tokens, 0), inputs.valid.sum(1)
@@ -68,7 +82,8 @@ def _greedy(model: Any, inputs: Inputs, prompt: Array, key: Any, *, end: int | N
 
     def step(t, new, tokens, written, carry):
         logits, carry = model.proceed(carry, inputs._replace(tokens=tokens), key, t, new)
-        return jax.lax.dynamic_update_slice_in_dim(written, _best(logits), t, 1), carry
+        following = _best(logits) if dice is None else _draw(dice, logits, t)
+        return jax.lax.dynamic_update_slice_in_dim(written, following, t, 1), carry
 
     def go(state):
         t, tokens, written, carry = state
@@ -88,6 +103,13 @@ def _greedy(model: Any, inputs: Inputs, prompt: Array, key: Any, *, end: int | N
 
 def _best(logits: Float[Array, "B new C"]) -> Int[Array, "B new"]:
     return jnp.where(jnp.isnan(logits).any(-1), -1, jnp.argmax(logits, -1)).astype(jnp.int32)
+
+
+def _draw(dice: Dice, logits: Float[Array, "B new C"], t: Int[Array, ""] | int) -> Int[Array, "B new"]:
+    """A class drawn at each place, by the key of place t."""
+    hot = logits.astype(jnp.float32) / dice.temperature
+    classes = jax.random.categorical(jax.random.fold_in(dice.key, t), hot)
+    return jnp.where(jnp.isnan(logits).any(-1), -1, classes).astype(jnp.int32)
 
 
 def free_running(
