@@ -10,6 +10,7 @@ from posenc.lab.figures.across import panels
 from posenc.lab.figures.captions import listed
 from posenc.lab.figures.curves import at_chosen_rates, guess
 from posenc.lab.figures.panels import Drawing, Panel
+from posenc.lab.results.floors import exact_by_place
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.store.records import NATS, PARTS
@@ -52,6 +53,8 @@ def place_panels(results: Results) -> list[Panel]:
         loss = tasks[task].metric == NATS
         floor = {"uniform": -math.log(share) if loss else share} if share else {}
         floors = {x: floor for of in points.values() for x in of} if floor else {}
+        if loss:
+            floors |= {x: floor | exact for x, exact in exact_by_place(tasks[task], longest[key]).items()}
         inside = (0, first[key] - 1) if first[key] else None
         title, what = f"{words.title(task)}, size {longest[key]}", "loss (nats)" if loss else "accuracy"
         fields = (f"{what} at this place", title, words.code(task), floors, inside)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FLOORS = {"uniform": "guess", "prior": "constant", "bag": "most frequent", "position": "position"}
+NAMES = FLOORS | {"unigram": "one token", "bayes": "exact"}
+"""Also those of sources whose exact losses are known."""
 NAME = "_floor"
 """The label of a floor's name, by which `settle` finds it."""
 OUT = 3.0
@@ -21,7 +23,7 @@ OUT = 3.0
 def floor_lines(axes: Axes, floors: Floors) -> None:
     """Dotted lines at the floors of each place along x, named in the right margin. Then `settle` the names."""
     along, low = sorted(floors), axes.get_ylim()[0]
-    for name, word in FLOORS.items():
+    for name, word in NAMES.items():
         at = [(x, floors[x][name]) for x in along if name in floors[x]]
         if not at:
             continue

@@ -32,6 +32,9 @@ _RATIOS = {"exact": ("exact", "rows"), "last": ("last", "rows"), "beyond": ("bey
 NATS = "nats"
 """The metric that is a loss, and the count behind it."""
 _RATIOS[NATS] = (NATS, "scored")
+GAIN = "gain"
+"""The metric of sources whose least loss is known: what was gained over the law of one token, of what can be."""
+_RATIOS[GAIN] = ("gained", "gainable")
 PARTS = 1024
 """A nat is counted in so many parts."""
 PACKED = ".gz"
