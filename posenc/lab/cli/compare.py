@@ -100,7 +100,7 @@ class Doubt(NamedTuple):
 
 def _doubts(results: Results, comparisons: tuple[Comparison, ...], shown: tuple[TableCell, ...]) -> dict[str, Doubt]:
     """Task to the doubt about its comparison, where there is one."""
-    from posenc.lab.figures.floor_lines import FLOORS
+    from posenc.lab.figures.floor_lines import NAMES
     from posenc.lab.results.floors import best_floor
     from posenc.lab.results.learned import at_floor, hindrance
     from posenc.lab.results.losses import falling
@@ -110,7 +110,7 @@ def _doubts(results: Results, comparisons: tuple[Comparison, ...], shown: tuple[
         both = [cell for cell in shown if cell.task == comparison.task]
         task = tasks[comparison.task]
         if at_floor(task, both, comparison.over) and (floor := best_floor(task, comparison.over)):
-            height = f"{FLOORS[floor[0]]} {floor[1]:.2f}".replace(" 0.", " .")
+            height = f"{NAMES[floor[0]]} {floor[1]:.2f}".replace(" 0.", " .")
             doubts[comparison.task] = Doubt(f"both at the floor ({height}); not compared", False)
         elif why := hindrance(both, fell, beyond=any(n in cell.beyond for n in comparison.over for cell in both)):
             doubts[comparison.task] = Doubt(HINDERED[why], True)

@@ -10,7 +10,7 @@ from posenc.lab.figures.across import panels
 from posenc.lab.figures.captions import listed, metric_named
 from posenc.lab.figures.curves import at_chosen_rates, guess
 from posenc.lab.figures.panels import Drawing, Panel
-from posenc.lab.results.floors import floors_by_place
+from posenc.lab.results.floors import exact_by_place, floors_by_place
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.store.records import LOSSES, NATS, PARTS
@@ -56,6 +56,9 @@ def place_panels(results: Results) -> list[Panel]:
         floor = {"uniform": -math.log(share) / unit if unit else share} if share else {}
         floors = {x: floor for of in points.values() for x in of} if floor else {}
         floors |= {x: floor | of for x, of in yardsticks.get(key, {}).items()}
+        if unit:
+            exact = exact_by_place(tasks[task], longest[key])
+            floors |= {x: floor | {name: loss / unit for name, loss in of.items()} for x, of in exact.items()}
         inside = (0, first[key] - 1) if first[key] else None
         title, what = f"{words.title(task)}, size {longest[key]}", metric_named(metric) if unit else "accuracy"
         fields = (f"{what} at this place", title, words.code(task), floors, inside)

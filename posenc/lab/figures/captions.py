@@ -17,7 +17,7 @@ from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import INTERVAL, LEAST, RANGE, TableCell, cells, summary
 from posenc.lab.results.words import NETWORKS, Words
 from posenc.lab.store.folder import FAILURES
-from posenc.lab.store.records import NATS
+from posenc.lab.store.records import GAIN, NATS
 from posenc.language.echo import plural
 
 NAMED = 5
@@ -35,10 +35,13 @@ FLOORS = {
     "bigram": "the same after the symbol before",
     "order 5": "the same after up to five before",
 }
+EXACT = {"unigram": "the law of one token", "bayes": "the best reader of the source"}
+"""Those of sources whose exact losses are known."""
 METRICS = {
     **{"token": "accuracy (tokens)", "accuracy": "accuracy", "error": "accuracy"},
     **{"exact": "accuracy (whole answers)", "last": "accuracy (last token)", "beyond": "accuracy (beyond training)"},
     **{NATS: "loss (nats)", "bits": "loss (bits)"},
+    GAIN: "gain (share of what the source allows)",
 }
 """What an axis calls each metric; figures show the share right, also if the metric is an error."""
 

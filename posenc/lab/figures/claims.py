@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from posenc.lab.figures.captions import listed
 from posenc.lab.figures.style import plain
 from posenc.lab.results.control import holm
-from posenc.lab.results.learned import SOLVED, WORDS, Hindrance, above_floor, error, hindrance, solves
+from posenc.lab.results.learned import SOLVED, WORDS, Hindrance, above_floor, bar, error, hindrance, solves
 from posenc.lab.results.losses import falling
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import LEAST, LEVEL, TableCell, cells, summary
@@ -42,10 +42,11 @@ def solved(results: Results, names: Mapping[str, str]) -> str:
             by_who.setdefault(who, []).append(results.words.title(task))
     if not by_who:
         return "No size trained on was measured."
+    least = " or ".join(f"{share:g}" for share in sorted({bar(c.metric, SOLVED) for c in cells(results)}))
     if len(by_who) == 1:
-        return f"The sizes trained on are solved (median of at least {SOLVED}) by {next(iter(by_who))}."
+        return f"The sizes trained on are solved (median of at least {least}) by {next(iter(by_who))}."
     each = "; ".join(f"{who} ({listed(tasks)})" for who, tasks in by_who.items())
-    return f"The sizes trained on are solved (median of at least {SOLVED}) by: {each}."
+    return f"The sizes trained on are solved (median of at least {least}) by: {each}."
 
 
 def better(results: Results, names: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from posenc.lab.figures import style
 from posenc.lab.figures.across import panels
 from posenc.lab.figures.captions import metric_named
 from posenc.lab.figures.files import save as save
-from posenc.lab.figures.floor_lines import FLOORS
+from posenc.lab.figures.floor_lines import NAMES
 from posenc.lab.figures.panel_captions import coded, ending
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.results.floors import best_floor, floors
@@ -150,7 +150,7 @@ def _base(task: TaskRecord, group: list[TableCell]) -> tuple[str, float] | None:
 
 
 def _base_text(base: tuple[str, float] | None) -> str:
-    return f"{base[1]:.2f}\n{FLOORS[base[0]]}" if base else "not\nknown"
+    return f"{base[1]:.2f}\n{NAMES[base[0]]}" if base else "not\nknown"
 
 
 def _cell_text(stats: Summary | None) -> str:

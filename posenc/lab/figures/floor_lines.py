@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 FLOORS = {"uniform": "guess", "prior": "constant", "bag": "most frequent", "position": "position"}
 FLOORS |= {name: name for name in ("unigram", "bigram", "order 5")}
+NAMES = FLOORS | {"unigram": "one token", "bayes": "exact"}
+"""Also those of sources whose exact losses are known."""
 NAME = "_floor"
 """The label of a floor's name, by which `settle` finds it."""
 OUT = 3.0
@@ -22,7 +24,7 @@ OUT = 3.0
 def floor_lines(axes: Axes, floors: Floors) -> None:
     """Dotted lines at the floors of each place along x, named in the right margin. Then `settle` the names."""
     along, low = sorted(floors), axes.get_ylim()[0]
-    for name, word in FLOORS.items():
+    for name, word in NAMES.items():
         at = [(x, floors[x][name]) for x in along if name in floors[x]]
         if not at:
             continue

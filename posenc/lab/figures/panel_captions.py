@@ -6,8 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures import claims
-from posenc.lab.figures.captions import FLOORS, counts, forced, models, numbers, rate_gaps, rates, shared, spreads
-from posenc.lab.figures.floor_lines import FLOORS as SHORT
+from posenc.lab.figures.captions import (
+    EXACT,
+    FLOORS,
+    counts,
+    forced,
+    models,
+    numbers,
+    rate_gaps,
+    rates,
+    shared,
+    spreads,
+)
+from posenc.lab.figures.floor_lines import NAMES as SHORT
 from posenc.lab.figures.panels import Panel, doubling
 from posenc.lab.figures.style import plain
 from posenc.lab.results.results import Results
@@ -88,7 +99,7 @@ def below(shown: Sequence[Panel], names: Mapping[str, str]) -> str:
 def floors_named(shown: Sequence[Panel]) -> str:
     """What the dotted lines are, as the end of a sentence."""
     names = {name for panel in shown for at in (panel.floors or {}).values() for name in at}
-    each = [f"{SHORT[name]} ({words})" for name, words in FLOORS.items() if name in names]
+    each = [f"{SHORT[name]} ({words})" for name, words in (FLOORS | EXACT).items() if name in names]
     if each:
         return f"; dotted lines are floors: {', '.join(each)}"
     return "; floors are unknown" if any(panel.floors is not None for panel in shown) else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posenc.lab.figures import style
-from posenc.lab.figures.floor_lines import FLOORS
+from posenc.lab.figures.floor_lines import NAMES
 from posenc.lab.figures.panels import COLUMNS, bracket, shape
 from posenc.lab.results.statistics import LEAST, summary
 
@@ -138,7 +138,7 @@ def _grouped(floors: Mapping[str, float]) -> list[tuple[list[tuple[float, str]],
         if not groups or height - groups[-1][0][0][0] > NEAR:
             groups.append(([], []))
         groups[-1][0].append((height, name))
-        groups[-1][1].append(FLOORS[name])
+        groups[-1][1].append(NAMES[name])
     return groups
 
 

@@ -34,7 +34,7 @@ from posenc.lab.results.rate_gaps import by_rate
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.store.folder import FAILURES
-from posenc.lab.store.records import LOSSES, merit
+from posenc.lab.store.records import GAIN, LOSSES, merit
 
 OUTCOMES = ("done", "diverged", "failed")
 HEAD = ("task", "scheme", "n", *OUTCOMES, "lr", "90% to")
@@ -67,6 +67,7 @@ def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = 
     named = {"token": "token accuracy", "accuracy": "accuracy", "error": "accuracy", "exact": "whole answers right"}
     named |= {"last": "accuracy at the last token", "beyond": "accuracy at places beyond training"}
     named |= {unit: f"mean loss of answer tokens in {unit}, less is better" for unit in LOSSES}
+    named |= {GAIN: "share gained of what lies between the law of one token (0) and the exact least loss (1)"}
     metrics: dict[str, set[str]] = {}
     for cell in table_cells:
         if cell.metric:
@@ -84,7 +85,19 @@ def notes(table_cells: tuple[TableCell, ...], results: Results, spreads: bool = 
     mixed = [f"These records are from {len(commits)} commits: {', '.join(map(plain, commits))}."]
     ended = counts(table_cells, results.unreadable)
     mixed = mixed if len(commits) > 1 else []
-    return [*lines, ended, *mixed, *still_falling(results), *unlearned(results, table_cells)]
+    return [*lines, *_exact(table_cells), ended, *mixed, *still_falling(results), *unlearned(results, table_cells)]
+
+
+def _exact(table_cells: tuple[TableCell, ...]) -> list[str]:
+    """The exact losses at each size, a line for each task where they are known."""
+    lines = []
+    for task, exact in {cell.task: cell.exact for cell in table_cells if cell.exact}.items():
+        each = ", ".join(f"{n}: {bayes:.2f} of {unigram:.2f}" for n, (unigram, bayes) in sorted(exact.items()))
+        lines.append(
+            f"Least loss of {plain(task)}, exact (Bayes), of that of the law of one token: {each}. After + is what runs"
+            " lose above the least."
+        )
+    return lines
 
 
 def _left_out(table_cells: tuple[TableCell, ...], columns: Columns, shown: Columns) -> list[str]:
@@ -129,7 +142,8 @@ def _row(cell: TableCell, sizes: Sequence[int], brackets: bool) -> list[str]:
     rate = _rates(cell) or "–"
     holds = "–" if cell.holds_to is None else str(cell.holds_to)
     head = [plain(cell.task), plain(cell.scheme), *map(str, _counts(cell)), rate, holds]
-    return [*head, *(_shown(s, cell.n, brackets) for s in sums)]
+    least = [cell.exact[n][1] if n in cell.exact else None for n in sizes]
+    return [*head, *(_shown(s, cell.n, brackets, bayes) for s, bayes in zip(sums, least, strict=True))]
 
 
 def _rates(cell: TableCell) -> str:
@@ -142,12 +156,14 @@ def _counts(cell: TableCell) -> list[int]:
     return [cell.n, cell.counts.get("done", 0), cell.counts.get("diverged", 0), failed]
 
 
-def _shown(s: Summary, n: int, brackets: bool) -> str:
-    """Median and spread; and the number of runs, if it differs from the row's."""
+def _shown(s: Summary, n: int, brackets: bool, least: float | None) -> str:
+    """Median and spread; what it is above the least loss, where that is known; and the number of runs, if it differs
+    from the row's."""
     if s.n == 0:
         return "–"
     spread = f" [{s.low:.2f}–{s.high:.2f}]" if s.n > 1 and brackets else ""
-    return f"{s.median:.2f}{spread}" + (f" n={s.n}" if s.n != n else "")
+    above = "" if least is None else f" {s.median - least:+.2f}"
+    return f"{s.median:.2f}{above}{spread}" + (f" n={s.n}" if s.n != n else "")
 
 
 def _text(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
@@ -296,17 +312,24 @@ def _cells(row: Sequence[str], bold: Collection[int] = ()) -> str:
 
 
 def _csv(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns) -> str:
-    """One header for all tasks; per size three columns of full precision: median, low, high."""
+    """One header for all tasks; per size three columns of full precision: median, low, high; and where an exact least
+    loss is known, that one and what the median is above it."""
     sizes = columns.of(sorted({n for c in table_cells for n in c.values}))
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     spreads = columns.brackets is not False
     ends = ("", " low", " high") if spreads else ("",)
-    writer.writerow([*HEAD, *["spread"] * spreads, *(f"{n}{what}" for n in sizes for what in ends)])
+    exact = any(cell.exact for cell in table_cells)
+    least = (" Bayes", " excess") if exact else ()
+    writer.writerow([*HEAD, *["spread"] * spreads, *(f"{n}{what}" for n in sizes for what in (*ends, *least))])
     for cell in table_cells:
         sums = [summary(cell.values.get(n, ())) for n in sizes]
         kinds = sorted({s.kind for s in sums if s.n})
-        numbers = [v for s in sums for v in ((s.median, s.low, s.high) if s.n else ("", "", ""))[: len(ends)]]
+        numbers = []
+        for n, s in zip(sizes, sums, strict=True):
+            numbers += ((s.median, s.low, s.high) if s.n else ("", "", ""))[: len(ends)]
+            bayes = cell.exact[n][1] if s.n and n in cell.exact else None
+            numbers += (("", "") if bayes is None else (bayes, s.median - bayes)) if exact else ()
         rate = cell.reported[0] if len(cell.reported) == 1 else _rates(cell)
         holds = "" if cell.holds_to is None else cell.holds_to
         head = [harmless(cell.task), harmless(cell.scheme), *_counts(cell), rate, holds, *["; ".join(kinds)] * spreads]
@@ -329,6 +352,7 @@ def _json(table_cells: tuple[TableCell, ...], notes: list[str], columns: Columns
         row |= {"rates": list(cell.rates), "tuning": list(cell.tuning)}
         row |= {"ties": list(cell.ties), "reported": list(cell.reported)}
         sizes = columns.of(tuple(cell.values))
+        row |= {"exact": {str(n): dict(zip(("unigram", "bayes"), cell.exact[n], strict=True)) for n in cell.exact}}
         row["by_rate"] = {str(rate): _at_rate(cell, rate, sizes) for rate in cell.reported}
         sums = {n: summary(cell.values[n]) for n in sizes}
         row["sizes"] = {

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from posenc.lab.results.floors import best_floor
+from posenc.lab.results.learned import bar
 from posenc.lab.results.losses import falling
 from posenc.lab.results.rate_gaps import by_rate, rate_gap
 from posenc.lab.results.recorded import recorded_experiments, schemes_in
@@ -58,7 +59,7 @@ class AbilityScore:
     @property
     def learned(self) -> bool | None:
         """Whether every size trained on was learned, without which a score beyond them says nothing of reach."""
-        return None if self.trained_right is None else self.trained_right >= HOLDS
+        return None if self.trained_right is None else self.trained_right >= bar(self.metric, HOLDS)
 
     @property
     def schemes(self) -> set[str]:

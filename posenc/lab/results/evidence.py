@@ -16,13 +16,14 @@ from dataclasses import replace
 from statistics import median
 
 from posenc.lab.results.floors import best_floor, floors, floors_by, mean_floors
+from posenc.lab.results.learned import bar
 from posenc.lab.results.losses import points
 from posenc.lab.results.published import EPSILON, Measure
 from posenc.lab.results.quadrature import average
 from posenc.lab.results.rates import by_seed
 from posenc.lab.results.results import Results
 from posenc.lab.results.sizes import other_places, shared
-from posenc.lab.results.statistics import cells, summary
+from posenc.lab.results.statistics import HOLDS, cells, summary
 from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord, TaskRecord, TrialRecord
 
@@ -153,6 +154,11 @@ class Evidence:
         each = {n: self.values_at_chosen_rate(within._replace(over=(n,)), scheme).values() for n in sizes}
         medians = {n: summary(values).median for n, values in each.items() if values}
         return min(medians.items(), key=lambda item: item[1], default=None)
+
+    def least(self, measure: Measure) -> float:
+        """The least median, by the metric of `weakest`, of a scheme that has learned the sizes trained on."""
+        task = self._task(measure._replace(metric=None if measure.metric == "beyond" else measure.metric))
+        return bar(task.metric, HOLDS) if task else HOLDS
 
     def sure(self, task: str, scheme: str) -> float | None:
         """The steps until the loss of training batches was that of 0.95 for every right token, the median over the runs

@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from posenc.lab.results.quadrature import Rule, average
-from posenc.lab.store.records import LOSSES, merit
+from posenc.lab.store.records import LOSSES, PARTS, merit
 from posenc.lab.store.schema import TaskRecord
 
-FLOORS = ("uniform", "prior", "bag", "position")
-"""What guesses get right: a uniform one, the best constant, the row's most frequent token, the best use of position."""
+FLOORS = ("uniform", "prior", "bag", "position", "unigram")
+"""What guesses get right: a uniform one, the best constant, the row's most frequent token, the best use of position;
+or what they lose or gain: the law of one token, of a source whose exact losses are known."""
+BAYES = "bayes"
+"""What the best reader of such a source loses: a floor of losses, and no guess."""
 
 
 def floors(task: TaskRecord) -> dict[int, dict[str, float]]:
@@ -38,6 +41,25 @@ def uniform(task: TaskRecord, size: int) -> float:
     return floors(task).get(size, {}).get("uniform", 0.0)
 
 
+def exact_losses(task: TaskRecord, size: int) -> dict[str, float]:
+    """What the law of one token and the best reader lose on the test examples of a size, in nats, where the record
+    holds it."""
+    bins = (task.places or {}).get(size, {})
+    scored = sum(bins.get("scored", ()))
+    return {name: sum(bins[name]) / scored / PARTS for name in ("unigram", BAYES) if name in bins and scored}
+
+
+def exact_by_place(task: TaskRecord, size: int) -> dict[float, dict[str, float]]:
+    """The middle of each bin of places of a size to the same losses there, and to those of readers of a window, called
+    by its tokens: "window 16". Nothing where the record holds none."""
+    bins = (task.places or {}).get(size, {})
+    sums = {name: bins[name] for name in ("unigram", BAYES) if name in bins}
+    sums |= {f"window {w}": losses for w, losses in bins.get("windows", {}).items()}
+    scored = list(enumerate(bins.get("scored", ()))) if sums else []
+    middle = lambda k: k * bins["width"] + (bins["width"] - 1) / 2  # noqa: E731
+    return {middle(k): {name: of[k] / many / PARTS for name, of in sums.items()} for k, many in scored if many}
+
+
 def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
     """Size to the floors under another metric than the task's, as the share right, as far as they are known."""
     own = floors(task)
@@ -49,7 +71,8 @@ def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
     if (unit := LOSSES.get(metric)) is not None:
         last = own if task.metric == "accuracy" else floors_by(task, "last")
         guesses = {n: {"uniform": -math.log(f["uniform"]) / unit} if f.get("uniform") else {} for n, f in last.items()}
-        return {n: guess | _readers(task, n, unit) for n, guess in guesses.items()}
+        exact = {n: {name: loss / unit for name, loss in exact_losses(task, n).items()} for n in guesses}
+        return {n: guess | exact[n] | _readers(task, n, unit) for n, guess in guesses.items()}
     guess = {n: {"uniform": f["uniform"]} for n, f in own.items() if "uniform" in f}
     tokens = metric in ("last", "beyond") and task.metric in ("token", "error")
     return guess if tokens else {n: {} for n in task.floors}

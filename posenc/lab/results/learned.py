@@ -13,11 +13,13 @@ from typing import Literal
 
 from posenc.lab.results.floors import best_floor
 from posenc.lab.results.statistics import TableCell, summary
-from posenc.lab.store.records import LOSSES, merit
+from posenc.lab.store.records import GAIN, LOSSES
 from posenc.lab.store.schema import TaskRecord
 
 SOLVED = 0.95
 """The least median accuracy at every size trained on of a scheme that solves them."""
+GAINED = 0.75
+"""The same of a gain, of which models have learned a source long before they are as good as its best reader."""
 ERRORS = 3
 """A gap counts if it is larger than this many standard errors of the test set."""
 Hindrance = Literal["", "unsolved", "falling", "both"]
@@ -44,6 +46,11 @@ def above_floor(task: TaskRecord, sizes: Sequence[int], share: float, examples: 
     return floor is None or task.metric in LOSSES or share > floor[1] + error(examples, floor[1])
 
 
+def bar(metric: str, share: float) -> float:
+    """The least share of a scheme that has learned a task, which of a gain is `GAINED`, whatever it is of others."""
+    return GAINED if metric == GAIN else share
+
+
 def at_floor(task: TaskRecord, compared: Collection[TableCell], sizes: Sequence[int]) -> bool:
     """Whether all these schemes are at the highest floor over some sizes."""
     runs = [(cell, list(cell.means(sizes).values())) for cell in compared]
@@ -53,9 +60,17 @@ def at_floor(task: TaskRecord, compared: Collection[TableCell], sizes: Sequence[
 
 
 def solves(cell: TableCell) -> bool:
-    """Whether a scheme solves every size trained on: by its loss, where right tokens get as much on average."""
-    least = math.log(SOLVED) / LOSSES[cell.metric] if cell.metric in LOSSES else SOLVED
-    return all(merit(cell.metric, summary(cell.values[n]).median) >= least for n in cell.inside)
+    """Whether a scheme solves every size trained on: by its loss, where right tokens get as much on average, or where
+    it gains as much of what an exact loss leaves."""
+    least = GAINED if cell.exact else bar(cell.metric, SOLVED)
+    return all(_learned_share(cell, n, summary(cell.values[n]).median) >= least for n in cell.inside)
+
+
+def _learned_share(cell: TableCell, size: int, median: float) -> float:
+    if cell.metric not in LOSSES:
+        return median
+    unigram, bayes = cell.exact.get(size, (0.0, 0.0))
+    return (unigram - median) / (unigram - bayes) if unigram > bayes else math.exp(-median * LOSSES[cell.metric])
 
 
 def hindrance(compared: Collection[TableCell], falling: Collection[tuple[str, str]], beyond: bool = True) -> Hindrance:

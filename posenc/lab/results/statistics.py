@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from posenc.lab.results.floors import BAYES
 from posenc.lab.results.rates import Tuned, Validation, by_seed, choose_rate, scores, tuned, tying_rates, validations
 from posenc.lab.results.results import Results, Row
 from posenc.lab.results.sizes import other_places
@@ -91,6 +92,8 @@ class TableCell:
     """Size to the reported runs at these rates."""
     tuning_runs: Mapping[int, Runs] = field(default_factory=dict)
     """Size to the runs of the tuning seeds at the rates that tie."""
+    exact: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    """Of losses in nats, size to what the law of one token and the best reader lose, where this is known."""
 
     @property
     def n(self) -> int:
@@ -279,6 +282,9 @@ def _cell(
     all_validated = all(r.trial in validated for r in rows if r.outcome != "diverged")
     trained = _trained(all_rows, lost)
     details = {"ties": ties, "reported": reported, "runs": runs}
+    if metric == NATS:
+        floors = tasks[task].floors.items()
+        details["exact"] = {n: (at["unigram"], at[BAYES]) for n, at in floors if at.get(BAYES) is not None}
     if choice:
         others = Counter(lr for _, lr in {(r.trial, r.lr) for r in rows if r.lr not in reported})
         details |= {"tuning": choice.seeds, "unstable": choice.diverged, "settled": choice.settled, "left_out": others}

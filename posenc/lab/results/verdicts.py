@@ -96,9 +96,9 @@ def _if_trained(finding: Reproduction, evidence: Evidence) -> Reproduction:
         return finding
     for scheme in _behind(finding):
         weakest = evidence.weakest(claim.measure, scheme)
-        if weakest is not None and weakest[1] < HOLDS:
+        if weakest is not None and weakest[1] < (least := evidence.least(claim.measure)):
             size, median = weakest
-            reason = f"{scheme} has not learned the sizes trained on: {median:.2f} at {size}, below {HOLDS:g}"
+            reason = f"{scheme} has not learned the sizes trained on: {median:.2f} at {size}, below {least:g}"
             return finding.because(OPEN, "untrained", reason)
     return finding
 

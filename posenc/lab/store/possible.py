@@ -22,9 +22,11 @@ from posenc.lab.store.schema import (
 )
 from posenc.language.echo import echoed
 
-METRICS = ("token", "accuracy", "error", "exact", "last", "beyond")  # as in posenc.lab.tasks.measure, which needs jax
+METRICS = ("token", "accuracy", "error", "exact", "last", "beyond", "gain")
+"""As in `posenc.lab.tasks.measure`, which needs jax."""
 READ_BY = (*METRICS, "nats", "bits")
 WHOLE_OF = {"correct": ("total", "scored"), "exact": ("rows",), "last": ("rows",), "beyond": ("beyond_scored",)}
+WHOLE_OF |= {"gained": ("gainable",)}
 """What each count is a part of, under the names of newer records and of older ones."""
 MOST = 2**63
 STEPS = 2**31
@@ -53,7 +55,7 @@ def check_record(record: GroupRecord) -> None:
     if seconds is not None and not (_number(seconds) and seconds >= 0):
         raise ValueError(f"it took {echoed(seconds)} seconds to compile; they are a finite number of at least 0")
     for trial in record.trials:
-        _check_trial(trial, "exact" if task.metric == "exact" else "last" if task.metric == "last" else "correct")
+        _check_trial(trial, {"exact": "exact", "last": "last", "gain": "gained"}.get(task.metric, "correct"))
         _check_right(trial.places or {}, task, f"its trial {echoed(trial.id[:12])}")
 
 
@@ -64,6 +66,11 @@ def _check_places(task: TaskRecord) -> None:
         width, scored = bins.get("width"), bins.get("scored")
         if not (_whole(width) and width >= 1 and _are_counts(scored)):
             raise ValueError(f"its places at size {size} are {echoed(bins)}; they are a width and a list of counts")
+        windows = bins.get("windows", {})
+        exact = {name: bins[name] for name in ("unigram", "bayes") if name in bins}
+        for name, losses in (exact | (windows if isinstance(windows, dict) else {"windows": windows})).items():
+            if not (_are_counts(losses) and len(losses) == len(scored)):
+                raise ValueError(f"its exact losses {echoed(name)} at size {size} are not a count for each place")
     for size, readers in (task.yardsticks or {}).items():
         bins = (task.places or {}).get(size, {}).get("scored", ())
         for name, losses in readers.items():

@@ -34,6 +34,9 @@ NATS = "nats"
 LOSSES = {NATS: 1.0, "bits": math.log(2)}
 """The metrics that are losses, each with its unit in nats."""
 _RATIOS |= dict.fromkeys(LOSSES, (NATS, "scored"))
+GAIN = "gain"
+"""The metric of sources whose least loss is known: what was gained over the law of one token, of what can be."""
+_RATIOS[GAIN] = ("gained", "gainable")
 PARTS = 1024
 """A nat is counted in so many parts."""
 PACKED = ".gz"

@@ -14,6 +14,7 @@ from posenc.lab.tasks import Layout, Task, spec
 from posenc.lab.tasks.floors import Table
 from posenc.lab.tasks.measure import width
 from posenc.lab.train.evaluation import examples_at
+from posenc.lab.train.exact import SizeLosses
 from posenc.lab.train.training import ResolvedRun
 
 
@@ -23,14 +24,17 @@ def described(
     rows: int,
     floors: Mapping[str, Table],
     scored: Int[np.ndarray, "sizes 32"] | None,
+    exact: Sequence[SizeLosses | None] = (),
 ) -> TaskRecord:
     """The task of a run with its floors by metric, evaluated on so many rows, where so many tokens are scored in each
-    bin of places; None where no model was evaluated.
+    bin of places; None where no model was evaluated. `exact` are the losses of each size, where the task knows them.
     """
     task, run = resolved.task, resolved.run
     ordered = {metric: {n: table[n] for n in sizes if n in table} for metric, table in floors.items()}
     each = {} if scored is None else binned(resolved, sizes, scored)
     bins = {n: {"width": width(task.tokens(n)), "scored": counts} for n, counts in each.items()}
+    for n, losses in zip(sizes, exact, strict=False):
+        bins[n] |= losses.bins if losses else {}
     return TaskRecord(
         label=spec(task),
         metric=task.metric,

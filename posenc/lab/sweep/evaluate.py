@@ -31,6 +31,7 @@ from posenc.lab.tasks import Task, spec
 from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import full as full_task
 from posenc.lab.train import evaluation, training
+from posenc.lab.train.exact import clip_gain, row_gains, size_losses, with_gain
 from posenc.lab.train.kept import abstract, restored_under
 from posenc.lab.train.lanes import Arrangement
 from posenc.lab.train.training import ResolvedRun
@@ -91,18 +92,22 @@ def ask(
     found, known = [], {}
     for question in _questions(results, schemes, task, sizes, rows):
         resolved, at, trials, scored = question.resolved, question.sizes, [], None
+        last = resolved.run.length
+        exact = [size_losses(resolved.task, question.rows, tuple(at), n, last, False) for n in at]
         for trial in question.trained:
             model = restored_under(question.as_trained, resolved, results.folder, trial.id)
             model, seeds = jax.tree.map(lambda a: a[None], (model, _knobs(trial).seed))
             sums = evaluation.evaluate(resolved, question.rows, ALONE, model, seeds, at, [False] * len(at))
             counted = {name: total[0].tolist() for name, total in sums.rows.items()}
             each = {n: {name: totals[i] for name, totals in counted.items()} for i, n in enumerate(at)}
+            each = {n: with_gain(counts, losses) for (n, counts), losses in zip(each.items(), exact, strict=True)}
             places, scored = places_of(resolved, at, sums.places, 0), sums.places["scored"][0]
             trials.append(replace(trial, id=_renamed(trial, question), evaluations=each, places=places))
         trials += [replace(t, id=_renamed(t, question)) for t in question.record.trials if t.outcome == "diverged"]
         if (key := (resolved.task, at, resolved.run.length)) not in known:
             known[key] = floors_by_metric(*key)
-        about = replace(described(resolved, at, question.rows, known[key], scored), label=_label(question))
+        exact = [] if scored is None else exact
+        about = replace(described(resolved, at, question.rows, known[key], scored, exact), label=_label(question))
         found.append(replace(question.named, task=about, trials=tuple(trials)))
     return replace(results, records=tuple(found), unfinished=(), folder=None, tuning=(), own=None)
 
@@ -138,8 +143,11 @@ def groups(
             for n in question.sizes:
                 batch = evaluation.examples_at(resolved.task, question.rows, question.sizes, n)
                 counted = evaluation.examined(resolved, model, seed, n, batch)
+                counted = row_gains(resolved.task, batch, n, resolved.run.length, counted)
                 strata = {SIZE: np.full(question.rows, n), **jax.device_get(batch.strata)}
                 _add(at, np.stack([strata[name] for name in by], 1), counted)
+            for counts in at.values():
+                clip_gain(counts)
             everywhere = all(counts.get("beyond_scored") for counts in at.values())
             metric = read_by(resolved.task, everywhere) or resolved.task.metric
             head = (_label(question), scheme, trial.id, question.named.family, metric, trial.knobs.seed, rate)

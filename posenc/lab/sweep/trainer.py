@@ -32,6 +32,7 @@ from posenc.lab.sweep.signals import Stopped
 from posenc.lab.tasks.floors import Table, floors_by_metric
 from posenc.lab.train import device
 from posenc.lab.train.compiling import Compiled, count_compilations
+from posenc.lab.train.exact import SizeLosses, size_losses, with_gain
 from posenc.lab.train.lanes import Arrangement, placed, stack
 from posenc.lab.train.shapes import StepShape, true_model
 from posenc.lab.train.training import ResolvedRun, as_arrays, forget_programs, program, pure, stages
@@ -182,16 +183,18 @@ class Trainer:
         trained = [n for n in sizes if resolved.run.shortest <= n <= last] or [last]
         chosen = [False] * len(sizes) + [True] * len(trained)
         sums = run.evaluate(state, lane, [*sizes, *trained], chosen)
+        at = tuple(zip([*sizes, *trained], chosen, strict=True))
+        exact = [size_losses(resolved.task, rows, (*sizes, *trained), n, last, choosing) for n, choosing in at]
         diverged = jax.device_get(state.diverged)
         clock.lap("evaluate")
         if group.taken():
             raise Taken
         places = [places_of(resolved, sizes, sums.places, n) for n in range(len(lines))]
         trials = [
-            _trial(line, n, (sizes, trained), spacing, losses, sums.rows, places[n], int(diverged[n]))
+            _trial(line, n, (sizes, trained), spacing, losses, (sums.rows, exact), places[n], int(diverged[n]))
             for n, line in enumerate(lines)
         ]
-        task = described(resolved, sizes, rows, self._counted(resolved, sizes), sums.places["scored"][0])
+        task = described(resolved, sizes, rows, self._counted(resolved, sizes), sums.places["scored"][0], exact)
         about = self._about | {"seconds": clock.seconds, "compiled": compiled.as_record()}
         about["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
         record = GroupRecord(shared.run, shared.label, shared.family, task, tuple(trials), about)
@@ -247,13 +250,15 @@ def _trial(
     sizes: tuple,
     spacing: int,
     losses: list,
-    sums: dict,
+    evaluated: tuple[dict, Sequence[SizeLosses | None]],
     places: Mapping[int, Mapping[str, Any]] | None,
     diverged: int,
 ) -> TrialRecord:
-    """What is recorded of the n-th lane; `sizes` are those reported and those on which a rate is chosen."""
-    reported, trained = sizes
+    """What is recorded of the n-th lane; `sizes` are those reported and those on which a rate is chosen, `evaluated`
+    its sums, and at each of these sizes the exact losses, where they are known."""
+    (reported, trained), (sums, exact) = sizes, evaluated
     found = [{name: int(total) for name, total in zip(sums, values, strict=True)} for values in _columns(sums, n)]
+    found = [with_gain(counts, losses) for counts, losses in zip(found, exact, strict=True)]
     evaluations: dict[int, Counts] = dict(zip(reported, found, strict=False))
     validation: dict[int, Counts] = dict(zip(trained, found[len(reported) :], strict=True))
     curve = {"step": [(i + 1) * spacing for i in range(len(losses))], "loss": [each[n] for each in losses]}

@@ -116,9 +116,9 @@ def floors_by_metric(task: Task, sizes: Sequence[int], length: int, *, rows: int
 
 
 def _nothing_gained(task: Task, sizes: Sequence[int]) -> Table:
-    """The gain over the law of one token of a guess that knows no more: that of a uniform guess is cut to 0."""
+    """The gain of the law of one token, over which gain is counted; that of any other guess is cut to 0 too."""
     _check(task, sizes)
-    return {int(n): {"uniform": 0.0} for n in sizes}
+    return {int(n): {"unigram": 0.0} for n in sizes}
 
 
 def _check(task: Task, sizes: Sequence[int]) -> None:

@@ -132,7 +132,9 @@ def counts(
         logits = model(batch.inputs, own, train=settings.as_trained)
         logits = jnp.where(known_classes(logits, question.classes), logits, -jnp.inf)
         hit, loss = hits(logits, batch), losses(logits, batch)
-        rows = by_row(hit, batch) | beyond(hit, batch, question.beyond) | {"nats": nats(loss)}
+        far = jnp.where(jnp.arange(loss.shape[1], dtype=jnp.int32)[None, :] >= question.beyond, loss, 0.0)
+        rows = by_row(hit, batch) | beyond(hit, batch, question.beyond)
+        rows |= {"nats": nats(loss), "beyond_nats": nats(far)}
         return Counts(rows, by_place(hit, loss, batch, question.width))
 
     rows = examples.targets.shape[0]

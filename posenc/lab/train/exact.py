@@ -1,0 +1,105 @@
+"""The exact losses of the examples that are evaluated, where a task knows them: what a gain is counted from.
+
+Of each size the law of one token loses `unigram`, the best reader `bayes`, and readers of a few tokens what stands in
+`windows`, by the same bins of places as the losses of models.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from posenc.lab.tasks import Batch, Task
+from posenc.lab.tasks.measure import GAIN, NATS, first_beyond, width
+from posenc.lab.train.evaluation import examples_at
+
+WINDOWS = (4, 16, 64)
+"""The windows of which every record holds the losses."""
+ROWS = 16
+"""Examples on which the losses of windows are computed: what they lose to the best reader hardly differs by example."""
+FAR = "beyond_nats"
+"""The count of a model's loss at places beyond training, in parts of a nat."""
+
+
+class SizeLosses(NamedTuple):
+    """The exact losses of the examples of one size, in parts of a nat."""
+
+    bins: dict[str, Any]
+    """"unigram" and "bayes" to a list of sums, one for each bin of places, and "windows" to a dict of such lists."""
+    unigram: int
+    """At places beyond training; at a size trained on at all."""
+    bayes: int
+
+    @property
+    def gainable(self) -> int:
+        """What there is to gain: at least one part, should the best reader be unlucky on a few examples."""
+        return max(self.unigram - self.bayes, 1)
+
+    def gained(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """The counts with what was gained of that, which is none where the loss is above that of the law of one
+        token."""
+        kept = {name: count for name, count in counts.items() if name != FAR}
+        return kept | {"gained": int(np.clip(self.unigram - counts[FAR], 0, self.gainable)), "gainable": self.gainable}
+
+
+def texts_of(batch: Batch, n: int) -> Int[np.ndarray, "rows n+1"]:
+    """The texts of examples of size n, each with the token that comes after it."""
+    tokens, targets = (np.asarray(jax.device_get(leaf))[:, :n] for leaf in (batch.tokens, batch.targets))
+    return np.concatenate([tokens, targets[:, -1:]], axis=1)
+
+
+@functools.lru_cache(maxsize=64)
+def size_losses(
+    task: Task, rows: int, sizes: tuple[int, ...], n: int, length: int, choosing: bool
+) -> SizeLosses | None:
+    """Those of the examples on which models of a task trained up to `length` are evaluated at one of these sizes; None
+    of a task that does not know them."""
+    if task.metric != GAIN:
+        return None
+    texts, first = texts_of(examples_at(task, rows, sizes, n, choosing), n), first_beyond(task, n, length)
+    losses = {"unigram": -np.log(task.unigram)[texts[:, 1:]], "bayes": task.losses(texts)}
+    bins: dict[str, Any] = {name: _binned(loss.sum(0)) for name, loss in losses.items()}
+    if not choosing:
+        some, best = texts[:ROWS], losses["bayes"][:ROWS]
+        more = {w: (task.losses(some, w) - best).mean(0) * rows for w in WINDOWS if w < n}
+        bins["windows"] = {str(w): _binned(losses["bayes"].sum(0) + lost) for w, lost in more.items()}
+    unigram, bayes = (round(NATS * float(losses[name][:, first:].sum())) for name in losses)
+    return SizeLosses(bins, unigram, bayes)
+
+
+def with_gain(counts: Mapping[str, int], losses: SizeLosses | None) -> dict[str, int]:
+    """The counts of a model at a size, with its gain where the exact losses are known."""
+    return losses.gained(counts) if losses else {name: count for name, count in counts.items() if name != FAR}
+
+
+def row_gains(
+    task: Task, batch: Batch, n: int, length: int, counts: Mapping[str, Int[np.ndarray, " rows"]]
+) -> dict[str, Int[np.ndarray, " rows"]]:
+    """The counts of a model in each example, with what was gained there: less than nothing where that is so, since
+    `clip_gain` cuts sums and not examples."""
+    kept = {name: count for name, count in counts.items() if name != FAR}
+    if task.metric != GAIN:
+        return kept
+    texts, first = texts_of(batch, n), first_beyond(task, n, length)
+    unigram, bayes = (
+        np.rint(NATS * losses[:, first:].sum(1)).astype(int)
+        for losses in (-np.log(task.unigram)[texts[:, 1:]], task.losses(texts))
+    )
+    return kept | {"gained": unigram - counts[FAR], "gainable": unigram - bayes}
+
+
+def clip_gain(counts: dict[str, int]) -> None:
+    """Cut the gain in these sums, if there is one, to what there is to gain."""
+    if "gained" in counts:
+        counts["gainable"] = max(counts["gainable"], 1)
+        counts["gained"] = min(max(counts["gained"], 0), counts["gainable"])
+
+
+def _binned(loss: Float[np.ndarray, " places"]) -> list[int]:
+    wide = width(len(loss))
+    return [round(NATS * float(loss[at : at + wide].sum())) for at in range(0, len(loss), wide)]
