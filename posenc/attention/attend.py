@@ -153,7 +153,7 @@ def _full(form: Form, t: Tokens, start: Array, lead: tuple[int, ...], late: Unkn
 
     def attend_sequence(t: Tokens) -> Float[Array, "Q H d"]:
         encoded, info = encode(form, t, start)
-        return finish(form.scheme, form.params, kernels.mix(form, encoded), info)
+        return finish(form.scheme, form.params, (kernels.mix_mapped if lead else kernels.mix)(form, encoded), info)
 
     attend_marked = marking(attend_sequence, late, start)
     if not lead:
@@ -175,7 +175,7 @@ def _step(
             wrong = again if wrong is None else wrong | again
         t = t._replace(v=marked(t.v, wrong))  # what comes after it sees it
         encoded, info, longer = extend(form, t, cache)
-        out = finish(form.scheme, form.params, kernels.mix(form, encoded), info)
+        out = finish(form.scheme, form.params, kernels.mix_mapped(form, encoded), info)
         out = marked(out, wrong)
         if cache.index is None:
             out = jnp.where(longer.length > cache.segment.shape[0], jnp.nan, out)

@@ -56,13 +56,13 @@ def validate(
         kernel = check_cache(scheme, params, cache, t, narrowed, query_start, kernel)
         check_pairs(cache, t, pairs)
     start = cache.length if cache is not None else 0 if query_start is None else query_start
-    kernel = kernels.choose(
-        scheme, kernel, t.q, keys if cache is None else cache.segment.shape[1], pairs.allowed is not None
-    )
+    keys = keys if cache is None else cache.segment.shape[1]
+    parted = kernel != "dense" and kernels.pay(t.q.shape[-3], keys)
+    kernel = kernels.choose(scheme, kernel, t.q, keys, pairs.allowed is not None)
     weighting, sinks = options.weighting(scheme, t.q)
     groups = pick(params, "layer"), pick(params, "heads")
     implied = cache is None and t.positions is None and (same or t.segments is None)
-    form = Form(scheme, groups, narrowed, weighting, sinks, t.q.shape[-2], implied, same, kernel)
+    form = Form(scheme, groups, narrowed, weighting, sinks, t.q.shape[-2], implied, same, kernel, parted)
     check_positions(scheme, groups[0], t, start, cache is not None)
     return form, t._replace(pairs=pairs), start
 

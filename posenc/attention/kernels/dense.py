@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from posenc.attention.kernels import products
 from posenc.attention.kernels.dropout import kept
@@ -34,19 +34,20 @@ def mix(form: Form, encoded: Encoded) -> Float[Array, "Q H d"]:
     return square(form, encoded).swapaxes(0, 1)
 
 
-def square(form: Form, encoded: Encoded) -> Float[Array, "H Q d"]:
-    """The weighted values of whole rows, heads first."""
-    computed = steps(form, encoded)
+def square(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -> Float[Array, "H Q d"]:
+    """The weighted values of whole rows, heads first; of these heads where the tokens are encoded for no others."""
+    computed = steps(form, encoded, heads)
     out = computed.mixed if computed.value_bias is None else computed.mixed + computed.value_bias
-    return out.reshape(form.heads, *out.shape[2:]).astype(encoded.v.dtype)
+    return out.reshape(-1, *out.shape[2:]).astype(encoded.v.dtype)
 
 
-def steps(form: Form, encoded: Encoded) -> Steps:
+def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -> Steps:
     """Scores, weights and sum, step by step."""
     scheme, (layer, head_params), groups = form.scheme, form.params, encoded.k.shape[0]
+    heads = jnp.arange(form.heads) if heads is None else heads
     exact = jnp.promote_types(encoded.q.dtype, jnp.float32)
     apart, seen = distance(encoded.query, encoded.key), visible(form, encoded)
-    nested = lambda a: a.reshape(groups, form.heads // groups, *a.shape[1:])  # noqa: E731
+    nested = lambda a: a.reshape(groups, heads.size // groups, *a.shape[1:])  # noqa: E731
 
     dot = products.scores(nested(encoded.q), encoded.k, exact)
     logits, weighting = dot * form.weighting.scale, form.weighting
@@ -61,11 +62,11 @@ def steps(form: Form, encoded: Encoded) -> Steps:
             a = a * kept(weighting.dropout, encoded.pairs.seed, head, *index).astype(a.dtype)
         return s, a, scheme.value_bias(p, a, tile) if scheme.overrides("value_bias") else None
 
-    query_info, axes = head_axes(encoded.query_info, form.heads)
+    query_info, axes = head_axes(encoded.query_info, heads.size)
     query_info = jax.tree.map(lambda a, axis: a if axis is None else nested(a), query_info, axes)
     inner = jax.vmap(weigh_head, (0, 0, 0, 0, axes, None), axis_name=REPEAT_AXIS)
     outer = jax.vmap(inner, (0, 0, 0, 0, axes, 0), axis_name=GROUP_AXIS)
-    own, head, sinks = jax.tree.map(nested, (head_params, jnp.arange(form.heads), form.sinks))
+    own, head, sinks = jax.tree.map(nested, (head_params, heads, form.sinks))
     score, weights, value_bias = outer(own, head, sinks, logits, query_info, encoded.key_info)
     return Steps(dot, logits, score, seen, weights, products.mixed(weights, encoded.v, exact), value_bias)
 

@@ -42,6 +42,8 @@ class Form(NamedTuple):
     self_attention: bool
     """Whether queries and keys are the same tokens."""
     kernel: str
+    parted: bool = False
+    """Whether sequences go through the kernel in blocks, and heads through the dense one."""
 
     def counts(self, pairs: Pairs) -> bool:
         """Whether the mask counts from where a document began."""
