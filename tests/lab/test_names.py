@@ -30,6 +30,7 @@ def notes(watch):
     return [said[1] for said in watch.heard if said[0] == "note"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_worker_runs_again_what_a_damaged_record_lost(folder, packed):
     before = trials(folder)
