@@ -151,7 +151,7 @@ EVERY = [(name, own) for name in posenc.names() for own in ({}, *SCHEMES.find(na
 
 
 @pytest.mark.parametrize(("name", "own"), EVERY)
-def test_every_scheme_is_served_or_refused_by_name(name, own):
+def test_every_scheme_is_served_or_stopped_by_name(name, own):
     """Nothing is said of a scheme that its hooks belie: one served never asks more of distances than how far."""
     dims = posenc.Dims(width=32, heads=4, head=8, trained=16)
     scheme = posenc.bind(SCHEMES.find(name)(**own), dims)

@@ -11,6 +11,7 @@ from posenc import Cache, Dims, Prefix, Window, attend, embed
 from posenc.core.scheme import SCHEMES
 from posenc.numerics import sizes
 from tests.contract.test_attention import ALIBI, DIMS, NONE, NOPE, ROPE, D, H, close, draw, qkv, refused
+from tests.night import by_day
 
 ENDS = np.array([-(2**31), 0, 1, 2, 3, 4, 5, 6, 2**31 - 1], np.int32)
 NEAR = np.array([-(2**30) + 1, 0, 1, 2, 3, 4, 5, 6, 2**30 - 1], np.int32)
@@ -38,7 +39,7 @@ def traced(scheme, params, tokens=9, **about):
     return np.asarray(jax.jit(lambda about: attend(scheme, params, q, k, v, **about))(about))
 
 
-@pytest.mark.parametrize("text", DISTANT)
+@pytest.mark.parametrize("text", by_day(DISTANT, DISTANT[::4]))
 def test_positions_whose_differences_wrap_are_refused_and_nan_inside_jit(text):
     (scheme, params), (q, k, v) = made(text), qkv(9, 9)
     run = lambda positions, **about: attend(scheme, params, q, k, v, positions=positions, **about)  # noqa: E731

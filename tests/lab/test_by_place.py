@@ -18,6 +18,8 @@ from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import first_beyond
 from tests.lab.test_sweep import BASE, Watch
 
+pytestmark = pytest.mark.ci  # every test reads a sweep of 300 steps
+
 WIDER = {"width": 16, "hidden": 16, "batch": 8, "length": 8, "longest": 80}
 RUN = dataclasses.replace(BASE, task="token_k_back", scheme="learned", model="decoder", **WIDER)
 SIZES = (4, 8, 16, 80)
@@ -36,7 +38,6 @@ def of(found, task):
     return record, record.trials[0]
 
 
-@pytest.mark.ci
 def test_bins_sum_to_what_is_counted(found):
     record, trial = of(found, "token_k_back")
     for n in SIZES:

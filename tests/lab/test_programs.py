@@ -80,6 +80,7 @@ def test_programs_of_a_sweep_are_schemes_and_tasks_and_not_their_product():
     }  # fmt: skip
 
 
+@pytest.mark.ci
 def test_a_sweep_holds_the_programs_of_one_scheme_at_a_time(tmp_path, monkeypatch):
     small = dataclasses.replace(RUN, width=8, hidden=8, batch=4, length=4)
     runs = grid(small, scheme=["nope", "kerple"], task=["even_pairs", "parity_check"])
