@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
-from posenc.lab.cli.modules import load_named
 from posenc.lab.cli.options import First, Flag, Text
 from posenc.lab.cli.output import say, say_json
+from posenc.lab.spec.modules import load_named
 
 if TYPE_CHECKING:
     from posenc.lab.sweep.continuing import Passage, Writing

@@ -282,7 +282,7 @@ def _cell(
     all_validated = all(r.trial in validated for r in rows if r.outcome != "diverged")
     trained = _trained(all_rows, lost)
     details = {"ties": ties, "reported": reported, "runs": runs}
-    if metric == NATS:
+    if metric in LOSSES:
         floors = tasks[task].floors.items()
         details["exact"] = {n: (at["unigram"], at[BAYES]) for n, at in floors if at.get(BAYES) is not None}
     if choice:
