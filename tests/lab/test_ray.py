@@ -60,7 +60,22 @@ def test_nodes_train_as_many_groups_as_their_cores_and_gpus_allow():
     assert ray.capacity([{"Alive": False, "Resources": {"CPU": 8.0}}], 1, 0) == 0
 
 
-def test_ray_is_imported_by_nothing_but_a_sweep_on_it():
-    program = "import sys, posenc.lab.cli.train, posenc.lab.sweep.ray; print('ray' in sys.modules)"
+def test_neither_ray_nor_jax_is_imported_before_a_node_is_confined():
+    program = "import sys, posenc.lab.cli.train, posenc.lab.sweep.ray; print({'ray', 'jax'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted on Linux")
+def test_a_confined_process_has_the_threads_devices_and_gpus_of_its_group():
+    program = """
+import os
+from posenc.lab.train import device
+device.confine(3, False, None)
+import jax
+jax.devices()
+names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
+print(jax.device_count(), os.environ["CUDA_VISIBLE_DEVICES"], sum("XLAEigen" in name for name in names))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "3  3\n"

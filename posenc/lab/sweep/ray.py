@@ -1,7 +1,8 @@
 """A sweep on a Ray cluster: nodes train groups and return their records, the driver writes them into the run folder.
 
 The driver holds the claims of groups that it sent, so that workers beside it take others, and sends a group again whose
-node or process was lost; were it lost itself, the same command does what is left. Nothing imports Ray before `join`.
+node or process was lost; were it lost itself, the same command does what is left. Importing this imports neither Ray
+nor jax, which a node confines to its cores first.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from posenc.lab.store import checkpoints, parameters, places
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep.events import Events
-from posenc.lab.sweep.leftovers import drop_recorded
 from posenc.lab.sweep.packing import pack
 from posenc.lab.sweep.progress import Progress, Reported, Tally
 from posenc.lab.sweep.signals import PREEMPTED, Signals, Stopped
@@ -134,6 +134,7 @@ class Driver:
         """Have the cluster train what is left of the plan, and record it. All nodes save where one refuses (`Refused`),
         no record can be written (`DiskError`), or `check` raises `Stopped`, as it does at a signal."""
         from posenc.lab.sweep import tuning
+        from posenc.lab.sweep.leftovers import drop_recorded
         from posenc.lab.sweep.loop import waiting
 
         places.offer(self.place, self.orders["sign"])
