@@ -41,11 +41,10 @@ SPARE = 4  # so many groups or more wait at the cluster, so that one that grows 
 
 
 @contextlib.contextmanager
-def join(address: str, cpus: int, gpus: float) -> Iterator[tuple[Any, Any, Any]]:
-    """Ray, what trains groups of so many cores and GPUs there, and its mailbox. All ends with the block."""
+def join(address: str) -> Iterator[Any]:
+    """Ray, joined to a cluster while the block runs; what is under way there ends with it."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     handler = signal.getsignal(signal.SIGTERM)
     try:
@@ -55,18 +54,15 @@ def join(address: str, cpus: int, gpus: float) -> Iterator[tuple[Any, Any, Any]]
     finally:
         signal.signal(signal.SIGTERM, handler)
     try:
-        mailbox, train = remote_parts()
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        # the driver sends a lost group again itself: Ray would do it in silence, and for ever where memory is short
-        remote = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=0, scheduling_strategy="SPREAD")
-        yield ray, remote(train), ray.remote(num_cpus=0, scheduling_strategy=here)(mailbox).remote()
+        yield ray
     finally:
         ray.shutdown()
 
 
-def remote_parts() -> tuple[type, Callable[[Mapping[str, Any], Any], dict[str, Any]]]:
-    """The mailbox of the driver, and what a node does. Ray carries local names by value, and posenc may be missing
-    or be another: they need Python and Ray alone."""
+def remote_parts(ray: Any, cpus: int, gpus: float) -> tuple[Any, Any]:
+    """What trains a group of so many cores and GPUs on a node, and the mailbox beside the driver. Ray carries local
+    names by value, and posenc may be missing on a node or be another: they need Python and Ray alone."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     class Mailbox(list):
         def post(self, token, event):
@@ -94,7 +90,10 @@ def remote_parts() -> tuple[type, Callable[[Mapping[str, Any], Any], dict[str, A
         finally:
             ray.wait(posts, timeout=5)  # else the answer might overtake what was reported before
 
-    return Mailbox, train
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    # the driver sends a lost group again itself: Ray would do it in silence, and for ever where memory is short
+    remote = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=0, scheduling_strategy="SPREAD")
+    return remote(train), ray.remote(num_cpus=0, scheduling_strategy=here)(Mailbox).remote()
 
 
 @dataclass
@@ -123,9 +122,9 @@ class Driver:
     """Sends groups and receives their records. `orders` are what is the same for all groups: `keep`, `lanes`, `cpus`,
     `gpus`, seconds between checkpoints (`every`), modules of the user's (`imports`), the `place` of checkpoints."""
 
-    def __init__(self, folder: Path, cluster: tuple[Any, Any, Any], orders: Mapping[str, Any], watch: Progress):
+    def __init__(self, folder: Path, ray: Any, orders: Mapping[str, Any], watch: Progress):
         self.folder, self.watch, self.place = folder, watch, orders["place"]
-        self.ray, self.train, self.mailbox = cluster
+        self.ray, (self.train, self.mailbox) = ray, remote_parts(ray, orders["cpus"], orders["gpus"])
         self.orders = {**orders, "software": device.software(), "sign": secrets.token_hex(8)}
         self.sent, self.stopping, self._notes = dict[Any, Sent](), False, set[str]()
         self._log, self._recorded = Events(folder, watch.note), store.Recorded(folder)
@@ -290,9 +289,9 @@ def capacity(nodes: Sequence[Mapping[str, Any]], cpus: int, gpus: float) -> int:
 def run_on_cluster(folder: Path, address: str, orders: Mapping[str, Any], watch: Progress) -> int:
     """Have a cluster train what is left of the plan, by `orders` (see `Driver`); returns the exit code."""
     store.ready(folder)
-    with join(address, orders["cpus"], orders["gpus"]) as cluster, Signals() as signals:
+    with join(address) as ray, Signals() as signals:
         try:
-            Driver(folder, cluster, orders, watch).drive(signals.check)
+            Driver(folder, ray, orders, watch).drive(signals.check)
         except Stopped:
             watch.note("Stopped; what is recorded is safe, and the same command goes on.")
             return signals.code
