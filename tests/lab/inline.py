@@ -77,5 +77,6 @@ def orders(folder, **change):
 def driven(folder, cluster, watch, **change):
     """The exit code of a driver with this cluster."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ray, "join", lambda *_: contextlib.nullcontext((cluster, cluster, cluster)))
+        patch.setattr(ray, "join", lambda address: contextlib.nullcontext(cluster))
+        patch.setattr(ray, "remote_parts", lambda *_: (cluster, cluster))
         return ray.run_on_cluster(folder, "auto", orders(folder, **change), watch)

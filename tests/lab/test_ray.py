@@ -1,8 +1,10 @@
 """Ray without a cluster: versions, what travels, and what fits."""
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,24 +29,31 @@ WITHOUT_POSENC = """
 import pickle, sys, types
 ray = sys.modules["ray"] = types.ModuleType("ray")
 ray.__path__, ray.wait = sys.argv[1:], lambda posts, timeout: None
-mailbox, train = pickle.load(sys.stdin.buffer)
-post = types.SimpleNamespace(remote=print)
-print(train({"token": "a"}, types.SimpleNamespace(post=post)))
+train, Mailbox = pickle.load(sys.stdin.buffer)
+mailbox = Mailbox()
+print(train({"token": "a"}, types.SimpleNamespace(post=types.SimpleNamespace(remote=mailbox.post))))
+print(mailbox.collect(), mailbox.collect())
 """
+
+
+class Parts:
+    """Ray, as far as it is given what it carries; it leaves that as it is."""
+
+    def remote(self, **options):
+        return lambda part: SimpleNamespace(remote=lambda: part) if isinstance(part, type) else part
+
+    def get_runtime_context(self):
+        return SimpleNamespace(get_node_id=lambda: "0" * 56)
 
 
 def test_what_ray_carries_needs_python_alone_and_names_a_node_without_posenc():
     cloudpickle = pytest.importorskip("ray").cloudpickle
     command = [sys.executable, "-I", "-S", "-c", WITHOUT_POSENC, str(Path(cloudpickle.__file__).parents[1])]
-    done = subprocess.run(command, input=cloudpickle.dumps(ray.remote_parts()), capture_output=True, cwd="/")
-    assert b"a ('started', " in done.stdout and b"'refused'" in done.stdout, done
-    assert b"cannot import posenc (No module named 'posenc'); install it there" in done.stdout
-
-
-def test_the_mailbox_hands_over_each_event_once():
-    mailbox = ray.remote_parts()[0]()
-    mailbox.post("a", ("note", "1"))
-    assert mailbox.collect() == [("a", ("note", "1"))] and mailbox.collect() == []
+    parts = cloudpickle.dumps(ray.remote_parts(Parts(), 1, 0))
+    done = subprocess.run(command, input=parts, capture_output=True, cwd="/")
+    answer, events = done.stdout.decode().splitlines()
+    assert "'refused'" in answer and "cannot import posenc (No module named 'posenc'); install it there" in answer
+    assert events == f"[('a', ('started', {socket.gethostname()!r}))] []", "each event once"
 
 
 def test_a_group_without_its_gpu_is_refused():
@@ -60,7 +69,22 @@ def test_nodes_train_as_many_groups_as_their_cores_and_gpus_allow():
     assert ray.capacity([{"Alive": False, "Resources": {"CPU": 8.0}}], 1, 0) == 0
 
 
-def test_ray_is_imported_by_nothing_but_a_sweep_on_it():
-    program = "import sys, posenc.lab.cli.train, posenc.lab.sweep.ray; print('ray' in sys.modules)"
+def test_neither_ray_nor_jax_is_imported_before_a_node_is_confined():
+    program = "import sys, posenc.lab.cli.train, posenc.lab.sweep.ray; print({'ray', 'jax'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted on Linux")
+def test_a_confined_process_has_the_threads_devices_and_gpus_of_its_group():
+    program = """
+import os
+from posenc.lab.train import device
+device.confine(1, False, None)
+import jax
+jax.devices()
+names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
+print(jax.device_count(), os.environ["CUDA_VISIBLE_DEVICES"], sum("XLAEigen" in name for name in names))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "1  1\n"

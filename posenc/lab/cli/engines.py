@@ -124,7 +124,7 @@ class RayEngine:
         if self.head != AUTO:
             check_answers(self.head)
         try:
-            with ray.join(self.head, self.cpus, self.gpus):
+            with ray.join(self.head):
                 pass
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ValueError(refusal(self.head, str(error))) from error

@@ -1,7 +1,8 @@
 """A sweep on a Ray cluster: nodes train groups and return their records, the driver writes them into the run folder.
 
 The driver holds the claims of groups that it sent, so that workers beside it take others, and sends a group again whose
-node or process was lost; were it lost itself, the same command does what is left. Nothing imports Ray before `join`.
+node or process was lost; were it lost itself, the same command does what is left. Importing this imports neither Ray
+nor jax, which a node confines to its cores first.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from posenc.lab.store import checkpoints, parameters, places
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.sweep.progress import Events, Progress, Reported, Tally
-from posenc.lab.sweep.saving import drop_recorded
 from posenc.lab.sweep.signals import PREEMPTED, Signals, Stopped
 from posenc.lab.sweep.team import MEMORY, outcome
 from posenc.lab.train import device
@@ -39,11 +39,10 @@ SPARE = 4  # so many groups or more wait at the cluster, so that one that grows 
 
 
 @contextlib.contextmanager
-def join(address: str, cpus: int, gpus: float) -> Iterator[tuple[Any, Any, Any]]:
-    """Ray, what trains groups of so many cores and GPUs there, and its mailbox. All ends with the block."""
+def join(address: str) -> Iterator[Any]:
+    """Ray, joined to a cluster while the block runs; what is under way there ends with it."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     handler = signal.getsignal(signal.SIGTERM)
     try:
@@ -53,18 +52,15 @@ def join(address: str, cpus: int, gpus: float) -> Iterator[tuple[Any, Any, Any]]
     finally:
         signal.signal(signal.SIGTERM, handler)
     try:
-        mailbox, train = remote_parts()
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        # the driver sends a lost group again itself: Ray would do it in silence, and for ever where memory is short
-        remote = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=0, scheduling_strategy="SPREAD")
-        yield ray, remote(train), ray.remote(num_cpus=0, scheduling_strategy=here)(mailbox).remote()
+        yield ray
     finally:
         ray.shutdown()
 
 
-def remote_parts() -> tuple[type, Callable[[Mapping[str, Any], Any], dict[str, Any]]]:
-    """The mailbox of the driver, and what a node does. Ray carries local names by value, and posenc may be missing
-    or be another: they need Python and Ray alone."""
+def remote_parts(ray: Any, cpus: int, gpus: float) -> tuple[Any, Any]:
+    """What trains a group of so many cores and GPUs on a node, and the mailbox beside the driver. Ray carries local
+    names by value, and posenc may be missing on a node or be another: they need Python and Ray alone."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     class Mailbox(list):
         def post(self, token, event):
@@ -92,7 +88,10 @@ def remote_parts() -> tuple[type, Callable[[Mapping[str, Any], Any], dict[str, A
         finally:
             ray.wait(posts, timeout=5)  # else the answer might overtake what was reported before
 
-    return Mailbox, train
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    # the driver sends a lost group again itself: Ray would do it in silence, and for ever where memory is short
+    remote = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=0, scheduling_strategy="SPREAD")
+    return remote(train), ray.remote(num_cpus=0, scheduling_strategy=here)(Mailbox).remote()
 
 
 @dataclass
@@ -121,9 +120,9 @@ class Driver:
     """Sends groups and receives their records. `orders` are what is the same for all groups: `keep`, `lanes`, `cpus`,
     `gpus`, seconds between checkpoints (`every`), modules of the user's (`imports`), the `place` of checkpoints."""
 
-    def __init__(self, folder: Path, cluster: tuple[Any, Any, Any], orders: Mapping[str, Any], watch: Progress):
+    def __init__(self, folder: Path, ray: Any, orders: Mapping[str, Any], watch: Progress):
         self.folder, self.watch, self.place = folder, watch, orders["place"]
-        self.ray, self.train, self.mailbox = cluster
+        self.ray, (self.train, self.mailbox) = ray, remote_parts(ray, orders["cpus"], orders["gpus"])
         self.orders = {**orders, "software": device.software(), "sign": secrets.token_hex(8)}
         self.sent, self.stopping, self._notes = dict[Any, Sent](), False, set[str]()
         self._log, self._recorded = Events(folder, watch.note), store.Recorded(folder)
@@ -132,6 +131,7 @@ class Driver:
         """Have the cluster train what is left of the plan, and record it. All nodes save where one refuses (`Refused`),
         no record can be written (`DiskError`), or `check` raises `Stopped`, as it does at a signal."""
         from posenc.lab.sweep import tuning
+        from posenc.lab.sweep.saving import drop_recorded
         from posenc.lab.sweep.worker import waiting
 
         places.offer(self.place, self.orders["sign"])
@@ -287,9 +287,9 @@ def capacity(nodes: Sequence[Mapping[str, Any]], cpus: int, gpus: float) -> int:
 def run_on_cluster(folder: Path, address: str, orders: Mapping[str, Any], watch: Progress) -> int:
     """Have a cluster train what is left of the plan, by `orders` (see `Driver`); returns the exit code."""
     store.ready(folder)
-    with join(address, orders["cpus"], orders["gpus"]) as cluster, Signals() as signals:
+    with join(address) as ray, Signals() as signals:
         try:
-            Driver(folder, cluster, orders, watch).drive(signals.check)
+            Driver(folder, ray, orders, watch).drive(signals.check)
         except Stopped:
             watch.note("Stopped; what is recorded is safe, and the same command goes on.")
             return signals.code
