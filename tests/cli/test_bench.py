@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from posenc.lab.sweep import bench
+from posenc.lab.train import bench
 
 
 def test_every_kernel_that_serves_is_timed_and_the_choice_of_auto_is_marked(posenc):

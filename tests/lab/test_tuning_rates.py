@@ -131,9 +131,7 @@ def check_added(folder, monkeypatch):
     assert finished(folder) and rehearse(asked(lr=(LOW, MIDDLE, HIGH)), folder)["done"] == 8
 
 
-def test_a_rate_that_is_added_and_chosen_is_reported_alone(
-    older, folder, monkeypatch
-):
+def test_a_rate_that_is_added_and_chosen_is_reported_alone(older, folder, monkeypatch):
     check_added(folder, monkeypatch)
 
 
@@ -163,9 +161,7 @@ def test_reported_seeds_can_be_trained_at_a_rate_that_ties_too(older, folder, re
     assert {row.lr for row in rates.at_chosen(load(folder)).rows()} == {MIDDLE, HIGH}
 
 
-def test_an_added_rate_that_learns_replaces_those_that_diverged(
-    older, folder, recorder
-):
+def test_an_added_rate_that_learns_replaces_those_that_diverged(older, folder, recorder):
     recorder.right = {LOW: None, MIDDLE: None, HIGH: 0.05}  # worse than the guess that a diverged run counts as
     assert sweep(folder, lr=(LOW, MIDDLE))[0] == 0
     assert (cell(folder).rate, cell(folder).unstable, cell(folder).settled) == (LOW, True, True)
@@ -185,9 +181,7 @@ def added(folder, recorder):
     recorder.failing = set()
 
 
-def test_the_earlier_choice_is_reported_as_one_that_may_change(
-    older, folder, recorder
-):
+def test_the_earlier_choice_is_reported_as_one_that_may_change(older, folder, recorder):
     added(folder, recorder)
     one = cell(folder)
     assert (one.rate, one.n, one.settled, one.left_out) == (MIDDLE, 2, False, {})
@@ -311,9 +305,7 @@ def test_trials_that_need_none_and_are_trained_are_seen(older, folder, plant, fa
 
 
 @pytest.mark.parametrize("engine", [workers, cluster])
-def test_reported_trials_that_waited_are_trained_where_the_choice_stays(
-    older, folder, recorder, engine
-):
+def test_reported_trials_that_waited_are_trained_where_the_choice_stays(older, folder, recorder, engine):
     recorder.right[HIGH] = 0.1
     sweeping.plan_experiment(asked(lr=(LOW, MIDDLE)), folder)
     store.write_record(folder, recorder.record(store.read_plan(folder)))

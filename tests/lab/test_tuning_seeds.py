@@ -1,11 +1,14 @@
 """A sweep that tunes and is asked for more seeds: whoever trains, none is lost, and none both tunes and is reported."""
 
+from collections import Counter
+
 import pytest
 
 from posenc.lab.results.standing import finished, standing
 from posenc.lab.store import folder as store
 from posenc.lab.sweep import sweep as sweeping
 from tests.lab.retuned import HIGH, MIDDLE, asked, at, cluster, recording, reported, sweep, workers
+from tests.lab.test_sweep import Watch
 from tests.planting import Fault, plant  # noqa: F401
 
 
@@ -29,6 +32,18 @@ def check_later_seeds(folder, engine):
     assert finished(folder)
 
 
+@pytest.mark.parametrize(("most", "sizes"), [(None, [6]), (2, [2, 2, 2]), (5, [3, 3])])
+def test_groups_of_the_second_stage_are_as_large_as_the_command_says(folder, most, sizes):
+    """Workers know the sizes of the tuning groups alone, here one of four trials."""
+    experiment = asked(seeds=(2, 3, 4, 5, 6, 7))
+    assert sweeping.sweep(experiment, folder, group_size=most, watch=Watch()) == 0
+    groups = Counter(line.group for line in store.read_plan(folder) if not line.tuning)
+    assert sorted(groups.values()) == sizes
+    sweeping.plan_experiment(experiment, folder / "w")
+    assert workers(folder / "w") == 0
+    assert max(Counter(line.group for line in store.read_plan(folder / "w")).values()) == 4
+
+
 @pytest.mark.parametrize("engine", [workers, cluster])
 def test_seeds_of_a_later_command_reach_those_who_see_the_folder_alone(folder, engine):
     check_later_seeds(folder, engine)
@@ -40,6 +55,7 @@ def test_seeds_of_a_later_command_reach_those_who_see_the_folder_alone(folder, e
         Fault("posenc.lab.store.plans:write_plan", "_append_seeds(folder, seeds)", "pass", "", ""),
         Fault("posenc.lab.store.plans:_with_added", "if line.id in seeds", "if False", "", ""),
         Fault("posenc.lab.store.plans:write_plan", "if added or seeds or not old", "if added or not old", "", ""),
+        Fault("posenc.lab.sweep.tuning:stages", "extend(folder, only)", "pass", "", ""),
     ],
 )
 def test_seeds_that_are_dropped_are_missed(folder, plant, fault):  # noqa: F811

@@ -15,10 +15,11 @@ from posenc.lab.models.interface import inputs
 from posenc.lab.models.layers import attention_arguments
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.results.standing import standing
+from posenc.lab.spec import sources
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
 from posenc.lab.store.schema import PlannedTrial
-from posenc.lab.sweep import plan, sources
+from posenc.lab.sweep import plan
 from posenc.lab.tasks.measure import evaluation_key
 from posenc.lab.train.kept import restored
 from posenc.lab.train.training import ResolvedRun, stages

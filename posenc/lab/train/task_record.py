@@ -14,7 +14,7 @@ from posenc.lab.tasks.measure import width
 from posenc.lab.train.training import ResolvedRun
 
 
-def described(
+def task_record(
     resolved: ResolvedRun, sizes: Sequence[int], floors: Mapping[str, Table], scored: Int[ndarray, "sizes 32"] | None
 ) -> TaskRecord:
     """The task of a run with its floors by metric, where so many tokens are scored in each bin of places; None where no
@@ -22,7 +22,7 @@ def described(
     """
     task, run = resolved.task, resolved.run
     ordered = {metric: {n: table[n] for n in sizes if n in table} for metric, table in floors.items()}
-    each = {} if scored is None else binned(resolved, sizes, scored)
+    each = {} if scored is None else bin_counts(resolved, sizes, scored)
     bins = {n: {"width": width(task.tokens(n)), "scored": counts} for n, counts in each.items()}
     return TaskRecord(
         label=spec(task),
@@ -41,7 +41,7 @@ def places_of(
     resolved: ResolvedRun, sizes: Sequence[int], counts: Mapping[str, Int[ndarray, "lanes sizes 32"]], lane: int
 ) -> dict[int, dict[str, list[int]]] | None:
     """Size to what a trial has in each bin of places; None where nothing was evaluated."""
-    each = {name: binned(resolved, sizes, counts[name][lane]) for name in ("right", "nats")}
+    each = {name: bin_counts(resolved, sizes, counts[name][lane]) for name in ("right", "nats")}
     return {n: {name: bins[n] for name, bins in each.items()} for n in each["right"]} or None
 
 
@@ -51,7 +51,7 @@ def read_by(task: Task, everywhere: bool) -> str | None:
     return "beyond" if task.layout is Layout.TOKENS and task.metric == "token" and everywhere else None
 
 
-def binned(resolved: ResolvedRun, sizes: Sequence[int], counts: Int[ndarray, "sizes 32"]) -> dict[int, list[int]]:
+def bin_counts(resolved: ResolvedRun, sizes: Sequence[int], counts: Int[ndarray, "sizes 32"]) -> dict[int, list[int]]:
     """Size to the counts of those bins that its texts reach; one answer token stands at the place of its slot."""
     tokens = {n: resolved.task.tokens(n) for n in sizes}
     return {n: counts[i, : -(-tokens[n] // width(tokens[n]))].tolist() for i, n in enumerate(sizes)}
