@@ -7,6 +7,7 @@ import pytest
 from posenc.lab.results.standing import finished, standing
 from posenc.lab.store import folder as store
 from posenc.lab.sweep import sweep as sweeping
+from posenc.lab.sweep.estimate import rehearse
 from tests.lab.retuned import HIGH, MIDDLE, asked, at, cluster, recording, reported, sweep, workers
 from tests.lab.test_sweep import Watch
 from tests.planting import Fault, plant  # noqa: F401
@@ -70,6 +71,15 @@ def test_seeds_that_come_after_all_is_done_are_trained_by_workers_too(folder):
     assert reported(folder) == at(HIGH, 2, 3)
     assert workers(folder) == 0 and reported(folder) == at(HIGH, 2, 3, 4, 5)
     assert len(list(folder.glob("sweep*.toml"))) == 2, "each command's experiment is kept"
+
+
+def test_a_rehearsal_counts_both_stages_where_the_plan_is_lost(folder):
+    assert sweep(folder)[0] == 0
+    for path in folder.glob("*.jsonl"):
+        path.unlink()
+    assert rehearse(asked(), folder)["done"] == 6 and rehearse(asked(seeds=(2, 3, 4)), folder)["done"] == 6
+    before = sorted((folder / "records").iterdir())
+    assert sweep(folder)[0] == 0 and sorted((folder / "records").iterdir()) == before and finished(folder)
 
 
 def test_a_plan_without_the_file_of_added_seeds_is_read_as_before(folder):

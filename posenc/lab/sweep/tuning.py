@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from posenc.lab.results.rates import decided
-from posenc.lab.results.results import load
+from posenc.lab.results.results import Results, load
 from posenc.lab.results.standing import standing
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import folder as store
@@ -49,10 +49,11 @@ class Stage(NamedTuple):
 
 
 def rates(folder: Path) -> Mapping[str, float]:
-    """Tuning trial to the learning rate that was chosen for its run, where every tuning trial of it has a result."""
-    if not (folder / "plan.jsonl").exists() or not any(line.tuning for line in store.read_plan(folder)):
-        return {}
-    return decided(load(folder))
+    """Tuning trial to the learning rate that was chosen for its run, where every tuning trial of it has a result; of a
+    folder without a plan, where every one that is recorded does."""
+    if not (folder / "plan.jsonl").exists():
+        return decided(Results(folder.name, store.read_records(folder).records)) if folder.exists() else {}
+    return decided(load(folder)) if any(line.tuning for line in store.read_plan(folder)) else {}
 
 
 def stages(folder: Path, only: Share | None = None) -> Iterator[Stage]:
