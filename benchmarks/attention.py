@@ -3,7 +3,7 @@
     python -m benchmarks.attention [--quick] [--rounds 3] [--json figures.json]
 
 One sequence of 8 heads of 64 features, causal, float32. For each scheme, length and pass, the dense kernel and the
-tiled one are compiled, then timed in turn in one process (`posenc.lab.sweep.bench`, as `posenc bench` does); the
+tiled one are compiled, then timed in turn in one process (`posenc.lab.train.bench`, as `posenc bench` does); the
 scratch memory of their programs is exact and needs no run, so it is also printed at 32768 tokens, for the dense kernel
 where this machine could hold it. The length at which the two cross is the one that `posenc.attention.kernels.dispatch`
 should use. `of peak` is operations per second relative to a product of matrices in the same process. At 8192 tokens
@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 
 from benchmarks import side
-from posenc.lab.sweep import bench
+from posenc.lab.train import bench
 
 SCHEMES = ("rope", "alibi", "t5", "kerple", "fire", "shaw", "transformer_xl", "fox")
 BARRED = ("rope", "t5")

@@ -66,7 +66,7 @@ class Row(NamedTuple):
     @property
     def noisy(self) -> bool:
         """Whether its rounds differ too much to be quoted."""
-        from posenc.lab.sweep.timing import noisy
+        from posenc.lab.train.bench import noisy
 
         return noisy(self.seconds)
 
@@ -91,7 +91,7 @@ def compare(module: str, names: list[str], rounds: int, pythons: Mapping[str, st
 
     `pythons` names the interpreters of candidates that do not run in ours. Raises `RuntimeError` if one ends early.
     """
-    from posenc.lab.sweep.timing import alternated
+    from posenc.lab.train.bench import alternated
 
     children: dict[str, subprocess.Popen] = {}
     reports: dict[str, dict] = {}
@@ -165,7 +165,7 @@ def jax_peak() -> float:
     """Operations per second that jax reaches here in float32."""
     import jax
 
-    from posenc.lab.sweep.bench import product
+    from posenc.lab.train.bench import product
 
     multiply = product(SIDE)
     return best(lambda: jax.block_until_ready(multiply()))

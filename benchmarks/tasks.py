@@ -22,8 +22,8 @@ import jax.numpy as jnp
 from benchmarks import side
 from posenc.lab import tasks
 from posenc.lab.spec.run import Knobs, Run
-from posenc.lab.sweep.bench import in_turn
 from posenc.lab.train.batches import draw_sizes, make_batches
+from posenc.lab.train.bench import in_turn
 from posenc.lab.train.lanes import Arrangement, stack
 from posenc.lab.train.training import ResolvedRun, program, resolve, train_segment
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from posenc.lab.sweep import bench
+from posenc.lab.train import bench
 
 
 @pytest.mark.nightly  # test_benchmarks_tasks.py times programs, and test_equal runs every kernel

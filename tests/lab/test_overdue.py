@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from posenc.lab.spec.experiment import Experiment, grid
-from posenc.lab.sweep import overdue, trainer
+from posenc.lab.sweep import progress, trainer
 from posenc.lab.sweep.sweep import sweep
 from tests.lab.test_sweep import BASE, PLAN, Watch
 
@@ -23,9 +23,9 @@ def test_how_long_a_segment_may_take_follows_from_those_before_it_that_did_not_c
 ):
     clock, limits = [0.0], []
     begun = lambda seconds, *_: limits.append(seconds) or threading.Timer(1e6, None)  # noqa: E731
-    monkeypatch.setattr(overdue, "threading", SimpleNamespace(Timer=begun))
-    monkeypatch.setattr(overdue, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    timer = overdue.SegmentTimer(print)
+    monkeypatch.setattr(progress, "threading", SimpleNamespace(Timer=begun))
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    timer = progress.SegmentTimer(print)
     for seconds in took:
         with timer.time(compiles=False):
             clock[0] += seconds
@@ -51,7 +51,7 @@ def test_a_segment_that_hangs_is_named_while_it_does(monkeypatch, tmp_path, slow
         def segment(state, lane, first, steps):
             if first == slow:
                 assert named.wait(60)
-                monkeypatch.setattr(overdue, "COMPILING", 1e6)
+                monkeypatch.setattr(progress, "COMPILING", 1e6)
             return run.segment(state, lane, first, steps)
 
         return run._replace(segment=segment)
@@ -63,8 +63,8 @@ def test_a_segment_that_hangs_is_named_while_it_does(monkeypatch, tmp_path, slow
                 named.set()
 
     monkeypatch.setattr(trainer, "program", program)
-    monkeypatch.setattr(overdue, "COMPILING", 1e6 if slow else 0.2)
-    monkeypatch.setattr(overdue, "LEAST", 1.0)
+    monkeypatch.setattr(progress, "COMPILING", 1e6 if slow else 0.2)
+    monkeypatch.setattr(progress, "LEAST", 1.0)
     plan = dataclasses.replace(PLAN, steps=8)
     assert sweep(Experiment("slow", grid(BASE, scheme=["rope"]), plan), tmp_path / "x", watch=Told()) == 0
     (note,) = notes

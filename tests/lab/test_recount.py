@@ -3,9 +3,9 @@
 import pytest
 
 from posenc.lab.cli import main
+from posenc.lab.results.recount import recounted
 from posenc.lab.results.results import load
 from posenc.lab.store import records
-from posenc.lab.sweep.recount import recounted
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.floors import floors_by_metric
 from tests.lab import made
@@ -32,7 +32,7 @@ def test_floors_are_those_of_the_task_that_was_evaluated_on(task):
 
 
 def test_a_label_that_is_taken_for_one_task_is_noticed(plant):
-    plant(Fault("posenc.lab.sweep.recount:_task", ".partition(ON)[0]", "", "rope", "evaluated on"))
+    plant(Fault("posenc.lab.results.recount:_task", ".partition(ON)[0]", "", "rope", "evaluated on"))
     with pytest.raises(ValueError, match="was evaluated on"):
         test_floors_are_those_of_the_task_that_was_evaluated_on(f"{BACK}, trained on token_k_back(k=2, symbols=4)")
 

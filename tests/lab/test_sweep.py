@@ -4,12 +4,14 @@ import contextlib
 import dataclasses
 import json
 import os
+import shutil
 import signal
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from posenc.lab.cli import main
 from posenc.lab.figures.tables import table
 from posenc.lab.results.results import load
 from posenc.lab.spec.experiment import Experiment, grid
@@ -135,8 +137,6 @@ def test_running_out_of_memory_is_an_outcome_of_its_own(tmp_path, monkeypatch):
 
 @pytest.mark.nightly  # the rest of an interrupted sweep resumes to the same table
 def test_more_seeds_run_those_alone(whole, tmp_path):
-    import shutil
-
     folder = tmp_path / "more"
     shutil.copytree(whole, folder)
     before = trials(folder)
@@ -188,6 +188,25 @@ def test_a_rehearsal_counts_and_writes_nothing(whole, tmp_path):
     said = rehearse(experiment(seeds=(0, 1, 2)), whole)
     assert (said["trials"], said["done"], said["programs"]) == (6, 4, 9)
     assert 0 < said["operations"] == pytest.approx(fresh / 3), "one seed of three is left"
+
+
+def test_a_rehearsal_counts_records_without_a_plan_as_the_sweep_does(whole, tmp_path):
+    shutil.copytree(whole / "records", tmp_path / "x" / "records")
+    assert rehearse(experiment(), tmp_path / "x")["done"] == 4
+    watch = Watch()
+    assert sweep(experiment(), tmp_path / "x", watch=watch) == 0
+    assert watch.labels() == [] and watch.heard[0][:3] == ("begin", 4, 4)
+
+
+def test_a_command_resolves_and_traces_each_run_once(tmp_path, monkeypatch):
+    traced, rehearsed = [], plan.rehearsed
+    monkeypatch.setenv("POSENC_RUNS", str(tmp_path))
+    monkeypatch.setattr(plan, "rehearsed", lambda run, *rest: (traced.append(run.scheme), rehearsed(run, *rest))[1])
+    monkeypatch.setattr(plan, "planned_run", None)
+    model = "width=8 depth=1 heads=2 hidden=8 batch=4 length=4 steps=0 sizes=4 rows=8"
+    words = f"sweep --grid scheme=rope,nope task=even_pairs --set {model} --seeds 1 --name x"
+    assert main(words.split()) == 0
+    assert traced == ["rope", "nope"] and len(trials(tmp_path / "x")) == 2
 
 
 def test_an_estimate_is_not_slower_for_what_others_do_at_times(monkeypatch):
@@ -250,8 +269,6 @@ def test_a_full_disk_costs_parameters_and_no_result(tmp_path, monkeypatch):
 
 def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, monkeypatch):
     """Held at first, then recorded by the other: nothing is trained twice, and the sweep ends when all is done."""
-    import shutil
-
     folder, theirs = tmp_path / "shared", {line.group for line in store.read_plan(whole)}
     real = store.claim
 
@@ -291,8 +308,6 @@ def test_a_signal_ends_the_wait_for_another_worker(tmp_path, monkeypatch):
 
 
 def test_damaged_parameters_are_never_given_back(whole, tmp_path):
-    import shutil
-
     folder = tmp_path / "damaged"
     shutil.copytree(whole, folder)
     trial = parameters.kept(folder)[0]

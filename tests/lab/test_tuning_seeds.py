@@ -1,11 +1,15 @@
 """A sweep that tunes and is asked for more seeds: whoever trains, none is lost, and none both tunes and is reported."""
 
+from collections import Counter
+
 import pytest
 
 from posenc.lab.results.standing import finished, standing
 from posenc.lab.store import folder as store
 from posenc.lab.sweep import sweep as sweeping
+from posenc.lab.sweep.estimate import rehearse
 from tests.lab.retuned import HIGH, MIDDLE, asked, at, cluster, recording, reported, sweep, workers
+from tests.lab.test_sweep import Watch
 from tests.planting import Fault, plant  # noqa: F401
 
 
@@ -29,6 +33,18 @@ def check_later_seeds(folder, engine):
     assert finished(folder)
 
 
+@pytest.mark.parametrize(("most", "sizes"), [(None, [6]), (2, [2, 2, 2]), (5, [3, 3])])
+def test_groups_of_the_second_stage_are_as_large_as_the_command_says(folder, most, sizes):
+    """Workers know the sizes of the tuning groups alone, here one of four trials."""
+    experiment = asked(seeds=(2, 3, 4, 5, 6, 7))
+    assert sweeping.sweep(experiment, folder, group_size=most, watch=Watch()) == 0
+    groups = Counter(line.group for line in store.read_plan(folder) if not line.tuning)
+    assert sorted(groups.values()) == sizes
+    sweeping.plan_experiment(experiment, folder / "w")
+    assert workers(folder / "w") == 0
+    assert max(Counter(line.group for line in store.read_plan(folder / "w")).values()) == 4
+
+
 @pytest.mark.parametrize("engine", [workers, cluster])
 def test_seeds_of_a_later_command_reach_those_who_see_the_folder_alone(folder, engine):
     check_later_seeds(folder, engine)
@@ -40,6 +56,7 @@ def test_seeds_of_a_later_command_reach_those_who_see_the_folder_alone(folder, e
         Fault("posenc.lab.store.plans:write_plan", "_append_seeds(folder, seeds)", "pass", "", ""),
         Fault("posenc.lab.store.plans:_with_added", "if line.id in seeds", "if False", "", ""),
         Fault("posenc.lab.store.plans:write_plan", "if added or seeds or not old", "if added or not old", "", ""),
+        Fault("posenc.lab.sweep.tuning:stages", "extend(folder, only)", "pass", "", ""),
     ],
 )
 def test_seeds_that_are_dropped_are_missed(folder, plant, fault):  # noqa: F811
@@ -54,6 +71,15 @@ def test_seeds_that_come_after_all_is_done_are_trained_by_workers_too(folder):
     assert reported(folder) == at(HIGH, 2, 3)
     assert workers(folder) == 0 and reported(folder) == at(HIGH, 2, 3, 4, 5)
     assert len(list(folder.glob("sweep*.toml"))) == 2, "each command's experiment is kept"
+
+
+def test_a_rehearsal_counts_both_stages_where_the_plan_is_lost(folder):
+    assert sweep(folder)[0] == 0
+    for path in folder.glob("*.jsonl"):
+        path.unlink()
+    assert rehearse(asked(), folder)["done"] == 6 and rehearse(asked(seeds=(2, 3, 4)), folder)["done"] == 6
+    before = sorted((folder / "records").iterdir())
+    assert sweep(folder)[0] == 0 and sorted((folder / "records").iterdir()) == before and finished(folder)
 
 
 def test_a_plan_without_the_file_of_added_seeds_is_read_as_before(folder):

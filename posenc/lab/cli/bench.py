@@ -42,8 +42,7 @@ class Bench:
             if any(n < 1 for n in (value if name == "length" else (value,))):
                 raise ValueError(f"--{name} is {value}; it must be a whole number of at least 1.")
         load_named(self.schemes)
-        from posenc.lab.sweep import bench
-        from posenc.lab.train import device
+        from posenc.lab.train import bench, device
 
         refused = {
             text: bench.refused(text) for text in self.schemes

@@ -118,8 +118,8 @@ class Export:
         return 0
 
     def _recount(self, path: Path) -> int:
+        from posenc.lab.results.recount import recounted
         from posenc.lab.store import records
-        from posenc.lab.sweep.recount import recounted
 
         results = stored(self.run)
         if results.problems:

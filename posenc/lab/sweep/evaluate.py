@@ -26,7 +26,6 @@ from posenc.lab.spec.run import ON, WITH, Knobs, Plan
 from posenc.lab.store import folder, parameters, records
 from posenc.lab.store.schema import GroupRecord, TrialRecord, written
 from posenc.lab.sweep import plan
-from posenc.lab.sweep.described import described, places_of, read_by
 from posenc.lab.tasks import Task, spec
 from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import full as full_task
@@ -34,6 +33,7 @@ from posenc.lab.train import evaluation, training
 from posenc.lab.train.exact import clip_gain, row_gains, size_losses, with_gain
 from posenc.lab.train.kept import abstract, restored_under
 from posenc.lab.train.lanes import Arrangement
+from posenc.lab.train.task_record import places_of, read_by, task_record
 from posenc.lab.train.training import ResolvedRun
 from posenc.naming import full as full_scheme
 
@@ -107,7 +107,7 @@ def ask(
         if (key := (resolved.task, at, resolved.run.length)) not in known:
             known[key] = floors_by_metric(*key)
         exact = [] if scored is None else exact
-        about = replace(described(resolved, at, question.rows, known[key], scored, exact), label=_label(question))
+        about = replace(task_record(resolved, at, question.rows, known[key], scored, exact), label=_label(question))
         found.append(replace(question.named, task=about, trials=tuple(trials)))
     return replace(results, records=tuple(found), unfinished=(), folder=None, tuning=(), own=None)
 

@@ -16,11 +16,11 @@ from posenc.coordinates import check_reach
 from posenc.core.compose import Pattern, layers, normal_form
 from posenc.lab.models import attentions, kinds, stems
 from posenc.lab.models.interface import coordinate_inputs, inputs
+from posenc.lab.spec import sources
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import THEN, Continuation, Knobs, Plan, Run
 from posenc.lab.store import folder
 from posenc.lab.store.schema import KnobRecord, PlannedTrial
-from posenc.lab.sweep import sources
 from posenc.lab.tasks import Task
 from posenc.lab.tasks import spec as task_spec
 from posenc.lab.tasks.measure import full as full_task

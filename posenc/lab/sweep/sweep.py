@@ -56,7 +56,8 @@ def plan_experiment(
         for rate in (requested.lr if requested.tuning else ())
         for knobs in requested.at(rate, requested.seeds)
     }
+    resolved = {text: resolved for text, (_, resolved) in written.items()}
+    share = Share({line.id for line in lines}, candidates, experiment.trials, resolved, group_size)
     if candidates:
-        extend(folder)
-    of_run = {text: resolved for text, (_, resolved) in written.items()}
-    return Share({line.id for line in lines}, candidates, experiment.trials, of_run)
+        extend(folder, share)
+    return share

@@ -23,10 +23,7 @@ from posenc.lab.spec.run import Knobs
 from posenc.lab.store import disk
 from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, TrialRecord, written
 from posenc.lab.sweep import plan
-from posenc.lab.sweep.beginnings import Beginnings
-from posenc.lab.sweep.described import described, places_of
-from posenc.lab.sweep.overdue import SegmentTimer
-from posenc.lab.sweep.progress import Progress
+from posenc.lab.sweep.progress import Progress, SegmentTimer
 from posenc.lab.sweep.saving import Home, Point, Saver, Source, loss_points, program_facts, read_point
 from posenc.lab.sweep.signals import Stopped
 from posenc.lab.tasks.floors import Table, floors_by_metric
@@ -35,11 +32,14 @@ from posenc.lab.train.compiling import Compiled, count_compilations
 from posenc.lab.train.exact import SizeLosses, size_losses, with_gain
 from posenc.lab.train.lanes import Arrangement, placed, stack
 from posenc.lab.train.shapes import StepShape, true_model
-from posenc.lab.train.training import ResolvedRun, as_arrays, forget_programs, program, pure, stages
+from posenc.lab.train.task_record import places_of, task_record
+from posenc.lab.train.training import Program, ResolvedRun, as_arrays, forget_programs, program, pure, stages
 
 T = TypeVar("T")
 POINTS = 50
 """A loss curve has so many points or more, where there are as many steps."""
+BYTES = 2**28
+"""Of the beginnings that are kept on the host; the oldest go first, and one that is larger is not kept."""
 
 
 class Taken(Exception):
@@ -87,6 +87,16 @@ class Trained(NamedTuple):
         return "diverged" if all(trial.outcome == "diverged" for trial in self.record.trials) else "done"
 
 
+class _End(NamedTuple):
+    """A group after its last step."""
+
+    stage: ResolvedRun
+    program: Program
+    lane: Knobs
+    """The knobs of each lane, as arrays."""
+    point: Point
+
+
 class Log(Protocol):
     """Who keeps the events of a worker."""
 
@@ -97,13 +107,13 @@ class Trainer:
     """Trains groups in this process, one after another."""
 
     def __init__(
-        self, how: Arrangement, keep: bool, every: float, watch: Progress, check: Callable[[], None], log: Log
+        self, lanes: Arrangement, keep: bool, save_every: float, watch: Progress, check: Callable[[], None], log: Log
     ):
-        self.how, self.keep, self.watch, self.check, self.log = how, keep, watch, check, log
-        self.every = every
+        self.lanes, self.keep, self.watch, self.check, self.log = lanes, keep, watch, check, log
+        self.save_every = save_every
         """Seconds between two checkpoints."""
         self._floors: dict[tuple, dict[str, Table]] = {}
-        self._about = device.describe() | {"lanes": str(how), "host": socket.gethostname()}
+        self._process = device.describe() | {"lanes": str(lanes), "host": socket.gethostname()}
         self._beginnings = Beginnings()
         self._full = False  # what the user knows already
         self._steps: set[StepShape] = set()  # of the group before
@@ -117,13 +127,15 @@ class Trainer:
             forget_programs()
         self._steps = steps
         say = lambda text: self.watch.note(f"{group.label}: {text}.")  # noqa: E731
-        facts = program_facts(shared, group.stride, self._about)
+        facts = program_facts(shared, group.stride, self._process)
         reserve = 2**14 + len(ids) * (40 * shared.steps // group.spacing + 900 * len(shared.sizes))
-        saver = Saver(home, group.name, group.token, ids, facts, self.every, reserve, say, silent=self._full)
+        saver = Saver(home, group.name, group.token, ids, facts, self.save_every, reserve, say, silent=self._full)
         source = saver.find_source()
         with saver, count_compilations() as compiled:
             try:
-                return finish(self._trained(group, saver, source, compiled), saver)
+                clock = _Clock()
+                end = self._train_stages(group, saver, source, clock)
+                return finish(self._record(group, end, clock, compiled), saver)
             except (Stopped, Taken, disk.DiskError):
                 raise
             except Exception:
@@ -132,29 +144,30 @@ class Trainer:
             finally:
                 self._full = saver.silent
 
-    def _trained(self, group: Assigned, saver: Saver, source: Source | None, compiled: Compiled) -> Trained:
-        lines, resolved, stride, label = group.lines, group.resolved, group.stride, group.label
-        shared = lines[0]  # but for id and knobs
-        steps, sizes, rows, spacing = shared.steps, shared.sizes, shared.rows, group.spacing
-        knobs = [Knobs(**written(line.knobs)) for line in lines]
-        whole = stages(resolved, steps)
-        clock, timer = _Clock(), SegmentTimer(lambda text: self.watch.note(f"{label}: {text}."))
-        lane = stack([as_arrays(k) for k in knobs], self.how)
+    def _train_stages(self, group: Assigned, saver: Saver, source: Source | None, clock: _Clock) -> _End:
+        """All steps of a group, stage after stage."""
+        resolved, stride, label = group.resolved, group.stride, group.label
+        shared = group.lines[0]  # but for id and knobs
+        knobs = [Knobs(**written(line.knobs)) for line in group.lines]
+        lane = stack([as_arrays(k) for k in knobs], self.lanes)
+        timer = SegmentTimer(lambda text: self.watch.note(f"{label}: {text}."))
         state, losses, begin = None, [], 0
-        for n, (stage, end) in enumerate(whole):
+        all_stages = stages(resolved, shared.steps)
+        for n, (stage, end) in enumerate(all_stages):
             if source is not None and n < source.manifest.stage:
                 begin = end
                 continue
-            first_of = Beginnings.key(stage, end, steps, stride, knobs) if n == 0 < len(whole) - 1 else None
-            if source is None and (known := self._beginnings.get(first_of)) is not None:
-                state, losses, begin = placed(known.state, self.how), list(known.losses), end
-                self.watch.step(label, end, steps, float(np.mean(losses[-1])))
+            shares = n == 0 < len(all_stages) - 1
+            key = Beginnings.key(stage, end, shared.steps, stride, knobs) if shares else None
+            if source is None and (beginning := self._beginnings.get(key)) is not None:
+                state, losses, begin = placed(beginning.state, self.lanes), list(beginning.losses), end
+                self.watch.step(label, end, shared.steps, float(np.mean(losses[-1])))
                 self.log("shares", group=shared.group, step=end)
                 continue
-            run, before = program(stage, stride, rows, self.how), state
+            run, before = program(stage, stride, shared.rows, self.lanes), state
             if source is not None and n == source.manifest.stage:
-                point = read_point(source, saver.ids, self.how, jax.eval_shape(run.init, lane))
-                state, losses, begin = placed(point.state, self.how), loss_points(point, spacing), point.step
+                point = read_point(source, saver.ids, self.lanes, jax.eval_shape(run.init, lane))
+                state, losses, begin = placed(point.state, self.lanes), loss_points(point, group.spacing), point.step
                 clock.seconds = dict(point.seconds)
                 saver.go_on(source)
                 self.watch.note(f"{label}: goes on from step {begin}.")
@@ -169,40 +182,47 @@ class Trainer:
             self._between(Point(n, begin, state, losses, dict(clock.seconds)), group, saver)
             for first in range(begin, end, stride):
                 with timer.time(compiles=first == begin):
-                    state, loss = run.segment(state, lane, jnp.int32(first), jnp.int32(steps))
-                    loss = jax.device_get(loss)[: len(lines)]
-                losses += _points(loss, spacing)
+                    state, loss = run.segment(state, lane, jnp.int32(first), jnp.int32(shared.steps))
+                    loss = jax.device_get(loss)[: len(group.lines)]
+                losses += _points(loss, group.spacing)
                 clock.lap("compile" if first == begin else "train")
-                self.watch.step(label, first + stride, steps, float(loss[:, -1].mean()))
+                self.watch.step(label, first + stride, shared.steps, float(loss[:, -1].mean()))
                 self._between(Point(n, first + stride, state, losses, dict(clock.seconds)), group, saver)
             begin = end
-            if first_of is not None:
-                self._beginnings.put(first_of, state, losses)
-        # evaluated, and kept, is what the last stage left: its program and its state
+            if key is not None:
+                self._beginnings.put(key, state, losses)
+        point = Point(len(all_stages) - 1, shared.steps, state, losses, dict(clock.seconds))
+        return _End(stage, run, lane, point)
+
+    def _record(self, group: Assigned, end: _End, clock: _Clock, compiled: Compiled) -> Trained:
+        """Evaluate what the last stage left, by its program, and write the record of the group."""
+        resolved, sizes, point = group.resolved, group.lines[0].sizes, end.point
         last = resolved.run.trained_to
         trained = [n for n in sizes if resolved.run.shortest <= n <= last] or [last]
-        chosen = [False] * len(sizes) + [True] * len(trained)
-        sums = run.evaluate(state, lane, [*sizes, *trained], chosen)
-        at = tuple(zip([*sizes, *trained], chosen, strict=True))
+        validates = [False] * len(sizes) + [True] * len(trained)
+        sums = end.program.evaluate(point.state, end.lane, [*sizes, *trained], validates)
+        at, rows = tuple(zip([*sizes, *trained], validates, strict=True)), group.lines[0].rows
         exact = [size_losses(resolved.task, rows, (*sizes, *trained), n, last, choosing) for n, choosing in at]
-        diverged = jax.device_get(state.diverged)
+        diverged = jax.device_get(point.state.diverged)
         clock.lap("evaluate")
         if group.taken():
             raise Taken
-        places = [places_of(resolved, sizes, sums.places, n) for n in range(len(lines))]
+        places = [places_of(resolved, sizes, sums.places, n) for n in range(len(group.lines))]
         trials = [
-            _trial(line, n, (sizes, trained), spacing, losses, (sums.rows, exact), places[n], int(diverged[n]))
-            for n, line in enumerate(lines)
+            _trial(
+                line, n, (sizes, trained), group.spacing, point.losses, (sums.rows, exact), places[n], int(diverged[n])
+            )
+            for n, line in enumerate(group.lines)
         ]
-        task = described(resolved, sizes, rows, self._counted(resolved, sizes), sums.places["scored"][0], exact)
-        about = self._about | {"seconds": clock.seconds, "compiled": compiled.as_record()}
-        about["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
-        record = GroupRecord(shared.run, shared.label, shared.family, task, tuple(trials), about)
-        models = {}
+        task = task_record(resolved, sizes, rows, self._floors_of(resolved, sizes), sums.places["scored"][0], exact)
+        provenance = self._process | {"seconds": clock.seconds, "compiled": compiled.as_record()}
+        provenance["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
+        shared, models = group.lines[0], {}
         if self.keep:
-            every = jax.device_get(pure(true_model(state.model, stage.scheme, stage.shape)))
-            models = {line.id: jax.tree.map(lambda a, n=n: a[n], every) for n, line in enumerate(lines)}
-        return Trained(record, models, Point(len(whole) - 1, steps, state, losses, dict(clock.seconds)))
+            lanes = jax.device_get(pure(true_model(point.state.model, end.stage.scheme, end.stage.shape)))
+            models = {line.id: jax.tree.map(lambda a, n=n: a[n], lanes) for n, line in enumerate(group.lines)}
+        record = GroupRecord(shared.run, shared.label, shared.family, task, tuple(trials), provenance)
+        return Trained(record, models, point._replace(seconds=dict(clock.seconds)))
 
     def _between(self, point: Point, group: Assigned, saver: Saver) -> None:
         """Between two segments: stop where the group was taken or a signal was heard, and save."""
@@ -217,12 +237,52 @@ class Trainer:
         if point.step:
             saver.offer(point)
 
-    def _counted(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> dict[str, Table]:
+    def _floors_of(self, resolved: ResolvedRun, sizes: tuple[int, ...]) -> dict[str, Table]:
         """The floors of a task, which are counted once in a sweep."""
         key = (resolved.task, sizes, resolved.run.trained_to)
         if key not in self._floors:
             self._floors[key] = floors_by_metric(*key)
         return self._floors[key]
+
+
+class Beginning(NamedTuple):
+    """The trials of a group where another scheme goes on."""
+
+    state: PyTree
+    """On the host, with a leading axis of lanes."""
+    losses: list[list[float]]
+    """For each segment, the mean loss of each trial."""
+
+    @property
+    def size(self) -> int:
+        return sum(a.nbytes for a in jax.tree.leaves(self.state))
+
+
+class Beginnings:
+    """The beginnings that this process has trained.
+
+    A run with `then` trains under its first scheme as the run without does. Runs that differ in what follows alone have
+    one beginning, bit for bit, so that its state is kept until there are too many.
+    """
+
+    def __init__(self):
+        self._kept: dict[Any, Beginning] = {}
+
+    @staticmethod
+    def key(stage: ResolvedRun, end: int, steps: int, stride: int, knobs: Sequence[Knobs]) -> Any:
+        """What decides the numbers of a first stage that ends at a step of so many."""
+        symbols = stage.task.vocab, stage.task.classes
+        return stage.step, stage.batching, symbols, end, steps, stride, tuple(knobs)
+
+    def get(self, key: Any) -> Beginning | None:
+        """The beginning that was put under this key, if it is still kept."""
+        return self._kept.get(key)
+
+    def put(self, key: Any, state: PyTree, losses: list[list[float]]) -> None:
+        """Keep a copy of a state, and of the losses so far."""
+        self._kept[key] = Beginning(jax.device_get(state), list(losses))
+        while sum(beginning.size for beginning in self._kept.values()) > BYTES:
+            del self._kept[next(iter(self._kept))]
 
 
 class _Clock:

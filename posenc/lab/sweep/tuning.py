@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from posenc.lab.results.rates import decided
-from posenc.lab.results.results import load
+from posenc.lab.results.results import Results, load
 from posenc.lab.results.standing import standing
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import folder as store
@@ -33,6 +33,8 @@ class Share(NamedTuple):
     """How many trials there will be, once all rates are chosen."""
     runs: Mapping[str, ResolvedRun]
     """Those of the trials, by what the plan says of each as canonical JSON."""
+    group_size: int | None
+    """The most trials of a group that is planned later; None for all of a run."""
 
 
 class Stage(NamedTuple):
@@ -47,10 +49,11 @@ class Stage(NamedTuple):
 
 
 def rates(folder: Path) -> Mapping[str, float]:
-    """Tuning trial to the learning rate that was chosen for its run, where every tuning trial of it has a result."""
-    if not (folder / "plan.jsonl").exists() or not any(line.tuning for line in store.read_plan(folder)):
-        return {}
-    return decided(load(folder))
+    """Tuning trial to the learning rate that was chosen for its run, where every tuning trial of it has a result; of a
+    folder without a plan, where every one that is recorded does."""
+    if not (folder / "plan.jsonl").exists():
+        return decided(Results(folder.name, store.read_records(folder).records)) if folder.exists() else {}
+    return decided(load(folder)) if any(line.tuning for line in store.read_plan(folder)) else {}
 
 
 def stages(folder: Path, only: Share | None = None) -> Iterator[Stage]:
@@ -65,7 +68,7 @@ def stages(folder: Path, only: Share | None = None) -> Iterator[Stage]:
         yield Stage(lines, new, len(lines) + now.undecided if only is None else only.total)
         tried |= {line.id for line in new}
         if only is None or only.candidates:
-            extend(folder)
+            extend(folder, only)
 
 
 def _takes_part(id: str, idle: Collection[str], only: Share | None) -> bool:
@@ -74,31 +77,32 @@ def _takes_part(id: str, idle: Collection[str], only: Share | None) -> bool:
     return id in only.ids or (id in only.candidates and id not in idle)
 
 
-def extend(folder: Path) -> bool:
+def extend(folder: Path, only: Share | None = None) -> bool:
     """Plan the reported trials of the runs whose rate is decided now; whether there were any to plan.
 
-    It needs nothing but the folder. The trials of a run form one group where its tuning trials do, and else groups as
-    large as the largest of those.
+    It needs nothing but the folder. The new groups of a run are then as large as the largest of its tuning ones.
     """
     planned = store.read_plan(folder)
     if not any(line.tuning for line in planned):
         return False
     chosen, ids, new = rates(folder), {line.id for line in planned}, []
-    for of_run in store.by_run(line for line in planned if line.tuning):
+    for of_run in store.by_run(line for line in planned if line.tuning and (only is None or line.id in only.ids)):
         rate = next((chosen[line.id] for line in of_run if line.id in chosen), None)
         if rate is not None:
-            new += _reported(of_run, rate, ids)
+            most = only.group_size if only else max(Counter(line.group for line in of_run).values())
+            new += _reported(of_run, rate, ids, most)
     return bool(store.write_plan(folder, new)) if new else False
 
 
-def _reported(tuning: Sequence[PlannedTrial], rate: float, planned: Collection[str]) -> list[PlannedTrial]:
-    """The reported trials of a run that are not planned yet, at this rate."""
+def _reported(
+    tuning: Sequence[PlannedTrial], rate: float, planned: Collection[str], most: int | None
+) -> list[PlannedTrial]:
+    """The reported trials of a run that are not planned yet, at this rate, in groups of at most so many."""
     first, knobs = tuning[0], {}
     for seed in sorted(store.reported(tuning)):
         of_seed = replace(first.knobs, seed=seed, lr=rate)
         id = plan.trial_name(first.run, Knobs(**written(of_seed)), first.steps)
         if id not in planned:
             knobs[id] = of_seed
-    sizes = Counter(line.group for line in tuning)
-    group = plan.grouped(list(knobs), max(sizes.values()) if len(sizes) > 1 else None)
+    group = plan.grouped(list(knobs), most)
     return [replace(first, id=id, group=group[id], knobs=knobs[id], reports=None) for id in knobs]

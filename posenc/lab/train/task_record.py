@@ -18,7 +18,7 @@ from posenc.lab.train.exact import SizeLosses
 from posenc.lab.train.training import ResolvedRun
 
 
-def described(
+def task_record(
     resolved: ResolvedRun,
     sizes: Sequence[int],
     rows: int,
@@ -31,7 +31,7 @@ def described(
     """
     task, run = resolved.task, resolved.run
     ordered = {metric: {n: table[n] for n in sizes if n in table} for metric, table in floors.items()}
-    each = {} if scored is None else binned(resolved, sizes, scored)
+    each = {} if scored is None else bin_counts(resolved, sizes, scored)
     bins = {n: {"width": width(task.tokens(n)), "scored": counts} for n, counts in each.items()}
     for n, losses in zip(sizes, exact, strict=False):
         bins[n] |= losses.bins if losses else {}
@@ -53,7 +53,7 @@ def places_of(
     resolved: ResolvedRun, sizes: Sequence[int], counts: Mapping[str, Int[np.ndarray, "lanes sizes 32"]], lane: int
 ) -> dict[int, dict[str, list[int]]] | None:
     """Size to what a trial has in each bin of places; None where nothing was evaluated."""
-    each = {name: binned(resolved, sizes, counts[name][lane]) for name in ("right", "nats")}
+    each = {name: bin_counts(resolved, sizes, counts[name][lane]) for name in ("right", "nats")}
     return {n: {name: bins[n] for name, bins in each.items()} for n in each["right"]} or None
 
 
@@ -84,7 +84,9 @@ def read_by(task: Task, everywhere: bool) -> str | None:
     return "beyond" if task.layout is Layout.TOKENS and task.metric == "token" and everywhere else None
 
 
-def binned(resolved: ResolvedRun, sizes: Sequence[int], counts: Int[np.ndarray, "sizes 32"]) -> dict[int, list[int]]:
+def bin_counts(
+    resolved: ResolvedRun, sizes: Sequence[int], counts: Int[np.ndarray, "sizes 32"]
+) -> dict[int, list[int]]:
     """Size to the counts of those bins that its texts reach; one answer token stands at the place of its slot."""
     tokens = {n: resolved.task.tokens(n) for n in sizes}
     return {n: counts[i, : -(-tokens[n] // width(tokens[n]))].tolist() for i, n in enumerate(sizes)}

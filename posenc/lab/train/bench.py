@@ -1,6 +1,8 @@
 """How fast this machine runs a scheme: every kernel that serves it, timed in turn in one process.
 
-Programs are compiled first and run once uncounted (`lab.sweep.timing`); the clock stops when every output is there.
+Programs are compiled first and run once uncounted; the clock stops when every output is there. Candidates are timed in
+turn: a, b, c, a, b, c. Only ratios of medians of one such run are worth comparing: a shared machine varies by a third
+within a minute, and all candidates meet the same minute.
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ import jax.numpy as jnp
 import posenc
 from posenc.attention.kernels import KERNELS, choose, serves
 from posenc.core.compose import normal_form
-from posenc.lab.sweep.timing import alternated, noisy
 from posenc.lab.train.device import memory
 
 SIDE = 2048
 """Rows of the square matrices whose product says how fast the device could be."""
 PASSES = ("forward", "both")
+WIDE = 1.5
+"""Rounds of which the slowest took this many times the fastest differ too much to be quoted."""
 
 
 class Measured(NamedTuple):
@@ -93,6 +96,22 @@ def refused(text: str) -> dict[str, str]:
 def in_turn(goes: Sequence[Callable[[], Any]], rounds: int) -> list[list[float]]:
     """Seconds of each until every output is there, round after round."""
     return alternated([functools.partial(_seconds, go) for go in goes], rounds)
+
+
+def alternated(goes: Sequence[Callable[[], float]], rounds: int) -> list[list[float]]:
+    """The seconds that each says it took, round after round; the first round warms up and is not counted."""
+    seconds: list[list[float]] = [[] for _ in goes]
+    for n in range(rounds + 1):
+        for times, go in zip(seconds, goes, strict=True):
+            took = go()
+            if n:
+                times.append(took)
+    return seconds
+
+
+def noisy(seconds: Sequence[float]) -> bool:
+    """Whether rounds differ too much to be quoted."""
+    return bool(seconds) and max(seconds) > WIDE * min(seconds)
 
 
 def product(side: int, dtype: str = "float32") -> Callable[[], Any]:
