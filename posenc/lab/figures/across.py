@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures import style
-from posenc.lab.figures.floor_lines import floor_lines, settle
+from posenc.lab.figures.floor_lines import floor_lines, reach, settle
 from posenc.lab.figures.panel_captions import caption
 from posenc.lab.figures.panels import (
     COLUMNS,
@@ -119,18 +119,26 @@ def draw(axes: Axes, panel: Panel, looks: Mapping[str, style.Look], beside: int 
     if panel.falling:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda loss, _: f"{loss:g}")
-        axes.yaxis.set_minor_formatter(lambda loss, _: "")
+        axes.yaxis.set_minor_formatter(lambda loss, _: "" if _has_decade(axes) else f"{loss:g}")
     else:
         shares(axes, panel.ends)
     axes.set_ylabel(panel.up)
     axes.tick_params(length=2.5)
     if panel.floors:
+        if panel.falling:
+            reach(axes, panel.floors)
         floor_lines(axes, panel.floors)
     if panel.trained:
         bracket(axes, *panel.trained)
     size = {"size": 7} if panel.highlighted else {}
     above = 18 if any(text.get_label() == TRAINED for text in axes.texts) else 6
     axes.set_title(style.title(panel.title, LETTERS[beside]), pad=above, **size)
+
+
+def _has_decade(axes: Axes) -> bool:
+    """Whether a power of ten, which has a label, is on a log axis."""
+    low, high = axes.get_ylim()
+    return low > 0 and math.ceil(math.log10(low)) <= math.log10(high)
 
 
 def by_merit(shown: Sequence[Panel]) -> list[str]:

@@ -17,6 +17,8 @@ NAMES = FLOORS | {"unigram": "one token", "bayes": "exact"}
 """Also those of sources whose exact losses are known."""
 NAME = "_floor"
 """The label of a floor's name, by which `settle` finds it."""
+BESIDE = 1.1
+"""The factor by which an axis of losses goes beyond its floors."""
 OUT = 3.0
 """Points from the axis to a name."""
 
@@ -35,6 +37,14 @@ def floor_lines(axes: Axes, floors: Floors) -> None:
         text = word if y[-1] > low else f"{word} {y[-1]:.2f} ↓".replace(" 0.", " .")
         look = {"va": "center", "size": 6.5, "color": style.SOFT, "annotation_clip": False, "label": NAME}
         axes.annotate(text, (1, max(y[-1], low)), **place, **look)
+
+
+def reach(axes: Axes, floors: Floors) -> None:
+    """Let an axis of losses reach all floors, where there are more than guesses."""
+    heights = [height for at in floors.values() for height in at.values()]
+    if max(map(len, floors.values()), default=0) > 1:
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(low, min(heights) / BESIDE), max(high, max(heights) * BESIDE))
 
 
 def settle(figure: Figure) -> None:

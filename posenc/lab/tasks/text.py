@@ -146,9 +146,11 @@ class Text(Task, name="text"):
     def continuation(self, prompt, most):
         """What follows the first place of the test part where the prompt stands."""
         test, read = self._symbols.parts["test"], np.asarray(prompt, np.int64)
-        starts = np.lib.stride_tricks.sliding_window_view(test, len(read))[:-1] if len(read) < len(test) else ()
-        places = np.flatnonzero((starts == read).all(1)) if len(starts) else ()
-        return test[places[0] + len(read) :][:most].tolist() if len(places) else None
+        if len(read) >= len(test):
+            return None
+        starts = np.lib.stride_tricks.sliding_window_view(test, len(read))[:-1]
+        places = np.flatnonzero(np.equal(starts, read).all(axis=1))
+        return test[places[0] + len(read) :][:most].tolist() if places.size else None
 
     def yardsticks(self, rows):
         return yardsticks(self._symbols.parts["train"].astype(np.int64), rows.astype(np.int64), self.alphabet)
