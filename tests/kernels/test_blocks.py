@@ -9,7 +9,7 @@ import posenc
 from posenc import Prefix, attend
 from posenc.attention import kernels
 from posenc.attention.kernels import blocks
-from tests.effort import LITTLE
+from tests.effort import LITTLE, MUCH
 from tests.jaxprs import equations
 from tests.kernels.test_equal import SEGMENTS, H, Problem
 from tests.planting import Fault
@@ -81,7 +81,7 @@ def test_gradients_may_be_mapped_and_taken_again(x64):
         each = jax.vmap(jax.grad(loss), (None, 0))(q, jnp.array([1.0, 2.0]))
         return each, jax.jvp(lambda q: jax.grad(loss)(q, 1.0), (q,), (k,))
 
-    ours, dense = (jax.jit(slopes, static_argnums=0)(kernel) for kernel in ("auto", "dense"))
+    ours, dense = (jax.jit(slopes, static_argnums=0, compiler_options=MUCH)(kernel) for kernel in ("auto", "dense"))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-9), ours, dense)
 
 

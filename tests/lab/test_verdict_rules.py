@@ -7,12 +7,11 @@ import pytest
 
 from posenc.lab.results.answer import answer
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.facts import count_verdicts, orders_by_chance
 from posenc.lab.results.orders import by_chance
 from posenc.lab.results.published import ALL
 from posenc.lab.results.reproduction import AGREES, BOTH, DIFFERS, NOT_ATTEMPTED, NOT_RUN, OPEN, UNINFORMATIVE
 from posenc.lab.results.statistics import summary
-from posenc.lab.results.verdicts import findings
+from posenc.lab.results.verdicts import count_verdicts, findings, orders_by_chance
 from tests.lab import made
 from tests.lab.seen import Order, Published
 from tests.planting import Fault

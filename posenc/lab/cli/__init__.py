@@ -26,7 +26,7 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
     "Read": (
         ("status", "status", "Status", "progress of a run, and its errors; --watch looks again and again"),
         ("clean", "clean", "Clean", "remove what no longer serves: checkpoints of recorded groups, claims of the dead"),
-        ("compact", "compact", "Compact", "put many single records into few files, which status reads faster"),
+        ("compact", "clean", "Compact", "put many single records into few files, which status reads faster"),
         ("table", "read", "Tabulate", "accuracy by scheme and size: text, csv, md, latex, json"),
         ("compare", "compare", "Compare", "a scheme with another, or with all: compare runs/mine rope alibi"),
         (

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from posenc.lab.results.quadrature import Rule, average
+from posenc.lab.results.sizes import Rule, average
 from posenc.lab.store.records import NATS, merit
 from posenc.lab.store.schema import TaskRecord
 

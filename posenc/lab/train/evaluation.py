@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Int, PyTree, UInt32
 from posenc.core.compose import layers
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.tasks import Batch, Task
-from posenc.lab.tasks.examples import examples, fewer
+from posenc.lab.tasks.examples import examples, fewer, pad_tokens, round_length
 from posenc.lab.tasks.measure import (
     beyond,
     by_place,
@@ -33,7 +33,6 @@ from posenc.lab.tasks.measure import (
     validation_key,
     width,
 )
-from posenc.lab.tasks.padding import pad_tokens, round_length
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.shapes import endless, known_classes
 
