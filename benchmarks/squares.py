@@ -82,8 +82,8 @@ def measure(size: Size, passes: str, rounds: int) -> list[Timing]:
     """The whole square, blocks, and what is taken where no kernel is requested."""
     whole, usual = compiled(size, passes, "dense"), compiled(size, passes, "auto")
     with blocks_from(1):
-        parted = compiled(size, passes, "auto")
-    programs = {"dense": whole, "blocks": parted, "auto": usual}
+        apart = compiled(size, passes, "auto")
+    programs = {"dense": whole, "blocks": apart, "auto": usual}
     seconds = bench.in_turn([functools.partial(program, *arrays) for program, arrays in programs.values()], rounds)
     need = [program.memory_analysis().temp_size_in_bytes for program, _ in programs.values()]
     return [Timing(size, passes, *row) for row in zip(programs, map(tuple, seconds), need, strict=True)]

@@ -18,7 +18,7 @@ from tests.planting import Fault
 from tests.planting import plant as plant
 
 VERDICTS, NUMBERS, ORDERS = (f"posenc.lab.results.{name}" for name in ("verdicts", "numbers", "orders"))
-EVIDENCE, RANKS, FACTS = (f"posenc.lab.results.{name}" for name in ("evidence", "rank_agreement", "facts"))
+EVIDENCE, RANKS = (f"posenc.lab.results.{name}" for name in ("evidence", "rank_agreement"))
 LEARNED = {8: 1.0, 16: 1.0}
 
 
@@ -269,7 +269,7 @@ def test_claims_of_one_fact_are_counted_once():
 
 def test_facts_that_are_counted_as_rows_are_noticed(plant):
     noticed(
-        plant, (f"{FACTS}:distinct", "if claim.fact else", "if False else"), test_claims_of_one_fact_are_counted_once
+        plant, (f"{VERDICTS}:distinct", "if claim.fact else", "if False else"), test_claims_of_one_fact_are_counted_once
     )
 
 
