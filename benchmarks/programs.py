@@ -186,7 +186,7 @@ def plain() -> side.Ready:
     import jax.numpy as jnp
     import optax
 
-    from posenc.lab.models.linear import linear
+    from posenc.lab.models.parts import linear
 
     rows, length, width, heads, hidden, symbols = 32, 16, 64, 4, 128, 17
     keys = iter(jax.random.split(jax.random.key(0), 40))

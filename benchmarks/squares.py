@@ -24,8 +24,8 @@ import jax
 import posenc
 from benchmarks import side, step
 from posenc.attention.kernels import blocks, choose
-from posenc.lab.sweep import bench
-from posenc.lab.sweep.timing import noisy
+from posenc.lab.train import bench
+from posenc.lab.train.bench import noisy
 
 BAR = 400
 """MiB that a training step may take."""
@@ -82,8 +82,8 @@ def measure(size: Size, passes: str, rounds: int) -> list[Timing]:
     """The whole square, blocks, and what is taken where no kernel is requested."""
     whole, usual = compiled(size, passes, "dense"), compiled(size, passes, "auto")
     with blocks_from(1):
-        parted = compiled(size, passes, "auto")
-    programs = {"dense": whole, "blocks": parted, "auto": usual}
+        apart = compiled(size, passes, "auto")
+    programs = {"dense": whole, "blocks": apart, "auto": usual}
     seconds = bench.in_turn([functools.partial(program, *arrays) for program, arrays in programs.values()], rounds)
     need = [program.memory_analysis().temp_size_in_bytes for program, _ in programs.values()]
     return [Timing(size, passes, *row) for row in zip(programs, map(tuple, seconds), need, strict=True)]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from posenc.lab.cli import main
-from posenc.lab.figures.own import drawing
+from posenc.lab.figures.figures import drawing
 from posenc.lab.results.floors import FLOORS, mean_floors
 from posenc.lab.results.floors import floors as floors_of
 from posenc.lab.results.results import load

@@ -29,10 +29,9 @@ from posenc.lab.models.stems import NONE, STEMS
 from posenc.lab.results.answer import whether_it_holds
 from posenc.lab.results.at_floor import at_floor
 from posenc.lab.results.bag import most_frequent
-from posenc.lab.results.facts import count_verdicts
 from posenc.lab.results.published import count_seen
 from posenc.lab.results.results import load
-from posenc.lab.results.verdicts import findings
+from posenc.lab.results.verdicts import count_verdicts, findings
 from posenc.lab.spec import run
 from posenc.lab.spec.abilities import ABILITIES
 from posenc.lab.spec.committed import record_of

@@ -14,7 +14,7 @@ import pytest
 
 from posenc.lab import tasks
 from posenc.lab.cli.watch import watching
-from posenc.lab.figures.own import drawing
+from posenc.lab.figures.figures import drawing
 from posenc.lab.results.atlas_cells import atlas_cells
 from posenc.lab.results.floors import FLOORS
 from posenc.lab.results.published import ALL, SEEN, Order, Published

@@ -17,9 +17,8 @@ from posenc.lab.figures.abilities import Ability
 from posenc.lab.figures.across import by_merit, draw
 from posenc.lab.figures.by_place import place_panels
 from posenc.lab.figures.captions import FLOORS, numbers
-from posenc.lab.figures.figures import save
+from posenc.lab.figures.figures import save, worded
 from posenc.lab.figures.floor_lines import settle
-from posenc.lab.figures.own import worded
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import HOLDS, cells
 from posenc.lab.spec.experiment_file import executed, from_file

@@ -15,10 +15,9 @@ import numpy as np
 from einops import rearrange
 from jaxtyping import Array, Float
 
-from posenc.attention.attend import compute
+from posenc.attention.attend import compiled_axes, compute
 from posenc.attention.cache import Cache
 from posenc.attention.kernels import Form
-from posenc.attention.meshes import compiled_axes
 from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens
 from posenc.attention.validation import array, check_types, validate

@@ -6,17 +6,18 @@ read this alone), its *segment* (its document; 0 is padding) and its *position* 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jaxtyping import Array, Float, PyTree
 
 from posenc.attention import kernels
 from posenc.attention.cache import AXES, Cache, extend
 from posenc.attention.encode import encode, finish
 from posenc.attention.kernels import Form
-from posenc.attention.meshes import compiled_axes
 from posenc.attention.options import Options
 from posenc.attention.tokens import Tokens, describe, fold, fold_tokens, ranks
 from posenc.attention.unknown import Unknown, faulty, marked, marking, returned, unknown
@@ -72,10 +73,11 @@ def attend(
 
     `kernel` says how: "dense" makes all scores of a sequence at once, for any scheme; "tiled" makes them tile by tile,
     in memory that grows with the length and not its square, and refuses schemes that read whole rows or all heads;
-    "rows" makes a block of queries at a time, for any scheme. "auto" is dense while scores are few. Through tiles
-    there is one gradient by `jax.grad` or `jax.vjp`, and `jax.hessian` goes forward over it. A gradient of a gradient,
-    `jax.jvp` and `jax.jacfwd` end in jax's own messages about a while loop or a custom_vjp function, as "auto" may
-    choose tiles for long texts: ask for "dense" or "rows" there.
+    "rows" makes a block of queries at a time, for any scheme. "auto" is dense while scores are few; on a processor,
+    from about 256 tokens on, it takes sequences and heads by a few, in less time and memory. Through tiles there is one
+    gradient by `jax.grad` or `jax.vjp`, and `jax.hessian` goes forward over it. A gradient of a gradient, `jax.jvp` and
+    `jax.jacfwd` end in jax's own messages about a while loop or a custom_vjp function, as "auto" may choose tiles for
+    long texts: ask for "dense" or "rows" there.
 
     `scale` is the factor of q·k in place of the scheme's, 1/√d for most. `cap` bounds what the scheme's `score` gives,
     s → cap · tanh(s / cap) (Gemma 2). `sinks` is a score for each head of one more key, without a value (GPT-OSS).
@@ -187,3 +189,26 @@ def _step(
 
     flat, mapped = fold_tokens(t, lead, axes(form.scheme))
     return jax.vmap(decode_sequence, (mapped, AXES), (0, AXES))(flat, cache)
+
+
+def compiled_axes(f: Callable[..., Any], args: PyTree, out: PyTree) -> Any:
+    """`f(*args)`, with explicit axes of the mesh left to the compiler; the results lie as the arrays `out` do.
+
+    Explicit axes, as `jax.make_mesh` makes them, are part of each array's type, and every step must say where its
+    result lies. Attention turns, repeats and folds heads and batches, so it says so once, at its end. `out` is a prefix
+    of the result's tree. Without explicit axes it is `f(*args)` itself.
+    """
+    meshes = [mesh for a in jax.tree.leaves((args, out)) if _explicit(mesh := jax.typeof(a).sharding.mesh)]
+    if not meshes:
+        return f(*args)
+    return jax.sharding.auto_axes(f, out_sharding=jax.tree.map(lambda a: _lies(a, meshes[0]), out))(*args)
+
+
+def _explicit(mesh: Any) -> bool:
+    return AxisType.Explicit in mesh.axis_types
+
+
+def _lies(a: Any, mesh: Any) -> NamedSharding:
+    """Where an array lies; whole on each device where its type does not say."""
+    of = jax.typeof(a).sharding
+    return of if _explicit(of.mesh) else NamedSharding(mesh, PartitionSpec())

@@ -18,8 +18,7 @@ from posenc.huggingface import facts as facts_of
 from posenc.huggingface.facts import Facts
 from posenc.huggingface.layer_types import LayerType, period, read_layers
 from posenc.huggingface.no_rotation import read_without_rotation
-from posenc.huggingface.reading import read_rotations
-from posenc.huggingface.report import ConfigReport
+from posenc.huggingface.reading import ConfigReport, read_rotations
 from posenc.huggingface.settings import Settings
 from posenc.language.echo import echoed
 from posenc.numerics.rotation import Layout, turned_width

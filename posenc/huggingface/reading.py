@@ -7,6 +7,7 @@ version 4 in `rope_theta`, `rope_scaling` and names that differ from model to mo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from posenc.huggingface.facts import Facts
@@ -147,3 +148,26 @@ def _fraction(kind: str, settings: Config, config: Config, facts: Facts) -> floa
             f"This config turns {part} of each head, by partial_rotary_factor or its older name; give at most 1."
         )
     return int(head * part) / head if head else part
+
+
+@dataclass(frozen=True)
+class ConfigReport:
+    """How `from_hf` read a config.
+
+    `read_as` is the model type whose code was taken, another one than `model_type` where `like=` named it. `used` are
+    the settings that decided the scheme. `aside` are settings that concern attention and not the scheme, each with what
+    to do about it.
+    """
+
+    scheme: Any
+    model_type: str | None
+    read_as: str
+    used: tuple[str, ...]
+    aside: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        from posenc.naming import spec
+
+        read = self.read_as if self.read_as == self.model_type else f"{self.model_type} read as {self.read_as}"
+        lines = [f"{read}: {spec(self.scheme)}", f"used: {', '.join(self.used) or 'the defaults of the type'}"]
+        return "\n".join(lines + [f"left aside: {name}, {why}" for name, why in self.aside])

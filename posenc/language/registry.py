@@ -17,9 +17,8 @@ from importlib.metadata import entry_points
 from typing import Any, Literal, Union
 
 from posenc.language import modules
-from posenc.language.echo import echoed
+from posenc.language.echo import echoed, offer
 from posenc.language.grammar import Call
-from posenc.language.nearest import offer
 
 
 class Registry:

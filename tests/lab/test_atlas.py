@@ -12,7 +12,7 @@ from posenc.lab import tasks
 from posenc.lab.spec import atlas
 from posenc.lab.tasks import spec
 from posenc.language import grammar
-from posenc.language.declarations import declarations
+from posenc.language.modules import declarations
 from posenc.naming import parse
 from tests.test_equivalences import DIMS, L, attend, differ, same, tokens
 

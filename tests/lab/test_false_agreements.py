@@ -8,11 +8,10 @@ from scipy.stats import binom, binomtest
 
 from posenc.lab.results.answer import answer
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.facts import count_verdicts
 from posenc.lab.results.numbers import unseen
 from posenc.lab.results.orders import sign_test
 from posenc.lab.results.reproduction import AGREES, BOTH, DIFFERS, NOT_RUN, OPEN, UNINFORMATIVE
-from posenc.lab.results.verdicts import findings
+from posenc.lab.results.verdicts import count_verdicts, findings
 from tests.lab import made
 from tests.lab.seen import Order, Published
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from posenc.lab import tasks
@@ -23,6 +24,7 @@ from posenc.lab.train.training import resolve
 from posenc.naming import bind, parse
 from tests.lab.steps import given_at
 from tests.lab.test_sweep import PLAN, Watch
+from tests.lab.test_train import started
 from tests.tasks.task_checks import same_examples
 
 RUN = Run(task="even_pairs", scheme="rope", width=16, depth=1, heads=2, hidden=16, batch=8, length=8, buckets=2)
@@ -102,6 +104,24 @@ def test_one_program_makes_the_examples_of_all_sizes_and_of_the_floors():
     for n, batch in zip(sizes, given, strict=True):
         room = next(most for most in evaluation.rounds(task, sizes) if most >= n)
         same_examples(batch, examples(task, ROWS, room, evaluation_key(task, n), jnp.int32(n)))
+
+
+def test_sizes_of_many_tokens_are_not_padded_where_nothing_is_drawn(monkeypatch):
+    small = dataclasses.replace(RUN, task="copy(symbols=2)", model="decoder", width=8, hidden=8, length=4)
+    sizes = (4, 63, 90)
+    for scheme, lengths in (("alibi", [11, 129, 183]), ("alibi @ random_sorted(400)", [11, 183, 183])):
+        cell = resolve(dataclasses.replace(small, scheme=scheme))
+        batches = [evaluation.examples_at(cell.task, 2, sizes, n) for n in sizes]
+        own = [evaluation.own_tokens(cell, n, batch) for n, batch in zip(sizes, batches, strict=True)]
+        assert [batch.tokens.shape[1] for batch in own] == lengths
+        sums = [key for key in evaluation.programs(cell, 2, sizes) if key[0] == "sums"]
+        assert len(sums) == len({*lengths})
+    cell = resolve(dataclasses.replace(small, scheme="alibi"))
+    model, batch = started(cell).model, evaluation.examples_at(cell.task, 2, sizes, 63)
+    count = lambda: evaluation.examined(cell, model, jnp.uint32(0), 63, batch)  # noqa: E731
+    apart = count()
+    monkeypatch.setattr(evaluation, "own_tokens", lambda resolved, n, batch: batch)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), apart, count())
 
 
 def test_floors_are_made_of_as_many_examples_at_once_as_a_sweep_evaluates():

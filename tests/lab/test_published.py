@@ -5,10 +5,9 @@ import pytest
 from scipy.stats import binomtest
 
 from posenc.lab.results import published
-from posenc.lab.results.facts import count_verdicts
 from posenc.lab.results.reproduction import AGREES, BOTH, DIFFERS, NOT_RUN, OPEN, VERDICTS
 from posenc.lab.results.statistics import summary
-from posenc.lab.results.verdicts import findings
+from posenc.lab.results.verdicts import count_verdicts, findings
 from tests.lab import made
 from tests.lab.seen import Order, Published
 

@@ -15,7 +15,7 @@ from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.sweep import plan
 from posenc.lab.sweep.plan import evaluated
 from posenc.lab.tasks import examples
-from posenc.lab.tasks.padding import round_length
+from posenc.lab.tasks.examples import round_length
 from posenc.lab.train import batches, evaluation, training
 from posenc.lab.train.batches import Examples
 from posenc.lab.train.evaluation import SHORT, rounds

@@ -7,19 +7,18 @@ import pytest
 
 from posenc.lab.results.answer import answer
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.facts import count_verdicts, orders_by_chance
 from posenc.lab.results.orders import by_chance
 from posenc.lab.results.published import ALL
 from posenc.lab.results.reproduction import AGREES, BOTH, DIFFERS, NOT_ATTEMPTED, NOT_RUN, OPEN, UNINFORMATIVE
 from posenc.lab.results.statistics import summary
-from posenc.lab.results.verdicts import findings
+from posenc.lab.results.verdicts import count_verdicts, findings, orders_by_chance
 from tests.lab import made
 from tests.lab.seen import Order, Published
 from tests.planting import Fault
 from tests.planting import plant as plant
 
 VERDICTS, NUMBERS, ORDERS = (f"posenc.lab.results.{name}" for name in ("verdicts", "numbers", "orders"))
-EVIDENCE, RANKS, FACTS = (f"posenc.lab.results.{name}" for name in ("evidence", "rank_agreement", "facts"))
+EVIDENCE, RANKS = (f"posenc.lab.results.{name}" for name in ("evidence", "rank_agreement"))
 LEARNED = {8: 1.0, 16: 1.0}
 
 
@@ -270,7 +269,7 @@ def test_claims_of_one_fact_are_counted_once():
 
 def test_facts_that_are_counted_as_rows_are_noticed(plant):
     noticed(
-        plant, (f"{FACTS}:distinct", "if claim.fact else", "if False else"), test_claims_of_one_fact_are_counted_once
+        plant, (f"{VERDICTS}:distinct", "if claim.fact else", "if False else"), test_claims_of_one_fact_are_counted_once
     )
 
 

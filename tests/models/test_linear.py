@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab.models.linear import _backward, linear
+from posenc.lab.models.parts import _backward, linear
 
 
 def drawn(*shape):

@@ -7,8 +7,7 @@ import pytest
 
 from posenc.lab.figures.by_place import place_curve
 from posenc.lab.figures.curves import curves, steps
-from posenc.lab.figures.rows import Dots, Grid, rows
-from posenc.lab.figures.seeds import solved_seeds
+from posenc.lab.figures.rows import Dots, Grid, rows, solved_seeds
 from tests.lab import made
 
 RUNS = {"rope": [0.9, 1.0, 0.8], "alibi": [0.2, 0.3, 0.1]}

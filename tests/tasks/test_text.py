@@ -14,14 +14,15 @@ import pytest
 
 from posenc.lab import tasks
 from posenc.lab.results.floors import floors_by, floors_by_place
+from posenc.lab.spec import sources
 from posenc.lab.spec.run import Run
-from posenc.lab.sweep import plan, sources
-from posenc.lab.sweep.described import described
+from posenc.lab.sweep import plan
 from posenc.lab.tasks import corpora
 from posenc.lab.tasks.yardsticks import count_grams, counting_losses
 from posenc.lab.train.batches import batches_of, draw_sizes
 from posenc.lab.train.evaluation import examples_at
 from posenc.lab.train.lanes import Arrangement
+from posenc.lab.train.task_record import task_record
 from posenc.lab.train.training import resolve
 from posenc.language.registry import identity
 
@@ -262,7 +263,7 @@ def test_a_counting_reader_loses_what_dictionaries_say(order):
 def test_yardsticks_count_in_the_training_part_and_are_kept_by_place(folder):
     (folder / "my.txt").write_text("abcab" * 160 + "c" * 200)
     resolved = resolve(RUN)
-    task = described(resolved, (16, 32), 8, {"token": {16: {}, 32: {}}}, np.full((2, 32), 8))
+    task = task_record(resolved, (16, 32), 8, {"token": {16: {}, 32: {}}}, np.full((2, 32), 8))
     readers = task.yardsticks[16]
     assert list(readers) == ["unigram", "bigram", "order 5"] and len(readers["unigram"]) == 17
     assert readers["unigram"][:16] == pytest.approx([-np.log((160 + 3 / 256) / 803)] * 16, rel=1e-5)

@@ -32,14 +32,14 @@ __all__ = [
 def mix(form: Form, encoded: Encoded) -> Float[Array, "Q H d"]:
     """One sequence's attention by the kernel of its form."""
     if form.kernel == "dense":
-        return blocks.squares(form, encoded) if form.parted else dense.mix(form, encoded)
+        return blocks.squares(form, encoded) if form.in_blocks else dense.mix(form, encoded)
     module = {"tiled": tiled, "rows": rows}[form.kernel]
     return module.mix(form, encoded, block(encoded.q.shape[1], encoded.k.shape[1]))
 
 
 def mix_mapped(form: Form, encoded: Encoded) -> Float[Array, "Q H d"]:
     """`mix` where `jax.vmap` maps it over sequences and nothing stands between, so that blocks of them are possible."""
-    if not form.parted:
+    if not form.in_blocks:
         return mix(form, encoded)
     (heads, queries, _), keys = encoded.q.shape, encoded.k.shape[1]
     size = block(queries, keys)

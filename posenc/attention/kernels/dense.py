@@ -1,4 +1,9 @@
-"""Attention over the whole square of scores: the reference, for any scheme, and the fastest where it fits a cache."""
+"""Attention over the whole square of scores: the reference, for any scheme, and the fastest where it fits a cache.
+
+Its two products, which tiles use too, are of all heads at once: the query heads of one key head are the rows of one
+matrix. Written so, neither product nor its gradient is turned in memory, which costs as much as the product itself.
+Matrices of few keys stay apart: there it is the joining of their rows that costs.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from posenc.attention.kernels import products
 from posenc.attention.kernels.dropout import kept
 from posenc.attention.kernels.form import Encoded, Form, capped, distance, head_axes, visible
 from posenc.core.compose import merge
 from posenc.core.scheme import GROUP_AXIS, REPEAT_AXIS, Tile
+from posenc.numerics.sizes import are_numbers
+
+FEW = 20
+"""Keys up to which query heads stay apart: on a processor, 16 tokens then take three quarters of the time."""
 
 
 class Steps(NamedTuple):
@@ -49,7 +57,7 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
     apart, seen = distance(encoded.query, encoded.key), visible(form, encoded)
     nested = lambda a: a.reshape(groups, heads.size // groups, *a.shape[1:])  # noqa: E731
 
-    dot = products.scores(nested(encoded.q), encoded.k, exact)
+    dot = scores(nested(encoded.q), encoded.k, exact)
     logits, weighting = dot * form.weighting.scale, form.weighting
 
     def weigh_head(own, head, sink, logits, query_info, key_info):
@@ -68,7 +76,7 @@ def steps(form: Form, encoded: Encoded, heads: Int[Array, " H"] | None = None) -
     outer = jax.vmap(inner, (0, 0, 0, 0, axes, 0), axis_name=GROUP_AXIS)
     own, head, sinks = jax.tree.map(nested, (head_params, heads, form.sinks))
     score, weights, value_bias = outer(own, head, sinks, logits, query_info, encoded.key_info)
-    return Steps(dot, logits, score, seen, weights, products.mixed(weights, encoded.v, exact), value_bias)
+    return Steps(dot, logits, score, seen, weights, mixed(weights, encoded.v, exact), value_bias)
 
 
 def _softmax_with(sink: Float[Array, ""] | None, s: Float[Array, "Q K"], seen: Bool[Array, "Q K"]) -> Array:
@@ -104,3 +112,27 @@ def _softmax(of: tuple[Array, Array], by: tuple[Array, Any]) -> tuple[Array, Arr
     p = _weights(s, seen)
     ds = jnp.where(p > 0, ds, 0.0)
     return p, p * (ds - (p * ds).sum(-1, keepdims=True))
+
+
+def scores(q: Float[Array, "G R Q e"], k: Float[Array, "G K e"], exact: Any) -> Float[Array, "G R Q K"]:
+    """Every query times every key."""
+    return _with(q, k, 2, exact)
+
+
+def mixed(weights: Float[Array, "G R Q K"], v: Float[Array, "G K d"], exact: Any) -> Float[Array, "G R Q d"]:
+    """Values, mixed by weights."""
+    return _with(weights.astype(v.dtype), v, 1, exact)
+
+
+def gathered(q: Float[Array, "G R Q e"], weights: Float[Array, "G R Q K"], exact: Any) -> Float[Array, "G e K"]:
+    """Rows of q, mixed by the columns of weights: the gradient of keys and of values, tokens last."""
+    q, weights = (a.reshape(a.shape[0], -1, a.shape[-1]) for a in (q, weights.astype(q.dtype)))
+    return jax.lax.dot_general(q, weights, (((1,), (1,)), ((0,), (0,))), preferred_element_type=exact)
+
+
+def _with(a: Float[Array, "G R Q x"], b: Float[Array, "G K y"], axis: int, exact: Any) -> Float[Array, "G R Q z"]:
+    """The product over the last axis of `a` and this axis of `b`."""
+    keys = b.shape[1]
+    rows = a if are_numbers(keys) and keys <= FEW else a.reshape(a.shape[0], -1, a.shape[-1])
+    over = ((rows.ndim - 1,), (axis,)), ((0,), (0,))
+    return jax.lax.dot_general(rows, b, over, preferred_element_type=exact).reshape(*a.shape[:3], -1)

@@ -42,7 +42,7 @@ class Form(NamedTuple):
     self_attention: bool
     """Whether queries and keys are the same tokens."""
     kernel: str
-    parted: bool = False
+    in_blocks: bool = False
     """Whether sequences go through the kernel in blocks, and heads through the dense one."""
 
     def counts(self, pairs: Pairs) -> bool:

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from posenc.attention.kernels import dropout, layout, products
+from posenc.attention.kernels import dense, dropout, layout
 from posenc.attention.kernels.band import band, toeplitz
 from posenc.attention.kernels.form import Encoded, Form, Side, capped, distance
 from posenc.attention.kernels.layout import QUERY, TURNED, Arrays, Tiling, flat, heads_first, lined
@@ -105,7 +105,7 @@ def _rows(tiling: Tiling, a: Arrays, n: Array) -> tuple[Array, Array]:
         safe = jnp.where(new > -jnp.inf, new, 0.0)
         e, shrink = jnp.exp(s - safe[..., None]), jnp.exp(top - safe)
         kept = tile.kept(e)
-        mixed = products.mixed(kept, heads_first(t.v), exact)
+        mixed = dense.mixed(kept, heads_first(t.v), exact)
         if tiling.adds:
             mixed = mixed + tile.value_bias(tile.read, kept)
         return out * shrink[..., None] + mixed, new, total * shrink + e.sum(-1)
@@ -163,7 +163,7 @@ def _pulled(tile: _Tile, t: Arrays, do: Array, mean: Array, lse: Array) -> Array
     s, pull = jax.vjp(tile.score, tile.read, tile.logits)
     p = jnp.exp(tile.hidden(s) - lse[..., None])
     kept = tile.kept(p)
-    dp = products.scores(do.astype(t.v.dtype), heads_first(t.v), exact)
+    dp = dense.scores(do.astype(t.v.dtype), heads_first(t.v), exact)
     if tiling.adds:
         more, pull_more = jax.vjp(tile.value_bias, tile.read, kept)
         read_more, dp_more = pull_more(do.astype(more.dtype))
@@ -174,9 +174,9 @@ def _pulled(tile: _Tile, t: Arrays, do: Array, mean: Array, lse: Array) -> Array
         read = jax.tree.map(jnp.add, read, read_more)
     logits = (logits if tiling.late == 1 else logits * tiling.late).astype(t.k.dtype)
     return read._replace(
-        q=products.mixed(logits, heads_first(t.k), exact),
-        k=products.gathered(t.q, logits, exact),
-        v=products.gathered(do.astype(t.v.dtype), kept, exact),
+        q=dense.mixed(logits, heads_first(t.k), exact),
+        k=dense.gathered(t.q, logits, exact),
+        v=dense.gathered(do.astype(t.v.dtype), kept, exact),
     )
 
 
@@ -189,7 +189,7 @@ class _Tile:
     def __init__(self, tiling: Tiling, t: Arrays, n: Array, m: Array, masked: bool):
         self.tiling = tiling
         exact = jnp.promote_types(t.q.dtype, jnp.float32)
-        logits = products.scores(t.q, heads_first(t.k), exact)
+        logits = dense.scores(t.q, heads_first(t.k), exact)
         self.logits = logits if tiling.late == 1 else logits * tiling.late
         self.qi = t.start + n * tiling.rows + jnp.arange(tiling.rows, dtype=jnp.int32)
         self.ki = t.begin + m * tiling.cols + jnp.arange(tiling.cols, dtype=jnp.int32)

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from posenc.lab.results.at_floor import FloorRow
-from posenc.lab.results.facts import distinct, orders_by_chance
 from posenc.lab.results.orders import by_chance
 from posenc.lab.results.published import ALL, Order, Published, Seen
 from posenc.lab.results.rank_agreement import FEWEST, RankCorrelation
 from posenc.lab.results.reproduction import NOT_ATTEMPTED, OPEN, Reproduction
 from posenc.lab.results.statistics import LEAST
+from posenc.lab.results.verdicts import distinct, orders_by_chance
 from posenc.language.echo import plural
 
 COLUMNS = ("task", "scheme", "measure", "from", "seen", "claim", "our runs", "n", "p", "floor", "verdict")

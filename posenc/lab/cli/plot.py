@@ -28,7 +28,7 @@ FIGURES = {
     "place": "posenc.lab.figures.by_place:place_curve",
     "curves": "posenc.lab.figures.curves:curves",
     "steps": "posenc.lab.figures.curves:steps",
-    "seeds": "posenc.lab.figures.seeds:solved_seeds",
+    "seeds": "posenc.lab.figures.rows:solved_seeds",
     "profile": "posenc.lab.figures.profile:profile",
     "improvement": "posenc.lab.figures.improvement:improvement",
     "ranks": "posenc.lab.figures.ranks:ranks",
@@ -145,7 +145,7 @@ def draw_experiment(
 ) -> None:
     """Draw figures from an experiment's committed record, in its words; by default its own, which has a caption of its
     axes where it gives none."""
-    from posenc.lab.figures.own import drawing, worded
+    from posenc.lab.figures.figures import drawing, worded
     from posenc.lab.spec.experiment_file import from_file
 
     results, experiment = stored(str(path)), from_file(path, yes=True)

@@ -17,7 +17,7 @@ from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.store import disk
-from posenc.language.nearest import shorten
+from posenc.language.echo import shorten
 
 if TYPE_CHECKING:
     from posenc.lab.results.results import Results

@@ -20,13 +20,12 @@ from posenc.lab.cli.output import clean, say, say_json, say_rows
 from posenc.lab.results.answer import answer
 from posenc.lab.results.at_floor import FloorRow, at_floor
 from posenc.lab.results.evidence import Evidence
-from posenc.lab.results.facts import count_verdicts, orders_by_chance
 from posenc.lab.results.orders import TEST
 from posenc.lab.results.published import ORIGINS, Order, count_seen
 from posenc.lab.results.rank_agreement import RankCorrelation, rank_correlations
 from posenc.lab.results.reproduction import BOTH, Reproduction
 from posenc.lab.results.results import Results, load
-from posenc.lab.results.verdicts import findings
+from posenc.lab.results.verdicts import count_verdicts, findings, orders_by_chance
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file

@@ -142,7 +142,7 @@ class QuickStart:
     def __call__(self) -> int:
         from posenc.lab.cli.plot import draw
         from posenc.lab.cli.read import stored
-        from posenc.lab.figures.own import worded
+        from posenc.lab.figures.figures import worded
         from posenc.lab.figures.style import need_matplotlib
 
         need_matplotlib()

@@ -14,8 +14,8 @@ from posenc.lab.cli.options import Flag
 from posenc.lab.cli.output import say, say_json, say_rows, tie, wrap
 from posenc.lab.spec import settings
 from posenc.lab.spec.abilities import ABILITIES, tasks_with
-from posenc.language.declarations import declarations
 from posenc.language.echo import plural
+from posenc.language.modules import declarations
 
 if TYPE_CHECKING:
     from posenc.lab.results.ability_scores import AbilityScore

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from posenc.lab.figures import style
 from posenc.lab.figures.across import panels
 from posenc.lab.figures.captions import metric_named
 from posenc.lab.figures.files import save as save
 from posenc.lab.figures.floor_lines import NAMES
-from posenc.lab.figures.panel_captions import coded, ending
+from posenc.lab.figures.panel_captions import coded, ending, foreign
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.results.floors import best_floor, floors
 from posenc.lab.results.results import Results
 from posenc.lab.results.statistics import Summary, TableCell, cells, summary
+from posenc.lab.results.words import Words
 from posenc.lab.store.records import LOSSES
 from posenc.lab.store.schema import TaskRecord
 
@@ -171,3 +172,17 @@ def _order(results: Results, key: tuple[str, tuple[int, int]]) -> tuple:
     """Tasks in the order in which the experiment gives their titles, then by their texts."""
     titles = list(results.words.titles)
     return (titles.index(key[0]) if key[0] in titles else len(titles), key)
+
+
+def drawing(experiment: Any, results: Results) -> tuple[Drawing, Results]:
+    """The figure of an experiment, with a caption of its axes where it gives none, and the results that it shows."""
+    results = worded(experiment, results)
+    if experiment.figure is None:
+        return length(results), results
+    made = experiment.figure(results)
+    return (made if isinstance(made, Drawing) else Drawing(made, foreign(made, results))), results
+
+
+def worded(experiment: Any, results: Results, metric: str | None = None) -> Results:
+    """Results by a metric, or else by that which an experiment shows, with its words."""
+    return replace(results.shown(metric or experiment.metric), words=Words(**experiment.words))

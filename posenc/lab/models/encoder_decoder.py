@@ -40,8 +40,7 @@ from posenc.lab.models.draws import cut
 from posenc.lab.models.ends import INSIDE, tied_name
 from posenc.lab.models.interface import Inputs, Shape, source_inputs
 from posenc.lab.models.layers import attention_arguments
-from posenc.lab.models.linear import linear
-from posenc.lab.models.parts import Dropout, normalise
+from posenc.lab.models.parts import Dropout, linear, normalise
 from posenc.lab.models.stack import Stack
 from posenc.lab.models.transformer import Block
 from posenc.lab.models.weights import Positional, Weight, positional, shared_positional

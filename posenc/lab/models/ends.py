@@ -14,8 +14,7 @@ from posenc.coordinates import place
 from posenc.core.compose import Pattern, normal_form, parts
 from posenc.core.parameters import init, split
 from posenc.lab.models.interface import Inputs, Shape, coordinate_inputs
-from posenc.lab.models.linear import linear
-from posenc.lab.models.parts import dropout
+from posenc.lab.models.parts import dropout, linear
 from posenc.lab.models.weights import Weight, shared_positional
 from posenc.naming import spec
 

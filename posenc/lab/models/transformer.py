@@ -17,8 +17,7 @@ from posenc.attention.cache import Cache
 from posenc.lab.models.attentions import query_factor, with_attention
 from posenc.lab.models.draws import cut
 from posenc.lab.models.interface import Inputs, Shape
-from posenc.lab.models.linear import linear
-from posenc.lab.models.parts import NO_DROPOUT, Dropout, normalise
+from posenc.lab.models.parts import NO_DROPOUT, Dropout, linear, normalise
 from posenc.lab.models.stack import Stack
 from posenc.lab.models.weights import Weight, positional
 from posenc.nnx import Attention

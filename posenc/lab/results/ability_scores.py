@@ -8,20 +8,22 @@ token is answered, and else the whole answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from posenc.lab.results.floors import best_floor
 from posenc.lab.results.learned import bar
 from posenc.lab.results.losses import falling
 from posenc.lab.results.rate_gaps import by_rate, rate_gap
-from posenc.lab.results.recorded import recorded_experiments, schemes_in
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import HOLDS, Summary, TableCell, cells, summary
 from posenc.lab.results.words import label_parts
 from posenc.lab.spec import committed
 from posenc.lab.spec.abilities import ability_of, answers_each_token
 from posenc.lab.store.schema import TaskRecord
+from posenc.language.modules import declarations
 
 NEAR = (1.5, 3.0)
 """Sizes from so many to so many times L are about 2 L."""
@@ -124,3 +126,37 @@ def _above(task: TaskRecord, cell: TableCell, size: int) -> tuple[float | None, 
         return (named and named[1]), None
     score = (summary(cell.values[size]).median - named[1]) / (1 - named[1])
     return named[1], min(max(score, 0.0), 1.0)
+
+
+def recorded_experiments() -> list[Path]:
+    """The experiment files that have a committed record, in the order of their names."""
+    return sorted((p for p in committed.files().values() if committed.record_of(p).is_file()), key=lambda p: p.stem)
+
+
+def experiments_with_task(name: str) -> list[str]:
+    """The experiments whose record has runs on a task, with any settings."""
+    return [
+        path.stem
+        for path in recorded_experiments()
+        if any(record.task.label.partition("(")[0] == name for record in load(committed.record_of(path)).records)
+    ]
+
+
+def experiments_with_schemes(names: Collection[str]) -> list[str]:
+    """The experiments whose record has runs of a scheme, alone or in a sum, with any settings; of several names, those
+    in which these are together."""
+    return [
+        path.stem
+        for path in recorded_experiments()
+        if any(set(names) <= words_in(record.label) for record in load(committed.record_of(path)).records)
+    ]
+
+
+def schemes_in(label: str) -> set[str]:
+    """The schemes of ours that a label names: of "pi(factor=2.0), trained with rope" pi and rope."""
+    return words_in(label) & set(declarations("schemes"))
+
+
+def words_in(label: str) -> set[str]:
+    """The words of a label outside quotes, since the value of a setting may be called like a scheme."""
+    return set(re.findall(r"\w+", re.sub(r"'[^']*'", "", label)))

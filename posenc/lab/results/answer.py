@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from posenc.lab.results.evidence import REPEATS, Evidence
-from posenc.lab.results.facts import count_verdicts, distinct
 from posenc.lab.results.published import ALL, ORIGINS
 from posenc.lab.results.reproduction import (
     AGREES,
@@ -18,6 +17,7 @@ from posenc.lab.results.reproduction import (
     UNINFORMATIVE,
     Reproduction,
 )
+from posenc.lab.results.verdicts import count_verdicts, distinct
 
 SAYS = {
     AGREES: ("agrees", "agree"),

@@ -25,8 +25,7 @@ from posenc.lab.results.sizes import other_places
 from posenc.lab.results.sizes import shared as shared_sizes
 from posenc.lab.results.statistics import DRAWS, LEAST, LEVEL, TableCell, cells
 from posenc.lab.store.schema import TaskRecord
-from posenc.language.echo import echoed, plural
-from posenc.language.nearest import shorten
+from posenc.language.echo import echoed, plural, shorten
 
 NONE = "nope"
 """The scheme without encoding, which is the control unless another is named."""

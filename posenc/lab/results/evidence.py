@@ -19,10 +19,9 @@ from posenc.lab.results.floors import best_floor, floors, floors_by, mean_floors
 from posenc.lab.results.learned import bar
 from posenc.lab.results.losses import points
 from posenc.lab.results.published import EPSILON, Measure
-from posenc.lab.results.quadrature import average
 from posenc.lab.results.rates import by_seed
 from posenc.lab.results.results import Results
-from posenc.lab.results.sizes import other_places, shared
+from posenc.lab.results.sizes import average, other_places, shared
 from posenc.lab.results.statistics import HOLDS, cells, summary
 from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord, TaskRecord, TrialRecord

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from posenc.lab.results.quadrature import Rule, average
+from posenc.lab.results.sizes import Rule, average
 from posenc.lab.store.records import LOSSES, PARTS, merit
 from posenc.lab.store.schema import TaskRecord
 

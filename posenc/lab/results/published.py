@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from posenc.lab.results import quadrature
-from posenc.lab.results.quadrature import Rule
+from posenc.lab.results.sizes import Rule, check_rule
 from posenc.language.echo import echoed
 
 ALL = "all tasks"
@@ -177,7 +176,7 @@ class Order:
 
 def check_measure(metric: str | None, over: Over, weights: Rule) -> None:
     """Raise `ValueError` for a metric, sizes or weights that no claim can have."""
-    quadrature.check(weights)
+    check_rule(weights)
     if metric is not None and metric not in MEASURED:
         raise ValueError(f"{echoed(metric)} is not a metric of claims; give {', '.join(map(repr, MEASURED))}.")
     sizes = isinstance(over, tuple) and over and all(type(n) is int and n >= 0 for n in over)

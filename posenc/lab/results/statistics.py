@@ -21,7 +21,7 @@ from posenc.lab.results.results import Results, Row
 from posenc.lab.results.sizes import other_places
 from posenc.lab.store.records import LOSSES, merit
 from posenc.lab.store.schema import TaskRecord, UnfinishedTrial
-from posenc.language.nearest import shorten
+from posenc.language.echo import shorten
 
 LEAST = 6
 LEVEL = 0.95

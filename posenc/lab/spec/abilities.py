@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from posenc.language import grammar
-from posenc.language.declarations import declarations
+from posenc.language.modules import declarations
 
 ABILITIES = {
     "offset": "what stands so many places away, or how many places away something stands",

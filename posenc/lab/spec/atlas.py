@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from posenc.lab.spec.run import WITH, Plan, Run
 from posenc.language import grammar
-from posenc.language.declarations import declarations
+from posenc.language.modules import declarations
 
 LENGTH = 16
 MODELS = ("decoder", "encoder")

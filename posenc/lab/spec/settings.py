@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Union
 
 from posenc.lab.spec.run import SUITE, THEN, WITH, Plan, Run
-from posenc.language.echo import cut, echoed
-from posenc.language.nearest import offer
+from posenc.language.echo import cut, echoed, offer
 
 MANY = 100_000
 _CLOSES = {"(": ")", "[": "]", "{": "}"}

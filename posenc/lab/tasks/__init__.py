@@ -12,7 +12,7 @@ from posenc.lab.tasks.task import Layout as Layout
 from posenc.lab.tasks.task import Sizes as Sizes
 from posenc.lab.tasks.task import Task as Task
 from posenc.language import grammar
-from posenc.language.nearest import offer
+from posenc.language.echo import offer
 from posenc.language.registry import call as _call
 
 for _module in pkgutil.iter_modules(__path__):

@@ -24,9 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from posenc.lab.tasks.examples import parts
+from posenc.lab.tasks.examples import bucket_classes, pad_tokens, parts
 from posenc.lab.tasks.measure import GAIN, RATIOS, first_beyond, tally
-from posenc.lab.tasks.padding import bucket_classes, pad_tokens
 from posenc.lab.tasks.task import Batch, Task
 
 FLOORS = ("uniform", "prior", "bag", "position")

@@ -19,8 +19,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from posenc.language.echo import echoed
-from posenc.language.nearest import offer
+from posenc.language.echo import echoed, offer
 from posenc.language.registry import Registry, convert
 
 TASKS = Registry("task", "posenc.lab.tasks", "posenc.tasks")

@@ -17,8 +17,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.spec.run import Run
 from posenc.lab.tasks import Batch, Task
+from posenc.lab.tasks.examples import pad_tokens, round_length, round_longest
 from posenc.lab.tasks.measure import train_key
-from posenc.lab.tasks.padding import pad_tokens, round_length, round_longest
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.sizes import StepSizes
 

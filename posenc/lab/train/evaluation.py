@@ -19,7 +19,7 @@ from jaxtyping import Array, Bool, Int, PyTree, UInt32
 from posenc.core.compose import layers
 from posenc.lab.models.interface import Inputs, inputs
 from posenc.lab.tasks import Batch, Task
-from posenc.lab.tasks.examples import fewer
+from posenc.lab.tasks.examples import examples, fewer, pad_tokens, round_length
 from posenc.lab.tasks.measure import (
     beyond,
     by_place,
@@ -33,7 +33,6 @@ from posenc.lab.tasks.measure import (
     validation_key,
     width,
 )
-from posenc.lab.tasks.padding import pad_tokens, round_length
 from posenc.lab.train.lanes import Arrangement, lanes
 from posenc.lab.train.shapes import endless, known_classes
 
@@ -67,7 +66,10 @@ class Counting(NamedTuple):
 
 
 def rounds(task: Task, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The padded sizes of evaluation: few, since each is a program; none wastes more than a factor of three."""
+    """The padded sizes of examples, few, so that these differ little in shape; none wastes more than a factor of three.
+
+    Where evaluation draws something they decide what, and are programs; see `own_tokens` for where it draws nothing.
+    """
     kept: list[int] = []
     for n in sorted(sizes, reverse=True):
         last = task.tokens(kept[-1]) if kept else math.inf
@@ -169,17 +171,36 @@ def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: b
     return fewer(task, rows, max(sizes), room, key(task, n), jnp.int32(n), task.data(part))
 
 
+def draws(resolved: Any) -> bool:
+    """Whether evaluation draws positions, dropout or shifts, by the shape of the examples."""
+    return resolved.run.evaluation == "as_trained" or any(layer.coordinates for layer in layers(resolved.scheme))
+
+
+def own_tokens(resolved: Any, n: int, batch: Batch) -> Batch:
+    """The examples without the padding to another size, where the tokens are many and nothing is drawn: there padding
+    costs more than one more program."""
+    task, rows = resolved.task, batch.tokens.shape[0]
+    if draws(resolved) or task.tokens(n) <= SHORT:
+        return batch
+    shapes = examples.eval_shape(task, rows, n, evaluation_key(task, n), jnp.int32(n))
+    return jax.tree.map(lambda a, kept: a[tuple(map(slice, kept.shape))], batch, shapes)
+
+
 def programs(resolved: Any, rows: int, sizes: Sequence[int]) -> set[tuple[Any, ...]]:
     """What decides each program that an evaluation compiles."""
     task, step = resolved.task, resolved.step
     keys: set[tuple[Any, ...]] = {("examples", task, rows, max(sizes))}
-    for tokens in map(task.tokens, rounds(task, sizes)):
+    rooms = rounds(task, sizes)
+    alone = [n for n in sizes if task.tokens(n) > SHORT and not draws(resolved)]
+    lengths = {*alone, *(next(most for most in rooms if most >= n) for n in {*sizes} - {*alone})}
+    for tokens in map(task.tokens, lengths):
         keys.add(("sums", step.scheme, step.shape, _padded(resolved, tokens), counting(resolved, rows, tokens)))
     return keys
 
 
 def examined(resolved: Any, model: PyTree, seed: Array, n: int, batch: Batch) -> dict[str, Int[np.ndarray, " rows"]]:
     """What is counted in each of these examples of size n, which are not those that choose a learning rate."""
+    batch = own_tokens(resolved, n, batch)
     settings, question = counting(resolved, *batch.tokens.shape), SizeQuestion.of(resolved, n, False)
     return jax.device_get(
         _counts(settings, model, seed, question, _scored_examples(resolved, resolved.step.coordinates, batch))
@@ -198,7 +219,7 @@ def evaluate(
     """The sums over all examples, `[lanes, sizes, …]`, where each size has whether it is for choosing a rate."""
     totals, names = [], resolved.step.coordinates
     for n, choosing in zip(sizes, choosing_rates, strict=True):
-        batch = examples_at(resolved.task, rows, sizes, n, choosing)
+        batch = own_tokens(resolved, n, examples_at(resolved.task, rows, sizes, n, choosing))
         settings = counting(resolved, *batch.tokens.shape)
         question = SizeQuestion.of(resolved, n, choosing)
         totals.append(sums(settings, over, models, seeds, question, _scored_examples(resolved, names, batch)))

@@ -19,7 +19,7 @@ from posenc.core.compose import layers, parts
 from posenc.core.parameters import init
 from posenc.core.scheme import Dims
 from posenc.lab.models.interface import Inputs, Shape, build, coordinate_inputs
-from posenc.lab.tasks.padding import bucket_classes
+from posenc.lab.tasks.examples import bucket_classes
 from posenc.lab.train.batches import Batching
 from posenc.naming import bind
 
