@@ -56,7 +56,7 @@ def attention_fn(
         raise ValueError(
             f"{label(hooks)} needs the input of attention, which attention_fn does not see; use an Attention of posenc."
         )
-    fixed = {"positions": positions, "segments": segments, "scale": scale, "cap": cap, "sinks": sinks}
+    fixed: dict[str, Any] = {"positions": positions, "segments": segments, "scale": scale, "cap": cap, "sinks": sinks}
     own_mask = mask
 
     def attention(
@@ -87,7 +87,7 @@ def attention_fn(
         if is_causal and not (isinstance(own_mask, str) and own_mask == "causal"):
             shown = repr(own_mask) if isinstance(own_mask, str) else f"a {type(own_mask).__name__}"
             raise ValueError(f"is_causal contradicts mask={shown}; give one of them.")
-        arguments = fixed | {"mask": own_mask}
+        arguments: dict[str, Any] = fixed | {"mask": own_mask}
         if dropout_rate and not deterministic:
             if broadcast_dropout:
                 raise ValueError(
@@ -104,7 +104,7 @@ def attention_fn(
     return attention
 
 
-def _layer_mask(scheme: Any, own_mask: Any, mask: Any, query: Array, key: Array) -> Bool[Array, "*batch Q K"]:
+def _layer_mask(scheme: Any, own_mask: Mask, mask: Any, query: Array, key: Array) -> Bool[Array, "*batch Q K"]:
     """The mask that a layer is called with, narrowed by the one given to `attention_fn` and by the scheme's window."""
     (*lead, queries, heads, _), keys, hooks = query.shape, key.shape[-3], normal_form(scheme).scheme
     if queries != keys:

@@ -7,6 +7,7 @@ others. `plain`, `output` and `pull` are compiled once for each case, at little 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -49,7 +50,7 @@ class Case:
         self.scheme = bind(self.unbound, dims)
         self.params = self.parameters(0)
         rng = np.random.default_rng(1)
-        draw = lambda *shape: rng.normal(size=shape)  # noqa: E731
+        draw: Callable[..., Any] = lambda *shape: rng.normal(size=shape)  # noqa: E731
         size = LONGEST, dims.heads, dims.head
         self.long = CaseInputs(draw(LONGEST, dims.width), *(draw(*size) / 2 for _ in range(3)))
         self.weights = draw(3, dims.width, dims.heads * dims.head) * dims.width**-0.5

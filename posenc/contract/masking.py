@@ -7,6 +7,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from posenc.attention.attend import attend, embed
 from posenc.contract.case import DOCUMENTS, LENGTH, PADDED, Case, CaseInputs, put, restarted, rows
@@ -122,7 +123,7 @@ def a_block_of_queries_is_part_of_the_square(case: Case) -> Outcome:
     return at_most(max(error(*pair) for pair in outs), 1e-11)
 
 
-def _alone(case: Case, places: np.ndarray) -> np.ndarray:
+def _alone(case: Case, places: np.ndarray) -> Array:
     """The outputs of these tokens with nothing before them: followed by others, so that one program serves all, unless
     what comes after counts, as it does to a scheme that has no cache for that reason, or re-encodes its keys."""
     if case.scheme.limits.keys() & {"cache", "reencoded"}:

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import jaxprs_in_params
-from jaxtyping import Array
 
 from posenc.attention.attend import attend, embed
 from posenc.contract.case import LONGEST, Case, CaseInputs, rows
@@ -29,7 +28,7 @@ def bfloat16_loses_no_position(case: Case) -> Outcome:
         if a.dtype != jnp.bfloat16:
             return Outcome(False, reason=f"{name} of a bfloat16 model is {a.dtype}")
     apart = {n: error(half[n], single[n]) for n in half}
-    worst = max(apart, key=apart.get)
+    worst = max(apart, key=apart.__getitem__)
     return at_most(apart[worst], BOUND, "" if apart[worst] <= BOUND else f"{worst} is off by more than {BOUND:.1e}")
 
 
@@ -127,7 +126,7 @@ def _outputs(case: Case, p: Any, a: CaseInputs) -> Any:
     return x, s, scheme.normalize(p, s, tile) if scheme.overrides("normalize") else ()
 
 
-def _sum(tree: Any) -> Array:
+def _sum(tree: Any) -> Any:
     return sum(a.sum() for a in jax.tree.leaves(tree))
 
 

@@ -52,8 +52,8 @@ def _band(case: Case, p, tile: Tile) -> Float[Array, " distances"]:
     zero, none = jnp.zeros((len(far), 1), tile.logits.dtype), jnp.zeros(1, jnp.int32)
     visible = jnp.ones(zero.shape, bool)
     distance = jax.tree.map(lambda d: _columns(far.astype(d.dtype), d.shape[2:]), tile.distance)
-    infos = tuple(jax.tree.map(lambda _, a=a: a, distance) for a in (far, none))
-    band = Tile(*infos, distance, zero, tile.scale, visible, far, none, tile.head, tile.heads)
+    query_info, key_info = (jax.tree.map(lambda _, a=a: a, distance) for a in (far, none))
+    band = Tile(query_info, key_info, distance, zero, tile.scale, visible, far, none, tile.head, tile.heads)
     return case.scheme.score(p, zero, band)[:, 0]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -43,7 +43,7 @@ def sums_run_in_order(case: Case) -> Outcome:
         except ValueError as refusal:
             refused.append(str(refusal))
             continue
-        run = case.jit(lambda p, a, chain=chain: Case.layer(_With(chain, case.project), p, a))
+        run = case.jit(lambda p, a, chain=chain: Case.layer(cast(Any, _With(chain, case.project)), p, a))
         out = run(tuple(p for _, p in ours), case.inputs)
         apart.append(_by_hand_apart(case, out, [s for s, _ in ours], [p for _, p in ours]))
     return at_most(max(apart), 1e-11, "; ".join(refused)) if apart else absent("; ".join(refused))
@@ -67,7 +67,8 @@ def _by_hand_apart(case: Case, out: Any, schemes: list[Scheme], params: list[Any
         for s, p in zip(schemes, params, strict=True):
             y = s.embed(p["layer"], y, _on_axes(s, at))
         head_params = [p["layer"] | rows(p["heads"], head) for p in params]
-        return _head(schemes, head_params, *(b[:, head] for b in case.project(y, a)), y, at, case.dims)
+        q, k, v = (b[:, head] for b in case.project(y, a))
+        return _head(schemes, head_params, q, k, v, y, at, case.dims)
 
     return error(out[:, head], by_hand(params, case.inputs))
 
@@ -85,7 +86,7 @@ def _head(parts, head_params, q, k, v, y, at: At, dims: Dims) -> Float[Array, "L
     visible = at.index[None, :] <= at.index[:, None]
     apart = [(a := _on_axes(s, at).position)[:, None] - a[None, :] for s in parts]
     rest = logits, scale, visible, at.index, at.index, at.head, at.heads
-    tiles = [Tile(*pair, distance, *rest) for pair, distance in zip(pairs, apart, strict=True)]
+    tiles = [Tile(i, j, distance, *rest) for (i, j), distance in zip(pairs, apart, strict=True)]
     three = list(zip(parts, head_params, tiles, strict=True))
     for s, p, tile in three:
         score = s.score(p, score, tile)

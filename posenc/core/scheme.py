@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast, dataclass_transform, get_args
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +27,7 @@ from posenc.language.registry import later as later
 from posenc.numerics.sizes import FAR
 
 Params = dict[str, Any]
+T = TypeVar("T")
 Reads = Literal["nothing", "distance", "positions", "content", "row", "heads"]
 ORDER: tuple[Reads, ...] = ("nothing", "distance", "positions", "content", "row", "heads")
 LIMITS = {
@@ -123,6 +124,16 @@ class Tile(NamedTuple):
         """The same array of every head, for schemes that read `heads`."""
         all_heads = jax.lax.all_gather(jax.lax.all_gather(s, REPEAT_AXIS), GROUP_AXIS)
         return all_heads.reshape(self.heads, *s.shape)
+
+
+def by_settings(declaration: Callable[[Any], Any]) -> Any:
+    """What a scheme declares by its settings: `reads = by_settings(lambda self: ...)` is a property of its values."""
+    return property(declaration)
+
+
+def bound_setting(setting: T | None) -> T:
+    """A setting that may be left open, as hooks see it: `bind` has filled it."""
+    return cast(T, setting)
 
 
 @dataclass_transform(frozen_default=True)

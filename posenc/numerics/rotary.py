@@ -19,7 +19,7 @@ is filled with the training length. Learned frequencies are the parameter "frequ
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import jax.numpy as jnp
 import numpy as np
@@ -31,9 +31,13 @@ from posenc.numerics.rotation import Layout, angles, rotate, turned_width
 class Rotary(Protocol):
     """A scheme with the settings and the method that these hooks read."""
 
-    name: str
-    layout: Layout
-    fraction: float
+    name: ClassVar[str]
+
+    @property
+    def layout(self) -> Layout: ...
+
+    @property
+    def fraction(self) -> float: ...
 
     def angular_frequencies(self, width: int) -> np.ndarray: ...
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, by_settings
 from posenc.numerics import tree
 from posenc.numerics.orthogonal import skew, turns
 from posenc.numerics.rotation import frequencies
@@ -60,9 +60,9 @@ class Algebraic(Scheme, name="algebraic"):
 
     family = "rotary"
     extrapolates = "none reported"
-    axes = property(lambda self: 2 if self.structure == "grid" else 1)
-    reads = property(lambda self: "nothing" if self.decay == 1 else "positions")
-    passes_info = property(lambda self: self.structure == "tree")
+    axes = by_settings(lambda self: 2 if self.structure == "grid" else 1)
+    reads = by_settings(lambda self: "nothing" if self.decay == 1 else "positions")
+    passes_info = by_settings(lambda self: self.structure == "tree")
     samples = (
         {"structure": "grid", "decay": 0.98},
         {"structure": "tree", "decay": 0.98},

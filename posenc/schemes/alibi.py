@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from posenc.core.scheme import Scheme, bias_dtype, later
+from posenc.core.scheme import Scheme, bias_dtype, by_settings, later
 from posenc.numerics.bias import slope
 
 HIDDEN = -1e9
@@ -52,7 +52,7 @@ class ALiBi(Scheme, name="alibi"):
 
     family = "linear"
     reads = "distance"
-    limits = property(
+    limits = by_settings(
         lambda self: {"cross": "each half of its heads sees one side of the query"} if self.form == "split" else {}
     )
     extrapolates = "perplexity holds far beyond it (Press et al., 2022), copying does not (Kazemnejad et al., 2023)"
@@ -99,7 +99,8 @@ class ALiBi(Scheme, name="alibi"):
         learned = {"fixed": lambda a: m * a, "log": lambda a: m * jnp.exp(a), "logistic": jax.nn.sigmoid}[self.slopes]
         names = ("past", "future") if self.form == "sided" else ("slope", "slope")
         slopes = (learned(p[name].astype(dtype)) if name in p else m.astype(dtype) for name in names)
-        return tuple(jnp.where(head < n, self.factor * a, 0).astype(dtype) for a in slopes)
+        past, future = (jnp.where(head < n, self.factor * a, 0).astype(dtype) for a in slopes)
+        return past, future
 
     def _penalized(self, heads: int) -> int:
         return max(1, math.ceil(self.fraction * heads - 1e-6))

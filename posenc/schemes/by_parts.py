@@ -7,7 +7,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc.core.scheme import Scheme
+from posenc.core.scheme import Scheme, bound_setting
 from posenc.numerics import rotary, scaling
 from posenc.numerics.rotation import Layout, check_base, check_share, frequencies, turn
 
@@ -64,7 +64,7 @@ class ByParts(Scheme, name="by_parts"):
 
     def angular_frequencies(self, width):
         scaling.check_exponent("by_parts", width)
-        span = partial(scaling.spread, base=self.base, pairs=width // 2, original=self.original)
+        span = partial(scaling.spread, base=self.base, pairs=width // 2, original=bound_setting(self.original))
         kept = self.ntk_factor, self.extrapolation_factor
         frequency = frequencies(width, self.base)
         return scaling.by_parts(frequency, self.factor, span(*self.blend), span(*self.keep), kept)
@@ -146,7 +146,7 @@ class YaRN(Scheme, name="yarn"):
 
     def angular_frequencies(self, width):
         span = scaling.spread(
-            self.beta_fast, self.beta_slow, self.base, width // 2, self.original, truncate=self.truncate
+            self.beta_fast, self.beta_slow, self.base, width // 2, bound_setting(self.original), truncate=self.truncate
         )
         return scaling.yarn(frequencies(width, self.base), self.factor, span, self.extrapolation_factor)
 
@@ -209,7 +209,7 @@ class Llama3(Scheme, name="llama3"):
 
     def angular_frequencies(self, width):
         low, high = self.low_freq_factor, self.high_freq_factor
-        return scaling.llama3(frequencies(width, self.base), self.factor, low, high, self.original)
+        return scaling.llama3(frequencies(width, self.base), self.factor, low, high, bound_setting(self.original))
 
     bind = rotary.bind
     query = rotary.query

@@ -6,6 +6,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from posenc.core.scheme import Scheme
 from posenc.numerics import segment_scans
@@ -66,7 +67,7 @@ class CARoPE(Scheme, name="carope"):
     def carry(self, dims):
         return segment_scans.start(dims.head // 2)
 
-    def locate(self, p, x, at, carry):
+    def locate(self, p, x: Float[Array, "L D"], at, carry):
         exact = jnp.promote_types(x.dtype, jnp.float32)
         logit = product(x, p["w"]) + p["b"].astype(exact)
         powers = self.first + jnp.arange(carry[0].size, dtype=exact)

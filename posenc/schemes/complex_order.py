@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Num
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, by_settings
 from posenc.numerics.lookup import check_rows, rows_at
 from posenc.numerics.rotation import angles, check_base, frequencies, rotate
 
@@ -43,8 +43,8 @@ class ComplexOrder(Scheme, name="complex_order"):
     base: float = 10000.0
 
     family = "absolute"
-    axes = property(lambda self: 2 if self.words else 1)
-    coordinate = property(lambda self: "token" if self.words else "")
+    axes = by_settings(lambda self: 2 if self.words else 1)
+    coordinate = by_settings(lambda self: "token" if self.words else "")
     tied = frozenset({"frequency"})
     samples = ({"words": 64}, {"base": 100.0})
 

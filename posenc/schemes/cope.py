@@ -7,8 +7,9 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting, by_settings
 from posenc.numerics.precision import product
 
 
@@ -42,7 +43,7 @@ class CoPE(Scheme, name="cope"):
 
     family = "context"
     reads = "row"
-    contextual = property(lambda self: self.gates == "own")
+    contextual = by_settings(lambda self: self.gates == "own")
     limits = {
         "bidirectional": "its positions count from a key to a later query",
         "cross": "its positions count along one sequence",
@@ -67,7 +68,7 @@ class CoPE(Scheme, name="cope"):
         weights = jax.random.uniform(key, (dims.width + 1, dims.head), minval=-reach, maxval=reach)
         return {"gate": weights[:-1], "gate_bias": weights[-1]}
 
-    def locate(self, p, x, at, carry):
+    def locate(self, p, x: Float[Array, "L D"], at, carry):
         if self.gates != "own":
             return (), carry
         return product(x, p["gate"]) + p["gate_bias"].astype(bias_dtype(x))[None, :], carry
@@ -81,7 +82,7 @@ class CoPE(Scheme, name="cope"):
         gate = jnp.where(
             tile.visible, jax.nn.sigmoid(product(q, tile.key_info.T) * tile.scale if inner is None else inner), 0
         )
-        position = jnp.minimum(jax.lax.cumsum(gate, 1, reverse=True), self.npos - 1)
+        position = jnp.minimum(jax.lax.cumsum(gate, 1, reverse=True), bound_setting(self.npos) - 1)
         below, above = (jnp.take_along_axis(scores, f(position).astype(jnp.int32), 1) for f in (jnp.floor, jnp.ceil))
         share = position - jnp.floor(position)
         return s + (above * share + below * (1 - share)) * (tile.scale if self.scaled else 1)

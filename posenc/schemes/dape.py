@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from posenc.core.scheme import Scheme, Tile, bias_dtype
+from posenc.core.scheme import Scheme, Tile, bias_dtype, by_settings
 
 SLOPE = 0.01
 """The slope of the leaky rectifier below 0."""
@@ -94,7 +94,7 @@ class DAPEv2(Scheme, name="dape_v2"):
     family = "context"
     extrapolates = "strongly in perplexity (Zheng et al., 2024)"
     reads = "heads"
-    limits = property(
+    limits = by_settings(
         lambda self: {
             "bidirectional": "its convolution takes scores of later keys for zeros",
             **({"cache": "its convolution reads where the array of keys ends"} if self.edge == "array" else {}),
@@ -161,7 +161,8 @@ def _uniform(key: PRNGKeyArray, inputs: int, *shapes: tuple[int, ...]) -> list[A
 def _convolved(a: Float[Array, "c Q n"], w: Float[Array, "c h kernel"]) -> Float[Array, "h Q m"]:
     """A convolution along the keys, without padding."""
     kernel, keys = w.shape[-1], a.shape[-1] - w.shape[-1] + 1
-    return sum(jnp.einsum("cqk,ch->hqk", a[:, :, n : n + keys], w[:, :, n], precision="highest") for n in range(kernel))
+    terms = (jnp.einsum("cqk,ch->hqk", a[:, :, n : n + keys], w[:, :, n], precision="highest") for n in range(kernel))
+    return jnp.asarray(sum(terms))
 
 
 def _order(visible: Bool[Array, "Q K"]) -> tuple[Int[Array, " K"], Int[Array, " K"]]:

@@ -8,7 +8,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc.core.scheme import Scheme, bias_dtype, check_whole
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting, check_whole
 from posenc.numerics.bias import check_reach, disentangled
 from posenc.numerics.precision import product
 
@@ -85,7 +85,7 @@ class DeBERTa(Scheme, name="deberta"):
         return Scheme.overrides(self, *(h for h in hooks if h != "key" or self.terms != "c2p"))
 
     def init(self, key, dims):
-        return {"table": 0.02 * jax.random.normal(key, (2 * self.buckets, dims.width))}
+        return {"table": 0.02 * jax.random.normal(key, (2 * bound_setting(self.buckets), dims.width))}
 
     def init_head(self, key, dims):
         p = {}
@@ -105,11 +105,11 @@ class DeBERTa(Scheme, name="deberta"):
         return k, info if self.terms == "c2p" else _by_distance(p, "query", k)
 
     def score(self, p, s, tile):
-        row = disentangled(tile.distance, self.buckets, self.reach)
+        row = disentangled(tile.distance, bound_setting(self.buckets), self.reach)
         if self.terms != "p2c":
             s = s + jnp.take_along_axis((tile.query_info * tile.scale).astype(s.dtype), row, 1)
         if self.terms != "c2p":
-            row = disentangled(-tile.distance, self.buckets, self.reach) if self.mirrored else row
+            row = disentangled(-tile.distance, bound_setting(self.buckets), self.reach) if self.mirrored else row
             s = s + jnp.take_along_axis((tile.key_info * tile.scale).astype(s.dtype), row.T, 1).T
         return s
 

@@ -7,7 +7,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, by_settings
 from posenc.numerics.precision import product
 
 
@@ -45,7 +45,7 @@ class FIRE(Scheme, name="fire"):
     family = "kernel"
     extrapolates = "strongly (Li et al., 2024)"
     reads = "positions"
-    limits = property(
+    limits = by_settings(
         lambda self: {"bidirectional": "its share is of the query's position"} if self.bidirectional is False else {}
     )
     samples = ({"threshold": 3.0, "bidirectional": False}, {"threshold": 3.0, "bidirectional": True, "hidden": 4})

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting
 from posenc.numerics.rotation import angles, check_base, check_pairs, frequencies, turn
 
 
@@ -120,7 +120,7 @@ class FoPE(Scheme, name="fope"):
         """The frequencies, and the number of pairs of features that they rotate."""
         check_pairs("fope", head)
         all_frequencies = frequencies(head, self.base)
-        high = all_frequencies >= 2 * np.pi / self.length
+        high = all_frequencies >= 2 * np.pi / bound_setting(self.length)
         if self.zeros == "kept":
             return np.where(high, all_frequencies, 0.0), head // 2
         pairs = min(int(high.sum()), head // 4)

@@ -7,7 +7,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting
 from posenc.numerics.precision import product
 from posenc.numerics.rotation import angles
 
@@ -66,7 +66,7 @@ class Fourier(Scheme, name="fourier"):
         draw = lambda k, n, *shape: n**-0.5 * jax.random.normal(k, shape)  # noqa: E731
         r, first, second = jax.random.split(key, 3)
         return {
-            "frequency": draw(r, self.gamma**2, self.axes, self.features // 2),
+            "frequency": draw(r, self.gamma**2, self.axes, bound_setting(self.features) // 2),
             "w1": draw(first, self.features, self.features, self.hidden),
             "b1": jnp.zeros(self.hidden),
             "w2": draw(second, self.hidden, self.hidden, dims.width),
@@ -78,7 +78,7 @@ class Fourier(Scheme, name="fourier"):
         p = {name: jnp.asarray(a, exact) for name, a in p.items()}
         position = at.position if self.axes > 1 else at.position[:, None]
         angle = sum(angles(position[:, n], p["frequency"][n], exact) for n in range(self.axes))
-        r = jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], -1) / self.features**0.5
+        r = jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], -1) / bound_setting(self.features) ** 0.5
         inner = jax.nn.gelu(product(r, p["w1"]) + p["b1"][None, :], approximate=False)
         e = product(inner, p["w2"]) + p["b2"][None, :]
         return (x.astype(exact) + e).astype(x.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from posenc.core.scheme import Scheme
 from posenc.numerics import segment_scans
@@ -47,7 +48,7 @@ class FoX(Scheme, name="fox"):
     def carry(self, dims):
         return segment_scans.start()
 
-    def locate(self, p, x, at, carry):
+    def locate(self, p, x: Float[Array, "L D"], at, carry):
         exact = jnp.promote_types(x.dtype, jnp.float32)
         gate = jax.nn.log_sigmoid(product(x, p["w"]) + p["b"].astype(exact))
         return segment_scans.total(gate, at.segment, carry)

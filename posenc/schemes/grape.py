@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
-from posenc.core.scheme import Scheme, bias_dtype, later
+from posenc.core.scheme import Scheme, bias_dtype, by_settings, later
 from posenc.numerics.bias import slope
 from posenc.numerics.precision import product
 from posenc.numerics.rotation import angles, rotate
@@ -112,7 +112,7 @@ class GRAPEAP(Scheme, name="grape_ap"):
     extrapolates = "some (Zhang et al., 2026)"
     reads = "row"
     positional = True  # its keys are rotated
-    contextual = property(lambda self: self.source == "input")
+    contextual = by_settings(lambda self: self.source == "input")
     limits = {
         "bidirectional": "its penalties add up from a key to a later query",
         "cross": "its penalties add up along one sequence",
@@ -138,7 +138,7 @@ class GRAPEAP(Scheme, name="grape_ap"):
             return {}
         return {"w": 0.5 * dims.width**-0.5 * jax.random.normal(key, (self.features, dims.width))}
 
-    def locate(self, p, x, at, carry):
+    def locate(self, p, x: Float[Array, "L D"], at, carry):
         return (product(x, p["w"].T) if self.source == "input" else (), at.position), carry
 
     def query(self, p, q, info):

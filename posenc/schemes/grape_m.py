@@ -86,7 +86,7 @@ class GRAPEM(Scheme, name="grape_m"):
     def carry(self, dims):
         return segment_scans.start()
 
-    def locate(self, p, x, at, carry):
+    def locate(self, p, x: Float[Array, "L D"], at, carry):
         exact = bias_dtype(x)
         gate = product(x, p["w"]) + p["b"].astype(exact)
         step = jax.nn.sigmoid(gate / jnp.asarray(self.omega_scale, exact))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from posenc.core.scheme import Scheme, bias_dtype, check_whole
 from posenc.numerics.precision import product
@@ -68,7 +69,7 @@ class Inkling(Scheme, name="inkling"):
     def init_head(self, key, dims):
         return {"w": 0.02 * jax.random.normal(key, (self.rank, dims.width))}
 
-    def locate(self, p, x, at, carry):
+    def locate(self, p, x: Float[Array, "L D"], at, carry):
         return (at.position, product(x, p["w"].T)), carry
 
     def query(self, p, q, info):

@@ -7,7 +7,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting
 from posenc.numerics import rotary, scaling
 from posenc.numerics.rotation import Layout, angles, check_base, check_share, frequencies, rotate, turn, turned_width
 
@@ -179,7 +179,7 @@ class DynamicNTK(Scheme, name="dynamic_ntk"):
         return self.query(p, k, info)
 
     def _slower(self, frequency, longer):
-        span = partial(scaling.spread, base=self.base, pairs=frequency.shape[-1], original=self.original)
+        span = partial(scaling.spread, base=self.base, pairs=frequency.shape[-1], original=bound_setting(self.original))
         match self.rule:
             case "ntk":
                 return scaling.ntk(frequency, self.factor * longer - (self.factor - 1))

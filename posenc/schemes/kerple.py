@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, by_settings
 
 
 class KERPLE(Scheme, name="kerple"):
@@ -40,7 +40,7 @@ class KERPLE(Scheme, name="kerple"):
 
     family = "kernel"
     extrapolates = "strongly in perplexity (Chi et al., 2022)"
-    reads = property(lambda self: "positions" if self.weight else "distance")
+    reads = by_settings(lambda self: "positions" if self.weight else "distance")
     samples = ({"kernel": "power"}, {"kernel": "power", "weight": True}, {"kernel": "none", "weight": True})
 
     def validate(self):

@@ -7,7 +7,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting
 from posenc.numerics.orthogonal import skew, turns
 
 
@@ -69,13 +69,14 @@ class LieRE(Scheme, name="liere"):
         return {} if self.shared else self._generators(key, dims)
 
     def _generators(self, key, dims):
-        shape = self.axes, dims.head // self.size, self.size * (self.size - 1) // 2
+        size = bound_setting(self.size)
+        shape = self.axes, dims.head // size, size * (size - 1) // 2
         return {"generator": jax.random.uniform(key, shape, maxval=2 * jnp.pi)}
 
     def locate(self, p, x, at, carry):
         exact = jnp.result_type(float)  # the type of the queries is not known yet
         share = at.position.reshape(-1, self.axes).astype(exact) / jnp.asarray(self.extent, exact)
-        generator = skew(p["generator"].astype(exact), self.size)  # [axes, blocks, size, size]
+        generator = skew(p["generator"].astype(exact), bound_setting(self.size))  # [axes, blocks, size, size]
         if self.axes == 1:
             return jax.vmap(turns, (0, None), 1)(generator[0], share[:, 0]), carry
         step = jnp.ones(1, exact)  # the eigenvectors change with the direction of the position

@@ -9,7 +9,7 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting, by_settings
 from posenc.numerics import rotary, scaling
 from posenc.numerics.rotation import Layout, angles, check_base, check_share, frequencies, turn, turned_width
 
@@ -58,7 +58,7 @@ class LongRoPE(Scheme, name="longrope"):
 
     family = "rotary"
     extrapolates = "strongly, with searched factors (Ding et al., 2024)"
-    limits = property(lambda self: {} if self.switch == "never" else scaling.BY_LENGTH)
+    limits = by_settings(lambda self: {} if self.switch == "never" else scaling.BY_LENGTH)
     samples = (
         {"original": 8, "layout": "interleaved"},
         {"switch": "never", "start": 2, "magnitude": 1.2},
@@ -115,11 +115,11 @@ class LongRoPE(Scheme, name="longrope"):
         position, length = info if isinstance(info, tuple) else (info, None)
         angle = angles(position, long, exact)
         if self.switch == "length":
-            length = length.astype(exact)[:, None]
+            length = bound_setting(length).astype(exact)[:, None]
             angle = jnp.where(length <= self.original, angles(position, short, exact), angle)
             angle = jnp.where(jnp.isnan(length), jnp.nan, angle)
         elif self.switch == "gradual":
-            way = jnp.maximum(length.astype(exact)[:, None] / self.original - 1, 0) / (self.factor - 1)
+            way = jnp.maximum(bound_setting(length).astype(exact)[:, None] / self.original - 1, 0) / (self.factor - 1)
             divisor = 1 + (np.asarray(self.long, exact)[None, :] - 1) * way
             grown = position.astype(exact)[:, None] * (plain.astype(exact)[None, :] / divisor)
             angle = jnp.where(way <= 0, angles(position, plain, exact), grown)
@@ -147,5 +147,5 @@ class LongRoPE(Scheme, name="longrope"):
         if self.magnitude == "yarn":
             return scaling.magnitude(self.factor)
         if self.magnitude == "su":
-            return math.sqrt(1 + math.log(self.factor) / math.log(self.original))
+            return math.sqrt(1 + math.log(self.factor) / math.log(bound_setting(self.original)))
         return self.magnitude

@@ -8,7 +8,7 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting
 from posenc.numerics.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
 
 
@@ -68,10 +68,11 @@ class MRoPE(Scheme, name="mrope"):
 
     def _axis_of_pairs(self) -> np.ndarray:
         """The axis of each pair."""
+        sections = bound_setting(self.sections)
         if self.order == "chunked":
-            return np.repeat(np.arange(3), self.sections)
-        axes = np.zeros(sum(self.sections), int)
-        for axis, count in enumerate(self.sections[1:], start=1):
+            return np.repeat(np.arange(3), sections)
+        axes = np.zeros(sum(sections), int)
+        for axis, count in enumerate(sections[1:], start=1):
             axes[axis : 3 * count : 3] = axis
         return axes
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Num
 
-from posenc.core.scheme import Scheme, check_whole
+from posenc.core.scheme import Scheme, bound_setting, by_settings, check_whole
 from posenc.numerics.precision import product
 
 
@@ -46,7 +46,7 @@ class MusicTransformer(Scheme, name="music_transformer"):
     family = "table"
     extrapolates = "not: distances beyond the table add nothing"
     reads = "content"
-    limits = property(
+    limits = by_settings(
         lambda self: (
             {"bidirectional": "its vectors are for keys before the query"} if self.bidirectional is False else {}
         )
@@ -94,9 +94,9 @@ class MusicTransformer(Scheme, name="music_transformer"):
 
     @property
     def _rows(self) -> int:
-        return 2 * self.reach - 1 if self.bidirectional else self.reach
+        return 2 * bound_setting(self.reach) - 1 if self.bidirectional else bound_setting(self.reach)
 
     def _row(self, distance: Num[Array, "Q K"]) -> Int[Array, "Q K"]:
         """The row of each pair; for a pair without one, the first index past the table."""
-        row = self.reach - 1 - distance
+        row = bound_setting(self.reach) - 1 - distance
         return jnp.where(row < 0, self._rows, row)  # a negative row would count from the end

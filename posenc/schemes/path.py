@@ -6,6 +6,7 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from posenc.core.scheme import Scheme, bias_dtype
 from posenc.numerics import segment_scans
@@ -83,7 +84,7 @@ class PaTH(Scheme, name="path"):
     def carry(self, dims):
         return segment_scans.none(self.kernel - 1, dims.head), segment_scans.start()
 
-    def locate(self, p, x, at, carry):
+    def locate(self, p, x: Float[Array, "L D"], at, carry):
         x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
         p = {name: a.astype(x.dtype) for name, a in p.items()}
         near, past = segment_scans.recent(

@@ -60,7 +60,7 @@ class RePo(Scheme, name="repo"):
             return {}
         return {"w": _draw(key, dims.width if self.mode == "linear" else -(-dims.width // 8))}
 
-    def locate(self, p, x, at, carry):
+    def locate(self, p, x: Float[Array, "L D"], at, carry):
         if self.mode == "swiglu":
             x = jax.nn.silu(product(x, p["gate"].T)) * product(x, p["content"].T)
         return product(x, p["w"]), carry

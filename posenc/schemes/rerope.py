@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Num
 
-from posenc.core.scheme import Scheme, Tile, bias_dtype
+from posenc.core.scheme import Scheme, Tile, bias_dtype, bound_setting, by_settings
 from posenc.numerics.rotation import Layout, angles, check_base, check_pairs, frequencies, rotate
 
 
@@ -45,7 +45,7 @@ class ReRoPE(Scheme, name="rerope"):
     reads = "content"
     positional = True
     precedence = "last"  # others may not change q and k after the second rotation is computed from them
-    limits = property(
+    limits = by_settings(
         lambda self: {"bidirectional": "distances ahead are not rectified"} if self.bidirectional is False else {}
     )
     extrapolates = "without training, loss falls up to 4 times it (Su, 2023)"
@@ -68,13 +68,13 @@ class ReRoPE(Scheme, name="rerope"):
         return dataclasses.replace(self, window=window, bidirectional=bidirectional)
 
     def query(self, p, q, info):
-        return _queries(self, q, info, self._rough(q, info), self.window * (1 - self.leak))
+        return _queries(self, q, info, self._rough(q, info), bound_setting(self.window) * (1 - self.leak))
 
     def key(self, p, k, info):
         return _keys(self, k, info, self._rough(k, info))
 
     def score(self, p, s, tile):
-        return _rectified(s, tile, self.window)
+        return _rectified(s, tile, bound_setting(self.window))
 
     def _rough(self, x, position):
         return angles(position, self.leak * frequencies(x.shape[-1], self.base), bias_dtype(x))
@@ -114,7 +114,7 @@ class SelfExtend(Scheme, name="self_extend"):
     reads = "content"
     positional = True
     precedence = "last"  # as above
-    limits = property(
+    limits = by_settings(
         lambda self: {"bidirectional": "keys ahead are not in groups"} if self.bidirectional is False else {}
     )
     extrapolates = "extends a trained model without more training (Jin et al., 2024)"
@@ -135,13 +135,15 @@ class SelfExtend(Scheme, name="self_extend"):
         return dataclasses.replace(self, window=window, bidirectional=bidirectional)
 
     def query(self, p, q, info):
-        return _queries(self, q, info, self._rough(q, info), self.window - self.window / self.group)
+        return _queries(
+            self, q, info, self._rough(q, info), bound_setting(self.window) - bound_setting(self.window) / self.group
+        )
 
     def key(self, p, k, info):
         return _keys(self, k, info, self._rough(k, info))
 
     def score(self, p, s, tile):
-        return _rectified(s, tile, self.window)
+        return _rectified(s, tile, bound_setting(self.window))
 
     def _rough(self, x, position):
         return angles(position // self.group, frequencies(x.shape[-1], self.base), bias_dtype(x))

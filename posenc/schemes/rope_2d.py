@@ -8,7 +8,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting
 from posenc.numerics.rotation import Layout, angles, check_base, frequencies, rotate
 
 
@@ -54,7 +54,7 @@ class RoPE2D(Scheme, name="rope_2d"):
     def init_head(self, key, dims):
         if self.frequencies == "axial":
             return {}
-        length = jnp.asarray(frequencies(dims.head // 2, self.base), jnp.float32)
+        length = jnp.asarray(frequencies(dims.head // 2, bound_setting(self.base)), jnp.float32)
         first = jax.random.uniform(key, maxval=2 * jnp.pi)
         directions = [jnp.stack([jnp.cos(a), jnp.sin(a)]) for a in (first, first + jnp.pi / 2)]
         return {"frequency": jnp.concatenate([d[:, None] * length[None, :] for d in directions], -1)}
@@ -62,7 +62,7 @@ class RoPE2D(Scheme, name="rope_2d"):
     def query(self, p, q, info):
         _check(q.shape[-1])
         exact, half = bias_dtype(q), q.shape[-1] // 2
-        each = p["frequency"] if self.frequencies == "mixed" else (frequencies(half, self.base),) * 2
+        each = p["frequency"] if self.frequencies == "mixed" else (frequencies(half, bound_setting(self.base)),) * 2
         along = [angles(info[:, a], each[a], exact) for a in range(2)]
         angle = along[0] + along[1] if self.frequencies == "mixed" else jnp.concatenate(along, -1)
         return rotate(q, angle, self.layout), info

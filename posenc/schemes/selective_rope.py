@@ -111,7 +111,7 @@ class SelectiveRoPE(Scheme, name="selective_rope"):
         pairs = dims.head // 2
         return segment_scans.none((self.kernel or 2) - 1, pairs), segment_scans.start(pairs)
 
-    def locate(self, p, x, at, carry):
+    def locate(self, p, x: Float[Array, "L D"], at, carry):
         exact = jnp.promote_types(x.dtype, jnp.float32)
         p = {name: a.astype(exact) for name, a in p.items()}
         slices = _unit(x.astype(exact), at.heads)

@@ -6,7 +6,7 @@ import dataclasses
 
 import jax
 
-from posenc.core.scheme import Scheme, bias_dtype, check_whole
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting, by_settings, check_whole
 from posenc.numerics.bias import bucket, check_reach
 
 
@@ -44,7 +44,7 @@ class T5(Scheme, name="t5"):
     extrapolates = "some: 1.5 to 2 times the length on copy-like tasks (Kazemnejad et al., 2023)"
     reads = "distance"
     tied = frozenset({"table"})
-    limits = property(
+    limits = by_settings(
         lambda self: {
             "cross": "its distances are within one sequence",
             **({"bidirectional": "its buckets are for keys before the query"} if self.bidirectional is False else {}),
@@ -78,5 +78,5 @@ class T5(Scheme, name="t5"):
         return 1.0
 
     def score(self, p, s, tile):
-        row = bucket(tile.distance, self.buckets, self.reach, self.bidirectional)
+        row = bucket(tile.distance, self.buckets, self.reach, bound_setting(self.bidirectional))
         return s + p["table"].astype(bias_dtype(s))[row]

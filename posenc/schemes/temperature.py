@@ -8,7 +8,7 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from posenc.core.scheme import Dims, Scheme, bias_dtype
+from posenc.core.scheme import Dims, Scheme, bias_dtype, bound_setting
 
 
 class LogN(Scheme, name="log_n"):
@@ -47,7 +47,7 @@ class LogN(Scheme, name="log_n"):
 
     def query(self, p, q, info):
         log = jnp.log1p(jnp.maximum(info, 0).astype(bias_dtype(q)))
-        return _multiply(q, jnp.maximum(1, log / _log_of("log_n", self.trained))), info
+        return _multiply(q, jnp.maximum(1, log / _log_of("log_n", bound_setting(self.trained)))), info
 
 
 class SSMax(Scheme, name="ssmax"):

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Num
 
-from posenc.core.scheme import Scheme, bias_dtype, later
+from posenc.core.scheme import Scheme, bias_dtype, by_settings, later
 from posenc.numerics.rotation import angles, check_base, frequencies
 
 
@@ -43,9 +43,9 @@ class TransformerXL(Scheme, name="transformer_xl"):
 
     family = "sinusoid"
     extrapolates = "some (Dai et al., 2019)"
-    reads = property(lambda self: "nothing" if self.form == "wide" else "content")
+    reads = by_settings(lambda self: "nothing" if self.form == "wide" else "content")
     tied = frozenset({"u", "v"})
-    precedence = property(lambda self: "last" if self.form == "wide" else "any")
+    precedence = by_settings(lambda self: "last" if self.form == "wide" else "any")
     samples = ({"base": 100.0}, {"form": "scored"})
 
     def validate(self):
@@ -90,7 +90,7 @@ class TransformerXL(Scheme, name="transformer_xl"):
             jnp.einsum("qn,qkn->qk", part, wave(angle), precision="highest")
             for part, wave in ((sines, jnp.sin), (cosines, jnp.cos))
         )
-        return s + tile.scale * second.astype(s.dtype)
+        return s + tile.scale * jnp.asarray(second).astype(s.dtype)
 
     def _turns(
         self, p: dict, position: Num[Array, " L"], like: Array

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, by_settings
 from posenc.numerics.bias import bucket
 from posenc.numerics.lookup import check_rows, rows_at
 from posenc.numerics.precision import product
@@ -48,7 +48,7 @@ class TUPE(Scheme, name="tupe"):
 
     family = "absolute"
     extrapolates = "not: there are no rows beyond the table"
-    reads = property(lambda self: ("positions" if self.reset else "distance") if self.buckets else "nothing")
+    reads = by_settings(lambda self: ("positions" if self.reset else "distance") if self.buckets else "nothing")
     tied = frozenset({"table", "gain", "offset", "query", "query_bias", "key", "key_bias", "bias"})
     limits = {"cross": "it compares places within one sequence"}
     precedence = "last"

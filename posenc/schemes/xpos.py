@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Num
 
-from posenc.core.scheme import Scheme, bias_dtype
+from posenc.core.scheme import Scheme, bias_dtype, bound_setting
 from posenc.numerics.rotation import Layout, angles, check_base, check_pairs, frequencies, turn
 
 
@@ -65,7 +65,7 @@ class XPos(Scheme, name="xpos"):
             return
         far = float(np.max(np.abs(np.asarray(position, float))))
         # e^80 leaves room in float32 for a query of size e^8
-        reach = 80 * self.scale_base / np.log((1 + self.gamma) / self.gamma)
+        reach = 80 * bound_setting(self.scale_base) / np.log((1 + self.gamma) / self.gamma)
         if far > reach:
             raise ValueError(
                 f"At position {far:.0f} the factors of 'xpos' with scale_base={self.scale_base} overflow float32; go to"

@@ -27,6 +27,7 @@ def test_a_run_that_trains_still_has_nothing_to_draw_and_is_not_to_be_trained_ag
     assert "--name" not in said.err and posenc("compare", "half", "rope", "alibi").err == said.err
 
 
+@pytest.mark.ci
 def test_an_experiment_is_drawn_by_any_figure_and_metric(posenc, tmp_path):
     shutil.copytree(EXPERIMENTS / "records", tmp_path / "experiments" / "records")
     shutil.copy(EXPERIMENTS / "length.py", tmp_path / "experiments")

@@ -60,6 +60,7 @@ def test_heads_that_each_device_counts_from_0_are_found(report):
     assert report["numbered anew"]["alibi"] > 1e-3 and report["numbered anew"]["t5"] < 1e-11
 
 
+@pytest.mark.ci
 def test_devices_pass_on_what_their_queries_cannot_see_without_a_look(report):
     """Of 8 × 8 meetings, those at or below the diagonal; and each with itself and what is just before."""
     assert report["looks"] == {"full": 64, "causal": 36, "Window(left=6, right=0, sinks=0)": 15}

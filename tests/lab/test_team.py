@@ -119,6 +119,7 @@ def test_the_exit_code_says_what_came_of_the_run_and_a_killed_worker_is_named(ru
     assert run("raise SystemExit(1)", 1)[0] == 0, "every trial has a result"
 
 
+@pytest.mark.ci
 def test_a_worker_does_what_a_sweep_would_have_done(tmp_path):
     whole, ours = tmp_path / "whole", tmp_path / "ours"
     assert sweep(experiment(), whole, watch=Watch()) == 0
