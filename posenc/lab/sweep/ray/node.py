@@ -17,9 +17,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from posenc.lab.store import places
-from posenc.lab.store.possible import planned
 from posenc.lab.store.records import plain
-from posenc.lab.store.schema import PlannedTrial, written
+from posenc.lab.store.schema import PlannedTrial, planned, written
 from posenc.lab.sweep.ray import pinning, same
 from posenc.lab.sweep.signals import Signals, Stopped
 from posenc.lab.sweep.team import MEMORY
