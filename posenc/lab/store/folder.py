@@ -1,7 +1,7 @@
 """The run folder: what was planned, what is finished, who works, what went wrong. No jax, no database, no counters.
 
     runs/<name>/{sweep.toml, plan.jsonl, runs.jsonl, reports.jsonl,
-                 records/, claims/, ckpt/, params/, errors/, events/<worker>.jsonl}
+                 records/<worker>.jsonl, events/<worker>.jsonl, claims/, ckpt/, params/, errors/}
 
 No path in it is absolute, so it may be moved or copied. The outcome of a trial is never stored twice: `status` reads
 it off the records, the claims and the errors.
