@@ -114,8 +114,8 @@ def test_a_task_of_one_answer_has_hits_at_the_place_of_its_slot_and_is_read_by_i
         (lambda r: r["trials"][0]["places"]["16"]["nats"].pop(), "has losses at size 16 that are not a count for each"),
         (lambda r: r["task"]["places"]["16"].update(width=0), "places at size 16 are"),
         (lambda r: r["task"].update(read_by="first"), "it is read by 'first'"),
-        (lambda r: r["task"].update(first_beyond=-1), "first place beyond training is -1"),
-        (lambda r: r["task"]["floors_beyond"]["16"].update(bag=1.5), "'bag' at size 16 is 1.5"),
+        (lambda r: r["task"].update(first_beyond=-1), "has -1 as task.first_beyond; int >= 0"),
+        (lambda r: r["task"]["floors_beyond"]["16"].update(bag=1.5), "has 1.5 as task.floors_beyond"),
         (lambda r: r["trials"][0]["evaluations"]["16"].update(beyond=10**6), "1000000 beyond of"),
     ],
 )

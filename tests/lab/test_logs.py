@@ -202,7 +202,11 @@ def test_a_fork_and_threads_write_whole_lines_and_a_fork_has_a_file_of_its_own()
             os._exit(0)
     """)
     subprocess.run([sys.executable, "-c", code, str(folder)], check=True)
-    assert log.stat().st_size == size and len(list((folder / "records").iterdir())) == 3
+    seeds = [
+        [json.loads(line)["record"]["trials"][0]["knobs"]["seed"] for line in path.read_text().splitlines()]
+        for path in (folder / "records").iterdir()
+    ]
+    assert log.stat().st_size == size and len(seeds) == 3 and [202] in seeds and [200, 201] in seeds
     stored = store.read_records(folder)
     assert stored.problems == () and len(stored.records) == 24
 

@@ -97,9 +97,9 @@ def test_runs_that_are_gone_are_missed():
 
 
 WRONG = {
-    "knobs": ({"knobs": {"lr": 0.1}}, "needs 'seed' as int; restore the file, or plan again"),
-    "a rate": ({"knobs": {"seed": 0, "lr": -1.0}}, "has lr -1.0; it is finite and at least 0; restore"),
-    "an id": ({"id": 5}, "needs 'id' as str"),
+    "knobs": ({"knobs": {"lr": 0.1}}, "has no 'seed' in knobs; restore the file, or plan again"),
+    "a rate": ({"knobs": {"seed": 0, "lr": -1.0}}, "has -1.0 as knobs.lr; float >= 0.0 is needed; restore"),
+    "an id": ({"id": 5}, "has 5 as id; str is needed"),
     "a group": ({"group": "../x"}, "cannot be a name"),
     "steps of its own": ({"steps": 3}, "has 'steps' beside the run that it names; restore"),
 }

@@ -134,7 +134,7 @@ def test_a_trial_of_another_shape_is_named_even_with_a_right_checksum(wrong):
     folder = made.filled("a", [made.rope()])
     made.edit(folder, lambda said: WRONG[wrong](said["trials"][0]))
     stored = store.read_records(folder)
-    assert stored.records == () and stored.unreadable == 1 and "a trial" in stored.problems[0]
+    assert stored.records == () and stored.unreadable == 1 and "trials[0]" in stored.problems[0]
 
 
 def test_a_record_without_validation_examples_is_an_older_one_and_is_read():

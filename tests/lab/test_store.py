@@ -188,8 +188,14 @@ def test_a_damaged_plan_names_its_line():
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        *[("id", [1], "str"), ("run", 1, "dict"), ("knobs", "x", "dict"), ("steps", True, "int"), ("task", {}, "str")],
-        *[("label", None, "str"), ("sizes", 8, "list"), ("group", 3, "str")],
+        *[
+            ("id", [1], "str"),
+            ("run", 1, "object"),
+            ("knobs", "x", "object"),
+            ("steps", True, "int"),
+            ("task", {}, "str"),
+        ],
+        *[("label", None, "str"), ("sizes", 8, "array"), ("group", 3, "str")],
     ],
 )
 def test_a_plan_of_another_shape_names_its_line_and_the_type(key, value, said):
@@ -197,7 +203,7 @@ def test_a_plan_of_another_shape_names_its_line_and_the_type(key, value, said):
     made.write_plan(folder, made.plan(made.rope((0,)), "g0"))
     (line,) = store.read_plan(folder)
     (folder / "plan.jsonl").write_text(json.dumps({**written(line), key: value}))
-    with pytest.raises(ValueError, match=f"line 1 of .* needs '{key}' as {said}; restore the file"):
+    with pytest.raises(ValueError, match=f"line 1 of .* as {key}; {said} is needed; restore the file"):
         store.read_plan(folder)
 
 
@@ -206,7 +212,7 @@ def test_a_planned_trial_has_a_seed():
     made.write_plan(folder, made.plan(made.rope((0,)), "g0"))
     (line,) = store.read_plan(folder)
     (folder / "plan.jsonl").write_text(json.dumps({**written(line), "knobs": {"lr": 0.1}}))
-    with pytest.raises(ValueError, match="needs 'seed' as int"):
+    with pytest.raises(ValueError, match="has no 'seed' in knobs; restore"):
         store.read_plan(folder)
 
 

@@ -98,10 +98,10 @@ def test_a_plan_without_the_file_of_added_seeds_is_read_as_before(folder):
     ("text", "why"),
     [
         ("{", "line 1 of .*reports.jsonl' is not JSON"),
-        ("[]", "line 1 of .*reports.jsonl' cannot be used: a line of added seeds needs 'trials' as list; restore"),
+        ("[]", "line 1 of .*reports.jsonl' cannot be used: it has .. as content; object is needed; restore"),
         ('{"trials":["x"],"reports":[7]}', "names the trial x, which plan.jsonl does not plan for tuning; restore"),
-        ('{"trials":["x"],"reports":[-7]}', "reported seeds hold -7; they are whole numbers from 0 to 4294967295"),
-        ('{"trials":[[1]],"reports":[7]}', "its trials hold .1.; each is a text"),
+        ('{"trials":["x"],"reports":[-7]}', "it has -7 as reports.0.; int >= 0 is needed; restore"),
+        ('{"trials":[[1]],"reports":[7]}', "it has .1. as trials.0.; str is needed; restore"),
     ],
 )
 def test_damaged_seeds_are_named_by_their_line(folder, text, why):

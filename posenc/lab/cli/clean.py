@@ -19,7 +19,7 @@ class Clean:
     """List what would be removed, and remove nothing."""
 
     def __call__(self) -> int:
-        from posenc.lab.store.cleaning import leftovers, remove
+        from posenc.lab.store.folder import leftovers, remove
 
         folder = disk.find(self.run)
         if not (folder / "plan.jsonl").is_file():

@@ -130,7 +130,8 @@ def _look(folder: Path) -> tuple[RunStatus, Standing]:
 
     gc.disable()
     try:
-        decided = standing(folder)  # first, since workers may plan between the two
-        return store.status(folder), decided
+        plan = store.read_plan(folder)
+        decided = standing(folder, plan)
+        return store.status(folder, plan), decided
     finally:
         gc.enable()

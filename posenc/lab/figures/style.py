@@ -166,7 +166,8 @@ def short_share(share: float) -> str:
 
 def plain(text: str) -> str:
     """A name as it may be shown: control characters, which could steer a terminal, become question marks."""
-    return "".join(c if c.isprintable() else "?" for c in str(text))
+    text = str(text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 def family_hues(families: set[str]) -> dict[str, str]:

@@ -3,10 +3,12 @@ count, since another rate was chosen. No jax."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from posenc.lab.store import folder as store
+from posenc.lab.store.schema import PlannedTrial
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,9 @@ class Standing:
         return self.waiting | self.replaced
 
 
-def standing(folder: Path) -> Standing:
-    """What is decided by now in a run folder."""
-    lines = store.read_plan(folder)
+def standing(folder: Path, plan: Sequence[PlannedTrial] | None = None) -> Standing:
+    """What is decided by now in a run folder, or of a `plan` of it that was read already."""
+    lines = plan or store.read_plan(folder)
     if not any(line.tuning for line in lines):
         return Standing()
     from posenc.lab.results.rates import decided  # with numpy, which most folders do without

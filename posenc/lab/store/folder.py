@@ -1,7 +1,7 @@
 """The run folder: what was planned, what is finished, who works, what went wrong. No jax, no database, no counters.
 
     runs/<name>/{sweep.toml, plan.jsonl, runs.jsonl, reports.jsonl,
-                 records/, claims/, ckpt/, params/, errors/, events/<worker>.jsonl}
+                 records/<worker>.jsonl, events/<worker>.jsonl, claims/, ckpt/, params/, errors/}
 
 No path in it is absolute, so it may be moved or copied. The outcome of a trial is never stored twice: `status` reads
 it off the records, the claims and the errors.
@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from posenc.lab.store import disk
 from posenc.lab.store.claims import Held as Held
@@ -139,9 +142,9 @@ def log(folder: Path, worker: str, event: str, **details: object) -> None:
             os.close(descriptor)
 
 
-def status(folder: Path) -> RunStatus:
-    """The outcome of every planned trial, read off what is stored."""
-    plan, stored, errors = read_plan(folder), survey(folder), read_errors(folder)
+def status(folder: Path, plan: Sequence[PlannedTrial] | None = None) -> RunStatus:
+    """The outcome of every planned trial, read off what is stored; of a `plan` that was read already, of that."""
+    plan, stored, errors = plan or read_plan(folder), survey(folder), read_errors(folder)
     claims = {h.group: h for h in held(folder) if h.group != PLANNING}
     working, recorded = running(folder, claims.values()), stored.outcomes
     stopped = saved(folder, claims)
@@ -151,11 +154,11 @@ def status(folder: Path) -> RunStatus:
         groups.setdefault(line.group, []).append(line)
     rows = []
     for group, lines in groups.items():
-        each = Counter(outcomes[line.id] for line in lines)
+        each = [outcomes[line.id] for line in lines]
         error = errors.get(group, ("", ""))[1].strip().splitlines()[-1:]
         who = claims.get(group)
         worker = f"{who.host}:{who.pid}, beat {who.age:.0f} s ago" if who else ""
-        counts = {o: each[o] for o in OUTCOMES if each[o]}
+        counts = {o: n for o in OUTCOMES if (n := each.count(o))}
         first = lines[0]
         about = working.get(group)
         head = (group, first.task, first.label, len(lines))
@@ -163,8 +166,7 @@ def status(folder: Path) -> RunStatus:
     total, problems = Counter(outcomes.values()), stored.problems
     if beside := recorded.keys() - outcomes.keys():
         problems += (f"The plan lacks {plural(len(beside), 'recorded trial')}; restore plan.jsonl.",)
-    each = {o: total[o] for o in OUTCOMES}
-    return RunStatus(each, tuple(rows), outcomes, problems, stored.compiling)
+    return RunStatus({o: total[o] for o in OUTCOMES}, tuple(rows), outcomes, problems, stored.compiling)
 
 
 def finished(folder: Path) -> set[str]:
@@ -185,6 +187,45 @@ def bundle(folder: Path, path: Path, name: str | None = None) -> Path:
     named = name or Path(folder).resolve().name
     stored = read_records(folder)
     return write_bundle(Path(path), named, stored.records, unfinished(folder, stored))
+
+
+class Leftover(NamedTuple):
+    """A file or folder to remove."""
+
+    path: Path
+    why: str
+    size: int
+    """Bytes."""
+
+
+def leftovers(folder: Path) -> list[Leftover]:
+    """What no longer serves, in the order of paths. What a living worker may need is not in it."""
+    from posenc.lab.store import checkpoints  # and NumPy, which a status does not need
+
+    claims = held(folder)
+    alive = {claim.group for claim in claims if not claim.stale}
+    found = {disk.inside(folder, "claims", c.group): "a claim whose worker is gone" for c in claims if c.stale}
+    for group in finished(folder).intersection(checkpoints.groups(folder)) - alive:
+        found[disk.inside(folder, checkpoints.FOLDER, group)] = "checkpoints of a group that is recorded"
+    homes = [disk.inside(folder, name) for name in (*disk.PARTS, checkpoints.FOLDER)]
+    homes += [home for home in homes[-1].glob("*") if home.is_dir() and home.name not in alive]
+    for home in (folder, *homes):
+        found |= dict.fromkeys(disk.abandoned(home), "half written, and left for more than an hour")
+    return [Leftover(path, why, _size(path)) for path, why in sorted(found.items())]
+
+
+def remove(found: list[Leftover]) -> None:
+    """Remove them; one that has gone meanwhile is no error."""
+    for path, *_ in found:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _size(path: Path) -> int:
+    files = [path] if path.is_file() else path.rglob("*")
+    return sum(file.lstat().st_size for file in files if file.is_file())
 
 
 def _waiting(group: str, claims: dict[str, Held], errors: dict[str, tuple[str, str]]) -> str:

@@ -22,12 +22,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from posenc.lab.store import disk
 from posenc.lab.store.claims import claim
-from posenc.lab.store.possible import check_added, check_knobs, planned
 from posenc.lab.store.reading import check_version
 from posenc.lab.store.records import canonical
-from posenc.lab.store.schema import AddedSeeds, KnobRecord, PlannedTrial, TrialLine, read, read_line, written
+from posenc.lab.store.schema import AddedSeeds, KnobRecord, PlannedTrial, TrialLine, planned, read, read_line, written
 
 PLAN, RUNS, REPORTS, PLANNING = "plan.jsonl", "runs.jsonl", "reports.jsonl", "planning"
 OWN = ("id", "group", "knobs")
@@ -152,7 +153,6 @@ def _added_seeds(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
         content = _parsed(text, where)
         try:
             added = read(AddedSeeds, content)
-            check_added(added)
         except ValueError as error:
             raise ValueError(f"{where} cannot be used: {error}; {RESTORE}.") from None
         for id in added.trials:
@@ -189,7 +189,7 @@ def _runs(path: Path) -> dict[str, PlannedTrial]:
 
 def _parsed(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
+        return msgspec.json.decode(text)
     except (ValueError, RecursionError):
         raise ValueError(f"{where} is not JSON; restore the file, or plan again in a new folder.") from None
 
@@ -203,11 +203,8 @@ def _line(content: Any, where: str, runs: Mapping[str, PlannedTrial], place: Pat
         raise ValueError(f"{where} names a run that {str(place)!r} lacks; restore that file, or plan again.")
     if twice := sorted(line.other.keys() & vars(shared).keys()):
         raise ValueError(f"{where} has {twice[0]!r} beside the run that it names; {RESTORE}.")
-    try:
-        check_knobs(line.knobs, shared.steps, line.id)
-    except ValueError as error:
-        raise ValueError(f"{where} cannot be used: {error}; {RESTORE}.") from None
-    return PlannedTrial(**vars(shared) | vars(line) | {"run": shared.run, "other": {**shared.other, **line.other}})
+    own = {"id": line.id, "group": line.group, "knobs": line.knobs, "other": shared.other | line.other}
+    return PlannedTrial(**vars(shared) | own)
 
 
 def _checked(line: PlannedTrial, where: str) -> PlannedTrial:

@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from posenc.lab.store import disk
 from posenc.lab.store.logs import SCHEMA, version
-from posenc.lab.store.possible import check_record, planned
-from posenc.lab.store.schema import Counts, GroupRecord, UnfinishedTrial, read, written
+from posenc.lab.store.schema import Counts, GroupRecord, UnfinishedTrial, check_record, planned, read, written
 from posenc.language.echo import echoed
 
 _HEAD = b'{"schema":%d,' % SCHEMA
@@ -181,7 +182,7 @@ def unsealed(content: Any, trusted: bool = False) -> GroupRecord:
     if not isinstance(content, dict):
         raise ValueError("it is JSON, but not a record")
     _version(content)
-    if not trusted and content.get("sha256") != _sum_of_json({k: v for k, v in content.items() if k != "sha256"}):
+    if not trusted and content.get("sha256") != _sum({k: v for k, v in content.items() if k != "sha256"}):
         raise ValueError("its checksum does not match its content, so it was damaged or edited")
     return record_of({k: v for k, v in content.items() if k not in ("schema", "sha256")})
 
@@ -196,7 +197,7 @@ def record_of(content: Any) -> GroupRecord:
 def parsed(content: bytes) -> Any:
     """What JSON says. Raises `ValueError`."""
     try:
-        return json.loads(content)
+        return msgspec.json.decode(content)
     except ValueError:
         raise ValueError("it is empty, cut short or not JSON") from None
 
@@ -224,16 +225,8 @@ def _version(record: dict) -> None:
 
 
 def _sum(body: dict) -> str:
-    return hashlib.sha256(canonical(body).encode()).hexdigest()
-
-
-def _sum_of_json(body: dict) -> str:
-    """`_sum` of what was read from JSON, which is plain but for numbers too large for a float: those are infinities."""
-    try:
-        text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except ValueError:
-        return _sum(body)
-    return hashlib.sha256(text.encode()).hexdigest()
+    """The checksum of JSON, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def reason(error: Exception) -> str:

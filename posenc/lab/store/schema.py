@@ -1,27 +1,50 @@
 """What plans and records hold, as types: `read` makes them from JSON, `written` gives the same JSON back. No jax.
 
-The types of the fields are the schema. `X` must be there; `X | None` may be null; `X | None = None` may be missing, as
-in older files, and is then not written either. Keys that this version does not know are kept in `other`.
+The types of the fields are the schema, which msgspec checks, ranges of numbers among it. `X` must be there; `X | None`
+may be null; `X | None = None` may be missing, as in older files, and is then not written either. Keys that this version
+does not know are kept in `other`. What types cannot say of a record, `check_record` does: a checksum shows that it is
+as it was written, and not that it was written by us.
 """
 
 from __future__ import annotations
 
 import functools
+import re
+import sys
 import types
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar, Union
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
 
 from posenc.lab.store.disk import check_name
 from posenc.language.echo import echoed
 
 T = TypeVar("T", bound="Part")
 P = TypeVar("P", bound="PlannedTrial | TrialLine")
-Counts = Mapping[str, int]
+MOST, STEPS = 2**63 - 1, 2**31 - 1
+"""The largest numbers that a file may hold, and the most steps or the largest size."""
+Number = Annotated[int, Meta(ge=0, le=MOST)] | Annotated[float, Meta(ge=0, le=sys.float_info.max)]
+Share = Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0, le=MOST)]
+Seed = Annotated[int, Meta(ge=0, lt=2**32)]
+Size = Annotated[int, Meta(ge=0, le=STEPS)]
+Positive = Annotated[int, Meta(ge=1, le=STEPS)]
+Point = Annotated[int, Meta(ge=-MOST, le=MOST)] | float | None
+Counts = Mapping[str, Count]
 """What was counted at one size, by name: "correct", "total", "exact", "rows", "nats" (in 1,024ths), ..."""
-_JSON = {str: str, int: int, float: int | float, tuple: list, Mapping: dict}
-"""How JSON holds a type."""
+Floors = Mapping[Size, Mapping[str, Share | None]]
+Bins = Mapping[Size, Mapping[str, Count | list[Count]]]
+TaskBins = Mapping[Size, Mapping[str, Count | list[Count] | Mapping[str, list[Count]]]]
+METRICS = ("token", "accuracy", "error", "exact", "last", "beyond", "gain")
+"""As in `posenc.lab.tasks.measure`, which needs jax."""
+READ_BY = (*METRICS, "nats", "bits")
+WHOLE_OF = {"correct": ("total", "scored"), "exact": ("rows",), "last": ("rows",), "beyond": ("beyond_scored",)}
+WHOLE_OF |= {"gained": ("gainable",)}
+"""What each count is a part of, under the names of newer records and of older ones."""
 TUNING = "tuning"
 """The role of a trial that helps to choose the learning rate of others and is not reported."""
 
@@ -30,8 +53,6 @@ TUNING = "tuning"
 class Part:
     """A part of a file."""
 
-    CALLED: ClassVar[str]
-    """What messages call it."""
     other: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     """Keys that this version does not know."""
 
@@ -40,33 +61,31 @@ class Part:
 class KnobRecord(Part):
     """The knobs of a trial."""
 
-    CALLED: ClassVar[str] = "a trial's knobs"
-    seed: int
-    lr: float
-    weight_decay: float | None = None
-    warmup: float | None = None
-    clip: float | None = None
+    seed: Annotated[int, Meta(ge=-MOST, le=MOST)]
+    lr: Number
+    weight_decay: Number | None = None
+    warmup: Number | None = None
+    clip: Number | None = None
 
 
 @dataclass(frozen=True)
 class TrialRecord(Part):
     """The result of one trial."""
 
-    CALLED: ClassVar[str] = "a trial"
     id: str
     knobs: KnobRecord
-    steps: int
+    steps: Size
     outcome: str
     """"done" or "diverged"."""
-    diverged_at: int | None
+    diverged_at: Size | None
     """The first step whose loss or update was not finite."""
-    evaluations: Mapping[int, Counts]
+    evaluations: Mapping[Size, Counts]
     """Size to counts on test examples; empty after divergence."""
-    validation: Mapping[int, Counts] | None = None
+    validation: Mapping[Size, Counts] | None = None
     """Size to counts on the examples by which a learning rate is chosen; older records have none."""
-    curve: Mapping[str, Any] | None = None
+    curve: Mapping[str, list[Point]] | None = None
     """The loss along training."""
-    places: Mapping[int, Mapping[str, Any]] | None = None
+    places: Bins | None = None
     """Size to "right", how many tokens are right in each bin of places, and "nats", their cross-entropy in 1,024ths
     of a nat, which older records lack; still older ones, and tasks of one answer, have none."""
     role: str | None = None
@@ -88,36 +107,30 @@ class TrialRecord(Part):
 class TaskRecord(Part):
     """The task of a group of trials, and the scores of guesses at it."""
 
-    CALLED: ClassVar[str] = "a task"
     label: str
     metric: str
-    trained: tuple[int, ...]
+    trained: tuple[Size, Size]
     """The smallest and the largest size trained on."""
-    floors: Mapping[int, Mapping[str, float | None]]
+    floors: Floors
     """Size to the name of a guess to its score."""
-    floors_last: Mapping[int, Mapping[str, float | None]] | None = None
+    floors_last: Floors | None = None
     """The same by the metric `last`."""
-    floors_beyond: Mapping[int, Mapping[str, float | None]] | None = None
+    floors_beyond: Floors | None = None
     """The same by the metric `beyond`."""
-    places: Mapping[int, Mapping[str, Any]] | None = None
+    places: TaskBins | None = None
     """Size to "width", the places of a bin, and "scored", how many tokens are scored in each."""
-    first_beyond: int | None = None
+    first_beyond: Size | None = None
     """The first place further out than any trained on."""
     read_by: str | None = None
     """The metric that results are read by unless another is requested; that of the task where none is said."""
-    yardsticks: Mapping[int, Mapping[str, Any]] | None = None
+    yardsticks: Mapping[Size, Mapping[str, list[Number]]] | None = None
     """Size to the name of a simple reader of the test rows to its mean loss in each bin of places, in nats."""
-
-    def __post_init__(self):
-        if [type(n) for n in self.trained] != [int, int]:
-            raise ValueError("a task needs 'trained' as two sizes")
 
 
 @dataclass(frozen=True)
 class GroupRecord(Part):
     """The trials that one program finished together: a file in `records/`."""
 
-    CALLED: ClassVar[str] = "a record"
     run: Mapping[str, Any]
     """The settings that all trials share, written out in full, and `revisions`."""
     label: str
@@ -138,20 +151,19 @@ class GroupRecord(Part):
 class PlannedTrial(Part):
     """A trial to train: a line of `plan.jsonl`, with what it shares with others."""
 
-    CALLED: ClassVar[str] = "a planned trial"
     id: str
     group: str
     run: Mapping[str, Any]
     knobs: KnobRecord
-    steps: int
-    sizes: tuple[int, ...]
-    rows: int
+    steps: Size
+    sizes: tuple[Size, ...]
+    rows: Positive
     label: str
     family: str
     task: str
-    segment: int | None = field(default=None, kw_only=True)
+    segment: Positive | None = field(default=None, kw_only=True)
     """Steps between two looks at the host, which are the points of the loss curve; older plans have none."""
-    reports: tuple[int, ...] | None = field(default=None, kw_only=True)
+    reports: tuple[Seed, ...] | None = field(default=None, kw_only=True)
     """The seeds that train at the rate which this trial helps to choose; a trial that is reported itself has none."""
 
     @property
@@ -160,15 +172,14 @@ class PlannedTrial(Part):
         return self.reports is not None
 
     def __post_init__(self):
-        if self.segment is not None and (self.segment < 1 or self.steps % self.segment):
-            raise ValueError(f"{self.CALLED} needs 'segment' as a divisor of its {self.steps} steps")
+        if self.segment is not None and self.steps % self.segment:
+            raise ValueError(f"it needs 'segment' as a divisor of its {self.steps} steps")
 
 
 @dataclass(frozen=True)
 class TrialLine(Part):
     """A line of `plan.jsonl`: a trial without what it shares with others."""
 
-    CALLED: ClassVar[str] = "a planned trial"
     id: str
     group: str
     knobs: KnobRecord
@@ -180,45 +191,36 @@ class TrialLine(Part):
 class AddedSeeds(Part):
     """A line of `reports.jsonl`: seeds that a later command reports, and the tuning trials that choose their rate."""
 
-    CALLED: ClassVar[str] = "a line of added seeds"
     trials: tuple[str, ...]
-    reports: tuple[int, ...]
+    reports: tuple[Seed, ...]
 
 
 @dataclass(frozen=True)
 class UnfinishedTrial(PlannedTrial):
     """A planned trial without a result, and how far it came."""
 
-    CALLED: ClassVar[str] = "an unfinished trial"
     outcome: str
 
 
 def read(cls: type[T], content: Any, where: str = "") -> T:
     """The part that JSON holds. Raises `ValueError` that names the first key which is not as its type says.
 
-    `where` says in the message where the part was found; without it the part is called by its kind.
+    `where` says in the message where the part was found; without it the part is called it.
     """
-    keys, has, called = _keys(cls), content if isinstance(content, dict) else {}, where or cls.CALLED
-    made = {
-        name: value if type(value := has.get(name)) is key.plain else _value(key, content, name, called, where)
-        for name, key in keys.items()
-    }
-    other = {} if has.keys() <= made.keys() else {name: value for name, value in has.items() if name not in made}
-    return cls(**made, other=other)
+    try:
+        return msgspec.convert(_with_other(cls, content), cls, str_keys=True)
+    except msgspec.ValidationError as error:
+        raise ValueError(_sentence(str(error), cls, _with_other(cls, content), where or "it")) from None
 
 
 def written(part: Part) -> dict[str, Any]:
     """The same part as JSON, its keys in the order of the file."""
-    found = {name: (key, getattr(part, name)) for name, key in _keys(type(part)).items()}
-    return {name: _json(value) for name, (key, value) in found.items() if value is not None or key.null} | part.other
+    made = {f.name: (f.default is MISSING, getattr(part, f.name)) for f in fields(part) if f.name != "other"}
+    return {name: _json(value) for name, (needed, value) in made.items() if needed or value is not None} | part.other
 
 
 def read_line(cls: type[P], content: Any, where: str, remedy: str) -> P:
     """A planned trial. The message of `ValueError` also says what to do."""
-    has = content if isinstance(content, dict) else {}
-    needed = [name for name, key in _keys(cls).items() if not key.optional]
-    if missing := [name for name in needed if name not in has]:
-        raise ValueError(f"{where} has no {missing[0]!r}; {cls.CALLED} has {', '.join(needed)}.")
     try:
         line = read(cls, content, where)
     except ValueError as error:
@@ -227,64 +229,160 @@ def read_line(cls: type[P], content: Any, where: str, remedy: str) -> P:
     return line
 
 
-class _Key(NamedTuple):
-    hint: Any
-    """The type without None."""
-    null: bool
-    optional: bool
-    kind: Any
-    """How JSON holds it."""
-    part: bool
-    """Whether it is a part itself."""
-    by_size: bool
-    inner: Any
-    """The part that a tuple holds."""
-    plain: Any
-    """The type whose values are taken as they are, if there is one."""
+def check_record(record: GroupRecord) -> None:
+    """Raise `ValueError` for a record whose numbers cannot be, with the first of them."""
+    task = record.task
+    if task.metric not in METRICS:
+        raise ValueError(f"its metric is {echoed(task.metric)}; it is one of {', '.join(METRICS)}")
+    low, high = task.trained
+    if low > high:
+        raise ValueError(f"it was trained on sizes from {low} to {high}; sizes ascend")
+    if task.read_by is not None and task.read_by not in READ_BY:
+        raise ValueError(f"it is read by {echoed(task.read_by)}; a metric is one of {', '.join(READ_BY)}")
+    for size, bins in (task.places or {}).items():
+        width = bins.get("width")
+        if not (isinstance(width, int) and width >= 1 and isinstance(bins.get("scored"), list)):
+            raise ValueError(f"its places at size {size} are {echoed(bins)}; they are a width and a list of counts")
+        _check_losses(size, bins)
+    for size, readers in (task.yardsticks or {}).items():
+        scored = (task.places or {}).get(size, {}).get("scored", ())
+        if wrong := [name for name, losses in readers.items() if len(losses) != len(scored)]:
+            raise ValueError(f"its yardstick {echoed(wrong[0])} at size {size} is not a loss for each bin of places")
+    _check_run(record.run)
+    about = record.provenance.get("compiled")
+    seconds = about.get("seconds") if isinstance(about, dict) else None
+    if seconds is not None and not (type(seconds) in (int, float) and 0 <= seconds <= MOST):
+        raise ValueError(f"it took {echoed(seconds)} seconds to compile; they are a finite number of at least 0")
+    for trial in record.trials:
+        _check_trial(trial, {"exact": "exact", "last": "last", "gain": "gained"}.get(task.metric, "correct"))
+        _check_right(trial.places or {}, task, f"its trial {echoed(trial.id[:12])}")
 
-    @property
-    def called(self) -> str:
-        return "sums by size" if self.by_size else getattr(self.kind, "__name__", "number")
+
+def _check_losses(size: int, bins: Mapping[str, Any]) -> None:
+    windows = bins.get("windows", {})
+    exact = {name: bins[name] for name in ("unigram", "bayes") if name in bins}
+    for name, losses in (exact | (windows if isinstance(windows, dict) else {"windows": windows})).items():
+        if not (isinstance(losses, list) and len(losses) == len(bins["scored"])):
+            raise ValueError(f"its exact losses {echoed(name)} at size {size} are not a count for each place")
+
+
+def _check_right(places: Bins, task: TaskRecord, which: str) -> None:
+    for size, bins in places.items():
+        right, scored = bins.get("right"), (task.places or {}).get(size, {}).get("scored")
+        if not isinstance(scored, list) or not isinstance(right, list) or len(right) != len(scored):
+            raise ValueError(f"{which} has places at size {size} that its task has not")
+        if (nats := bins.get("nats")) is not None and not (isinstance(nats, list) and len(nats) == len(scored)):
+            raise ValueError(f"{which} has losses at size {size} that are not a count for each of its places")
+        if wrong := [(a, b) for a, b in zip(right, scored, strict=True) if a > b]:
+            raise ValueError(f"{which} counts at size {size} {wrong[0][0]} right of {wrong[0][1]} at one place")
+
+
+def planned(cls: type[P], content: Any, where: str, remedy: str) -> P:
+    """A planned trial of a file; the message of `ValueError` says where it stands and what to do."""
+    line = read_line(cls, content, where, remedy)
+    try:
+        _check_run(line.run)
+    except ValueError as error:
+        raise ValueError(f"{where} cannot be used: {error}; {remedy}.") from None
+    return line
+
+
+def _check_trial(trial: TrialRecord, right: str) -> None:
+    which = f"its trial {echoed(trial.id[:12])}"
+    if trial.diverged_at is not None and trial.diverged_at > trial.steps:
+        raise ValueError(f"{which} diverged at step {trial.diverged_at} of {trial.steps}")
+    for counted in (trial.evaluations, trial.validation or {}):
+        for size, counts in counted.items():
+            try:
+                _check_counts(counts, right)
+            except ValueError as error:
+                raise ValueError(f"{which} counts at size {size} {error}") from None
+
+
+def _check_counts(counts: Counts, right: str) -> None:
+    for part in WHOLE_OF:
+        if part in counts and (whole := _whole_of(part, counts)) and counts[part] > counts[whole]:
+            raise ValueError(f"{counts[part]} {part} of {counts[whole]} {whole}")
+    if counts and (right not in counts or not _whole_of(right, counts)):
+        raise ValueError(f"no {right if right not in counts else WHOLE_OF[right][0]}, of which its metric is made")
+
+
+def _whole_of(part: str, counts: Counts) -> str:
+    for name in WHOLE_OF[part]:
+        if name in counts:
+            return name
+    return ""
+
+
+def _check_run(run: Mapping[str, Any]) -> None:
+    """What is read of the settings of a run; the others are shown as they are."""
+    for name, kind, called in (("model", str, "a text"), ("revisions", dict, "a dict"), ("sources", dict, "a dict")):
+        if not isinstance(run.get(name, kind()), kind):
+            raise ValueError(f"{name} of its run is {echoed(run[name])}; it is {called}")
 
 
 @functools.cache
-def _keys(cls: type[Part]) -> dict[str, _Key]:
+def _names(cls: type[Part]) -> tuple[frozenset[str], dict[str, type[Part]]]:
+    """The keys of a part, and the parts among them."""
     hints = typing.get_type_hints(cls)
-    return {f.name: _key(hints[f.name], f.default is not MISSING) for f in fields(cls) if f.name != "other"}
+    kinds = {f.name: (hints[f.name], *typing.get_args(hints[f.name])) for f in fields(cls) if f.name != "other"}
+    return frozenset(kinds), {name: kind for name, each in kinds.items() for kind in each if is_dataclass(kind)}
 
 
-def _key(hint: Any, optional: bool) -> _Key:
-    kinds = typing.get_args(hint) if typing.get_origin(hint) in (Union, types.UnionType) else (hint,)
-    (hint,) = (k for k in kinds if k is not types.NoneType)
-    part, null = is_dataclass(hint), len(kinds) > 1 and not optional
-    kind = dict if part else _JSON[typing.get_origin(hint) or hint]
-    by_size = kind is dict and typing.get_args(hint)[:1] == (int,)
-    as_it_is = () if part or by_size or kind is list else float if hint is float else kind
-    inner = typing.get_args(hint)[0] if kind is list and is_dataclass(typing.get_args(hint)[0]) else None
-    return _Key(hint, null, optional, kind, part, by_size, inner, as_it_is)
+def _with_other(cls: type[Part], content: Any) -> Any:
+    """The same JSON, in which each part holds under "other" what this version does not know of it."""
+    if not isinstance(content, dict):
+        return content
+    names, parts = _names(cls)
+    made = content
+    if not content.keys() <= names:
+        made = {name: value for name, value in content.items() if name in names}
+        made["other"] = {name: value for name, value in content.items() if name not in names}
+    for name, part in parts.items():
+        value = made.get(name)
+        if isinstance(value, list):
+            made = made | {name: [_with_other(part, each) for each in value]}
+        elif (apart := _with_other(part, value)) is not value:
+            made = made | {name: apart}
+    return made
 
 
-def _value(key: _Key, content: Any, name: str, called: str, where: str) -> Any:
-    value = content.get(name) if isinstance(content, dict) else None
-    if isinstance(content, dict) and (value is None and key.null or key.optional and name not in content):
-        return None
-    fits = isinstance(value, key.kind) and not isinstance(value, bool)  # True and False are not numbers
-    if not fits or key.by_size and not (_are_sizes(value) and set(map(type, value.values())) <= {dict}):
-        raise ValueError(f"{called} needs {name!r} as {key.called}")
-    if key.part:
-        return read(key.hint, value, where)
-    if key.kind is list:
-        return tuple(read(key.inner, v, where) for v in value) if key.inner else tuple(value)
-    return {int(n): at for n, at in value.items()} if key.by_size else value
+def _sentence(text: str, cls: type[Part], content: Any, called: str) -> str:
+    """What msgspec says is wrong, as the beginning of a sentence, with the value that is."""
+    path, value = _misfit(cls, content) or ("", content)
+    place, why = path.removeprefix("."), text.partition(" - at `")[0]
+    if lacks := re.fullmatch("Object missing required field `(.*)`", why):
+        return f"{called} has no {lacks[1]!r}{place and f' in {place}'}"
+    if "at `key` in" in text:
+        return f"{called} has keys in {place} that are no sizes"
+    if wanted := re.fullmatch("Expected (.*?)(, got .*)?", why):
+        return f"{called} has {echoed(value)} as {place or 'content'}; {wanted[1].replace('`', '')} is needed"
+    return f"{called} cannot be{place and f' in {place}'}: {why}"
 
 
-def _are_sizes(texts: Collection[str]) -> bool:
-    """Whether keys are sizes as they are written: ASCII digits, none of them a leading 0, so that no two mean one."""
-    return (
-        all(map(str.isdecimal, texts))
-        and max(map(len, texts), default=0) <= 10
-        and all(str(int(text)) == text for text in texts)
-    )
+def _misfit(hint: Any, content: Any) -> tuple[str, Any] | None:
+    """The first value that is not of its type, behind its path."""
+    try:
+        msgspec.convert(content, hint, str_keys=True)
+    except msgspec.ValidationError:
+        inner = (_misfit(kind, value) and (key, *_misfit(kind, value)) for key, kind, value in _inside(hint, content))
+        key, path, value = next(filter(None, inner), ("", "", content))
+        return key + path, value
+    return None
+
+
+def _inside(hint: Any, content: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What a value holds, each with its key and its type."""
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    for kind in typing.get_args(hint) if union else (hint,):
+        inner, outer = typing.get_args(kind), typing.get_origin(kind)
+        if is_dataclass(kind) and isinstance(content, dict):
+            hints = typing.get_type_hints(kind, include_extras=True)
+            yield from ((f".{name}", hints[name], content[name]) for name in hints if name in content)
+        elif outer is Mapping and isinstance(content, dict):
+            yield from ((f"[{echoed(key)}]", inner[1], value) for key, value in content.items())
+        elif outer in (tuple, list) and isinstance(content, list):
+            yield from ((f"[{n}]", inner[0], value) for n, value in enumerate(content))
 
 
 def _json(value: Any) -> Any:
