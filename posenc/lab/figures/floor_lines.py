@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FLOORS = {"uniform": "guess", "prior": "constant", "bag": "most frequent", "position": "position"}
-NAMES = FLOORS | {"unigram": "one token", "bayes": "exact"}
+NAMES = FLOORS | {"unigram": "one token", "bayes": "exact", "window 16": "sees 16", "window 64": "sees 64"}
 """Also those of sources whose exact losses are known."""
 NAME = "_floor"
 """The label of a floor's name, by which `settle` finds it."""

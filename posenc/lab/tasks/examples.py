@@ -10,6 +10,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from posenc.lab.tasks.task import Batch, Task
@@ -40,3 +41,9 @@ def fewer(task: Task, rows: int, most: int, room: int, key: PRNGKeyArray, n: Int
         return made
     shapes = examples.eval_shape(task, rows, room, key, n)
     return jax.tree.map(lambda a, kept: a[tuple(map(slice, kept.shape))], made, shapes)
+
+
+def texts_of(batch: Batch, n: int) -> Int[np.ndarray, "rows n+1"]:
+    """The texts of examples of size n of a source, each with the token that comes after it."""
+    tokens, targets = (np.asarray(jax.device_get(leaf))[:, :n] for leaf in (batch.tokens, batch.targets))
+    return np.concatenate([tokens, targets[:, -1:]], axis=1)

@@ -10,11 +10,11 @@ import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
 from posenc.lab.tasks import Batch, Task
+from posenc.lab.tasks.examples import texts_of
 from posenc.lab.tasks.measure import GAIN, NATS, first_beyond, width
 from posenc.lab.train.evaluation import examples_at
 
@@ -45,12 +45,6 @@ class SizeLosses(NamedTuple):
         token."""
         kept = {name: count for name, count in counts.items() if name != FAR}
         return kept | {"gained": int(np.clip(self.unigram - counts[FAR], 0, self.gainable)), "gainable": self.gainable}
-
-
-def texts_of(batch: Batch, n: int) -> Int[np.ndarray, "rows n+1"]:
-    """The texts of examples of size n, each with the token that comes after it."""
-    tokens, targets = (np.asarray(jax.device_get(leaf))[:, :n] for leaf in (batch.tokens, batch.targets))
-    return np.concatenate([tokens, targets[:, -1:]], axis=1)
 
 
 @functools.lru_cache(maxsize=64)
