@@ -59,8 +59,8 @@ def size_losses(
     losses = {"unigram": -np.log(task.unigram)[texts[:, 1:]], "bayes": task.losses(texts)}
     bins: dict[str, Any] = {name: _binned(loss.sum(0)) for name, loss in losses.items()}
     if not choosing:
-        some, best = texts[:ROWS], losses["bayes"][:ROWS]
-        more = {w: (task.losses(some, w) - best).mean(0) * rows for w in WINDOWS if w < n}
+        few, best = texts[:ROWS], losses["bayes"][:ROWS]
+        more = {w: (task.losses(few, w) - best).mean(0) * rows for w in WINDOWS if w < n}
         bins["windows"] = {str(w): _binned(losses["bayes"].sum(0) + lost) for w, lost in more.items()}
     unigram, bayes = (round(NATS * float(losses[name][:, first:].sum())) for name in losses)
     return SizeLosses(bins, unigram, bayes)
