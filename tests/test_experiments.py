@@ -56,6 +56,7 @@ SMALLEST = {
     "flipflop": ("length=8", "sizes=8,10"),
     "gates": ("length=17", "shortest=17", "sizes=17,18"),
     "invariance": ("length=2", "sizes=1,4"),
+    "language": ("length=8", "shortest=8", "sizes=8,16"),
     "length": ("length=4", "sizes=4,5"),
     "memory": ("length=25", "shortest=25", "sizes=25,26"),
     "norms": ("length=5", "sizes=5,6"),

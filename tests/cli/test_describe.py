@@ -270,6 +270,38 @@ def test_what_cannot_be_described_gets_one_sentence(posenc, left, words, part):
 def test_floors_are_counted_on_rows_that_fall_into_few_equal_parts(monkeypatch):
     """A text of settings too: `token_at_index(indices=8)` was made in 8,065 parts of two rows, and never ended."""
     monkeypatch.setattr(task_card, "floors", lambda task, sizes, rows: rows)
-    for text in (*OURS, "token_at_index(indices=8)"):
+    counted = [name for name in OURS if tasks.parse(name).metric != "gain"]
+    for text in (*counted, "token_at_index(indices=8)"):
         rows = task_card.floor_table(text)["at size"]
         assert math.gcd(rows, ROWS) == min(rows, ROWS), text
+
+
+@pytest.mark.parametrize("name", ["copies", "hidden_markov"])
+def test_a_source_shows_what_readers_of_ever_more_tokens_lose(name):
+    """The memory of one ends at 16; the other needs all of its text."""
+    floors = task_card.floor_table(name)
+    losses = floors["losses"]
+    assert list(losses) == ["unigram", "1", "4", "16", "64", "all"] and floors["places"] == [64, 255]
+    assert list(losses.values()) == pytest.approx(sorted(losses.values(), reverse=True))
+    assert (losses["16"] - losses["all"] < 0.03) == (name == "hidden_markov")
+    assert (losses["64"] - losses["all"] > 0.2) == (name == "copies")
+    text = task_card.card(name, floors=floors).as_text()
+    (line,) = (line for line in text.splitlines() if line.strip().startswith("last 16 "))
+    bar = round(40 * (losses["16"] - losses["all"]) / (losses["unigram"] - losses["all"]))
+    assert line.split()[2] == f"{losses['16']:.2f}" and line.count("█") == bar
+    assert f"all tokens (Bayes)  {losses['all']:.2f}" in text
+
+
+def test_windows_are_those_that_are_asked_for_and_others_are_refused(posenc):
+    said = posenc("describe", "hidden_markov", "--windows", "2,256", "--json")
+    losses = json.loads(said.out)["floors"]["losses"]
+    assert list(losses) == ["unigram", "2", "256", "all"] and losses["256"] == pytest.approx(losses["all"])
+    for words, sentence in (
+        (("copies", "--windows", "257"), "A window of 257 tokens does not fit a text of 256; take one from 1 to 256."),
+        (
+            ("copy", "--windows", "4"),
+            "--windows is for sources whose exact losses are known, such as 'copies', and not",
+        ),
+    ):
+        refused = posenc("describe", *words)
+        assert refused.code == 2 and sentence in refused.err and "Traceback" not in refused.err

@@ -16,13 +16,14 @@ from posenc.lab.results.statistics import cells
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import Plan
 from posenc.lab.store import records
-from posenc.lab.store.possible import check_record
+from posenc.lab.store.schema import check_record
 from posenc.lab.sweep.evaluate import ask, groups
 from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks import parse
+from posenc.lab.tasks.examples import texts_of
 from posenc.lab.tasks.measure import NATS
 from posenc.lab.train.evaluation import examples_at
-from posenc.lab.train.exact import FAR, SizeLosses, clip_gain, row_gains, size_losses, texts_of, with_gain
+from posenc.lab.train.exact import FAR, SizeLosses, clip_gain, row_gains, size_losses, with_gain
 from tests.lab.test_sweep import BASE, Watch
 
 RUN = dataclasses.replace(

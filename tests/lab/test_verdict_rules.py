@@ -128,7 +128,7 @@ def test_predictions_of_ours_that_are_not_asked_are_noticed(plant):
 
 
 def test_verdicts_on_runs_that_have_not_learned_are_noticed(plant):
-    plant(Fault(f"{VERDICTS}:_if_trained", "weakest[1] < HOLDS", "False", "", ""))
+    plant(Fault(f"{VERDICTS}:_if_trained", "weakest[1] < (least := evidence.least(claim.measure))", "False", "", ""))
     with pytest.raises(AssertionError):
         test_a_number_beyond_training_is_not_held_against_runs_that_have_not_learned_it(0.3, 0.9)
     with pytest.raises(AssertionError):

@@ -118,12 +118,13 @@ def scheme(text: str, dims: Any = None) -> Card:
     return dataclasses.replace(described, facts=(*described.facts, *more))
 
 
-def task(text: str, size: int | None = None) -> Card:
-    """The card of a task, with its floors and the experiments whose records have it."""
+def task(text: str, size: int | None = None, windows: tuple[int, ...] | None = None) -> Card:
+    """The card of a task, with its floors, of a source also those of readers of so many tokens, and the experiments
+    whose records have it."""
     from posenc.lab.explain import task_card
     from posenc.lab.results.ability_scores import experiments_with_task
 
-    described = task_card.card(text, size, task_card.floor_table(text))
+    described = task_card.card(text, size, task_card.floor_table(text, windows))
     experiments = experiments_with_task(described.name.partition("(")[0])
     return dataclasses.replace(described, facts=(*described.facts, _recorded(experiments)))
 

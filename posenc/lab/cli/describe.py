@@ -12,6 +12,7 @@ from posenc.catalog.card import Card
 from posenc.lab.cli import cards
 from posenc.lab.cli.options import CommandForm, Flag, Forms
 from posenc.lab.cli.output import columns, say, say_json
+from posenc.lab.spec.settings import value
 
 WIDEST = 118
 """The columns that a card takes at most."""
@@ -52,11 +53,14 @@ class DescribeTask:
     """A task's text: copy, or "token_k_back(k=3)"."""
     size: Annotated[int | None, arg(metavar="INT", help_behavior_hint="")] = None
     """The size of the example. Default: a small one."""
+    windows: Annotated[str | None, arg(metavar="INT,...", help_behavior_hint="")] = None
+    """Of a source whose exact losses are known, those of readers of so many tokens: 8,32. Default: 1,4,16,64."""
     json: Flag = False
     """Print JSON."""
 
     def __call__(self) -> int:
-        return show(self.task, cards.task(self.task, self.size), self.json)
+        windows = None if self.windows is None else value("sizes", self.windows)
+        return show(self.task, cards.task(self.task, self.size, windows), self.json)
 
 
 @dataclass(frozen=True)

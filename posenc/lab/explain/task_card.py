@@ -16,7 +16,9 @@ import numpy as np
 
 from posenc.catalog.card import Card, Fact, bibtex, flowing, keys, paragraphs, settings_fact, uncited
 from posenc.lab import tasks
+from posenc.lab.explain.source_floors import floors_fact, source_floors
 from posenc.lab.tasks.floors import floors
+from posenc.lab.tasks.measure import GAIN
 from posenc.lab.tasks.task import Layout, Task
 from posenc.language.registry import settings
 
@@ -56,7 +58,7 @@ def card(text: str, size: int | None = None, floors: dict[str, Any] | None = Non
         Fact("docstring", inspect.cleandoc(type(task).__doc__ or ""), ""),
     ]
     if floors is not None:
-        facts.insert(2, _floors(floors))
+        facts.insert(2, floors_fact(floors) if "losses" in floors else _floors(floors))
     sources = keys(entries(type(task)))
     return Card("task", tasks.spec(task), idea, "\n".join(lines), tuple(facts), tuple(notes), sources)
 
@@ -93,9 +95,18 @@ def _floors(table: dict[str, Any]) -> Fact:
     return Fact("floors", table, "\n".join(lines), label, is_block=True)
 
 
-def floor_table(text: str) -> dict[str, Any]:
-    """The floors at two sizes, the largest trained on and one far beyond, and the number of rows at each."""
+def floor_table(text: str, windows: tuple[int, ...] | None = None) -> dict[str, Any]:
+    """The floors at two sizes, the largest trained on and one far beyond, and the number of rows at each; of a source
+    whose exact losses are known, what readers lose at one size, those of windows among them. Raises `ValueError` for
+    windows of another task, or of more tokens than this size has."""
     task = tasks.parse(text)
+    if task.metric == GAIN:
+        return source_floors(task, windows)
+    if windows is not None:
+        raise ValueError(
+            f"--windows is for sources whose exact losses are known, such as 'copies', and not for {task.name!r}; leave"
+            " it out."
+        )
     sizes = {task.sizes.train[1], *task.sizes.evaluation}
     short = sorted(n for n in sizes if task.tokens(n) <= LONGEST) or [task.sizes.smallest]
     two = list(dict.fromkeys((short[0], short[-1])))

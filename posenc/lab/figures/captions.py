@@ -36,6 +36,7 @@ FLOORS = {
     "order 5": "the same after up to five before",
 }
 EXACT = {"unigram": "the law of one token", "bayes": "the best reader of the source"}
+EXACT |= {f"window {w}": f"one who sees the last {w} tokens" for w in (16, 64)}
 """Those of sources whose exact losses are known."""
 METRICS = {
     **{"token": "accuracy (tokens)", "accuracy": "accuracy", "error": "accuracy"},

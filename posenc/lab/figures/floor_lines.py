@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FLOORS = {"uniform": "guess", "prior": "constant", "bag": "most frequent", "position": "position"}
 FLOORS |= {name: name for name in ("unigram", "bigram", "order 5")}
-NAMES = FLOORS | {"unigram": "one token", "bayes": "exact"}
+NAMES = FLOORS | {"unigram": "one token", "bayes": "exact", "window 16": "sees 16", "window 64": "sees 64"}
 """Also those of sources whose exact losses are known."""
 NAME = "_floor"
 """The label of a floor's name, by which `settle` finds it."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from posenc.lab.tasks.task import Batch, Task
@@ -71,3 +72,9 @@ def pad_tokens(arrays: Any, to: Callable[[int], int] = round_length) -> Any:
         return jnp.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, to(a.shape[-1]) - a.shape[-1])])
 
     return jax.tree.map(pad, arrays)
+
+
+def texts_of(batch: Batch, n: int) -> Int[np.ndarray, "rows n+1"]:
+    """The texts of examples of size n of a source, each with the token that comes after it."""
+    tokens, targets = (np.asarray(jax.device_get(leaf))[:, :n] for leaf in (batch.tokens, batch.targets))
+    return np.concatenate([tokens, targets[:, -1:]], axis=1)

@@ -10,11 +10,11 @@ import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
 from posenc.lab.tasks import Batch, Task
+from posenc.lab.tasks.examples import texts_of
 from posenc.lab.tasks.measure import GAIN, NATS, first_beyond, width
 from posenc.lab.train.evaluation import examples_at
 
@@ -47,12 +47,6 @@ class SizeLosses(NamedTuple):
         return kept | {"gained": int(np.clip(self.unigram - counts[FAR], 0, self.gainable)), "gainable": self.gainable}
 
 
-def texts_of(batch: Batch, n: int) -> Int[np.ndarray, "rows n+1"]:
-    """The texts of examples of size n, each with the token that comes after it."""
-    tokens, targets = (np.asarray(jax.device_get(leaf))[:, :n] for leaf in (batch.tokens, batch.targets))
-    return np.concatenate([tokens, targets[:, -1:]], axis=1)
-
-
 @functools.lru_cache(maxsize=64)
 def size_losses(
     task: Task, rows: int, sizes: tuple[int, ...], n: int, length: int, choosing: bool
@@ -65,8 +59,8 @@ def size_losses(
     losses = {"unigram": -np.log(task.unigram)[texts[:, 1:]], "bayes": task.losses(texts)}
     bins: dict[str, Any] = {name: _binned(loss.sum(0)) for name, loss in losses.items()}
     if not choosing:
-        some, best = texts[:ROWS], losses["bayes"][:ROWS]
-        more = {w: (task.losses(some, w) - best).mean(0) * rows for w in WINDOWS if w < n}
+        few, best = texts[:ROWS], losses["bayes"][:ROWS]
+        more = {w: (task.losses(few, w) - best).mean(0) * rows for w in WINDOWS if w < n}
         bins["windows"] = {str(w): _binned(losses["bayes"].sum(0) + lost) for w, lost in more.items()}
     unigram, bayes = (round(NATS * float(losses[name][:, first:].sum())) for name in losses)
     return SizeLosses(bins, unigram, bayes)

@@ -1,0 +1,119 @@
+"""The window that loses what a model loses, and the figure of excess losses, on readers whose windows are known."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from posenc.lab.figures.excess import LEAST, excess_curve, excess_panels
+from posenc.lab.figures.own import drawing
+from posenc.lab.results.effective_memory import ROWS, effective_memories, effective_memory
+from posenc.lab.results.excess import excess, octaves, window_excess
+from posenc.lab.results.results import Results
+from posenc.lab.spec.experiment_file import from_file
+from posenc.lab.tasks import parse
+from posenc.lab.tasks.examples import examples, texts_of
+from posenc.lab.tasks.measure import NATS, evaluation_key, width
+from posenc.lab.train.exact import size_losses
+from tests.lab import made
+
+LENGTH, SIZES = 16, (16, 32, 64, 128)
+FILE = Path(__file__).resolve().parents[2] / "experiments" / "language.py"
+
+
+def binned(losses):
+    wide = width(losses.shape[1])
+    return [round(NATS * float(losses[:, k : k + wide].sum())) for k in range(0, losses.shape[1], wide)]
+
+
+def reader(label, window, task="copies"):
+    """The record of a model that is a reader of the last `window` tokens, or of all."""
+    source, places, evaluations, bins = parse(task), {}, {}, {}
+    for n in SIZES:
+        texts = texts_of(examples(source, ROWS, n, evaluation_key(source, n), jnp.int32(n)), n)
+        losses = source.losses(texts, None if window is None or window >= n else window)
+        exact = size_losses(source, ROWS, SIZES, n, LENGTH, False)
+        bins[str(n)] = {"width": width(n), "scored": [ROWS * width(n)] * len(binned(losses)), **exact.bins}
+        places[str(n)] = {"right": [0] * len(binned(losses)), "nats": binned(losses)}
+        counts = {"correct": 0, "scored": ROWS * n, "rows": ROWS, "nats": sum(binned(losses))}
+        first = LENGTH if n > LENGTH else 0
+        loss = round(NATS * float(losses[:, first:].sum()))
+        evaluations[str(n)] = exact.gained(counts | {"beyond_nats": loss})
+    trials = [made.trial(label, task, seed, {}, evaluations=evaluations, places=places) for seed in (0, 1)]
+    for trial in trials:
+        trial["validation"] = {str(LENGTH): evaluations[str(LENGTH)]}
+    record = made.record(label, "none", task, trials, SIZES, (LENGTH, LENGTH))
+    floors = {str(n): {"unigram": 0.0} for n in SIZES}
+    record["task"] |= {"metric": "gain", "floors": floors, "places": bins, "first_beyond": LENGTH}
+    return record
+
+
+@pytest.fixture(scope="module")
+def readers():
+    return made.results("language", [reader("rope", 24), reader("alibi", 7), reader("nope", None)])
+
+
+def test_a_window_is_between_the_two_whose_losses_are_on_either_side():
+    asked = []
+    lost = lambda w: asked.append(w) or 1 / w  # noqa: E731
+    assert effective_memory(1 / 24, lost, 1024) == pytest.approx(24) and len(asked) < 25
+    assert 24 < effective_memory(1 / 24.5, lost, 1024) < 25
+    assert effective_memory(1.1, lost, 1024) == 0 and effective_memory(0.0, lost, 1024) == math.inf
+    assert effective_memory(0.0, lambda w: 0.0, 8) == 1, "of equals the shortest"
+
+
+@pytest.mark.parametrize("size", [64, 128])
+def test_a_reader_of_a_window_gets_its_window_back(readers, size):
+    memory = effective_memories(readers, size)
+    assert memory["copies", "rope"] == pytest.approx(24, abs=0.6)
+    assert memory["copies", "alibi"] == pytest.approx(7, abs=0.3)
+    assert memory["copies", "nope"] > 0.6 * size, "all that there is, but for chance"
+    assert effective_memories(readers, 48) == {}, "it was not evaluated there"
+
+
+def test_a_task_without_exact_losses_has_no_effective_memory():
+    assert effective_memories(made.results("other", [made.rope()]), 32) == {}
+    with pytest.raises(ValueError, match="hold no exact losses, which only tasks such as 'copies' have"):
+        excess_panels(made.results("other", [made.rope()]))
+
+
+def test_an_octave_is_read_in_the_shortest_texts_that_reach_its_end(readers):
+    task = readers.records[0].task
+    ends = octaves(task)
+    assert list(ends) == [2, 4, 8, 16, 32, 64, 128]
+    assert {end: octave.size for end, octave in ends.items()} == {2: 16, 4: 16, 8: 16, 16: 16, 32: 32, 64: 64, 128: 128}
+    assert [ends[end].bins for end in (4, 32, 64, 128)] == [slice(2, 4), slice(16, 32), slice(16, 32), slice(16, 32)]
+    texts = texts_of(examples(parse("copies"), ROWS, 64, evaluation_key(parse("copies"), 64), jnp.int32(64)), 64)
+    far = [parse("copies").losses(texts, window)[:, 32:].mean() for window in (24, None)]
+    trial = readers.records[0].trials[0]
+    assert excess(task, ends[64], trial.places[64]) == pytest.approx(far[0] - far[1], abs=2e-3)
+    lost = window_excess(task, ends[64])
+    assert list(lost) == [4, 16] and lost[4] > lost[16] > far[0] - far[1], "of 16 texts alone"
+
+
+def test_the_figure_has_the_excess_by_octave_a_bracket_and_the_lines_of_windows(readers):
+    (panel,) = excess_panels(readers)
+    assert panel.log and panel.falling and panel.trained == (2, LENGTH) and panel.places == [2, 4, 8, 16, 32, 64, 128]
+    medians = {label: {x: np.median(values) for x, values in of.items()} for label, of in panel.points.items()}
+    assert set(medians["nope"].values()) == {LEAST}, "the best reader loses nothing, which a log axis cannot show"
+    assert medians["alibi"][128] > medians["rope"][128] > 0.02 and medians["rope"][16] == LEAST
+    assert panel.floors[128].keys() == {"window 16", "window 64"} and panel.floors[8] == {}
+    assert medians["alibi"][128] > panel.floors[128]["window 16"] > panel.floors[128]["window 64"]
+    made_up = excess_curve(readers)
+    (axes,) = made_up.figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert "excess (nats) (up) against place in the text, up to (along, on a log axis)" in made_up.caption
+    assert "sees 16 (one who sees the last 16 tokens)" in made_up.caption
+    assert {text.get_text() for text in axes.texts} >= {"sees 16", "sees 64", "trained on 2–16"}
+
+
+def test_the_experiment_draws_its_figure_from_such_records(readers):
+    decoders = [
+        replace(record, run={**record.run, "model": "decoder"}, label=label)
+        for record, label in zip(readers.records, ("rope", "alibi", "nope"), strict=True)
+    ]
+    figure, shown = drawing(from_file(FILE, yes=True), Results("language", tuple(decoders)))
+    assert "A text that copies itself" in figure.caption and len(shown.records) == 3
