@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from posenc.lab.figures.excess import LEAST, excess_curve, excess_panels
-from posenc.lab.figures.own import drawing
+from posenc.lab.figures.figures import drawing
 from posenc.lab.results.effective_memory import ROWS, effective_memories, effective_memory
 from posenc.lab.results.excess import excess, octaves, window_excess
 from posenc.lab.results.results import Results
