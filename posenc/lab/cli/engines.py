@@ -72,18 +72,18 @@ class Team:
 class SlurmEngine:
     """An array of SLURM's, submitted and left to it."""
 
-    asked: slurm.Slurm
+    array: slurm.Slurm
     waits: ClassVar[bool] = False
 
     def check(self) -> None:
         slurm.check()
 
     def preview(self, folder: Path, training: Training) -> str:
-        return slurm.script(self.asked, folder, training.command(folder))
+        return slurm.script(self.array, folder, training.command(folder))
 
     def train(self, folder: Path, training: Training) -> int:
-        job = slurm.submitted(self.asked, folder, training.command(folder))
-        say(f"Job {job}: {self.asked.workers} of {folder / slurm.SCRIPT}; `posenc status {folder}` says how far it is.")
+        job = slurm.submitted(self.array, folder, training.command(folder))
+        say(f"Job {job}: {self.array.workers} of {folder / slurm.SCRIPT}; `posenc status {folder}` says how far it is.")
         return 0
 
 
