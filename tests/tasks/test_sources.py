@@ -137,6 +137,7 @@ def test_a_window_or_a_place_that_a_text_has_not_is_refused():
         ("copies(end=1.5)", "'end' of 'copies' must be above 0 and at most 1"),
         ("hidden_markov(states=1)", "'states' of 'hidden_markov' must be at least 2"),
         ("hidden_markov(stay=1.2)", "must be a probability"),
+        ("shifted(task='copies')", "'copies' asks for the next token, so fillers would be asked for"),
     ],
 )
 def test_settings_without_meaning_are_refused(wrong, says):

@@ -16,7 +16,11 @@ WINDOWS = (16, 64)
 
 def excess_curve(results: Results, most: int = 15) -> Drawing:
     """The excess in nats against the place, by octaves, one panel per task and training range, with what readers of the
-    last 16 and 64 tokens lose. Diverged runs are left out."""
+    last 16 and 64 tokens lose. Diverged runs are left out.
+
+    A scheme that uses its context falls with the place, or stays; one that stays on the line of a window may do no more
+    than see it. Lines end where texts do, up to `most` of them in a panel.
+    """
     return panels(results, excess_panels(results), most=most, more="Losses are above the exact least one.")
 
 

@@ -44,6 +44,10 @@ class Shifted(Task, name="shifted"):
             raise ValueError(
                 f"{self.inner.name!r} has a source besides its text, so fillers cannot precede both; take another."
             )
+        if self.inner.next_token:
+            raise ValueError(
+                f"{self.inner.name!r} asks for the next token, so fillers would be asked for; take another."
+            )
         self.inner.check_size(self.size)
 
     @property
