@@ -59,8 +59,8 @@ def compiled(cells: Iterable[Any]) -> dict[str, float]:
     """Seconds of compiling, by program, when these runs follow one another in this process."""
     import jax.numpy as jnp
 
+    from posenc.lab.run.plan import evaluated
     from posenc.lab.spec.run import Knobs, Plan
-    from posenc.lab.sweep.plan import evaluated
     from posenc.lab.tasks.floors import floors
     from posenc.lab.train.compiling import count_compilations
     from posenc.lab.train.lanes import Arrangement, stack
@@ -118,8 +118,8 @@ def evaluating(length: int, rounds: Any = None, trials: int = 6) -> float:
     """Seconds until six trials are evaluated at each size of a sweep, compiling included, by this rule of padding."""
     import jax
 
+    from posenc.lab.run.plan import evaluated
     from posenc.lab.spec.run import Knobs, Plan
-    from posenc.lab.sweep.plan import evaluated
     from posenc.lab.train import evaluation
     from posenc.lab.train.lanes import Arrangement, stack
     from posenc.lab.train.training import as_arrays, program

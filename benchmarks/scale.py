@@ -44,12 +44,12 @@ sys.exit(main(["work", sys.argv[1]]))
 
 def simulated(folder: Path, records: int) -> None:
     """Plan a run of so many recorded trials and some that are left, each a group of its own, and write the records."""
+    from posenc.lab.run.plan import lines, resolved_runs
     from posenc.lab.spec.experiment import Experiment, grid
     from posenc.lab.spec.run import Plan, Run
     from posenc.lab.store import disk
     from posenc.lab.store import folder as store
     from posenc.lab.store.reading import sealed
-    from posenc.lab.sweep.plan import lines, resolved_runs
     from posenc.lab.train import device
 
     device.prepare()

@@ -83,7 +83,7 @@ def main(run):
     from posenc.lab.results.results import load
     from posenc.lab.store import folder as store
     from posenc.lab.store.records import write_bundle
-    from posenc.lab.sweep.evaluate import ask
+    from posenc.lab.reuse.evaluate import ask
 
     results = load(store.find(run))
     changed = ask(results.only(scheme="rope"), schemes=[*atlas.AFTER_TRAINING.values()])

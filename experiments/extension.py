@@ -164,7 +164,7 @@ def main(run):
     from posenc.lab.results.results import load
     from posenc.lab.store import folder as store
     from posenc.lab.store.records import write_bundle
-    from posenc.lab.sweep.evaluate import ask
+    from posenc.lab.reuse.evaluate import ask
 
     results = load(store.find(run))
     kept, found = results.only(scheme="rope"), list(results.records)

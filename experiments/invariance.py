@@ -132,7 +132,7 @@ def main(run):
     from posenc.lab.models.interface import build
     from posenc.lab.store import folder as store
     from posenc.lab.store import parameters
-    from posenc.lab.sweep import plan
+    from posenc.lab.run import plan
     from posenc.lab.train.kept import restored
 
     folder, rows, measure = store.find(run), [], meter()

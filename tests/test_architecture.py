@@ -24,7 +24,8 @@ nnx linen equinox
 lab.tasks lab.models lab.store
 lab.spec
 lab.results lab.train
-lab.sweep lab.figures
+lab.run lab.figures
+lab.reuse
 lab.explain
 lab.cli tasks models
 __main__

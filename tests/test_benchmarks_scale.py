@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks import scale
 from posenc.lab.results.results import load
+from posenc.lab.run.plan import planned_run
 from posenc.lab.store import folder as store
-from posenc.lab.sweep.plan import planned_run
 
 ROOT = Path(__file__).parent.parent
 

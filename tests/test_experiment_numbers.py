@@ -6,9 +6,9 @@ import pytest
 
 from posenc.lab.results.results import load
 from posenc.lab.results.verdicts import findings
+from posenc.lab.run.estimate import operations
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import PRESETS
-from posenc.lab.sweep.estimate import operations
 from posenc.lab.train.training import resolve
 from tests.hits import FOLDER, Recorded, header
 from tests.result_numbers import BY_LAST, OTHERS

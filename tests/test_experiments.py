@@ -21,6 +21,8 @@ from posenc.lab.results.published import ALL, SEEN, Order, Published
 from posenc.lab.results.rates import decided
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.statistics import cells
+from posenc.lab.run import plan
+from posenc.lab.run.sweep import sweep
 from posenc.lab.spec import atlas
 from posenc.lab.spec.committed import record_of
 from posenc.lab.spec.experiment_file import executed, from_file
@@ -28,8 +30,6 @@ from posenc.lab.spec.presets import PRESETS
 from posenc.lab.spec.run import WITH
 from posenc.lab.spec.settings import texts
 from posenc.lab.store.schema import UnfinishedTrial
-from posenc.lab.sweep import plan
-from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks.floors import floors
 from posenc.lab.train.training import resolve
 

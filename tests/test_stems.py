@@ -10,8 +10,8 @@ from posenc.core.scheme import Dims
 from posenc.lab.models import stems
 from posenc.lab.models.interface import Inputs, Shape
 from posenc.lab.models.transformer import Transformer
+from posenc.lab.run import plan
 from posenc.lab.spec.run import Knobs, Run
-from posenc.lab.sweep import plan
 from posenc.lab.train.training import resolve
 from posenc.naming import bind, parse
 from tests.lab import made

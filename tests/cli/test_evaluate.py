@@ -5,7 +5,7 @@ import json
 import pytest
 
 from posenc.lab.results.results import load
-from posenc.lab.sweep import evaluate
+from posenc.lab.reuse import evaluate
 from posenc.lab.tasks import spec
 from tests.show.test_grouped import depths
 

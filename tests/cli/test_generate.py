@@ -10,12 +10,13 @@ import pytest
 
 from posenc.lab.cli.watch import watching
 from posenc.lab.models.interface import Inputs
+from posenc.lab.reuse import continuing
+from posenc.lab.reuse.continuing import go_on
+from posenc.lab.run import plan
+from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import continuing, plan
-from posenc.lab.sweep.continuing import go_on
-from posenc.lab.sweep.sweep import sweep
 from posenc.lab.train import generate
 from posenc.lab.train.kept import restored
 

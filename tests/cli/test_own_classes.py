@@ -32,7 +32,7 @@ def files(tmp_path, fresh, monkeypatch):
 @pytest.fixture
 def planned(monkeypatch):
     """The runs that commands would train."""
-    from posenc.lab.sweep.plan import label
+    from posenc.lab.run.plan import label
     from posenc.lab.train.training import resolve
 
     found = []
@@ -41,8 +41,8 @@ def planned(monkeypatch):
         found.extend((label(run), resolve(run).task.name) for run in experiment.runs)
         return {"trials": 1, "done": 0, "programs": 3, "operations": 1e12, "seconds": 9.0, "device": "cpu"}
 
-    monkeypatch.setattr("posenc.lab.sweep.estimate.rehearse", rehearse)
-    monkeypatch.setattr("posenc.lab.sweep.plan.resolved_runs", lambda experiment: [])
+    monkeypatch.setattr("posenc.lab.run.estimate.rehearse", rehearse)
+    monkeypatch.setattr("posenc.lab.run.plan.resolved_runs", lambda experiment: [])
     return found
 
 

@@ -53,7 +53,7 @@ def test_a_text_that_changed_since_the_plan_is_refused_and_nothing_is_lost(posen
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("posenc.lab.sweep.trainer.floors_by_metric", stopped)
+        patch.setattr("posenc.lab.run.trainer.floors_by_metric", stopped)
         assert sweep(posenc, "--seeds", "1").code == 130
     plan = (text.parent / "runs" / "mine" / "plan.jsonl").read_bytes()
     text.write_bytes(TEXT[::-1])

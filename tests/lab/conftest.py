@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from posenc.lab.sweep import saving
+from posenc.lab.run import saving
 from tests.lab.interrupted import resumed
 from tests.lab.test_sweep import trials
 

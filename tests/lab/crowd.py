@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+from posenc.lab.run import trainer, worker
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import trainer, worker
 from tests.lab import made
 from tests.lab.test_sweep import Watch
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from posenc.lab.sweep import ray
-from posenc.lab.sweep.signals import Signals, Stopped
+from posenc.lab.run import ray
+from posenc.lab.run.signals import Signals, Stopped
 
 
 class NodeDiedError(Exception):

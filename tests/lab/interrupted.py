@@ -6,9 +6,9 @@ import signal
 
 import numpy as np
 
+from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.store import checkpoints
-from posenc.lab.sweep.sweep import sweep
 from tests.lab.test_sweep import BASE, PLAN, Watch
 
 STEPS = 12

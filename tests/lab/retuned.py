@@ -7,12 +7,12 @@ import json
 from posenc.lab.cli import main
 from posenc.lab.results import statistics
 from posenc.lab.results.results import load
+from posenc.lab.run import ray
+from posenc.lab.run import sweep as sweeping
+from posenc.lab.run import worker as working
 from posenc.lab.store import folder as store
 from posenc.lab.store import records
 from posenc.lab.store.schema import GroupRecord, read
-from posenc.lab.sweep import ray
-from posenc.lab.sweep import sweep as sweeping
-from posenc.lab.sweep import worker as working
 from tests.lab import made
 from tests.lab.inline import Inline, driven
 from tests.lab.test_sweep import Watch

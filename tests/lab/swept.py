@@ -89,10 +89,10 @@ def main(folder, options):
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.01)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    from posenc.lab.run import progress
+    from posenc.lab.run.sweep import sweep
     from posenc.lab.store import claims
     from posenc.lab.store.disk import DiskError
-    from posenc.lab.sweep import progress
-    from posenc.lab.sweep.sweep import sweep
 
     inject(given["fault"])
     if given["stale"]:

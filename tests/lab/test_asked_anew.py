@@ -10,13 +10,14 @@ import pytest
 from posenc.lab.models.interface import inputs
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
+from posenc.lab.reuse import evaluate
+from posenc.lab.reuse.evaluate import ask, groups
+from posenc.lab.run import plan
+from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store import folder as store
 from posenc.lab.store import records
-from posenc.lab.sweep import evaluate, plan
-from posenc.lab.sweep.evaluate import ask, groups
-from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.measure import evaluation_key, positions_key
@@ -125,7 +126,7 @@ def test_groups_are_those_that_the_examples_tell_of(one):
 
 @pytest.mark.ci
 def test_rows_counted_for_another_group_are_noticed(one, plant):
-    where = "posenc.lab.sweep.evaluate:_add"
+    where = "posenc.lab.reuse.evaluate:_add"
     plant(Fault(where, "(strata == group).all(1)", "(strata != group).any(1)", "rope", "groups"))
     with pytest.raises(AssertionError):
         test_groups_are_those_that_the_examples_tell_of(one)

@@ -13,10 +13,10 @@ from posenc.lab.figures.by_place import place_panels
 from posenc.lab.figures.panels import Panel
 from posenc.lab.results.floors import floors
 from posenc.lab.results.results import load
+from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import Plan
 from posenc.lab.store import records
-from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import first_beyond

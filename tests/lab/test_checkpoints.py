@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from posenc.lab.run import saving
 from posenc.lab.store import checkpoints, parameters
-from posenc.lab.sweep import saving
 from tests.lab.interrupted import ABOUT, ROWS, TOKEN, found, kept, notes, resumed, steps, stopped
 from tests.lab.test_sweep import trials
 

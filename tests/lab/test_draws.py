@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from posenc.lab.run.plan import evaluated, rehearsed
 from posenc.lab.spec.experiment import from_words
 from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.spec.toml import from_toml, to_toml
-from posenc.lab.sweep.plan import evaluated, rehearsed
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.task import TASKS
 from posenc.lab.train import evaluation, training

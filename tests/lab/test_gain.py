@@ -13,12 +13,12 @@ from posenc.lab.results.floors import best_floor, exact_losses, floors, floors_b
 from posenc.lab.results.learned import GAINED, hindrance, solves
 from posenc.lab.results.results import load
 from posenc.lab.results.statistics import cells
+from posenc.lab.reuse.evaluate import ask, groups
+from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import Plan
 from posenc.lab.store import records
 from posenc.lab.store.schema import check_record
-from posenc.lab.sweep.evaluate import ask, groups
-from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.examples import texts_of
 from posenc.lab.tasks.measure import NATS

@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 
 from posenc.lab.cli.train import group_size
+from posenc.lab.run import plan
+from posenc.lab.run.sweep import plan_experiment, sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import plan
-from posenc.lab.sweep.sweep import plan_experiment, sweep
 from tests.lab.test_sweep import BASE, PLAN, Watch, trials
 
 

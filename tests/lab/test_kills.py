@@ -14,9 +14,9 @@ import time
 
 import pytest
 
+from posenc.lab.run.sweep import sweep
 from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
-from posenc.lab.sweep.sweep import sweep
 from tests.lab import made
 from tests.lab.swept import ROOT, SETTINGS, Swept, experiment, run, small_disk
 from tests.lab.test_sweep import Watch, trials

@@ -8,14 +8,14 @@ import pytest
 from posenc.lab.cli.read import filter_results
 from posenc.lab.explain.induced import diagram
 from posenc.lab.results.results import load
+from posenc.lab.reuse.evaluate import ask
+from posenc.lab.run import estimate, plan, trainer
+from posenc.lab.run.sweep import sweep
+from posenc.lab.run.trainer import Beginnings
 from posenc.lab.spec.experiment import Experiment, from_words
 from posenc.lab.spec.run import Knobs, Plan
 from posenc.lab.spec.toml import from_toml, to_toml
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import estimate, plan, trainer
-from posenc.lab.sweep.evaluate import ask
-from posenc.lab.sweep.sweep import sweep
-from posenc.lab.sweep.trainer import Beginnings
 from posenc.lab.train.training import resolve, stages
 from tests.lab.test_sweep import BASE, Watch, trials
 from tests.planting import Fault
@@ -210,14 +210,14 @@ def test_runs_that_go_on_from_one_beginning_train_it_once_and_are_as_alone(both,
 
 
 def test_a_beginning_of_other_trials_is_noticed(both, tmp_path, monkeypatch, plant):
-    plant(Fault("posenc.lab.sweep.trainer:Beginnings.key", "stage.batching, ", "", "rope", "as alone"))
+    plant(Fault("posenc.lab.run.trainer:Beginnings.key", "stage.batching, ", "", "rope", "as alone"))
     with pytest.raises(AssertionError):
         test_runs_that_go_on_from_one_beginning_train_it_once_and_are_as_alone(both, tmp_path, monkeypatch)
 
 
 def test_beginnings_are_kept_while_they_are_few(monkeypatch):
     known, state = Beginnings(), {"a": np.zeros(100, np.float32)}
-    monkeypatch.setattr("posenc.lab.sweep.trainer.BYTES", 1000)
+    monkeypatch.setattr("posenc.lab.run.trainer.BYTES", 1000)
     for key in "abc":
         known.put(key, state, [[0.5]])
     assert known.get("a") is None and known.get("c").losses == [[0.5]] and known.get("b") is not None

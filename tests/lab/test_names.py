@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from posenc.lab.run import worker as module
+from posenc.lab.run.sweep import plan_experiment
+from posenc.lab.run.worker import work
 from posenc.lab.store import folder as store
 from posenc.lab.store import logs, reading
-from posenc.lab.sweep import worker as module
-from posenc.lab.sweep.sweep import plan_experiment
-from posenc.lab.sweep.worker import work
 from tests.lab import made
 from tests.lab.test_sweep import Watch, experiment, trials
 

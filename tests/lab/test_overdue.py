@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from posenc.lab.run import progress, trainer
+from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment, grid
-from posenc.lab.sweep import progress, trainer
-from posenc.lab.sweep.sweep import sweep
 from tests.lab.test_sweep import BASE, PLAN, Watch
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from posenc.lab.models.interface import Inputs, coordinate_inputs
+from posenc.lab.run import plan
+from posenc.lab.run.plan import rehearsed
+from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import Plan, Run
-from posenc.lab.sweep import plan
-from posenc.lab.sweep.plan import rehearsed
-from posenc.lab.sweep.sweep import sweep
 from tests.lab.test_sweep import Watch, trials
 from tests.night import by_day
 

@@ -8,10 +8,10 @@ import pytest
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
+from posenc.lab.run.sweep import plan_experiment, sweep
+from posenc.lab.run.worker import waiting
 from posenc.lab.store import checkpoints, places
 from posenc.lab.store import folder as store
-from posenc.lab.sweep.sweep import plan_experiment, sweep
-from posenc.lab.sweep.worker import waiting
 from tests.lab.inline import Inline, driven
 from tests.lab.interrupted import ABOUT, ROWS, TOKEN
 from tests.lab.test_ray_driver import as_json, left, notes

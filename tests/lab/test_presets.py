@@ -6,12 +6,12 @@ import re
 
 import pytest
 
+from posenc.lab.run.plan import rehearsed
 from posenc.lab.spec.experiment import from_words
 from posenc.lab.spec.experiment_file import from_file
 from posenc.lab.spec.presets import EVIDENCE, PRESETS
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.toml import from_toml, to_toml
-from posenc.lab.sweep.plan import rehearsed
 from posenc.lab.tasks import parse
 from posenc.lab.train.training import resolve
 from tests.cli.conftest import left as left  # fixtures

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from posenc.lab import tasks
+from posenc.lab.run import trainer
+from posenc.lab.run.estimate import programs
+from posenc.lab.run.plan import group_by_program
+from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
-from posenc.lab.sweep import trainer
-from posenc.lab.sweep.estimate import programs
-from posenc.lab.sweep.plan import group_by_program
-from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks.examples import ROWS, examples
 from posenc.lab.tasks.floors import floors
 from posenc.lab.tasks.measure import evaluation_key

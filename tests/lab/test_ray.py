@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from posenc.lab.sweep import ray
+from posenc.lab.run import ray
 from posenc.lab.train import device
 
 
@@ -70,7 +70,7 @@ def test_nodes_train_as_many_groups_as_their_cores_and_gpus_allow():
 
 
 def test_neither_ray_nor_jax_is_imported_before_a_node_is_confined():
-    program = "import sys, posenc.lab.cli.train, posenc.lab.sweep.ray; print({'ray', 'jax'} & sys.modules.keys())"
+    program = "import sys, posenc.lab.cli.train, posenc.lab.run.ray; print({'ray', 'jax'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 

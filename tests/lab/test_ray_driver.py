@@ -12,12 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from posenc.lab.run.ray import LOST_AT_MOST, Driver
+from posenc.lab.run.sweep import plan_experiment, sweep
+from posenc.lab.run.worker import waiting
 from posenc.lab.store import checkpoints, parameters
 from posenc.lab.store import folder as store
 from posenc.lab.store.claims import Claim
-from posenc.lab.sweep.ray import LOST_AT_MOST, Driver
-from posenc.lab.sweep.sweep import plan_experiment, sweep
-from posenc.lab.sweep.worker import waiting
 from tests.lab.inline import Inline, driven
 from tests.lab.test_sweep import Watch, experiment, trials
 
@@ -68,7 +68,7 @@ def test_nodes_train_what_a_sweep_would_and_the_driver_records_it(run, whole):
 
 
 def test_claims_and_the_log_say_where_and_how_far_a_group_is(run, monkeypatch):
-    monkeypatch.setattr("posenc.lab.sweep.progress.EVERY", 0.0)
+    monkeypatch.setattr("posenc.lab.run.progress.EVERY", 0.0)
     jobs, kept = [], []
 
     def record(self, group, answer, real=Driver._record):
@@ -117,7 +117,7 @@ def test_a_failure_on_a_node_is_kept_with_its_traceback_and_ends_no_sweep(run, m
 
     watch = Watch()
     with monkeypatch.context() as patch:
-        patch.setattr("posenc.lab.sweep.trainer._trial", broken)
+        patch.setattr("posenc.lab.run.trainer._trial", broken)
         assert driven(run.folder, Inline(), watch) == 1
     errors = store.read_errors(run.folder)
     assert {kind for kind, _ in errors.values()} == {outcome} and len(errors) == 2

@@ -12,11 +12,11 @@ from importlib.metadata import version
 
 import pytest
 
+from posenc.lab.run import saving
+from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.run import Run
 from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import saving
-from posenc.lab.sweep.sweep import sweep
 from posenc.lab.train import training
 from posenc.lab.train.compiling import count_compilations
 from tests.lab import made
@@ -199,7 +199,9 @@ def test_an_older_checkpoint_has_a_loss_for_each_segment_which_stands_for_its_po
 def test_a_plan_whose_segments_do_not_divide_is_refused(tmp_path, segment):
     stopped(tmp_path / "x", 6)
     made.older_plan(tmp_path / "x", lambda line: line | {"segment": segment})
-    with pytest.raises(ValueError, match="segment(' as a divisor of its 12 steps|; int >= 1 is needed); restore the file"):
+    with pytest.raises(
+        ValueError, match="segment(' as a divisor of its 12 steps|; int >= 1 is needed); restore the file"
+    ):
         store.read_plan(tmp_path / "x")
 
 

@@ -16,10 +16,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from posenc.lab.run import trainer, worker
+from posenc.lab.run.sweep import sweep
 from posenc.lab.store import checkpoints, claims
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import trainer, worker
-from posenc.lab.sweep.sweep import sweep
 from tests.lab.interrupted import (
     ABOUT,
     ROWS,
@@ -168,7 +168,7 @@ def test_a_worker_whose_claim_was_taken_stops_and_waits_for_the_record_of_the_ot
 ):
     """Stopped with its heart for a minute, as by SIGSTOP: its claim is taken, and the thief finishes the group."""
     folder = tmp_path / "x"
-    monkeypatch.setattr("posenc.lab.sweep.worker.PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("posenc.lab.run.worker.PAUSES", (0.0, 0.0))
 
     def silence():
         (path,) = (p for p in (folder / "claims").iterdir() if not p.name.startswith("."))

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from posenc.lab.sweep.slurm import Slurm, script, submitted
+from posenc.lab.run.slurm import Slurm, script, submitted
 
 COMMAND = ["/usr/bin/python3", "-m", "posenc", "work", "/runs/mine"]
 

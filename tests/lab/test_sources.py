@@ -8,8 +8,8 @@ import pytest
 
 from posenc.core.scheme import SCHEMES
 from posenc.lab.results.results import load
+from posenc.lab.run import plan
 from posenc.lab.spec.run import Knobs, Run
-from posenc.lab.sweep import plan
 from posenc.lab.train.training import resolve
 from tests.lab import made
 from tests.planting import Fault
@@ -85,7 +85,7 @@ def test_an_edited_scheme_is_another_trial_and_the_same_file_the_same(mine):
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault("posenc.lab.sweep.plan:written", "| sources.of([*parts, resolved.shape.model])", "", "mine", ""),
+        Fault("posenc.lab.run.plan:written", "| sources.of([*parts, resolved.shape.model])", "", "mine", ""),
         Fault("posenc.lab.spec.sources:of", "found = dict(", "found = {} and dict(", "mine", ""),
         Fault("posenc.language.modules:digest", "read_bytes()", "name.encode()", "mine", ""),
     ],

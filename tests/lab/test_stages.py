@@ -13,13 +13,13 @@ from posenc.lab.explain.patterns import restored
 from posenc.lab.models.carry import carried, fresh_parameters
 from posenc.lab.models.interface import inputs
 from posenc.lab.results.results import load
+from posenc.lab.run import plan, trainer
+from posenc.lab.run.estimate import rehearse
+from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment, from_words
 from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
-from posenc.lab.sweep import plan, trainer
-from posenc.lab.sweep.estimate import rehearse
-from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks import examples
 from posenc.lab.train import batches, evaluation, training
 from posenc.lab.train.training import init, resolve, stages

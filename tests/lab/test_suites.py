@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from posenc.lab import tasks
+from posenc.lab.run import plan
 from posenc.lab.spec import settings
 from posenc.lab.spec.experiment import NothingMatches, from_words, grid
 from posenc.lab.spec.presets import PRESETS
@@ -15,7 +16,6 @@ from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.suites import SUITES as TOLD
 from posenc.lab.spec.suites import Suite, named
 from posenc.lab.spec.toml import from_toml, to_toml
-from posenc.lab.sweep import plan
 from posenc.lab.train.training import resolve
 from tests.cli.conftest import left as left  # fixtures
 from tests.cli.conftest import posenc as posenc

@@ -14,13 +14,13 @@ import pytest
 from posenc.lab.cli import main
 from posenc.lab.figures.tables import table
 from posenc.lab.results.results import load
+from posenc.lab.run import estimate, plan, trainer
+from posenc.lab.run.estimate import rehearse
+from posenc.lab.run.sweep import plan_experiment, sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
-from posenc.lab.sweep import estimate, plan, trainer
-from posenc.lab.sweep.estimate import rehearse
-from posenc.lab.sweep.sweep import plan_experiment, sweep
 from posenc.lab.train.device import describe
 
 BASE = Run(task="even_pairs", width=8, depth=1, heads=2, hidden=8, batch=4, length=4)
@@ -284,7 +284,7 @@ def test_a_group_that_another_worker_finishes_is_not_run_again(whole, tmp_path, 
                 yield claim
 
     monkeypatch.setattr(store, "claim", busy)
-    monkeypatch.setattr("posenc.lab.sweep.worker.PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("posenc.lab.run.worker.PAUSES", (0.0, 0.0))
     watch = Watch()
     assert sweep(experiment(), folder, watch=watch) == 0
     assert watch.labels() == [] and store.status(folder).counts["done"] == 4

@@ -9,12 +9,12 @@ import time
 
 import pytest
 
+from posenc.lab.run import team
+from posenc.lab.run.signals import Signals, Stopped
+from posenc.lab.run.sweep import plan_experiment, sweep
+from posenc.lab.run.team import Place, places, together
+from posenc.lab.run.worker import turned, work
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import team
-from posenc.lab.sweep.signals import Signals, Stopped
-from posenc.lab.sweep.sweep import plan_experiment, sweep
-from posenc.lab.sweep.team import Place, places, together
-from posenc.lab.sweep.worker import turned, work
 from tests.lab import made
 from tests.lab.test_sweep import Watch, experiment, trials
 
@@ -136,14 +136,14 @@ def test_a_failure_is_tried_once_more_by_each_command_and_decides_its_exit_code(
     folder = tmp_path / "failing"
     plan_experiment(experiment(), folder)
     with monkeypatch.context() as patched:
-        patched.setattr("posenc.lab.sweep.trainer._trial", lambda *_: 1 / 0)
+        patched.setattr("posenc.lab.run.trainer._trial", lambda *_: 1 / 0)
         assert work(folder, watch=Watch()) == 1
     assert store.status(folder).counts["failed"] == 4
     assert work(folder, watch=Watch()) == 0
 
 
 def test_what_another_worker_fails_at_is_not_waited_for(tmp_path, monkeypatch):
-    from posenc.lab.sweep.worker import Worker
+    from posenc.lab.run.worker import Worker
 
     folder = tmp_path / "busy"
     plan_experiment(experiment(), folder)

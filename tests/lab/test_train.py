@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from posenc.lab.models.transformer import Transformer
+from posenc.lab.run import plan
+from posenc.lab.run.plan import evaluated
 from posenc.lab.spec.run import Knobs, Plan, Run
-from posenc.lab.sweep import plan
-from posenc.lab.sweep.plan import evaluated
 from posenc.lab.tasks import examples
 from posenc.lab.tasks.examples import round_length
 from posenc.lab.train import batches, evaluation, training
@@ -385,7 +385,7 @@ def test_an_arrangement_that_cannot_be_is_refused(asked, says):
     ],
 )
 def test_a_cell_that_cannot_run_is_refused_before_anything_trains(change, says):
-    from posenc.lab.sweep.plan import rehearsed
+    from posenc.lab.run.plan import rehearsed
 
     with pytest.raises(ValueError, match=says):
         rehearsed(dataclasses.replace(RUN, **change), Plan(sizes=SIZES))

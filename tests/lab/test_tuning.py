@@ -14,15 +14,15 @@ from posenc.lab.figures.tables import table
 from posenc.lab.results import control, rates, statistics
 from posenc.lab.results.results import load
 from posenc.lab.results.standing import finished, standing
+from posenc.lab.run.estimate import rehearse
+from posenc.lab.run.sweep import plan_experiment, sweep
+from posenc.lab.run.worker import work
 from posenc.lab.spec import settings
 from posenc.lab.spec.experiment import Experiment, from_words, grid
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.toml import from_toml, to_toml
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import TUNING, PlannedTrial, TrialRecord, read
-from posenc.lab.sweep.estimate import rehearse
-from posenc.lab.sweep.sweep import plan_experiment, sweep
-from posenc.lab.sweep.worker import work
 from tests.lab import made
 from tests.lab.test_sweep import Watch, break_rope
 from tests.planting import Fault, plant  # noqa: F401

@@ -11,10 +11,10 @@ from posenc.lab.figures.tables import table
 from posenc.lab.results import rates
 from posenc.lab.results.results import load
 from posenc.lab.results.standing import finished, standing
+from posenc.lab.run import sweep as sweeping
+from posenc.lab.run import tuning
+from posenc.lab.run.estimate import rehearse
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import sweep as sweeping
-from posenc.lab.sweep import tuning
-from posenc.lab.sweep.estimate import rehearse
 from tests.lab.retuned import HIGH, LOW, MIDDLE, asked, at, cell, cluster, recording, reported, said, sweep, workers
 from tests.planting import Fault, plant  # noqa: F401
 
@@ -294,7 +294,7 @@ def test_reported_trials_at_a_rate_that_is_no_longer_chosen_are_not_trained(olde
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault("posenc.lab.sweep.tuning:_takes_part", "return id not in idle", "return True", "", ""),
+        Fault("posenc.lab.run.tuning:_takes_part", "return id not in idle", "return True", "", ""),
         Fault("posenc.lab.results.standing:ended", "status.left <= standing.replaced", "not status.left", "", ""),
     ],
 )

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 from posenc.lab.results.standing import finished, standing
+from posenc.lab.run import sweep as sweeping
+from posenc.lab.run.estimate import rehearse
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import sweep as sweeping
-from posenc.lab.sweep.estimate import rehearse
 from tests.lab.retuned import HIGH, MIDDLE, asked, at, cluster, recording, reported, sweep, workers
 from tests.lab.test_sweep import Watch
 from tests.planting import Fault, plant  # noqa: F401
@@ -56,7 +56,7 @@ def test_seeds_of_a_later_command_reach_those_who_see_the_folder_alone(folder, e
         Fault("posenc.lab.store.plans:write_plan", "_append_seeds(folder, seeds)", "pass", "", ""),
         Fault("posenc.lab.store.plans:_with_added", "if line.id in seeds", "if False", "", ""),
         Fault("posenc.lab.store.plans:write_plan", "if added or seeds or not old", "if added or not old", "", ""),
-        Fault("posenc.lab.sweep.tuning:stages", "extend(folder, only)", "pass", "", ""),
+        Fault("posenc.lab.run.tuning:stages", "extend(folder, only)", "pass", "", ""),
     ],
 )
 def test_seeds_that_are_dropped_are_missed(folder, plant, fault):  # noqa: F811

@@ -14,11 +14,11 @@ from posenc.core.scheme import Dims
 from posenc.lab.cli.read import filter_results
 from posenc.lab.models.carry import differences, moved
 from posenc.lab.results.results import load
+from posenc.lab.reuse.evaluate import ask, groups
+from posenc.lab.run.sweep import sweep
 from posenc.lab.spec.experiment import Experiment, grid
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.store import parameters, records
-from posenc.lab.sweep.evaluate import ask, groups
-from posenc.lab.sweep.sweep import sweep
 from posenc.lab.tasks import parse
 from posenc.lab.tasks.measure import evaluation_key
 from posenc.lab.train import training
@@ -161,7 +161,7 @@ def test_parameters_moved_to_another_layer_are_noticed(folder, plant):
     ],
 )
 def test_a_scheme_with_other_parameters_is_refused_before_any_model_is_read(folder, of, schemes, says, monkeypatch):
-    monkeypatch.setattr("posenc.lab.sweep.evaluate.restored_under", None)
+    monkeypatch.setattr("posenc.lab.reuse.evaluate.restored_under", None)
     with pytest.raises((ValueError, TypeError), match=says):
         ask(models(folder, of), schemes=schemes, sizes=SIZES)
 

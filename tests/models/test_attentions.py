@@ -9,8 +9,8 @@ import posenc
 from posenc.core.scheme import Dims
 from posenc.lab.models.attentions import PARTS, with_attention
 from posenc.lab.models.interface import build
+from posenc.lab.run import plan
 from posenc.lab.spec.run import Knobs, Run
-from posenc.lab.sweep import plan
 from posenc.lab.train import training
 from posenc.naming import bind, parse
 from tests.models.cases import given, logits, numbers, shaken, shaped

@@ -10,9 +10,9 @@ from posenc.core.scheme import Dims
 from posenc.lab.models import kinds
 from posenc.lab.models.interface import Inputs, Shape, build
 from posenc.lab.models.weights import decaying
+from posenc.lab.run import plan
 from posenc.lab.spec.run import Run
 from posenc.lab.store import folder
-from posenc.lab.sweep import plan
 from posenc.lab.train.training import pure, resolve
 from posenc.naming import parse
 from tests.night import by_day

@@ -281,7 +281,7 @@ def test_stems_stand_before_every_model():
     ],
 )
 def test_what_a_model_cannot_do_is_refused_in_one_sentence(run, says):
-    from posenc.lab.sweep.plan import rehearsed
+    from posenc.lab.run.plan import rehearsed
 
     with pytest.raises(ValueError) as error:
         rehearsed(Run(**{"task": "flip_flop", "length": 8, "width": 8, "depth": 1, **run}), Plan(sizes=(8,)))
@@ -296,8 +296,8 @@ def test_sizes_that_a_model_does_not_read_need_not_fit():
 
 
 def test_a_model_is_named_in_one_way_in_identities():
+    from posenc.lab.run import plan
     from posenc.lab.store import folder
-    from posenc.lab.sweep import plan
 
     same = [
         training.resolve(Run(task="flip_flop", scheme="nope", model=t)) for t in ("lstm", "lstm(forget=1)", "lstm( )")

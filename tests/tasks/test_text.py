@@ -14,9 +14,9 @@ import pytest
 
 from posenc.lab import tasks
 from posenc.lab.results.floors import floors_by, floors_by_place
+from posenc.lab.run import plan
 from posenc.lab.spec import sources
 from posenc.lab.spec.run import Run
-from posenc.lab.sweep import plan
 from posenc.lab.tasks import corpora
 from posenc.lab.tasks.yardsticks import count_grams, counting_losses
 from posenc.lab.train.batches import batches_of, draw_sizes

@@ -135,8 +135,8 @@ def _measured(cells: Iterable[tuple[str, str]]) -> set[str]:
 def _as_labelled(texts: Sequence[str]) -> list[str]:
     """Rows as records call them; the modules of one's own schemes are imported."""
     from posenc.lab.cli.machine import start
+    from posenc.lab.run.plan import shortest
     from posenc.lab.spec.modules import load_named
-    from posenc.lab.sweep.plan import shortest
 
     start()
     load_named(texts)
@@ -145,7 +145,7 @@ def _as_labelled(texts: Sequence[str]) -> list[str]:
 
 def _possible(runs: Iterable[Run], plan: Plan) -> Iterator[Run]:
     """The runs that can be trained; why another cannot is said on stderr."""
-    from posenc.lab.sweep.plan import rehearsed
+    from posenc.lab.run.plan import rehearsed
 
     for run in runs:
         try:

@@ -9,7 +9,7 @@ from tyro.conf import arg
 
 from posenc.lab.cli.engines import Engine, RayEngine, SlurmEngine, Team
 from posenc.lab.cli.work import number
-from posenc.lab.sweep.slurm import Slurm
+from posenc.lab.run.slurm import Slurm
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from typing import ClassVar, Protocol
 from posenc.lab.cli.output import clean, say
 from posenc.lab.cli.watch import Elsewhere
 from posenc.lab.cli.work import Training
+from posenc.lab.run import slurm, team
 from posenc.lab.spec import modules
 from posenc.lab.store import places
-from posenc.lab.sweep import slurm, team
 from posenc.language.echo import echoed, plural
 
 AUTO, PATIENCE = "auto", 5.0
@@ -119,7 +119,7 @@ class RayEngine:
     def check(self) -> None:
         if importlib.util.find_spec("ray") is None:
             raise ValueError("--engine ray needs Ray, which is not installed: pip install 'posenc[ray]'.")
-        from posenc.lab.sweep import ray
+        from posenc.lab.run import ray
 
         if self.head != AUTO:
             check_answers(self.head)
@@ -135,7 +135,7 @@ class RayEngine:
         return f"one task of Ray for each group, with {needs}; checkpoints below {place}"
 
     def train(self, folder: Path, training: Training) -> int:
-        from posenc.lab.sweep import ray
+        from posenc.lab.run import ray
 
         orders = {
             "keep": training.keep,

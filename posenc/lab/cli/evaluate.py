@@ -72,8 +72,8 @@ class Evaluate:
         )
 
     def _evaluate_sizes(self, results: Any, requested: dict[str, Any]) -> int:
+        from posenc.lab.reuse.evaluate import ask
         from posenc.lab.store.records import write_bundle
-        from posenc.lab.sweep.evaluate import ask
 
         evaluation = ask(results, **requested)
         say_table(evaluation.shown(), "json" if self.json else "text")
@@ -85,7 +85,7 @@ class Evaluate:
 
     def _grouped(self, results: Any, requested: dict[str, Any], target: Path | None) -> int:
         from posenc.lab.figures import grouped
-        from posenc.lab.sweep.evaluate import groups
+        from posenc.lab.reuse.evaluate import groups
 
         by = settings.several(self.by or "", "--by")
         rows = groups(results, by, **requested)

@@ -12,7 +12,7 @@ from posenc.lab.cli.output import say, say_json
 from posenc.lab.spec.modules import load_named
 
 if TYPE_CHECKING:
-    from posenc.lab.sweep.continuing import Passage, Writing
+    from posenc.lab.reuse.continuing import Passage, Writing
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Generate:
 
     def __call__(self) -> int:
         load_named([self.scheme])
-        from posenc.lab.sweep.continuing import go_on
+        from posenc.lab.reuse.continuing import go_on
 
         text = go_on(self.run, self.scheme, self.prompt, self.tokens, self.temperature, self.key)
         if self.json:

@@ -23,6 +23,7 @@ from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.lab.cli.output import clean, lasting, say
 from posenc.lab.cli.watch import watching
 from posenc.lab.cli.work import Training, Workers
+from posenc.lab.run.signals import heeded
 from posenc.lab.spec import committed, experiment, modules, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
@@ -30,7 +31,6 @@ from posenc.lab.spec.presets import EVIDENCE, PRESETS
 from posenc.lab.spec.run import Plan, Run
 from posenc.lab.spec.suites import usual_model
 from posenc.lab.store import disk
-from posenc.lab.sweep.signals import heeded
 from posenc.language.echo import echoed, plural
 
 
@@ -241,9 +241,9 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
         check_names(requested)
         print_suites(requested, sys.stdout if options.dry_run else sys.stderr)
         print_tuning(requested.plan, sys.stdout if options.dry_run else sys.stderr)
-        from posenc.lab.sweep.estimate import rehearse
-        from posenc.lab.sweep.plan import resolved_runs
-        from posenc.lab.sweep.sweep import sweep
+        from posenc.lab.run.estimate import rehearse
+        from posenc.lab.run.plan import resolved_runs
+        from posenc.lab.run.sweep import sweep
 
         runs = resolved_runs(requested)
         rehearsal = rehearse(requested, folder, runs)
@@ -276,11 +276,11 @@ def delegate(
         print_suites(requested, sys.stdout if options.dry_run else sys.stderr)
         print_tuning(requested.plan, sys.stdout if options.dry_run else sys.stderr)
         if options.dry_run:
-            from posenc.lab.sweep.estimate import rehearse
+            from posenc.lab.run.estimate import rehearse
 
             _print_rehearsal(rehearse(requested, folder), folder)
         else:
-            from posenc.lab.sweep.sweep import plan_experiment
+            from posenc.lab.run.sweep import plan_experiment
 
             plan_experiment(requested, folder, group_size)
     training = Training(options.keep, options.lanes, interval)

@@ -47,7 +47,7 @@ class Work:
         from posenc.lab.cli.watch import watching
 
         start()
-        from posenc.lab.sweep.worker import work
+        from posenc.lab.run.worker import work
 
         with watching() as watch:
             return work(folder, keep=self.keep, lanes=self.lanes, save_every=interval, watch=watch)
@@ -73,7 +73,7 @@ class Training:
 
     def command(self, folder: Path) -> list[str]:
         """The command of one worker of a run folder, as its parent or a job script starts it."""
-        from posenc.lab.sweep.team import command
+        from posenc.lab.run.team import command
 
         options = ["--keep"] * self.keep + (["--lanes", self.lanes] if self.lanes else [])
         imports = [word for module in modules.imported() for word in (modules.OPTION, module)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from posenc.catalog.card import Card, Fact
+from posenc.lab.run.plan import evaluated
 from posenc.lab.spec.run import SUITE, Plan, Run
 from posenc.lab.spec.suites import named
-from posenc.lab.sweep.plan import evaluated
 from posenc.lab.train.training import resolve
 
 COLUMNS = ("task", "model", "trained on", "tokens", "evaluated at")

@@ -1,6 +1,6 @@
 """Accuracy of trained models in groups of examples, as text and as figures: the median over runs, with their number.
 
-One grouping is a line over its values, two are a heat map. Rows are those of `posenc.lab.sweep.evaluate.groups`.
+One grouping is a line over its values, two are a heat map. Rows are those of `posenc.lab.reuse.evaluate.groups`.
 """
 
 from __future__ import annotations

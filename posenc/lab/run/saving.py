@@ -21,10 +21,10 @@ import jax
 import numpy as np
 from jaxtyping import PyTree, UInt8
 
+from posenc.lab.run.progress import Progress
 from posenc.lab.store import checkpoints, disk
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
-from posenc.lab.sweep.progress import Progress
 from posenc.lab.train.lanes import Arrangement
 from posenc.language.echo import plural
 

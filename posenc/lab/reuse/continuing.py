@@ -18,11 +18,11 @@ from jaxtyping import Array, Bool, Float, Int
 
 from posenc.lab.models.interface import Inputs
 from posenc.lab.results.standing import standing
+from posenc.lab.run import plan
 from posenc.lab.spec import sources
 from posenc.lab.store import folder as store
 from posenc.lab.store import parameters
 from posenc.lab.store.schema import PlannedTrial
-from posenc.lab.sweep import plan
 from posenc.lab.tasks import Layout, Task
 from posenc.lab.tasks.measure import evaluation_key, positions_key
 from posenc.lab.train import generate

@@ -19,13 +19,13 @@ import numpy as np
 from jaxtyping import Float, PyTree
 
 from posenc.lab.models.carry import fresh_parameters
+from posenc.lab.run import plan
+from posenc.lab.run.progress import Progress, SegmentTimer
+from posenc.lab.run.saving import Home, Point, Saver, Source, loss_points, program_facts, read_point
+from posenc.lab.run.signals import Stopped
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import disk
 from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, TrialRecord, written
-from posenc.lab.sweep import plan
-from posenc.lab.sweep.progress import Progress, SegmentTimer
-from posenc.lab.sweep.saving import Home, Point, Saver, Source, loss_points, program_facts, read_point
-from posenc.lab.sweep.signals import Stopped
 from posenc.lab.tasks.floors import Table, floors_by_metric
 from posenc.lab.train import device
 from posenc.lab.train.compiling import Compiled, count_compilations

@@ -22,10 +22,10 @@ from posenc.lab.models.carry import differences
 from posenc.lab.results.rates import at_chosen
 from posenc.lab.results.results import GroupedRow, Results
 from posenc.lab.results.statistics import cells
+from posenc.lab.run import plan
 from posenc.lab.spec.run import ON, WITH, Knobs, Plan
 from posenc.lab.store import folder, parameters, records
 from posenc.lab.store.schema import GroupRecord, TrialRecord, written
-from posenc.lab.sweep import plan
 from posenc.lab.tasks import Task, spec
 from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import full as full_task

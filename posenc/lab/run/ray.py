@@ -24,13 +24,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from posenc.lab.run.progress import Events, Progress, Reported, Tally
+from posenc.lab.run.signals import PREEMPTED, Signals, Stopped
+from posenc.lab.run.team import MEMORY, outcome
 from posenc.lab.spec.modules import load
 from posenc.lab.store import checkpoints, parameters, places
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
-from posenc.lab.sweep.progress import Events, Progress, Reported, Tally
-from posenc.lab.sweep.signals import PREEMPTED, Signals, Stopped
-from posenc.lab.sweep.team import MEMORY, outcome
 from posenc.lab.train import device
 from posenc.language.echo import plural
 
@@ -80,7 +80,7 @@ def remote_parts(ray: Any, cpus: int, gpus: float) -> tuple[Any, Any]:
 
         post("started", socket.gethostname())
         try:
-            from posenc.lab.sweep.ray import answer
+            from posenc.lab.run.ray import answer
 
             return answer(parcel, post)
         except ImportError as error:
@@ -130,9 +130,9 @@ class Driver:
     def drive(self, check: Callable[[], None]) -> None:
         """Have the cluster train what is left of the plan, and record it. All nodes save where one refuses (`Refused`),
         no record can be written (`DiskError`), or `check` raises `Stopped`, as it does at a signal."""
-        from posenc.lab.sweep import tuning
-        from posenc.lab.sweep.saving import drop_recorded
-        from posenc.lab.sweep.worker import waiting
+        from posenc.lab.run import tuning
+        from posenc.lab.run.saving import drop_recorded
+        from posenc.lab.run.worker import waiting
 
         places.offer(self.place, self.orders["sign"])
         try:
@@ -319,9 +319,9 @@ def train(parcel: Mapping[str, Any], post: Callable[..., None], check: Callable[
         share = parcel["gpus"] * MEMORY if 0 < parcel["gpus"] < 1 else None
         if warning := device.confine(parcel["cpus"], bool(parcel["gpus"]), share):
             post("note", warning)
-    from posenc.lab.sweep.plan import planned_run
-    from posenc.lab.sweep.saving import Home
-    from posenc.lab.sweep.trainer import Assigned, Trained, Trainer
+    from posenc.lab.run.plan import planned_run
+    from posenc.lab.run.saving import Home
+    from posenc.lab.run.trainer import Assigned, Trained, Trainer
     from posenc.lab.train.lanes import arrangement
 
     def finish(trained: Trained, saver: Any) -> dict[str, Any]:

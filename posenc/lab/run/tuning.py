@@ -15,10 +15,10 @@ from typing import NamedTuple
 from posenc.lab.results.rates import decided
 from posenc.lab.results.results import Results, load
 from posenc.lab.results.standing import standing
+from posenc.lab.run import plan
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial, written
-from posenc.lab.sweep import plan
 from posenc.lab.train.training import ResolvedRun
 
 

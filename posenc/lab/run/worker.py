@@ -14,15 +14,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from posenc.lab.run import plan, tuning
+from posenc.lab.run.progress import Events, Progress, Reported, Tally
+from posenc.lab.run.saving import Home, Point, Saver, clear
+from posenc.lab.run.signals import Signals, Stopped
+from posenc.lab.run.team import DONE, FAILED, PAUSES, outcome
+from posenc.lab.run.trainer import Assigned, Taken, Trained, Trainer
 from posenc.lab.store import checkpoints, parameters
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
-from posenc.lab.sweep import plan, tuning
-from posenc.lab.sweep.progress import Events, Progress, Reported, Tally
-from posenc.lab.sweep.saving import Home, Point, Saver, clear
-from posenc.lab.sweep.signals import Signals, Stopped
-from posenc.lab.sweep.team import DONE, FAILED, PAUSES, outcome
-from posenc.lab.sweep.trainer import Assigned, Taken, Trained, Trainer
 from posenc.lab.train import training
 from posenc.lab.train.compiling import count_compilations
 from posenc.lab.train.lanes import Arrangement, arrangement

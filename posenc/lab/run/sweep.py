@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from posenc.lab.run import plan
+from posenc.lab.run.progress import Progress
+from posenc.lab.run.tuning import Share, extend
+from posenc.lab.run.worker import work
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.toml import to_toml
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
-from posenc.lab.sweep import plan
-from posenc.lab.sweep.progress import Progress
-from posenc.lab.sweep.tuning import Share, extend
-from posenc.lab.sweep.worker import work
 from posenc.lab.train.training import ResolvedRun
 
 

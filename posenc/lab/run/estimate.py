@@ -11,11 +11,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from posenc.lab.run import tuning
+from posenc.lab.run.plan import evaluated, resolved_runs, wanted
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.run import Plan
 from posenc.lab.store.folder import survey
-from posenc.lab.sweep import tuning
-from posenc.lab.sweep.plan import evaluated, resolved_runs, wanted
 from posenc.lab.train import device, training
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from posenc.lab.run.signals import PREEMPTED
 from posenc.lab.store import disk
-from posenc.lab.sweep.signals import PREEMPTED
 
 SCRIPT = "slurm.sh"
 NOTICE = 120

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from posenc.lab.results.standing import finished
-from posenc.lab.sweep.signals import INTERRUPTED, PARENT, PREEMPTED, heeded
+from posenc.lab.run.signals import INTERRUPTED, PARENT, PREEMPTED, heeded
 
 DONE, FAILED = 0, 1
 PAUSES = 2.0, 60.0
