@@ -81,9 +81,9 @@ def figure(results):
 def main(run):
     """Evaluate the models that a sweep trained under RoPE under what changes it later; write all as one record."""
     from posenc.lab.results.results import load
+    from posenc.lab.reuse.evaluate import ask
     from posenc.lab.store import folder as store
     from posenc.lab.store.records import write_bundle
-    from posenc.lab.reuse.evaluate import ask
 
     results = load(store.find(run))
     changed = ask(results.only(scheme="rope"), schemes=[*atlas.AFTER_TRAINING.values()])

@@ -162,9 +162,9 @@ def _points(found, task, method, tuned):
 def main(run):
     """Evaluate the models that a sweep trained under rope alone under the other schemes; write all as one record."""
     from posenc.lab.results.results import load
+    from posenc.lab.reuse.evaluate import ask
     from posenc.lab.store import folder as store
     from posenc.lab.store.records import write_bundle
-    from posenc.lab.reuse.evaluate import ask
 
     results = load(store.find(run))
     kept, found = results.only(scheme="rope"), list(results.records)

@@ -130,9 +130,9 @@ def main(run):
     import jax
 
     from posenc.lab.models.interface import build
+    from posenc.lab.run import plan
     from posenc.lab.store import folder as store
     from posenc.lab.store import parameters
-    from posenc.lab.run import plan
     from posenc.lab.train.kept import restored
 
     folder, rows, measure = store.find(run), [], meter()
