@@ -101,7 +101,7 @@ def test_judging_by_the_last_tenth_is_noticed(plant):
         test_a_loss_that_is_flat_only_because_the_rate_is_small_was_still_falling()
 
 
-@pytest.mark.parametrize(("step", "loss"), [([], []), ([5], [1.0]), ([5, 10], None), ([5, 10], [None, 1.0]), (5, 1.0)])
+@pytest.mark.parametrize(("step", "loss"), [([], []), ([5], [1.0]), ([5, 10], [None, 1.0])])
 def test_what_has_no_end_has_none(step, loss):
     assert end(losses={"step": step, "loss": loss}) is None
     assert end(losses=curve(lambda part: 1.0), outcome="diverged") is None

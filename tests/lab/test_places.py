@@ -145,8 +145,7 @@ def run(tmp_path):
 def test_groups_go_on_from_checkpoints_in_a_store_and_leave_none_there(bucket, run, tmp_path):
     watch, cluster = Watch(), Inline()
     cluster.act = lambda parcel, number: cluster.cut(parcel) if number == 0 else None
-    groups = waiting(run, store.read_plan(run), store.survey(run).outcomes, False)
-    assert driven(run, groups, cluster, watch, place=f"{URL}/far") == 0
+    assert driven(run, cluster, watch, place=f"{URL}/far") == 0
     assert "goes on from step 2." in "\n".join(notes(watch))
     assert sweep(experiment(), tmp_path / "whole", watch=Watch()) == 0
     assert as_json(run) == as_json(tmp_path / "whole") and left(run) == [] == places.groups(f"{URL}/far")
@@ -159,6 +158,6 @@ def test_a_store_that_refuses_a_checkpoint_is_reported_once_and_training_goes_on
 
     watch = Watch()
     groups = waiting(run, store.read_plan(run), store.survey(run).outcomes, False)
-    assert driven(run, groups, Inline(breaks), watch, place=f"{URL}/far", every=1e-9) == 0
+    assert driven(run, Inline(breaks), watch, place=f"{URL}/far", every=1e-9) == 0
     said = [line for line in notes(watch) if "no checkpoint at step" in line]
     assert len(said) == len(groups) and all("refused: AccessDenied; training goes on" in line for line in said)

@@ -286,5 +286,6 @@ def test_a_scheme_is_chosen_by_its_label_and_by_its_text():
 def test_records_read_each_metric_as_tasks_do(metric):
     """records keeps its own table, since that of the tasks needs jax."""
     sums = {"correct": 3, "scored": 8, "exact": 5, "last": 7, "rows": 11, "beyond": 2, "beyond_scored": 6}
+    sums |= {"gained": 4, "gainable": 9}
     share = measure.score(sums, metric)
     assert records.share(sums, metric) == (1 - share if metric == "error" else share)

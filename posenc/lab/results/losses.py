@@ -139,9 +139,6 @@ def _scatter(loss: Float[np.ndarray, " points"]) -> float:
 
 
 def points(curve: Mapping[str, Any]) -> list[tuple[float, float]]:
-    """The finite points of a curve, whatever a file holds in its place."""
-    step, loss = curve.get("step"), curve.get("loss")
-    if not isinstance(step, list) or not isinstance(loss, list):
-        return []
-    pairs = [pair for pair in zip(step, loss, strict=False) if all(type(x) in (int, float) for x in pair)]
-    return [pair for pair in pairs if np.isfinite(pair).all()]
+    """The finite points of a curve."""
+    pairs = zip(curve.get("step", ()), curve.get("loss", ()), strict=False)
+    return [pair for pair in pairs if None not in pair and np.isfinite(pair).all()]
