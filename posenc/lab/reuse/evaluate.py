@@ -89,7 +89,7 @@ def ask(
     What is not given is as it was evaluated. Schemes of other parameters, sizes that the task does not have, a task of
     other tokens, and trials whose parameters were not kept are refused by `ValueError`.
     """
-    found, known = [], {}
+    records, floors_of = [], {}
     for question in _questions(results, schemes, task, sizes, rows):
         resolved, at, trials, scored = question.resolved, question.sizes, [], None
         last = resolved.run.length
@@ -98,18 +98,20 @@ def ask(
             model = restored_under(question.as_trained, resolved, results.folder, trial.id)
             model, seeds = jax.tree.map(lambda a: a[None], (model, _knobs(trial).seed))
             sums = evaluation.evaluate(resolved, question.rows, ALONE, model, seeds, at, [False] * len(at))
-            counted = {name: total[0].tolist() for name, total in sums.rows.items()}
-            each = {n: {name: totals[i] for name, totals in counted.items()} for i, n in enumerate(at)}
+            counts_of = {name: total[0].tolist() for name, total in sums.rows.items()}
+            each = {n: {name: totals[i] for name, totals in counts_of.items()} for i, n in enumerate(at)}
             each = {n: with_gain(counts, losses) for (n, counts), losses in zip(each.items(), exact, strict=True)}
             places, scored = places_of(resolved, at, sums.places, 0), sums.places["scored"][0]
             trials.append(replace(trial, id=_renamed(trial, question), evaluations=each, places=places))
         trials += [replace(t, id=_renamed(t, question)) for t in question.record.trials if t.outcome == "diverged"]
-        if (key := (resolved.task, at, resolved.run.length)) not in known:
-            known[key] = floors_by_metric(*key)
+        if (key := (resolved.task, at, resolved.run.length)) not in floors_of:
+            floors_of[key] = floors_by_metric(*key)
         exact = [] if scored is None else exact
-        about = replace(task_record(resolved, at, question.rows, known[key], scored, exact), label=_label(question))
-        found.append(replace(question.named, task=about, trials=tuple(trials)))
-    return replace(results, records=tuple(found), unfinished=(), folder=None, tuning=(), own=None)
+        evaluated = replace(
+            task_record(resolved, at, question.rows, floors_of[key], scored, exact), label=_label(question)
+        )
+        records.append(replace(question.named, task=evaluated, trials=tuple(trials)))
+    return replace(results, records=tuple(records), unfinished=(), folder=None, tuning=(), own=None)
 
 
 def groups(
@@ -127,11 +129,11 @@ def groups(
     depth of a needle. Those of all sizes are pooled where `by` lacks "size". Of several learning rates they are
     those that are best on validation examples.
     """
-    found, every = [], _questions(results, schemes, task, sizes, rows)
-    for question in every:
+    grouped_rows, questions = [], _questions(results, schemes, task, sizes, rows)
+    for question in questions:
         _check_groups(question.resolved.task, by)
     rates = {(c.task, c.scheme): c.reported for c in cells(results)}
-    for question in every:
+    for question in questions:
         resolved = question.resolved
         for trial in question.trained:
             rate = trial.knobs.lr
@@ -142,10 +144,10 @@ def groups(
             at: dict[tuple[int, ...], dict[str, int]] = {}
             for n in question.sizes:
                 batch = evaluation.examples_at(resolved.task, question.rows, question.sizes, n)
-                counted = evaluation.examined(resolved, model, seed, n, batch)
-                counted = row_gains(resolved.task, batch, n, resolved.run.length, counted)
+                counts = evaluation.examined(resolved, model, seed, n, batch)
+                counts = row_gains(resolved.task, batch, n, resolved.run.length, counts)
                 strata = {SIZE: np.full(question.rows, n), **jax.device_get(batch.strata)}
-                _add(at, np.stack([strata[name] for name in by], 1), counted)
+                _add(at, np.stack([strata[name] for name in by], 1), counts)
             for counts in at.values():
                 clip_gain(counts)
             everywhere = all(counts.get("beyond_scored") for counts in at.values())
@@ -153,8 +155,8 @@ def groups(
             head = (_label(question), scheme, trial.id, question.named.family, metric, trial.knobs.seed, rate)
             for group in sorted(at):
                 share = records.share(at[group], metric)
-                found.append(GroupedRow(*head, dict(zip(by, group, strict=True)), at[group], share))
-    return found
+                grouped_rows.append(GroupedRow(*head, dict(zip(by, group, strict=True)), at[group], share))
+    return grouped_rows
 
 
 def _questions(
@@ -180,7 +182,7 @@ def _questions(
     if rows is not None and rows < 1:
         raise ValueError(f"rows is {rows}; it counts examples of each size, so it is at least 1.")
     lines = {line.id: line for line in folder.read_plan(results.folder)}
-    every = []
+    questions = []
     for record in results.records:
         line = lines.get(record.trials[0].id)
         if line is None:
@@ -194,19 +196,19 @@ def _questions(
             for n in at:
                 other.check_size(n)
             plan.fits(resolved, max(at))
-            every.append(Question(record, label, as_trained, resolved, at, line.rows if rows is None else rows))
-    return every
+            questions.append(Question(record, label, as_trained, resolved, at, line.rows if rows is None else rows))
+    return questions
 
 
 def _under(as_trained: ResolvedRun, label: str, schemes: Sequence[str] | None) -> list[tuple[str, ResolvedRun]]:
     """The run under each of these schemes, with its label; without schemes, as it was trained."""
     if schemes is None:
         return [(label, as_trained)]
-    found: dict[str, ResolvedRun] = {}
+    tasks: dict[str, ResolvedRun] = {}
     for text in schemes:
         other = training.under(as_trained, text)
         name = label if other.scheme == as_trained.scheme else f"{plan.label(other.run)}{WITH}{label}"
-        if name in found:
+        if name in tasks:
             raise ValueError(f"The scheme {text!r} is given twice; give it once.")
         if differing := differences(abstract(as_trained), abstract(other)):
             raise ValueError(
@@ -214,8 +216,8 @@ def _under(as_trained: ResolvedRun, label: str, schemes: Sequence[str] | None) -
                 " take a scheme with the same ones, leave these models out by --only, or train on under it, as in"
                 f" then='0.9 {text}'."
             )
-        found[name] = other
-    return list(found.items())
+        tasks[name] = other
+    return list(tasks.items())
 
 
 def _knobs(trial: TrialRecord) -> Knobs:
@@ -258,10 +260,10 @@ def _check_groups(task: Task, by: Sequence[str]) -> None:
             raise ValueError(f"The examples of {spec(task)} cannot be grouped by {name!r}; take {', '.join(has)}.")
 
 
-def _add(at: dict[tuple[int, ...], dict[str, int]], strata: np.ndarray, counted: dict[str, np.ndarray]) -> None:
+def _add(at: dict[tuple[int, ...], dict[str, int]], strata: np.ndarray, counts_of: dict[str, np.ndarray]) -> None:
     """Add the counts of rows to those of their groups."""
     for group in np.unique(strata, axis=0):
         inside = (strata == group).all(1)
-        sums = at.setdefault(tuple(int(g) for g in group), dict.fromkeys(counted, 0))
-        for name, counts in counted.items():
+        sums = at.setdefault(tuple(int(g) for g in group), dict.fromkeys(counts_of, 0))
+        for name, counts in counts_of.items():
             sums[name] += int(counts[inside].sum())

@@ -59,8 +59,8 @@ def evaluated(resolved: ResolvedRun, plan: Plan) -> tuple[int, ...]:
     sizes = resolved.task.sizes
     if plan.sizes == "all":
         first, last = resolved.run.trained_to + 1, max(sizes.evaluation, default=0)
-        if every := tuple(n for n in range(first, last + 1) if sizes.has(n)):
-            return every
+        if beyond := tuple(n for n in range(first, last + 1) if sizes.has(n)):
+            return beyond
         raise ValueError(
             f"sizes are 'all' from {first} on, but {resolved.run.task!r} is evaluated to {last}; give numbers."
         )
@@ -203,11 +203,11 @@ def lines(
     Beside trials of the same task and training that have the sizes of an older posenc, others get the same: a table has
     one set, and the line of a trial does not change.
     """
-    planned, plan, known = [], experiment.plan, {line.id for line in before}
+    planned, plan, ids = [], experiment.plan, {line.id for line in before}
     earlier = {(_trained_on(line.run), line.sizes) for line in before} if plan.sizes is None else set()
     for resolved in runs:
-        every = wanted(resolved, plan, {})
-        group = grouped([trial for trial in every if trial not in known], most)
+        trials = wanted(resolved, plan, {})
+        group = grouped([trial for trial in trials if trial not in ids], most)
         run, older = written(resolved), _legal(resolved.task, plan.once_around(resolved.run.trained_to))
         shared = {
             "run": run,
@@ -220,10 +220,10 @@ def lines(
             "task": task_spec(resolved.task),
         }
         none = folder.digest([])  # of a trial that is known, whose line stays as it is
-        for id, knobs in every.items():
+        for id, knobs in trials.items():
             reports = plan.seeds if knobs.seed in plan.tuning else None
-            about = {"id": id, "group": group.get(id, none), "knobs": KnobRecord(**knobs._asdict()), "reports": reports}
-            planned.append(PlannedTrial(**about, **shared))
+            own = {"id": id, "group": group.get(id, none), "knobs": KnobRecord(**knobs._asdict()), "reports": reports}
+            planned.append(PlannedTrial(**own, **shared))
     return planned
 
 
@@ -279,8 +279,8 @@ def label(run: Run) -> str:
 
 def shortest(text: str) -> str:
     """The label that a text means, however its schemes are spelled."""
-    every = map(Continuation.labelled, text.split(THEN))
-    return THEN.join(one._replace(scheme=spec(parse(one.scheme))).label for one in every)
+    parts = map(Continuation.labelled, text.split(THEN))
+    return THEN.join(part._replace(scheme=spec(parse(part.scheme))).label for part in parts)
 
 
 def family(scheme: Any) -> str:

@@ -31,10 +31,10 @@ def of(parts: Iterable[Any]) -> dict[str, dict[str, str]]:
     """
     every = [*parts]
     every += [part.inner for part in every if hasattr(part, "inner")]
-    found = dict(one for part in every for registry in REGISTRIES if (one := registry.source(type(part))))
+    digests = dict(source for part in every for registry in REGISTRIES if (source := registry.source(type(part))))
     for part in every:
-        found |= getattr(part, "texts", {})
-    return {"sources": found} if found else {}
+        digests |= getattr(part, "texts", {})
+    return {"sources": digests} if digests else {}
 
 
 def check(run: Mapping[str, Any]) -> None:
@@ -70,4 +70,4 @@ def unchanged(run: Mapping[str, Any]) -> bool:
 
 
 def _digest(cls: Any) -> str | None:
-    return next((found[1] for registry in REGISTRIES if (found := registry.source(cls))), None)
+    return next((source[1] for registry in REGISTRIES if (source := registry.source(cls))), None)

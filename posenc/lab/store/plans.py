@@ -46,18 +46,18 @@ def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = ""
     check_version(folder)
     with _planning(folder):
         old = read_plan(folder) if disk.inside(folder, PLAN).exists() else []
-        known, groups = {line.id: line for line in old}, {line.group for line in old}
+        by_id, groups = {line.id: line for line in old}, {line.group for line in old}
         added, seeds = [], dict[tuple[int, ...], list[str]]()
         for line in lines:
-            if line.id in known:
-                _same(line, known[line.id])
-                if further := tuple(seed for seed in line.reports or () if seed not in known[line.id].reports):
+            if line.id in by_id:
+                _same(line, by_id[line.id])
+                if further := tuple(seed for seed in line.reports or () if seed not in by_id[line.id].reports):
                     seeds.setdefault(further, []).append(line.id)
             elif line.group in groups:
                 raise ValueError(f"The group {line.group!r} is fixed; new trials form new groups.")
             else:
                 added.append(line)
-                known[line.id] = line
+                by_id[line.id] = line
         _check_roles(old, [line for line in lines if line.tuning] if added or seeds else [])
         _check_rates(old, lines, {line.knobs.lr for line in added})
         if added or seeds or not old:
@@ -69,13 +69,13 @@ def write_plan(folder: Path, lines: Sequence[PlannedTrial], experiment: str = ""
 
 def _append(folder: Path, added: Sequence[PlannedTrial]) -> None:
     plan, runs, lines = disk.inside(folder, PLAN), disk.inside(folder, RUNS), []
-    known, fresh = _runs(runs), {}
+    runs_of, fresh = _runs(runs), {}
     for line in added:
-        whole = written(line)
-        shared = canonical({key: value for key, value in whole.items() if key not in OWN})
-        if (sum := _sum(shared)) not in known:
+        content = written(line)
+        shared = canonical({key: value for key, value in content.items() if key not in OWN})
+        if (sum := _sum(shared)) not in runs_of:
             fresh[sum] = f'{{"sha256":"{sum}","shared":{shared}}}'
-        lines.append(canonical({key: whole[key] for key in OWN} | {"run": sum}))
+        lines.append(canonical({key: content[key] for key in OWN} | {"run": sum}))
     if fresh:
         _extend(runs, fresh.values())
     _extend(plan, lines)
@@ -126,12 +126,12 @@ def run_key(text: str, steps: int, knobs: KnobRecord) -> tuple:
 
 def by_run(lines: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
     """The planned trials of each run, which differ in seed, learning rate and role alone."""
-    lines, texts, found = list(lines), {}, {}
+    lines, texts, groups = list(lines), {}, {}
     for line in lines:
         if (text := texts.get(id(line.run))) is None:
             text = texts[id(line.run)] = canonical(line.run)
-        found.setdefault(run_key(text, line.steps, line.knobs), []).append(line)
-    return list(found.values())
+        groups.setdefault(run_key(text, line.steps, line.knobs), []).append(line)
+    return list(groups.values())
 
 
 def reported(of_run: Iterable[PlannedTrial]) -> set[int]:
@@ -146,7 +146,7 @@ def _tuning_seeds(of_run: Iterable[PlannedTrial]) -> set[int]:
 
 def _added_seeds(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
     """Tuning trial to the seeds that later commands added to those it reports, and the last line that says so."""
-    found: dict[str, tuple[tuple[int, ...], str]] = {}
+    seeds_of: dict[str, tuple[tuple[int, ...], str]] = {}
     texts = disk.content(path).decode("utf-8", errors="replace").splitlines() if path.exists() else []
     for number, text in enumerate(texts, 1):
         where = f"line {number} of {str(path)!r}"
@@ -156,8 +156,8 @@ def _added_seeds(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
         except ValueError as error:
             raise ValueError(f"{where} cannot be used: {error}; {RESTORE}.") from None
         for id in added.trials:
-            found[id] = (*found.get(id, ((), ""))[0], *added.reports), where
-    return found
+            seeds_of[id] = (*seeds_of.get(id, ((), ""))[0], *added.reports), where
+    return seeds_of
 
 
 def _with_added(lines: Sequence[PlannedTrial], seeds: Mapping[str, tuple[tuple[int, ...], str]]) -> list[PlannedTrial]:
@@ -174,7 +174,7 @@ def _with_added(lines: Sequence[PlannedTrial], seeds: Mapping[str, tuple[tuple[i
 
 def _runs(path: Path) -> dict[str, PlannedTrial]:
     """What trials share, by its SHA-256, as planned trials with knobs that stand for any."""
-    found = {}
+    shared_runs = {}
     texts = disk.content(path).decode("utf-8", errors="replace").splitlines() if path.exists() else []
     for number, text in enumerate(texts, 1):
         where = f"line {number} of {str(path)!r}"
@@ -183,8 +183,8 @@ def _runs(path: Path) -> dict[str, PlannedTrial]:
         if not isinstance(shared, dict) or content.get("sha256") != _sum(canonical(shared)):
             raise ValueError(f"{where} does not match its checksum, so it was damaged or edited; {RESTORE}.")
         any_one = {"id": "any", "group": "any", "knobs": {"seed": 0, "lr": 0.0}}
-        found[content["sha256"]] = planned(PlannedTrial, shared | any_one, where, RESTORE)
-    return found
+        shared_runs[content["sha256"]] = planned(PlannedTrial, shared | any_one, where, RESTORE)
+    return shared_runs
 
 
 def _parsed(text: str, where: str) -> Any:

@@ -105,24 +105,24 @@ def check_older(path: Path, content: bytes) -> None:
 def read_bundle(path: Path) -> Bundle:
     """One committed file. A record of it that cannot be used is named in `stored.problems`."""
     try:
-        whole = parsed(_unpacked(path, disk.content(path)))
-        if not isinstance(whole, dict) or not isinstance(whole.get("records"), list):
+        content_of_file = parsed(_unpacked(path, disk.content(path)))
+        if not isinstance(content_of_file, dict) or not isinstance(content_of_file.get("records"), list):
             raise ValueError("it has no list of records")
-        _version(whole)
+        _version(content_of_file)
     except (ValueError, RecursionError, OSError) as error:
         raise ValueError(f"{str(path)!r} is not a bundle of records: {reason(error)}.") from None
     records, problems = [], []
-    for number, content in enumerate(whole["records"]):
+    for number, content in enumerate(content_of_file["records"]):
         try:
             records.append((f"record {number}", unsealed(content)))
         except (ValueError, TypeError, RecursionError) as error:
             problems.append(f"record {number} is left out: {reason(error)}.")
-    rest = whole.get("unfinished") or []
+    rest = content_of_file.get("unfinished") or []
     if not isinstance(rest, list):
         raise ValueError(f"{str(path)!r} is not a bundle of records: its 'unfinished' is not a list.")
-    lines = ((one, f"unfinished trial {number} of {str(path)!r}") for number, one in enumerate(rest, 1))
+    lines = ((trial, f"unfinished trial {number} of {str(path)!r}") for number, trial in enumerate(rest, 1))
     unfinished = tuple(planned(UnfinishedTrial, *line, "bundle the run again") for line in lines)
-    return Bundle(str(whole.get("name") or path.name.partition(".")[0]), _once(records, problems), unfinished)
+    return Bundle(str(content_of_file.get("name") or path.name.partition(".")[0]), _once(records, problems), unfinished)
 
 
 def write_bundle(
@@ -146,8 +146,8 @@ def write_bundle(
 def share(counts: Counts, metric: str) -> float:
     """The share that was right by a metric, more of which is better, or the mean loss; NaN where nothing was
     counted."""
-    right, whole = counted(counts, metric)
-    return right / (whole * PARTS * LOSSES[metric] if metric in LOSSES else whole) if whole else math.nan
+    right, total = counted(counts, metric)
+    return right / (total * PARTS * LOSSES[metric] if metric in LOSSES else total) if total else math.nan
 
 
 def merit(metric: str, value: float) -> float:
@@ -157,10 +157,10 @@ def merit(metric: str, value: float) -> float:
 
 def counted(counts: Counts, metric: str) -> tuple[int, int]:
     """How many were right by a metric, or parts of a nat, and of how many."""
-    part, whole = ratio(metric)
-    if whole == "scored" and "total" in counts:  # as older records call it
-        whole = "total"
-    return counts.get(part, 0), counts.get(whole) or 0
+    part, total = ratio(metric)
+    if total == "scored" and "total" in counts:  # as older records call it
+        total = "total"
+    return counts.get(part, 0), counts.get(total) or 0
 
 
 def ratio(metric: str) -> tuple[str, str]:
@@ -255,12 +255,12 @@ def _once(named: list[tuple[str, GroupRecord]], problems: list[str]) -> Stored:
 
 def differing(id: str, first: tuple[str, GroupRecord], second: tuple[str, GroupRecord]) -> str:
     """A sentence for a trial that two records hold, each with the words for its place: how far they differ."""
-    (at, one), (where, other) = first, second
-    kept, left_out = (next(t for t in record.trials if t.id == id) for record in (one, other))
+    (at, taken), (where, other) = first, second
+    kept, left_out = (next(t for t in record.trials if t.id == id) for record in (taken, other))
     twice = f"Trial {id[:12]} is in {at} and in {where}; the first is taken"
     if kept.outcome != left_out.outcome:
         return f"{twice}. They differ: {kept.outcome} and {left_out.outcome}."
-    sizes, metric = kept.evaluations.keys() & left_out.evaluations.keys(), one.task.metric
+    sizes, metric = kept.evaluations.keys() & left_out.evaluations.keys(), taken.task.metric
     gaps = [abs(share(kept.evaluations[n], metric) - share(left_out.evaluations[n], metric)) for n in sizes]
     if max(gaps, default=0.0) > TOLERANCE:
         return f"{twice}. They differ by up to {max(gaps):.3f}."
