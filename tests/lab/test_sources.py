@@ -86,7 +86,7 @@ def test_an_edited_scheme_is_another_trial_and_the_same_file_the_same(mine):
     "fault",
     [
         Fault("posenc.lab.run.plan:written", "| sources.of([*parts, resolved.shape.model])", "", "mine", ""),
-        Fault("posenc.lab.spec.sources:of", "found = dict(", "found = {} and dict(", "mine", ""),
+        Fault("posenc.lab.spec.sources:of", "digests = dict(", "digests = {} and dict(", "mine", ""),
         Fault("posenc.language.modules:digest", "read_bytes()", "name.encode()", "mine", ""),
     ],
     ids=["left out of the identity", "never found", "of the name alone"],
