@@ -66,7 +66,7 @@ def runs():
 
 def figure(results):
     """The excess over the exact loss by place, and what readers of 16 and 64 tokens lose."""
-    from posenc.lab.figures.excess import excess_curve
+    from posenc.lab.figures.by_place import excess_curve
 
     return excess_curve(results)
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc.lab.figures.excess import LEAST, excess_curve, excess_panels
+from posenc.lab.figures.by_place import LEAST, excess_curve, excess_panels
 from posenc.lab.figures.figures import drawing
 from posenc.lab.results.effective_memory import ROWS, effective_memories, effective_memory
 from posenc.lab.results.excess import excess, octaves, window_excess

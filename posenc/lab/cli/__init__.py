@@ -25,7 +25,12 @@ _GROUPS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
     ),
     "Read": (
         ("status", "status", "Status", "progress of a run, and its errors; --watch looks again and again"),
-        ("clean", "clean", "Clean", "remove what no longer serves: checkpoints of recorded groups, claims of the dead"),
+        (
+            "clean",
+            "status",
+            "Clean",
+            "remove what no longer serves: checkpoints of recorded groups, dead claims",
+        ),
         ("table", "read", "Tabulate", "accuracy by scheme and size: text, csv, md, latex, json"),
         ("compare", "compare", "Compare", "a scheme with another, or with all: compare runs/mine rope alibi"),
         (

@@ -1,4 +1,5 @@
-"""`status`: how far a run is, once or again and again, while any number of workers are at it. It needs no jax."""
+"""`status`: how far a run is, once or again and again, while any number of workers are at it; `clean`: remove from its
+folder what no longer serves. Neither needs jax."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from posenc.lab.cli.options import First, Flag
 from posenc.lab.cli.output import lasting, say, say_json, say_rows, terminal
 from posenc.lab.cli.read import report
+from posenc.lab.store import disk
 from posenc.lab.store.records import plain
 from posenc.language.echo import plural
 
@@ -135,3 +137,27 @@ def _look(folder: Path) -> tuple[RunStatus, Standing]:
         return store.status(folder, plan), decided
     finally:
         gc.enable()
+
+
+@dataclass(frozen=True)
+class Clean:
+    """Remove checkpoints of recorded groups, claims of workers that are gone, and files half written long ago."""
+
+    run: First
+    """A run's name, or its folder."""
+    dry_run: Flag = False
+    """List what would be removed, and remove nothing."""
+
+    def __call__(self) -> int:
+        from posenc.lab.store.folder import leftovers, remove
+
+        folder = disk.find(self.run)
+        if not (folder / "plan.jsonl").is_file():
+            raise ValueError(f"{str(folder)!r} holds no plan.jsonl, so it is not a run folder; nothing is removed.")
+        files = leftovers(folder)
+        if not self.dry_run:
+            remove(files)
+        say_rows(("file", "why", "kB"), [(str(o.path.relative_to(folder)), o.why, o.size // 1000) for o in files])
+        done = "would be removed" if self.dry_run else "removed"
+        say(f"{len(files)} {done}, {sum(o.size for o in files) / 1e6:.1f} MB.")
+        return 0
