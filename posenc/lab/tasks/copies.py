@@ -38,7 +38,7 @@ class Copies(Task, name="copies"):
     layout = Layout.TOKENS
     directions = CAUSAL
     metric = "gain"
-    ability = "recall"
+    ability = "language"
     next_token = True
     samples = ({"start": 0.05, "end": 0.2},)
 
