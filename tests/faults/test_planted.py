@@ -84,8 +84,8 @@ FAULTS = {
         "fox", "grouped_queries_equal_repeated_keys",
     ),
     "query heads are dealt to key heads in turn": Fault(
-        KERNELS + "dense:steps", "a.reshape(groups, form.heads // groups, *a.shape[1:])",
-        "a.reshape(form.heads // groups, groups, *a.shape[1:]).swapaxes(0, 1)",
+        KERNELS + "dense:steps", "a.reshape(groups, heads.size // groups, *a.shape[1:])",
+        "a.reshape(heads.size // groups, groups, *a.shape[1:]).swapaxes(0, 1)",
         "rope", "grouped_queries_equal_repeated_keys",
     ),
     "the cache's index does not advance": Fault(

@@ -134,7 +134,7 @@ def test_there_are_as_many_positions_as_were_trained_on_and_one_unless_told():
 COPE_FAULTS = {
     "counted from the start": ("jax.lax.cumsum(gate, 1, reverse=True)", "jax.lax.cumsum(gate, 1)"),
     "gates of all tokens": ("tile.visible, jax.nn", "True, jax.nn"),
-    "no cap": ("self.npos - 1)", "10 * self.npos)"),
+    "no cap": ("bound_setting(self.npos) - 1)", "10 * bound_setting(self.npos))"),
     "rounded down": ("(jnp.floor, jnp.ceil)", "(jnp.floor, jnp.floor)"),
     "the token itself left out": ("jnp.minimum(jax.lax", "jnp.minimum(-gate + jax.lax"),
     "gates of unscaled products": ('"keys": tile.logits', '"keys": tile.logits / tile.scale'),

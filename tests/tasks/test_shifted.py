@@ -47,7 +47,7 @@ def test_a_task_that_changes_changes_its_view(monkeypatch):
     [
         ("shifted(task='shifted')", "cannot be shifted itself"),
         ("shifted(task='s2s_copy')", "has a source besides its text"),
-        ("shifted(task='copi')", "Did you mean 'copy'"),
+        ("shifted(task='copyy')", "Did you mean 'copy'"),
         ("shifted(task='token_k_back(k=40)')", "has no size 32"),
         ("shifted(task='copy + copy')", "is not one task"),
         ("shifted(size=-1)", "has no size -1"),
