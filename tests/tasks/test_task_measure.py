@@ -93,7 +93,8 @@ def test_the_oracle_scores_one_and_a_constant_the_floor_through_the_measure(name
     assert score(sums, task.metric) == (0.0 if task.metric == "error" else 1.0)
     for n in floor_sizes(task):
         found, asked = constant_score(task, sampler(name)(n), step)
-        floor = by_hand(task, n)[0]
+        if (floor := by_hand(task, n)[0]) is None:
+            continue
         low, high = (x / asked for x in binom.interval(1 - 1e-6, asked, floor))
         found = 1 - found if task.metric == "error" else found
         assert low - 1e-6 <= found <= high + 1e-6, (n, found, floor)
