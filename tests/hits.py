@@ -1,6 +1,5 @@
 """What experiments say in their texts, and the hits that their committed records hold, for tests of quoted numbers."""
 
-import math
 import re
 from pathlib import Path
 from statistics import median
@@ -37,7 +36,6 @@ class Recorded:
     def __init__(self, name):
         self.results = load(FOLDER / "records" / f"{name}.json")
         self.shares, self.curves, self.halves = {}, {}, losses.falling(self.results)
-        self.falling = over_the_last_tenth(self.results)
         for record in self.results.records:
             for trial in record.trials:
                 where = record.task.label, self.results.label(record, trial)
@@ -75,27 +73,6 @@ class Recorded:
             and rate in (None, trial.knobs.lr)
         ]
 
-    def loss(self, task, scheme, rate=None):
-        """Of each seed, the mean over the last tenth of the steps, and by which share it is below the tenth before."""
-        (curves,) = (v for (t, s, lr), v in self.curves.items() if (t, s) == (task, scheme) and rate in (None, lr))
-        tenth = max(1, round(len(curves[0]) / 10))
-        ends = [(sum(c[-tenth:]) / tenth, sum(c[-2 * tenth : -tenth]) / tenth) for c in curves]
-        return median(last for last, _ in ends), median(1 - last / before for last, before in ends)
-
-    def fall(self, task, scheme):
-        """That share in percent, as a text quotes it of a loss that hardly fell any more."""
-        assert not self.falls(task, scheme)
-        return f"{100 * self.loss(task, scheme)[1]:.0f}"
-
-    def falls(self, task, scheme):
-        """Whether the loss still fell over the last tenth of the steps, which the texts quote; `posenc table` judges by
-        the last half."""
-        return (task, scheme) in self.falling
-
-    def still(self, task, scheme):
-        """By how many percent it did."""
-        return f"{100 * self.falling[task, scheme]:.0f}"
-
     def half(self, task, scheme):
         """By how many percent the loss still fell over the last half of the steps, as `posenc table` prints it."""
         return f"{100 * self.halves[task, scheme]:.0f}"
@@ -129,21 +106,6 @@ class Recorded:
 
     def medians(self, task, schemes, size, metric="last"):
         return [self(task, scheme, size, metric=metric) for scheme in sorted(schemes)]
-
-
-def over_the_last_tenth(results):
-    """Task and scheme to the share by which the loss fell over the last tenth of the steps, the median over its runs,
-    where that is more than 5 %, three times its error, and the loss above 0.01."""
-    ends, rates = {}, {(c.task, c.scheme): c.rate for c in cells(results)}
-    for record in results.records:
-        for trial in record.trials:
-            key, switch = (record.task.label, results.label(record, trial)), losses._switch(record, trial)
-            points = losses._after(losses.points(trial.curve), switch)
-            if rates[key] == trial.knobs.lr and trial.outcome == "done" and len(points) > 1:
-                ends.setdefault(key, []).append(_tenth(np.array(points, dtype=float).T, trial.steps))
-    middle = {key: [median(parts) for parts in zip(*found, strict=True)] for key, found in ends.items()}
-    errors = {key: 3 * error / math.sqrt(len(ends[key])) for key, (_, _, error) in middle.items()}
-    return {k: fall for k, (fall, loss, _) in middle.items() if fall > max(0.05, errors[k]) and loss > losses.LEARNED}
 
 
 def _tenth(curve, steps):

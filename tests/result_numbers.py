@@ -283,11 +283,11 @@ def of_recall(at):
     rope, learned, nope = (f"{scheme} (model=decoder)" for scheme in ("rope", "learned", "nope"))
     yield from (at(keys, rope, 128, metric="token"), at(keys, rope, 128))
     yield from (max(at(keys, network, 64, metric="token") for network in (gru, lstm)), "0.125")
-    yield from (at.loss(keys, network)[0] for network in (gru, lstm))
-    yield from {at.fall(keys, network) for network in (gru, lstm)}
+    yield from (at.ending(keys, network).loss for network in (gru, lstm))
+    yield from {f"{100 * at.ending(keys, network).fall:.0f}" for network in (gru, lstm)}
     yield from (at(blanks, network, 128, metric="exact") for network in (gru, lstm))
     yield from (at(blanks, scheme, size, metric="exact") for size in (64, 128) for scheme in (rope, learned))
-    yield from (at(blanks, nope, 64, metric="exact"), at.still(blanks, nope))
+    yield from (at(blanks, nope, 64, metric="exact"), at.half(blanks, nope))
 
 
 def of_base(at):
