@@ -1,5 +1,6 @@
 """A text names a task and a task names itself; whatever is wrong is one sentence before anything is traced."""
 
+import dataclasses
 import doctest
 import importlib
 
@@ -150,3 +151,10 @@ def test_a_task_is_final_and_its_name_is_its_own():
 def test_the_examples_in_the_text_run(module):
     found = doctest.testmod(importlib.import_module(module))
     assert found.attempted and not found.failed
+
+
+def test_no_setting_has_the_name_of_a_method():
+    """It would stand in the method's place: a setting `data` once did."""
+    methods = {method for method in dir(Task) if callable(getattr(Task, method))}
+    for name in TASKS.names():
+        assert not methods & {field.name for field in dataclasses.fields(TASKS.find(name))}, name

@@ -221,18 +221,18 @@ def test_a_corpus_is_named_with_its_digest(folder):
 def test_fillers_before_a_text_keep_its_parts(folder):
     task = tasks.parse("shifted(task=\"text(file='my.txt')\", size=16)")
     assert identity(task)["task"] == "text(file='my.txt', corpus=None, characters=False)"
-    rows = task.sample(jax.random.key(0), 3, batch=8, n_max=3, data=task.data("train")).tokens[:, 3:]
+    rows = task.sample(jax.random.key(0), 3, batch=8, n_max=3, data=task.load_part("train")).tokens[:, 3:]
     assert all(inside(np.asarray(rows), LINES.encode()[: len(LINES) * 8 // 10]))
     assert plan.written(resolve(Run(task=tasks.spec(task), length=4)))["sources"].keys() == {"file my.txt"}
 
 
 def test_a_text_is_moved_to_the_device_once_and_is_no_part_of_a_program(folder):
     task = tasks.parse("text(file='my.txt')")
-    assert task.data("train") is tasks.parse("text(file='my.txt')").data("train")
-    assert task.data("test").symbols.shape == task.data("validation").symbols.shape
+    assert task.load_part("train") is tasks.parse("text(file='my.txt')").load_part("train")
+    assert task.load_part("test").symbols.shape == task.load_part("validation").symbols.shape
     from posenc.lab.tasks.examples import examples
 
-    lowered = examples.lower(task, 4, 16, jax.random.key(0), jnp.int32(16), task.data("test")).as_text()
+    lowered = examples.lower(task, 4, 16, jax.random.key(0), jnp.int32(16), task.load_part("test")).as_text()
     assert len(lowered) < 40_000 and 'dense<"0x' not in lowered
 
 

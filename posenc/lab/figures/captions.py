@@ -26,14 +26,18 @@ number is given."""
 WIDEST = 3
 """Schemes whose tying rates differ beyond training that are named, the widest gaps first; of more, their number is
 given."""
+READERS = {
+    "unigram": "how frequent symbols are in training",
+    "bigram": "the same after the symbol before",
+    "order 5": "the same after up to five before",
+}
+"""Readers of text that only count."""
 FLOORS = {
     "uniform": "a uniform guess",
     "prior": "the answer most frequent over all rows",
     "bag": "the token most frequent in the row",
     "position": "position alone",
-    "unigram": "how frequent symbols are in training",
-    "bigram": "the same after the symbol before",
-    "order 5": "the same after up to five before",
+    **READERS,
 }
 EXACT = {"unigram": "the law of one token", "bayes": "the best reader of the source"}
 EXACT |= {f"window {w}": f"one who sees the last {w} tokens" for w in (16, 64)}

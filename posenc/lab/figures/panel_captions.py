@@ -9,6 +9,7 @@ from posenc.lab.figures import claims
 from posenc.lab.figures.captions import (
     EXACT,
     FLOORS,
+    READERS,
     counts,
     forced,
     models,
@@ -51,7 +52,8 @@ def plain_caption(results: Results, more: str, names: Mapping[str, str]) -> str:
     n = [c.n for c in cells(results) if c.n]
     marks = "Dots are runs, bars their medians"
     marks += ", with the exact 95% interval of the median" * (max(n, default=0) >= LEAST)
-    dotted = f"; dotted lines are floors: {', '.join(f'{SHORT[k]} ({words})' for k, words in FLOORS.items())}."
+    guesses = [f"{SHORT[name]} ({words})" for name, words in FLOORS.items() if name not in READERS]
+    dotted = f"; dotted lines are floors: {', '.join(guesses)}."
     line = f"{marks}{dotted} {coded(results, names)}".strip()
     return "\n".join([f"{more}; n = {numbers(n)} runs.", line, *ending(results)])
 

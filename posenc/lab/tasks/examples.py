@@ -32,7 +32,7 @@ def examples(task: Task, rows: int, room: int, key: PRNGKeyArray, n: Int[Array, 
 
 def parts(task: Task, rows: int, room: int, key: PRNGKeyArray, n: int) -> tuple[Batch, ...]:
     """`rows` examples of size n in equal parts of at most `ROWS`, so that many need no program of their own."""
-    each, data = math.gcd(rows, ROWS), task.data("test")
+    each, data = math.gcd(rows, ROWS), task.load_part("test")
     keys = (jax.random.fold_in(key, i) for i in range(rows // each))
     return tuple(examples(task, each, room, key, jnp.int32(n), data) for key in keys)
 

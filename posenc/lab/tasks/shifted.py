@@ -72,8 +72,8 @@ class Shifted(Task, name="shifted"):
     def tokens(self, n):
         return n + self.inner.tokens(self.size)
 
-    def data(self, part):
-        return self.inner.data(part)
+    def load_part(self, part):
+        return self.inner.load_part(part)
 
     def make(self, key, n, n_max):
         return self._moved(self.inner.make(key, jnp.full_like(n, self.size), self.size), n, n_max)

@@ -170,7 +170,7 @@ class Task(ABC):
     read_by: Any = None
     """str: the metric that results are read by, where it is not that of figures, nor the places beyond training."""
     texts: Any = MappingProxyType({})
-    """dict: what `data` is read from, "file my.txt", to its SHA-256, which is part of a trial's identity."""
+    """dict: what `load_part` reads, "file my.txt", to its SHA-256, which is part of a trial's identity."""
     continues: Any = False
     """bool: whether what is predicted at a token is the one that comes next, as in an answer of LM."""
     cue: Any = None
@@ -241,13 +241,13 @@ class Task(ABC):
     def make(self, key: PRNGKeyArray, n: Int[Array, " B"], n_max: int) -> Batch:
         """Examples, one per entry of n. A task defines this; its users call `sample`."""
 
-    def data(self, part: str) -> Any:
+    def load_part(self, part: str) -> Any:
         """What examples of "train", "validation" or "test" are taken from: arrays on the device, or None where all of
         an example is drawn, so that no two parts share any."""
         return None
 
     def take(self, data: Any, key: PRNGKeyArray, n: Int[Array, " B"], n_max: int) -> Batch:
-        """The same examples as `make`, from a part of its data. A task that has `data` defines this too."""
+        """The same examples as `make`, from a part of its data. A task that has `load_part` defines this too."""
         return self.make(key, n, n_max)
 
     @abstractmethod
@@ -290,8 +290,8 @@ class Task(ABC):
         n_max: int,
         data: Any = None,
     ) -> Batch:
-        """`batch` examples of size n (a scalar, or one per row), padded as size `n_max` needs, from what `data` of this
-        task returned for a part; from the test part where nothing is given.
+        """`batch` examples of size n (a scalar, or one per row), padded as size `n_max` needs, from what `load_part`
+        of this task returned for a part; from the test part where nothing is given.
 
         Examples do not depend on `n_max`: everything is drawn position by position, across the batch.
         """

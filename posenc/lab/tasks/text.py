@@ -117,11 +117,11 @@ class Text(Task, name="text"):
     def tokens(self, n):
         return n + 1
 
-    def data(self, part):
+    def load_part(self, part):
         return _on_device(self, part)
 
     def make(self, key, n, n_max):
-        return self.take(self.data("test"), key, n, n_max)
+        return self.take(self.load_part("test"), key, n, n_max)
 
     def take(self, data, key, n, n_max):
         first = between(key, 0, data.length - 1 - n)

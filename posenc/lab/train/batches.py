@@ -104,7 +104,7 @@ def make_batches(
 def batches_of(batching: Batching, draws: Draws, arrangement: Arrangement) -> Examples:
     """The batches that were drawn."""
     task, sizes = batching
-    data = task.data("train")
+    data = task.load_part("train")
     return make_batches(task, sizes.batch, sizes.edges[-1], arrangement, draws.keys, draws.sizes, data)
 
 

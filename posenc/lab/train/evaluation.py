@@ -168,7 +168,7 @@ def examples_at(task: Task, rows: int, sizes: Sequence[int], n: int, choosing: b
     """
     room = next(most for most in rounds(task, sizes) if most >= n)
     key, part = (validation_key, "validation") if choosing else (evaluation_key, "test")
-    return fewer(task, rows, max(sizes), room, key(task, n), jnp.int32(n), task.data(part))
+    return fewer(task, rows, max(sizes), room, key(task, n), jnp.int32(n), task.load_part(part))
 
 
 def draws(resolved: Any) -> bool:
