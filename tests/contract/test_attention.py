@@ -380,23 +380,6 @@ def test_embed_refuses(kind, match, given):
     refused(kind, match, lambda: embed(*first, **given))
 
 
-@pytest.mark.parametrize(
-    "given, match",
-    [
-        ({"heads": 0}, "heads is 0; it is a whole number of at least 1"),
-        ({"heads": -1}, "heads is -1"),
-        ({"heads": 2.5}, "'heads' of 'Dims' takes a whole number, not 2.5"),
-        ({"heads": True}, "'heads' of 'Dims' takes a whole number, not True"),
-        ({"key_heads": 3}, "3 key heads do not divide 4 heads"),
-        ({"trained": 0}, "trained is 0"),
-        ({"longest": "64"}, "'longest' of 'Dims' takes a whole number or None"),
-        ({"causal": 1}, "'causal' of 'Dims' takes True or False, not 1"),
-    ],
-)
-def test_sizes_without_a_meaning_are_refused(given, match):
-    refused(ValueError, match, lambda: Dims(**{"width": 32, "heads": 4, "head": 8, "trained": 16} | given))
-
-
 def test_whole_numbers_of_numpy_are_whole_numbers():
     assert Window(np.int64(3), np.int32(0)) == Window(3, 0) and type(Window(np.int64(3)).left) is int
     cache = Cache.empty(ROPE, NONE, DIMS, batch=np.int64(2), capacity=np.int32(9), dtype=np.float32)

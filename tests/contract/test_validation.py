@@ -194,3 +194,20 @@ def test_caches_that_cannot_serve_are_refused():
     assert run(positions=np.arange(2))[0].shape == q.shape
     real = make(positions=jnp.float32)
     assert attend(ROPE, NONE, q, k, v, cache=real, positions=np.arange(2) / 2)[0].shape == q.shape
+
+
+@pytest.mark.parametrize(
+    "given, match",
+    [
+        ({"heads": 0}, "heads is 0; it is a whole number of at least 1"),
+        ({"heads": -1}, "heads is -1"),
+        ({"heads": 2.5}, "'heads' of 'Dims' takes a whole number, not 2.5"),
+        ({"heads": True}, "'heads' of 'Dims' takes a whole number, not True"),
+        ({"key_heads": 3}, "3 key heads do not divide 4 heads"),
+        ({"trained": 0}, "trained is 0"),
+        ({"longest": "64"}, "'longest' of 'Dims' takes a whole number or None"),
+        ({"causal": 1}, "'causal' of 'Dims' takes True or False, not 1"),
+    ],
+)
+def test_sizes_without_a_meaning_are_refused(given, match):
+    refused(ValueError, match, lambda: Dims(**{"width": 32, "heads": 4, "head": 8, "trained": 16} | given))

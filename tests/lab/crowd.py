@@ -34,7 +34,7 @@ def work(folder, began):
 
     trainer.Trainer.train, trainer.device.describe, worker._wait = trained, dict, waited
     plan = store.read_plan(folder)
-    groups = worker.turned(worker.waiting(folder, plan, worker.named(folder, plan), keep=False))
+    groups = worker.begin_anywhere(worker.waiting(folder, plan, worker.named(folder, plan), keep=False))
     time.sleep(max(0.0, began - time.time()))
     code = worker.carry_out(folder, groups, lambda line: None, "map", keep=False, save_every=1e9, watch=Watch())
     print(json.dumps({"code": code, "ran": ran, "free": free}), flush=True)

@@ -13,7 +13,7 @@ from posenc.lab.run import team
 from posenc.lab.run.signals import Signals, Stopped
 from posenc.lab.run.sweep import plan_experiment, sweep
 from posenc.lab.run.team import Place, places, together
-from posenc.lab.run.worker import turned, work
+from posenc.lab.run.worker import begin_anywhere, work
 from posenc.lab.store import folder as store
 from tests.lab import made
 from tests.lab.test_sweep import Watch, experiment, trials
@@ -160,9 +160,9 @@ def test_what_another_worker_fails_at_is_not_waited_for(tmp_path, monkeypatch):
 
 def test_workers_begin_at_different_groups_and_keep_the_order():
     groups = {name: [] for name in "abcdef"}
-    orders = {"".join(turned(groups)) for _ in range(200)}
+    orders = {"".join(begin_anywhere(groups)) for _ in range(200)}
     assert orders == {"abcdef"[n:] + "abcdef"[:n] for n in range(6)}
-    assert turned({}) == {}
+    assert begin_anywhere({}) == {}
 
 
 def test_a_plan_of_another_version_is_refused(tmp_path):

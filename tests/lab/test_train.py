@@ -12,7 +12,7 @@ import pytest
 
 from posenc.lab.models.transformer import Transformer
 from posenc.lab.run import plan
-from posenc.lab.run.plan import evaluated
+from posenc.lab.run.plan import evaluated, rehearsed
 from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.tasks import examples
 from posenc.lab.tasks.examples import round_length
@@ -385,8 +385,6 @@ def test_an_arrangement_that_cannot_be_is_refused(asked, says):
     ],
 )
 def test_a_cell_that_cannot_run_is_refused_before_anything_trains(change, says):
-    from posenc.lab.run.plan import rehearsed
-
     with pytest.raises(ValueError, match=says):
         rehearsed(dataclasses.replace(RUN, **change), Plan(sizes=SIZES))
 

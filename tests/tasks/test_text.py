@@ -272,4 +272,4 @@ def test_yardsticks_count_in_the_training_part_and_are_kept_by_place(folder):
     bits = floors_by(replace(task, floors={16: {"uniform": 1 / 256}}, floors_last={16: {"uniform": 1 / 256}}), "bits")
     places = replace(task, places={16: {"width": 1, "scored": [8] * 16 + [0]}}, metric="bits")
     assert bits[16]["uniform"] == 8
-    assert floors_by_place(places, 16)[3]["unigram"] == pytest.approx(readers["unigram"][3] / np.log(2))
+    assert floors_by_place(places, 16)[3.0]["unigram"] == pytest.approx(readers["unigram"][3] / np.log(2))

@@ -11,7 +11,7 @@ from posenc.lab.figures.captions import listed, metric_named
 from posenc.lab.figures.curves import at_chosen_rates, guess
 from posenc.lab.figures.panels import Drawing, Panel
 from posenc.lab.results.excess import excess, octaves, window_excess
-from posenc.lab.results.floors import exact_by_place, floors_by_place
+from posenc.lab.results.floors import floors_by_place
 from posenc.lab.results.rates import seed_values
 from posenc.lab.results.results import Results
 from posenc.lab.store.records import LOSSES, NATS, PARTS
@@ -44,12 +44,12 @@ def place_panels(results: Results) -> list[Panel]:
         )
     by_task: dict[tuple, dict[str, dict[float, dict]]] = {}
     first: dict[tuple, int | None] = {}
-    yardsticks: dict[tuple, dict[float, dict[str, float]]] = {}
+    readers: dict[tuple, dict[float, dict[str, float]]] = {}
     for task, label, trial in at_chosen_rates(results):
         key = task.label, task.trained
         if (size := longest.get(key)) is not None and trial.places and size in trial.places:
             first[key] = task.first_beyond
-            yardsticks[key] = _yardsticks(task, size)
+            readers[key] = floors_by_place(task, size) if task.metric in LOSSES else {}
             for x, mean in _means(task, size, trial.places[size]):
                 runs = by_task.setdefault(key, {}).setdefault(label, {}).setdefault(x, {})
                 runs[trial.knobs.lr, trial.knobs.seed] = mean
@@ -60,22 +60,12 @@ def place_panels(results: Results) -> list[Panel]:
         unit = LOSSES.get(metric := tasks[task].metric)
         floor = {"uniform": -math.log(share) / unit if unit else share} if share else {}
         floors = {x: floor for of in points.values() for x in of} if floor else {}
-        floors |= {x: floor | of for x, of in yardsticks.get(key, {}).items()}
-        if unit:
-            exact = exact_by_place(tasks[task], longest[key])
-            floors |= {x: floor | {name: loss / unit for name, loss in of.items()} for x, of in exact.items()}
+        floors |= {x: floor | of for x, of in readers[key].items()}
         inside = (0, first[key] - 1) if first[key] else None
         title, what = f"{words.title(task)}, size {longest[key]}", metric_named(metric) if unit else "accuracy"
         fields = (f"{what} at this place", title, words.code(task), floors, inside)
         shown.append(Panel(points, "place in the text", *fields, log=False, falling=unit is not None))
     return shown
-
-
-def _yardsticks(task: TaskRecord, size: int) -> dict[float, dict[str, float]]:
-    """The middle of each bin to the losses of yardsticks there, where results are read by their loss."""
-    width, scored = (task.places or {})[size]["width"], (task.places or {})[size]["scored"]
-    bins = floors_by_place(task, size) if task.metric in LOSSES else []
-    return {k * width + (width - 1) / 2: of for k, of in enumerate(bins) if scored[k]}
 
 
 def _longest(results: Results) -> dict[tuple[str, tuple[int, int]], int]:

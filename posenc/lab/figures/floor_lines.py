@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FLOORS = {"uniform": "guess", "prior": "constant", "bag": "most frequent", "position": "position"}
-FLOORS |= {name: name for name in ("unigram", "bigram", "order 5")}
-NAMES = FLOORS | {"unigram": "one token", "bayes": "exact", "window 16": "sees 16", "window 64": "sees 64"}
-"""Also those of sources whose exact losses are known."""
+NAMES = {"uniform": "guess", "prior": "constant", "bag": "most frequent", "position": "position"}
+NAMES |= {"unigram": "one token", "bigram": "bigram", "order 5": "order 5"}
+NAMES |= {"bayes": "exact", "window 16": "sees 16", "window 64": "sees 64"}
 NAME = "_floor"
 """The label of a floor's name, by which `settle` finds it."""
 BESIDE = 1.1

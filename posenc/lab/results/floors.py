@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from posenc.lab.results.sizes import Rule, average
@@ -49,17 +49,6 @@ def exact_losses(task: TaskRecord, size: int) -> dict[str, float]:
     return {name: sum(bins[name]) / scored / PARTS for name in ("unigram", BAYES) if name in bins and scored}
 
 
-def exact_by_place(task: TaskRecord, size: int) -> dict[float, dict[str, float]]:
-    """The middle of each bin of places of a size to the same losses there, and to those of readers of a window, called
-    by its tokens: "window 16". Nothing where the record holds none."""
-    bins = (task.places or {}).get(size, {})
-    sums = {name: bins[name] for name in ("unigram", BAYES) if name in bins}
-    sums |= {f"window {w}": losses for w, losses in bins.get("windows", {}).items()}
-    scored = list(enumerate(bins.get("scored", ()))) if sums else []
-    middle = lambda k: k * bins["width"] + (bins["width"] - 1) / 2  # noqa: E731
-    return {middle(k): {name: of[k] / many / PARTS for name, of in sums.items()} for k, many in scored if many}
-
-
 def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
     """Size to the floors under another metric than the task's, as the share right, as far as they are known."""
     own = floors(task)
@@ -78,19 +67,24 @@ def floors_by(task: TaskRecord, metric: str) -> dict[int, dict[str, float]]:
     return guess if tokens else {n: {} for n in task.floors}
 
 
-def floors_by_place(task: TaskRecord, size: int) -> list[dict[str, float]]:
-    """The yardsticks in each bin of places at one size, in the unit of the task's metric, which is a loss."""
-    readers, unit = (task.yardsticks or {}).get(size, {}), LOSSES[task.metric]
-    return [dict(zip(readers, bins, strict=True)) for bins in zip(*_in_units(readers, unit), strict=True)]
+def floors_by_place(task: TaskRecord, size: int) -> dict[float, dict[str, float]]:
+    """The middle of each bin of places of a size to what readers lose there, in the unit of the task's metric, which is
+    a loss: exactly, where the record holds it (of a window by its tokens, "window 16"), and the yardsticks."""
+    bins, unit = (task.places or {}).get(size, {}), LOSSES[task.metric]
+    sums = {name: bins[name] for name in ("unigram", BAYES) if name in bins}
+    sums |= {f"window {w}": losses for w, losses in bins.get("windows", {}).items()}
+    readers = (task.yardsticks or {}).get(size, {})
+    middle = lambda k: k * bins["width"] + (bins["width"] - 1) / 2  # noqa: E731
+    return {
+        middle(k): {name: of[k] / many / PARTS / unit for name, of in sums.items()}
+        | {name: of[k] / unit for name, of in readers.items()}
+        for k, many in enumerate(bins.get("scored", ()))
+        if many and (sums or readers)
+    }
 
 
 def _readers(task: TaskRecord, size: int, unit: float) -> dict[str, float]:
     """The mean loss of each yardstick at one size."""
     readers = (task.yardsticks or {}).get(size, {})
     scored = (task.places or {}).get(size, {}).get("scored", [])
-    means = (sum(map(operator.mul, losses, scored)) / sum(scored) for losses in _in_units(readers, unit))
-    return dict(zip(readers, means, strict=True))
-
-
-def _in_units(readers: Mapping[str, Sequence[float]], unit: float) -> list[list[float]]:
-    return [[loss / unit for loss in losses] for losses in readers.values()]
+    return {name: sum(map(operator.mul, losses, scored)) / sum(scored) / unit for name, losses in readers.items()}

@@ -204,11 +204,11 @@ def _under(as_trained: ResolvedRun, label: str, schemes: Sequence[str] | None) -
     """The run under each of these schemes, with its label; without schemes, as it was trained."""
     if schemes is None:
         return [(label, as_trained)]
-    tasks: dict[str, ResolvedRun] = {}
+    runs: dict[str, ResolvedRun] = {}
     for text in schemes:
         other = training.under(as_trained, text)
         name = label if other.scheme == as_trained.scheme else f"{plan.label(other.run)}{WITH}{label}"
-        if name in tasks:
+        if name in runs:
             raise ValueError(f"The scheme {text!r} is given twice; give it once.")
         if differing := differences(abstract(as_trained), abstract(other)):
             raise ValueError(
@@ -216,8 +216,8 @@ def _under(as_trained: ResolvedRun, label: str, schemes: Sequence[str] | None) -
                 " take a scheme with the same ones, leave these models out by --only, or train on under it, as in"
                 f" then='0.9 {text}'."
             )
-        tasks[name] = other
-    return list(tasks.items())
+        runs[name] = other
+    return list(runs.items())
 
 
 def _knobs(trial: TrialRecord) -> Knobs:

@@ -60,8 +60,9 @@ def stages(folder: Path, only: Share | None = None) -> Iterator[Stage]:
     """Stage after stage of a run folder, or of one command's share: once one is done, `extend` plans the next."""
     tried: set[str] = set()
     while True:
-        now = standing(folder)
-        lines = [line for line in store.read_plan(folder) if _takes_part(line.id, now.idle, only)]
+        planned = store.read_plan(folder)
+        now = standing(folder, planned)
+        lines = [line for line in planned if _takes_part(line.id, now.idle, only)]
         new = [line for line in lines if line.id not in tried]
         if not new:
             return

@@ -59,7 +59,7 @@ def work(
         note_older_segments(groups, watch)
         needed = None if only is None else len(programs(groups, runs))
         watch.begin(total, len(lines) - sum(map(len, groups.values())), needed)
-        code = max(code, train(turned(groups) if only is None else groups))
+        code = max(code, train(begin_anywhere(groups) if only is None else groups))
         if code not in (DONE, FAILED):
             return code
         lost = done - store.survey(folder).outcomes.keys()
@@ -114,7 +114,7 @@ def note_older_segments(groups: Mapping[str, Sequence[PlannedTrial]], watch: Pro
         watch.note(f"An older posenc planned trials here without the length of segments; it is the default, {steps}.")
 
 
-def turned(groups: Mapping[str, list[PlannedTrial]]) -> dict[str, list[PlannedTrial]]:
+def begin_anywhere(groups: Mapping[str, list[PlannedTrial]]) -> dict[str, list[PlannedTrial]]:
     """The groups from a random one on, and then those before it: workers that start together begin apart, and each
     still meets equal programs one after another."""
     names = list(groups)
