@@ -5,25 +5,34 @@ must be flat on it; the other copies parts of itself, and half a nat lies more t
 
 Source: ours; the orders are those of perplexity on text, from memory: Press et al. (2022), ALiBi; Chi et al. (2022),
 KERPLE; Chi et al. (2023), Sandwich; Sun et al. (2023), xPos; Li et al. (2024), FIRE; Lin et al. (2025), FoX; Tan et al.
-(2025), stick-breaking; Haviv et al. (2022), no positions.
+(2025), stick-breaking; Haviv et al. (2022), no positions; Peng et al. (2024), of RoPE stretched without training.
 Setting: two layers of width 64, four heads, 64 tokens of 16 symbols for 512 and more of text, 2,000 steps of 16 rows.
 A convolution of three taps stands before every model, without which copies are hardly learned in these steps; nats of
 papers do not compare with these.
 Cost: about 6 hours of one core, estimated.
-Command: posenc sweep experiments/language.py --only task=copies, then
+Command: posenc sweep experiments/language.py --only task=copies scheme=rope --keep, then
+posenc sweep experiments/language.py --only task=copies, then
 posenc sweep experiments/language.py --only task=hidden_markov --seeds 3, then
-python experiments/language.py language, which prints how many tokens a reader must see to lose as much as each scheme
+python experiments/language.py language, which evaluates the kept models of RoPE under the schemes that stretch it,
+writes the record, and prints how many tokens a reader must see to lose as much as each scheme
 Variation: posenc sweep experiments/language.py --set stem=none steps=8000 batch=32 --name without
 Result: not run.
 """
 
+from pathlib import Path
+
 from posenc.lab.results.published import Order
 from posenc.lab.spec.experiment import grid
-from posenc.lab.spec.run import Plan, Run
+from posenc.lab.spec.run import WITH, Plan, Run
+
+RECORD = Path(__file__).parent / "records" / "language.json.gz"
 
 COPIES, CHAIN = "copies", "hidden_markov"
 SCHEMES = "nope sinusoidal learned rope alibi kerple sandwich fire t5 xpos fox stick_breaking cope".split()
 NEAR, FAR = (128, 256), (512, 1024)
+STRETCHED = {"ntk": "ntk(factor=4.0)", "yarn": "yarn(factor=4.0)", "rerope": "rerope(window=32)"}
+STRETCHED |= {"log_n": "log_n + rope"}
+"""What RoPE's parameters are evaluated under, for four times the length; YaRN without its further training."""
 
 plan = Plan(steps=2000, seeds=(0, 1, 2, 3, 4, 5), lr=(1e-3, 3e-3), sizes=(64, 128, 256, 512, 1024), rows=256)
 titles = {COPIES: "A text that copies itself", CHAIN: "A hidden Markov chain"}
@@ -46,6 +55,8 @@ published = [
     _order("fire", "kerple", "Li et al. (2024), of perplexity at two and four times the trained length", over=NEAR),
     _order("fox", "rope", "Lin et al. (2025), of the loss beyond the trained length"),
     _order("stick_breaking", "rope", "Tan et al. (2025), of perplexity beyond the trained length"),
+    _order(f"{STRETCHED['ntk']}{WITH}rope", "rope", "Peng et al. (2024), §3.1, without further training", over=NEAR),
+    _order(f"{STRETCHED['rerope']}{WITH}rope", "rope", "Su (2023), table 1, without further training", over=NEAR),
     _order(
         "nope",
         "alibi",
@@ -72,12 +83,19 @@ def figure(results):
 
 
 def main(run):
-    """Print the effective memory of each scheme at 4 and 16 times the trained length."""
+    """Evaluate the kept models of RoPE under what stretches it, write all as one record, print effective memories."""
     from posenc.lab.results.effective_memory import effective_memories
     from posenc.lab.results.results import load
+    from posenc.lab.reuse.evaluate import ask
+    from posenc.lab.store import folder as store
+    from posenc.lab.store.records import write_bundle
 
-    results = load(run)
-    for size in (256, 1024):
+    results = load(store.find(run))
+    kept = results.only(scheme="rope", task=COPIES)
+    stretched = ask(kept, schemes=[*STRETCHED.values()], sizes=(64, *NEAR))
+    write_bundle(RECORD, results.name, (*results.records, *stretched.records), results.unfinished)
+    results = load(RECORD)
+    for size in (NEAR[-1], FAR[-1]):
         for (task, scheme), tokens in sorted(effective_memories(results, size).items()):
             print(f"{task}  {scheme}  size {size}  effective memory {tokens:.1f}")
 
