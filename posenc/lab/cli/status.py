@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.cli.options import First, Flag
-from posenc.lab.cli.output import lasting, say, say_json, say_rows, terminal
-from posenc.lab.cli.read import report
+from posenc.lab.cli.output import lasting, report, say, say_json, say_rows, terminal
 from posenc.lab.store import disk
 from posenc.lab.store.records import plain
 from posenc.language.echo import plural

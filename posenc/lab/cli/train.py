@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import os
 import signal
 import sys
@@ -22,7 +21,7 @@ from posenc.lab.cli.machine import start
 from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.lab.cli.output import clean, lasting, say
 from posenc.lab.cli.watch import watching
-from posenc.lab.cli.work import Training, Workers
+from posenc.lab.cli.work import Training, Workers, save_every
 from posenc.lab.run.signals import heeded
 from posenc.lab.spec import committed, experiment, modules, settings
 from posenc.lab.spec.experiment import Experiment
@@ -304,22 +303,6 @@ def planning() -> Iterator[None]:
         os.environ.pop("JAX_PLATFORMS")
         if before is not None:
             os.environ["JAX_PLATFORMS"] = before
-
-
-def save_every(typed: str | None) -> float:
-    """The seconds between two checkpoints: as typed, or of POSENC_SAVE_EVERY, or the default."""
-    from posenc.lab.store.checkpoints import EVERY
-
-    source, text = "--save-every", typed
-    if text is None:
-        source, text = "POSENC_SAVE_EVERY", os.environ.get("POSENC_SAVE_EVERY") or str(EVERY)
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise ValueError(f"{source} is {text!r}; give a number of seconds above 0, such as 300.")
-    return seconds
 
 
 def group_size(typed: str) -> int:

@@ -91,9 +91,8 @@ class Reported:
 class Tally:
     """Counts the trials that other workers finished, by the names of records: a group's is the group's own."""
 
-    def __init__(self, folder: Path, groups: Mapping[str, int]):
-        self.recorded = store.Recorded(folder)
-        done = self.recorded.names()
+    def __init__(self, recorded: store.Recorded, groups: Mapping[str, int]):
+        self.recorded, done = recorded, recorded.names()
         self._left = {group: trials for group, trials in groups.items() if group not in done}
         self._others = 0
 

@@ -153,7 +153,7 @@ class Driver:
 
     def _run(self, groups: Mapping[str, Sequence[PlannedTrial]], check: Callable[[], None]) -> None:
         waiting, before = deque(groups.items()), store.error_files(self.folder).keys()
-        tally = Tally(self.folder, {name: len(lines) for name, lines in groups.items()})
+        tally = Tally(self._recorded, {name: len(lines) for name, lines in groups.items()})
         cpus, gpus = self.orders["cpus"], self.orders["gpus"]
         while waiting or self.sent:
             check()

@@ -49,24 +49,25 @@ def work(
     """
     arranged, runs, code, missing = arrangement(lanes), _Runs(only.runs if only else {}), DONE, 0
 
-    def train(groups: Groups) -> int:
-        return carry_out(folder, groups, runs, arranged, keep=keep, save_every=save_every, watch=watch)
+    def train(groups: Groups, recorded: store.Recorded) -> int:
+        return carry_out(folder, groups, runs, arranged, recorded, keep=keep, save_every=save_every, watch=watch)
 
     for lines, new, total in tuning.stages(folder, only):
         store.ready(folder)
-        done = named(folder, lines)
+        recorded = store.Recorded(folder)
+        done = named(lines, recorded)
         groups = waiting(folder, new, done, keep)
         note_older_segments(groups, watch)
         needed = None if only is None else len(programs(groups, runs))
         watch.begin(total, len(lines) - sum(map(len, groups.values())), needed)
-        code = max(code, train(begin_anywhere(groups) if only is None else groups))
+        code = max(code, train(begin_anywhere(groups) if only is None else groups, recorded))
         if code not in (DONE, FAILED):
             return code
         lost = done - store.survey(folder).outcomes.keys()
         if again := waiting(folder, [line for line in lines if line.id in lost], (), False):
             records = f"Records of {plural(len(again), 'group')}"
             watch.note(f"{records} are damaged, as `posenc status` says; running again.")
-            code = max(code, train(again))
+            code = max(code, train(again, store.Recorded(folder)))
             if code not in (DONE, FAILED):
                 return code
         missing = total - len(lines)
@@ -90,13 +91,12 @@ def waiting(folder: Path, lines: Iterable[PlannedTrial], finished: Collection[st
     return groups
 
 
-def named(folder: Path, lines: Iterable[PlannedTrial]) -> set[str]:
+def named(lines: Iterable[PlannedTrial], recorded: store.Recorded) -> set[str]:
     """The trials that have a result by the names of records: a record of a group's name holds all of its trials, and
     only of other records the content is read. What a damaged file loses is not noticed here, but by `store.survey`."""
     groups: Groups = {}
     for line in lines:
         groups.setdefault(line.group, []).append(line)
-    recorded = store.Recorded(folder)
     done = groups.keys() & recorded.names()
     return {line.id for group in done for line in groups[group]} | recorded.beside(groups)
 
@@ -140,6 +140,7 @@ def carry_out(
     groups: Mapping[str, Sequence[PlannedTrial]],
     resolved: Callable[[PlannedTrial], ResolvedRun],
     arranged: Arrangement,
+    recorded: store.Recorded,
     *,
     keep: bool,
     save_every: float,
@@ -147,7 +148,7 @@ def carry_out(
 ) -> int:
     """Run these groups in this process, or see them recorded or failed elsewhere; returns the exit code."""
     clear(folder, groups, watch)
-    tally = Tally(folder, {group: len(lines) for group, lines in groups.items()})
+    tally = Tally(recorded, {group: len(lines) for group, lines in groups.items()})
     with Signals() as signals, count_compilations() as compiled:
         worker = Worker(folder, arranged, keep, watch, tally, signals.check, save_every)
         try:
