@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import arg
 
 from posenc.lab.cli.options import File, First, Flag, Metric, Settings
-from posenc.lab.cli.output import as_json, clean, columns, output_path, report, say
+from posenc.lab.cli.output import as_json, columns, output_path, report, say
 from posenc.lab.spec import committed, settings
 from posenc.lab.spec.experiment import NothingMatches
 from posenc.lab.spec.experiment_file import from_file
