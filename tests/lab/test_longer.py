@@ -9,7 +9,8 @@ from posenc.lab.cli.read import filter_results
 from posenc.lab.explain.induced import diagram
 from posenc.lab.results.results import load
 from posenc.lab.reuse.evaluate import ask
-from posenc.lab.run import estimate, plan, trainer
+from posenc.lab.run import plan, trainer
+from posenc.lab.run import sweep as sweeping
 from posenc.lab.run.sweep import sweep
 from posenc.lab.run.trainer import Beginnings
 from posenc.lab.spec.experiment import Experiment, from_words
@@ -180,9 +181,9 @@ def test_lengths_that_tables_or_tasks_do_not_have_are_refused_before_training(tm
 def test_the_estimate_counts_the_longer_steps():
     def steps(then, *begun):
         every = set()
-        return [estimate.steps(resolve(dataclasses.replace(RUN, then=one)), 100, every) for one in (*begun, then)][-1]
+        return [sweeping.steps(resolve(dataclasses.replace(RUN, then=one)), 100, every) for one in (*begun, then)][-1]
 
-    assert steps("0.5 pi") == steps(None) == 100 * estimate.step(resolve(ALONE))
+    assert steps("0.5 pi") == steps(None) == 100 * sweeping.step(resolve(ALONE))
     assert 1.3 < steps(THEN) / steps(None) < 1.8
     assert steps(THEN, THEN) == steps(THEN) - steps(None) / 2, "a beginning is trained once"
 

@@ -19,8 +19,7 @@ from posenc.language.echo import plural
 
 if TYPE_CHECKING:
     from posenc.lab.results.standing import Standing
-    from posenc.lab.store.folder import GroupStatus, RunStatus
-    from posenc.lab.store.running import Running
+    from posenc.lab.store.folder import GroupStatus, Running, RunStatus
 
 PAUSE = 5.0
 """Seconds between two looks, or four times what a look takes."""

@@ -22,7 +22,7 @@ from posenc.lab.cli.options import File, Flag, Name, Settings, Text, training
 from posenc.lab.cli.output import clean, lasting, say
 from posenc.lab.cli.watch import watching
 from posenc.lab.cli.work import Training, Workers, save_every
-from posenc.lab.run.signals import heeded
+from posenc.lab.run.team import heeded
 from posenc.lab.spec import committed, experiment, modules, settings
 from posenc.lab.spec.experiment import Experiment
 from posenc.lab.spec.experiment_file import from_file
@@ -240,9 +240,8 @@ def carry_out(requested: Experiment, options: TrainOptions, engine: Engine | Non
         check_names(requested)
         print_suites(requested, sys.stdout if options.dry_run else sys.stderr)
         print_tuning(requested.plan, sys.stdout if options.dry_run else sys.stderr)
-        from posenc.lab.run.estimate import rehearse
         from posenc.lab.run.plan import resolved_runs
-        from posenc.lab.run.sweep import sweep
+        from posenc.lab.run.sweep import rehearse, sweep
 
         runs = resolved_runs(requested)
         rehearsal = rehearse(requested, folder, runs)
@@ -275,7 +274,7 @@ def delegate(
         print_suites(requested, sys.stdout if options.dry_run else sys.stderr)
         print_tuning(requested.plan, sys.stdout if options.dry_run else sys.stderr)
         if options.dry_run:
-            from posenc.lab.run.estimate import rehearse
+            from posenc.lab.run.sweep import rehearse
 
             _print_rehearsal(rehearse(requested, folder), folder)
         else:

@@ -24,7 +24,7 @@ from posenc.lab.results.results import GroupedRow, Results
 from posenc.lab.results.statistics import cells
 from posenc.lab.run import plan
 from posenc.lab.spec.run import ON, WITH, Knobs, Plan
-from posenc.lab.store import folder, parameters, records
+from posenc.lab.store import checkpoints, folder, records
 from posenc.lab.store.schema import GroupRecord, TrialRecord, written
 from posenc.lab.tasks import Task, spec
 from posenc.lab.tasks.floors import floors_by_metric
@@ -173,7 +173,7 @@ def _questions(
     done = [t.id for record in results.records for t in record.trials if t.outcome == "done"]
     if not done:
         raise ValueError(f"{results.name!r} holds no trained model; `posenc status {results.name}` says how far it is.")
-    lacking = len(set(done) - set(parameters.kept(results.folder)))
+    lacking = len(set(done) - set(checkpoints.kept(results.folder)))
     if lacking:
         raise ValueError(
             f"{lacking} of {len(done)} trials of {results.name!r} kept no parameters; give its sweep --keep, which"

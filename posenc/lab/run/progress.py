@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from posenc.lab.store import disk
 from posenc.lab.store import folder as store
-from posenc.lab.store.running import STEP, worker
+from posenc.lab.store.folder import STEP, worker
 
 EVERY = 10.0
 """Seconds between two lines of a log that say how far a group is."""

@@ -25,10 +25,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from posenc.lab.run.progress import Events, Progress, Reported, Tally
-from posenc.lab.run.signals import PREEMPTED, Signals, Stopped
-from posenc.lab.run.team import MEMORY, outcome
+from posenc.lab.run.team import MEMORY, PREEMPTED, Signals, Stopped, outcome
 from posenc.lab.spec.modules import load
-from posenc.lab.store import checkpoints, parameters, places
+from posenc.lab.store import checkpoints, places
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.train import device
@@ -259,7 +258,7 @@ class Driver:
     def _record(self, group: Sent, answer: Mapping[str, Any]) -> None:
         """Write what a node trained, models last; a full disk gets the space of checkpoints, and costs no results."""
         writes = [partial(store.write_record, self.folder, answer["record"])]
-        writes += [partial(parameters.save, self.folder, *model) for model in answer["models"].items()]
+        writes += [partial(checkpoints.save_parameters, self.folder, *model) for model in answer["models"].items()]
         for write in writes:
             try:
                 write()

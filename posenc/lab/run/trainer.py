@@ -22,7 +22,7 @@ from posenc.lab.models.carry import fresh_parameters
 from posenc.lab.run import plan
 from posenc.lab.run.progress import Progress, SegmentTimer
 from posenc.lab.run.saving import Home, Point, Saver, Source, loss_points, program_facts, read_point
-from posenc.lab.run.signals import Stopped
+from posenc.lab.run.team import Stopped
 from posenc.lab.spec.run import Knobs
 from posenc.lab.store import disk
 from posenc.lab.store.schema import TUNING, Counts, GroupRecord, PlannedTrial, TrialRecord, written

@@ -17,10 +17,9 @@ from typing import Any
 from posenc.lab.run import plan, tuning
 from posenc.lab.run.progress import Events, Progress, Reported, Tally
 from posenc.lab.run.saving import Home, Point, Saver, clear
-from posenc.lab.run.signals import Signals, Stopped
-from posenc.lab.run.team import DONE, FAILED, PAUSES, outcome
+from posenc.lab.run.team import DONE, FAILED, PAUSES, Signals, Stopped, outcome
 from posenc.lab.run.trainer import Assigned, Taken, Trained, Trainer
-from posenc.lab.store import checkpoints, parameters
+from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.store.schema import PlannedTrial
 from posenc.lab.train import training
@@ -83,7 +82,7 @@ def work(
 
 def waiting(folder: Path, lines: Iterable[PlannedTrial], finished: Collection[str], keep: bool) -> Groups:
     """The groups with trials that are not `finished`, or have none of the parameters that are to be kept."""
-    kept = set(parameters.kept(folder)) if keep else None
+    kept = set(checkpoints.kept(folder)) if keep else None
     groups: Groups = {}
     for line in lines:
         if line.id not in finished or (kept is not None and line.id not in kept):
@@ -270,7 +269,9 @@ class Worker:
         """Store what a group leaves; returns its outcome."""
         self._stored(lambda: store.write_record(self.folder, trained.record), trained.end, saver)
         for id, model in trained.models.items():  # after the record: a full disk must not cost results
-            self._stored(lambda id=id, model=model: parameters.save(self.folder, id, model), trained.end, saver)
+            self._stored(
+                lambda id=id, model=model: checkpoints.save_parameters(self.folder, id, model), trained.end, saver
+            )
         saver.drop()
         return trained.outcome
 

@@ -1,7 +1,7 @@
 """Arrays on disk, whole or absent: those of groups in the midst of training, and the parameters that trials leave.
 
     ckpt/<group>/<step>.<token>/{manifest.json, state/}    a group in training
-    params/<trial>/{manifest.json, state/}                 what `posenc.lab.store.parameters` keeps
+    params/<trial>/{manifest.json, state/}                 what a trained one leaves (`--keep`)
 
 `write` is the one writer. Orbax writes the arrays into `state/`, and the manifest has the SHA-256 of every file and of
 itself, since Orbax alone restores a flipped byte in silence. Reading executes nothing and follows no path that leaves
@@ -32,7 +32,7 @@ import numpy as np
 from posenc.lab.store import disk
 from posenc.lab.store.records import canonical
 
-FOLDER, MANIFEST, STATE, FAILED = "ckpt", "manifest.json", "state", ".failed"
+FOLDER, PARAMETERS, MANIFEST, STATE, FAILED = "ckpt", "params", "manifest.json", "state", ".failed"
 NAME = re.compile(r"(\d{1,10})\.[0-9a-f]{16}")
 EVERY = 300.0
 """Seconds between two checkpoints of a group, unless requested otherwise."""
@@ -204,6 +204,49 @@ def note_failure(path: Path) -> bool:
     if path.is_dir():
         disk.write(_marker(path), b"")
     return False
+
+
+def save_parameters(folder: Path, trial: str, params: Any) -> Path:
+    """Keep nested dicts of arrays for a trial; whole or absent. Raises `DiskError` where the disk refuses."""
+    return write(disk.inside(folder, PARAMETERS, trial), _texts(params), {})
+
+
+def restore(folder: Path, trial: str) -> Any:
+    """The parameters of a trial, bit for bit. Raises `ValueError` where they were not kept or are damaged."""
+    target = disk.inside(folder, PARAMETERS, trial)
+    if not (target / MANIFEST).is_file():
+        raise ValueError(f"No parameters of trial {trial[:12]} were kept here; train with --keep.")
+    try:
+        return read_tree(_checked(target))
+    except ValueError as error:
+        raise ValueError(
+            f"The parameters of trial {trial[:12]} are damaged ({error}); train it again with --keep."
+        ) from None
+
+
+def kept(folder: Path) -> list[str]:
+    """The trials whose parameters are here."""
+    return sorted(p.name for p in disk.inside(folder, PARAMETERS).glob("*") if (p / MANIFEST).is_file())
+
+
+def _checked(target: Path) -> Path:
+    """Where the arrays of a folder are, all of whose files are as its manifest says. That of an older version is a
+    table of checksums alone, and the arrays stand beside it."""
+    content = read_manifest(target)
+    if "files" not in content:
+        check_files(target, content)
+        return target
+    verify(target)
+    return target / STATE
+
+
+def _texts(params: Any) -> Any:
+    """The same with texts for keys, as Orbax wants them, and NumPy arrays."""
+    if isinstance(params, dict):
+        return {str(k): _texts(v) for k, v in params.items()}
+    if isinstance(params, tuple | list):
+        return {str(k): _texts(v) for k, v in enumerate(params)}
+    return np.asarray(params)
 
 
 @contextlib.contextmanager
