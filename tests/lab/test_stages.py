@@ -20,7 +20,7 @@ from posenc.lab.spec.run import Knobs, Plan, Run
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
 from posenc.lab.tasks import examples
-from posenc.lab.train import batches, evaluation, training
+from posenc.lab.train import batches, evaluation, needs, training
 from posenc.lab.train.training import init, resolve, stages
 from tests.lab.test_sweep import PLAN, Watch, trials
 
@@ -292,7 +292,7 @@ def test_a_stage_without_steps_and_an_unknown_scheme_are_refused_before_anything
 
 def test_memory_is_looked_at_for_every_stage(monkeypatch):
     seen = []
-    monkeypatch.setattr(plan, "_check_memory", lambda cell, longest: seen.append((cell.run.scheme, longest)))
+    monkeypatch.setattr(needs, "_check_memory", lambda cell, longest: seen.append((cell.run.scheme, longest)))
     plan.rehearsed(RUN, PLAN)
     assert seen == [("rope", 8), ("nope", 8)]
 

@@ -29,7 +29,7 @@ from posenc.lab.store.schema import GroupRecord, TrialRecord, written
 from posenc.lab.tasks import Task, spec
 from posenc.lab.tasks.floors import floors_by_metric
 from posenc.lab.tasks.measure import full as full_task
-from posenc.lab.train import evaluation, training
+from posenc.lab.train import evaluation, needs, training
 from posenc.lab.train.exact import clip_gain, row_gains, size_losses, with_gain
 from posenc.lab.train.kept import abstract, restored_under
 from posenc.lab.train.lanes import Arrangement
@@ -195,7 +195,7 @@ def _questions(
             at = line.sizes if sizes is None else plan.evaluated(resolved, Plan(sizes=sizes))
             for n in at:
                 other.check_size(n)
-            plan.fits(resolved, max(at))
+            needs.fits(resolved, max(at))
             questions.append(Question(record, label, as_trained, resolved, at, line.rows if rows is None else rows))
     return questions
 

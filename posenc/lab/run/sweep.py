@@ -23,7 +23,7 @@ from posenc.lab.spec.run import Plan
 from posenc.lab.spec.toml import to_toml
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
-from posenc.lab.train import device, training
+from posenc.lab.train import device, needs, training
 from posenc.lab.train.lanes import arrangement
 from posenc.lab.train.training import ResolvedRun
 
@@ -97,39 +97,10 @@ def seconds(runs: list[tuple[ResolvedRun, int]], plan: Plan, needed: Iterable[tu
 def operations(runs: list[tuple[ResolvedRun, int]], plan: Plan) -> float:
     """Floating-point operations of so many trials of each run, whatever the machine."""
     begun: set[Any] = set()
-    return sum(trials * (steps(c, plan.steps, begun) + evaluation(c, plan)) for c, trials in runs)
-
-
-def steps(resolved: ResolvedRun, total: int, begun: set[Any]) -> float:
-    """Floating-point operations of training one trial, whose later steps may be longer. A beginning that another scheme
-    goes on from is left out where it is among those `begun`, to which those counted are added."""
-    total_operations, begin = 0.0, 0
-    for stage, end in training.stages(resolved, total):
-        beginning = stage.step, stage.batching, end
-        if end == total or beginning not in begun:
-            total_operations += step(stage) * (end - begin)
-        begun.add(beginning)
-        begin = end
-    return total_operations
-
-
-def step(resolved: ResolvedRun) -> float:
-    """Floating-point operations of one step: three times the forward pass, at the mean length."""
-    tokens = (resolved.task.tokens(resolved.run.shortest) + resolved.task.tokens(resolved.run.length)) / 2
-    return 3 * forward(resolved, tokens) * resolved.run.batch
-
-
-def evaluation(resolved: ResolvedRun, plan: Plan) -> float:
-    """Floating-point operations of evaluating one trial."""
-    return sum(forward(resolved, resolved.task.tokens(n)) for n in plans.evaluated(resolved, plan)) * plan.rows
-
-
-def forward(resolved: ResolvedRun, tokens: float) -> float:
-    """Floating-point operations of one sequence: matrix products alone."""
-    run = resolved.run
-    looked = 2 * tokens * run.width if run.kind.pairs(run) else 0
-    layer = run.kind.weights(run) + looked
-    return 2 * tokens * (run.depth * layer + run.width * resolved.task.classes)
+    return sum(
+        trials * (needs.steps(c, plan.steps, begun) + needs.evaluation(c, plans.evaluated(c, plan), plan.rows))
+        for c, trials in runs
+    )
 
 
 def peak() -> float:

@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -97,17 +97,17 @@ class _End(NamedTuple):
     point: Point
 
 
-class Log(Protocol):
-    """Who keeps the events of a worker."""
-
-    def __call__(self, event: str, **details: Any) -> None: ...
-
-
 class Trainer:
     """Trains groups in this process, one after another."""
 
     def __init__(
-        self, lanes: Arrangement, keep: bool, save_every: float, watch: Progress, check: Callable[[], None], log: Log
+        self,
+        lanes: Arrangement,
+        keep: bool,
+        save_every: float,
+        watch: Progress,
+        check: Callable[[], None],
+        log: Callable[..., None],
     ):
         self.lanes, self.keep, self.watch, self.check, self.log = lanes, keep, watch, check, log
         self.save_every = save_every
@@ -317,17 +317,13 @@ def _trial(
     """What is recorded of the n-th lane; `sizes` are those reported and those on which a rate is chosen, `evaluated`
     its sums, and at each of these sizes the exact losses, where they are known."""
     (reported, trained), (sums, exact) = sizes, evaluated
-    found = [{name: int(total) for name, total in zip(sums, values, strict=True)} for values in _columns(sums, n)]
-    found = [with_gain(counts, losses) for counts, losses in zip(found, exact, strict=True)]
-    evaluations: dict[int, Counts] = dict(zip(reported, found, strict=False))
-    validation: dict[int, Counts] = dict(zip(trained, found[len(reported) :], strict=True))
+    columns = zip(*(totals[n] for totals in sums.values()), strict=True)  # size by size
+    counts = [dict(zip(sums, map(int, values), strict=True)) for values in columns]
+    counts = [with_gain(of, losses) for of, losses in zip(counts, exact, strict=True)]
+    evaluations: dict[int, Counts] = dict(zip(reported, counts, strict=False))
+    validation: dict[int, Counts] = dict(zip(trained, counts[len(reported) :], strict=True))
     curve = {"step": [(i + 1) * spacing for i in range(len(losses))], "loss": [each[n] for each in losses]}
     head, role = (line.id, line.knobs, line.steps), TUNING if line.tuning else None
     if diverged >= 0:
         return TrialRecord(*head, "diverged", diverged, {}, {}, curve, role=role)
     return TrialRecord(*head, "done", None, evaluations, validation, curve, places, role)
-
-
-def _columns(sums: dict, n: int) -> Any:
-    """The sums of one lane, size by size."""
-    return zip(*(totals[n] for totals in sums.values()), strict=True)
