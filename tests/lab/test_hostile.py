@@ -229,7 +229,7 @@ def test_a_planned_trial_of_impossible_numbers_is_refused_by_its_line(name, olde
 def test_a_damaged_manifest_of_parameters_names_the_trial(text, runs):
     folder = store.create("a")
     (folder / "params" / "t").mkdir(parents=True)
-    (folder / "params" / "t" / parameters.MANIFEST).write_text(text)
+    (folder / "params" / "t" / checkpoints.MANIFEST).write_text(text)
     (folder / "params" / "t" / "data").write_text("x")
     with pytest.raises(ValueError, match="parameters of trial t are damaged .*train it again with --keep"):
         checkpoints.restore(folder, "t")

@@ -212,7 +212,7 @@ def test_a_command_resolves_and_traces_each_run_once(tmp_path, monkeypatch):
 def test_an_estimate_is_not_slower_for_what_others_do_at_times(monkeypatch):
     """All products but one wait for another program; 1024 times 1024 is 2³¹ operations, here in a second."""
     clock = iter(np.cumsum([0, 9, 1, 5] + [0, 1] + [3, 7] * 6).tolist())
-    monkeypatch.setattr(estimate, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr(sweeping, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     assert sweeping.peak() == 2**31
 
 
@@ -312,7 +312,7 @@ def test_damaged_parameters_are_never_given_back(whole, tmp_path):
     folder = tmp_path / "damaged"
     shutil.copytree(whole, folder)
     trial = checkpoints.kept(folder)[0]
-    files = [p for p in (folder / "params" / trial).rglob("*") if p.is_file() and p.name != parameters.MANIFEST]
+    files = [p for p in (folder / "params" / trial).rglob("*") if p.is_file() and p.name != checkpoints.MANIFEST]
     for path in files:
         if not path.stat().st_size:
             continue

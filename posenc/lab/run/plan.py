@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -111,10 +110,7 @@ def wanted(resolved: ResolvedRun, plan: Plan, rates: Mapping[str, float]) -> dic
 
 
 def lines(
-    experiment: Experiment,
-    runs: list[ResolvedRun],
-    before: Sequence[PlannedTrial] = (),
-    most: int | None = None,
+    experiment: Experiment, runs: list[ResolvedRun], before: Sequence[PlannedTrial] = (), most: int | None = None
 ) -> list[PlannedTrial]:
     """The trials of an experiment, as the plan keeps them, of those that tune the tuning trials alone. Those of one run
     that were not planned `before` form one group, or several of at most so many trials.
@@ -167,7 +163,7 @@ def identity(resolved: ResolvedRun, knobs: Knobs, steps: int) -> str:
 def trial_name(run: Mapping[str, Any], knobs: Knobs, steps: int) -> str:
     """The name of a trial of a run that is written out, as `written` does and plans hold it."""
     facts = {"run": run, "knobs": knobs._asdict(), "steps": steps}
-    return hashlib.sha256(folder.canonical(facts).encode()).hexdigest()
+    return folder.checksum(folder.canonical(facts))
 
 
 def written(resolved: ResolvedRun) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from posenc.lab.run.progress import Events, Progress, Reported, Tally
-from posenc.lab.run.team import MEMORY, PREEMPTED, Signals, Stopped, outcome
+from posenc.lab.run.team import MEMORY, PREEMPTED, Signals, Stopped, failure, outcome
 from posenc.lab.spec.modules import load
 from posenc.lab.store import checkpoints, places
 from posenc.lab.store import folder as store
@@ -306,8 +306,7 @@ def answer(parcel: Mapping[str, Any], post: Callable[..., None]) -> dict[str, An
             return {"kind": "lost", "why": "stopped by a signal"}
         except Exception as error:  # one group must not end a sweep; the driver keeps its traceback
             why = f"{type(error).__name__}: {str(error)[:200]}"
-            result = "oom" if "RESOURCE_EXHAUSTED" in str(error) else "failed"
-            return {"kind": "failed", "outcome": result, "why": why, "text": traceback.format_exc()}
+            return {"kind": "failed", "outcome": failure(error), "why": why, "text": traceback.format_exc()}
 
 
 def train(parcel: Mapping[str, Any], post: Callable[..., None], check: Callable[[], None]) -> dict[str, Any]:

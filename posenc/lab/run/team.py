@@ -89,7 +89,7 @@ def places(workers: int | None, cores: Sequence[int], gpus: Sequence[str]) -> li
     Cores are dealt in runs of neighbours. Workers share GPUs, or cores, where there are more of them.
     """
     count = workers or len(gpus) or max(1, len(cores) // 2)
-    found = []
+    all_places = []
     for n in range(count):
         environment = {}
         if gpus:
@@ -98,17 +98,14 @@ def places(workers: int | None, cores: Sequence[int], gpus: Sequence[str]) -> li
             if sharing > 1:
                 environment["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{MEMORY / sharing:.3f}"
         own = cores[n * len(cores) // count : (n + 1) * len(cores) // count] or (cores[n % len(cores)],)
-        found.append(Place(tuple(own), environment))
-    return found
+        all_places.append(Place(tuple(own), environment))
+    return all_places
 
 
 def cores() -> tuple[int, ...]:
     """The cores that this process may use: all of the machine where the system does not pin processes."""
-    return (
-        tuple(sorted(os.sched_getaffinity(0)))
-        if hasattr(os, "sched_getaffinity")
-        else tuple(range(os.cpu_count() or 1))
-    )
+    pins = hasattr(os, "sched_getaffinity")
+    return tuple(sorted(os.sched_getaffinity(0)) if pins else range(os.cpu_count() or 1))
 
 
 def gpus() -> tuple[str, ...]:
@@ -126,8 +123,8 @@ def gpus() -> tuple[str, ...]:
 
 def started(command: Sequence[str], where: Place) -> subprocess.Popen:
     """A worker at its place; its errors can be read, and it ends when this process is gone."""
-    told = {PARENT: str(os.getpid())} if os.name == "posix" else {}  # elsewhere nothing is told of a parent's end
-    environment = {**os.environ, **told, **where.environment}
+    parent = {PARENT: str(os.getpid())} if os.name == "posix" else {}  # elsewhere nothing tells of a parent's end
+    environment = {**os.environ, **parent, **where.environment}
     pins = hasattr(os, "sched_setaffinity")
     before = os.sched_getaffinity(0) if pins else set()
     try:
@@ -159,10 +156,8 @@ def together(command: Sequence[str], where: Iterable[Place], folder: Path, say: 
     numbers = (signal.SIGINT, *heeded())
     before = {number: signal.signal(number, pass_on) for number in numbers}
     try:
-        readers = [
-            threading.Thread(target=_repeat, args=(child.stderr, n, say), daemon=True)
-            for n, child in enumerate(children, 1)
-        ]
+        errors = [(child.stderr, n, say) for n, child in enumerate(children, 1)]
+        readers = [threading.Thread(target=_repeat, args=args, daemon=True) for args in errors]
         for reader in readers:
             reader.start()
         codes = [child.wait() for child in children]
@@ -182,6 +177,11 @@ def together(command: Sequence[str], where: Iterable[Place], folder: Path, say: 
 def outcome(folder: Path) -> int:
     """The exit code of a run folder whose workers have ended: done where no trial lacks a result that it is to have."""
     return DONE if finished(folder) else FAILED
+
+
+def failure(error: Exception) -> str:
+    """The outcome of a group that raised this."""
+    return "oom" if "RESOURCE_EXHAUSTED" in str(error) else "failed"
 
 
 def command(words: Sequence[str]) -> list[str]:

@@ -208,10 +208,9 @@ class Trainer:
         if group.taken():
             raise Taken
         places = [places_of(resolved, sizes, sums.places, n) for n in range(len(group.lines))]
+        evaluated = sums.rows, exact
         trials = [
-            _trial(
-                line, n, (sizes, trained), group.spacing, point.losses, (sums.rows, exact), places[n], int(diverged[n])
-            )
+            _trial(line, n, (sizes, trained), group.spacing, point.losses, evaluated, places[n], int(diverged[n]))
             for n, line in enumerate(group.lines)
         ]
         task = task_record(resolved, sizes, rows, self._floors_of(resolved, sizes), sums.places["scored"][0], exact)
@@ -258,15 +257,12 @@ class Beginning(NamedTuple):
         return sum(a.nbytes for a in jax.tree.leaves(self.state))
 
 
-class Beginnings:
+class Beginnings(dict[Any, Beginning]):
     """The beginnings that this process has trained.
 
     A run with `then` trains under its first scheme as the run without does. Runs that differ in what follows alone have
     one beginning, bit for bit, so that its state is kept until there are too many.
     """
-
-    def __init__(self):
-        self._kept: dict[Any, Beginning] = {}
 
     @staticmethod
     def key(stage: ResolvedRun, end: int, steps: int, stride: int, knobs: Sequence[Knobs]) -> Any:
@@ -274,15 +270,11 @@ class Beginnings:
         symbols = stage.task.vocab, stage.task.classes
         return stage.step, stage.batching, symbols, end, steps, stride, tuple(knobs)
 
-    def get(self, key: Any) -> Beginning | None:
-        """The beginning that was put under this key, if it is still kept."""
-        return self._kept.get(key)
-
     def put(self, key: Any, state: PyTree, losses: list[list[float]]) -> None:
         """Keep a copy of a state, and of the losses so far."""
-        self._kept[key] = Beginning(jax.device_get(state), list(losses))
-        while sum(beginning.size for beginning in self._kept.values()) > BYTES:
-            del self._kept[next(iter(self._kept))]
+        self[key] = Beginning(jax.device_get(state), list(losses))
+        while sum(beginning.size for beginning in self.values()) > BYTES:
+            del self[next(iter(self))]
 
 
 class _Clock:

@@ -11,13 +11,14 @@ import random
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from posenc.lab.run import plan, tuning
 from posenc.lab.run.progress import Events, Progress, Reported, Tally
 from posenc.lab.run.saving import Home, Point, Saver, clear
-from posenc.lab.run.team import DONE, FAILED, PAUSES, Signals, Stopped, outcome
+from posenc.lab.run.team import DONE, FAILED, PAUSES, Signals, Stopped, failure, outcome
 from posenc.lab.run.trainer import Assigned, Taken, Trained, Trainer
 from posenc.lab.store import checkpoints
 from posenc.lab.store import folder as store
@@ -121,17 +122,14 @@ def begin_anywhere(groups: Mapping[str, list[PlannedTrial]]) -> dict[str, list[P
     return {name: groups[name] for name in names[start:] + names[:start]}
 
 
-class _Runs:
+class _Runs(dict[str, ResolvedRun]):
     """The runs of a plan, each resolved once; some may be so already, by what the plan says of each."""
-
-    def __init__(self, runs: Mapping[str, ResolvedRun]):
-        self._runs = dict(runs)
 
     def __call__(self, line: PlannedTrial) -> ResolvedRun:
         text = store.canonical(line.run)
-        if text not in self._runs:
-            self._runs[text] = plan.planned_run(line.run)
-        return self._runs[text]
+        if text not in self:
+            self[text] = plan.planned_run(line.run)
+        return self[text]
 
 
 def carry_out(
@@ -188,11 +186,11 @@ def _until_done(
 
 def failures(folder: Path) -> dict[str, float]:
     """The groups that failed, each with the time of its last failure."""
-    found = {}
+    times = {}
     for group, path in store.error_files(folder).items():
         with contextlib.suppress(FileNotFoundError):  # who tries a group again removes it
-            found[group] = path.stat().st_mtime
-    return found
+            times[group] = path.stat().st_mtime
+    return times
 
 
 def _wait(seconds: float, check: Callable[[], None]) -> None:
@@ -267,11 +265,9 @@ class Worker:
 
     def _record(self, trained: Trained, saver: Saver) -> str:
         """Store what a group leaves; returns its outcome."""
-        self._stored(lambda: store.write_record(self.folder, trained.record), trained.end, saver)
+        self._stored(partial(store.write_record, self.folder, trained.record), trained.end, saver)
         for id, model in trained.models.items():  # after the record: a full disk must not cost results
-            self._stored(
-                lambda id=id, model=model: checkpoints.save_parameters(self.folder, id, model), trained.end, saver
-            )
+            self._stored(partial(checkpoints.save_parameters, self.folder, id, model), trained.end, saver)
         saver.drop()
         return trained.outcome
 
@@ -289,8 +285,3 @@ class Worker:
             except store.DiskError:
                 saver.stop_at(end)
                 raise
-
-
-def failure(error: Exception) -> str:
-    """The outcome of a group that raised this."""
-    return "oom" if "RESOURCE_EXHAUSTED" in str(error) else "failed"

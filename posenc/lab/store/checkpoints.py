@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from posenc.lab.store import disk
-from posenc.lab.store.records import canonical
+from posenc.lab.store.records import canonical, checksum
 
 FOLDER, PARAMETERS, MANIFEST, STATE, FAILED = "ckpt", "params", "manifest.json", "state", ".failed"
 NAME = re.compile(r"(\d{1,10})\.[0-9a-f]{16}")
@@ -92,7 +92,7 @@ def verify(path: Path) -> dict[str, Any]:
         raise ValueError("it is a link")
     content = read_manifest(path)
     body = {key: value for key, value in content.items() if key != "sha256"}
-    if content.get("sha256") != _sum(canonical(body).encode()):
+    if content.get("sha256") != checksum(canonical(body)):
         raise ValueError(f"{MANIFEST} does not match its checksum")
     if type(body.get("files")) is not dict:
         raise ValueError(f"{MANIFEST} needs 'files' as dict")
@@ -282,7 +282,7 @@ def _remove(path: Path, home: Path) -> None:
 
 def _sealed(body: Mapping[str, Any], files: Mapping[str, str]) -> bytes:
     content = {**body, "files": files}
-    return canonical(content | {"sha256": _sum(canonical(content).encode())}).encode()
+    return canonical(content | {"sha256": checksum(canonical(content))}).encode()
 
 
 def _sums(folder: Path) -> dict[str, str]:
@@ -296,7 +296,3 @@ def _sums(folder: Path) -> dict[str, str]:
             with open(path, "rb") as file:
                 sums[name] = hashlib.file_digest(file, "sha256").hexdigest()
     return sums
-
-
-def _sum(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

@@ -28,7 +28,7 @@ from posenc.lab.store.claims import Held, claim, clock, held
 from posenc.lab.store.disk import DiskError, check_name, create, find, ready, root
 from posenc.lab.store.plans import PLANNING, by_run, read_plan, reported, run_key, write_plan
 from posenc.lab.store.reading import Recorded, read_records, survey, write_record
-from posenc.lab.store.records import SCHEMA, Stored, canonical, digest, plain, write_bundle
+from posenc.lab.store.records import SCHEMA, Stored, canonical, checksum, digest, plain, write_bundle
 from posenc.lab.store.schema import PlannedTrial, UnfinishedTrial
 from posenc.language.echo import plural
 
@@ -42,17 +42,6 @@ STEP = "step"
 TAIL = 4096
 """Bytes that are read of an event file, for each group that its worker holds."""
 _MOST = 2**31
-
-
-class StepReport(NamedTuple):
-    """What a worker says of a group every few seconds."""
-
-    step: int | None = None
-    steps: int | None = None
-    rate: float | None = None
-    """Steps a second."""
-    loss: float | None = None
-    """Of the last step, the mean over its trials."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +66,7 @@ class Running:
     age: float | None = None
     """Seconds since that was written."""
     loss: float | None = None
+    """Of the last step, the mean over its trials."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +116,7 @@ class RunStatus:
 def write_error(folder: Path, group: str, outcome: str, text: str) -> Path:
     """Keep why a group has no record: its outcome in the first line, then the traceback, without private paths."""
     if outcome not in FAILURES:
-        raise ValueError(
-            f"{outcome!r} cannot be stored as a failure; the outcome must be one of {', '.join(FAILURES)}."
-        )
+        raise ValueError(f"{outcome!r} cannot be stored as a failure; it must be one of {', '.join(FAILURES)}.")
     return disk.write(disk.inside(folder, "errors", f"{group}.txt"), f"{outcome}\n{_relative(text)}\n".encode())
 
 
@@ -277,15 +265,14 @@ def running(folder: Path, claims: Iterable[Held]) -> dict[str, Running]:
         workers.setdefault(worker(each.host, each.pid), []).append(each)
     for name, groups in workers.items():  # one of many groups drives a cluster
         reports = _reports(folder, name, TAIL * len(groups))
-        rows |= {each.group: _running(folder, each, reports.get(each.group, StepReport()), now) for each in groups}
+        rows |= {each.group: _running(folder, each, reports.get(each.group, {}), now) for each in groups}
     return rows
 
 
-def _running(folder: Path, of: Held, report: StepReport, now: float) -> Running:
-    step, steps, rate, loss = report
-    left = (steps - step) / rate if rate and step is not None and steps is not None else None
+def _running(folder: Path, of: Held, report: dict[str, Any], now: float) -> Running:
+    left = (report["steps"] - report["step"]) / report["rate"] if report.get("rate") else None
     saved, age = _saved(folder, of.group, now)
-    return Running(of.host, of.pid, of.job, of.age, step, steps, rate, left, saved, age, loss)
+    return Running(of.host, of.pid, of.job, of.age, left=left, saved=saved, age=age, **report)
 
 
 def saved(folder: Path, held: Collection[str]) -> dict[str, int]:
@@ -301,21 +288,17 @@ def worker(host: str, pid: int | None) -> str:
     return f"{host}-{pid}"
 
 
-def _reports(folder: Path, name: str, size: int) -> dict[str, StepReport]:
+def _reports(folder: Path, name: str, size: int) -> dict[str, dict[str, Any]]:
     """Group to what a worker reported of it last, among the last bytes of its log."""
-    found: dict[str, StepReport] = {}
+    reports: dict[str, dict[str, Any]] = {}
     with contextlib.suppress(ValueError, OSError):  # no events yet, or a host whose name cannot be that of a file
         for line in _last_events(disk.inside(folder, "events", f"{name}.jsonl"), size):
             group, step, steps = (line.get(key) for key in ("group", "step", "steps"))
-            if (
-                line.get("event") == STEP
-                and isinstance(group, str)
-                and _whole(step)
-                and _whole(steps)
-                and step <= steps
-            ):
-                found[group] = StepReport(step, steps, _positive(line.get("rate")), _positive(line.get("loss")))
-    return found
+            of_group = line.get("event") == STEP and isinstance(group, str)
+            if of_group and _whole(step) and _whole(steps) and step <= steps:
+                rate, loss = _positive(line.get("rate")), _positive(line.get("loss"))
+                reports[group] = {"step": step, "steps": steps, "rate": rate, "loss": loss}
+    return reports
 
 
 def _last_events(path: Path, size: int) -> list[dict[str, Any]]:

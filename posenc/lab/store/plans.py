@@ -13,7 +13,6 @@ the seeds of the first command alone.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import json
 import time
@@ -27,7 +26,7 @@ import msgspec
 from posenc.lab.store import disk
 from posenc.lab.store.claims import claim
 from posenc.lab.store.reading import check_version
-from posenc.lab.store.records import canonical
+from posenc.lab.store.records import canonical, checksum
 from posenc.lab.store.schema import AddedSeeds, KnobRecord, PlannedTrial, TrialLine, planned, read, read_line, written
 
 PLAN, RUNS, REPORTS, PLANNING = "plan.jsonl", "runs.jsonl", "reports.jsonl", "planning"
@@ -73,7 +72,7 @@ def _append(folder: Path, added: Sequence[PlannedTrial]) -> None:
     for line in added:
         content = written(line)
         shared = canonical({key: value for key, value in content.items() if key not in OWN})
-        if (sum := _sum(shared)) not in runs_of:
+        if (sum := checksum(shared)) not in runs_of:
             fresh[sum] = f'{{"sha256":"{sum}","shared":{shared}}}'
         lines.append(canonical({key: content[key] for key in OWN} | {"run": sum}))
     if fresh:
@@ -172,7 +171,7 @@ def _runs(path: Path) -> dict[str, PlannedTrial]:
     shared_runs = {}
     for content, where in _contents(path):
         shared = content.get("shared") if isinstance(content, dict) else None
-        if not isinstance(shared, dict) or content.get("sha256") != _sum(canonical(shared)):
+        if not isinstance(shared, dict) or content.get("sha256") != checksum(canonical(shared)):
             raise ValueError(f"{where} does not match its checksum, so it was damaged or edited; {RESTORE}.")
         any_one = {"id": "any", "group": "any", "knobs": {"seed": 0, "lr": 0.0}}
         shared_runs[content["sha256"]] = planned(PlannedTrial, shared | any_one, where, RESTORE)
@@ -206,10 +205,6 @@ def _line(content: Any, where: str, runs: Mapping[str, PlannedTrial], place: Pat
 def _checked(line: PlannedTrial, where: str) -> PlannedTrial:
     """The line as it will be read. Raises `ValueError` for one that could not be."""
     return planned(PlannedTrial, json.loads(canonical(written(line))), where, RESTORE)
-
-
-def _sum(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextlib.contextmanager
